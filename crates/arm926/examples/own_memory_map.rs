@@ -5,7 +5,7 @@
 
 use boardlab_arm926::{
     Bus, BusFault, Config, Cycles, Engine, Limit, Lines, Mode, Physical, Predecoded, Processor,
-    Reply, Stop, Virtual, Waits, Watched, Watchpoint, Width,
+    Reply, Stop, Virtual, Waits, WatchKind, Watchpoint, Width,
 };
 use std::io::{self, Write};
 use std::num::NonZeroU32;
@@ -108,7 +108,7 @@ pub(crate) fn show(engine: &mut dyn Engine<Board>, out: &mut dyn Write) -> io::R
     processor.registers.set_of_mode(Mode::Irq, 13, MEMORY + 0x1000);
     processor.points.set_breakpoint(DONE);
     let second =
-        Watchpoint { at: Virtual(TEXT.0 + 1), length: NonZeroU32::MIN, of: Watched::Reads };
+        Watchpoint { at: Virtual(TEXT.0 + 1), length: NonZeroU32::MIN, of: WatchKind::Reads };
     processor.points.set_watchpoint(second);
     loop {
         let limit = Limit::instructions(processor.counts.instructions + 1_000);

@@ -1,29 +1,30 @@
-//! Addresses of the three kinds that FCSE makes, and the core's cycles.
+//! Virtual, modified virtual and physical addresses, and the core's cycles.
 //!
-//! Layer: rank 3, bottom of this crate. [`Virtual`] is what a program uses; [`Modified`] is the virtual
-//! address after FCSE (MVA), by which caches and TLB are indexed and tagged; [`Physical`] is what goes to the bus.
+//! Layer: rank 3, bottom of this crate. [`Virtual`] is an address of a program; [`Modified`] is the
+//! modified virtual address (MVA) after FCSE, by which caches and TLB are indexed and tagged;
+//! [`Physical`] is an address on the bus.
 
 use serde::{Deserialize, Serialize};
 
-/// An address as the program gives it.
+/// A virtual address (VA), as a program uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Virtual(pub u32);
 
-/// A virtual address after FCSE: below 32 MB the process number times 32 MB is added.
+/// A modified virtual address (MVA): below 32 MB, the virtual address plus the FCSE PID times 32 MB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Modified(pub u32);
 
-/// An address on the bus.
+/// A physical address (PA), on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Physical(pub u32);
 
-/// Bytes of a cache line.
+/// The size of a cache line in bytes.
 pub const LINE: u32 = 32;
 
-/// Below this virtual address FCSE applies: 32 MB.
+/// The limit of virtual addresses to which FCSE applies: 32 MB.
 pub const SLOT: u32 = 0x0200_0000;
 
 /// A count of core clock cycles: an instant since reset, or a span.
@@ -34,10 +35,10 @@ pub const SLOT: u32 = 0x0200_0000;
 pub struct Cycles(pub u64);
 
 impl Cycles {
-    /// Never: later than any run lasts.
+    /// Never: beyond the end of any run.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// Adds a span; stays at [`Cycles::NEVER`].
+    /// Adds a span, saturating at [`Cycles::NEVER`].
     #[must_use]
     pub const fn plus(self, span: u64) -> Self {
         Self(self.0.saturating_add(span))
@@ -45,7 +46,7 @@ impl Cycles {
 }
 
 impl Virtual {
-    /// The MVA under the FCSE process number `pid` (0 to 127).
+    /// The MVA under the FCSE PID `pid` (0 to 127).
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "const: the number has seven bits")]
     pub const fn modified(self, pid: u8) -> Modified {

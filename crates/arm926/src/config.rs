@@ -1,7 +1,8 @@
-//! What differs from one ARM926EJ-S to the next: cache sizes, clock ratio, and what the manual leaves open.
+//! The configuration of an ARM926EJ-S: cache sizes, clock ratio, and properties that the manual
+//! leaves open.
 //!
-//! Layer: rank 3. [`Config`] is given by a board. Where the manual says nothing (the index of the TLB, replacement there)
-//! the field is a parameter, because results may hang on it.
+//! Layer: rank 3. Main type: [`Config`], which a board gives. Properties that the manual does not
+//! define (index and replacement of the TLB) are parameters, because results may depend on them.
 
 use std::num::NonZeroU8;
 
@@ -17,7 +18,7 @@ pub struct CacheSize(u8);
 impl TryFrom<u8> for CacheSize {
     type Error = Error;
 
-    /// From the power of two that KiB are, as it is saved.
+    /// From the binary logarithm of the size in KiB, as in a snapshot.
     fn try_from(power: u8) -> Result<Self, Error> {
         Self::from_kib(1_u32.checked_shl(power.into()).unwrap_or(0))
     }
@@ -30,14 +31,14 @@ impl From<CacheSize> for u8 {
 }
 
 impl CacheSize {
-    /// 16 KiB, as most parts have it.
+    /// 16 KiB, the size in most parts.
     pub const KIB_16: Self = Self(4);
 
     /// The size of `kib` KiB.
     ///
     /// # Errors
     ///
-    /// [`Error::CacheSize`] for what the core cannot be made with.
+    /// [`Error::CacheSize`] for a size that the core does not support.
     pub const fn from_kib(kib: u32) -> Result<Self, Error> {
         match kib {
             4 => Ok(Self(2)),
@@ -50,46 +51,48 @@ impl CacheSize {
         }
     }
 
-    /// In KiB.
+    /// The size in KiB.
     #[must_use]
     pub const fn kib(self) -> u32 {
         1 << self.0
     }
 
-    /// In bytes.
+    /// The size in bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         self.kib() << 10
     }
 
-    /// Sets of four lines: 32 to 1024.
+    /// The number of sets, of four lines each: 32 to 1024.
     #[must_use]
     pub const fn sets(self) -> u32 {
         self.bytes() / 128
     }
 }
 
-/// How the main part of the TLB (two ways of 32 entries) picks the set of a page. The manual excludes it from the programmer's model.
+/// The set index of the main TLB (two ways of 32 entries). The manual excludes it from the
+/// programmer's model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TlbIndex {
-    /// The five lowest bits of the page's number, whatever the size of the page is (assumed).
+    /// The five lowest bits of the 4 KiB page number, for pages of any size (assumed).
     #[default]
     Low,
-    /// All groups of five bits of the page's number combined by exclusive or, so that FCSE slots spread (assumed).
+    /// The exclusive OR of all groups of five bits of the page number, which distributes FCSE slots
+    /// (assumed).
     Folded,
 }
 
-/// How the main part of the TLB picks the way that a new entry replaces. The manual excludes it from the programmer's model.
+/// The replacement policy of the main TLB. The manual excludes it from the programmer's model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TlbReplacement {
-    /// The ways of a set in turn (assumed).
+    /// Round robin within a set (assumed).
     #[default]
     RoundRobin,
-    /// By a shift register with feedback that moves on with each replacement (assumed).
+    /// By a linear feedback shift register that advances with each replacement (assumed).
     PseudoRandom,
 }
 
-/// One core as it was made and wired.
+/// The configuration of a core.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Config {
     /// The instruction cache.
@@ -100,20 +103,21 @@ pub struct Config {
     pub tlb_index: TlbIndex,
     /// The replacement of the TLB.
     pub tlb_replacement: TlbReplacement,
-    /// Core clock cycles a bus clock cycle (HCLKEN).
+    /// Core clock cycles per bus clock cycle (HCLKEN).
     pub bus_ratio: NonZeroU8,
-    /// VINITHI: exceptions go to 0xFFFF0000 after reset.
+    /// VINITHI: whether the vectors are at 0xFFFF0000 after reset.
     pub high_vectors: bool,
-    /// A semihosting call stops the run instead of taking the exception.
+    /// Whether a semihosting call stops the run instead of taking the exception.
     pub semihosting: bool,
-    /// An exception whose vector holds zero, or cannot be read, stops the run instead of being taken.
+    /// Whether an exception stops the run instead of being taken if its vector is zero or cannot be
+    /// read.
     pub stop_without_handler: bool,
-    /// Look for violations of coherence.
+    /// Whether to check for violations of coherence.
     pub check_coherence: bool,
 }
 
 impl Default for Config {
-    /// 16 KiB and 16 KiB at half the core's clock on the bus, low vectors, semihosting on, no checker.
+    /// Caches of 16 KiB each, a bus at half the core's clock, low vectors, semihosting on, no checker.
     fn default() -> Self {
         Self {
             instruction_cache: CacheSize::KIB_16,

@@ -1,16 +1,16 @@
-//! What of a core's configuration or of a saved state cannot be.
+//! The errors of a core's configuration.
 //!
-//! Layer: rank 3. What a guest does wrong is not an error here: it takes an exception, or the run stops with
-//! a reason ([`crate::Stop`]).
+//! Layer: rank 3. Main type: [`Error`]. A fault of a guest is not an error here: it takes an
+//! exception, or the run stops with a reason ([`crate::Stop`]).
 
 use std::fmt;
 
-/// A configuration that no ARM926EJ-S has.
+/// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Error {
     /// A cache size other than 4, 8, 16, 32, 64 or 128 KiB.
     CacheSize {
-        /// What was asked for, in KiB.
+        /// The size in KiB.
         kib: u32,
     },
 }

@@ -1,24 +1,25 @@
 //! The exceptions: vectors, modes, return addresses.
 //!
-//! Layer: rank 3. [`Exception`] lists them by vector. Source: ARM DDI 0100E, A2.6; high vectors: DDI 0198D, 2.3.2.
+//! Layer: rank 3. Main type: [`Exception`]. Source: ARM DDI 0100E, A2.6; high vectors: DDI 0198D,
+//! 2.3.2.
 
 use serde::{Deserialize, Serialize};
 
 use crate::registers::{Mode, Psr};
 
-/// An exception, by its place in the vector table.
+/// An exception, numbered by its entry in the vector table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Exception {
     /// nRESET.
     Reset = 0,
-    /// An instruction that is not defined.
+    /// An undefined instruction.
     Undefined = 1,
     /// SWI.
     SoftwareInterrupt = 2,
-    /// An instruction that could not be fetched, and BKPT.
+    /// An instruction whose fetch aborted, and BKPT.
     PrefetchAbort = 3,
-    /// A data access that failed.
+    /// A data access that aborted.
     DataAbort = 4,
     /// nIRQ.
     Irq = 6,
@@ -27,7 +28,7 @@ pub enum Exception {
 }
 
 impl Exception {
-    /// All of them.
+    /// All exceptions.
     pub const ALL: [Self; 7] = [
         Self::Reset,
         Self::Undefined,
@@ -57,7 +58,7 @@ impl Exception {
         }
     }
 
-    /// The status on entry, from the one before: ARM state, IRQs masked, FIQs by reset and FIQ only.
+    /// The CPSR on entry, from that before: ARM state, IRQs disabled; reset and FIQ disable FIQs too.
     #[must_use]
     pub const fn status(self, before: Psr) -> Psr {
         let masks = match self {
@@ -67,8 +68,8 @@ impl Exception {
         Psr((before.0 & !(Psr::T | 31)) | masks | self.mode().bits())
     }
 
-    /// What r14 of the mode holds on entry, of the exception at the instruction at `at`: for interrupts the one that was not
-    /// executed, for the others the one that caused it.
+    /// The value of r14 of the mode on entry. For interrupts `at` is the address of the next
+    /// instruction, for other exceptions that of the instruction that caused it.
     #[must_use]
     pub const fn link(self, at: u32, thumb: bool) -> u32 {
         let offset = match self {

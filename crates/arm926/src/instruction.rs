@@ -1,9 +1,10 @@
-//! One form for the instructions of ARM and Thumb.
+//! The common representation of ARM and Thumb instructions.
 //!
-//! Layer: rank 3. [`Instruction`] is a [`Condition`] and an [`Operation`]; `decode` makes it from words
-//! and half-words, `execute` and the fast engine read it. Source: ARM DDI 0100E, chapters A3 to A7. A Thumb instruction is
-//! written as the ARM operation of the same effect, with offsets of branches and of literals relative to the instruction's own address + 8
-//! or + 4 as `r15` reads in its state; a Thumb literal load and `ADD Rd, PC` align that value ([`Operation::Address`],
+//! Layer: rank 3. [`Instruction`] is a [`Condition`] and an [`Operation`]; `decode` creates it from
+//! words and half-words, and all engines use it. Source: ARM DDI 0100E, chapters A3 to A7. A Thumb
+//! instruction is represented by the ARM operation of the same effect. Offsets of branches and
+//! literals are relative to `r15` as the instruction reads it: its own address + 8, or + 4 in Thumb
+//! state. A Thumb literal load and `ADD Rd, PC` align that value ([`Operation::Address`],
 //! [`Offset::Literal`]).
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ mod display;
 mod target;
 mod transfer;
 
-pub use display::Listed;
+pub use display::Disassembly;
 pub use transfer::{BlockTransfer, Index, Item, Offset, Transfer};
 
 /// A register number, 0 to 15.
@@ -37,27 +38,27 @@ impl Register {
         Self((field & 15) as u8)
     }
 
-    /// Its number, 0 to 15.
+    /// The register's number, 0 to 15.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
     pub const fn number(self) -> u32 {
         self.0 as u32
     }
 
-    /// Its number as an index, 0 to 15.
+    /// The register's number as an index, 0 to 15.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The odd register of the pair that a double word is in.
+    /// The odd register of the pair of a double word.
     #[must_use]
     pub const fn odd(self) -> Self {
         Self(self.0 | 1)
     }
 }
 
-/// When an instruction takes effect: the values of the condition field.
+/// A condition: the values of the condition field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Condition {
     /// Z set.
@@ -88,12 +89,12 @@ pub enum Condition {
     Gt,
     /// Z set, or N differs from V.
     Le,
-    /// Always; also what is in the unconditional space.
+    /// Always; also for instructions in the unconditional space.
     Al,
 }
 
 impl Condition {
-    /// All of them, in the order of the condition field.
+    /// All conditions, in the order of the condition field.
     pub const ALL: [Self; 15] = [
         Self::Eq,
         Self::Ne,
@@ -129,14 +130,14 @@ impl Condition {
         table
     };
 
-    /// Whether it holds with the flags of `status`.
+    /// Whether the condition holds with the flags of `status`.
     #[inline]
     #[must_use]
     pub const fn holds(self, status: Psr) -> bool {
         Self::HOLDS[self as usize] >> (status.0 >> 28) & 1 != 0
     }
 
-    /// As the table of conditions defines it (DDI 0100E, table A3-1).
+    /// The definition of the condition (DDI 0100E, table A3-1).
     const fn is_met(self, status: Psr) -> bool {
         let (n, z) = (status.has(Psr::N), status.has(Psr::Z));
         let (c, v) = (status.has(Psr::C), status.has(Psr::V));
@@ -183,7 +184,7 @@ pub enum DataOperation {
 }
 
 impl DataOperation {
-    /// Whether there is a result besides the flags: not of the four comparisons.
+    /// Whether there is a result besides the flags: true except for the four comparisons.
     #[must_use]
     pub const fn has_result(self) -> bool {
         !matches!(self, Self::Tst | Self::Teq | Self::Cmp | Self::Cmn)
@@ -193,15 +194,15 @@ impl DataOperation {
 /// A kind of shift.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Shift {
-    /// To the left.
+    /// Logical shift left.
     Lsl,
-    /// To the right with zeros.
+    /// Logical shift right.
     Lsr,
-    /// To the right with the sign.
+    /// Arithmetic shift right.
     Asr,
-    /// Around.
+    /// Rotate right.
     Ror,
-    /// By one to the right through the carry flag.
+    /// Rotate right by one through the carry flag.
     Rrx,
 }
 
@@ -210,9 +211,9 @@ pub enum Shift {
 pub enum Operand {
     /// A constant.
     Immediate {
-        /// After rotation.
+        /// The value after rotation.
         value: u32,
-        /// The carry out of the shifter; unchanged carry where the rotation is zero.
+        /// The carry out of the shifter; `None` if the rotation is zero and the carry is unchanged.
         carry: Option<bool>,
     },
     /// A register, shifted by a constant: 0 to 31 for LSL (0: no shift), 1 to 32 for LSR and ASR, 1 to 31 for
@@ -304,14 +305,14 @@ pub struct CoprocessorAccess {
     pub rd: Register,
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Operation {
     /// Data processing.
     Data {
         /// Which.
         operation: DataOperation,
-        /// Sets the flags; with `rd` r15: CPSR from SPSR.
+        /// The S bit: sets the flags; with `rd` r15, restores CPSR from SPSR.
         s: bool,
         /// The result (not of the four comparisons).
         rd: Register,
@@ -368,7 +369,7 @@ pub enum Operation {
         /// The second factor.
         rs: Register,
     },
-    /// QADD and its kin: `rm` op `rn`.
+    /// QADD, QSUB, QDADD, QDSUB: `rm` op `rn`.
     Saturating {
         /// Which.
         kind: Saturating,
@@ -379,29 +380,29 @@ pub enum Operation {
         /// The second operand, doubled in QDADD and QDSUB.
         rn: Register,
     },
-    /// Leading zeros.
+    /// CLZ.
     Clz {
         /// The result.
         rd: Register,
-        /// What is counted.
+        /// The operand.
         rm: Register,
     },
-    /// LDR, STR and their kin.
+    /// LDR, STR and their variants.
     Transfer(Transfer),
     /// LDM, STM.
     BlockTransfer(BlockTransfer),
     /// SWP, SWPB.
     Swap {
-        /// Of a byte.
+        /// SWPB: swaps a byte.
         byte: bool,
-        /// Receives.
+        /// The register loaded.
         rd: Register,
-        /// Is stored.
+        /// The register stored.
         rm: Register,
         /// The address.
         rn: Register,
     },
-    /// PLD: nothing on this core.
+    /// PLD, which has no effect on this core.
     Preload {
         /// The base.
         rn: Register,
@@ -467,21 +468,21 @@ pub enum Operation {
     },
     /// MCR, MRC.
     Coprocessor(CoprocessorAccess),
-    /// What the architecture leaves undefined, and coprocessor instructions that nobody takes.
+    /// Undefined instructions, and coprocessor instructions that no coprocessor accepts.
     Undefined,
 }
 
 /// A decoded instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Instruction {
-    /// When.
+    /// The condition.
     pub condition: Condition,
-    /// What.
+    /// The operation.
     pub operation: Operation,
 }
 
 impl Instruction {
-    /// Whether it writes r15 when it is executed, even if only with the address that follows: the pipeline is filled anew.
+    /// Whether its execution writes r15, even if with the next address: the pipeline is refilled.
     #[must_use]
     pub const fn jumps(&self) -> bool {
         match self.operation {

@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::memory::Access;
-use crate::points::Seen;
+use crate::points::WatchHit;
 use crate::processor::{Limit, Processor, Stop};
 use crate::timing::Outcome;
 
@@ -78,7 +78,7 @@ impl<B: Bus> Processor<B> {
 
     /// The access of the last instruction that was watched.
     fn seen(&mut self) -> Option<Stop> {
-        let Seen { watchpoint, at, write } = self.memory.take_seen()?;
+        let WatchHit { watchpoint, at, write } = self.memory.take_seen()?;
         Some(Stop::Watchpoint { watchpoint, at, write })
     }
 

@@ -52,7 +52,7 @@ pub use exception::Exception;
 pub use instruction::{Condition, Instruction, Operation, Register};
 pub use interpreter::Interpreter;
 pub use memory::{Abort, Access, Memory};
-pub use points::{Points, Watched, Watchpoint};
+pub use points::{Points, WatchKind, Watchpoint};
 pub use predecoded::Predecoded;
 pub use processor::{Limit, Processor, Stop};
 pub use ram::Ram;

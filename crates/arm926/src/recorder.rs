@@ -1,7 +1,7 @@
-//! What happened in a run, for timelines and profiles.
+//! A log of rare events of a run, for timelines and profiles.
 //!
-//! Layer: rank 3. A [`Recorder`] is told of rare [`Event`]s by code that all engines share; without one
-//! nothing is kept.
+//! Layer: rank 3. Main types: [`Recorder`], [`Event`]. Code shared by all engines reports the events;
+//! without a recorder nothing is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,37 +14,37 @@ use crate::registers::Mode;
 pub enum Event {
     /// An exception was taken at the instruction at `at`.
     Exception {
-        /// Which.
+        /// The exception.
         exception: Exception,
         /// The address of the instruction.
         at: u32,
         /// The mode before.
         from: Mode,
-        /// r7 at a software interrupt, where system calls have their number; 0 otherwise.
+        /// r7 at a software interrupt, which holds the number of a system call; 0 otherwise.
         call: u32,
     },
     /// The mode changed without an exception: a return, or an MSR.
     Mode {
-        /// The new one.
+        /// The new mode.
         to: Mode,
-        /// Where execution goes on.
+        /// The address at which execution continues.
         at: u32,
     },
-    /// The FCSE process number was written.
+    /// The FCSE PID register was written.
     Process {
-        /// The new one.
+        /// The new FCSE PID.
         pid: u8,
     },
     /// The translation table base was written.
     Table {
-        /// The new one.
+        /// The new base.
         base: u32,
     },
-    /// The core waits for an interrupt from here, until the next event.
+    /// The core waits for an interrupt, until the next event.
     Wait,
 }
 
-/// A bounded list of events with their instants.
+/// A bounded list of events with their times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorder {
     events: Vec<(Cycles, Event)>,
@@ -53,13 +53,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Keeps the first `limit` events.
+    /// A recorder that stores the first `limit` events.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self { events: Vec::new(), limit, dropped: 0 }
     }
 
-    /// Notes an event.
+    /// Records an event.
     pub fn note(&mut self, now: Cycles, event: Event) {
         if self.events.len() < self.limit {
             self.events.push((now, event));
@@ -74,12 +74,12 @@ impl Recorder {
         &self.events
     }
 
-    /// The events in order, which make room for others.
+    /// Takes the events, in order; the limit then applies anew.
     pub fn take(&mut self) -> Vec<(Cycles, Event)> {
         std::mem::take(&mut self.events)
     }
 
-    /// How many came after the limit.
+    /// The number of events dropped beyond the limit.
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped

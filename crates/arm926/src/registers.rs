@@ -1,8 +1,8 @@
-//! The registers: sixteen that are seen, their banks, and the status registers.
+//! The registers: sixteen general-purpose registers, their banks, and the status registers.
 //!
 //! Layer: rank 3. Main types: [`Registers`], [`Psr`], [`Mode`]. Source: ARM DDI 0100E, A2.2 to A2.5.
-//! r15 is kept apart as [`Registers::pc`], the address of the instruction that is executed next; what an instruction reads as r15 is
-//! that address + 8 (ARM) or + 4 (Thumb), and the executor's business.
+//! r15 is stored separately as [`Registers::pc`], the address of the next instruction. The value that
+//! an instruction reads as r15, that address + 8 (ARM) or + 4 (Thumb), is computed by the executor.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub enum Mode {
     Irq = 0x12,
     /// 10011: supervisor.
     Supervisor = 0x13,
-    /// 10111: memory faults.
+    /// 10111: aborts.
     Abort = 0x17,
     /// 11011: undefined instructions.
     Undefined = 0x1B,
@@ -42,7 +42,7 @@ impl Mode {
         }
     }
 
-    /// Its five bits in a status register.
+    /// The mode's five bits in a status register.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
@@ -52,13 +52,14 @@ impl Mode {
         self as u32
     }
 
-    /// Anything but user mode.
+    /// Whether the mode is privileged: any but user mode.
     #[must_use]
     pub const fn privileged(self) -> bool {
         !matches!(self, Self::User)
     }
 
-    /// Where the banked r13, r14 and SPSR of the mode are: 0 for user and system mode, which share theirs and have no SPSR.
+    /// The index of the bank with the mode's r13, r14 and SPSR: 0 for user and system mode, which
+    /// share r13 and r14 and have no SPSR.
     const fn bank(self) -> usize {
         match self {
             Self::User | Self::System => 0,
@@ -85,18 +86,18 @@ impl Psr {
     pub const C: u32 = 1 << 29;
     /// Overflow.
     pub const V: u32 = 1 << 28;
-    /// Saturation happened.
+    /// Saturation (sticky overflow).
     pub const Q: u32 = 1 << 27;
-    /// IRQs are masked.
+    /// IRQs disabled.
     pub const I: u32 = 1 << 7;
-    /// FIQs are masked.
+    /// FIQs disabled.
     pub const F: u32 = 1 << 6;
     /// Thumb state.
     pub const T: u32 = 1 << 5;
-    /// The bits that this core has (Jazelle's J is left out).
+    /// The implemented bits (Jazelle's J is left out).
     pub const DEFINED: u32 = 0xF800_00FF;
 
-    /// The mode; a pattern that is no mode counts as [`Mode::System`] (unpredictable in the architecture).
+    /// The mode; an invalid pattern counts as [`Mode::System`] (unpredictable in the architecture).
     #[must_use]
     pub const fn mode(self) -> Mode {
         match Mode::from_bits(self.0) {
@@ -111,21 +112,21 @@ impl Psr {
         self.0 & bits != 0
     }
 
-    /// In any mode but user mode.
+    /// Whether the mode is privileged.
     #[inline]
     #[must_use]
     pub const fn privileged(self) -> bool {
         self.0 & 31 != 0x10
     }
 
-    /// In Thumb state.
+    /// Whether the state is Thumb state.
     #[must_use]
     pub const fn thumb(self) -> bool {
         self.has(Self::T)
     }
 }
 
-/// What is out of sight in a mode.
+/// The banked r13, r14 and SPSR of a mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Bank {
     r13: u32,
@@ -138,13 +139,13 @@ struct Bank {
 pub struct Registers {
     /// r0 to r14 as the current mode sees them.
     pub r: [u32; 15],
-    /// The address of the instruction that is executed next.
+    /// The address of the next instruction.
     pub pc: u32,
-    /// The current status; change its mode with [`Registers::set_cpsr`] only.
+    /// The CPSR; only [`Registers::set_cpsr`] changes its mode.
     cpsr: Psr,
-    /// r13, r14 and SPSR of the modes that are not current (those of the current mode are stale here, save its SPSR).
+    /// The banks of all modes; r13 and r14 of the current mode's bank are stale, its SPSR is valid.
     banks: [Bank; 6],
-    /// r8 to r12 of the other side of the FIQ bank.
+    /// In FIQ mode, r8 to r12 of the other modes; in other modes, those of FIQ mode.
     other_high: [u32; 5],
 }
 
@@ -155,7 +156,7 @@ impl Default for Registers {
 }
 
 impl Registers {
-    /// As after reset: supervisor mode, interrupts masked, ARM state, all else zero.
+    /// The registers after reset: supervisor mode, interrupts disabled, ARM state, all else zero.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -167,14 +168,14 @@ impl Registers {
         }
     }
 
-    /// The current status.
+    /// The CPSR.
     #[must_use]
     pub const fn cpsr(&self) -> Psr {
         self.cpsr
     }
 
-    /// Writes the current status, and changes the banks with the mode. A pattern that is no mode leaves the mode as it was
-    /// (unpredictable in the architecture).
+    /// Writes the CPSR and switches the banks with the mode. An invalid mode leaves the mode
+    /// unchanged (unpredictable in the architecture).
     pub fn set_cpsr(&mut self, value: Psr) {
         let mode = if Mode::from_bits(value.0).is_some() { value.0 } else { self.cpsr.0 };
         let value = Psr(value.0 & Psr::DEFINED & !31 | mode & 31);
@@ -212,7 +213,7 @@ impl Registers {
         self.cpsr.0 = if thumb { self.cpsr.0 | Psr::T } else { self.cpsr.0 & !Psr::T };
     }
 
-    /// The saved status of the current mode; of user and system mode, which have none, the current one.
+    /// The SPSR of the current mode; in user and system mode, which have none, the CPSR.
     #[must_use]
     pub const fn spsr(&self) -> Psr {
         match self.cpsr.mode() {
@@ -221,7 +222,7 @@ impl Registers {
         }
     }
 
-    /// Writes the saved status of the current mode; nothing in user and system mode.
+    /// Writes the SPSR of the current mode; does nothing in user and system mode.
     pub fn set_spsr(&mut self, value: Psr) {
         let bank = self.cpsr.mode().bank();
         if bank != 0 {
@@ -229,7 +230,7 @@ impl Registers {
         }
     }
 
-    /// Register `index` (0 to 14) as `mode` sees it, whatever the mode is.
+    /// Register `index` (0 to 14) of `mode`, in any current mode.
     ///
     /// # Panics
     ///
@@ -245,7 +246,7 @@ impl Registers {
         }
     }
 
-    /// Writes register `index` (0 to 14) as `mode` sees it, whatever the mode is.
+    /// Writes register `index` (0 to 14) of `mode`, in any current mode.
     ///
     /// # Panics
     ///
@@ -262,7 +263,7 @@ impl Registers {
         }
     }
 
-    /// The saved status of `mode`, whatever the mode is; nothing of user and system mode, which have none.
+    /// The SPSR of `mode`, in any current mode; `None` for user and system mode.
     #[must_use]
     pub const fn spsr_of_mode(&self, mode: Mode) -> Option<Psr> {
         match mode.bank() {
@@ -271,7 +272,7 @@ impl Registers {
         }
     }
 
-    /// Writes the saved status of `mode`, whatever the mode is; tells whether it has one.
+    /// Writes the SPSR of `mode`, in any current mode; returns whether the mode has one.
     pub const fn set_spsr_of_mode(&mut self, mode: Mode, value: Psr) -> bool {
         let bank = mode.bank();
         if bank != 0 {
@@ -280,13 +281,13 @@ impl Registers {
         bank != 0
     }
 
-    /// Register `index` (0 to 14) of user mode, whatever the mode is.
+    /// Register `index` (0 to 14) of user mode, in any current mode.
     #[must_use]
     pub fn user(&self, index: usize) -> u32 {
         self.of_mode(Mode::User, index)
     }
 
-    /// Writes register `index` (0 to 14) of user mode, whatever the mode is.
+    /// Writes register `index` (0 to 14) of user mode, in any current mode.
     pub fn set_user(&mut self, index: usize, value: u32) {
         self.set_of_mode(Mode::User, index, value);
     }

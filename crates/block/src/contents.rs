@@ -1,8 +1,8 @@
 //! The contents of a device's blocks, in compact form.
 //!
-//! Layer: rank 2. Main type: [`Contents`]. A device of 16 GB that is written with one byte or with
-//! described noise takes a few megabytes; real bytes are kept where they are written, in chunks of
-//! [`CHUNK`]. A clone shares all chunks until one side changes them. [`Contents::none`] keeps
+//! Layer: rank 2. Main type: [`Contents`]. A device of 16 GB written with a repeated byte or with
+//! described noise takes a few megabytes; actual bytes are stored in chunks of [`CHUNK`] where they
+//! are written. A clone shares all chunks until one side changes them. [`Contents::none`] stores
 //! nothing, for runs in which only the time matters.
 
 use crate::extent::Extent;
@@ -15,38 +15,38 @@ use std::sync::Arc;
 /// The unit of bookkeeping, at least a logical block.
 pub const CHUNK: Bytes = Bytes::kib(64);
 
-/// What a block holds.
+/// The contents of a block, described without bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Repeated(u8),
     Noise(Noise),
 }
 
-/// What a chunk holds.
+/// The contents of a chunk.
 #[derive(Debug, Clone)]
 enum Chunk {
-    /// Every block the same.
+    /// All blocks have the same description.
     Whole(Cell),
-    /// Each block something described.
+    /// Each block has its own description.
     Described(Arc<[Cell]>),
     /// Bytes.
     Bytes(Arc<[u8]>),
 }
 
-/// What the blocks of a device hold.
+/// The contents of the blocks of a device.
 #[derive(Debug, Clone)]
 pub struct Contents {
     block: Bytes,
-    /// Blocks of a chunk.
+    /// The number of blocks per chunk.
     blocks: u64,
-    /// Empty when nothing is kept.
+    /// Empty if nothing is stored.
     chunks: Vec<Chunk>,
     /// The value of bytes that were never written.
     initial: u8,
 }
 
 impl Contents {
-    /// A device of this shape, every byte of which is `initial`.
+    /// The contents of a device of this geometry, all bytes `initial`.
     #[must_use]
     pub fn new(geometry: &Geometry, initial: u8) -> Self {
         let blocks = (CHUNK / geometry.block).max(1);
@@ -56,13 +56,13 @@ impl Contents {
         Self { block: geometry.block, blocks, chunks, initial }
     }
 
-    /// Keeps nothing: every read gives zeros.
+    /// Contents that store nothing: every read returns zeros.
     #[must_use]
     pub fn none(geometry: &Geometry) -> Self {
         Self { block: geometry.block, blocks: 1, chunks: Vec::new(), initial: 0 }
     }
 
-    /// Whether anything is kept.
+    /// Whether the contents are stored.
     #[must_use]
     pub const fn is_kept(&self) -> bool {
         !self.chunks.is_empty()
@@ -133,7 +133,7 @@ impl Contents {
         }
     }
 
-    /// The bytes of a chunk, no longer described and no longer shared.
+    /// The bytes of a chunk, converted from a description and unshared.
     fn bytes_mut(&mut self, number: usize) -> &mut [u8] {
         if !matches!(self.chunks[number], Chunk::Bytes(_)) {
             let mut bytes = vec![0; index(self.blocks) * self.block.to_usize()];
@@ -179,8 +179,8 @@ impl Contents {
         }
     }
 
-    /// The blocks that hold something else than they did in `before`, a clone of these contents, in
-    /// order. Chunks that both still share are not looked at.
+    /// The blocks whose contents differ from those in `before`, an earlier clone, in order. Chunks
+    /// that both still share are skipped.
     ///
     /// # Panics
     /// When `before` is of another shape.

@@ -1,13 +1,13 @@
 //! The trait that every block device implements, modelled or real.
 //!
-//! Layer: rank 2. Main type: [`BlockDevice`]. A request is submitted at an instant and answered
-//! immediately with the instants at which it was accepted, began and ended, so that many requests
-//! can be in flight without an event list: a host with a queue keeps the ends and submits the next
-//! request at the first of them. The time between two submissions is idle time, which a device may
-//! use for background work.
+//! Layer: rank 2. Main type: [`BlockDevice`]. A request is submitted at an instant and returns
+//! immediately with the instants at which it was accepted, started and ended, so that many requests
+//! can be in flight without an event list: a host with a queue stores the ends and submits the next
+//! request at the earliest of them. The time between two submissions is idle time, which a device
+//! may use for background work.
 //!
-//! Left out: requests that overtake each other after they were accepted; a device that sorts its
-//! queue does so among those whose end is not yet reported.
+//! Left out: requests that overtake each other after they were accepted. A device that sorts its queue
+//! sorts only requests whose ends are not yet reported.
 
 use crate::error::Error;
 use crate::extent::Extent;

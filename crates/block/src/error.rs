@@ -14,21 +14,21 @@ use std::fmt;
 pub enum Error {
     /// The blocks do not lie within the device.
     OutOfRange {
-        /// Those asked for.
+        /// The blocks of the request.
         extent: Extent,
-        /// How many the device has.
+        /// The number of blocks of the device.
         count: u64,
     },
-    /// Bytes that are not whole blocks.
+    /// A range that does not consist of whole blocks.
     Misaligned {
-        /// First byte asked for.
+        /// The first byte of the request.
         offset: Bytes,
-        /// How many.
+        /// The length of the request.
         length: Bytes,
         /// The size of a block.
         unit: Bytes,
     },
-    /// A buffer does not hold exactly the blocks of the request.
+    /// The length of a buffer differs from that of the request's blocks.
     BufferLength {
         /// The blocks.
         extent: Extent,
@@ -37,7 +37,7 @@ pub enum Error {
         /// The length of the buffer.
         found: Bytes,
     },
-    /// The request is larger than the device takes.
+    /// The request is larger than the device accepts.
     TooLarge {
         /// The blocks.
         extent: Extent,
@@ -46,7 +46,7 @@ pub enum Error {
     },
     /// The device does not support the request.
     NotSupported {
-        /// What it lacks, as a noun.
+        /// The missing feature, as a noun.
         what: &'static str,
     },
     /// The device is read-only.
@@ -56,9 +56,9 @@ pub enum Error {
     },
     /// The data read cannot be corrected.
     Uncorrectable {
-        /// The first block that is lost.
+        /// The first uncorrectable block.
         extent: Extent,
-        /// When the device said so.
+        /// The time of the device's report.
         ended: Instant,
     },
     /// The device reported that a write, a discard or a flush failed; the blocks are undefined.
@@ -68,14 +68,14 @@ pub enum Error {
         /// When the device said so.
         ended: Instant,
     },
-    /// The device did not answer in time.
+    /// The request timed out.
     Timeout {
         /// The blocks.
         extent: Extent,
-        /// When the host gave up.
+        /// The time of the host's timeout.
         ended: Instant,
     },
-    /// The device does not respond: it was removed or is dead.
+    /// The device does not respond: it was removed or has failed.
     Gone,
     /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
@@ -133,7 +133,7 @@ impl fmt::Display for Error {
             }
             Self::Timeout { extent, ended } => {
                 let at = ended.as_nanos();
-                write!(f, "no answer about block {} when given up at {at} ns", extent.first)
+                write!(f, "the request at block {} timed out at {at} ns", extent.first)
             }
             Self::Gone => f.write_str("the device is gone"),
             Self::PowerCut { at } => write!(f, "the power was cut at {} ns", at.as_nanos()),

@@ -1,4 +1,4 @@
-//! Logical blocks of a device by their numbers, and runs of them.
+//! Numbers of logical blocks, and ranges of them.
 //!
 //! Layer: rank 2. Main types: [`Lba`], [`Extent`].
 
@@ -15,12 +15,12 @@ impl fmt::Display for Lba {
     }
 }
 
-/// A run of logical blocks.
+/// A range of consecutive logical blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Extent {
-    /// The first.
+    /// The first block.
     pub first: Lba,
-    /// How many.
+    /// The number of blocks.
     pub count: u64,
 }
 
@@ -31,7 +31,7 @@ impl Extent {
         Self { first: Lba(first), count }
     }
 
-    /// The numbers of the blocks. One that would end beyond u64 ends there.
+    /// The numbers of the blocks, truncated at the end of u64.
     #[must_use]
     #[inline]
     pub const fn blocks(self) -> Range<u64> {

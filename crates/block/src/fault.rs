@@ -1,10 +1,10 @@
-//! Middleware that injects faults by rules: requests that fail or hang, and wrong bits.
+//! Middleware that injects faults by rules: requests that fail or hang, and bit flips.
 //!
 //! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault
-//! states in one line what happens in the device. Each rule has a random stream of its own, named
-//! by its number, so a rule added at the end never changes the effect of an earlier one.
+//! states in one line what happens in the device. Each rule has its own random stream, named by the
+//! rule's number, so a rule added at the end never changes the effect of an earlier one.
 //!
-//! Left out: faults that follow from wear, retention time and read counts (crates `media` and `ftl`).
+//! Left out: faults due to wear, retention time and read counts (crates `media` and `ftl`).
 
 use crate::device::BlockDevice;
 use crate::error::Error;
@@ -12,33 +12,34 @@ use crate::extent::Extent;
 use crate::geometry::Geometry;
 use crate::layered::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Payload, Request, Target};
-use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, Watch};
+use boardlab_sim::{Duration, Instant, Seed, Stream, Trigger, TriggerState};
 
 /// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// More bit errors than the device can correct: [`Error::Uncorrectable`] after its usual time.
+    /// More bit errors than the device can correct: [`Error::Uncorrectable`] after the read's normal
+    /// time.
     ReadUncorrectable,
-    /// Undetected bit flips on the way to the host: this many in one read.
+    /// This many undetected bit flips in the data of one read, on the path to the host.
     ReadFlips(u32),
-    /// The device has no good block left for some of it: [`Error::WriteFailed`], with only the first
-    /// blocks written.
+    /// The device has no good block left for part of the data: [`Error::WriteFailed`], with only the
+    /// first blocks written.
     WriteFails,
-    /// Undetected bit flips on the way to the medium: this many in one write.
+    /// This many undetected bit flips in the data of one write, on the path to the medium.
     WriteFlips(u32),
-    /// The firmware hangs and does nothing until the host gives up after this time:
+    /// The firmware hangs and does nothing until the host's timeout after this time:
     /// [`Error::Timeout`].
     Hangs(Duration),
-    /// The completion comes this much later, because the link was reset and the request sent again.
+    /// The completion is delayed by this time, because the link was reset and the request reissued.
     Delays(Duration),
-    /// The device is gone: [`Error::Gone`].
+    /// The device fails permanently: [`Error::Gone`].
     Dies,
 }
 
 impl Fault {
     /// Whether requests of this kind can have the fault.
     #[must_use]
-    pub const fn strikes(self, kind: Kind) -> bool {
+    pub const fn applies_to(self, kind: Kind) -> bool {
         match self {
             Self::ReadUncorrectable | Self::ReadFlips(_) => matches!(kind, Kind::Read),
             Self::WriteFails | Self::WriteFlips(_) => matches!(kind, Kind::Write),
@@ -47,12 +48,12 @@ impl Fault {
     }
 }
 
-/// A fault, when it strikes, and where.
+/// A fault with its trigger and place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// The fault.
     pub fault: Fault,
-    /// When.
+    /// The trigger.
     pub trigger: Trigger,
     /// Only requests that touch these blocks; all, including flushes, when `None`.
     pub within: Option<Extent>,
@@ -73,7 +74,7 @@ impl Rule {
     }
 
     fn concerns(&self, kind: Kind, extent: Extent) -> bool {
-        self.fault.strikes(kind) && self.within.is_none_or(|within| within.overlaps(extent))
+        self.fault.applies_to(kind) && self.within.is_none_or(|within| within.overlaps(extent))
     }
 }
 
@@ -95,7 +96,7 @@ impl Rule {
 /// ```
 #[derive(Debug, Clone)]
 pub struct FaultInjector {
-    rules: Vec<(Rule, Watch)>,
+    rules: Vec<(Rule, TriggerState)>,
 }
 
 impl FaultInjector {
@@ -107,20 +108,20 @@ impl FaultInjector {
     pub fn over<D: BlockDevice>(device: D, seed: Seed, rules: &[Rule]) -> Layered<Self, D> {
         let watched = |(number, &rule): (usize, &Rule)| {
             let stream = seed.stream(&format!("block.fault.{number}"));
-            (rule, Watch::new(rule.trigger, stream))
+            (rule, TriggerState::new(rule.trigger, stream))
         };
         Layered::new(Self { rules: rules.iter().enumerate().map(watched).collect() }, device)
     }
 
-    /// How often each rule applied, in the given order.
-    pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
-        self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
+    /// The number of times that each rule fired, in the given order.
+    pub fn counts(&self) -> impl Iterator<Item = (&Rule, u64)> {
+        self.rules.iter().map(|(rule, state)| (rule, state.fired()))
     }
 
     /// The fault that applies to this request, with the stream of its rule.
     fn choose(&mut self, kind: Kind, extent: Extent) -> Option<(Fault, &mut Stream)> {
         let concerned = self.rules.iter_mut().filter(|(rule, _)| rule.concerns(kind, extent));
-        Watch::first_to_strike(concerned.map(|(rule, watch)| (rule.fault, watch)))
+        TriggerState::first_to_fire(concerned.map(|(rule, state)| (rule.fault, state)))
     }
 }
 
@@ -132,7 +133,7 @@ fn flip(bytes: &mut [u8], count: u32, stream: &mut Stream) {
     }
 }
 
-/// Writes data that reach the medium with flipped bits.
+/// Writes data with flipped bits to the medium.
 fn write_flipped<D: BlockDevice>(
     device: &mut D,
     at: Instant,
@@ -148,7 +149,7 @@ fn write_flipped<D: BlockDevice>(
     device.submit(at, Request::Write { extent, data: Payload::Bytes(&bytes), durable })
 }
 
-/// A write of which only the first blocks reach the medium.
+/// Writes only the first blocks of a request to the medium.
 fn write_some<D: BlockDevice>(
     device: &mut D,
     at: Instant,
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!(answer, Err(Error::Uncorrectable { extent, ended }));
         assert_eq!(clock.now(), ended);
         device.read(&mut clock, extent, &mut [0; 512]).unwrap();
-        assert_eq!(device.layer().struck().next().map(|(_, count)| count), Some(1));
+        assert_eq!(device.layer().counts().next().map(|(_, count)| count), Some(1));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The geometry of a block device: its logical blocks, its preferences, and its guarantees.
 //!
-//! Layer: rank 2. Main type: [`Geometry`]. The fields are those that Linux
-//! keeps in `struct queue_limits` (6.1, `include/linux/blkdev.h`) as far as a workload or a
-//! filesystem asks for them; zones and integrity data are left out.
+//! Layer: rank 2. Main type: [`Geometry`]. The fields are those of Linux' `struct queue_limits` (6.1,
+//! `include/linux/blkdev.h`) that a workload or a filesystem uses; zones and integrity data are left
+//! out.
 
 use crate::error::Error;
 use crate::extent::Extent;
@@ -22,27 +22,27 @@ pub enum DiscardedContent {
 /// How a device handles discards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Discard {
-    /// Only whole, aligned units of this size are sure to be discarded.
+    /// Only whole, aligned units of this size are guaranteed to be discarded.
     pub granularity: Bytes,
-    /// What they read as afterwards.
+    /// The content of discarded blocks.
     pub reads: DiscardedContent,
 }
 
-/// Where the data of a completed write are.
+/// The location of the data of a completed write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cache {
-    /// On the medium.
+    /// On the medium: there is no volatile cache.
     None,
-    /// Possibly in volatile memory, until a flush; this much at most.
+    /// Possibly in a volatile cache of this size, until a flush.
     Volatile(Bytes),
 }
 
-/// The shape of a device.
+/// The geometry of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
     /// Size of a logical block: a power of two.
     pub block: Bytes,
-    /// How many logical blocks there are.
+    /// The number of logical blocks.
     pub count: u64,
     /// The smallest write without read-modify-write: `physical_block_size` of Linux.
     pub physical: Bytes,
@@ -50,17 +50,17 @@ pub struct Geometry {
     pub optimal: Bytes,
     /// The largest request.
     pub maximum: Bytes,
-    /// How many requests the device holds at once, at least one: 1 for a card, 32 for NCQ.
+    /// The queue depth, at least one: 1 for a card, 32 for NCQ.
     pub depth: u32,
-    /// How it handles discards, if it supports them.
+    /// The handling of discards, if they are supported.
     pub discard: Option<Discard>,
-    /// Whether it has a write cache.
+    /// The write cache.
     pub cache: Cache,
 }
 
 impl Geometry {
     /// A device of `size` with logical blocks of 512 bytes, no preferences, zeros after a discard and
-    /// no cache. A rest of less than a block is left out.
+    /// no cache. The size is rounded down to whole blocks.
     #[must_use]
     pub fn of_size(size: Bytes) -> Self {
         let block = Bytes::new(512);
@@ -82,8 +82,8 @@ impl Geometry {
         self.block * self.count
     }
 
-    /// Whether the numbers fit together: a power of two from 512 bytes on for the block, whole blocks
-    /// everywhere else, at least one of each, and a size that fits u64.
+    /// Whether the geometry is consistent: the block is a power of two of at least 512 bytes, the other
+    /// sizes are whole blocks, none is zero, and the total size fits u64.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let whole = |size: Bytes| !size.is_zero() && size.is_multiple_of(self.block);
@@ -105,7 +105,7 @@ impl Geometry {
         Extent::new(0, self.count)
     }
 
-    /// The size of so many blocks of this device.
+    /// The size of `count` blocks of this device.
     #[must_use]
     #[inline]
     pub fn bytes(&self, extent: Extent) -> Bytes {
@@ -126,7 +126,7 @@ impl Geometry {
         Ok(extent)
     }
 
-    /// That an extent lies within the device. An empty one may lie at the very end.
+    /// Checks that an extent is within the device. An empty one may be at the very end.
     ///
     /// # Errors
     /// [`Error::OutOfRange`].
@@ -138,7 +138,7 @@ impl Geometry {
         }
     }
 
-    /// That a buffer of `length` holds exactly the blocks of `extent`.
+    /// Checks that `length` is the size of the blocks of `extent`.
     ///
     /// # Errors
     /// [`Error::BufferLength`].
@@ -152,8 +152,8 @@ impl Geometry {
         Err(Error::BufferLength { extent, block: self.block, found })
     }
 
-    /// The whole, aligned units of `granularity` within `extent`, as blocks: what a discard surely
-    /// gives back. Empty when there is none.
+    /// The whole, aligned units of `granularity` within `extent`, as blocks: the part that a discard
+    /// is guaranteed to free. Empty if there is none.
     #[must_use]
     pub fn aligned_within(&self, extent: Extent, granularity: Bytes) -> Extent {
         let unit = (granularity / self.block).max(1);

@@ -1,8 +1,7 @@
 //! A layer of middleware on a device.
 //!
-//! Layer: rank 2. Main types: [`Layer`], what a layer does around a request, and [`Layered`], a
-//! layer and the device below it, which together are a device again. The pass-through code is
-//! written here once.
+//! Layer: rank 2. Main types: [`Layer`], the behaviour of a layer, and [`Layered`], the block device
+//! that consists of a layer and the device below it. All middleware shares the pass-through code here.
 
 use crate::device::BlockDevice;
 use crate::error::Error;
@@ -10,9 +9,9 @@ use crate::geometry::Geometry;
 use crate::request::{Completion, Request};
 use boardlab_sim::Instant;
 
-/// What a layer of middleware does around each request.
+/// The behaviour of a layer of middleware.
 pub trait Layer<D: BlockDevice> {
-    /// Passes a request to `device`, or not, and observes or changes the answer.
+    /// Passes a request to `device`, or handles it itself, and observes or changes the result.
     ///
     /// # Errors
     /// Those of the device, and the layer's own.

@@ -2,18 +2,19 @@
 //!
 //! Layer: rank 2; uses `sim` only. In reading order:
 //!
-//! - [`geometry`]: [`Geometry`], [`Lba`], [`Extent`], [`Discard`], [`Cache`]: sizes, promises, bounds.
+//! - [`geometry`]: [`Geometry`], [`Lba`], [`Extent`], [`Discard`], [`Cache`]: sizes, guarantees,
+//!   bounds.
 //! - [`request`]: [`Request`] with [`Payload`] and [`Target`], [`Completion`] with [`Cause`].
 //! - [`error`]: [`Error`], the errors of a device.
 //! - [`device`]: the trait [`BlockDevice`], which filesystems and workloads use.
 //! - [`queue`]: [`Queue`], a queue of bounded depth without an event list.
 //! - [`contents`]: [`Contents`], the contents of blocks in compact form.
 //! - [`ram`]: [`RamBlock`], a device without physics; a clone of it is cheap.
-//! - [`layered`]: [`Layered`] and [`Layer`], how middleware sits on a device.
+//! - [`layered`]: [`Layered`] and [`Layer`], the composition of middleware and device.
 //! - [`stats`], [`tracer`], [`power_cut`], [`fault`]: middleware. They stack in any order.
 //!
-//! A request is submitted at an instant of virtual time and answered immediately with the instants
-//! at which it was accepted, began and ended; several can be in flight.
+//! A request is submitted at an instant of virtual time and returns immediately with the instants
+//! at which it was accepted, started and ended; several can be in flight.
 //!
 //! ```
 //! use boardlab_block::{BlockDevice, Extent, Geometry, Kind, Payload, RamBlock, Request, Stats};
@@ -28,7 +29,7 @@
 //! let extent = Extent::new(0, 2_048);
 //! let mut last = Instant::ZERO;
 //! for _ in 0..3 {
-//!     let data = Payload::Repeated(0xFF); // a mebibyte that is described, not brought
+//!     let data = Payload::Repeated(0xFF); // a mebibyte that is described, not stored
 //!     let request = Request::Write { extent, data, durable: false };
 //!     last = device.submit(Instant::ZERO, request).unwrap().ended;
 //! }

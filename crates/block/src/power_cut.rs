@@ -1,10 +1,10 @@
 //! Middleware that cuts the power, once, at a chosen request or instant.
 //!
-//! Layer: rank 2. Main types: [`PowerCut`], [`TearOutcome`]. The loss depends on [`Cache`]: without
-//! a cache only the requests in flight; with a volatile one any blocks written since the last
-//! flush, each kept or lost independently, and never more than the cache holds. Logical blocks are
-//! not torn (filesystems rely on this; ATA and NVMe call it atomic write unit power fail, and cards
-//! guarantee it).
+//! Layer: rank 2. Main types: [`PowerCut`], [`TearOutcome`]. The loss depends on [`Cache`]. Without
+//! a cache, only the request in flight is affected. With a volatile cache, blocks written since the
+//! last flush may be lost, each independently, but never more than the cache holds. Logical blocks
+//! are not torn (filesystems rely on this; ATA and NVMe call it atomic write unit power fail, and
+//! cards guarantee it).
 //!
 //! ```text
 //!   powered --(numbered request | instant)--> cut: every request is Error::PowerCut
@@ -25,23 +25,23 @@ use crate::request::{Completion, Kind, Payload, Request};
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 use std::collections::VecDeque;
 
-/// What a power cut leaves of the interrupted request.
+/// The state of an interrupted request after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TearOutcome {
-    /// Nothing of it happened.
+    /// None of its blocks are changed.
     NotBegun,
     /// Some of its blocks are changed.
     Partial,
-    /// All of it happened, but was not reported.
+    /// All of its blocks are changed, but completion was not reported.
     Finished,
 }
 
 impl TearOutcome {
-    /// All of them, for exhaustive exploration.
+    /// All outcomes, for exhaustive exploration.
     pub const ALL: [Self; 3] = [Self::NotBegun, Self::Partial, Self::Finished];
 }
 
-/// When the power is cut.
+/// The planned power cut.
 #[derive(Debug, Clone, Copy)]
 enum Plan {
     Never,
@@ -53,14 +53,14 @@ enum Plan {
 #[derive(Debug, Clone)]
 enum Change {
     Bytes(Extent, Box<[u8]>),
-    /// Described data never have bytes.
+    /// Data described without bytes.
     Described(Extent, Payload<'static>),
     Zeroes(Extent),
     Discard(Extent),
 }
 
 impl Change {
-    /// The change that a request makes, if it makes one.
+    /// The change of a request; `None` if it changes nothing.
     fn of(request: &Request<'_>) -> Option<Self> {
         Some(match request {
             Request::Write { extent, data: Payload::Bytes(bytes), .. } => {
@@ -106,11 +106,11 @@ impl Change {
 /// Cuts the power of the device below.
 #[derive(Debug, Clone)]
 pub struct PowerCut<D> {
-    /// The durable data.
-    lasting: D,
-    /// Oldest first.
-    unsure: VecDeque<Change>,
-    /// Bytes of blocks of those.
+    /// A device with the durable data.
+    durable_device: D,
+    /// Changes whose durability is uncertain, oldest first.
+    uncertain: VecDeque<Change>,
+    /// The size of these changes.
     cached: Bytes,
     stream: Stream,
     plan: Plan,
@@ -119,13 +119,13 @@ pub struct PowerCut<D> {
 }
 
 impl<D: BlockDevice + Clone> PowerCut<D> {
-    /// `device`, which keeps its power until one of the `cut_at` methods is called. `seed` decides what
-    /// is lost.
+    /// Wraps `device`; one of the `cut_at` methods schedules the power cut. `seed` determines which
+    /// blocks are lost.
     #[must_use]
     pub fn over(device: D, seed: Seed) -> Layered<Self, D> {
         let layer = Self {
-            lasting: device.clone(),
-            unsure: VecDeque::new(),
+            durable_device: device.clone(),
+            uncertain: VecDeque::new(),
             cached: Bytes::ZERO,
             stream: seed.stream("block.power_cut"),
             plan: Plan::Never,
@@ -147,21 +147,21 @@ impl<D: BlockDevice> PowerCut<D> {
         self.plan = Plan::AtInstant(at);
     }
 
-    /// How many changing requests began: explore a run by cutting it at each number below.
+    /// The number of changing requests so far: explore a run by cutting it at each number below.
     #[must_use]
     pub const fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// When the power was cut, while it is off.
+    /// The time of the power cut, while the power is off.
     #[must_use]
     pub const fn cut(&self) -> Option<Instant> {
         self.cut
     }
 
-    /// Makes the changes of `self.unsure` durable.
-    fn settle(&mut self, at: Instant) -> Result<(), Error> {
-        while let Some(change) = self.unsure.pop_front() {
+    /// Makes all uncertain changes durable.
+    fn make_durable(&mut self, at: Instant) -> Result<(), Error> {
+        while let Some(change) = self.uncertain.pop_front() {
             self.keep(at, &change)?;
         }
         self.cached = Bytes::ZERO;
@@ -169,64 +169,69 @@ impl<D: BlockDevice> PowerCut<D> {
     }
 
     fn keep(&mut self, at: Instant, change: &Change) -> Result<(), Error> {
-        let block = self.lasting.geometry().block;
-        self.lasting.submit(at, change.request(0, change.extent().count, block)).map(|_| ())
+        let block = self.durable_device.geometry().block;
+        self.durable_device.submit(at, change.request(0, change.extent().count, block)).map(|_| ())
     }
 
-    /// Makes each block of a change durable in `share` of 8 cases.
-    fn keep_some(&mut self, at: Instant, change: &Change, share: u64) {
-        let block = self.lasting.geometry().block;
+    /// Makes each block of a change durable with probability `share / 8`.
+    fn persist_some(&mut self, at: Instant, change: &Change, share: u64) {
+        let block = self.durable_device.geometry().block;
         for number in 0..change.extent().count {
             if self.stream.chance(share, 8) {
-                // Nobody is there to hear of an error.
-                let _ = self.lasting.submit(at, change.request(number, 1, block));
+                // There is no caller to report an error to.
+                let _ = self.durable_device.submit(at, change.request(number, 1, block));
             }
         }
     }
 
     /// Records a completed change, which is durable at once, or when the cache is flushed or
     /// overflows.
-    fn remember(&mut self, at: Instant, change: Change, durable: bool) -> Result<(), Error> {
-        let geometry = self.lasting.geometry();
+    fn record(&mut self, at: Instant, change: Change, durable: bool) -> Result<(), Error> {
+        let geometry = self.durable_device.geometry();
         let Cache::Volatile(size) = geometry.cache else { return self.keep(at, &change) };
         let bytes = geometry.bytes(change.extent());
         if durable {
             let overlaps = |old: &Change| old.extent().overlaps(change.extent());
-            if self.unsure.iter().any(overlaps) {
-                self.settle(at)?;
+            if self.uncertain.iter().any(overlaps) {
+                self.make_durable(at)?;
             }
             return self.keep(at, &change);
         }
         self.cached += bytes;
-        self.unsure.push_back(change);
+        self.uncertain.push_back(change);
         while self.cached > size
-            && let Some(oldest) = self.unsure.pop_front()
+            && let Some(oldest) = self.uncertain.pop_front()
         {
-            self.cached = self.cached - self.lasting.geometry().bytes(oldest.extent());
+            self.cached = self.cached - self.durable_device.geometry().bytes(oldest.extent());
             self.keep(at, &oldest)?;
         }
         Ok(())
     }
 
-    /// Leaves in `device` what the cut leaves.
-    fn lose(&mut self, device: &mut D, at: Instant, hit: Option<(Change, TearOutcome)>) -> Error
+    /// Cuts the power: replaces `device` by one with the durable data.
+    fn cut_power(
+        &mut self,
+        device: &mut D,
+        at: Instant,
+        hit: Option<(Change, TearOutcome)>,
+    ) -> Error
     where
         D: Clone,
     {
-        // Some cuts lose nothing and some lose all, as the cache happens to stand.
+        // From 0, where all changes are lost, to 8, where none are.
         let share = self.stream.below(9);
-        while let Some(change) = self.unsure.pop_front() {
-            self.keep_some(at, &change, share);
+        while let Some(change) = self.uncertain.pop_front() {
+            self.persist_some(at, &change, share);
         }
         self.cached = Bytes::ZERO;
         match hit {
-            Some((change, TearOutcome::Partial)) => self.keep_some(at, &change, 4),
+            Some((change, TearOutcome::Partial)) => self.persist_some(at, &change, 4),
             Some((change, TearOutcome::Finished)) => {
                 let _ = self.keep(at, &change);
             }
             Some((_, TearOutcome::NotBegun)) | None => {}
         }
-        *device = self.lasting.clone();
+        *device = self.durable_device.clone();
         self.cut = Some(at);
         Error::PowerCut { at }
     }
@@ -238,7 +243,7 @@ impl<D: BlockDevice + Clone> Layered<PowerCut<D>, D> {
         let (layer, device) = self.parts_mut();
         layer.cut = None;
         layer.plan = Plan::Never;
-        layer.lasting = device.clone();
+        layer.durable_device = device.clone();
     }
 }
 
@@ -255,7 +260,7 @@ impl<D: BlockDevice + Clone> Layer<D> for PowerCut<D> {
         if let Plan::AtInstant(cut) = self.plan
             && cut <= at
         {
-            return Err(self.lose(device, cut, None));
+            return Err(self.cut_power(device, cut, None));
         }
         request.check(device.geometry())?;
         let change = Change::of(&request);
@@ -266,21 +271,21 @@ impl<D: BlockDevice + Clone> Layer<D> for PowerCut<D> {
         if let (Plan::AtRequest { number: fatal, torn }, Some(change)) = (self.plan, &change)
             && fatal == number
         {
-            return Err(self.lose(device, at, Some((change.clone(), torn))));
+            return Err(self.cut_power(device, at, Some((change.clone(), torn))));
         }
         let done = device.submit(at, request)?;
         if let Plan::AtInstant(cut) = self.plan
             && cut < done.ended
         {
-            return Err(self.lose(
+            return Err(self.cut_power(
                 device,
                 cut,
                 change.map(|change| (change, TearOutcome::Partial)),
             ));
         }
         match change {
-            Some(change) => self.remember(at, change, durable)?,
-            None if kind == Kind::Flush => self.settle(at)?,
+            Some(change) => self.record(at, change, durable)?,
+            None if kind == Kind::Flush => self.make_durable(at)?,
             None => {}
         }
         Ok(done)

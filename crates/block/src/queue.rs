@@ -1,14 +1,14 @@
-//! A queue of bounded depth as a recurrence: when is there room for one more?
+//! A queue of bounded depth, which computes the time at which a request is accepted.
 //!
-//! Layer: rank 2. Main type: [`Queue`]. A request is accepted as soon as fewer than the depth are
-//! in flight; that is the end of the earliest one still held. No event list is needed, since the
-//! end of a request is known when it is accepted.
+//! Layer: rank 2. Main type: [`Queue`]. A request is accepted as soon as fewer requests than the depth
+//! are in flight: at the earliest end of those in a full queue. No event list is needed, since the end
+//! of a request is known when it is accepted.
 
 use boardlab_sim::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The ends of the requests that a device or a host holds.
+/// A queue of a device or a host: the ends of the requests in flight.
 #[derive(Debug, Clone)]
 pub struct Queue {
     depth: usize,
@@ -19,7 +19,7 @@ impl Queue {
     /// An empty queue with room for `depth` requests.
     ///
     /// # Panics
-    /// When there is room for none.
+    /// If `depth` is zero.
     #[must_use]
     pub fn new(depth: u32) -> Self {
         assert!(depth > 0, "Queue: no room for any request");
@@ -27,8 +27,8 @@ impl Queue {
         Self { depth, ends: BinaryHeap::with_capacity(depth) }
     }
 
-    /// When a request that arrives at `at` is accepted. [`Queue::hold`] must follow once its end is
-    /// known.
+    /// The time at which a request submitted at `at` is accepted. [`Queue::hold`] must follow when its
+    /// end is known.
     #[inline]
     pub fn accept(&mut self, at: Instant) -> Instant {
         if self.ends.len() < self.depth {
@@ -38,17 +38,17 @@ impl Queue {
         first.max(at)
     }
 
-    /// Holds a request until `end`.
+    /// Adds a request that is in flight until `end`.
     ///
     /// # Panics
-    /// When there was no room: [`Queue::accept`] makes it.
+    /// If the queue is full: call [`Queue::accept`] first.
     #[inline]
     pub fn hold(&mut self, end: Instant) {
-        assert!(self.ends.len() < self.depth, "Queue::hold: no room was made");
+        assert!(self.ends.len() < self.depth, "Queue::hold: the queue is full");
         self.ends.push(Reverse(end));
     }
 
-    /// When the last of those held ends; `None` when none is.
+    /// The latest end of the requests in flight; `None` if there are none.
     #[must_use]
     pub fn last(&self) -> Option<Instant> {
         self.ends.iter().map(|&Reverse(end)| end).max()

@@ -1,9 +1,9 @@
-//! A block device in memory: any shape, constant costs, no physics.
+//! A block device in memory: any geometry, constant latencies, no physics.
 //!
-//! Layer: rank 2. Main types: [`RamBlock`] and [`Costs`]. Requests are served by so many lanes in
-//! parallel, each of which does one at a time; a flush waits for all lanes. Costs are whatever the user
-//! gives, zero by default. Left out: what a cache does to timing and what a power cut does to a cache
-//! ([`PowerCut`](crate::PowerCut) takes the data; the time is that of the lanes).
+//! Layer: rank 2. Main types: [`RamBlock`] and [`Costs`]. Parallel lanes execute the requests, each
+//! lane one at a time; a flush waits for all lanes. The user gives the latencies, zero by default.
+//! Left out: the effect of a cache on timing, and of a power cut on a cache
+//! ([`PowerCut`](crate::PowerCut) models the loss of data).
 
 use crate::contents::Contents;
 use crate::device::BlockDevice;
@@ -13,20 +13,20 @@ use crate::queue::Queue;
 use crate::request::{Completion, Payload, Request, Target};
 use boardlab_sim::{Duration, Instant, Rate};
 
-/// What requests cost, the same every time.
+/// The constant latencies of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
-    /// Of every read.
+    /// The latency of a read.
     pub read: Duration,
-    /// Of every write.
+    /// The latency of a write.
     pub write: Duration,
-    /// Of every discard, and of writing zeros.
+    /// The latency of a discard and of a write of zeros.
     pub discard: Duration,
-    /// Of every flush.
+    /// The latency of a flush.
     pub flush: Duration,
-    /// Of moving the bytes of a read or a write, in addition; nothing when `None`.
+    /// The transfer rate of the bytes of a read or a write, whose time is added; infinite if `None`.
     pub transfer: Option<Rate>,
-    /// How many requests are worked on at once, at least one.
+    /// The number of requests executed in parallel, at least one.
     pub lanes: u32,
 }
 
@@ -49,10 +49,10 @@ pub struct RamBlock {
 }
 
 impl RamBlock {
-    /// A device of this shape, full of zeros.
+    /// A device of this geometry, all zero.
     ///
     /// # Panics
-    /// When the shape is not sound, see [`Geometry::is_sound`].
+    /// If the geometry is inconsistent, see [`Geometry::is_sound`].
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
         assert!(geometry.is_sound(), "RamBlock: a geometry that is not sound: {geometry:?}");
@@ -62,7 +62,7 @@ impl RamBlock {
         Self { geometry, costs, contents, held, lanes: Queue::new(costs.lanes), last }
     }
 
-    /// This device with requests that cost time.
+    /// This device with these latencies.
     ///
     /// # Panics
     /// When there is no lane.
@@ -73,14 +73,14 @@ impl RamBlock {
         self
     }
 
-    /// This device without contents: every read gives zeros, and no memory is taken.
+    /// This device without stored contents: every read returns zeros, and no memory is used.
     #[must_use]
     pub fn without_contents(mut self) -> Self {
         self.contents = Contents::none(&self.geometry);
         self
     }
 
-    /// What the blocks hold.
+    /// The contents of the blocks.
     #[must_use]
     pub const fn contents(&self) -> &Contents {
         &self.contents

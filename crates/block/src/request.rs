@@ -13,9 +13,10 @@ use std::fmt;
 /// percentage, see [`Noise::fill`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Noise {
-    /// Decides about the bytes.
+    /// The seed of the bytes.
     pub seed: u64,
-    /// So many of each hundred bytes are zero at the end of each 512, and thus compressible: 0 to 100.
+    /// The percentage of bytes that are zero, and thus compressible, at the end of each 512 bytes: 0
+    /// to 100.
     pub zeros: u8,
 }
 
@@ -23,7 +24,7 @@ pub struct Noise {
 const CHUNK: usize = 512;
 
 impl Noise {
-    /// Nothing to compress.
+    /// Incompressible data.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { seed, zeros: 0 }
@@ -45,7 +46,7 @@ impl Noise {
     }
 }
 
-/// What a write writes.
+/// The data of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Payload<'a> {
     /// These bytes, as many as the blocks hold.
@@ -73,45 +74,45 @@ impl Payload<'_> {
     }
 }
 
-/// Where the bytes of a read go.
+/// The destination of the data of a read.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// Here; as many as the blocks hold.
+    /// A buffer of the size of the blocks.
     Buffer(&'a mut [u8]),
     /// Nowhere: only the time matters.
     Nowhere,
 }
 
-/// What is asked.
+/// A request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Request<'a> {
     /// Read blocks.
     Read {
-        /// Which.
+        /// The blocks.
         extent: Extent,
-        /// Where their bytes go.
+        /// The destination of the data.
         into: Target<'a>,
     },
     /// Write blocks.
     Write {
-        /// Which.
+        /// The blocks.
         extent: Extent,
-        /// Their bytes.
+        /// The data.
         data: Payload<'a>,
-        /// Whether it is done only when it is on the medium (forced unit access).
+        /// Whether the write completes only when the data are on the medium (forced unit access).
         durable: bool,
     },
-    /// Make blocks read as zeros, without moving data over the bus (`BLKZEROOUT`).
+    /// Write zeros to blocks without a transfer of data (`BLKZEROOUT`).
     WriteZeroes {
-        /// Which.
+        /// The blocks.
         extent: Extent,
     },
-    /// Tell that nobody needs these blocks any more (`BLKDISCARD`).
+    /// Discard blocks (`BLKDISCARD`).
     Discard {
-        /// Which.
+        /// The blocks.
         extent: Extent,
     },
-    /// Bring everything that was written before to the medium.
+    /// Make all earlier writes durable.
     Flush,
 }
 
@@ -131,7 +132,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order of its discriminant.
+    /// All kinds, in the order of their discriminants.
     pub const ALL: [Self; 5] =
         [Self::Read, Self::Write, Self::WriteZeroes, Self::Discard, Self::Flush];
 
@@ -147,7 +148,7 @@ impl Kind {
         }
     }
 
-    /// Whether the request changes what blocks hold.
+    /// Whether the request changes the contents of blocks.
     #[must_use]
     pub const fn changes_medium(self) -> bool {
         matches!(self, Self::Write | Self::WriteZeroes | Self::Discard)
@@ -161,7 +162,7 @@ impl fmt::Display for Kind {
 }
 
 impl Request<'_> {
-    /// Which kind.
+    /// The kind of the request.
     #[must_use]
     #[inline]
     pub const fn kind(&self) -> Kind {
@@ -187,7 +188,7 @@ impl Request<'_> {
         }
     }
 
-    /// Bytes that cross the bus: none for a flush, a discard or zeros.
+    /// The bytes transferred over the bus: none for a flush, a discard or a write of zeros.
     #[must_use]
     #[inline]
     pub fn bytes(&self, geometry: &Geometry) -> Bytes {
@@ -197,8 +198,8 @@ impl Request<'_> {
         }
     }
 
-    /// That the request fits the device: within it, not too large, with a buffer of the right length,
-    /// and a discard only where there are discards.
+    /// Checks the request against the device: its blocks are in the device, it is not too large, its
+    /// buffer has the right length, and the device supports it if it is a discard.
     ///
     /// # Errors
     /// [`Error::OutOfRange`](crate::Error::OutOfRange), [`Error::TooLarge`](crate::Error::TooLarge),
@@ -228,34 +229,34 @@ impl Request<'_> {
     }
 }
 
-/// What made a request slow.
+/// The cause of a slow request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Cause {
     /// Garbage collection had to free space first.
     Collection,
-    /// Data that never change were moved onto worn blocks.
+    /// Static wear levelling moved data.
     WearLevelling,
-    /// Data of the fast cells had to be folded into the dense ones first.
+    /// Data of the SLC cache had to be folded into the multi-level cells first.
     Fold,
-    /// A block had to be merged with what was written to it out of order.
+    /// A block had to be merged with its log of out-of-order writes.
     Merge,
-    /// A part of the mapping had to be loaded or saved.
+    /// A part of the mapping table had to be loaded or saved.
     Mapping,
-    /// The write cache was full, or was emptied.
+    /// The write cache was full, or was flushed.
     Cache,
-    /// A read had to be repeated with other thresholds.
+    /// A read had to be retried with other thresholds.
     Retry,
-    /// Data that fade were written again.
+    /// Data had to be refreshed because of retention.
     Refresh,
     /// Blocks had to be erased.
     Erase,
-    /// The transfer was repeated, or the link reset.
+    /// The transfer was retried, or the link reset.
     Link,
 }
 
 impl Cause {
-    /// Every cause.
+    /// All causes.
     pub const ALL: [Self; 10] = [
         Self::Collection,
         Self::WearLevelling,
@@ -293,27 +294,27 @@ impl fmt::Display for Cause {
     }
 }
 
-/// When a request was accepted, began and ended: `at <= accepted <= started <= ended`.
+/// The times at which a request was accepted, started and ended: `at <= accepted <= started <= ended`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// When the device had room for it.
+    /// The time at which the device's queue had room for the request.
     pub accepted: Instant,
-    /// When the device began to work on it.
+    /// The time at which the device started to execute it.
     pub started: Instant,
-    /// When it was done.
+    /// The time of completion.
     pub ended: Instant,
-    /// What took most of the time beyond the usual, if anything did.
+    /// The cause of most of the additional time, if there was any.
     pub cause: Option<Cause>,
 }
 
 impl Completion {
-    /// A request that took no time at all.
+    /// The completion of a request without latency.
     #[must_use]
     pub const fn instant(at: Instant) -> Self {
         Self { accepted: at, started: at, ended: at, cause: None }
     }
 
-    /// From the submission at `at` to the end.
+    /// The latency from the submission at `at` to the end.
     #[must_use]
     pub const fn latency(&self, at: Instant) -> Duration {
         self.ended.since(at)

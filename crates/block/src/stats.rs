@@ -9,7 +9,7 @@ use crate::layered::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Request};
 use boardlab_sim::{Bytes, Instant, Phase};
 
-/// All requests of one kind.
+/// The totals of one kind of request.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
     latency: Phase,
@@ -19,39 +19,39 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// How many there were, failures included.
+    /// The number of requests, including failures.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.latency.count() + self.failures
     }
 
-    /// How many failed.
+    /// The number of failures.
     #[must_use]
     pub const fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// Bytes of the blocks of those that succeeded, moved or not.
+    /// The bytes of the blocks of successful requests, whether transferred or not.
     #[must_use]
     pub const fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// From submission to end, of those that succeeded.
+    /// The latencies of successful requests.
     #[must_use]
     pub const fn latency(&self) -> &Phase {
         &self.latency
     }
 }
 
-/// Counts what is asked of the device below.
+/// Counts the requests to the device below.
 #[derive(Debug, Clone, Default)]
 pub struct Stats {
     totals: [Totals; Kind::ALL.len()],
 }
 
 impl Stats {
-    /// `device` with its requests counted from zero.
+    /// Wraps `device`, with all counts zero.
     #[must_use]
     pub fn over<D: BlockDevice>(device: D) -> Layered<Self, D> {
         Layered::new(Self::default(), device)
@@ -63,7 +63,7 @@ impl Stats {
         &self.totals[kind as usize]
     }
 
-    /// Counts from zero again.
+    /// Resets all counts.
     pub fn reset(&mut self) {
         *self = Self::default();
     }

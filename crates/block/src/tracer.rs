@@ -1,8 +1,8 @@
-//! Middleware that remembers what was asked of a device, when, and what came of it.
+//! Middleware that logs the requests to a device with their times and outcomes.
 //!
-//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: the oldest events make
-//! room for new ones and are counted. A sink, a closure, sees every event, for a trace that is
-//! longer than memory. A tracer costs no virtual time.
+//! Layer: rank 2. Main types: [`Tracer`], [`Event`]. The log is bounded: when it is full, the oldest
+//! event is dropped and counted. A sink, a closure, receives every event, for a trace that does not
+//! fit into memory. A tracer costs no virtual time.
 
 use crate::device::BlockDevice;
 use crate::error::Error;
@@ -13,18 +13,18 @@ use boardlab_sim::Instant;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// One request and its answer.
+/// A request and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, from zero, among all that the tracer saw.
+    /// The number of the request, from zero.
     pub number: u64,
-    /// When it was submitted.
+    /// The time of submission.
     pub at: Instant,
-    /// What was asked.
+    /// The kind.
     pub kind: Kind,
-    /// Of which blocks.
+    /// The blocks.
     pub extent: Extent,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Result<Completion, Error>,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Logs what is asked of the device below.
+/// Logs the requests to the device below.
 ///
 /// ```
 /// use boardlab_block::{BlockDevice, Extent, Geometry, RamBlock, Tracer};
@@ -68,7 +68,7 @@ pub struct Tracer<S = fn(&Event)> {
 fn nowhere(_: &Event) {}
 
 impl Tracer {
-    /// `device` with its last `limit` requests remembered.
+    /// Wraps `device`, with a log of its last `limit` requests.
     #[must_use]
     pub fn over<D: BlockDevice>(device: D, limit: usize) -> Layered<Self, D> {
         Tracer::with_sink(device, limit, nowhere as fn(&Event))
@@ -76,25 +76,25 @@ impl Tracer {
 }
 
 impl<S: FnMut(&Event)> Tracer<S> {
-    /// As [`Tracer::over`], and hands every event to `sink`.
+    /// Like [`Tracer::over`], and passes every event to `sink`.
     #[must_use]
     pub const fn with_sink<D: BlockDevice>(device: D, limit: usize, sink: S) -> Layered<Self, D> {
         Layered::new(Self { sink, limit, seen: 0, events: VecDeque::new() }, device)
     }
 
-    /// The remembered events, oldest first.
+    /// The logged events, oldest first.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter()
     }
 
-    /// How many requests were seen, forgotten ones included.
+    /// The number of requests, including dropped ones.
     #[must_use]
     pub const fn seen(&self) -> u64 {
         self.seen
     }
 }
 
-/// All remembered events, one a line, after a line about those forgotten.
+/// All logged events, one per line, after a line about those dropped.
 impl<S> fmt::Display for Tracer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.events.front().filter(|first| first.number > 0) {

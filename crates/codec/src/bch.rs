@@ -1,16 +1,16 @@
-//! BCH codes: correct up to `t` bit errors of a step.
+//! BCH codes: correct up to `t` bit errors in a step.
 //!
-//! Layer: rank 1. Main type: [`Bch`]. Bit for bit what Linux' software ECC writes to raw NAND.
+//! Layer: rank 1. Main type: [`Bch`]. The ECC bytes equal those of Linux' software ECC on raw NAND.
 //! Source: Linux 6.1 `lib/bch.c` and `drivers/mtd/nand/ecc-sw-bch.c`; the method is that of any
 //! textbook (Lin and Costello, Error Control Coding, chapter 6). [`field`] is the Galois field,
 //! [`remainder`] the division that encodes, `locate` the search for error positions. Left out: the
 //! bit-reversed order that some controllers use.
 //!
-//! Data and code are one polynomial over GF(2), first byte and most significant bit first; the code
-//! is the remainder of the data, shifted left, by the generator, whose roots are the first `2t`
-//! powers of the field's generator. It begins at the top of the first code byte; bits that are left
-//! in the last one carry nothing. All is exclusive-ored with a mask, so that an erased step has an
-//! erased code.
+//! Data and code are one polynomial over GF(2), first byte and most significant bit first. The code is
+//! the remainder of the data, shifted left, divided by the generator polynomial, whose roots are the
+//! first `2t` powers of the field's generator. It begins at the most significant bit of the first code
+//! byte; the remaining bits of the last one are unused. The code is XORed with a mask, so that the code
+//! of an erased step is erased.
 //!
 //! ```text
 //!   m = 13, 512 bytes, t = 4:  52 bits in  7 bytes        m = 13, t = 8:  104 bits in 13 bytes
@@ -32,7 +32,7 @@ pub const STRENGTH_MAX: u32 = 64;
 /// The maximum number of ECC bytes of a code.
 pub const CODE_MAX: usize = 64;
 
-/// One code: tables for a field, a strength and a step. A clone shares them.
+/// A BCH code: tables for a field, a strength and a step. A clone shares them.
 #[derive(Clone)]
 pub struct Bch {
     tables: Arc<Tables>,
@@ -47,7 +47,7 @@ struct Tables {
     step: usize,
     /// Code bytes of a step.
     code: usize,
-    /// Turns the code of an erased step into ones; bits without meaning included.
+    /// The mask that makes the code of an erased step all ones, including unused bits.
     mask: [u8; CODE_MAX],
 }
 
@@ -62,10 +62,11 @@ impl fmt::Debug for Bch {
 }
 
 impl Bch {
-    /// The code that Linux takes for steps of `step` bytes: the smallest field that has room.
+    /// The code that Linux uses for steps of `step` bytes, over the smallest field that is large
+    /// enough.
     ///
     /// # Errors
-    /// [`Error::NoSuchCode`].
+    /// [`Error::NoSuchCode`] if there is no such code.
     pub fn linux(step: usize, strength: u32) -> Result<Self, Error> {
         let bits = step.saturating_mul(8).saturating_add(1);
         Self::new(usize::BITS - bits.leading_zeros(), strength, step)
@@ -74,8 +75,8 @@ impl Bch {
     /// A code over GF(2^`order`) that corrects `strength` bits in steps of `step` bytes.
     ///
     /// # Errors
-    /// [`Error::NoSuchCode`] when the order is not 5 to 15, the strength not 1 to [`STRENGTH_MAX`],
-    /// the code longer than [`CODE_MAX`], or data and code do not fit in 2^order - 1 bits.
+    /// [`Error::NoSuchCode`] if the order is not 5 to 15, the strength not 1 to [`STRENGTH_MAX`], the
+    /// code longer than [`CODE_MAX`], or data and code longer than 2^order - 1 bits.
     pub fn new(order: u32, strength: u32, step: usize) -> Result<Self, Error> {
         let none = Error::NoSuchCode { order, strength, step };
         let field = Field::new(order).ok_or(none)?;
@@ -130,9 +131,9 @@ impl Bch {
     /// Corrects bit errors of `data` in place; returns the number of errors in data and ECC bytes
     /// together.
     ///
-    /// More bit errors than the strength are never taken for none, because no other code word is
-    /// that near. Occasionally they lie within reach of another code word, which is then the result
-    /// (docs/models/ecc.md has the measured share).
+    /// More bit errors than the strength are usually detected. Occasionally they are within the
+    /// strength of another codeword, which is then the result (docs/models/ecc.md has the measured
+    /// fraction). One more than the strength is never taken for none, because no codeword is so near.
     ///
     /// # Errors
     /// [`Error::Uncorrectable`]; the data are left unchanged.
@@ -150,7 +151,7 @@ impl Bch {
         self.correct(data, difference)
     }
 
-    /// As [`Bch::decode`], with the difference between the code read and the one calculated.
+    /// Like [`Bch::decode`], with the difference between the code read and the one calculated.
     fn correct(&self, data: &mut [u8], difference: &[u8]) -> Result<u32, Error> {
         let tables = &*self.tables;
         let bits = tables.divider.degree();

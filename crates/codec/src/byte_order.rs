@@ -16,7 +16,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The other one.
+    /// The opposite order.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {

@@ -1,9 +1,9 @@
-//! Checksums: CRC-32 as the on-flash formats of Linux use it, CRC-7 as SD cards and eMMC do.
+//! Checksums: CRC-32 of Linux' on-flash formats, CRC-7 of SD cards and eMMC.
 //!
 //! Layer: rank 1. CRC-32 has a seed and no inversions: polynomial 0x04C11DB7, least significant bit
-//! first (0xEDB88320). Source: Linux 6.1 `lib/crc32.c`, `crc32_le`. JFFS2 begins with 0; UBI, UBIFS
-//! and YAFFS2 begin with all ones and do not invert the end either. The vector instructions are those
-//! of `crc32fast`. CRC-7: SD Physical Layer Simplified Specification, section 4.5.
+//! first (0xEDB88320). Source: Linux 6.1 `lib/crc32.c`, `crc32_le`. The seed of JFFS2 is 0; that of
+//! UBI, UBIFS and YAFFS2 is all ones, and they do not invert the result either. The implementation is
+//! `crc32fast`'s. CRC-7: SD Physical Layer Simplified Specification, section 4.5.
 
 /// Seed of UBI and UBIFS.
 pub const UBI_SEED: u32 = u32::MAX;
@@ -11,9 +11,9 @@ pub const UBI_SEED: u32 = u32::MAX;
 /// Seed of JFFS2.
 pub const JFFS2_SEED: u32 = 0;
 
-/// The remainder of `data` after `seed`; neither is inverted.
+/// The CRC-32 of `data` with `seed`; neither seed nor result is inverted.
 ///
-/// A remainder is the seed of what follows: `crc32(crc32(seed, a), b)` is that of `a` then `b`.
+/// It can be continued: `crc32(crc32(seed, a), b)` is the CRC of `a` followed by `b`.
 #[must_use]
 pub fn crc32(seed: u32, data: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(!seed);
@@ -21,7 +21,7 @@ pub fn crc32(seed: u32, data: &[u8]) -> u32 {
     !hasher.finalize()
 }
 
-/// CRC-7 of commands and registers of SD cards and eMMC: x^7 + x^3 + 1, from zero.
+/// The CRC-7 of commands and registers of SD cards and eMMC: x^7 + x^3 + 1, seed zero.
 #[must_use]
 pub fn crc7(data: &[u8]) -> u8 {
     const CRC7: crc::Crc<u8> = crc::Crc::<u8>::new(&crc::CRC_7_MMC);

@@ -13,7 +13,7 @@ pub enum Error {
     Uncorrectable,
     /// There is no BCH code with these parameters.
     NoSuchCode {
-        /// Order of the Galois field asked for.
+        /// Order of the Galois field.
         order: u32,
         /// Bits to correct in a step.
         strength: u32,
@@ -22,15 +22,15 @@ pub enum Error {
     },
     /// The compressed stream ends before its data do.
     Truncated {
-        /// Bytes that were there.
+        /// Length of the stream in bytes.
         length: usize,
     },
-    /// The compressed stream holds more data than there is room for.
+    /// The decompressed data do not fit into the output.
     OutputFull {
-        /// The room, in bytes.
+        /// The size of the output in bytes.
         room: usize,
     },
-    /// The compressed stream breaks its format.
+    /// The compressed stream violates its format.
     Corrupt {
         /// Length of the stream in bytes.
         length: usize,

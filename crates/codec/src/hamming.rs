@@ -1,7 +1,7 @@
 //! Hamming code over 256 or 512 bytes: corrects one bit error and detects two.
 //!
-//! Layer: rank 1. Main types: [`Step`], [`Correction`]. Bit for bit what Linux' software ECC writes
-//! to raw NAND without the byte order of SmartMedia. Source: Linux 6.1
+//! Layer: rank 1. Main types: [`Step`], [`Correction`]. The ECC bytes equal those of Linux' software
+//! ECC on raw NAND without the SmartMedia byte order. Source: Linux 6.1
 //! `drivers/mtd/nand/ecc-sw-hamming.c` and `Documentation/driver-api/mtd/nand_ecc.rst`; nandsim uses
 //! it by default. Left out: the SmartMedia order, which swaps the first two bytes.
 //!
@@ -18,10 +18,10 @@
 
 use crate::error::Error;
 
-/// Bytes of a code.
+/// The number of ECC bytes of a step.
 pub const CODE: usize = 3;
 
-/// How many data bytes one code covers.
+/// The size of an ECC step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// 256 bytes, Linux' default.
@@ -31,7 +31,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The step as a count of bytes.
+    /// The number of data bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -40,7 +40,7 @@ impl Step {
         }
     }
 
-    /// The code bits that carry a parity; the rest are always 1.
+    /// The code bits that are parities; the others are always 1.
     const fn used(self) -> u32 {
         match self {
             Self::Bytes256 => 0xFF_FFFC,
@@ -49,23 +49,23 @@ impl Step {
     }
 }
 
-/// What [`correct`] found and did.
+/// The result of [`correct`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Correction {
-    /// Data and code agree.
+    /// No bit error.
     None,
-    /// One bit of the data was wrong and has been put right.
+    /// One bit error in the data, which is corrected.
     Data {
-        /// Which byte of the step.
+        /// The byte in the step.
         byte: usize,
-        /// Which bit of the byte, 0 the least significant.
+        /// The bit in the byte; 0 is the least significant.
         bit: u32,
     },
-    /// One bit of the code was wrong; the data are right.
+    /// One bit error in the code; the data are correct.
     Code,
 }
 
-/// The code of one step.
+/// Calculates the code of a step.
 ///
 /// # Panics
 /// If `data` is not as long as the step.
@@ -78,14 +78,14 @@ pub fn calculate(step: Step, data: &[u8]) -> [u8; CODE] {
     parity.code(step)
 }
 
-/// Compares the code read with the data and the one calculated from them, and puts a wrong data bit
-/// right in place.
+/// Compares the code read with the code calculated from the data, and corrects a bit error of the data
+/// in place.
 ///
-/// With 256-byte steps the last two bits of the code carry nothing: one of them wrong beside a wrong
-/// data bit does not hinder the correction, as in Linux.
+/// With 256-byte steps the last two bits of the code are unused: a bit error there does not prevent the
+/// correction of one in the data, as in Linux.
 ///
 /// # Errors
-/// [`Error::Uncorrectable`] when two bits are wrong. Three or more may look like one.
+/// [`Error::Uncorrectable`] for two bit errors. Three or more may look like one.
 ///
 /// # Panics
 /// If `data` is not as long as the step.
@@ -100,7 +100,7 @@ pub fn correct(
     if syndrome == 0 {
         return Ok(Correction::None);
     }
-    // A wrong data bit changes exactly one of each pair of parities.
+    // A bit error in the data changes exactly one of each pair of parities.
     let pairs = 0x55_5555 & step.used();
     if (syndrome ^ (syndrome >> 1)) & pairs == pairs {
         let (byte, bit) = address(step, syndrome);
@@ -114,7 +114,7 @@ fn word(code: [u8; CODE]) -> u32 {
     u32::from_be_bytes([0, code[0], code[1], code[2]])
 }
 
-/// Where the data bit is whose parities are in the syndrome.
+/// The byte and the bit of the error with this syndrome.
 fn address(step: Step, syndrome: u32) -> (usize, u32) {
     let odd = every_other_bit(syndrome >> 1);
     // Lines 3 to 10 in bits 4 to 11, columns in 1 to 3, line 11 in 0.
@@ -128,7 +128,7 @@ fn every_other_bit(word: u32) -> u32 {
     (0..12).fold(0, |packed, n| packed | ((word >> (2 * n)) & 1) << n)
 }
 
-/// The exclusive or of all words of a step, and of those whose index has a bit set.
+/// The XOR of all words of a step, and of those whose index has a given bit set.
 struct Parity {
     /// All words.
     all: u64,
@@ -137,8 +137,8 @@ struct Parity {
 }
 
 impl Parity {
-    /// Folds the step in halves: the upper half is the parity of the words whose highest index bit is
-    /// set, and both halves together go on as a step of half the length.
+    /// Folds the step in halves: the XOR of the upper half is the parity of the words whose highest
+    /// index bit is set, and the XOR of both halves is processed as a step of half the length.
     fn of<const WORDS: usize>(data: &[u8]) -> Self {
         assert_eq!(data.len(), WORDS * 8, "data of a Hamming step");
         let mut words = [0_u64; WORDS];

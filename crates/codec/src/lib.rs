@@ -1,17 +1,17 @@
-//! Error correction codes, compression, checksums and numbers of flash storage.
+//! Error correction codes, compression, checksums and byte orders of flash storage.
 //!
 //! Layer: rank 1; uses `sim` (tests only). In reading order:
 //!
 //! - [`byte_order`]: [`ByteOrder`], that of the CPU that wrote the flash.
-//! - [`crc`]: [`crc::crc32`], the check sum of every on-flash node.
-//! - [`hamming`]: one wrong bit in 256 or 512 bytes, Linux' software ECC.
-//! - [`bch`]: [`Bch`], up to `t` wrong bits in a step, Linux' software BCH.
+//! - [`crc`]: [`crc::crc32`], the checksum of every on-flash node.
+//! - [`hamming`]: Linux' software Hamming ECC, which corrects one bit in 256 or 512 bytes.
+//! - [`bch`]: [`Bch`], Linux' software BCH ECC, which corrects up to `t` bits in a step.
 //! - [`rtime`], [`zlib`], [`lzo`]: JFFS2's compressors (zlib and LZO are UBIFS' too).
-//! - [`error`]: [`Error`], why there is no answer.
+//! - [`error`]: [`Error`], the errors of decoders.
 //!
-//! Every decoder takes untrusted bytes: it never panics on them, and never writes outside the slice
-//! that it is given. Compressors that may give up answer `None`. What is expensive to make is an object
-//! that is used again; none of them allocates while it works.
+//! Decoders accept untrusted input: they neither panic on it nor write outside the slice given.
+//! Compressors return `None` for incompressible data. Codecs that need memory or tables are reusable
+//! objects, which do not allocate after their creation.
 //!
 //! ```
 //! use boardlab_codec::{hamming, zlib};
@@ -50,7 +50,7 @@ pub use byte_order::ByteOrder;
 pub use crc::crc32;
 pub use error::Error;
 
-/// What a compressor did that takes as much input as fits.
+/// The result of a compressor that consumes as much input as fits into its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Compressed {
     /// Bytes of the input that are in the output.

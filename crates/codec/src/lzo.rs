@@ -1,12 +1,13 @@
-//! LZO1X-1, as the kernel compresses with it.
+//! LZO1X-1 as in the kernel.
 //!
-//! Layer: rank 1. Main types: [`Lzo`], which compresses, and [`decompress`]. The compressor makes the
-//! parse of Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0, on a 64-bit machine), so that
-//! sizes are the kernel's; the decompressor is that of `lzokay`, an independent implementation. Left
-//! out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
+//! Layer: rank 1. Main items: [`Lzo`], the compressor, and [`decompress`]. The compressor makes the
+//! same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0, on a 64-bit machine), so
+//! that sizes equal the kernel's. The decompressor is that of `lzokay`, an independent
+//! implementation. Left out: the run-length variant of the stream (`lzo-rle`), which no flash
+//! filesystem writes.
 //!
-//! A position is looked up by a hash of its next four bytes in a table of the last positions; a match
-//! is taken at once. After a stretch without a match the search goes on in growing strides.
+//! The compressor looks a position up by a hash of its next four bytes in a table of last positions,
+//! and uses the first match. Without a match, the stride of the search grows.
 
 use crate::error::Error;
 use lzokay::Error as Cause;
@@ -14,25 +15,25 @@ use lzokay::Error as Cause;
 /// Slots of the table, a power of two.
 const SLOTS: usize = 1 << 13;
 
-/// Longest part that is parsed with one table; a match reaches no further back.
+/// The longest part of the input that is parsed with one table; a match reaches no further back.
 const PART: usize = 0xC000;
 
-/// No match begins or goes on in the last bytes of a part.
+/// The number of last bytes of a part that no match covers.
 const TAIL: usize = 20;
 
 /// Shortest match.
 const SHORTEST: usize = 4;
 
-/// Largest output for `length` bytes of input.
+/// The largest output for `length` bytes of input.
 #[must_use]
 pub const fn worst_case(length: usize) -> usize {
     length + length / 16 + 64 + 3
 }
 
-/// The compressor. It keeps its table, and nothing else, between two calls.
+/// The compressor. It reuses the memory of its table between calls.
 #[derive(Debug, Clone)]
 pub struct Lzo {
-    /// Last position of a hash in the part.
+    /// The last position of each hash in the part.
     table: Box<[u16; SLOTS]>,
 }
 
@@ -43,19 +44,19 @@ impl Default for Lzo {
 }
 
 impl Lzo {
-    /// Takes the 16 KiB of the table.
+    /// Allocates the table of 16 KiB.
     #[must_use]
     pub fn new() -> Self {
         Self { table: Box::new([0; SLOTS]) }
     }
 
-    /// Compresses all of `input`; the length, or `None` when the output is too small for it.
+    /// Compresses all of `input`; returns the length, or `None` if the output is too small.
     ///
-    /// [`worst_case`] bytes are always enough.
+    /// [`worst_case`] bytes always suffice.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         let mut sink = Sink { output, length: 0 };
-        // Everything before `literals` is written.
+        // All input before `literals` is written.
         let mut literals = 0;
         let mut start = 0;
         while input.len() - start > TAIL {
@@ -76,7 +77,8 @@ impl Lzo {
         Some(sink.length)
     }
 
-    /// Writes the part of the input from `start` on; where the literals begin that are not yet written.
+    /// Compresses the part of the input from `start` on; returns the start of the literals not yet
+    /// written.
     fn parse(
         &mut self,
         input: &[u8],
@@ -86,9 +88,9 @@ impl Lzo {
     ) -> Option<usize> {
         self.table.fill(0);
         let end = input.len() - TAIL;
-        // Where the last match of this part ended; the stride grows with the distance from it.
+        // The end of the last match of this part; the stride grows with the distance from it.
         let mut anchor = start;
-        // The first literal run of a stream has four bytes at least.
+        // The first run of literals of a stream has at least four bytes.
         let mut position = start + SHORTEST.saturating_sub(start - literals);
         position += 1 + ((position - anchor) >> 5);
         while position < end {
@@ -113,11 +115,11 @@ impl Lzo {
     }
 }
 
-/// Decompresses `input`; the bytes written.
+/// Decompresses `input`; returns the number of bytes written.
 ///
 /// # Errors
-/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], which includes bytes behind
-/// the end of the stream.
+/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], also for bytes after the end of
+/// the stream.
 pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
     let room = output.len();
     lzokay::decompress::decompress(input, output).map_err(|cause| match cause {
@@ -136,7 +138,8 @@ fn four(input: &[u8], position: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
-/// Equal bytes at two positions, eight at a time: past `end` only whole steps count.
+/// The number of equal bytes at two positions, compared eight at a time: beyond `end` only in whole
+/// steps.
 fn match_length(input: &[u8], position: usize, candidate: usize, end: usize) -> usize {
     let differ = |length: usize| {
         let at = |start: usize| {
@@ -179,7 +182,7 @@ impl Sink<'_> {
         Some(())
     }
 
-    /// A length above what an instruction holds: a zero for every 255, and the rest, 1 to 255.
+    /// Writes the excess of a length over its field: a zero for every 255, and the rest, 1 to 255.
     fn long(&mut self, mut length: usize) -> Option<()> {
         while length > 255 {
             self.put(0)?;
@@ -188,7 +191,7 @@ impl Sink<'_> {
         self.put(byte(length))
     }
 
-    /// A run of literals; up to three are counted in the last two bits of the match before.
+    /// Writes a run of literals; the last two bits of the preceding match hold a count of up to three.
     fn literals(&mut self, bytes: &[u8]) -> Option<()> {
         match bytes.len() {
             length @ ..=3 => self.output[self.length - 2] |= byte(length),
@@ -201,7 +204,7 @@ impl Sink<'_> {
         self.extend(bytes)
     }
 
-    /// A match of `length` bytes, `distance` bytes back.
+    /// Writes a match of `length` bytes, `distance` bytes back.
     fn copy(&mut self, length: usize, distance: usize) -> Option<()> {
         if length <= 8 && distance <= 0x800 {
             let back = distance - 1;

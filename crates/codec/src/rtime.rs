@@ -1,24 +1,24 @@
-//! JFFS2's own little compressor: a byte, and how long the text goes on as after its last occurrence.
+//! JFFS2's simple compressor "rtime": literals, each followed by a match after its last occurrence.
 //!
-//! Layer: rank 1. Main functions: [`compress`], [`decompress`]. The stream is pairs of a literal
-//! and a run of 0 to 255 bytes; both sides remember for every byte value where the text went on
-//! after it last. Byte for byte what Linux writes. Source: Linux 3.6 and 6.1
-//! `fs/jffs2/compr_rtime.c`. Unlike the kernel before 6.13 the decompressor checks every position
+//! Layer: rank 1. Main functions: [`compress`], [`decompress`]. The stream consists of pairs of a
+//! literal and the length, 0 to 255, of a match; both sides store for every byte value the position
+//! after its last occurrence. The output equals Linux' byte for byte. Source: Linux 3.6 and 6.1
+//! `fs/jffs2/compr_rtime.c`. Unlike the kernel before 6.13, the decompressor checks every position
 //! against its buffers.
 
 use crate::Compressed;
 use crate::error::Error;
 
-/// Longest run of one pair.
+/// The longest match of a pair.
 const RUN: usize = 255;
 
-/// Linux gives up at once below this room, in bytes.
+/// The smallest output for which Linux tries to compress, in bytes.
 const LEAST_ROOM: usize = 4;
 
-/// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
+/// Compresses as much of `input` as fits into `output`; `None` if the result is not smaller.
 ///
-/// Positions are 16 bits wide in the kernel (15 in old ones), so the stream is the kernel's for inputs
-/// up to that; JFFS2 compresses one page at a time.
+/// Positions have 16 bits in the kernel (15 in old ones), so the stream equals the kernel's for inputs
+/// up to that size; JFFS2 compresses one page at a time.
 #[must_use]
 pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
     if output.len() < LEAST_ROOM {
@@ -31,7 +31,7 @@ pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
         let Some((&value, rest)) = input[position..].split_first() else { break };
         position += 1;
         let back = std::mem::replace(&mut after[usize::from(value)], position);
-        // The run may go on into bytes that it has just covered itself.
+        // The match may overlap its own bytes.
         let equal = rest.iter().zip(&input[back..]).take(RUN).take_while(|(a, b)| a == b).count();
         position += equal;
         pair.copy_from_slice(&[value, u8::try_from(equal).expect("at most 255")]);
@@ -43,8 +43,8 @@ pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
 /// Fills `output` from `input`.
 ///
 /// # Errors
-/// [`Error::Truncated`] when the input ends first, [`Error::OutputFull`] when a run goes past the end
-/// of the output. Input that is left over is ignored, as in Linux.
+/// [`Error::Truncated`] if the input ends first, [`Error::OutputFull`] if a match extends beyond the
+/// end of the output. Remaining input is ignored, as in Linux.
 pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Error> {
     let mut after = [0_usize; 256];
     let mut pairs = input.chunks_exact(2);

@@ -1,14 +1,13 @@
-//! Deflate as JFFS2 and UBIFS use it.
+//! Deflate in JFFS2 and UBIFS.
 //!
 //! Layer: rank 1. Main types: [`Jffs2Deflate`] and [`RawDeflate`], which compress, and [`Inflate`].
-//! Each is made once and keeps its memory; between two calls it keeps nothing else, so a clone is a
-//! new one. Source: Linux 6.1 `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. Below them works zlib
-//! 1.3, whose ancestor 1.1.3 Linux took over: with level, window (32 KiB) and memory (level 8)
-//! equal, both find the same matches.
+//! Each reuses its memory between calls, but no state, so a clone is a new object. Source: Linux 6.1
+//! `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. They use zlib 1.3; Linux has its ancestor 1.1.3.
+//! With the same level, window (32 KiB) and memory (level 8), both find the same matches.
 //!
-//! Left out, two things that differ in old zlib and so in Linux: at a partial flush it writes a
-//! second empty block, 10 bits, when the code of the last end of block was very short; and a match
-//! of the second round cannot go back to the last two bytes of the first.
+//! Left out: two differences of old zlib, and so of Linux. At a partial flush it writes a second empty
+//! block, 10 bits, if the code of the last end of block was very short; and a match of the second
+//! round cannot reach the last two bytes of the first.
 
 mod bound;
 
@@ -17,13 +16,13 @@ use crate::error::Error;
 use bound::Bound;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// What JFFS2 keeps free for the end of the stream, in bytes.
+/// The bytes that JFFS2 reserves for the end of the stream.
 const STREAM_END: usize = 12;
 
-/// JFFS2's level: four candidates at most, and the first match is taken.
+/// JFFS2's level, which uses no lazy matching (`deflate_fast`).
 const JFFS2_LEVEL: u32 = 3;
 
-/// log2 of the window that a zlib header can name at most.
+/// The binary logarithm of the largest window in a zlib header.
 const WINDOW_MAX: u8 = 15;
 
 /// JFFS2's compressor: a zlib stream of as much of the input as fits into the output.
@@ -46,18 +45,18 @@ impl Clone for Jffs2Deflate {
 }
 
 impl Jffs2Deflate {
-    /// Takes the 400 KiB that it works in.
+    /// Allocates its 400 KiB of memory.
     #[must_use]
     pub fn new() -> Self {
         let stream = Compress::new(Compression::new(JFFS2_LEVEL), true);
         Self { stream, bound: Bound::new() }
     }
 
-    /// Compresses as much of `input` as fits into `output`; `None` when that does not make it smaller.
+    /// Compresses as much of `input` as fits into `output`; `None` if the result is not smaller.
     ///
-    /// Each round offers no more input than there is room and flushes all of it; what remains after
-    /// the last round, 12 bytes and more, has to hold the end of the stream. What surely does not
-    /// become smaller is not tried; the answer is the same.
+    /// Each round passes at most as much input as there is output space, and flushes all of it. The
+    /// space after the last round, at least 12 bytes, must hold the end of the stream. Input that
+    /// provably does not become smaller is not compressed; the result is the same.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<Compressed> {
         let limit = output.len().checked_sub(STREAM_END).filter(|&limit| limit > 0)?;
@@ -88,7 +87,7 @@ impl Jffs2Deflate {
         (produced < consumed).then_some(Compressed { consumed, produced })
     }
 
-    /// One call of deflate: bytes taken and given, if it ends as it should.
+    /// Calls deflate once; returns the bytes consumed and produced, or `None` for an unexpected status.
     fn step(
         &mut self,
         input: &[u8],
@@ -104,7 +103,7 @@ impl Jffs2Deflate {
     }
 }
 
-/// Deflate without header and check sum, as UBIFS uses it.
+/// Deflate without header and checksum, as in UBIFS.
 #[derive(Debug)]
 pub struct RawDeflate {
     stream: Compress,
@@ -119,16 +118,16 @@ impl Clone for RawDeflate {
 }
 
 impl RawDeflate {
-    /// What Linux' cryptographic interface, and so UBIFS, sets: level 6, a window of 2 KiB.
+    /// The parameters of Linux' cryptographic interface, and so of UBIFS: level 6, a window of 2 KiB.
     #[must_use]
     pub fn ubifs() -> Self {
         Self::new(6, 11)
     }
 
-    /// Level 0 to 9, and log2 of the window in bytes, 9 to 15.
+    /// A compressor of level 0 to 9 with a window of 2^`window` bytes, 9 to 15.
     ///
     /// # Panics
-    /// If a parameter lies outside its range.
+    /// If a parameter is out of range.
     #[must_use]
     pub fn new(level: u32, window: u8) -> Self {
         assert!(level <= 9 && (9..=WINDOW_MAX).contains(&window), "level {level}, window {window}");
@@ -136,7 +135,7 @@ impl RawDeflate {
         Self { stream, level, window }
     }
 
-    /// Compresses all of `input`; the length, or `None` when the output is too small for it.
+    /// Compresses all of `input`; returns the length, or `None` if the output is too small.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
         self.stream.reset();
@@ -145,7 +144,7 @@ impl RawDeflate {
     }
 }
 
-/// The decompressor of both.
+/// The decompressor of both formats.
 #[derive(Debug)]
 pub struct Inflate {
     stream: Decompress,
@@ -164,20 +163,20 @@ impl Clone for Inflate {
 }
 
 impl Inflate {
-    /// Takes the memory that zlib works in.
+    /// Allocates the memory of zlib.
     #[must_use]
     pub fn new() -> Self {
         Self { stream: Decompress::new(false) }
     }
 
-    /// Decompresses a zlib stream as JFFS2 does; the bytes written.
+    /// Decompresses a zlib stream as JFFS2 does; returns the number of bytes written.
     ///
-    /// A sane header is skipped and so is the check sum at the end, for the node has a CRC; behind
-    /// any other the whole stream is left to zlib, which refuses it or reads it with its check sum.
+    /// JFFS2 skips a valid header, and then the checksum at the end as well, because the node has a
+    /// CRC. With any other header, zlib gets the whole stream, and rejects it or verifies its checksum.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`]. Linux answers each of
-    /// them with a page that is only partly written.
+    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`]. Linux does not report these
+    /// errors: it returns a page that is only partly written.
     pub fn jffs2(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         match jffs2_body(input)? {
             Some(body) => self.run(false, body, output),
@@ -185,7 +184,7 @@ impl Inflate {
         }
     }
 
-    /// Decompresses a deflate stream without header; the bytes written.
+    /// Decompresses a deflate stream without header; returns the number of bytes written.
     ///
     /// # Errors
     /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`].
@@ -207,7 +206,7 @@ impl Inflate {
     }
 }
 
-/// The stream behind a header that JFFS2 skips, `None` for one that it leaves to zlib.
+/// The stream after a header that JFFS2 skips; `None` if JFFS2 passes the whole stream to zlib.
 fn jffs2_body(input: &[u8]) -> Result<Option<&[u8]>, Error> {
     const DEFLATED: u8 = 8;
     const PRESET_DICTIONARY: u8 = 0x20;
@@ -219,7 +218,7 @@ fn jffs2_body(input: &[u8]) -> Result<Option<&[u8]>, Error> {
     if !sane {
         return Ok(None);
     }
-    // The window is the header's; all output lies in one buffer, so its size changes nothing else.
+    // The window size is the header's. It has no other effect, because all output is in one buffer.
     if (method >> 4) + 8 > WINDOW_MAX {
         return Err(Error::Corrupt { length: input.len() });
     }

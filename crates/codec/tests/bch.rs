@@ -1,4 +1,4 @@
-//! Every error of up to `t` bits is put right; one of more is never taken for none.
+//! Errors of up to `t` bits are corrected; an error of one more is never taken for none.
 
 use boardlab_codec::{Bch, Error};
 use boardlab_sim::{Seed, Stream};

@@ -1,4 +1,4 @@
-//! Every error of one bit is put right and every one of two is reported, data and code bits alike.
+//! Errors of one bit are corrected and errors of two are reported, in data and code.
 
 use boardlab_codec::Error;
 use boardlab_codec::hamming::{CODE, Correction, Step, calculate, correct};

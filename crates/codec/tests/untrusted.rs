@@ -1,4 +1,4 @@
-//! Decoders on whatever bytes: no panic, no byte outside the output, no result that is not there.
+//! Decoders on arbitrary bytes: no panic, no write outside the output, no invalid result.
 
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate, RawDeflate};
 use boardlab_codec::{Bch, hamming, lzo, rtime};

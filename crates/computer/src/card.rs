@@ -65,7 +65,7 @@ pub(super) fn insert(machine: &mut Machine, card: &CardFile) -> Result<Option<Im
     let refused = |problem| Failure::Program { path: path.clone(), problem };
     let medium = Medium::image(&contents(&file, path, LARGEST)?).map_err(refused)?;
     let inserted = Card::new(medium, false).map_err(refused)?;
-    let before = inserted.kept().filter(|_| card.write).cloned();
+    let before = inserted.memory_contents().filter(|_| card.write).cloned();
     machine.insert_card(inserted);
     Ok(before.map(|before| Image { path: path.clone(), file, before }))
 }
@@ -95,7 +95,7 @@ impl Image {
     /// Writes the blocks that differ from what was read, and flushes them. An image whose blocks
     /// are all as they were is left alone.
     pub(super) fn write_back(&mut self, card: &Card) -> Result<Written, Failure> {
-        let Some(now) = card.kept() else {
+        let Some(now) = card.memory_contents() else {
             unreachable!("a card that was put in from an image is kept in memory")
         };
         let changed: Vec<u64> = now.changed_since(&self.before).collect();

@@ -128,7 +128,7 @@ fn half(code: u32) -> u16 {
 }
 
 fn shown(instruction: &Instruction, at: u32, thumb: bool) -> String {
-    instruction.listed(at, thumb).to_string()
+    instruction.disassembly(at, thumb).to_string()
 }
 
 /// The registers that differ, with their new values.

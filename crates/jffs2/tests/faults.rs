@@ -40,7 +40,7 @@ fn run(device: RamMtd, rules: Vec<Rule>, count: u64, seed: u64) -> (Vec<u64>, Jf
     let fs = real.into_fs();
     fs.check_tables().unwrap();
     let device = fs.into_device();
-    let struck = device.struck().map(|(_, struck)| struck).collect();
+    let struck = device.counts().map(|(_, struck)| struck).collect();
     let fs = Jffs2::mount(&mut clock, device.into_inner(), Options::default()).unwrap();
     let mut real = Mount::new(fs);
     assert_eq!(compare(&mut real, &mut model, &mut clock).unwrap(), None, "{seed:?}, remounted");
@@ -98,7 +98,7 @@ fn saved(first: u64, failures: u64) -> (u64, bool, bool) {
     let blocks = fs.fs().volume().blocks();
     let set_aside = blocks.on_list(List::BadUsed) + blocks.on_list(List::ErasePending);
     let device = fs.into_fs().into_device();
-    let struck = device.struck().map(|(_, struck)| struck).sum::<u64>();
+    let struck = device.counts().map(|(_, struck)| struck).sum::<u64>();
     assert_eq!(u64::from(set_aside), struck, "no block that failed is written on");
     let mut fs = Mount::new(Jffs2::mount(&mut clock, device.into_inner(), options).unwrap());
     let (fd, mut found) = (fs.open(&mut clock, "/file").unwrap(), [0; 4_096]);

@@ -9,7 +9,7 @@ use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::chip::{Address, Chip};
-use boardlab_nor::driver::{self, Probed};
+use boardlab_nor::driver::{self, CfiInfo};
 use boardlab_nor::part::{Boot, BusWidth, Region};
 use boardlab_nor::{Board, Bus, BusTiming, ChipIndex, Host, HostTiming, NorMtd, Part};
 use boardlab_parts::catalog;
@@ -161,7 +161,7 @@ fn the_chip_tells_what_its_file_says() {
         let cfi = part.cfi.unwrap();
         let times = cfi.times;
         let power = |exponent: u8| 1_u64 << exponent;
-        let expected = Probed {
+        let expected = CfiInfo {
             word_typical_us: power(times.word_typical),
             word_max_us: power(times.word_typical + times.word_max),
             buffer_typical_us: power(times.buffer_typical),
@@ -356,7 +356,7 @@ fn a_part_without_cfi_is_refused_and_told_why() {
     }
     let (mut bus, mut clock) = (bus(&read(WITHOUT_CFI).value), Clock::new());
     let error = driver::probe(&mut bus, &mut clock).unwrap_err();
-    assert!(error.to_string().contains("no CFI answer"), "{error}");
+    assert!(error.to_string().contains("no CFI table"), "{error}");
 }
 
 #[test]

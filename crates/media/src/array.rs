@@ -1,11 +1,11 @@
-//! The cells of a NOR part: what they hold and how often they were erased and programmed.
+//! The cells of a NOR part: their contents, and their erase and program counts.
 //!
 //! Layer: physics below the chip. Main types: [`Layout`], the positions of the sectors;
 //! [`NorArray`], their contents. An erased sector takes no memory, and a clone shares the contents
 //! of a sector until either side changes it, so that power cuts can be explored by forking.
 //!
-//! Left out: cells between one and zero that read differently each time, and the growth of
-//! program and erase time with wear.
+//! Left out: cells near the read level that read differently each time, and program and erase times
+//! that grow with wear.
 
 use boardlab_sim::Bytes;
 use std::fmt;
@@ -46,7 +46,7 @@ impl fmt::Display for SectorIndex {
     }
 }
 
-/// Where the sectors lie. Cheap to clone.
+/// The positions of the sectors. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     map: Arc<Map>,
@@ -54,19 +54,19 @@ pub struct Layout {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Map {
-    /// First byte of each sector, and at the end the size of the part.
+    /// The first byte of each sector, followed by the size of the part.
     starts: Vec<u64>,
-    /// Logarithm of the grain: the largest power of two that divides every start.
+    /// The binary logarithm of the grain: the largest power of two that divides every start.
     grain: u32,
     /// The sector of each grain.
     sector_of: Vec<u32>,
 }
 
 impl Layout {
-    /// Sectors in address order, as runs of `(count, size)`.
+    /// A layout of regions `(count, size)` of sectors in address order.
     ///
-    /// `None` when there are no sectors, one has no size or is no multiple of two bytes, or the
-    /// whole is larger than 4 GiB.
+    /// `None` if there are no sectors, the size of one is zero or odd, or the part is larger than
+    /// 4 GiB.
     #[must_use]
     pub fn new(runs: &[(u32, Bytes)]) -> Option<Self> {
         let mut starts = vec![0_u64];
@@ -97,7 +97,7 @@ impl Layout {
         Bytes::new(self.map.starts[self.map.starts.len() - 1])
     }
 
-    /// How many sectors there are.
+    /// The number of sectors.
     #[must_use]
     pub fn sector_count(&self) -> u32 {
         u32::try_from(self.map.starts.len() - 1).expect("at most 2^31 sectors of two bytes")
@@ -141,8 +141,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Each sector that a range touches, the place within the sector where it does so, and the
-    /// part of the range that lies there.
+    /// Splits a range at sector boundaries: each sector, the offset in it, and the part of the range.
     fn pieces(
         &self,
         offset: Bytes,
@@ -164,7 +163,7 @@ impl Layout {
     }
 }
 
-/// An offset that was checked against the part, as an index; the part fits memory.
+/// An offset that was checked against the part, as an index; the part fits into memory.
 #[inline]
 fn index(offset: u64) -> usize {
     usize::try_from(offset).expect("NorArray: larger than this machine's memory")
@@ -189,14 +188,14 @@ pub struct NorArray {
 }
 
 impl NorArray {
-    /// A part from the factory: erased, without wear.
+    /// A factory-new part: erased, without wear.
     #[must_use]
     pub fn new(layout: Layout) -> Self {
         let sectors = layout.sectors().map(|_| Sector::default()).collect();
         Self { layout, sectors }
     }
 
-    /// Where the sectors lie.
+    /// The positions of the sectors.
     #[must_use]
     #[inline]
     pub const fn layout(&self) -> &Layout {
@@ -242,8 +241,8 @@ impl NorArray {
         }
     }
 
-    /// Clears the bits that are zero in `data`: a program can do no more. Counts one program in
-    /// each sector that it touches.
+    /// Programs `data`: clears the bits that are zero in it. Counts one program in each sector of the
+    /// range.
     ///
     /// # Panics
     /// When the range ends beyond the part.
@@ -254,8 +253,8 @@ impl NorArray {
         }
     }
 
-    /// Replaces the bytes from `offset` on, ones over zeros as well, without wear: a part that was
-    /// programmed before the run.
+    /// Preloads the bytes from `offset` on, zeros to ones as well, without wear, as if the part had
+    /// been programmed before the run.
     ///
     /// # Panics
     /// When the range ends beyond the part.
@@ -273,13 +272,13 @@ impl NorArray {
         sector.erases = sector.erases.saturating_add(1);
     }
 
-    /// How often a sector was erased, interrupted erases included.
+    /// The number of erases of a sector, including interrupted ones.
     #[must_use]
     pub fn erase_count(&self, sector: SectorIndex) -> u32 {
         self.sectors[sector.to_usize()].erases
     }
 
-    /// How many programs touched a sector, of a word or of a buffer.
+    /// The number of programs in a sector, of a word or of a buffer.
     #[must_use]
     pub fn program_count(&self, sector: SectorIndex) -> u64 {
         self.sectors[sector.to_usize()].programs
@@ -292,8 +291,7 @@ impl NorArray {
         cells.as_ref().is_none_or(|cells| cells.iter().all(|&cell| cell == ERASED))
     }
 
-    /// The first byte in which two parts differ, or `None` when all contents are equal; wear does
-    /// not count.
+    /// The first byte in which two parts differ, or `None` if all contents are equal; wear is ignored.
     ///
     /// # Panics
     /// When the layouts differ.
@@ -330,8 +328,8 @@ impl NorArray {
         sector.erases = sector.erases.saturating_add(1);
     }
 
-    /// Changes the cells under `data`, sector by sector. An erased sector stays without memory
-    /// when no bit of it would change.
+    /// Changes the cells in the range of `data`, sector by sector. An erased sector takes no memory as
+    /// long as none of its bits changes.
     fn change(&mut self, offset: Bytes, data: &[u8], mut change: impl FnMut(&mut u8, u8)) {
         for (sector, at, piece) in self.layout.pieces(offset, data.len()) {
             let data = &data[piece];
@@ -345,7 +343,7 @@ impl NorArray {
         }
     }
 
-    /// The sector of `offset` and the place within it.
+    /// The sector of `offset`, and the offset in it.
     #[inline]
     fn locate(&self, offset: Bytes) -> (SectorIndex, usize) {
         let sector = self.layout.sector_at(offset);
@@ -354,7 +352,7 @@ impl NorArray {
 }
 
 impl Sector {
-    /// The cells, which from now on take memory; `size` is that of the sector.
+    /// The cells, for which memory is allocated; `size` is the sector's.
     fn cells_mut(&mut self, size: Bytes) -> &mut [u8] {
         let erased = || vec![ERASED; size.to_usize()].into();
         Arc::make_mut(self.cells.get_or_insert_with(erased))

@@ -1,4 +1,4 @@
-//! Bit errors of NAND as an overlay over what was written: wear, retention and read disturb.
+//! Bit errors of NAND as an overlay over the data written: wear, retention and read disturb.
 //!
 //! Layer: physics below the chip. Main types: [`ErrorRates`], the bit error rates; [`BitErrors`],
 //! the bit errors. The bit errors of a page are a pure function of seed, block, page, erase count
@@ -6,21 +6,21 @@
 //! device has the same errors.
 //!
 //! # How
-//! The rates give the number of wrong bits that a page has on average, `m`, which only grows between
-//! two erases. Wrong bits are the events of a Poisson process of rate 1 on the line from 0 to `m`: how
-//! many lie between two whole numbers, where exactly, and which bit each hits is a hash of where the
-//! page is. A page under more stress has all the wrong bits that it had before and perhaps more.
-//! All of it is integer arithmetic: the counts come from a table of the Poisson distribution's
-//! quantiles in 2^-64.
+//! The rates give the mean number of bit errors of a page, `m`, which only grows between two erases.
+//! Bit errors are the events of a Poisson process of rate 1 on the interval from 0 to `m`. A hash of
+//! the page's position determines the number of events between two whole numbers, their positions, and
+//! the bit that each flips. A page under more stress keeps all its bit errors and may get more.
+//! The arithmetic is integer: the counts come from a table of the Poisson distribution's quantiles in
+//! 2^-64.
 //!
 //! # Rates
-//! `rate = program(erases) + retention(erases) share(hours) + disturb(erases) reads`, each a line
-//! through points ([`Curve`]). The form is that of Kim, Choi, Min, "Design tradeoffs for SSD
-//! reliability" (FAST 2019): wear, retention and read disturb add up. Where the points come from is
-//! said at [`ErrorRates::typical`].
+//! `rate = program(erases) + retention(erases) share(hours) + disturb(erases) reads`, where each
+//! function is piecewise linear ([`Curve`]). The form is that of Kim, Choi, Min, "Design tradeoffs for
+//! SSD reliability" (FAST 2019): wear, retention and read disturb add up. [`ErrorRates::typical`] has
+//! the sources of the points.
 //!
-//! Left out: pages of a block that differ, layers of 3D NAND, errors that go away (retention of an
-//! erased page, rest between erases), dependence on the data and on temperature.
+//! Left out: differences between the pages of a block, layers of 3D NAND, recovery (of an erased page,
+//! or by rest between erases), dependence on the data and on temperature.
 
 use crate::nand::{CellKind, Row, Stress, mix};
 use boardlab_sim::{Duration, Seed};
@@ -53,29 +53,29 @@ const POISSON: [u64; 20] = [
     18_446_744_073_709_551_613,
 ];
 
-/// A line through points that never falls; beyond the last point it goes on as between the last two.
+/// A piecewise linear, non-decreasing curve; beyond the last point it continues the last segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curve {
     points: Arc<[(u64, u64)]>,
 }
 
 impl Curve {
-    /// The line through `points`, given in rising order of the first number.
+    /// The curve through `points`, in ascending order of `x`.
     ///
-    /// `None` when there are none, two have the same first number, or the line falls.
+    /// `None` if there are no points, two have the same `x`, or the curve falls.
     #[must_use]
     pub fn new(points: &[(u64, u64)]) -> Option<Self> {
         let rises = points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1);
         (!points.is_empty() && rises).then(|| Self { points: points.into() })
     }
 
-    /// The same value everywhere.
+    /// A constant curve.
     #[must_use]
     pub fn flat(value: u64) -> Self {
         Self { points: Arc::new([(0, value)]) }
     }
 
-    /// The line with every value multiplied by `numerator / denominator`, rounded down.
+    /// The curve with all values multiplied by `numerator / denominator`, rounded down.
     ///
     /// # Panics
     /// When the denominator is zero.
@@ -88,7 +88,7 @@ impl Curve {
         Self { points: self.points.iter().map(|&(x, y)| (x, scale(y))).collect() }
     }
 
-    /// The value at `x`, rounded down; the first point's before it.
+    /// The value at `x`, rounded down; before the first point, the first point's value.
     #[must_use]
     pub fn at(&self, x: u64) -> u64 {
         let after = self.points.partition_point(|point| point.0 <= x);
@@ -107,18 +107,18 @@ impl Curve {
 /// The bit error rate (RBER), in 10^-18.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ErrorRates {
-    /// By P/E cycles of the block: right after the program.
+    /// By P/E cycles of the block: the rate immediately after the program.
     pub program: Curve,
-    /// By erases: in addition after a year.
+    /// By erases: the additional rate after a year.
     pub retention: Curve,
-    /// By hours since the program: the share of the year's, in thousandths; may exceed 1,000.
+    /// By hours since the program: the fraction of the year's rate, in thousandths; may exceed 1,000.
     pub retention_share: Curve,
-    /// By erases: in addition for each read of a page of the block.
+    /// By erases: the additional rate for each read of a page of the block.
     pub disturb: Curve,
 }
 
 impl ErrorRates {
-    /// No errors at all.
+    /// Rates without errors.
     #[must_use]
     pub fn none() -> Self {
         let none = Curve::flat(0);
@@ -126,13 +126,13 @@ impl ErrorRates {
         Self { program, retention, retention_share, disturb: none }
     }
 
-    /// Every bit wrong with the same chance, in 10^-18, whatever happened to it: for tests.
+    /// A constant rate in 10^-18, independent of stress: for tests.
     #[must_use]
     pub fn constant(rate: u64) -> Self {
         Self { program: Curve::flat(rate), ..Self::none() }
     }
 
-    /// All rates multiplied by `numerator / denominator`: what a read with other voltages leaves.
+    /// All rates multiplied by `numerator / denominator`, as for a read with other read voltages.
     ///
     /// # Panics
     /// When the denominator is zero.
@@ -146,7 +146,7 @@ impl ErrorRates {
         }
     }
 
-    /// Rates of the kind of cell. Only the points marked so are published.
+    /// The rates of a kind of cell. Only the points marked as published are published.
     ///
     /// | | source |
     /// |---|---|
@@ -207,12 +207,12 @@ impl ErrorRates {
         u64::try_from(rate).expect("at most 10^18")
     }
 
-    /// The share of a page that holds data.
+    /// The rate that a page with data has in addition to read disturb.
     fn written(&self, erases: u64, retention: Duration) -> u128 {
         const HOUR: u64 = 3_600_000_000_000;
         let (hours, rest) = (retention.as_nanos() / HOUR, retention.as_nanos() % HOUR);
         let (low, high) = (self.retention_share.at(hours), self.retention_share.at(hours + 1));
-        // Within an hour straight on, so that the rate never falls.
+        // Linear within an hour, so that the rate never falls.
         let within = u128::from(high - low) * u128::from(rest) / u128::from(HOUR);
         let share = u128::from(low) + within;
         u128::from(self.program.at(erases)) + u128::from(self.retention.at(erases)) * share / 1_000
@@ -246,7 +246,7 @@ impl BitErrors {
     #[must_use]
     pub fn wrong_bits(&self, row: Row, stress: Stress, bits: u64) -> Vec<u64> {
         assert!(bits > 0, "BitErrors::wrong_bits: a page without bits");
-        // The mean, with 32 binary digits after the point.
+        // The mean in fixed point, with 32 fractional bits.
         let mean = ((u128::from(self.rates.rate(stress)) * u128::from(bits)) << 32) / ATTO;
         let mean = u64::try_from(mean).unwrap_or(u64::MAX);
         let page = mix(self.key ^ mix(u64::from(row.block) << 32 | u64::from(row.page)));
@@ -264,13 +264,13 @@ impl BitErrors {
                 }
             }
         }
-        // Two events may hit one bit, which stays wrong.
+        // Two events at one bit are one bit error.
         wrong.sort_unstable();
         wrong.dedup();
         wrong
     }
 
-    /// Flips the wrong bits of a whole page. Returns their number.
+    /// Applies the bit errors to a whole page. Returns their number.
     ///
     /// # Panics
     /// When `page` is empty.
@@ -285,45 +285,44 @@ impl BitErrors {
     }
 }
 
-/// The P/E cycles that the blocks of a part last.
+/// The lifetimes of the blocks of a part in P/E cycles.
 ///
-/// The life of a block is drawn once: nothing where it is bad from the factory; a share `early` of
-/// the blocks lives for anything up to the endurance, the others, assumed, for anything from once
-/// to three times the endurance, so that the chance to fail at the next erase grows beyond it. A
-/// program outlives the erase by up to as much again.
+/// The lifetime of a block is drawn once. It is zero for a factory bad block. For a fraction `early`
+/// of the blocks it is uniform up to the endurance; for the others, assumed, uniform from one to
+/// three times the endurance, so that the failure rate grows beyond the endurance. Programs fail
+/// later than erases, after up to twice as many cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lifetime {
     key: u64,
-    /// Erases that the data sheet promises.
+    /// The endurance in the data sheet, in erases.
     endurance: u32,
-    /// Blocks that are bad from the factory, in 65,536ths.
+    /// The fraction of factory bad blocks, in 65,536ths.
     factory: u32,
-    /// Blocks that do not reach the endurance, in 65,536ths.
+    /// The fraction of blocks that do not reach the endurance, in 65,536ths.
     early: u32,
 }
 
 impl Lifetime {
-    /// Lives around `endurance` erases, with shares of blocks bad from the factory and bad before the
-    /// endurance, in 65,536ths; `seed` decides which.
+    /// Lifetimes for an endurance, with the fractions of factory bad blocks and of blocks that fail
+    /// before the endurance, in 65,536ths; `seed` selects the blocks.
     #[must_use]
     pub fn new(seed: Seed, endurance: u32, factory: u32, early: u32) -> Self {
         Self { key: seed.child("media.lifetime").get(), endurance, factory, early }
     }
 
-    /// Whether a block is bad when the part leaves the factory. Block 0 never is: every data sheet
-    /// guarantees it.
+    /// Whether a block is a factory bad block. Block 0 never is: every data sheet guarantees it.
     #[must_use]
     pub fn is_bad_from_the_factory(&self, block: u32) -> bool {
         block != 0 && self.draw(block, 0) >> 48 < u64::from(self.factory)
     }
 
-    /// Whether an erase fails on a block that was erased `erases` times before.
+    /// Whether an erase fails on a block with `erases` earlier erases.
     #[must_use]
     pub fn erase_fails(&self, block: u32, erases: u32) -> bool {
         u64::from(erases) >= self.life(block)
     }
 
-    /// Whether a program fails on a block that was erased `erases` times.
+    /// Whether a program fails on a block with `erases` erases.
     #[must_use]
     pub fn program_fails(&self, block: u32, erases: u32) -> bool {
         let life = self.life(block);

@@ -1,7 +1,7 @@
 //! Flash physics: cells, wear, bit errors, torn programs and interrupted erases.
 //!
-//! Layer: rank 1, uses `sim` only. It knows no commands and no bus: a chip model says what happens to
-//! which cells and how far it got. In reading order:
+//! Layer: rank 1, uses `sim` only. It knows no commands and no bus: a chip model determines which
+//! cells are programmed or erased, and the progress of an interrupted operation. In reading order:
 //!
 //! - [`mod@array`]: [`NorArray`], the cells of a NOR part with sectors of any size, and their wear.
 //! - [`torn`]: [`ProgramTear`] and [`EraseTear`], the outcomes of interrupted operations.
@@ -20,7 +20,7 @@
 //! assert_eq!(array.byte(Bytes::ZERO), 0x05); // a program only clears bits
 //! ```
 //!
-//! Left out: bit errors of NOR, and the slow-down of worn cells.
+//! Left out: bit errors of NOR, and slower operations of worn cells.
 
 pub mod array;
 pub mod errors;

@@ -5,12 +5,12 @@
 //! changed block each page, until either side changes it, so that power cuts can be explored by
 //! forking.
 //!
-//! The rules of the data sheets (how often a page may be programmed, in which order) are reported
-//! as [`Violation`]s, but do not stop the operation.
+//! A violation of the data sheets' rules (number and order of page programs) is reported as a
+//! [`Violation`], but does not prevent the operation.
 //!
 //! Source: K9F2G08U0M and K9F4G08U0M data sheets, "Page program": at most four consecutive partial
 //! programs of the main array and four of the spare array, pages of a block in sequential order.
-//! Left out: planes, and paired pages of multi-level cells, of which one can corrupt the other.
+//! Left out: planes, and paired pages of multi-level cells, where a program can corrupt the other page.
 
 use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP};
 use std::fmt;
@@ -19,21 +19,21 @@ use std::sync::Arc;
 /// The value of an erased byte.
 const ERASED: u8 = 0xFF;
 
-/// How many bits a cell holds.
+/// The kind of cell, by its number of bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CellKind {
-    /// One.
+    /// One bit.
     Slc,
-    /// Two.
+    /// Two bits.
     Mlc,
-    /// Three.
+    /// Three bits.
     Tlc,
-    /// Four.
+    /// Four bits.
     Qlc,
 }
 
 impl CellKind {
-    /// Bits a cell.
+    /// Bits per cell.
     #[must_use]
     pub const fn bits(self) -> u32 {
         match self {
@@ -45,16 +45,16 @@ impl CellKind {
     }
 }
 
-/// The shape of a part.
+/// The geometry of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NandGeometry {
-    /// Erase blocks.
+    /// The number of erase blocks.
     pub blocks: u32,
-    /// Pages of each.
+    /// Pages per block.
     pub pages_per_block: u32,
     /// Main bytes of a page.
     pub page: Bytes,
-    /// Spare bytes of a page.
+    /// OOB bytes of a page.
     pub oob: Bytes,
 }
 
@@ -71,7 +71,7 @@ impl NandGeometry {
         self.page * u64::from(self.pages_per_block)
     }
 
-    /// Main and spare bytes of a page: what its register holds.
+    /// Main and OOB bytes of a page: the size of the page register.
     #[must_use]
     pub fn row_bytes(&self) -> usize {
         (self.page + self.oob).to_usize()
@@ -96,8 +96,8 @@ impl NandGeometry {
         row.block < self.blocks && row.page < self.pages_per_block
     }
 
-    /// Whether the numbers can be: pages of a power of two from 512 bytes to 32 KiB, at most 1,024 a
-    /// block, at most 2^24 in all (three address cycles), spare bytes no more than main ones.
+    /// Whether the geometry is valid: pages of a power of two from 512 bytes to 32 KiB, at most 1,024
+    /// per block, at most 2^24 in total (three address cycles), no more OOB bytes than main bytes.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let page = self.page.get();
@@ -109,7 +109,7 @@ impl NandGeometry {
     }
 }
 
-/// A page: ONFI's row address in its two parts.
+/// The address of a page: ONFI's row address in its two parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Row {
     /// Block.
@@ -124,18 +124,17 @@ impl fmt::Display for Row {
     }
 }
 
-/// What the data sheet allows.
+/// The rules of the data sheet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramRules {
-    /// Programs of the main bytes of a page between two erases, and as many of its spare bytes.
+    /// The most programs of the main bytes of a page between two erases, and of its OOB bytes.
     pub programs_per_page: u32,
-    /// Whether pages of a block must be programmed in ascending order, as cells of several bits
-    /// demand.
+    /// Whether pages of a block must be programmed in ascending order, as multi-level cells require.
     pub ascending: bool,
 }
 
 impl ProgramRules {
-    /// The rules of a part with cells of `cell` and this many programs a page.
+    /// The rules of a part with this kind of cell and this many programs per page.
     #[must_use]
     pub fn of(cell: CellKind, programs_per_page: u32) -> Self {
         Self { programs_per_page, ascending: cell != CellKind::Slc }
@@ -145,11 +144,11 @@ impl ProgramRules {
 /// A program that the data sheet does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Violation {
-    /// The main or the spare bytes of the page were programmed too often since the erase.
+    /// The main or the OOB bytes of the page were programmed too often since the erase.
     TooManyPrograms {
         /// The page.
         row: Row,
-        /// How often, this time included.
+        /// The number of programs, including this one.
         programs: u32,
     },
     /// A later page of the block was programmed before.
@@ -161,14 +160,14 @@ pub enum Violation {
     },
 }
 
-/// One page that was programmed.
+/// A programmed page.
 #[derive(Debug, Clone)]
 struct Page {
-    /// Main bytes, then spare bytes.
+    /// Main bytes, then OOB bytes.
     bytes: Box<[u8]>,
-    /// Programs since the erase, of main and of spare bytes.
+    /// Programs since the erase, of main and of OOB bytes.
     programs: [u32; 2],
-    /// First program since the erase.
+    /// The time of the first program since the erase.
     written: Instant,
 }
 
@@ -181,13 +180,13 @@ struct Block {
     pages: Option<Arc<Pages>>,
     /// Completed and interrupted erases.
     erases: u32,
-    /// Page programs in all its life.
+    /// Page programs in its lifetime.
     programs: u64,
     /// Page reads since the erase.
     reads: u64,
-    /// Latest page programmed since the erase.
+    /// The latest page programmed since the erase.
     latest: Option<u32>,
-    /// Set by an incomplete erase: the seed of the cells that do not hold what is programmed.
+    /// After an incomplete erase: the seed that selects the weak cells, which lose what is programmed.
     weak: Option<u64>,
 }
 
@@ -210,15 +209,15 @@ pub struct NandArray {
     geometry: NandGeometry,
     rules: ProgramRules,
     blocks: Vec<Block>,
-    /// Time on the shelf, which adds to the retention of every page.
+    /// Storage time, which is added to the retention of every page.
     shelf: Duration,
 }
 
 impl NandArray {
-    /// A part from the factory: erased, without wear.
+    /// A factory-new part: erased, without wear.
     ///
     /// # Panics
-    /// When the geometry is not sound.
+    /// If the geometry is invalid.
     #[must_use]
     pub fn new(geometry: NandGeometry, rules: ProgramRules) -> Self {
         assert!(geometry.is_sound(), "NandArray: a geometry that is not sound: {geometry:?}");
@@ -226,14 +225,14 @@ impl NandArray {
         Self { geometry, rules, blocks, shelf: Duration::ZERO }
     }
 
-    /// The shape.
+    /// The geometry.
     #[must_use]
     pub const fn geometry(&self) -> &NandGeometry {
         &self.geometry
     }
 
-    /// Copies the bytes of a page from `column` on (spare bytes follow the main ones) to `buffer`, as
-    /// they were written, and counts no read.
+    /// Copies the bytes of a page from `column` on (OOB bytes follow the main bytes) to `buffer`, as
+    /// they were written, without counting a read.
     ///
     /// # Panics
     /// When there is no such page or the range ends beyond its spare bytes.
@@ -248,7 +247,7 @@ impl NandArray {
         }
     }
 
-    /// Counts a read of a page, which disturbs its whole block a little.
+    /// Counts a read of a page, which disturbs its whole block.
     ///
     /// # Panics
     /// When there is no such block.
@@ -257,8 +256,8 @@ impl NandArray {
         block.reads = block.reads.saturating_add(1);
     }
 
-    /// Clears the bits of a page from `column` on that are zero in `data`: a program can do no more.
-    /// Says which rule it broke.
+    /// Programs `data` into a page from `column` on: clears the bits that are zero in it. Returns the
+    /// rule that it violated, if any.
     ///
     /// # Panics
     /// When there is no such page or the range ends beyond its spare bytes.
@@ -296,8 +295,8 @@ impl NandArray {
         }
     }
 
-    /// Replaces all bytes of a page, ones over zeros as well, without wear: a part that was
-    /// programmed before the run. Bytes that are all ones leave the page erased.
+    /// Preloads a page, zeros to ones as well, without wear, as if it had been programmed before the
+    /// run. Data that are all ones leave the page erased.
     ///
     /// # Panics
     /// When there is no such page, or `data` is not the whole of it.
@@ -327,7 +326,7 @@ impl NandArray {
         *block = Block { erases, programs: block.programs, ..Block::default() };
     }
 
-    /// How often a block was erased, interrupted erases included.
+    /// The number of erases of a block, including interrupted ones.
     ///
     /// # Panics
     /// When there is no such block.
@@ -336,7 +335,7 @@ impl NandArray {
         self.blocks[slot(block)].erases
     }
 
-    /// Page programs of a block in all its life.
+    /// The number of page programs of a block in its lifetime.
     ///
     /// # Panics
     /// When there is no such block.
@@ -345,7 +344,7 @@ impl NandArray {
         self.blocks[slot(block)].programs
     }
 
-    /// Sets the erase count that a block has before the run.
+    /// Sets the erase count of a block before the run.
     ///
     /// # Panics
     /// When there is no such block.
@@ -353,13 +352,13 @@ impl NandArray {
         self.blocks[slot(block)].erases = erases;
     }
 
-    /// Lets the part lie on a shelf: adds to the retention of every page, those programmed later
-    /// included, so let it pass before or after a run and not within one.
+    /// Adds storage time to the retention of every page, including pages programmed later, so call it
+    /// before or after a run, not within one.
     pub fn age(&mut self, span: Duration) {
         self.shelf = self.shelf.checked_add(span).unwrap_or(Duration::MAX);
     }
 
-    /// The stress of a page until `now`.
+    /// The stress of a page at `now`.
     ///
     /// # Panics
     /// When there is no such page.
@@ -377,7 +376,7 @@ impl NandArray {
         }
     }
 
-    /// Whether no page of a block was programmed since its erase, as far as the cells remember.
+    /// Whether no page of a block is programmed.
     ///
     /// # Panics
     /// When there is no such block.
@@ -390,14 +389,14 @@ impl NandArray {
         pages.as_ref().is_none_or(|pages| pages.iter().all(blank))
     }
 
-    /// Pages that take memory.
+    /// The number of pages that take memory.
     #[must_use]
     pub fn stored_pages(&self) -> usize {
         let pages = self.blocks.iter().filter_map(|block| block.pages.as_ref());
         pages.map(|pages| pages.iter().flatten().count()).sum()
     }
 
-    /// How many blocks share their contents with `other`, erased ones included.
+    /// The number of blocks that share their contents with `other`, including erased ones.
     #[must_use]
     pub fn shared_blocks(&self, other: &Self) -> usize {
         let same = |(ours, theirs): &(&Block, &Block)| match (&ours.pages, &theirs.pages) {
@@ -407,8 +406,7 @@ impl NandArray {
         self.blocks.iter().zip(&other.blocks).filter(same).count()
     }
 
-    /// The first page in which two parts differ, or `None` when all contents are equal; wear does
-    /// not count.
+    /// The first page in which two parts differ, or `None` if all contents are equal; wear is ignored.
     ///
     /// # Panics
     /// When the geometries differ.
@@ -463,7 +461,7 @@ impl Block {
 }
 
 impl Page {
-    /// An erased page, whose bytes are made by the first program.
+    /// An erased page, whose bytes the first program allocates.
     fn erased(now: Instant) -> Self {
         Self { bytes: Box::default(), programs: [0; 2], written: now }
     }
@@ -484,7 +482,8 @@ impl Page {
     }
 }
 
-/// What weak cells hold of `data`: of all bits about one in 256 stays one. The share is assumed.
+/// `data` as a block with weak cells holds them: about one bit in 256 remains one. The fraction is
+/// assumed.
 fn held_by_weak_cells(seed: u64, page: u32, column: usize, data: &[u8]) -> Vec<u8> {
     let byte = |(at, &byte): (usize, &u8)| {
         let place = (u64::from(page) << 32) ^ u64::try_from(column + at).expect("a column");
@@ -495,7 +494,7 @@ fn held_by_weak_cells(seed: u64, page: u32, column: usize, data: &[u8]) -> Vec<u
     data.iter().enumerate().map(byte).collect()
 }
 
-/// The number of SplitMix64 that follows the state `value`.
+/// The next number of SplitMix64 after the state `value`.
 #[inline]
 pub(crate) const fn mix(value: u64) -> u64 {
     boardlab_sim::mix(value.wrapping_add(MIX_STEP))

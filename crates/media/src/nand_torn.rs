@@ -1,21 +1,21 @@
 //! The outcomes of interrupted operations on NAND: torn programs and interrupted erases.
 //!
-//! Layer: physics below the chip. A program is torn as in NOR ([`ProgramTear`]), within one page; an
-//! erase has outcomes of its own, [`NandEraseTear`], since NAND is not programmed to zeros before it
-//! is erased. Outcomes are deterministic: the bits come from a random stream of the caller.
+//! Layer: physics below the chip. A program is torn as in NOR ([`ProgramTear`]), within one page. An
+//! erase has its own outcomes, [`NandEraseTear`], since NAND is not programmed to zeros before it is
+//! erased. Outcomes are deterministic: the bits come from a random stream of the caller.
 //!
-//! Source: the outcomes after power cuts that Tseng, Grupp, Swanson, "Understanding the impact of
-//! power loss on flash memory" (DAC 2011) measured: partial programs and erases, pages that read
-//! well at first and fail later, and blocks that look erased and are not. Assumed: cells move
-//! independently of each other, and the shares of time below.
+//! Source: the measurements after power cuts of Tseng, Grupp, Swanson, "Understanding the impact of
+//! power loss on flash memory" (DAC 2011): partial programs and erases, pages that read correctly at
+//! first and fail later, and blocks that look erased and are not. Assumed: cells change independently
+//! of each other, and the fractions of time below.
 
 use crate::nand::{NandArray, Row, Violation};
 use crate::torn::{Fraction, ProgramTear};
 use boardlab_sim::{Duration, Instant, Stream};
 
 impl ProgramTear {
-    /// Leaves the program of `data` into a page from `column` on torn. Never sets a bit. Says which
-    /// rule the program broke.
+    /// Applies the torn program of `data` to a page from `column` on. Never sets a bit. Returns the
+    /// rule that the program violated, if any.
     ///
     /// # Panics
     /// When there is no such page or the range ends beyond its spare bytes.
@@ -45,20 +45,20 @@ impl ProgramTear {
 /// The progress of an interrupted erase of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NandEraseTear {
-    /// No voltage was on the wells yet: nothing changed.
+    /// The erase voltage was not applied yet: nothing changed.
     Untouched,
-    /// Charge is leaving the cells: each bit that was zero is one with this chance. What is
-    /// programmed before the next erase does not hold everywhere.
+    /// Charge is leaving the cells: each zero bit has become one with this probability. Until the next
+    /// erase, weak cells lose what is programmed.
     Partial(Fraction),
-    /// Every cell reads one, but not all of them have passed the erase verify level: what is
-    /// programmed before the next erase does not hold everywhere.
+    /// Every cell reads one, but not all have passed the erase verify level: until the next erase, weak
+    /// cells lose what is programmed.
     Weak,
-    /// Every cell had passed the erase verify; only the report was lost.
+    /// Every cell has passed the erase verify; only the report was lost.
     Complete,
 }
 
 impl NandEraseTear {
-    /// The share of an erase after which every cell reads one: numerator and denominator. Assumed.
+    /// The fraction of an erase after which every cell reads one: numerator and denominator. Assumed.
     pub const WEAK_SHARE: (u64, u64) = (3, 4);
 
     /// The outcome of a cut `elapsed` after the start of an erase that would have taken `whole`.
@@ -77,7 +77,7 @@ impl NandEraseTear {
         }
     }
 
-    /// Leaves the erase of `block` interrupted; wear counts unless nothing happened.
+    /// Applies the interrupted erase to `block`; it counts as wear unless nothing changed.
     ///
     /// # Panics
     /// When there is no such block.

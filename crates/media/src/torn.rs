@@ -1,12 +1,12 @@
 //! The outcomes of interrupted operations: torn programs and interrupted erases.
 //!
-//! Layer: physics below the chip. Main types: [`ProgramTear`] and [`EraseTear`], the outcomes that
-//! can be, each with its one line of physics; [`Fraction`], how far the operation had come.
-//! Outcomes are deterministic: the bits come from a random stream of the caller.
+//! Layer: physics below the chip. Main types: [`ProgramTear`] and [`EraseTear`], the possible outcomes,
+//! each with one line of physics; [`Fraction`], the progress of the operation. Outcomes are
+//! deterministic: the bits come from a random stream of the caller.
 //!
-//! Source: the phases of an embedded erase (program all cells, verify, erase, verify) as AMD and
-//! Spansion data sheets describe them. Assumed: the share of the first phase
-//! ([`EraseTear::PREPROGRAM_SHARE`]), and that cells move independently of each other.
+//! Source: the phases of an embedded erase (program all cells, verify, erase, verify) in data sheets of
+//! AMD and Spansion. Assumed: the duration of the first phase ([`EraseTear::PREPROGRAM_SHARE`]), and
+//! that cells change independently of each other.
 //!
 //! Left out: cells stopped so near the read level that they read differently each time, and
 //! over-erased cells that disturb their column.
@@ -14,17 +14,17 @@
 use crate::array::{NorArray, SectorIndex};
 use boardlab_sim::{Bytes, Duration, Stream};
 
-/// A share of a whole, in 65,536ths.
+/// A fraction, in 65,536ths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fraction(u32);
 
 impl Fraction {
-    /// The whole.
+    /// One.
     pub const WHOLE: Self = Self(1 << 16);
-    /// Half of it.
+    /// One half.
     pub const HALF: Self = Self(1 << 15);
 
-    /// `part / whole`, rounded down; the whole when `part` is larger or `whole` is zero.
+    /// `part / whole`, rounded down; one if `part` is larger or `whole` is zero.
     #[must_use]
     pub fn of(part: Duration, whole: Duration) -> Self {
         if part >= whole {
@@ -44,8 +44,9 @@ impl Fraction {
         if self == Self::WHOLE {
             return u64::MAX;
         }
-        // A bit is one when a random binary fraction is smaller than this one: from the last
-        // binary digit to the first, a digit 1 adds half of what is not yet one, a 0 halves.
+        // A bit is one if a random binary fraction is smaller than this one. From the last binary digit
+        // to the first, a digit 1 sets each zero bit, and a digit 0 clears each one bit, with
+        // probability 1/2.
         (self.0.trailing_zeros().min(16)..16).fold(0, |bits, digit| {
             let half = stream.next_u64();
             if self.0 >> digit & 1 == 1 { bits | half } else { bits & half }
@@ -56,11 +57,11 @@ impl Fraction {
 /// The progress of an interrupted program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramTear {
-    /// The pumps had not reached the program voltage: no cell moved.
+    /// The charge pump had not reached the program voltage: nothing changed.
     Untouched,
-    /// Cells pass the verify level one by one: each pending bit has flipped with this chance.
+    /// Cells pass the verify level one by one: each pending bit is programmed with this probability.
     Partial(Fraction),
-    /// Every cell had passed the verify level; only the report was lost.
+    /// Every cell has passed the verify level; only the report was lost.
     Complete,
 }
 
@@ -77,7 +78,7 @@ impl ProgramTear {
         }
     }
 
-    /// Leaves the program of `data` at `offset` torn. Never sets a bit.
+    /// Applies the torn program of `data` at `offset`. Never sets a bit.
     ///
     /// # Panics
     /// When the range ends beyond the part.
@@ -101,18 +102,19 @@ impl ProgramTear {
 /// The progress of an interrupted erase of a sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseTear {
-    /// No voltage was on the cells yet: nothing changed.
+    /// No voltage was applied yet: nothing changed.
     Untouched,
-    /// All cells are first programmed so that they erase evenly: ones have become zeros.
+    /// The pre-program, after which cells erase evenly: each one bit has become zero with this
+    /// probability.
     Preprogram(Fraction),
-    /// All cells were zero and the erase pulses lift them: each bit is one with this chance.
+    /// The erase pulses after the pre-program: each bit is one with this probability.
     Erase(Fraction),
-    /// Every cell had passed the erase verify; only the report was lost.
+    /// Every cell has passed the erase verify; only the report was lost.
     Complete,
 }
 
 impl EraseTear {
-    /// Share of an erase that goes to its first phase: numerator and denominator. Assumed; data
+    /// The fraction of an erase that the pre-program takes: numerator and denominator. Assumed; data
     /// sheets give one time for both phases.
     pub const PREPROGRAM_SHARE: (u64, u64) = (1, 4);
 
@@ -132,7 +134,7 @@ impl EraseTear {
         }
     }
 
-    /// Leaves the erase of `sector` interrupted; wear counts unless nothing happened.
+    /// Applies the interrupted erase to `sector`; it counts as wear unless nothing changed.
     ///
     /// # Panics
     /// When there is no such sector.

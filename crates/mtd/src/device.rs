@@ -1,7 +1,7 @@
 //! The trait that every raw flash implements, modelled or real.
 //!
-//! Layer: rank 2. [`Mtd`], and [`ReadHealth`] as the answer of a read. The operations are those of
-//! Linux's `struct mtd_info` (6.1, `include/linux/mtd/mtd.h`) as far as filesystems use them; locks,
+//! Layer: rank 2. Main types: [`Mtd`], and [`ReadHealth`], the result of a read. The operations are
+//! those of Linux' `struct mtd_info` (6.1, `include/linux/mtd/mtd.h`) that filesystems use; locks,
 //! one-time-programmable areas and vectored writes are left out.
 
 use crate::error::Error;
@@ -23,7 +23,7 @@ pub struct ReadHealth {
 /// Erased bytes read 0xFF; a program can only clear bits. A fault of the medium is an [`Error`]
 /// value; after [`Error::PowerCut`] nothing works until the owner powers the device on again.
 pub trait Mtd {
-    /// The shape of the device.
+    /// The geometry of the device.
     fn geometry(&self) -> &Geometry;
 
     /// Reads `buffer.len()` bytes from `offset` on.
@@ -96,8 +96,8 @@ pub trait Mtd {
     }
 }
 
-/// A NAND whose raw pages can be moved, for dumps and tests: with all OOB bytes, including those of
-/// the ECC, and without correction.
+/// A NAND with access to raw pages, for dumps and tests: with all OOB bytes, including the ECC bytes,
+/// and without error correction.
 pub trait RawPages: Mtd {
     /// Reads a page and all of its OOB bytes, as the cells return them.
     ///

@@ -1,24 +1,23 @@
 //! The errors of a raw flash.
 //!
-//! Layer: rank 2. [`Error`] names the place, what was expected and what was found; [`TearOutcome`]
-//! is what a power cut leaves of an operation.
+//! Layer: rank 2. Main types: [`Error`], which names the place, what was expected and what was found;
+//! [`TearOutcome`], the state of an interrupted operation after a power cut.
 
 use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
-/// What a power cut leaves of the interrupted operation.
+/// The state of an interrupted operation after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TearOutcome {
-    /// Nothing of it happened.
+    /// It changed nothing.
     NotBegun,
-    /// Part of it happened: some bits of the program, or a mixture of old and erased bits after an
-    /// erase.
+    /// It is incomplete: some bits are programmed, or some bits are erased.
     Partial,
-    /// It looks complete, but does not last: an erased block in which later programs do not hold
-    /// everywhere. Only devices that model physics have this outcome.
+    /// It looks complete, but is not reliable: an erased block in which some cells lose what is
+    /// programmed later. Only devices that model physics have this outcome.
     Weak,
-    /// All of it happened, but was not reported.
+    /// It is complete, but completion was not reported.
     Finished,
 }
 
@@ -44,108 +43,108 @@ impl TearOutcome {
 pub enum Error {
     /// The range does not lie within the device.
     OutOfRange {
-        /// First byte asked for.
+        /// The first byte of the operation.
         offset: Bytes,
-        /// How many.
+        /// The length of the operation.
         length: Bytes,
-        /// Size of the device.
+        /// The size of the device.
         size: Bytes,
     },
     /// A program does not begin or end at a multiple of the write size.
     Misaligned {
-        /// First byte asked for.
+        /// The first byte of the program.
         offset: Bytes,
-        /// How many.
+        /// The length of the program.
         length: Bytes,
         /// The write size.
         unit: Bytes,
     },
     /// There is no such erase block.
     NoSuchBlock {
-        /// Which was asked for.
+        /// The number of the block.
         block: BlockIndex,
-        /// How many there are.
+        /// The number of blocks of the device.
         count: u32,
     },
     /// There is no such page.
     NoSuchPage {
-        /// Which was asked for.
+        /// The number of the page.
         page: PageIndex,
-        /// How many there are.
+        /// The number of pages of the device.
         count: u64,
     },
     /// More OOB bytes were requested than a page has free.
     OobOutOfRange {
-        /// Of which page.
+        /// The page.
         page: PageIndex,
-        /// How many were asked for.
+        /// The number of bytes requested.
         length: Bytes,
-        /// How many there are.
+        /// The number of free OOB bytes.
         size: Bytes,
     },
-    /// The page was programmed before and not erased since.
+    /// The page is already programmed and was not erased since.
     AlreadyProgrammed {
-        /// Which.
+        /// The page.
         page: PageIndex,
     },
     /// Pages must be programmed in order, and a later page of the block is programmed already.
     OutOfOrder {
-        /// Which.
+        /// The page.
         page: PageIndex,
-        /// The latest one programmed.
+        /// The latest page programmed.
         after: PageIndex,
     },
     /// The device has no OOB area.
     NoOob,
     /// The block is marked bad.
     BadBlock {
-        /// Which.
+        /// The block.
         block: BlockIndex,
     },
     /// The block is protected against program and erase.
     Protected {
-        /// Which.
+        /// The block.
         block: BlockIndex,
     },
     /// More bit errors than the ECC can correct.
     Uncorrectable {
-        /// Where the read began.
+        /// The start of the read.
         offset: Bytes,
     },
     /// The device reported that a program failed; the bytes there are undefined.
     ProgramFailed {
-        /// Where the program began.
+        /// The start of the program.
         offset: Bytes,
     },
     /// The data read back differ from the data programmed, and the device reported no error.
     VerifyFailed {
-        /// The first wrong byte.
+        /// The first byte that differs.
         offset: Bytes,
-        /// What was written.
+        /// The byte programmed.
         expected: u8,
-        /// What was read.
+        /// The byte read.
         found: u8,
     },
     /// The device aborted a buffered program before it began.
     ProgramAborted {
-        /// Where the program should have begun.
+        /// The start of the program.
         offset: Bytes,
     },
     /// The device reported that an erase failed.
     EraseFailed {
-        /// Which block.
+        /// The block.
         block: BlockIndex,
     },
-    /// The device did not become ready in time.
+    /// The operation timed out.
     Timeout {
-        /// Where the operation began.
+        /// The start of the operation.
         offset: Bytes,
-        /// How long the driver waited.
+        /// The time that the driver waited.
         waited: Duration,
     },
     /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
-        /// When.
+        /// The time of the power cut.
         at: Instant,
     },
 }

@@ -1,11 +1,11 @@
-//! Middleware that injects faults by rules: operations that fail, and wrong bits in reads and
+//! Middleware that injects faults by rules: operations that fail, and bit flips in reads and
 //! programs.
 //!
 //! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault
-//! states in one line what happens in the medium. Each rule has a random stream of its own, named
-//! by its number, so a rule added at the end never changes the effect of an earlier one.
+//! states in one line what happens in the medium. Each rule has its own random stream, named by the
+//! rule's number, so a rule added at the end never changes the effect of an earlier one.
 //!
-//! Left out: faults that follow from wear, retention time and read counts (crate `media`).
+//! Left out: faults due to wear, retention time and read counts (crate `media`).
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
 use crate::operation::{Kind, Operation};
 use crate::tear::{self, Progress};
-use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, Watch};
+use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, TriggerState};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -21,16 +21,16 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Some cells do not reach the programmed threshold within the chip's limit of pulses; the chip
-    /// stops there and reports [`Error::ProgramFailed`], with a partial program left behind.
+    /// reports [`Error::ProgramFailed`] and leaves a partial program.
     ProgramFails,
     /// Weak cells pass the chip's own verification and soon read as erased: a program that reports
     /// success leaves this many zeros as ones.
     ProgramLosesBits(u32),
-    /// Electrons trapped in the oxide keep some cells from the erased threshold within the chip's
-    /// limit of pulses: [`Error::EraseFailed`], with the block left as a mixture.
+    /// Because of electrons trapped in the oxide, some cells do not reach the erased threshold within
+    /// the chip's limit of pulses: [`Error::EraseFailed`], and the block is partially erased.
     EraseFails,
     /// The charge pump does not reach its voltage, so the chip stays busy and changes nothing until
-    /// the driver gives up after this time: [`Error::Timeout`], of a program or an erase.
+    /// the driver's timeout after this time: [`Error::Timeout`] of a program or an erase.
     Hangs(Duration),
     /// Noise at the sense amplifier flips this many bits of one read; the cells keep their charge.
     ReadFlips(u32),
@@ -44,7 +44,7 @@ pub enum Fault {
 impl Fault {
     /// Whether operations of this kind can have the fault.
     #[must_use]
-    pub const fn strikes(self, kind: Kind) -> bool {
+    pub const fn applies_to(self, kind: Kind) -> bool {
         match self {
             Self::ProgramFails | Self::ProgramLosesBits(_) => {
                 matches!(kind, Kind::Program | Kind::ProgramOob)
@@ -58,12 +58,12 @@ impl Fault {
     }
 }
 
-/// A fault, when it strikes, and where.
+/// A fault with its trigger and place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// The fault.
     pub fault: Fault,
-    /// When.
+    /// The trigger.
     pub trigger: Trigger,
     /// Only operations that touch these bytes; all when `None`. An operation on OOB bytes touches
     /// its page.
@@ -87,7 +87,7 @@ impl Rule {
     fn concerns(&self, operation: Operation, geometry: &Geometry) -> bool {
         let Some(range) = operation.range(geometry) else { return false };
         let touches = |ours: &Range<Bytes>| ours.start < range.end && range.start < ours.end;
-        self.fault.strikes(operation.kind)
+        self.fault.applies_to(operation.kind)
             && !range.is_empty()
             && self.within.as_ref().is_none_or(touches)
     }
@@ -110,7 +110,7 @@ impl Rule {
 pub struct FaultInjector<M> {
     device: M,
     seed: Seed,
-    rules: Vec<(Rule, Watch)>,
+    rules: Vec<(Rule, TriggerState)>,
 }
 
 impl<M: Mtd> FaultInjector<M> {
@@ -127,28 +127,28 @@ impl<M: Mtd> FaultInjector<M> {
     #[must_use]
     pub fn rule(mut self, rule: Rule) -> Self {
         let stream = self.seed.stream(&format!("mtd.fault.{}", self.rules.len()));
-        let watch = Watch::new(rule.trigger, stream);
-        self.rules.push((rule, watch));
+        let state = TriggerState::new(rule.trigger, stream);
+        self.rules.push((rule, state));
         self
     }
 
-    /// How often each rule applied, in the order of addition.
-    pub fn struck(&self) -> impl Iterator<Item = (&Rule, u64)> {
-        self.rules.iter().map(|(rule, watch)| (rule, watch.struck()))
+    /// The number of times that each rule fired, in the order of addition.
+    pub fn counts(&self) -> impl Iterator<Item = (&Rule, u64)> {
+        self.rules.iter().map(|(rule, state)| (rule, state.fired()))
     }
 
-    /// The device within.
+    /// The device below.
     #[must_use]
     pub const fn device(&self) -> &M {
         &self.device
     }
 
-    /// The device within, which has no faults.
+    /// The device below, without faults.
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.device
     }
 
-    /// Gives the device back.
+    /// Returns the device below.
     #[must_use]
     pub fn into_inner(self) -> M {
         self.device
@@ -159,25 +159,25 @@ impl<M: Mtd> FaultInjector<M> {
         let Self { device, rules, .. } = self;
         let geometry = device.geometry();
         let concerned = rules.iter_mut().filter(|(rule, _)| rule.concerns(operation, geometry));
-        let watched = concerned.map(|(rule, watch)| (rule.fault, watch));
-        let fault = Watch::first_to_strike(watched);
+        let watched = concerned.map(|(rule, state)| (rule.fault, state));
+        let fault = TriggerState::first_to_fire(watched);
         (device, fault)
     }
 }
 
-/// Where the main bytes of an operation on a page begin; zero when there is no such page.
+/// The offset of a page's main bytes; zero if there is no such page.
 fn page_start<M: Mtd>(device: &M, page: PageIndex) -> Bytes {
     device.geometry().page_range(page).map_or(Bytes::ZERO, |range| range.start)
 }
 
-/// Lets the driver wait until its timeout.
+/// Simulates a hang: the driver waits until its timeout.
 fn hang(clock: &mut Clock, offset: Bytes, waited: Duration) -> Result<(), Error> {
     clock.advance(waited);
     Err(Error::Timeout { offset, waited })
 }
 
 /// Applies a fault to the result of a read. Only the buffer is changed, never the medium.
-fn spoil(
+fn corrupt_read(
     read: Result<ReadHealth, Error>,
     fault: Option<(Fault, &mut Stream)>,
     offset: Bytes,
@@ -200,8 +200,8 @@ fn spoil(
     Ok(health)
 }
 
-/// Up to `count` different bits of `bytes`, as byte index and mask, each equally likely among those
-/// that `candidates` gives for a byte.
+/// Up to `count` different bits of `bytes`, as byte index and mask, drawn uniformly from the bits
+/// that `candidates` returns for each byte.
 fn choose_bits(
     bytes: &[u8],
     count: u32,
@@ -221,7 +221,7 @@ fn choose_bits(
     chosen
 }
 
-/// `count` different numbers below `total`; all of them when there are no more.
+/// `count` different numbers below `total`, or all of them if there are fewer.
 fn choose_ranks(total: u64, count: u64, stream: &mut Stream) -> BTreeSet<u64> {
     if count >= total {
         return (0..total).collect();
@@ -234,7 +234,7 @@ fn choose_ranks(total: u64, count: u64, stream: &mut Stream) -> BTreeSet<u64> {
     ranks
 }
 
-/// `data` with `count` of its zeros turned to ones.
+/// `data` with `count` of its zero bits set to one.
 fn lose_bits(data: &[u8], count: u32, stream: &mut Stream) -> Vec<u8> {
     let mut weak = data.to_vec();
     for (byte, bit) in choose_bits(data, count, stream, |byte| !byte) {
@@ -256,7 +256,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
     ) -> Result<ReadHealth, Error> {
         let (device, fault) = self.choose(Operation::bytes(Kind::Read, offset, buffer));
         let read = device.read(clock, offset, buffer);
-        spoil(read, fault, offset, buffer)
+        corrupt_read(read, fault, offset, buffer)
     }
 
     fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
@@ -299,7 +299,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
         let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
         let (device, fault) = self.choose(operation);
         let read = device.read_oob(clock, page, buffer);
-        spoil(read, fault, page_start(device, page), buffer)
+        corrupt_read(read, fault, page_start(device, page), buffer)
     }
 
     fn program_oob(
@@ -367,7 +367,7 @@ mod tests {
         let image = device.device().image();
         assert_eq!((zeros(&image[..64]), zeros(&image[128..])), (512, 512));
         assert!((1..512).contains(&zeros(&image[64..128])));
-        assert_eq!(device.struck().map(|(_, count)| count).collect::<Vec<_>>(), [1]);
+        assert_eq!(device.counts().map(|(_, count)| count).collect::<Vec<_>>(), [1]);
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! The shape of a raw flash: its size, its erase blocks and its smallest write.
+//! The geometry of a raw flash: its size, its erase blocks and its smallest write.
 //!
-//! Layer: rank 2. [`Geometry`] also holds the bounds checks that all devices share, so that an
-//! offset near the end of u64 is refused by each of them in the same words.
+//! Layer: rank 2. Main type: [`Geometry`]. It also has the bounds checks that all devices share, so
+//! that all report the same errors, also for offsets near the end of u64.
 
 use crate::error::Error;
 use crate::index::{BlockIndex, PageIndex};
 use boardlab_sim::Bytes;
 use std::ops::Range;
 
-/// What kind of cells, as far as software must know.
+/// The kind of flash, as far as software must know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FlashKind {
     /// Any word can be programmed by itself, bits only from 1 to 0.
@@ -19,41 +19,41 @@ pub enum FlashKind {
     Ram,
 }
 
-/// A run of erase blocks of one size.
+/// Consecutive erase blocks of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EraseRegion {
-    /// How many blocks.
+    /// The number of blocks.
     pub count: u32,
-    /// The size of each.
+    /// The size of a block.
     pub size: Bytes,
 }
 
-/// The spare bytes of a page.
+/// The OOB area (spare area) of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Oob {
-    /// All spare bytes.
+    /// The number of OOB bytes.
     pub size: Bytes,
-    /// Those that the driver leaves to its user.
+    /// The number of free OOB bytes, which the driver leaves to its user.
     pub available: Bytes,
 }
 
-/// The shape of a device.
+/// The geometry of a device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Geometry {
-    /// What kind of flash.
+    /// The kind of flash.
     pub kind: FlashKind,
     /// Erase blocks in address order.
     pub regions: Vec<EraseRegion>,
     /// The smallest program, and its alignment: a byte or a word of NOR, a page of NAND.
     pub write_size: Bytes,
-    /// What the device programs at once when it can: the write buffer of NOR, a page of NAND.
+    /// The unit that the device programs at once if it can: the write buffer of NOR, a page of NAND.
     pub write_buffer: Bytes,
-    /// Spare bytes a page, where there are pages.
+    /// The OOB area of a page, on devices with pages.
     pub oob: Option<Oob>,
 }
 
 impl Geometry {
-    /// A device of `count` erase blocks of one `size` that can program single bytes.
+    /// The geometry of `count` erase blocks of `size` whose bytes can be programmed singly.
     #[must_use]
     pub fn uniform(kind: FlashKind, count: u32, size: Bytes) -> Self {
         let write_size = Bytes::new(1);
@@ -67,13 +67,13 @@ impl Geometry {
         self.regions.iter().map(|region| region.size * u64::from(region.count)).sum()
     }
 
-    /// How many erase blocks there are.
+    /// The number of erase blocks.
     #[must_use]
     pub fn block_count(&self) -> u32 {
         self.regions.iter().map(|region| region.count).sum()
     }
 
-    /// Where block `index` starts and how large it is; `None` beyond the device.
+    /// The start and the size of block `index`; `None` beyond the device.
     #[must_use]
     pub fn block(&self, index: BlockIndex) -> Option<(Bytes, Bytes)> {
         let (mut start, mut left) = (Bytes::ZERO, index.0);
@@ -103,14 +103,14 @@ impl Geometry {
         None
     }
 
-    /// How many pages there are, counted in units of the write size.
+    /// The number of pages, of the write size each.
     #[must_use]
     pub fn page_count(&self) -> u64 {
         self.size() / self.write_size
     }
 
-    /// Whether the numbers fit together: no empty region, blocks of whole write sizes, a write
-    /// buffer of whole write sizes, and no more free spare bytes than spare bytes.
+    /// Whether the geometry is consistent: no empty region, blocks and write buffer of whole write
+    /// sizes, and no more free OOB bytes than OOB bytes.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let whole = |size: Bytes| !size.is_zero() && size.is_multiple_of(self.write_size);
@@ -131,7 +131,7 @@ impl Geometry {
         end.map(|end| offset..end).ok_or(Error::OutOfRange { offset, length, size })
     }
 
-    /// As [`Geometry::range`], of a program: whole units of the write size.
+    /// Like [`Geometry::range`], for a program: whole units of the write size.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Misaligned`].
@@ -166,7 +166,7 @@ impl Geometry {
         Ok(start..start + self.write_size)
     }
 
-    /// The spare bytes of a page, for an access to the first `length` free ones.
+    /// Checks an access to the first `length` free OOB bytes of a page; returns the OOB area.
     ///
     /// # Errors
     /// [`Error::NoOob`], [`Error::NoSuchPage`], [`Error::OobOutOfRange`].
@@ -179,8 +179,7 @@ impl Geometry {
         Ok(oob)
     }
 
-    /// The pieces of `range` that lie in one erase block each, in order. What lies beyond the
-    /// device is left out.
+    /// Splits `range` at the boundaries of erase blocks. The part beyond the device is omitted.
     pub fn by_block(
         &self,
         range: Range<Bytes>,

@@ -1,4 +1,4 @@
-//! Erase blocks and pages of a device by their numbers.
+//! Numbers of erase blocks and pages.
 //!
 //! Layer: rank 2. Main types: [`BlockIndex`], [`PageIndex`].
 

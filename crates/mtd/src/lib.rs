@@ -3,12 +3,12 @@
 //! Layer: rank 2; uses `sim` only. In reading order:
 //!
 //! - [`geometry`]: [`Geometry`], [`BlockIndex`], [`PageIndex`]: sizes, erase blocks, bounds checks.
-//! - [`error`]: [`Error`], what a device may answer, and [`TearOutcome`], what a power cut leaves.
+//! - [`error`]: [`Error`], the errors of a device, and [`TearOutcome`], the results of power cuts.
 //! - [`device`]: the trait [`Mtd`], which filesystems and workloads use; [`RawPages`] is for tools
-//!   that move pages of NAND with all their OOB bytes.
+//!   that copy NAND pages with all their OOB bytes.
 //! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
 //! - [`operation`]: [`Operation`] and its [`Kind`], the operations as middleware sees them.
-//! - [`tear`]: [`Change`] and [`Tear`], what a power cut can leave of an operation.
+//! - [`tear`]: [`Change`] and [`Tear`], interrupted operations.
 //! - [`tracer`], [`stats`], [`power_cut`], [`fault`]: middleware. Each is itself an [`Mtd`] around
 //!   an [`Mtd`], so they stack in any order around any device.
 //!

@@ -8,7 +8,7 @@ use boardlab_sim::Bytes;
 use std::fmt;
 use std::ops::Range;
 
-/// A method of [`Mtd`](crate::Mtd) that reaches the medium.
+/// A method of [`Mtd`](crate::Mtd) that accesses the medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// [`Mtd::read`](crate::Mtd::read).
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order of its discriminant.
+    /// All kinds, in the order of their discriminants.
     pub const ALL: [Self; 7] = [
         Self::Read,
         Self::Program,
@@ -66,14 +66,14 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The place on the device, in the terms of the operation.
+/// The place on the device, in the unit of the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// From this byte on.
+    /// A byte offset.
     Offset(Bytes),
-    /// This erase block.
+    /// An erase block.
     Block(BlockIndex),
-    /// This page.
+    /// A page.
     Page(PageIndex),
 }
 
@@ -90,11 +90,11 @@ impl fmt::Display for Place {
 /// An operation on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Operation {
-    /// Which method.
+    /// The method.
     pub kind: Kind,
-    /// Where; it need not lie within the device.
+    /// The place, which may be beyond the device.
     pub place: Place,
-    /// Bytes read or programmed, including OOB bytes; zero where none are moved.
+    /// Bytes read or programmed, including OOB bytes; zero if no data are transferred.
     pub length: Bytes,
 }
 
@@ -111,14 +111,14 @@ impl Operation {
         Self { kind, place: Place::Block(block), length: Bytes::ZERO }
     }
 
-    /// An operation that moves `length` bytes of a page and its OOB area.
+    /// An operation that transfers `length` bytes of a page and its OOB area.
     #[must_use]
     pub const fn page(kind: Kind, page: PageIndex, length: Bytes) -> Self {
         Self { kind, place: Place::Page(page), length }
     }
 
-    /// The main bytes of the device that the operation affects: those requested, the whole block or
-    /// the whole page. `None` when they are beyond the device.
+    /// The main bytes that the operation affects: the requested range, the whole block or the whole
+    /// page. `None` if they are beyond the device.
     #[must_use]
     pub fn range(&self, geometry: &Geometry) -> Option<Range<Bytes>> {
         match self.place {
@@ -129,9 +129,9 @@ impl Operation {
     }
 }
 
-/// The methods of [`crate::Mtd`] for a layer that wraps every operation in the same way: each calls
-/// the layer's method `$around` with the clock, the [`Operation`] and the operation on the device
-/// below.
+/// Implements the methods of [`crate::Mtd`] for a layer that wraps every operation in the same way:
+/// each calls the layer's method `$around` with the clock, the [`Operation`] and a closure that
+/// performs it on the device below.
 macro_rules! around_every_operation {
     ($around:ident) => {
         fn geometry(&self) -> &Geometry {

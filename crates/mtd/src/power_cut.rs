@@ -1,9 +1,9 @@
 //! Middleware that cuts the power, once, at a chosen operation or instant.
 //!
 //! Layer: rank 2. Main type: [`PowerCut`]. Only operations that change the medium are numbered,
-//! since a cut during a read equals a cut before the next of them. The torn states are described in
-//! [`TearOutcome`] and in [`tear`](crate::tear); a device that models the physics of a cut itself
-//! (a chip at bus cycle level) does not need this.
+//! since a cut during a read equals a cut before the next of them. [`TearOutcome`] and
+//! [`tear`](crate::tear) describe the torn states. A device that models power cuts itself, such as
+//! a chip at bus cycle level, does not need this layer.
 //!
 //! ```text
 //!   powered --(numbered operation | instant)--> cut: every operation is Error::PowerCut
@@ -11,7 +11,7 @@
 //!      +------ power_on() or into_inner() --------+
 //! ```
 //!
-//! The time to write the torn state passes while the power is off.
+//! The time to write the torn state does not count: it passes while the power is off.
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::{Error, TearOutcome};
@@ -20,7 +20,7 @@ use crate::index::{BlockIndex, PageIndex};
 use crate::tear::{Change, Progress};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 
-/// When the power is cut.
+/// The planned power cut.
 #[derive(Debug)]
 enum Plan<M> {
     Never,
@@ -28,8 +28,8 @@ enum Plan<M> {
         number: u64,
         torn: TearOutcome,
     },
-    /// A copy of the device shows when an operation would end; the original is torn instead if that
-    /// is too late. The function makes the copy.
+    /// Each operation runs on a copy of the device first, which shows its end. If that is after the
+    /// cut, the operation on the original is torn. The function makes the copy.
     AtInstant {
         at: Instant,
         copy: fn(&M) -> M,
@@ -42,10 +42,10 @@ impl<M> Clone for Plan<M> {
     }
 }
 
-/// By hand, since a derived one would ask for a device that is [`Copy`].
+/// Not derived, since the derived implementation would require a device that is [`Copy`].
 impl<M> Copy for Plan<M> {}
 
-/// A device that loses its power.
+/// A device with a planned power cut.
 #[derive(Debug, Clone)]
 pub struct PowerCut<M> {
     device: M,
@@ -56,8 +56,8 @@ pub struct PowerCut<M> {
 }
 
 impl<M: Mtd> PowerCut<M> {
-    /// Wraps a device, which keeps its power until one of the `cut_at` methods is called. `seed`
-    /// decides how a partial operation is torn.
+    /// Wraps a device; one of the `cut_at` methods schedules the power cut. `seed` determines how a
+    /// partial operation is torn.
     #[must_use]
     pub fn new(device: M, seed: Seed) -> Self {
         let stream = seed.stream("mtd.power_cut");
@@ -70,8 +70,8 @@ impl<M: Mtd> PowerCut<M> {
         self.plan = Plan::AtOperation { number, torn };
     }
 
-    /// Cuts the power at an instant. An operation in progress is stopped at its share of time. From
-    /// now on each changing operation is first tried on a copy.
+    /// Cuts the power at an instant. An operation in progress is interrupted in proportion to its
+    /// elapsed time. From now on each changing operation runs on a copy first.
     pub fn cut_at_instant(&mut self, at: Instant)
     where
         M: Clone,
@@ -79,13 +79,13 @@ impl<M: Mtd> PowerCut<M> {
         self.plan = Plan::AtInstant { at, copy: M::clone };
     }
 
-    /// How many changing operations began: explore a run by cutting it at each number below.
+    /// The number of changing operations so far: explore a run by cutting it at each number below.
     #[must_use]
     pub const fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// When the power was cut, while it is off.
+    /// The time of the power cut, while the power is off.
     #[must_use]
     pub const fn cut(&self) -> Option<Instant> {
         self.cut
@@ -97,24 +97,24 @@ impl<M: Mtd> PowerCut<M> {
         self.plan = Plan::Never;
     }
 
-    /// The device within.
+    /// The device below.
     #[must_use]
     pub const fn device(&self) -> &M {
         &self.device
     }
 
-    /// The device within, which has its power.
+    /// The device below, which has power.
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.device
     }
 
-    /// Gives the device back, with its power.
+    /// Returns the device below, with power.
     #[must_use]
     pub fn into_inner(self) -> M {
         self.device
     }
 
-    /// Checks the power; a cut instant that has passed takes it away.
+    /// Checks the power, and cuts it if the instant of the cut has passed.
     fn powered(&mut self, now: Instant) -> Result<(), Error> {
         if let Plan::AtInstant { at, .. } = self.plan
             && at <= now
@@ -124,7 +124,8 @@ impl<M: Mtd> PowerCut<M> {
         self.cut.map_or(Ok(()), |at| Err(Error::PowerCut { at }))
     }
 
-    /// Runs a read. It changes nothing, so it can complete and be discarded.
+    /// Runs a read. It changes nothing, so it may complete although its result is discarded after a
+    /// power cut.
     fn observe<T>(
         &mut self,
         clock: &mut Clock,
@@ -169,7 +170,8 @@ impl<M: Mtd> PowerCut<M> {
         }
     }
 
-    /// Leaves the medium as the cut leaves it. Errors are ignored, because nobody can receive them.
+    /// Cuts the power during an operation and writes its torn state. Errors are ignored, because there
+    /// is no caller to report them to.
     fn stop(
         &mut self,
         clock: &mut Clock,

@@ -1,13 +1,13 @@
 //! A raw flash in memory: the rules of flash without its physics.
 //!
 //! Layer: rank 2. Main types: [`RamMtd`] and [`Costs`]. Any geometry works: NOR that programs bytes
-//! or words, NAND with pages, spare bytes and bad blocks, or plain RAM blocks. Bits go from 1 to 0
-//! by a program (old AND new) and back by an erase only. A clone shares the contents of all blocks
+//! or words, NAND with pages, OOB bytes and bad blocks, or plain RAM blocks. A program changes bits
+//! from 1 to 0 only (old AND new), and an erase sets them. A clone shares the contents of all blocks
 //! until one side changes them, so a run can be forked at every operation.
 //!
 //! Source of the rules: Linux 6.1 `drivers/mtd/nand/raw/nand_base.c` (an erase of a bad block is
-//! refused, reads and programs are not). Costs are whatever the user gives, zero by default.
-//! Left out: bit errors, wear out and real timing (crates `nor` and `nand`), and NAND's rule that
+//! refused, reads and programs are not). The user gives the costs, zero by default.
+//! Left out: bit errors, wear and real timing (crates `nor` and `nand`), and NAND's rule that
 //! pages of a block are programmed in order.
 
 use crate::device::{Mtd, RawPages, ReadHealth};
@@ -21,13 +21,13 @@ use std::sync::Arc;
 /// Constant costs of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Costs {
-    /// Of every read.
+    /// The time of a read.
     pub read: Duration,
-    /// Of every write buffer that a program touches.
+    /// The time of a program, per write buffer in its range.
     pub program: Duration,
-    /// Of every erase.
+    /// The time of an erase.
     pub erase: Duration,
-    /// Of moving the bytes of a read or a program, in addition; nothing when `None`.
+    /// The transfer rate of the bytes of a read or a program, whose time is added; infinite if `None`.
     pub transfer: Option<Rate>,
 }
 
@@ -59,17 +59,17 @@ struct Block {
 #[derive(Debug, Clone)]
 struct Cells {
     data: Box<[u8]>,
-    /// Spare bytes, page after page.
+    /// OOB bytes, page after page.
     oob: Box<[u8]>,
-    /// By page, whether it was programmed; empty unless a page may be programmed only once.
+    /// Whether each page is programmed; empty unless a page may be programmed only once.
     programmed: Box<[bool]>,
 }
 
 impl RamMtd {
-    /// An erased flash of this shape.
+    /// An erased flash of this geometry.
     ///
     /// # Panics
-    /// When the shape is not sound, see [`Geometry::is_sound`].
+    /// If the geometry is inconsistent, see [`Geometry::is_sound`].
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
         assert!(geometry.is_sound(), "RamMtd: a geometry that is not sound: {geometry:?}");
@@ -94,22 +94,22 @@ impl RamMtd {
         })
     }
 
-    /// This flash with operations that cost time.
+    /// This flash with these costs.
     #[must_use]
     pub const fn with_costs(mut self, costs: Costs) -> Self {
         self.costs = costs;
         self
     }
 
-    /// This flash with the rule that data go into a page once after each erase, as MLC NAND has it.
-    /// Spare bytes alone may still be programmed, for marks of bad blocks.
+    /// This flash with the rule that a page may be programmed once between erases, as on MLC NAND.
+    /// A program of OOB bytes alone remains possible, for bad-block marks.
     #[must_use]
     pub const fn program_once(mut self) -> Self {
         self.program_once = true;
         self
     }
 
-    /// How often a block was erased.
+    /// The number of erases of a block.
     ///
     /// # Errors
     /// [`Error::NoSuchBlock`].
@@ -125,7 +125,7 @@ impl RamMtd {
         image
     }
 
-    /// How many blocks share their contents with `other`, erased ones included.
+    /// The number of blocks that share their contents with `other`, including erased ones.
     #[must_use]
     pub fn shared_blocks(&self, other: &Self) -> usize {
         let same = |(ours, theirs): &(&Block, &Block)| match (&ours.cells, &theirs.cells) {
@@ -154,14 +154,14 @@ impl RamMtd {
         }
     }
 
-    /// The contents of `block`, no longer shared with any clone.
+    /// The contents of `block`, unshared.
     fn cells(&mut self, block: BlockIndex) -> &mut Cells {
         let (geometry, once) = (&self.geometry, self.program_once);
         let cells = &mut self.blocks[slot(block)].cells;
         Arc::make_mut(cells.get_or_insert_with(|| Arc::new(Cells::erased(geometry, block, once))))
     }
 
-    /// The page within its block, for pages that lie within the device.
+    /// The block, and the index in it, of the page that starts at `start`, which is in the device.
     fn page_in_block(&self, start: Bytes) -> (BlockIndex, usize) {
         let block = self.geometry.block_at(start).expect("the page lies within the device");
         let (first, _) = self.geometry.block(block).expect("the block is one of the device");
@@ -184,7 +184,7 @@ impl RamMtd {
         Ok(())
     }
 
-    /// Old AND new, block by block. The range is within the device and aligned.
+    /// Programs `data`: old AND new, block by block. The range is in the device and aligned.
     fn merge(&mut self, range: Range<Bytes>, data: &[u8]) {
         let (from, unit) = (range.start, self.geometry.write_size.to_usize());
         let pieces: Vec<_> = self.geometry.by_block(range).collect();
@@ -226,7 +226,7 @@ fn slot(block: BlockIndex) -> usize {
     usize::try_from(block.0).expect("usize holds u32")
 }
 
-/// Where `piece`, which lies in `block`, is within the block's bytes.
+/// The range of `piece`, which is in `block`, within the block's bytes.
 fn within(geometry: &Geometry, block: BlockIndex, piece: &Range<Bytes>) -> Range<usize> {
     let (start, _) = geometry.block(block).expect("the block is one of the device");
     (piece.start - start).to_usize()..(piece.end - start).to_usize()
@@ -324,7 +324,7 @@ impl Mtd for RamMtd {
     }
 }
 
-/// All spare bytes are free, so raw pages are the pages.
+/// All OOB bytes are free, so raw pages equal pages.
 impl RawPages for RamMtd {
     fn read_raw(
         &mut self,

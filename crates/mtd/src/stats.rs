@@ -10,7 +10,7 @@ use crate::index::{BlockIndex, PageIndex};
 use crate::operation::{Kind, Operation, around_every_operation};
 use boardlab_sim::{Bytes, Clock, Phase};
 
-/// All operations of one kind.
+/// The totals of one kind of operation.
 #[derive(Debug, Clone, Default)]
 pub struct Totals {
     time: Phase,
@@ -19,41 +19,41 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// How many there were, failures included.
+    /// The number of operations, including failures.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.time.count()
     }
 
-    /// How many failed.
+    /// The number of failures.
     #[must_use]
     pub const fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// Bytes moved by those that succeeded, spare bytes included.
+    /// The bytes transferred by successful operations, including OOB bytes.
     #[must_use]
     pub const fn bytes(&self) -> Bytes {
         self.bytes
     }
 
-    /// What they took, failures included.
+    /// The durations, including those of failures.
     #[must_use]
     pub const fn time(&self) -> &Phase {
         &self.time
     }
 }
 
-/// What one erase block went through, failures included.
+/// The wear of an erase block, including failed operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wear {
     /// Erases.
     pub erases: u64,
-    /// Programs that touched it, spare bytes included.
+    /// Programs in the block, including those of OOB bytes.
     pub programs: u64,
 }
 
-/// A device that counts what is asked of the device within.
+/// Counts the operations on the device below.
 #[derive(Debug, Clone)]
 pub struct Stats<M> {
     device: M,
@@ -62,7 +62,7 @@ pub struct Stats<M> {
 }
 
 impl<M: Mtd> Stats<M> {
-    /// Counts from zero.
+    /// Wraps a device, with all counts zero.
     #[must_use]
     pub fn new(device: M) -> Self {
         let count = usize::try_from(device.geometry().block_count()).expect("usize holds u32");
@@ -75,30 +75,30 @@ impl<M: Mtd> Stats<M> {
         &self.totals[kind as usize]
     }
 
-    /// What each block went through, by index.
+    /// The wear of each block, by index.
     #[must_use]
     pub fn wear(&self) -> &[Wear] {
         &self.wear
     }
 
-    /// Counts from zero again.
+    /// Resets all counts.
     pub fn reset(&mut self) {
         self.totals = Default::default();
         self.wear.fill(Wear::default());
     }
 
-    /// The device within.
+    /// The device below.
     #[must_use]
     pub const fn device(&self) -> &M {
         &self.device
     }
 
-    /// The device within; what is done to it there is not counted.
+    /// The device below; direct operations on it are not counted.
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.device
     }
 
-    /// Gives the device back.
+    /// Returns the device below.
     #[must_use]
     pub fn into_inner(self) -> M {
         self.device
@@ -122,7 +122,8 @@ impl<M: Mtd> Stats<M> {
         answer
     }
 
-    /// A refused range touches nothing; a failed operation wears as one that succeeds.
+    /// Counts wear. An operation with an invalid range causes none; a failed one causes as much as a
+    /// successful one.
     fn count_wear(&mut self, operation: Operation) {
         let (erases, programs) = match operation.kind {
             Kind::Erase => (1, 0),

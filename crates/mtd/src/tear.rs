@@ -1,21 +1,22 @@
-//! What is left of an operation that did not come to its end: partial programs and erases.
+//! The state of the medium after an interrupted operation: partial programs and erases.
 //!
 //! Layer: rank 2, used by [`PowerCut`](crate::PowerCut) and [`FaultInjector`](crate::FaultInjector).
 //! The torn state is written through the device's own program and erase, so any device can be torn.
 //!
-//! - A program writes its units in order. Of the unit that it was stopped in, each bit that was to
-//!   become 0 is 0 or still 1 with equal chance.
+//! - A program writes its units in order. In the interrupted unit, each bit to be cleared is 0 or
+//!   still 1 with equal probability.
 //! - An erase of NOR first programs the whole block to zeros and then erases all of it at once (the
 //!   "Embedded Erase algorithm": S29AL004D data sheet of 2005-02-18, "Sector Erase Command
-//!   Sequence"), so an early stop leaves zeros from the start on and the old bytes behind them; a
-//!   later stop leaves each bit 0 or 1. That the zeros take the first quarter of the time is assumed.
-//! - An erase of NAND has no such first step: each bit that was 0 is still 0 or already 1.
+//!   Sequence"). Interrupted in the first phase, it leaves zeros from the start on and the old bytes
+//!   after them; interrupted in the second, it leaves each bit 0 or 1. Assumed: the first phase takes
+//!   a quarter of the time.
+//! - An erase of NAND has no such first phase: each bit that was 0 is still 0 or already 1.
 //!
-//! Main types: [`Change`], an operation that can be torn, and the trait [`Tear`] of devices that can be
-//! left as a power cut leaves them. A device that models the physics of a cut itself implements it in
-//! its own way; for one without physics the functions here do.
+//! Main types: [`Change`], an operation that can be torn, and the trait [`Tear`] of devices that can
+//! apply a torn operation. A device that models the physics of a power cut implements it itself;
+//! devices without physics use the functions here.
 //!
-//! Left out: bits that read differently each time, and disturbed neighbours.
+//! Left out: bits that read differently each time, and disturb of neighbouring cells.
 
 use crate::device::Mtd;
 use crate::error::{Error, TearOutcome};
@@ -40,7 +41,7 @@ pub enum Change<'a> {
 }
 
 impl Change<'_> {
-    /// Which method it is.
+    /// The kind of operation.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         match self {
@@ -51,7 +52,7 @@ impl Change<'_> {
         }
     }
 
-    /// Does it.
+    /// Performs the operation.
     ///
     /// # Errors
     /// Those of the method.
@@ -64,7 +65,7 @@ impl Change<'_> {
         }
     }
 
-    /// Does as much of it as `progress` says, through the device's own program and erase.
+    /// Performs the operation up to `progress`, through the device's own program and erase.
     pub(crate) fn tear<M: Mtd + ?Sized>(
         self,
         device: &mut M,
@@ -78,20 +79,20 @@ impl Change<'_> {
                 program_page(device, clock, page, data, oob, stream)
             }
             Self::Erase(block) => erase(device, clock, block, progress, stream),
-            // A mark is a byte: too few of its bits, and it is none.
+            // The mark is a byte: if too few of its bits are programmed, the block is not marked.
             Self::MarkBad(block) if stream.chance(1, 2) => device.mark_bad(clock, block),
             Self::MarkBad(_) => Ok(()),
         }
     }
 }
 
-/// A device that can be forked and left as a power cut leaves it.
+/// A device that can be forked and can apply a torn operation.
 pub trait Tear: Mtd + Clone {
     /// The outcomes that a cut during an operation of `kind` can have on this device.
     fn outcomes(&self, kind: Kind) -> &'static [TearOutcome];
 
-    /// Applies `change` as far as `torn` says. Errors are ignored, because nobody can receive them.
-    /// `stream` chooses the bits of a partial outcome.
+    /// Applies `change` with the outcome `torn`. Errors are ignored, because there is no caller to
+    /// report them to. `stream` selects the bits of a partial outcome.
     fn tear(
         &mut self,
         clock: &mut Clock,
@@ -122,7 +123,7 @@ impl Tear for RamMtd {
     }
 }
 
-/// How far an operation came: a fraction, at least 0 and less than 1.
+/// The progress of an operation: a fraction, at least 0 and less than 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Progress(u64);
 
@@ -130,39 +131,39 @@ pub(crate) struct Progress(u64);
 const WHOLE: u64 = 1 << 32;
 
 impl Progress {
-    /// Anywhere, each point equally likely.
+    /// A uniformly distributed progress.
     pub(crate) fn random(stream: &mut Stream) -> Self {
         Self(stream.below(WHOLE))
     }
 
-    /// After `passed` of an operation that takes `all`; `None` when it is over by then.
+    /// The progress after `passed` of an operation that takes `all`; `None` if it is complete.
     pub(crate) fn after(passed: Duration, all: Duration) -> Option<Self> {
         let (passed, all) = (u128::from(passed.as_nanos()), u128::from(all.as_nanos()));
         let fraction = (passed * u128::from(WHOLE)).checked_div(all)?;
         u64::try_from(fraction).ok().filter(|&fraction| fraction < WHOLE).map(Self)
     }
 
-    /// Which of `count` units, done one after the other, it has come to.
+    /// The index of the current one of `count` units, which are processed in order.
     fn unit(self, count: u64) -> u64 {
         let unit = u128::from(self.0) * u128::from(count) / u128::from(WHOLE);
         u64::try_from(unit).expect("less than the count")
     }
 
-    /// The progress within the first `parts`-th of the operation; `None` when that is over.
+    /// The progress within the first `parts`-th of the operation; `None` if it is beyond that.
     fn within_first(self, parts: u64) -> Option<Self> {
         (self.0 < WHOLE / parts).then_some(Self(self.0 * parts))
     }
 }
 
-/// Sets each cleared bit of `bytes` with equal chance: for a program the bits that were not
-/// reached, for an erase those that were.
+/// Sets each zero bit of `bytes` with probability 1/2: for a program the bits not yet programmed, for
+/// an erase the bits already erased.
 fn set_half_of_the_zeros(bytes: &mut [u8], stream: &mut Stream) {
     let mut mask = vec![0; bytes.len()];
     stream.fill(&mut mask);
     bytes.iter_mut().zip(mask).for_each(|(byte, mask)| *byte |= mask);
 }
 
-/// Programs as much of `data` as `progress` says.
+/// Programs `data` up to `progress`.
 pub(crate) fn program<M: Mtd + ?Sized>(
     device: &mut M,
     clock: &mut Clock,
@@ -201,7 +202,7 @@ pub(crate) fn program_page<M: Mtd + ?Sized>(
     device.program_oob(clock, page, &data, &oob)
 }
 
-/// Leaves a block as an erase that was stopped at `progress` leaves it.
+/// Erases a block up to `progress`.
 pub(crate) fn erase<M: Mtd + ?Sized>(
     device: &mut M,
     clock: &mut Clock,
@@ -224,15 +225,15 @@ pub(crate) fn erase<M: Mtd + ?Sized>(
     device.program(clock, range.start, &mixture)
 }
 
-/// A page, or a block without pages, as it was read before the erase.
-struct Old {
+/// The contents of a page, or of a block without pages, before the erase.
+struct OldPage {
     start: Bytes,
     data: Vec<u8>,
     oob: Vec<u8>,
 }
 
-/// Erases a block and programs back some of the zeros of each page, but nothing where there were
-/// none: an erased page stays one that can be programmed.
+/// Erases a block and programs some of the old zeros of each page again. A page without zeros is not
+/// programmed, so that it remains erased.
 fn mix_pages<M: Mtd + ?Sized>(
     device: &mut M,
     clock: &mut Clock,
@@ -243,7 +244,7 @@ fn mix_pages<M: Mtd + ?Sized>(
     let unit = device.geometry().write_size;
     let pages = old_pages(device, clock, range);
     device.erase(clock, block)?;
-    for Old { start, mut data, mut oob } in pages {
+    for OldPage { start, mut data, mut oob } in pages {
         set_half_of_the_zeros(&mut data, stream);
         set_half_of_the_zeros(&mut oob, stream);
         match u32::try_from(start / unit) {
@@ -256,8 +257,12 @@ fn mix_pages<M: Mtd + ?Sized>(
     Ok(())
 }
 
-/// What is not erased in `range`, page by page; as one piece where there are no pages.
-fn old_pages<M: Mtd + ?Sized>(device: &mut M, clock: &mut Clock, range: Range<Bytes>) -> Vec<Old> {
+/// The pages in `range` that are not erased; on a device without pages, the range as one piece.
+fn old_pages<M: Mtd + ?Sized>(
+    device: &mut M,
+    clock: &mut Clock,
+    range: Range<Bytes>,
+) -> Vec<OldPage> {
     let geometry = device.geometry();
     let spare = geometry.oob.map_or(0, |oob| oob.size.to_usize());
     let write_size = geometry.write_size;
@@ -267,7 +272,7 @@ fn old_pages<M: Mtd + ?Sized>(device: &mut M, clock: &mut Clock, range: Range<By
     for number in 0..(range.end - range.start) / unit {
         let start = range.start + unit * number;
         let (mut data, mut oob) = (vec![0xFF; unit.to_usize()], vec![0xFF; spare]);
-        // Bytes that the error correction gives up on are as good as any in a torn block.
+        // In a torn block, uncorrectable bytes serve as well as any others.
         let _ = device.read(clock, start, &mut data);
         if let Ok(page) = u32::try_from(start / write_size)
             && spare > 0
@@ -275,7 +280,7 @@ fn old_pages<M: Mtd + ?Sized>(device: &mut M, clock: &mut Clock, range: Range<By
             let _ = device.read_oob(clock, PageIndex(page), &mut oob);
         }
         if data.iter().chain(&oob).any(|&byte| byte != 0xFF) {
-            pages.push(Old { start, data, oob });
+            pages.push(OldPage { start, data, oob });
         }
     }
     pages

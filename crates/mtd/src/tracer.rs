@@ -1,8 +1,8 @@
-//! Middleware that remembers what was asked of a device, when, and what came of it.
+//! Middleware that logs the operations on a device with their times and outcomes.
 //!
-//! Layer: rank 2. Main types: [`Tracer`], [`Event`], [`Outcome`]. The log is bounded: the oldest
-//! events make room for new ones and are counted. A sink, a closure, sees every event as it ends,
-//! for a trace that is longer than memory. A tracer costs no virtual time.
+//! Layer: rank 2. Main types: [`Tracer`], [`Event`], [`Outcome`]. The log is bounded: when it is full,
+//! the oldest event is dropped and counted. A sink, a closure, receives every event when it ends, for
+//! a trace that does not fit into memory. A tracer costs no virtual time.
 
 use crate::device::{Mtd, ReadHealth};
 use crate::error::Error;
@@ -13,16 +13,16 @@ use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// What came of an operation.
+/// The outcome of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
+    /// A completed operation.
     Done,
-    /// It was read; this is what the error correction met.
+    /// A completed read, with the result of its error correction.
     Read(ReadHealth),
-    /// The block is marked bad, or not.
+    /// Whether the block is marked bad.
     Marked(bool),
-    /// It failed.
+    /// A failure.
     Failed(Error),
 }
 
@@ -57,18 +57,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// One operation that has ended.
+/// A completed operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Its number, from zero, among all that the tracer saw.
+    /// The number of the operation, from zero.
     pub number: u64,
-    /// When it began.
+    /// The time of its start.
     pub start: Instant,
-    /// How long it took.
+    /// Its duration.
     pub duration: Duration,
-    /// What was asked.
+    /// The operation.
     pub operation: Operation,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
@@ -82,7 +82,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A device that logs what is asked of the device within.
+/// Logs the operations on the device below.
 ///
 /// ```
 /// use boardlab_mtd::{Mtd, RamMtd, Tracer};
@@ -105,7 +105,7 @@ pub struct Tracer<M, S = fn(&Event)> {
 fn nowhere(_: &Event) {}
 
 impl<M> Tracer<M> {
-    /// Remembers the last `limit` operations on `device`.
+    /// Wraps `device`, with a log of its last `limit` operations.
     #[must_use]
     pub fn new(device: M, limit: usize) -> Self {
         Self::with_sink(device, limit, nowhere)
@@ -113,35 +113,35 @@ impl<M> Tracer<M> {
 }
 
 impl<M, S: FnMut(&Event)> Tracer<M, S> {
-    /// As [`Tracer::new`], and hands every event to `sink` when it ends.
+    /// Like [`Tracer::new`], and passes every event to `sink` when it ends.
     #[must_use]
     pub const fn with_sink(device: M, limit: usize, sink: S) -> Self {
         Self { device, sink, limit, seen: 0, events: VecDeque::new() }
     }
 
-    /// The remembered events, oldest first.
+    /// The logged events, oldest first.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.events.iter()
     }
 
-    /// How many operations were seen, forgotten ones included.
+    /// The number of operations, including dropped ones.
     #[must_use]
     pub const fn seen(&self) -> u64 {
         self.seen
     }
 
-    /// The device within.
+    /// The device below.
     #[must_use]
     pub const fn device(&self) -> &M {
         &self.device
     }
 
-    /// The device within; what is done to it there is not traced.
+    /// The device below; direct operations on it are not logged.
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.device
     }
 
-    /// Gives the device back.
+    /// Returns the device below.
     #[must_use]
     pub fn into_inner(self) -> M {
         self.device
@@ -171,7 +171,7 @@ impl<M, S: FnMut(&Event)> Tracer<M, S> {
     }
 }
 
-/// All remembered events, one a line, after a line about those forgotten.
+/// All logged events, one per line, after a line about those dropped.
 impl<M, S> fmt::Display for Tracer<M, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(first) = self.events.front().filter(|first| first.number > 0) {

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
 use boardlab_nor::chip::{Address, Chip};
-use boardlab_nor::part::{Boot, BusWidth, Features, Identity, Part, Region, Timed, Timing};
+use boardlab_nor::part::{Boot, BusWidth, Features, Identity, OperationTime, Part, Region, Timing};
 use boardlab_sim::{Bytes, Duration, Instant, QuantileTable, Seed};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -15,7 +15,7 @@ const BUFFER_WORDS: u32 = 256;
 fn part() -> Part {
     let timed = |micros| {
         let time = QuantileTable::constant(Duration::from_micros(micros));
-        Timed { time, max: Duration::from_micros(micros * 4) }
+        OperationTime { time, max: Duration::from_micros(micros * 4) }
     };
     Part {
         name: "bench".into(),

@@ -1,11 +1,12 @@
-//! The bus between a CPU and one or more NOR chips: what one access costs.
+//! The bus between a CPU and one or more NOR chips, with the time of each access.
 //!
 //! Layer: below the drivers. A write cycle is latched, and a read cycle sampled, at its *end*: an
 //! embedded operation starts when the confirming write ends, and a poll sees the state at the end
 //! of its read.
 //!
-//! Several chips share the bus; [`ChipIndex`] selects one. Linear space is dealt to them in turn,
-//! one write buffer each (see [`Bus::locate`]), so that one programs while the next is filled.
+//! Several chips share the bus; [`ChipIndex`] selects one. Linear addresses are interleaved over the
+//! chips in units of a write buffer ([`Bus::locate`]), so that one chip programs while the next
+//! chip's buffer is filled.
 
 use crate::chip::{Address, Chip};
 use crate::part::{BusWidth, Part};
@@ -15,7 +16,7 @@ use boardlab_sim::{Bytes, Clock, Duration, Instant};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ChipIndex(pub usize);
 
-/// What an access costs.
+/// The time of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusTiming {
     /// One read of a bus word by the CPU.
@@ -24,7 +25,7 @@ pub struct BusTiming {
     pub write_cycle: Duration,
 }
 
-/// When the power goes away.
+/// The time of a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutPoint {
     /// At the end of the bus cycle with this number, counted from 1.
@@ -39,18 +40,18 @@ pub struct Bus {
     chips: Vec<Chip>,
     timing: BusTiming,
     width: BusWidth,
-    /// Bytes dealt to one chip before the next one's turn: a write buffer.
+    /// The unit of interleaving: a write buffer.
     stripe: Bytes,
     cycles: u64,
-    /// The cycle at which the power goes; never reached when it stays.
+    /// The cycle of the power cut; `u64::MAX` for none.
     cut_cycle: u64,
     cut_time: Instant,
-    /// When the power went.
-    dark_since: Option<Instant>,
+    /// The time of the power cut, until the power returns.
+    power_lost_at: Option<Instant>,
 }
 
 impl Bus {
-    /// A bus with equal `chips`.
+    /// A bus with `chips`, which are all of the same part.
     ///
     /// # Panics
     /// Without a chip.
@@ -67,17 +68,17 @@ impl Bus {
             cycles: 0,
             cut_cycle: u64::MAX,
             cut_time: Instant::MAX,
-            dark_since: None,
+            power_lost_at: None,
         }
     }
 
-    /// The part that all chips are.
+    /// The part of all chips.
     #[must_use]
     pub fn part(&self) -> &Part {
         self.chips[0].part()
     }
 
-    /// How many chips there are.
+    /// The number of chips.
     #[must_use]
     pub fn chip_count(&self) -> usize {
         self.chips.len()
@@ -94,13 +95,13 @@ impl Bus {
         &mut self.chips[index.0]
     }
 
-    /// What an access costs.
+    /// The time of an access.
     #[must_use]
     pub const fn timing(&self) -> BusTiming {
         self.timing
     }
 
-    /// Bytes that one bus cycle moves.
+    /// The bytes that one bus cycle transfers.
     #[must_use]
     pub const fn word(&self) -> Bytes {
         Bytes::new(self.width.bytes())
@@ -112,13 +113,13 @@ impl Bus {
         self.cycles
     }
 
-    /// All bytes of all chips.
+    /// The size of all chips together.
     #[must_use]
     pub fn size(&self) -> Bytes {
         self.part().size() * self.chips.len() as u64
     }
 
-    /// The chip and the place in it that hold the byte at linear `offset`.
+    /// The chip, and the offset in it, of the byte at linear `offset`.
     #[must_use]
     #[inline]
     pub fn locate(&self, offset: Bytes) -> (ChipIndex, Bytes) {
@@ -145,21 +146,25 @@ impl Bus {
     #[inline]
     pub fn write(&mut self, clock: &mut Clock, chip: ChipIndex, address: Address, value: u16) {
         clock.advance(self.timing.write_cycle);
-        if self.lit(clock) {
+        if self.is_powered(clock) {
             self.chips[chip.0].write(clock.now(), address, value);
         }
     }
 
-    /// Reads one bus word; all ones when the power is gone.
+    /// Reads one bus word; all ones without power.
     #[inline]
     pub fn read(&mut self, clock: &mut Clock, chip: ChipIndex, address: Address) -> u16 {
         clock.advance(self.timing.read_cycle);
-        if self.lit(clock) { self.chips[chip.0].read(clock.now(), address) } else { u16::MAX }
+        if self.is_powered(clock) {
+            self.chips[chip.0].read(clock.now(), address)
+        } else {
+            u16::MAX
+        }
     }
 
-    /// Reads a range of one chip in array mode; the time is that of its bus cycles.
+    /// Reads a range of one chip; the time is that of its bus cycles.
     ///
-    /// A chip that is not in array mode is read cycle by cycle and gives what it gives.
+    /// A chip that is not in array mode is read cycle by cycle and returns its status or tables.
     pub fn read_range(
         &mut self,
         clock: &mut Clock,
@@ -172,7 +177,9 @@ impl Bus {
         let cycles = span.div_ceil(Bytes::new(word));
         let end = clock.now() + self.timing.read_cycle * cycles;
         let undisturbed = self.cycles + cycles < self.cut_cycle && end < self.cut_time;
-        if undisturbed && self.dark_since.is_none() && self.chips[chip.0].in_array_mode(clock.now())
+        if undisturbed
+            && self.power_lost_at.is_none()
+            && self.chips[chip.0].in_array_mode(clock.now())
         {
             self.cycles += cycles;
             clock.advance_to(end);
@@ -204,7 +211,7 @@ impl Bus {
         }
     }
 
-    /// Arranges that the power goes away at `point`.
+    /// Schedules a power cut at `point`.
     pub fn cut_power_at(&mut self, point: CutPoint) {
         match point {
             CutPoint::Cycle(cycle) => self.cut_cycle = cycle,
@@ -212,30 +219,30 @@ impl Bus {
         }
     }
 
-    /// When the power went away; drivers ask after every operation.
+    /// The time of the power cut, if there is no power; drivers check it after every operation.
     #[must_use]
-    pub const fn dark_since(&self) -> Option<Instant> {
-        self.dark_since
+    pub const fn power_lost_at(&self) -> Option<Instant> {
+        self.power_lost_at
     }
 
-    /// Tells the bus that time has passed without bus cycles, so that a cut in a wait takes effect.
+    /// Applies a power cut that is due after time without bus cycles, such as a wait.
     pub fn pass_time(&mut self, clock: &Clock) {
         if clock.now() >= self.cut_time {
             self.cut(self.cut_time.min(clock.now()));
         }
     }
 
-    /// Power comes back: the chips start in array mode.
+    /// Restores the power: the chips start in array mode.
     pub fn power_on(&mut self, clock: &Clock) {
-        (self.cut_cycle, self.cut_time, self.dark_since) = (u64::MAX, Instant::MAX, None);
+        (self.cut_cycle, self.cut_time, self.power_lost_at) = (u64::MAX, Instant::MAX, None);
         self.chips.iter_mut().for_each(|chip| chip.power_on(clock.now()));
     }
 
-    /// Counts a bus cycle and tells whether there is power at its end.
+    /// Counts a bus cycle; returns whether there is power at its end.
     #[inline]
-    fn lit(&mut self, clock: &Clock) -> bool {
+    fn is_powered(&mut self, clock: &Clock) -> bool {
         self.cycles += 1;
-        // Once reached, either limit stays reached until the power comes back.
+        // A limit once exceeded stays exceeded until the power returns.
         if self.cycles < self.cut_cycle && clock.now() < self.cut_time {
             return true;
         }
@@ -245,8 +252,8 @@ impl Bus {
 
     #[cold]
     fn cut(&mut self, at: Instant) {
-        if self.dark_since.is_none() {
-            self.dark_since = Some(at);
+        if self.power_lost_at.is_none() {
+            self.power_lost_at = Some(at);
             self.chips.iter_mut().for_each(|chip| chip.power_cut(at));
         }
     }

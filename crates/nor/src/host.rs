@@ -1,23 +1,23 @@
-//! The CPU that waits: how `udelay`, `msleep` and a high-resolution sleep really last.
+//! The waiting CPU: the actual durations of `udelay`, `msleep` and a high-resolution sleep.
 //!
 //! - `udelay(n)` of 32-bit PowerPC (Linux 3.4 `arch/powerpc/kernel/time.c`, u-boot 2013.04
 //!   `lib/time.c`) spins for `n` times the *truncated* number of time base ticks a microsecond: at
 //!   33.3 MHz 33 ticks, so 256 us last 253.7 us.
-//! - `msleep(n)` sleeps to a timer tick (jiffy): `n` rounded up to jiffies, and one more.
-//! - A high-resolution sleep ends `wake_latency` late.
+//! - `msleep(n)` sleeps to a timer tick (jiffy): `n` rounded up to jiffies, plus one jiffy.
+//! - A high-resolution sleep ends late by `wake_latency`.
 //!
 //! All time in which the CPU does not sleep counts as busy: bus accesses block it.
 
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Rate, Stream, Ticks, TimeBase};
 
-/// A pause of a driver, in the terms of the function that it calls.
+/// A pause of a driver, by the function that it calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pause {
     /// No pause.
     None,
-    /// `udelay`: spins for so many microseconds.
+    /// `udelay`: spins for this number of microseconds.
     Spin(u64),
-    /// `msleep`: sleeps for so many milliseconds, rounded up to jiffies, and one jiffy.
+    /// `msleep`: sleeps for this number of milliseconds, rounded up to jiffies, plus one jiffy.
     Jiffies(u64),
     /// A high-resolution sleep.
     Sleep(Duration),
@@ -28,26 +28,26 @@ pub enum Pause {
 pub struct HostTiming {
     /// Frequency of the time base, with which `udelay` spins and steps are measured.
     pub time_base: Hertz,
-    /// Timer ticks a second (HZ).
+    /// Timer ticks per second (HZ).
     pub jiffies: Hertz,
-    /// From the end of a high-resolution sleep to the running task.
+    /// Latency from the end of a high-resolution sleep to the running task.
     pub wake_latency: QuantileTable,
-    /// CPU time of going to sleep and of waking up, each.
+    /// CPU time of a context switch, once for going to sleep and once for waking up.
     pub context_switch: Duration,
     /// Rate of a copy from user to kernel memory.
     pub copy_rate: Rate,
-    /// CPU time of entering the write function.
+    /// CPU time of the call of the write function.
     pub call: Duration,
-    /// CPU time of the loop that splits a write into buffers, a buffer.
+    /// CPU time per buffer of the loop that splits a write into buffers.
     pub split: Duration,
 }
 
-/// The CPU of one run: its timers and how long it slept.
+/// The CPU of one run: its timers and its idle time.
 #[derive(Debug, Clone)]
 pub struct Host {
     timing: HostTiming,
     time_base: TimeBase,
-    /// Truncated ticks a microsecond, as the kernel computes them at boot.
+    /// Truncated ticks per microsecond, as the kernel computes them at boot.
     ticks_per_us: u64,
     stream: Stream,
     idle: Duration,
@@ -62,7 +62,7 @@ impl Host {
         Self { timing, time_base, ticks_per_us, stream, idle: Duration::ZERO }
     }
 
-    /// Its properties.
+    /// The properties of the CPU.
     #[must_use]
     pub const fn timing(&self) -> &HostTiming {
         &self.timing
@@ -74,26 +74,26 @@ impl Host {
         self.time_base
     }
 
-    /// Time slept so far; the rest was busy.
+    /// The time slept so far; the rest was busy.
     #[must_use]
     pub const fn idle(&self) -> Duration {
         self.idle
     }
 
-    /// What the counter shows.
+    /// The value of the counter.
     #[must_use]
     #[inline]
     pub fn ticks(&self, clock: &Clock) -> Ticks {
         self.time_base.read(clock.now())
     }
 
-    /// The timer tick count (jiffies), which a timeout is counted in.
+    /// The number of timer ticks (jiffies), the unit of timeouts.
     #[must_use]
     pub fn jiffies(&self, clock: &Clock) -> Ticks {
         TimeBase::new(self.timing.jiffies).read(clock.now())
     }
 
-    /// How long `udelay(micros)` lasts when it begins with a tick, rounded to the nanosecond.
+    /// The duration of `udelay(micros)` that starts at a tick, rounded to the nanosecond.
     #[must_use]
     pub fn udelay(&self, micros: u64) -> Duration {
         self.time_base.duration(Ticks::new(self.ticks_per_us * micros))
@@ -108,7 +108,7 @@ impl Host {
         self.timing.time_base.cycles_in(span) / self.ticks_per_us
     }
 
-    /// Lets the CPU work for `span`.
+    /// Keeps the CPU busy for `span`.
     pub fn work(&self, clock: &mut Clock, span: Duration) {
         clock.advance(span);
     }
@@ -149,7 +149,7 @@ impl Host {
         self.doze(clock, span + late);
     }
 
-    /// Sleeps for `span`, of which the way in and out is work.
+    /// Sleeps for `span`, of which the two context switches count as busy.
     fn doze(&mut self, clock: &mut Clock, span: Duration) {
         let switches = self.timing.context_switch * 2;
         self.idle += span.saturating_sub(switches);

@@ -2,16 +2,16 @@
 //!
 //! Layer: rank 3; uses `sim`, `media` and `mtd`. In reading order:
 //!
-//! - [`part`]: [`Part`], what a part is. Every number comes from a part file.
-//! - [`chip`]: [`chip::Chip`], the state machine behind the bus, cycle by cycle.
-//! - [`bus`]: [`Bus`], what an access costs, and several chips in turn.
-//! - [`host`]: [`Host`], how long `udelay` and `msleep` really last.
-//! - [`wait`]: [`WaitPolicy`], when to ask whether the chip is done.
-//! - [`driver`]: [`Driver`], u-boot's and Linux' write and erase paths with every step timed.
+//! - [`part`]: [`Part`], the parameters of a part. Every number comes from a part file.
+//! - [`chip`]: [`chip::Chip`], the chip's state machine at the level of bus cycles.
+//! - [`bus`]: [`Bus`], the time of an access, and interleaving over several chips.
+//! - [`host`]: [`Host`], the actual duration of `udelay` and `msleep`.
+//! - [`wait`]: [`WaitPolicy`], when a driver polls for completion.
+//! - [`driver`]: [`Driver`], the write and erase paths of u-boot and Linux with every step timed.
 //! - [`mtd`]: [`NorMtd`], all of it as a `boardlab_mtd::Mtd`.
 //! - [`tuner`]: the best wait, by theory and by brute force.
 //!
-//! Time is passed in and moved on by bus cycles and pauses; nothing here knows a published figure.
+//! The caller passes a clock, which bus cycles and pauses advance. No published figure is used here.
 
 pub mod bus;
 pub mod chip;

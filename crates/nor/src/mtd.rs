@@ -1,10 +1,10 @@
-//! NOR chips behind a driver, as a [`boardlab_mtd::Mtd`].
+//! NOR chips with their driver as a [`boardlab_mtd::Mtd`]. Main type: [`NorMtd`].
 
-use crate::driver::{Board, Driver, Kind, ProbeError, dark};
+use crate::driver::{Board, Driver, Kind, ProbeError, power_cut_error};
 use boardlab_mtd::{BlockIndex, EraseRegion, Error, FlashKind, Geometry, Mtd, ReadHealth};
 use boardlab_sim::{Bytes, Clock};
 
-/// A board's NOR chips as one device.
+/// The NOR chips of a board as one device.
 ///
 /// With several chips an erase block is the same sector of every chip, and consecutive write
 /// buffers lie on consecutive chips.
@@ -21,17 +21,17 @@ impl NorMtd {
     /// Attaches the driver `kind` to `board`.
     ///
     /// # Errors
-    /// When the part does not answer the CFI query.
+    /// If the part has no valid CFI query table.
     pub fn attach(kind: Kind, mut board: Board, clock: &mut Clock) -> Result<Self, ProbeError> {
         let driver = Driver::attach(kind, &mut board, clock)?;
         let chips = board.bus.chip_count() as u64;
-        let probed = driver.probed();
+        let cfi_info = driver.cfi_info();
         let region = |&(count, size): &(u32, Bytes)| EraseRegion { count, size: size * chips };
         let geometry = Geometry {
             kind: FlashKind::Nor,
-            regions: probed.regions.iter().map(region).collect(),
+            regions: cfi_info.regions.iter().map(region).collect(),
             write_size: Bytes::new(1),
-            write_buffer: probed.write_buffer.unwrap_or(board.bus.word()),
+            write_buffer: cfi_info.write_buffer.unwrap_or(board.bus.word()),
             oob: None,
         };
         Ok(Self { board, driver, geometry })
@@ -88,7 +88,7 @@ impl Mtd for NorMtd {
         let unit = self.geometry.write_buffer;
         let (mut at, mut left) = (offset, buffer);
         while !left.is_empty() {
-            // One chip holds everything; of several, each holds a write buffer in turn.
+            // A single chip is linear; several are interleaved in units of a write buffer.
             let space = match self.board.bus.chip_count() {
                 1 => left.len(),
                 _ => (unit - Bytes::new(at.get() % unit.get())).to_usize().min(left.len()),
@@ -99,16 +99,16 @@ impl Mtd for NorMtd {
             at += Bytes::of(head);
             left = tail;
         }
-        match self.board.bus.dark_since() {
-            Some(_) => Err(dark(&self.board)),
+        match self.board.bus.power_lost_at() {
+            Some(_) => Err(power_cut_error(&self.board)),
             None => Ok(ReadHealth::default()),
         }
     }
 
     fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
         self.check(offset, Bytes::of(data))?;
-        if self.board.bus.dark_since().is_some() {
-            return Err(dark(&self.board));
+        if self.board.bus.power_lost_at().is_some() {
+            return Err(power_cut_error(&self.board));
         }
         self.driver.write(&mut self.board, clock, offset, data)
     }

@@ -1,7 +1,7 @@
-//! What a NOR part is: its shape, its identity, what it says of itself and how long it takes.
+//! The parameters of a NOR part: geometry, identity, CFI data, timing and features.
 //!
-//! Everything comes from a part file; nothing here has a default. A [`Part`] is checked once
-//! ([`Part::check`]), so that the chip can rely on it.
+//! Everything comes from a part file; nothing here has a default. [`Part::check`] validates a
+//! [`Part`] once, so that the chip can rely on it.
 
 use boardlab_sim::{Bytes, Duration, QuantileTable};
 use std::fmt;
@@ -26,7 +26,7 @@ impl BusWidth {
     }
 }
 
-/// Where the small boot sectors lie, as the primary CFI table tells it (PRI+0Fh).
+/// The location of the small boot sectors, as in the primary CFI table (PRI+0Fh).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Boot {
     /// All sectors have one size.
@@ -37,12 +37,12 @@ pub enum Boot {
     Top,
 }
 
-/// A run of sectors of one size, in address order.
+/// An erase region: consecutive sectors of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Region {
-    /// How many sectors.
+    /// The number of sectors.
     pub count: u32,
-    /// The size of each.
+    /// The size of a sector.
     pub size: Bytes,
 }
 
@@ -57,37 +57,37 @@ pub struct Identity {
     pub device_extended: Option<[u16; 2]>,
 }
 
-/// How long an operation takes and after which time the chip gives up (DQ5).
+/// The duration of an embedded operation, and the maximum after which the chip reports failure (DQ5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timed {
+pub struct OperationTime {
     /// The distribution of completion times.
     pub time: QuantileTable,
-    /// The data sheet's maximum: past it the chip reports failure.
+    /// The data sheet's maximum: beyond it the chip reports failure.
     pub max: Duration,
 }
 
 /// Times of the embedded operations and of the command interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// One word (or byte in x8).
-    pub word_program: Timed,
-    /// A full write buffer; meaningless on a part without one.
-    pub buffer_program: Timed,
-    /// The share of `buffer_program` that does not depend on the number of words.
+    /// Program of one word (or byte in x8).
+    pub word_program: OperationTime,
+    /// Program of a full write buffer; without meaning for a part that has none.
+    pub buffer_program: OperationTime,
+    /// The part of `buffer_program` that does not depend on the number of words.
     pub buffer_overhead: Duration,
-    /// One sector, its pre-program included.
-    pub sector_erase: Timed,
-    /// Window after a sector erase command in which further sectors may be added (DQ3).
+    /// Erase of one sector, including its pre-program.
+    pub sector_erase: OperationTime,
+    /// The window after a sector erase command in which further sectors may be added (DQ3).
     pub erase_window: Duration,
-    /// From a suspend command to array reads.
+    /// Latency from a suspend command to array reads.
     pub suspend_latency: Duration,
-    /// Minimum time of an erase or a program that reports a protected sector.
+    /// Busy time of a program or erase of a protected sector.
     pub protected_latency: Duration,
-    /// From a hardware reset during an operation to array reads.
+    /// Latency from a hardware reset during an operation to array reads.
     pub reset_latency: Duration,
 }
 
-/// What the part says of itself under the CFI query (JESD68), as exponents of two.
+/// The times in the CFI query table (JESD68), as exponents of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CfiTimes {
     /// 1Fh: typical single word program, 2^n us.
@@ -115,7 +115,7 @@ pub struct Cfi {
     pub times: CfiTimes,
     /// 1Bh, 1Ch: lowest and highest Vcc, volts in the high nibble, tenths in the low one (BCD).
     pub vcc: [u8; 2],
-    /// 1Dh, 1Eh: Vpp likewise; 0 where there is none.
+    /// 1Dh, 1Eh: lowest and highest Vpp in the same form; 0 on a part without Vpp.
     pub vpp: [u8; 2],
     /// 28h: device interface code: 0 x8, 1 x16, 2 x8/x16.
     pub interface: u16,
@@ -123,7 +123,7 @@ pub struct Cfi {
     pub primary_minor: u8,
     /// PRI+5: process technology and address-sensitive unlock.
     pub silicon_revision: u8,
-    /// PRI+7: sectors a protection group.
+    /// PRI+7: sectors per protection group.
     pub protection_group: u8,
     /// PRI+9: protection scheme; 8 is advanced sector protection (PPB).
     pub protection_scheme: u8,
@@ -131,12 +131,12 @@ pub struct Cfi {
     pub page_mode: u8,
 }
 
-/// What the part can do beyond word program and sector erase.
+/// Features beyond word program and sector erase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Features {
-    /// Unlock bypass: program with two cycles.
+    /// Unlock bypass: a program with two cycles.
     pub unlock_bypass: bool,
-    /// Erase suspend; with it, programming other sectors meanwhile.
+    /// Erase suspend, including programs of other sectors during the suspension.
     pub erase_suspend: bool,
     /// Program suspend.
     pub program_suspend: bool,
@@ -152,43 +152,43 @@ pub struct Features {
 /// A NOR part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Name for people.
+    /// Name for display.
     pub name: String,
-    /// Width in which it is wired.
+    /// Width of the data bus it is connected to.
     pub width: BusWidth,
     /// Sectors in address order.
     pub regions: Vec<Region>,
-    /// Where the small sectors lie.
+    /// Location of the small sectors.
     pub boot: Boot,
     /// Size of the write buffer; `None` without one.
     pub write_buffer: Option<Bytes>,
     /// Autoselect codes.
     pub identity: Identity,
-    /// Answers to the CFI query; `None` on a part that predates CFI.
+    /// CFI data; `None` on a part that predates CFI.
     pub cfi: Option<Cfi>,
-    /// Times.
+    /// Timing.
     pub timing: Timing,
-    /// Abilities.
+    /// Features.
     pub features: Features,
-    /// Erase cycles a sector that the data sheet promises.
+    /// Endurance: the erase cycles per sector in the data sheet.
     pub endurance: u32,
 }
 
-/// Why a part cannot exist.
+/// Why the parameters of a part are invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartError {
-    /// There are no sectors, or one of no size.
+    /// There are no sectors, or a sector has size zero.
     NoSectors,
     /// The size is not a power of two.
     Size(Bytes),
     /// A sector is not a power of two or smaller than the write buffer.
     Sector(Bytes),
     /// The write buffer is not a power of two from one bus word to 256 bytes in x8, to 512 words in
-    /// x16 (M29EW): its length less one is told in one bus word.
+    /// x16 (M29EW): the command gives its number of words minus one in one bus word.
     WriteBuffer(Bytes),
-    /// A time that no operation can have.
+    /// A time that exceeds its maximum.
     Time {
-        /// Which.
+        /// The parameter's name.
         name: &'static str,
         /// The longest completion time.
         longest: Duration,
@@ -201,18 +201,21 @@ impl fmt::Display for PartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSectors => f.write_str("a part needs sectors of at least one byte"),
-            Self::Size(size) => write!(f, "the sectors add up to {size}, not a power of two"),
-            Self::Sector(size) => {
-                write!(f, "a sector of {size} is not a power of two that holds the write buffer")
+            Self::Size(size) => {
+                write!(f, "the sectors add up to {size}: expected a power of two")
             }
+            Self::Sector(size) => write!(
+                f,
+                "a sector of {size}: expected a power of two, at least the write buffer's size"
+            ),
             Self::WriteBuffer(size) => {
                 write!(
                     f,
-                    "a write buffer of {size} is not a power of two of at most 256 bytes in x8, 512 words in x16"
+                    "a write buffer of {size}: expected a power of two, at most 256 bytes in x8 or 512 words in x16"
                 )
             }
             Self::Time { name, longest, max } => {
-                write!(f, "{name} may take {longest}, longer than its maximum of {max}")
+                write!(f, "{name} takes up to {longest}: expected at most its maximum of {max}")
             }
         }
     }
@@ -227,16 +230,16 @@ impl Part {
         self.regions.iter().map(|region| region.size * u64::from(region.count)).sum()
     }
 
-    /// How many sectors it has.
+    /// The number of sectors.
     #[must_use]
     pub fn sector_count(&self) -> u32 {
         self.regions.iter().map(|region| region.count).sum()
     }
 
-    /// Checks what the chip relies on.
+    /// Validates the parameters that the chip relies on.
     ///
     /// # Errors
-    /// The first thing that cannot be.
+    /// The first invalid parameter.
     pub fn check(&self) -> Result<(), PartError> {
         let sizes = self.regions.iter().map(|region| region.size);
         if self.sector_count() == 0 || sizes.clone().any(Bytes::is_zero) {
@@ -264,7 +267,7 @@ impl Part {
             ("buffer_program", &self.timing.buffer_program),
             ("sector_erase", &self.timing.sector_erase),
         ];
-        for (name, Timed { time, max }) in timed {
+        for (name, OperationTime { time, max }) in timed {
             if time.max() > *max {
                 return Err(PartError::Time { name, longest: time.max(), max: *max });
             }

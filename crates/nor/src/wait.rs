@@ -1,32 +1,32 @@
-//! Wait policies: when a driver first asks whether an operation is done, and how often after that.
+//! Wait policies: when a driver polls an operation for the first time, and how often afterwards.
 //!
-//! A policy is a few lines; the loop that asks is in [`crate::driver`], the physics in
-//! [`crate::chip`]. Sources: Linux 3.4 and 6.1 `drivers/mtd/chips/cfi_cmdset_0001.c`, `_0002.c`,
-//! `_0020.c`; the theory of the adaptive one is in `docs/models/nor.md`.
+//! A policy is a few lines. The poll loop is in [`crate::driver`], the chip in [`crate::chip`].
+//! Sources: Linux 3.4 and 6.1 `drivers/mtd/chips/cfi_cmdset_0001.c`, `_0002.c`, `_0020.c`. The
+//! theory of the adaptive policy is in `docs/models/nor.md`.
 
 use crate::host::Pause;
 use boardlab_sim::Duration;
 use std::fmt::Debug;
 
-/// What a policy learns from one finished operation.
+/// The result of one operation, from which a policy learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seen {
-    /// How often the chip was asked; the last time it was ready.
+pub struct Feedback {
+    /// The number of polls; unless the operation failed, the last one found the chip ready.
     pub polls: u64,
-    /// Whether the operation failed or ran into its timeout.
+    /// Whether the operation failed or timed out.
     pub failed: bool,
 }
 
-/// When to poll.
+/// A policy that decides when to poll.
 pub trait WaitPolicy: Debug + Send + Sync {
-    /// What to do from the start of the operation to the first poll.
+    /// The pause from the start of the operation to the first poll.
     fn first(&self) -> Pause;
 
-    /// What to do after the poll numbered `polls` (from 1) found the chip busy.
+    /// The pause after the poll numbered `polls` (from 1) found the chip busy.
     fn gap(&self, polls: u64) -> Pause;
 
-    /// Takes in how an operation went.
-    fn learn(&mut self, _seen: Seen) {}
+    /// Adapts the policy to the result of an operation.
+    fn learn(&mut self, _feedback: Feedback) {}
 
     /// A copy with the same state.
     fn boxed_clone(&self) -> Box<dyn WaitPolicy>;
@@ -38,7 +38,7 @@ impl Clone for Box<dyn WaitPolicy> {
     }
 }
 
-/// Linux' `cfi_udelay`: spins below a millisecond, else sleeps whole milliseconds.
+/// Linux' `cfi_udelay`: spins below a millisecond, otherwise sleeps whole milliseconds.
 #[must_use]
 pub fn cfi_udelay(micros: u64) -> Pause {
     match micros {
@@ -48,19 +48,19 @@ pub fn cfi_udelay(micros: u64) -> Pause {
     }
 }
 
-/// Polls from the beginning, as u-boot does.
+/// Polls from the start of the operation, as u-boot does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToggleOnly {
-    /// Between two polls.
+    /// The pause between two polls.
     pub gap: Pause,
 }
 
 /// Waits a fixed time, then polls, as Linux does with the AMD command set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedThenToggle {
-    /// Before the first poll.
+    /// The pause before the first poll.
     pub wait: Pause,
-    /// Between two polls.
+    /// The pause between two polls.
     pub gap: Pause,
 }
 
@@ -78,33 +78,33 @@ pub struct HalfTypical {
 /// more when it took more than one further poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Staircase {
-    /// The present wait in microseconds.
+    /// The current wait in microseconds.
     pub micros: u64,
-    /// Between two polls.
+    /// The pause between two polls.
     pub gap: Pause,
 }
 
-/// Follows a quantile of the completion time with one bit an operation (Robbins and Monro 1951):
-/// after each, the wait grows by `step * quantile` and, when the first poll found the chip ready,
-/// shrinks by `step`.
+/// Tracks a quantile of the completion time with one bit per operation (Robbins and Monro 1951):
+/// after each operation the wait grows by `step * quantile` and, if the first poll found the chip
+/// ready, shrinks by `step`.
 ///
-/// It rests where the chip is ready at the first poll in `quantile` of all operations, follows
-/// drift, and cannot end an operation early: it only decides when to ask.
+/// In equilibrium the first poll finds the chip ready in `quantile` of all operations. The policy
+/// follows drift, and cannot end an operation early: it only decides when to poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adaptive {
-    /// The present wait.
+    /// The current wait.
     pub wait: Duration,
-    /// How far one bit moves it down.
+    /// The decrement after a first poll that found the chip ready.
     pub step: Duration,
     /// The quantile, in millionths.
     pub millionths: u64,
-    /// It never falls below this.
+    /// The lower limit of the wait.
     pub floor: Duration,
-    /// It never rises above this.
+    /// The upper limit of the wait.
     pub ceiling: Duration,
-    /// Where it starts over after a failure.
+    /// The wait after a failed operation.
     pub restart: Duration,
-    /// Between two polls.
+    /// The pause between two polls.
     pub gap: Pause,
 }
 
@@ -165,8 +165,8 @@ impl WaitPolicy for Staircase {
         self.gap
     }
 
-    fn learn(&mut self, seen: Seen) {
-        match seen.polls {
+    fn learn(&mut self, feedback: Feedback) {
+        match feedback.polls {
             0 => {}
             1 => self.micros = self.micros.saturating_sub(1),
             2 => {}
@@ -188,13 +188,13 @@ impl WaitPolicy for Adaptive {
         self.gap
     }
 
-    fn learn(&mut self, seen: Seen) {
-        if seen.failed {
+    fn learn(&mut self, feedback: Feedback) {
+        if feedback.failed {
             self.wait = self.restart.clamp(self.floor, self.ceiling);
             return;
         }
         let risen = self.wait + self.step * self.millionths / 1_000_000;
-        let moved = if seen.polls <= 1 { risen.saturating_sub(self.step) } else { risen };
+        let moved = if feedback.polls <= 1 { risen.saturating_sub(self.step) } else { risen };
         self.wait = moved.clamp(self.floor, self.ceiling);
     }
 
@@ -227,7 +227,7 @@ mod tests {
     fn the_staircase_rests_where_one_further_poll_is_needed() {
         let mut stairs = Staircase { micros: 200, gap: Pause::Spin(1) };
         for (polls, micros) in [(1, 199), (2, 199), (3, 200), (9, 201)] {
-            stairs.learn(Seen { polls, failed: false });
+            stairs.learn(Feedback { polls, failed: false });
             assert_eq!(stairs.micros, micros);
         }
     }
@@ -244,13 +244,13 @@ mod tests {
             restart: micros(128),
             gap: Pause::Spin(1),
         };
-        adaptive.learn(Seen { polls: 1, failed: false });
+        adaptive.learn(Feedback { polls: 1, failed: false });
         assert_eq!(adaptive.wait.as_nanos(), 255_050);
-        (0..1_000).for_each(|_| adaptive.learn(Seen { polls: 1, failed: false }));
+        (0..1_000).for_each(|_| adaptive.learn(Feedback { polls: 1, failed: false }));
         assert_eq!(adaptive.wait, micros(64));
-        (0..10_000).for_each(|_| adaptive.learn(Seen { polls: 2, failed: false }));
+        (0..10_000).for_each(|_| adaptive.learn(Feedback { polls: 2, failed: false }));
         assert_eq!(adaptive.wait, micros(256));
-        adaptive.learn(Seen { polls: 7, failed: true });
+        adaptive.learn(Feedback { polls: 7, failed: true });
         assert_eq!(adaptive.wait, micros(128));
     }
 }

@@ -86,7 +86,7 @@ fn bad_cells_keep_their_contents_and_the_program_fails() {
     assert_eq!([0, 2, 4].map(|offset| rig.read(offset)), [0x1010, 0xFFFF, 0x3030]);
     rig.program(2, 0xFFFF);
     assert!(rig.is_ready(), "nothing to change, nothing fails");
-    rig.chip.heal();
+    rig.chip.clear_faults();
     rig.program(2, 0x2222);
     assert_eq!(rig.read(2), 0x2222);
 }
@@ -112,7 +112,7 @@ fn a_sector_that_does_not_erase_fails_and_leaves_a_mixture() {
     rig.reset();
     assert_eq!((rig.read(0), rig.read(SECTOR * 2)), (0xFFFF, 0));
     assert!(!rig.chip.array().is_erased(SectorIndex::new(1)));
-    rig.chip.heal();
+    rig.chip.clear_faults();
     rig.start_erase(SECTOR);
     rig.wait_ready();
     assert!(rig.chip.array().is_erased(SectorIndex::new(1)), "a second erase mends it");
@@ -130,7 +130,7 @@ fn a_chip_that_hangs_is_busy_without_dq5_until_a_hardware_reset() {
         rig.reset();
     }
     assert!(!rig.is_ready());
-    rig.chip.heal();
+    rig.chip.clear_faults();
     rig.wait(Duration::from_secs(3_600));
     assert!(!rig.is_ready(), "the running operation is lost");
     rig.chip.hardware_reset(rig.now);

@@ -8,7 +8,7 @@ use crate::chip_rig;
 
 use crate::chip_model::Model;
 use boardlab_nor::chip::{Address, Chip};
-use boardlab_nor::part::{Boot, BusWidth, Features, Identity, Part, Timed, Timing};
+use boardlab_nor::part::{Boot, BusWidth, Features, Identity, OperationTime, Part, Timing};
 use boardlab_sim::{Bytes, Duration, Instant, QuantileTable, Seed, Stream};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const FULL_CYCLES: u64 = 10_000_000;
 fn timing() -> Timing {
     let timed = |points: &[u64], max| {
         let points: Vec<_> = points.iter().copied().map(Duration::from_nanos).collect();
-        Timed { time: QuantileTable::new(&points).unwrap(), max: Duration::from_nanos(max) }
+        OperationTime { time: QuantileTable::new(&points).unwrap(), max: Duration::from_nanos(max) }
     };
     Timing {
         word_program: timed(&[1_500, 2_000, 4_000], 9_000),

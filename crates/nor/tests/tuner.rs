@@ -118,7 +118,7 @@ fn the_adaptive_wait_is_within_one_percent_of_the_best_after_256_operations() {
     let replay = replay(50_256);
     let (mut total, mut count) = (Duration::ZERO, 0);
     let mut policy = adaptive();
-    let tried = replay.run_watched(&mut policy, |at, span| {
+    let tried = replay.run_observed(&mut policy, |at, span| {
         if at >= 256 {
             total += span;
             count += 1;

@@ -1,9 +1,11 @@
-//! How fast programs run: the three engines, QEMU and Unicorn, on a mix of sorting, CRC and matrix product; and how soon a small image says something.
+//! The execution speed of the three engines, QEMU and Unicorn on a mix of sorting, CRC and matrix
+//! product, and the time to the first output of a small image.
 //!
-//! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions a second of processor time, with the ratios to QEMU and Unicorn of the
-//! same run. Ours with MMU, caches and all cycles counted; the others model no time. The engines must agree on cycles and hash.
-//! The compiler runs the longer program, its
-//! work of compiling included; `steady` is without start, as is QEMU's figure: from two runs of different length.
+//! `cargo bench -p boardlab-realview --bench speed` prints a table: guest instructions per second of
+//! processor time, with the ratios to QEMU and Unicorn in the same run. Our engines model MMU, caches
+//! and all cycles; the others model no time. Our engines must agree on cycles and hash. The compiler
+//! runs the longer program, compilation included. `steady` excludes the start, as QEMU's figure does:
+//! it is computed from two runs of different length.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr, reason = "a benchmark")]
 
@@ -22,7 +24,7 @@ use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
 /// Rounds of the mix.
 const ROUNDS: u32 = 40;
 
-/// The longer program is so many times as long.
+/// The ratio of the rounds of the longer program to those of the shorter.
 const LONGER: u32 = 21;
 
 /// One run: instructions, cycles, hash, processor time.
@@ -33,13 +35,14 @@ struct Run {
     time: Duration,
 }
 
-/// The processor time that this process has used, which other programs do not add to: Linux counts it in nanoseconds.
+/// The processor time of this process, which other programs do not affect: Linux counts it in
+/// nanoseconds.
 fn used() -> Duration {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap();
     Duration::from_nanos(text.split_whitespace().next().unwrap().parse().unwrap())
 }
 
-/// The processor time that its finished children have used, in ticks of 10 ms: fields 16 and 17 of its status.
+/// The processor time of the finished child processes, in ticks of 10 ms: fields 16 and 17 of `stat`.
 fn used_by_children() -> Duration {
     let text = std::fs::read_to_string("/proc/self/stat").unwrap();
     let (_, fields) = text.rsplit_once(')').unwrap();
@@ -59,12 +62,12 @@ fn run(elf: &[u8], engine: impl Engine<Board> + Send + 'static) -> Run {
     Run { instructions, cycles: machine.now().0, hash: machine.trace_hash(), time }
 }
 
-/// The best of several, as other programs share the host.
+/// The best of several runs, because other programs share the host.
 fn best<E: Engine<Board> + Send + 'static>(elf: &[u8], engine: fn() -> E) -> Run {
     (0..5).map(|_| run(elf, engine())).min_by_key(|run| run.time).unwrap()
 }
 
-/// The processor time that Unicorn takes for a program; nothing where it is absent.
+/// The processor time of Unicorn for a program; `None` if Unicorn is not installed.
 fn unicorn(elf: &Path) -> Option<Duration> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let python = repository.join(".setup/python/bin/python");
@@ -83,11 +86,12 @@ struct Row {
     name: &'static str,
     /// Guest instructions a second.
     rate: f64,
-    /// Until the first output of a small image.
+    /// The time to the first output of a small image.
     first: Option<Duration>,
 }
 
-/// The time on the clock until a small image has written something: making the machine and loading included.
+/// The elapsed time to the first output of a small image, including the creation of the machine and
+/// loading.
 fn first_output<E: Engine<Board> + Send + 'static>(elf: &[u8], engine: fn() -> E) -> Duration {
     let once = || {
         let start = Instant::now();
@@ -112,7 +116,7 @@ fn steady(long: &Run, short: &Run) -> f64 {
     rate(long.instructions - short.instructions, long.time.saturating_sub(short.time))
 }
 
-/// QEMU's rate; nothing where it is absent.
+/// QEMU's rate; `None` if QEMU is not installed.
 fn qemu([short, long]: [&Path; 2], instructions: u64) -> Option<f64> {
     let time = |elf| {
         let start = used_by_children();

@@ -1,7 +1,9 @@
-//! How long the operating system of `os/` takes on the host's clock: from the making of the machine to the shell's prompt, and all its tests.
+//! The elapsed time of the operating system of `os/`: from the creation of the machine to the shell's
+//! prompt, and for all its tests.
 //!
-//! `cargo bench -p boardlab-realview --bench system` prints a table: the predecoded engine, and QEMU where it is installed. A boot is the best of several,
-//! the tests run once. QEMU's start includes that of its process. The compiler is left out: code of ever new processes is compiled again and again.
+//! `cargo bench -p boardlab-realview --bench system` prints a table: the predecoded engine, and QEMU
+//! where it is installed. A boot is the best of several; the tests run once. QEMU's time includes the
+//! start of its process. The compiler is left out: it compiles the code of each new process again.
 
 #![allow(
     unreachable_pub,
@@ -38,7 +40,7 @@ fn ours(folder: &Path) -> [Duration; 2] {
     [booted, start.elapsed()]
 }
 
-/// The same on QEMU, if that is there: until a `halt` that was typed before, and with `tests` before that.
+/// The same on QEMU, if it is installed: up to a `halt` in the input, and with `tests` before it.
 fn qemu(folder: &Path) -> Option<[Duration; 2]> {
     let run = |typed: &str| {
         let start = Instant::now();

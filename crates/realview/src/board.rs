@@ -1,13 +1,14 @@
 //! The board as the core sees it: SDRAM and devices on one bus, and the interrupt lines.
 //!
-//! Layer: rank 4. Main type: [`Board`], which is the core's [`Bus`]. Devices know the time of each access only; what would happen in between
-//! (a counter that reaches zero) follows from their state when they are looked at, and [`Bus::lines`] says when that
-//! will next be needed.
+//! Layer: rank 4. Main type: [`Board`], which implements the core's [`Bus`]. A device is given the
+//! time of each access and brings its state up to that time (a counter may have reached zero in
+//! between). [`Bus::lines`] returns the time by which it must be called again.
 //!
-//! Registers are words. A narrow read gives its part of the word; a narrow write writes the word with the other lanes zero, but for
-//! the interrupt controller's bytes. Addresses of parts that are not modelled end the run ([`Halt`]); where there is no part at
-//! all, the bus answers with an error, which the core takes as an external abort, as on the hardware (QEMU's board
-//! reads as zero there and swallows writes).
+//! Registers are words. A narrow read returns its byte lanes of the word. A narrow write writes the
+//! word with the other lanes zero, except in the distributor, which knows byte lanes. An access to a
+//! part that is not modelled ends the run ([`Halt`]). An access to an unmapped address gets a bus
+//! error, which the core takes as an external abort, as on the hardware (QEMU's board reads zero
+//! there and ignores writes).
 
 use boardlab_arm926::{Bus, BusFault, Cycles, Lines, Physical, Reply, Waits, Width};
 use boardlab_sim::mix;
@@ -26,7 +27,7 @@ use crate::system::{Asked, Slot, System};
 use crate::timer::DualTimer;
 use crate::uart::Uart;
 
-/// The inputs of the interrupt controller.
+/// The devices' input numbers at the interrupt controller.
 mod input {
     pub(super) const TIMER: [usize; 2] = [4, 5];
     pub(super) const CLOCK: usize = 10;
@@ -34,51 +35,51 @@ mod input {
     pub(super) const CARDS: [usize; 2] = [17, 18];
 }
 
-/// Bytes of output that are kept for the host; a run ends when there are more.
+/// Bytes of output at which a run ends, so that the host takes them ([`Halt::Output`]).
 pub const OUTPUT: usize = 1 << 20;
 
 /// An access to a part that is not modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Touch {
+pub struct Access {
     /// The part.
     pub part: Part,
     /// The physical address.
     pub at: u32,
-    /// It was written.
+    /// Whether it was a write.
     pub write: bool,
 }
 
-/// Why the board asks the run to end.
+/// Why the board requests the end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Halt {
-    /// The program touched a part that is not modelled.
-    NotModelled(Touch),
-    /// The program asked for a reset.
+    /// The program accessed a part that is not modelled.
+    NotModelled(Access),
+    /// The program requested a reset.
     Reset,
-    /// There is more output than is kept.
+    /// A UART's output has reached [`OUTPUT`] bytes.
     Output,
-    /// The program showed this on the LEDs, and the host watches them.
+    /// The program wrote this word to the LEDs while the host watched them.
     Mark(u32),
 }
 
-/// What a program does that the hardware would not do as the model does.
+/// An action of the program to which the hardware would react differently from the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Warning {
-    /// It sent through a UART that is not enabled: the hardware would send nothing.
+    /// The program sent through a UART that is not enabled: the hardware would send nothing.
     UartDisabled {
-        /// Its number.
+        /// The UART's number.
         uart: u8,
     },
-    /// A semihosting call that is not served.
+    /// A semihosting call that is not implemented.
     SemihostingCall {
-        /// Its number.
+        /// The call's number.
         call: u32,
     },
-    /// A semihosting call asked for a file.
+    /// A semihosting call that opens a file of the host, which is refused.
     SemihostingFile,
 }
 
-/// All that is on the bus.
+/// The memory and the devices on the core's bus.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Board {
     clock: CoreClock,
@@ -90,20 +91,20 @@ pub struct Board {
     rtc: Rtc,
     cards: Interface,
     interrupts: Controller,
-    /// What was sent and not yet taken, by UART.
+    /// Output that the host has not taken yet, by UART.
     output: [Vec<u8>; 4],
     warnings: Vec<Warning>,
-    /// What is shown on the LEDs ends the run.
+    /// Whether a write to the LEDs ends the run.
     marks: bool,
     halt: Option<Halt>,
     trace: u64,
-    /// The last answer about the lines; not saved, because it follows from the rest.
+    /// The last state of the lines; not saved, because it follows from the rest.
     #[serde(skip)]
     lines: Lines,
 }
 
 impl Board {
-    /// A board after power on, with empty memory.
+    /// A board after power-on, its memory zero.
     ///
     /// # Errors
     ///
@@ -140,31 +141,33 @@ impl Board {
         self.memory.size()
     }
 
-    /// The bytes of SDRAM at `at`, if they are all there. What is dirty in the data cache is not in them.
+    /// `length` bytes of SDRAM at `at`; `None` if the range is not in SDRAM. Dirty lines of the data
+    /// cache are not included.
     #[must_use]
     pub fn memory(&self, at: Physical, length: usize) -> Option<&[u8]> {
         self.memory.get(at.0, length)
     }
 
-    /// The bytes of SDRAM at `at`, if they are all there, to load a program.
+    /// The bytes of SDRAM at `at`, to load a program into; `None` if the range is not in SDRAM.
     pub fn memory_mut(&mut self, at: Physical, length: usize) -> Option<&mut [u8]> {
         self.memory.get_mut(at.0, length)
     }
 
-    /// What the real-time clock shows: seconds since the first of January 1970.
+    /// The real-time clock's value: seconds since 1 January 1970.
     #[must_use]
     pub fn seconds(&self, now: Cycles) -> u32 {
         self.rtc.seconds(now, self.clock)
     }
 
-    /// When the present period of the first counter of timer 0 or 1 began: the last time it reached zero and raised its interrupt, if it was
-    /// served since, or when it was started.
+    /// The start of the current period of the first counter of timer 0 or 1, as far as the timer has
+    /// been advanced: the last time the counter reached zero, or the time it was started. `None` for
+    /// other timers.
     #[must_use]
-    pub fn period_began(&self, timer: usize) -> Option<Cycles> {
-        Some(self.timers.get(timer)?.began(self.clock))
+    pub fn period_start(&self, timer: usize) -> Option<Cycles> {
+        Some(self.timers.get(timer)?.period_start(self.clock))
     }
 
-    /// Puts a card in the slot, in the place of the one that was there.
+    /// Inserts a card into the slot, replacing any card in it.
     pub fn insert_card(&mut self, card: Card) {
         self.system.slot = Slot { present: true, protected: card.is_protected() };
         self.cards.insert(card);
@@ -181,7 +184,8 @@ impl Board {
         self.cards.card_mut()
     }
 
-    /// The host types on a UART, 0 to 3. The core must be told ([`boardlab_arm926::Processor::ask_again`]).
+    /// Sends the host's input to a UART, 0 to 3. The caller must then call
+    /// [`boardlab_arm926::Processor::ask_again`].
     pub fn push_input(&mut self, uart: usize, bytes: &[u8]) {
         if let Some(uart) = self.uarts.get_mut(uart) {
             uart.push(bytes);
@@ -189,48 +193,48 @@ impl Board {
         }
     }
 
-    /// Typed characters that the program has not read.
+    /// The number of input bytes of a UART that the program has not read.
     #[must_use]
     pub fn input_waiting(&self, uart: usize) -> usize {
         self.uarts.get(uart).map_or(0, Uart::waiting)
     }
 
-    /// What was sent by a UART, 0 to 3, since this was last called. What semihosting writes goes to number 0.
+    /// Takes the output of a UART, 0 to 3, since the last call. Semihosting writes to number 0.
     pub fn take_output(&mut self, uart: usize) -> Vec<u8> {
         self.output.get_mut(uart).map(std::mem::take).unwrap_or_default()
     }
 
-    /// Adds to what a UART sent.
-    pub(crate) fn put_output(&mut self, uart: usize, bytes: &[u8]) {
+    /// Appends to the output of a UART.
+    pub(crate) fn append_output(&mut self, uart: usize, bytes: &[u8]) {
         let Some(output) = self.output.get_mut(uart) else { return };
         output.extend_from_slice(bytes);
         if output.len() >= OUTPUT {
-            self.ask_to_halt(Halt::Output);
+            self.request_halt(Halt::Output);
         }
     }
 
-    /// Whether what is shown on the LEDs ends the run.
+    /// Sets whether a write to the LEDs ends the run.
     pub(crate) const fn watch_marks(&mut self, on: bool) {
         self.marks = on;
     }
 
-    /// Why the board asked the run to end, once.
+    /// Takes the pending request to end the run.
     pub(crate) fn take_halt(&mut self) -> Option<Halt> {
         self.lines = Lines::default();
         self.halt.take()
     }
 
-    /// What the board asks the run to end for, if it does.
+    /// The pending request to end the run.
     pub(crate) const fn halt(&self) -> Option<Halt> {
         self.halt
     }
 
-    fn ask_to_halt(&mut self, halt: Halt) {
+    fn request_halt(&mut self, halt: Halt) {
         self.lines = Lines::default();
         self.halt.get_or_insert(halt);
     }
 
-    /// What the program did that the hardware would not do as the model does, each once, in the order of its coming.
+    /// The warnings, without repetition, in the order of their first occurrence; at most 64.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -242,12 +246,13 @@ impl Board {
         }
     }
 
-    /// A running hash over all accesses to devices: address, value and cycle.
+    /// A running hash of address, value and cycle of all accesses to devices.
     #[must_use]
     pub const fn trace(&self) -> u64 {
         self.trace
     }
 
+    /// Adds an access to the hash.
     pub(crate) fn note(&mut self, what: u64, value: u32, now: Cycles) {
         self.trace = mix(self.trace.rotate_left(5) ^ what);
         self.trace = mix(self.trace.rotate_left(5) ^ now.0 ^ u64::from(value).rotate_left(32));
@@ -270,23 +275,24 @@ impl Board {
         }
     }
 
-    /// When an input of the interrupt controller may next change by itself.
-    fn next(&self) -> Cycles {
-        let timers = self.timers.iter().map(|timer| timer.next(self.clock));
-        timers.fold(self.rtc.next(self.clock).min(self.cards.next()), Ord::min)
+    /// The next time at which an input of the interrupt controller may change without an access.
+    fn next_event(&self) -> Cycles {
+        let timers = self.timers.iter().map(|timer| timer.next_event(self.clock));
+        timers.fold(self.rtc.next_event(self.clock).min(self.cards.next_event()), Ord::min)
     }
 
-    fn nothing_at(&mut self, at: u32, write: bool) -> BusFault {
+    /// The bus error for an address without a modelled device.
+    fn unmapped(&mut self, at: u32, write: bool) -> BusFault {
         if let Place::NotModelled(part) = place(at) {
-            self.ask_to_halt(Halt::NotModelled(Touch { part, at, write }));
+            self.request_halt(Halt::NotModelled(Access { part, at, write }));
         }
         BusFault
     }
 
-    /// Reads the word of a device.
+    /// Reads a device's register.
     fn read_register(&mut self, at: u32, now: Cycles) -> Result<u32, BusFault> {
         let Place::Device(device, offset) = place(at) else {
-            return Err(self.nothing_at(at, false));
+            return Err(self.unmapped(at, false));
         };
         self.lines = Lines::default();
         let value = match device {
@@ -310,7 +316,7 @@ impl Board {
         Ok(value)
     }
 
-    /// Writes the word of a device, or the bits of it that `lanes` names.
+    /// Writes a device's register; `lanes` is the mask of the bits that the access covers.
     fn write_register(
         &mut self,
         at: u32,
@@ -319,14 +325,14 @@ impl Board {
         now: Cycles,
     ) -> Result<(), BusFault> {
         let Place::Device(device, offset) = place(at) else {
-            return Err(self.nothing_at(at, true));
+            return Err(self.unmapped(at, true));
         };
         self.lines = Lines::default();
         self.note(1 << 63 | u64::from(lanes) << 31 ^ u64::from(at), value, now);
         match device {
             Device::System => match self.system.write(offset, value) {
-                Some(Asked::Reset) => self.ask_to_halt(Halt::Reset),
-                Some(Asked::Leds(shown)) if self.marks => self.ask_to_halt(Halt::Mark(shown)),
+                Some(Asked::Reset) => self.request_halt(Halt::Reset),
+                Some(Asked::Leds(shown)) if self.marks => self.request_halt(Halt::Mark(shown)),
                 Some(Asked::Leds(_)) | None => {}
             },
             Device::Cards => self.cards.write(offset, value, now, self.clock),
@@ -353,11 +359,11 @@ impl Board {
         if uart.sent_disabled {
             self.warn(Warning::UartDisabled { uart: number });
         }
-        self.put_output(usize::from(number), &[byte]);
+        self.append_output(usize::from(number), &[byte]);
     }
 }
 
-/// Where the bits of a transfer are in its word: the shift and the mask.
+/// The byte lanes of a transfer: their shift in the word, and the mask before the shift.
 const fn lanes(at: u32, width: Width) -> (u32, u32) {
     let shift = (at & 3) * 8;
     let mask = match width {
@@ -431,7 +437,7 @@ impl Bus for Board {
         if now >= self.lines.until {
             self.refresh(now);
             let (irq, halt) = (self.interrupts.output(), self.halt.is_some());
-            self.lines = Lines { irq, fiq: false, until: self.next(), halt };
+            self.lines = Lines { irq, fiq: false, until: self.next_event(), halt };
         }
         self.lines
     }

@@ -1,9 +1,9 @@
-//! The core's clock against the other clocks of the board.
+//! Conversion between the core's cycles and the ticks of the board's other clocks.
 //!
-//! Layer: rank 4, bottom of this crate. Main type: [`CoreClock`]. All clocks start with the core's first cycle and run exactly at their
-//! rates: the ticks of a clock that have passed are a whole number, rounded down from the cycles of the core, and the
-//! cycle at which a tick comes is rounded up. So the two directions agree, and nothing drifts.
-//! Left out: tolerance and phase of oscillators.
+//! Layer: rank 4, bottom of this crate. Main type: [`CoreClock`]. All clocks start with the core's
+//! first cycle and run exactly at their rates. The number of elapsed ticks is rounded down, and the
+//! cycle of a tick is rounded up. So the two directions agree, and nothing drifts. Left out:
+//! tolerance and phase of oscillators.
 
 use boardlab_arm926::Cycles;
 use boardlab_sim::{Hertz, Instant};
@@ -25,32 +25,32 @@ impl From<CoreClock> for u64 {
 impl TryFrom<u64> for CoreClock {
     type Error = &'static str;
 
-    /// A clock that was saved.
+    /// A clock from a snapshot.
     fn try_from(hertz: u64) -> Result<Self, &'static str> {
-        if hertz == 0 { Err("a core clock that stands still") } else { Ok(Self { hertz }) }
+        if hertz == 0 { Err("a core clock of 0 Hz") } else { Ok(Self { hertz }) }
     }
 }
 
 impl CoreClock {
-    /// A core at `rate`, which is not zero.
+    /// A core clock of `rate`, which is not zero.
     #[must_use]
     pub const fn new(rate: Hertz) -> Self {
         Self { hertz: rate.get() }
     }
 
-    /// Its rate.
+    /// The rate of the core's clock.
     #[must_use]
     pub const fn rate(self) -> Hertz {
         Hertz::from_hz(self.hertz)
     }
 
-    /// Ticks of a clock of `rate` that have passed at `now`.
+    /// The number of ticks of a clock of `rate` up to `now`.
     #[must_use]
     pub fn ticks(self, rate: Hertz, now: Cycles) -> u64 {
         scale(now.0, rate.get(), self.hertz, Round::Down)
     }
 
-    /// The cycle at which that many ticks of a clock of `rate` have passed.
+    /// The first cycle at which a clock of `rate` has made `ticks` ticks.
     #[must_use]
     pub fn cycle_of(self, rate: Hertz, ticks: u64) -> Cycles {
         Cycles(scale(ticks, self.hertz, rate.get(), Round::Up))
@@ -77,7 +77,7 @@ enum Round {
     Up,
 }
 
-/// `value` times `numerator` / `denominator`; the largest number where it is beyond 64 bits.
+/// `value` times `numerator` / `denominator`, saturated to 64 bits.
 fn scale(value: u64, numerator: u64, denominator: u64, round: Round) -> u64 {
     let product = u128::from(value) * u128::from(numerator);
     let denominator = u128::from(denominator);

@@ -1,8 +1,9 @@
 //! Programs: ELF files for ARM, their segments and their symbols.
 //!
-//! Layer: rank 4. Main types: [`Program`], [`Symbols`]. Segments are loaded at their physical addresses, as QEMU does it; an entry that is a
-//! virtual address of a segment is taken to its physical one. Sources: TIS ELF specification 1.2; ARM IHI 0044 for what is ARM's (mapping
-//! symbols, bit 0 of Thumb functions). The tables are read by the `object` crate; the file is not trusted.
+//! Layer: rank 4. Main types: [`Program`], [`Symbols`]. Segments are loaded at their physical
+//! addresses, as in QEMU. An entry point that is a virtual address in a segment is translated to its
+//! physical address. Sources: TIS ELF specification 1.2; ARM IHI 0044 for mapping symbols and bit 0
+//! of Thumb functions. The `object` crate reads the tables; the file is untrusted input.
 //!
 //! Left out: relocation, dynamic linking, compressed sections, debug information.
 
@@ -15,34 +16,34 @@ use crate::error::Error;
 type Header = FileHeader32<LittleEndian>;
 const ENDIAN: LittleEndian = LittleEndian;
 
-/// Bytes of a name that are kept.
+/// The most bytes of a symbol's name; longer names are truncated.
 const NAME: usize = 1024;
-/// Bytes of all names that are kept.
+/// The most bytes of all names.
 const NAMES: usize = 64 << 20;
 
-/// A part of the program that is put in memory.
+/// A loadable segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Segment {
-    /// Its number in the program headers.
+    /// The number in the program headers.
     pub number: usize,
-    /// Its physical address.
+    /// The physical address.
     pub at: u32,
-    /// Its virtual address.
+    /// The virtual address.
     pub address: u32,
-    /// What it begins with.
+    /// The bytes in the file.
     pub contents: Vec<u8>,
-    /// Its bytes in memory; what is beyond the contents is zero.
+    /// The size in memory; bytes beyond the contents are zero.
     pub size: u32,
 }
 
-/// A program, read and checked but for the memory that it is to fit.
+/// A checked program. Whether it fits into memory is checked when it is loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// Where it starts; bit 0 is set for Thumb code.
+    /// The physical address of the entry point; bit 0 is set for Thumb code.
     pub entry: u32,
-    /// What it is made of, by number.
+    /// The segments, by number.
     pub segments: Vec<Segment>,
-    /// What is where in it.
+    /// The symbols.
     pub symbols: Symbols,
 }
 
@@ -51,7 +52,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// [`Error`] for what is not a program for this board: it says where.
+    /// [`Error`] if the file is not an executable for this board.
     pub fn parse(file: &[u8]) -> Result<Self, Error> {
         check_identity(file)?;
         let header = Header::parse(file).map_err(table("header"))?;
@@ -69,7 +70,7 @@ impl Program {
         Ok(Self { entry, segments, symbols: symbols(header, file)? })
     }
 
-    /// The first address behind it.
+    /// The end address of the highest segment.
     #[must_use]
     pub fn end(&self) -> u32 {
         let ends = self.segments.iter().map(|segment| segment.at.saturating_add(segment.size));
@@ -119,7 +120,7 @@ fn segments(header: &Header, file: &[u8]) -> Result<Vec<Segment>, Error> {
             file: file.len(),
         };
         let contents = header.data(ENDIAN, file).map_err(|()| beyond())?;
-        // Segments that share their bytes in the file could make a small file large.
+        // Segments that share their bytes in the file could make a small file occupy much memory.
         total = total.saturating_add(contents.len());
         if total > file.len() {
             return Err(beyond());
@@ -156,25 +157,25 @@ fn physical_entry(entry: u32, segments: &[Segment]) -> u32 {
     }
 }
 
-/// What a symbol names.
+/// The kind of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SymbolKind {
-    /// Code, labels of assembly included.
+    /// Code, including labels in assembly.
     Function,
     /// Data.
     Object,
 }
 
-/// A name of an address.
+/// A symbol: a named range of addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol {
     /// The name.
     pub name: String,
-    /// The first byte, without the bit that marks Thumb code.
+    /// The address of the first byte, without the Thumb bit.
     pub address: u32,
-    /// Bytes, as the file says or up to the next symbol.
+    /// The size in bytes from the file; for a symbol without one, up to the next symbol.
     pub size: u32,
-    /// What it names.
+    /// The kind.
     pub kind: SymbolKind,
 }
 
@@ -185,13 +186,13 @@ pub struct Symbols {
 }
 
 impl Symbols {
-    /// All of them, by address.
+    /// All symbols, sorted by address.
     #[must_use]
     pub fn all(&self) -> &[Symbol] {
         &self.list
     }
 
-    /// The symbol that `address` is in, and how far.
+    /// The symbol that contains `address`, and the offset in it.
     #[must_use]
     pub fn at(&self, address: u32) -> Option<(&Symbol, u32)> {
         let behind = self.list.partition_point(|symbol| symbol.address <= address);
@@ -200,7 +201,7 @@ impl Symbols {
         (offset < symbol.size).then_some((symbol, offset))
     }
 
-    /// The address of the symbol of a name; of the first, where there are several.
+    /// The address of the first symbol called `name`.
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u32> {
         self.list.iter().find(|symbol| symbol.name == name).map(|symbol| symbol.address)
@@ -238,12 +239,12 @@ fn symbols(header: &Header, file: &[u8]) -> Result<Symbols, Error> {
         let address = symbol.st_value(ENDIAN) & !thumb;
         list.push(Symbol { name, address, size: symbol.st_size(ENDIAN), kind });
     }
-    Ok(Symbols { list: in_order(list) })
+    Ok(Symbols { list: sort_symbols(list) })
 }
 
-/// By address; where several name the same, those with a size win, and the one that comes first among equals. Labels reach up to the
-/// next symbol.
-fn in_order(mut list: Vec<Symbol>) -> Vec<Symbol> {
+/// Sorts the symbols by address. Of several at one address, the first with a size stays, else the
+/// first. A symbol without a size gets one that reaches to the next symbol.
+fn sort_symbols(mut list: Vec<Symbol>) -> Vec<Symbol> {
     list.sort_by_key(|symbol| (symbol.address, symbol.size == 0));
     list.dedup_by_key(|symbol| symbol.address);
     for index in 0..list.len() {

@@ -1,64 +1,64 @@
-//! What of a board, a program or a snapshot cannot be.
+//! The errors of this crate: invalid settings, programs, cards and snapshots.
 //!
-//! Layer: rank 4. Main type: [`Error`]. What a running guest does wrong is not an error but an
+//! Layer: rank 4. Main type: [`Error`]. A failure of a running guest is not an error but an
 //! [`crate::Outcome`].
 
 use std::fmt;
 
 use boardlab_sim::Bytes;
 
-/// What is wrong, where, and what was expected.
+/// An invalid input: where it is, what was found and what was expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// An amount of SDRAM that the board cannot have.
+    /// A size of SDRAM that the board does not support.
     Memory {
-        /// What was asked for.
+        /// The size in the settings.
         asked: Bytes,
     },
-    /// Not an ELF file: another beginning.
+    /// Not an ELF file: a different magic number.
     NotElf {
         /// The first bytes.
         found: [u8; 4],
     },
-    /// A size that no card has: none, beyond 2 TiB, or one that its CSD register cannot tell.
+    /// An invalid size of a card: zero, beyond 2 TiB, or not representable in the CSD register.
     CardSize {
         /// The size.
         size: Bytes,
     },
-    /// A device under a card that has other blocks than 512 bytes.
+    /// A block device for a card whose blocks are not 512 bytes.
     CardBlock {
-        /// Those.
+        /// The device's block size.
         found: Bytes,
     },
-    /// A card whose medium is a device: what it holds cannot be saved.
+    /// A snapshot of a card whose medium is a device: its contents cannot be saved.
     SnapshotOfDevice,
-    /// Not a snapshot: another beginning.
+    /// Not a snapshot: a different magic number.
     NotSnapshot,
     /// A snapshot of another version.
     SnapshotVersion {
-        /// Its version.
+        /// The snapshot's version.
         found: u32,
-        /// The one that is read.
+        /// The supported version.
         expected: u32,
     },
-    /// A snapshot of another length than it says.
+    /// A snapshot whose length differs from its header.
     SnapshotLength {
-        /// What it says.
+        /// The length in the header.
         expected: u64,
-        /// What is there.
+        /// The actual length.
         found: u64,
     },
-    /// A snapshot whose bytes were changed.
+    /// A snapshot whose CRC-32 differs from its header.
     SnapshotCrc {
-        /// The CRC-32 that it tells.
+        /// The CRC-32 in the header.
         expected: u32,
-        /// That of what it holds.
+        /// The CRC-32 of the body.
         found: u32,
     },
-    /// A snapshot whose contents cannot be.
+    /// A snapshot with invalid contents.
     SnapshotContents {
-        /// What of it.
+        /// The reason.
         reason: String,
     },
     /// An ELF file of another word size.
@@ -76,70 +76,71 @@ pub enum Error {
         /// e_machine; 40 is expected.
         found: u16,
     },
-    /// An ELF file that is no program: an object file or a shared library.
+    /// An ELF file that is not an executable, such as an object file or a shared library.
     ElfKind {
         /// e_type; 2 is expected.
         found: u16,
     },
-    /// An ELF file whose tables cannot be read.
+    /// An ELF file with an unreadable table.
     ElfTable {
-        /// Which.
+        /// The table.
         table: &'static str,
-        /// What the reader says.
+        /// The message of the ELF reader.
         reason: String,
     },
-    /// A program without anything to load.
+    /// A program without a loadable segment.
     ElfEmpty,
-    /// A segment whose contents are not in the file.
+    /// A segment whose contents lie beyond the end of the file, or whose bytes are shared with other
+    /// segments.
     SegmentBeyondFile {
-        /// Its number in the program headers.
+        /// The segment's number in the program headers.
         segment: usize,
-        /// Where its contents start in the file.
+        /// The offset of its contents in the file.
         offset: u32,
-        /// How long they are.
+        /// The length of its contents.
         length: u32,
         /// The size of the file.
         file: usize,
     },
-    /// A segment whose contents are longer than its memory.
+    /// A segment whose size in the file exceeds its size in memory.
     SegmentTooFull {
-        /// Its number in the program headers.
+        /// The segment's number in the program headers.
         segment: usize,
         /// Bytes in the file.
         contents: u32,
         /// Bytes in memory.
         memory: u32,
     },
-    /// A segment that does not fit the SDRAM.
+    /// A segment that does not fit into the SDRAM.
     SegmentBeyondMemory {
-        /// Its number in the program headers.
+        /// The segment's number in the program headers.
         segment: usize,
         /// Its physical address.
         at: u32,
-        /// Its bytes in memory.
+        /// Its size in memory.
         length: u32,
         /// The SDRAM's size.
         memory: u32,
     },
-    /// Two segments at the same place.
+    /// Two overlapping segments.
     SegmentsOverlap {
-        /// The numbers in the program headers.
+        /// The segments' numbers in the program headers.
         segments: [usize; 2],
-        /// The first address that both have.
+        /// The first address in both.
         at: u32,
     },
-    /// An entry that is not in the SDRAM.
+    /// An entry point outside the SDRAM.
     EntryBeyondMemory {
-        /// The entry.
+        /// The entry point.
         entry: u32,
         /// The SDRAM's size.
         memory: u32,
     },
-    /// An image that does not fit the SDRAM.
+    /// An image that does not fit into the SDRAM.
     ImageBeyondMemory {
-        /// Where it was to be put.
+        /// The address to load it at.
         at: u32,
-        /// Its bytes.
+        /// Its size in bytes.
         length: usize,
         /// The SDRAM's size.
         memory: u32,
@@ -151,19 +152,19 @@ impl fmt::Display for Error {
         match self {
             Self::Memory { asked } => write!(
                 f,
-                "{asked} of SDRAM: the board takes a power of two from 1 to 256 MiB; 128 MiB is usual"
+                "{asked} of SDRAM: expected a power of two from 1 to 256 MiB; 128 MiB is the default"
             ),
             Self::CardSize { size } => write!(
                 f,
-                "a card of {size}: expected whole multiples of 512 KiB, up to 2 TiB, or a power of two"
+                "a card of {size}: expected a power of two, or a multiple of 512 KiB up to 2 TiB"
             ),
             Self::CardBlock { found } => {
-                write!(f, "a card on blocks of {found}: expected blocks of 512 bytes")
+                write!(f, "a card on a device with blocks of {found}: expected 512 bytes")
             }
             Self::ElfEmpty => write!(f, "the ELF file has no segment to load"),
             Self::ImageBeyondMemory { at, length, memory } => write!(
                 f,
-                "an image of {length} bytes at {at:#010x} does not fit {} MiB of SDRAM",
+                "an image of {length} bytes at {at:#010x} does not fit into {} MiB of SDRAM",
                 memory >> 20
             ),
             _ => self.fmt_snapshot(f),
@@ -175,20 +176,23 @@ impl Error {
     fn fmt_snapshot(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SnapshotOfDevice => {
-                write!(f, "the card's medium is a device, which a snapshot cannot hold")
+                write!(f, "the card's medium is a device, whose contents a snapshot cannot save")
             }
-            Self::NotSnapshot => write!(f, "not a snapshot: it does not begin with its magic"),
+            Self::NotSnapshot => write!(f, "not a snapshot: it has a different magic number"),
             Self::SnapshotVersion { found, expected } => write!(
                 f,
-                "a snapshot of version {found}: expected {expected}; make it anew with this version"
+                "a snapshot of version {found}: expected {expected}; create it again with this version"
             ),
             Self::SnapshotLength { expected, found } => {
-                write!(f, "a snapshot of {found} bytes that says {expected}: is the file cut off?")
+                write!(
+                    f,
+                    "a snapshot of {found} bytes: expected {expected}; is the file truncated?"
+                )
             }
             Self::SnapshotCrc { expected, found } => {
-                write!(f, "a damaged snapshot: its CRC is {found:08x}, and it says {expected:08x}")
+                write!(f, "a damaged snapshot: its CRC is {found:08x}, expected {expected:08x}")
             }
-            Self::SnapshotContents { reason } => write!(f, "a snapshot that cannot be: {reason}"),
+            Self::SnapshotContents { reason } => write!(f, "an invalid snapshot: {reason}"),
             _ => self.fmt_elf(f),
         }
     }
@@ -196,7 +200,7 @@ impl Error {
     fn fmt_elf(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotElf { found } => {
-                write!(f, "not an ELF file: it begins with {found:02x?}, not with 7f 45 4c 46")
+                write!(f, "not an ELF file: it begins with {found:02x?}, expected 7f 45 4c 46")
             }
             Self::ElfClass { found } => {
                 write!(f, "an ELF file of class {found}: expected class 1, 32 bits")
@@ -209,7 +213,7 @@ impl Error {
             }
             Self::ElfKind { found } => write!(
                 f,
-                "an ELF file of type {found}: expected 2, a program; link it to fixed addresses"
+                "an ELF file of type {found}: expected 2, an executable; link it to fixed addresses"
             ),
             Self::ElfTable { table, reason } => write!(f, "the ELF file's {table}: {reason}"),
             _ => self.fmt_segment(f),
@@ -220,23 +224,27 @@ impl Error {
         match self {
             Self::SegmentBeyondFile { segment, offset, length, file } => write!(
                 f,
-                "segment {segment}: {length} bytes from {offset:#x} of the file, which has {file}: \
-                 is the file cut off?"
+                "segment {segment}: {length} bytes at offset {offset:#x} of a file of {file} bytes: \
+                 is the file truncated?"
             ),
             Self::SegmentTooFull { segment, contents, memory } => write!(
                 f,
-                "segment {segment}: {contents} bytes in the file for {memory} bytes of memory"
+                "segment {segment}: {contents} bytes in the file exceed its {memory} bytes of memory"
             ),
             Self::SegmentBeyondMemory { segment, at, length, memory } => write!(
                 f,
-                "segment {segment}: {length} bytes at {at:#010x} do not fit {} MiB of SDRAM",
+                "segment {segment}: {length} bytes at {at:#010x} do not fit into {} MiB of SDRAM",
                 memory >> 20
             ),
             Self::SegmentsOverlap { segments: [one, other], at } => {
                 write!(f, "segments {one} and {other} overlap at {at:#010x}")
             }
             Self::EntryBeyondMemory { entry, memory } => {
-                write!(f, "the entry {entry:#010x} is not in the {} MiB of SDRAM", memory >> 20)
+                write!(
+                    f,
+                    "the entry point {entry:#010x} is not in the {} MiB of SDRAM",
+                    memory >> 20
+                )
             }
             _ => Ok(()),
         }

@@ -1,19 +1,22 @@
-//! The interrupt controller: distributor and CPU interface of the GIC, version 1, for one core.
+//! The interrupt controller: distributor and CPU interface of a GICv1 for one core.
 //!
-//! Layer: rank 4. Main type: [`Controller`]. Source: ARM IHI 0048A, chapters 3 and 4; the number of interrupts and the identification
-//! are those of QEMU 7.2's `realview_gic`: 96, of which 32 to 95 are the board's inputs 0 to 63. With one core the target
-//! registers read as zero. All eight bits of a priority count.
+//! Layer: rank 4. Main type: [`Controller`]. Source: ARM IHI 0048A, chapters 3 and 4. The number of
+//! interrupts and the identification registers are those of QEMU 7.2's `realview_gic`: 96 interrupts,
+//! of which 32 to 95 (SPIs) are the board's inputs 0 to 63. With one core the target registers read
+//! as zero. All eight bits of a priority are implemented.
 //!
-//! Left out: the security extensions, FIQ (the board wires nIRQ only) and private peripheral interrupts, which nothing raises.
+//! Left out: the security extensions, FIQ (the board connects nIRQ only) and private peripheral
+//! interrupts (PPIs), which have no source.
 
 use serde::{Deserialize, Serialize};
 
-/// Interrupts, software and private ones included.
+/// The number of interrupts, software generated (SGI) and private (PPI) ones included.
 const COUNT: usize = 96;
-/// The first input of the board.
+/// The first shared peripheral interrupt (SPI).
 const SHARED: usize = 32;
-/// What is acknowledged when nothing is pending.
+/// The spurious interrupt ID.
 const SPURIOUS: u32 = 1023;
+/// The running priority while no interrupt is active.
 const IDLE: u16 = 0x100;
 const IDENTIFICATION: [u8; 12] =
     [0x04, 0x00, 0x00, 0x00, 0x90, 0xB3, 0x1B, 0x00, 0x0D, 0xF0, 0x05, 0xB1];
@@ -27,16 +30,16 @@ pub(crate) struct Controller {
     distributing: bool,
     signalling: bool,
     enabled: Bits,
-    /// Latched: by an edge, or by software.
+    /// Pending by an edge or by software.
     pending: Bits,
     active: Bits,
-    /// The input lines.
+    /// The levels of the input lines.
     level: Bits,
-    /// Sensitive to edges.
+    /// Edge-triggered interrupts; the others are level-sensitive.
     edge: Bits,
     configuration: [u32; COUNT / 16],
     priority: [[u8; 32]; COUNT / 32],
-    /// Of acknowledged interrupts: what was running before, by interrupt.
+    /// By active interrupt: the running priority before it was acknowledged.
     preempted: [[u16; 32]; COUNT / 32],
     mask: u8,
     binary_point: u8,
@@ -48,7 +51,7 @@ impl Controller {
         Self {
             distributing: false,
             signalling: false,
-            // Software interrupts are always enabled, and come as edges.
+            // Software generated interrupts are always enabled and edge-triggered.
             enabled: [0xFFFF, 0, 0],
             pending: [0; 3],
             active: [0; 3],
@@ -63,7 +66,7 @@ impl Controller {
         }
     }
 
-    /// Sets the board's input `input`.
+    /// Sets the level of the board's input `input`.
     pub(crate) fn set_input(&mut self, input: usize, high: bool) {
         let (word, bit) = place(SHARED + input);
         let rises = high && self.level[word] & bit == 0;
@@ -77,18 +80,19 @@ impl Controller {
         }
     }
 
-    /// The output: nIRQ is asserted.
+    /// Whether nIRQ is asserted.
     pub(crate) fn output(&self) -> bool {
-        self.signalling && self.best().is_some_and(|id| self.preempts(id))
+        self.signalling && self.highest_pending().is_some_and(|id| self.preempts(id))
     }
 
-    /// Pending: latched, or the level of an input that is sensitive to levels.
+    /// Pending interrupts: latched ones, and level-sensitive ones whose input is high.
     fn pending(&self, word: usize) -> u32 {
         self.pending[word] | (self.level[word] & !self.edge[word])
     }
 
-    /// The interrupt of the highest priority that could be signalled.
-    fn best(&self) -> Option<usize> {
+    /// The pending, enabled, inactive interrupt of the highest priority, if its priority passes the
+    /// mask.
+    fn highest_pending(&self) -> Option<usize> {
         if !self.distributing {
             return None;
         }
@@ -110,7 +114,7 @@ impl Controller {
         self.priority[id / 32][id % 32]
     }
 
-    /// The part of a priority that decides about preemption.
+    /// The group priority, which decides about preemption.
     fn group(&self, priority: u8) -> u16 {
         let shift = (self.binary_point & 7) + 1;
         (u16::from(priority) >> shift) << shift
@@ -121,7 +125,9 @@ impl Controller {
     }
 
     fn acknowledge(&mut self) -> u32 {
-        let Some(id) = self.best().filter(|&id| self.preempts(id)) else { return SPURIOUS };
+        let Some(id) = self.highest_pending().filter(|&id| self.preempts(id)) else {
+            return SPURIOUS;
+        };
         let (word, bit) = place(id);
         self.active[word] |= bit;
         self.pending[word] &= !bit;
@@ -130,7 +136,7 @@ impl Controller {
         u32::try_from(id).unwrap_or(SPURIOUS)
     }
 
-    fn end(&mut self, value: u32) {
+    fn end_of_interrupt(&mut self, value: u32) {
         let Ok(id) = usize::try_from(value & 0x3FF) else { return };
         if id >= COUNT {
             return;
@@ -150,7 +156,9 @@ impl Controller {
             0x08 => u32::from(self.binary_point),
             0x0C => self.acknowledge(),
             0x14 => u32::from(self.running.min(0xFF)),
-            0x18 => self.best().map_or(SPURIOUS, |id| u32::try_from(id).unwrap_or(SPURIOUS)),
+            0x18 => {
+                self.highest_pending().map_or(SPURIOUS, |id| u32::try_from(id).unwrap_or(SPURIOUS))
+            }
             0xFC => 0x1_043B,
             _ => 0,
         }
@@ -162,7 +170,7 @@ impl Controller {
             0x00 => self.signalling = value & 1 != 0,
             0x04 => self.mask = value.to_le_bytes()[0],
             0x08 => self.binary_point = value.to_le_bytes()[0] & 7,
-            0x10 => self.end(value),
+            0x10 => self.end_of_interrupt(value),
             _ => {}
         }
     }
@@ -197,7 +205,8 @@ impl Controller {
         u32::from_le_bytes(bytes)
     }
 
-    /// Writes the lanes of the distributor's word at `offset` that `lanes` names, a mask of bits.
+    /// Writes the distributor's word at `offset`; `lanes` is the mask of the bits that the access
+    /// covers.
     pub(crate) fn write_distributor(&mut self, offset: u32, value: u32, lanes: u32) {
         let index = usize::try_from((offset & 0x7F) / 4).unwrap_or_default();
         let value = value & lanes;
@@ -227,7 +236,8 @@ impl Controller {
         }
     }
 
-    /// Two bits an interrupt, of which the upper makes it sensitive to edges.
+    /// Writes a configuration register (ICDICFR): two bits an interrupt, of which the upper makes it
+    /// edge-triggered.
     fn configure(&mut self, index: usize, value: u32, lanes: u32) {
         let Some(register) = self.configuration.get_mut(index) else { return };
         *register = (*register & !lanes) | (value & 0xAAAA_AAAA);
@@ -242,7 +252,8 @@ impl Controller {
         }
     }
 
-    /// The software interrupt register: to this core by list, or to itself; "all but itself" is nobody.
+    /// Writes the software generated interrupt register (ICDSGIR). The target is this core by list or
+    /// by "the requesting CPU"; "all CPUs but the requesting one" targets none.
     fn raise_software(&mut self, value: u32) {
         let here = match value >> 24 & 3 {
             0 => value >> 16 & 1 != 0,
@@ -255,7 +266,7 @@ impl Controller {
     }
 }
 
-/// The word and the bit of an interrupt.
+/// The word and the mask of an interrupt in [`Bits`].
 const fn place(id: usize) -> (usize, u32) {
     (id / 32, 1 << (id % 32))
 }

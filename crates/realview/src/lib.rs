@@ -1,14 +1,15 @@
-//! The ARM RealView Emulation Baseboard around an ARM926EJ-S, as QEMU's `-M realview-eb -cpu arm926 -m 128` has it.
+//! A model of the ARM RealView Emulation Baseboard with an ARM926EJ-S, as configured by QEMU's
+//! `-M realview-eb -cpu arm926 -m 128`.
 //!
 //! Layer: rank 4; uses `arm926`, `block` and `sim`. In reading order:
 //!
-//! - [`settings`]: [`Settings`], what can be chosen of a board. [`error`]: what cannot be.
-//! - [`map`]: what is where. `clock`: the core's clock against the others. `sdram`: the memory.
-//! - `system`, `uart`, `timer`, `interrupts`, `rtc`, `mci`: the devices. [`card`]: the memory card in its slot.
+//! - [`settings`]: [`Settings`], the parameters of a board. [`error`]: the errors of this crate.
+//! - [`map`]: the memory map. `clock`: conversion between clocks. `sdram`: the memory.
+//! - `system`, `uart`, `timer`, `interrupts`, `rtc`, `mci`: the devices. [`card`]: the memory card.
 //! - [`board`]: [`Board`], all of these on one bus.
-//! - [`elf`]: [`Program`], what can be loaded. [`semihosting`]: the host's side.
-//! - [`engine`]: [`EngineKind`], which engine runs the core.
-//! - [`machine`]: [`Machine`], which runs a program; [`Outcome`], how that ends. `snapshot`: it saved and restored.
+//! - [`elf`]: [`Program`], an ELF file to load. [`semihosting`]: semihosting calls.
+//! - [`engine`]: [`EngineKind`], the engine that runs the core.
+//! - [`machine`]: [`Machine`], which runs a program until an [`Outcome`]. `snapshot`: save and restore.
 //!
 //! ```
 //! use boardlab_arm926::{Limit, Physical, Virtual};
@@ -41,7 +42,7 @@ mod system;
 mod timer;
 mod uart;
 
-pub use board::{Board, Halt, Touch, Warning};
+pub use board::{Access, Board, Halt, Warning};
 pub use card::{Card, Medium};
 pub use clock::CoreClock;
 pub use elf::{Program, Segment, Symbol, SymbolKind, Symbols};

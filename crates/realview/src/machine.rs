@@ -1,8 +1,8 @@
-//! The whole machine: core, board, engine and host's side.
+//! The whole machine: core, board, engine and semihosting.
 //!
-//! Layer: rank 4. Main types: [`Machine`], [`Outcome`]. A machine is made from [`Settings`], given a program and perhaps a raw image, and
-//! run to a limit or to the program's end. Its caller takes what it prints, types what it reads, saves and restores
-//! it. Whatever the guest does, a run to a limit ends.
+//! Layer: rank 4. Main types: [`Machine`], [`Outcome`]. A machine is created from [`Settings`], loads a
+//! program and perhaps a raw image, and runs to a limit or to the program's end. The caller takes its
+//! output, sends its input, and saves and restores it. A run with a limit ends whatever the guest does.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use boardlab_arm926::{
     Stop, Virtual, Watchpoint,
 };
 
-use crate::board::{Board, Halt, Touch};
+use crate::board::{Access, Board, Halt};
 use crate::card::Card;
 use crate::elf::Program;
 use crate::engine::EngineKind;
@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::semihosting::{Answer, Semihosting};
 use crate::settings::Settings;
 
-/// The board is asked whether it wants the run to end at least once in so many cycles.
+/// The longest run of the engine, in cycles, between two checks for the board's request to end the run.
 const SLICE: u64 = 10_000_000;
 
 /// Why a run ended.
@@ -27,52 +27,53 @@ const SLICE: u64 = 10_000_000;
 pub enum Outcome {
     /// The limit was reached.
     Limit,
-    /// The program ended itself.
+    /// The program exited.
     Exit {
-        /// Why, as semihosting numbers reasons; [`crate::semihosting::APPLICATION_EXIT`] is the program's own wish.
+        /// The semihosting reason code; [`crate::semihosting::APPLICATION_EXIT`] is an ordinary exit.
         reason: u32,
-        /// Its exit code.
+        /// The exit code.
         code: u32,
     },
-    /// The core waits for an interrupt, and none can come unless the host types.
+    /// The core waits for an interrupt, and none can occur without input from the host.
     Asleep,
-    /// A semihosting call reads from the console, and nothing was typed: type ([`Machine::push_input`]) or end the input, and run on.
+    /// A semihosting call reads from the console and there is no input: send some
+    /// ([`Machine::push_semihosting_input`]) or close the input, and continue the run.
     Input,
-    /// There is more output than is kept: take it ([`Machine::take_output`]), and run on.
+    /// The output buffer is full: take the output ([`Machine::take_output`]) and continue the run.
     Output,
-    /// An exception came, and its vector holds nothing.
+    /// An exception was taken, and the word at its vector is zero.
     NoHandler {
-        /// Which.
+        /// The exception.
         exception: Exception,
-        /// The instruction that caused it, or before which it came.
+        /// The instruction that caused it, or before which it was taken.
         at: u32,
     },
-    /// The program touched a part of the board that is not modelled.
+    /// The program accessed a part of the board that is not modelled.
     NotModelled {
         /// The part, the address, and whether it was written.
-        touch: Touch,
+        access: Access,
         /// The instruction.
         at: u32,
     },
-    /// The next instruction has a breakpoint (`points` of the processor). Going on executes it.
+    /// The next instruction has a breakpoint (`points` of the processor). Continuing executes it.
     Breakpoint {
-        /// Its address.
+        /// The instruction's address.
         at: Virtual,
     },
-    /// The last instruction made an access that is watched (`points` of the processor).
+    /// The last instruction made an access that hit a watchpoint (`points` of the processor).
     Watchpoint {
-        /// The first watchpoint that saw it.
+        /// The first watchpoint that was hit.
         watchpoint: Watchpoint,
         /// The address of the access.
         at: Virtual,
-        /// It wrote.
+        /// Whether it was a write.
         write: bool,
     },
-    /// The program asked for a reset of the board.
+    /// The program requested a reset of the board.
     Reset,
     /// The program wrote to the LEDs, and they are watched ([`Machine::watch_marks`]).
     Mark {
-        /// The word, of which the LEDs show the low eight bits.
+        /// The word written; the LEDs show its low eight bits.
         value: u32,
     },
 }
@@ -86,24 +87,25 @@ impl fmt::Display for Outcome {
             Self::Watchpoint { at, write, .. } => {
                 write!(f, "a watched {} at {:#010x}", if *write { "write" } else { "read" }, at.0)
             }
-            Self::Asleep => write!(f, "the core waits for an interrupt, and none can come"),
-            Self::Input => write!(f, "the program reads from the console, and nothing was typed"),
-            Self::Output => write!(f, "there is more output than is kept"),
+            Self::Asleep => write!(f, "the core waits for an interrupt, and none can occur"),
+            Self::Input => write!(f, "the program reads from the console, and there is no input"),
+            Self::Output => write!(f, "the output buffer is full"),
             Self::NoHandler { exception, at } => {
-                write!(f, "{exception:?} at {at:#010x}, and its vector holds nothing")
+                write!(f, "{exception:?} at {at:#010x}, and there is no handler at its vector")
             }
-            Self::NotModelled { touch: Touch { part, at: address, write }, at } => {
+            Self::NotModelled { access: Access { part, at: address, write }, at } => {
                 let access = if *write { "a write to" } else { "a read of" };
                 let part = part.name();
                 write!(f, "{access} {address:#010x} at {at:#010x}: the {part} is not modelled")
             }
-            Self::Reset => write!(f, "the program asked for a reset of the board"),
-            Self::Mark { value } => write!(f, "the program showed {value:#x} on the LEDs"),
+            Self::Reset => write!(f, "the program requested a reset of the board"),
+            Self::Mark { value } => write!(f, "the program wrote {value:#x} to the LEDs"),
         }
     }
 }
 
-/// What a stop at a point is; the board's wish to end the run is told by the next one.
+/// The outcome of a stop at a breakpoint or watchpoint. A request of the board stays pending for the
+/// next stop.
 const fn point(stop: Stop) -> Option<Outcome> {
     match stop {
         Stop::Breakpoint { at } => Some(Outcome::Breakpoint { at }),
@@ -114,7 +116,7 @@ const fn point(stop: Stop) -> Option<Outcome> {
     }
 }
 
-/// A machine.
+/// A core with its board, an engine that runs it, and the state of semihosting.
 pub struct Machine {
     pub(crate) processor: Processor<Board>,
     pub(crate) semihosting: Semihosting,
@@ -129,7 +131,7 @@ impl fmt::Debug for Machine {
 }
 
 impl Machine {
-    /// A machine after power on, with empty memory, run by the reference interpreter.
+    /// A machine after power-on, its memory zero, run by the reference interpreter.
     ///
     /// # Errors
     ///
@@ -143,28 +145,30 @@ impl Machine {
         Self { processor, semihosting, engine: Box::new(Interpreter) }
     }
 
-    /// This machine with another engine. Engines may take turns at any time; what a machine does is the same with each.
+    /// Returns this machine with another engine. The engine may be replaced at any time; the machine
+    /// behaves the same with each.
     #[must_use]
     pub fn with_engine(mut self, engine: impl Engine<Board> + Send + 'static) -> Self {
         self.set_engine(engine);
         self
     }
 
-    /// Continues with an engine of this kind.
+    /// Replaces the engine by one of this kind.
     pub fn select_engine(&mut self, kind: EngineKind) {
         self.engine = kind.engine();
     }
 
-    /// Continues with another engine.
+    /// Replaces the engine.
     pub fn set_engine(&mut self, engine: impl Engine<Board> + Send + 'static) {
         self.engine = Box::new(engine);
     }
 
-    /// Puts a program in memory and sets the core to start it: supervisor mode, interrupts masked, MMU and caches off.
+    /// Loads a program into memory and sets the core to start it: supervisor mode, interrupts
+    /// disabled, at its entry. Other state stays, so MMU and caches are off on a new machine.
     ///
     /// # Errors
     ///
-    /// [`Error`] for what does not fit memory.
+    /// [`Error`] if the program does not fit into memory.
     pub fn load(&mut self, program: &Program) -> Result<(), Error> {
         let memory = self.processor.bus.memory_size();
         for segment in &program.segments {
@@ -191,7 +195,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Puts an image in memory as it is.
+    /// Copies a raw image into memory.
     ///
     /// # Errors
     ///
@@ -207,18 +211,18 @@ impl Machine {
         Ok(())
     }
 
-    /// Puts a card in the slot, in the place of the one that was there.
+    /// Inserts a card into the slot, replacing any card in it.
     pub fn insert_card(&mut self, card: Card) {
         self.processor.bus.insert_card(card);
         self.processor.ask_again();
     }
 
-    /// What the program is told as its command line.
+    /// Sets the command line that semihosting returns to the program.
     pub fn set_command_line(&mut self, text: &str) {
         self.semihosting.command_line = text.to_owned();
     }
 
-    /// Runs to the limit, which is met exactly, or until something ends the run. Going on is always possible.
+    /// Runs to the limit or until another [`Outcome`]. The run may always be continued.
     pub fn run(&mut self, limit: Limit) -> Outcome {
         if self.semihosting.pending.take() == Some(self.processor.registers.pc)
             && let Some(outcome) = self.serve()
@@ -232,7 +236,9 @@ impl Machine {
                 return outcome;
             }
             match stop {
-                Stop::Limit if slice == limit.cycles || self.done(limit) => return Outcome::Limit,
+                Stop::Limit if slice == limit.cycles || self.limit_reached(limit) => {
+                    return Outcome::Limit;
+                }
                 Stop::Limit | Stop::Board | Stop::Breakpoint { .. } | Stop::Watchpoint { .. } => {}
                 Stop::Asleep => return Outcome::Asleep,
                 Stop::NoHandler { exception, at } => return Outcome::NoHandler { exception, at },
@@ -245,11 +251,11 @@ impl Machine {
         }
     }
 
-    fn done(&self, limit: Limit) -> bool {
+    fn limit_reached(&self, limit: Limit) -> bool {
         self.processor.counts.instructions >= limit.instructions
     }
 
-    /// What the board ended the run for, if it did.
+    /// The outcome for a request of the board to end the run.
     fn halted(&mut self, stop: Stop) -> Option<Outcome> {
         self.processor.bus.halt()?;
         let halt = self.processor.bus.take_halt()?;
@@ -257,13 +263,14 @@ impl Machine {
             Halt::Reset => Outcome::Reset,
             Halt::Output => Outcome::Output,
             Halt::Mark(value) => Outcome::Mark { value },
-            Halt::NotModelled(touch) => {
-                Outcome::NotModelled { touch, at: self.instruction_before(stop) }
+            Halt::NotModelled(access) => {
+                Outcome::NotModelled { access, at: self.instruction_before(stop) }
             }
         })
     }
 
-    /// The instruction that the bus answered with an error: from the abort that it took, else the one before the present one.
+    /// The address of the instruction whose access got the bus error: from the abort it caused,
+    /// otherwise the instruction before the program counter.
     fn instruction_before(&self, stop: Stop) -> u32 {
         let registers = &self.processor.registers;
         let high = self.processor.memory.high_vectors();
@@ -279,11 +286,12 @@ impl Machine {
         }
     }
 
-    /// Serves the semihosting call that the core stands at; tells how the run ends, if it does.
+    /// Executes the semihosting call at the program counter; returns the outcome if the run ends.
     fn serve(&mut self) -> Option<Outcome> {
         let answer = self.semihosting.serve(&mut self.processor);
         if !matches!(answer, Answer::Return(_)) {
-            // The call was fetched and must not be fetched again, however often the host asks.
+            // The instruction was fetched and must not be fetched again when the host continues the
+            // run.
             self.semihosting.pending = Some(self.processor.registers.pc);
         }
         match answer {
@@ -300,55 +308,58 @@ impl Machine {
         }
     }
 
-    /// What the program printed since this was last called: UART 0 and semihosting.
+    /// Takes the program's output since the last call: UART 0 and semihosting.
     pub fn take_console(&mut self) -> Vec<u8> {
         self.take_output(0)
     }
 
-    /// What UART `uart` (0 to 3) sent since this was last called.
+    /// Takes the output of UART `uart` (0 to 3) since the last call.
     pub fn take_output(&mut self, uart: usize) -> Vec<u8> {
         self.processor.bus.take_output(uart)
     }
 
-    /// Types on UART `uart` (0 to 3).
+    /// Sends input to UART `uart` (0 to 3).
     pub fn push_input(&mut self, uart: usize, bytes: &[u8]) {
         self.processor.bus.push_input(uart, bytes);
         self.processor.ask_again();
     }
 
-    /// Types what semihosting calls read.
+    /// Appends input for semihosting calls that read.
     pub fn push_semihosting_input(&mut self, bytes: &[u8]) {
         self.semihosting.push(bytes);
     }
 
-    /// Tells that semihosting calls will have nothing more to read.
+    /// Closes the input of semihosting calls: when it is read to its end, they return end of file.
     pub const fn close_semihosting_input(&mut self) {
         self.semihosting.close_input();
     }
 
-    /// Whether a write to the LEDs ends the run, at the next boundary between two instructions: a program marks instants so, at which
-    /// the host reads time and counts. What the program does is the same either way.
+    /// Sets whether a write to the LEDs ends the run, at the next instruction boundary. A program
+    /// marks instants so, at which the host reads time and counts. The program's behaviour is the
+    /// same either way.
     pub const fn watch_marks(&mut self, on: bool) {
         self.processor.bus.watch_marks(on);
     }
 
-    /// Notes up to `limit` events from here on, in place of what was noted. The engine keeps what it derived.
+    /// Starts to record up to `limit` events and discards those recorded before. The engine keeps its
+    /// derived code.
     pub fn record(&mut self, limit: usize) {
         self.processor.recorder = Some(Recorder::new(limit));
     }
 
-    /// The events since [`Machine::record`], or since this was last called; as many can be noted again.
+    /// Takes the events recorded since [`Machine::record`] or the last call; the limit then applies
+    /// anew.
     pub fn take_events(&mut self) -> Vec<(Cycles, Event)> {
         self.processor.recorder.as_mut().map(Recorder::take).unwrap_or_default()
     }
 
-    /// The aligned word at `at` as the program sees it.
+    /// Reads the aligned word at `at` as the program sees it; `None` where there is no memory.
     #[must_use]
     pub fn peek(&self, at: Virtual) -> Option<u32> {
         self.processor.memory.peek(at, &self.processor.bus)
     }
 
-    /// Replaces the aligned word at `at` as the program sees it; tells whether there is memory.
+    /// Writes the aligned word at `at` as the program sees it; returns whether there is memory.
     pub fn poke(&mut self, at: Virtual, value: u32) -> bool {
         self.engine.forget();
         let Processor { memory, bus, .. } = &mut self.processor;
@@ -361,19 +372,20 @@ impl Machine {
         self.processor.now
     }
 
-    /// The core and, as its `bus`, the board.
+    /// The core; its `bus` is the board.
     #[must_use]
     pub const fn processor(&self) -> &Processor<Board> {
         &self.processor
     }
 
-    /// The core and the board, to be changed; the engine forgets what it derived from them.
+    /// The core and the board, to be changed; the engine drops the code that it derived from them.
     pub fn processor_mut(&mut self) -> &mut Processor<Board> {
         self.engine.forget();
         &mut self.processor
     }
 
-    /// A hash over the whole run: the core's states and exceptions, and each access to a device with address, value and cycle.
+    /// A hash of the whole run: the core's states and exceptions, and the address, value and cycle of
+    /// each access to a device.
     #[must_use]
     pub const fn trace_hash(&self) -> u64 {
         boardlab_sim::mix(self.processor.trace.value().rotate_left(1) ^ self.processor.bus.trace())

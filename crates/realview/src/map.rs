@@ -1,23 +1,24 @@
-//! What is where: the memory map of the board.
+//! The memory map of the board.
 //!
-//! Layer: rank 4. [`place`] tells what an address beyond the SDRAM belongs to. Sources: ARM DUI 0303, "Memory map", for the
-//! parts that the board has; the machine `realview-eb` of QEMU 7.2 (`hw/arm/realview.c`) for where they answer there.
-//! The parts that are not modelled keep their names, so that touching one gives a clear answer.
+//! Layer: rank 4. [`place`] decodes an address beyond the SDRAM. Sources: ARM DUI 0303, "Memory map",
+//! for the board's parts; the machine `realview-eb` of QEMU 7.2 (`hw/arm/realview.c`) for their
+//! addresses. Parts that are not modelled are listed by name, so that an access to one gives a clear
+//! message.
 
 use serde::{Deserialize, Serialize};
 
-/// A device that is modelled.
+/// A modelled device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Device {
-    /// System registers.
+    /// The system registers.
     System,
-    /// PL181, memory cards.
+    /// PL181, the memory card interface.
     Cards,
     /// PL011 number 0 to 3.
     Uart(u8),
     /// SP804 number 0 or 1, with two counters each.
     Timer(u8),
-    /// PL031.
+    /// PL031, the real-time clock.
     Clock,
     /// The CPU interface of the interrupt controller.
     InterruptInterface,
@@ -25,21 +26,21 @@ pub enum Device {
     InterruptDistributor,
 }
 
-/// What an address belongs to.
+/// The decoding of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// A register of a device, by its offset in the device's 4 KiB.
+    /// A device's register, by its offset in the device's 4 KiB.
     Device(Device, u32),
-    /// A part that the board has and this model has not.
+    /// A part of the board that is not modelled.
     NotModelled(Part),
-    /// No part: an external abort, as the default slave of AHB answers.
+    /// No part: the default slave of the AHB responds with an error, which causes an external abort.
     Nothing,
 }
 
 /// A part of the board that is not modelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Part {
-    /// PL351 and its kin: the system controller SP810.
+    /// SP810, the system controller.
     SystemController,
     /// The two-wire serial bus.
     SerialBus,
@@ -57,7 +58,7 @@ pub enum Part {
     Watchdog,
     /// PL061, general purpose inputs and outputs.
     Gpio,
-    /// The dynamic memory controller's registers.
+    /// The registers of the dynamic memory controller.
     MemoryController,
     /// The PCI bridge and its windows.
     Pci,
@@ -67,7 +68,7 @@ pub enum Part {
     Dma,
     /// The interrupt controllers of other core tiles.
     OtherInterruptControllers,
-    /// The static memory controller's registers.
+    /// The registers of the static memory controller.
     StaticMemoryController,
     /// NOR flash.
     NorFlash,
@@ -86,7 +87,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Its name in messages.
+    /// The part's name in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -116,7 +117,7 @@ impl Part {
     }
 }
 
-/// What is at `at`, which is beyond the SDRAM.
+/// Decodes the address `at`, which is beyond the SDRAM.
 #[must_use]
 pub const fn place(at: u32) -> Place {
     let offset = at & 0xFFF;
@@ -142,7 +143,7 @@ pub const fn place(at: u32) -> Place {
     Place::Device(device, offset)
 }
 
-/// The part in the 4 KiB page number `page`.
+/// The part that is not modelled in the 4 KiB page number `page`.
 const fn not_modelled(page: u32) -> Option<Part> {
     Some(match page {
         0x1_0001 => Part::SystemController,
@@ -172,7 +173,8 @@ const fn not_modelled(page: u32) -> Option<Part> {
     })
 }
 
-/// What the identification registers of a cell at 0xFE0 to 0xFFC hold, a byte each, if `offset` is one of them.
+/// The value of a PrimeCell identification register, if `offset` is one of them: 0xFE0 to 0xFFC, a
+/// byte each.
 #[must_use]
 pub(crate) fn identification(bytes: [u8; 8], offset: u32) -> Option<u32> {
     let index = usize::try_from(offset.checked_sub(0xFE0)? / 4).ok()?;

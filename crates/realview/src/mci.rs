@@ -1,12 +1,13 @@
 //! PL181, the multimedia card interface: commands, data FIFO, status, interrupts.
 //!
-//! Layer: rank 4. Main type: [`Interface`]. Source: ARM DDI 0205B (PL181), chapter 3. Command and data lines are infinitely fast: a command is
-//! answered at once, and data flow between card and FIFO as soon as the card has them and the FIFO has room. So the FIFO neither
-//! overruns nor underruns; what takes time is the card's medium.
+//! Layer: rank 4. Main type: [`Interface`]. Source: ARM DDI 0205B (PL181), chapter 3. Command and
+//! data lines are infinitely fast. A command gets its response at once, and data move between card
+//! and FIFO as soon as the card is ready and the FIFO has room or data. So the FIFO neither overruns
+//! nor underruns; only the card's medium takes time.
 //!
-//! As on the hardware, and unlike QEMU 7.2, an answer without CRC (that of ACMD41) sets CmdCrcFail instead of CmdRespEnd; drivers
-//! wait for either. Left out: MMC streams, the data timer but for a card that failed, DMA, the power register's effect, command
-//! interrupt and pending modes.
+//! As on the hardware, and unlike QEMU 7.2, a response without CRC (R3, of ACMD41) sets CmdCrcFail
+//! instead of CmdRespEnd; drivers accept either. Left out: MMC streams, the data timer except for a
+//! failed card, DMA, the effect of the power register, the command's interrupt and pending modes.
 
 use std::collections::VecDeque;
 
@@ -19,7 +20,7 @@ use crate::clock::CoreClock;
 use crate::map::identification;
 
 const IDENTIFICATION: [u8; 8] = [0x81, 0x11, 0x04, 0x00, 0x0D, 0xF0, 0x05, 0xB1];
-/// Words of the FIFO.
+/// The FIFO's depth in words.
 const DEPTH: usize = 16;
 
 /// Bits of MCIStatus (table 3-14).
@@ -42,7 +43,7 @@ mod status {
     pub(super) const RECEIVE_EMPTY: u32 = 1 << 19;
     pub(super) const SEND_AVAILABLE: u32 = 1 << 20;
     pub(super) const RECEIVE_AVAILABLE: u32 = 1 << 21;
-    /// Those that stay until they are cleared.
+    /// The static flags, which stay set until they are cleared.
     pub(super) const STATIC: u32 = 0x7FF;
 }
 
@@ -68,12 +69,12 @@ pub(crate) struct Interface {
     timer: u32,
     length: u32,
     data: u32,
-    /// Bytes that have not passed between card and FIFO.
+    /// The bytes not yet transferred between card and FIFO (MCIDataCnt).
     left: u32,
     raised: u32,
     masks: [u32; 2],
     fifo: VecDeque<u32>,
-    /// When the card goes on.
+    /// The time at which the card will be ready, while it is busy.
     wake: Option<Cycles>,
 }
 
@@ -94,12 +95,12 @@ impl Interface {
         self.data & control::FROM_CARD != 0
     }
 
-    /// The data path does something, or has something for the program.
+    /// Whether the data path is active, or its FIFO holds data for the program.
     fn is_active(&self) -> bool {
         self.data & control::DATA != 0 && (self.left > 0 || !self.fifo.is_empty())
     }
 
-    /// MCIStatus. The FIFO's flags are there while the data path is active.
+    /// MCIStatus. The FIFO's flags are set only while the data path is active.
     fn status(&self) -> u32 {
         if !self.is_active() {
             return self.raised;
@@ -127,63 +128,64 @@ impl Interface {
         self.masks.map(|mask| self.status() & mask != 0)
     }
 
-    /// When a line may change by itself.
-    pub(crate) fn next(&self) -> Cycles {
+    /// The next time at which an interrupt line may change without an access.
+    pub(crate) fn next_event(&self) -> Cycles {
         self.wake.unwrap_or(Cycles::NEVER)
     }
 
-    /// Lets data flow.
+    /// Moves data between card and FIFO up to `now`.
     pub(crate) fn advance(&mut self, now: Cycles, clock: CoreClock) {
         self.wake = None;
         let instant = clock.instant(now);
         while self.data & control::DATA != 0 && self.left > 0 {
             match self.progress(instant) {
-                Progress::Now if self.is_read() => self.receive(),
-                Progress::Now => self.send(instant),
-                Progress::At(instant) => {
+                Progress::Ready if self.is_read() => self.receive(),
+                Progress::Ready => self.send(instant),
+                Progress::ReadyAt(instant) => {
                     self.wake = Some(clock.cycle_at(instant));
                     return;
                 }
-                Progress::Waits => return,
+                Progress::Waiting => return,
                 Progress::Failed => self.fail(),
             }
         }
     }
 
-    /// Whether a word can pass.
+    /// Whether a word can be transferred.
     fn progress(&mut self, now: Instant) -> Progress {
         let (read, words) = (self.is_read(), self.fifo.len());
         match &mut self.card {
-            Some(card) if read && words < DEPTH => card.sending(self.left, now),
-            Some(card) if !read && words > 0 => card.receiving(now),
-            _ => Progress::Waits,
+            Some(card) if read && words < DEPTH => card.poll_send(self.left, now),
+            Some(card) if !read && words > 0 => card.poll_receive(now),
+            _ => Progress::Waiting,
         }
     }
 
+    /// Ends the data transfer with an error.
     fn fail(&mut self) {
         self.raised |= if self.is_read() { status::DATA_TIMEOUT } else { status::DATA_CRC_FAIL };
         self.data &= !control::DATA;
         self.fifo.clear();
     }
 
-    /// A word from the card.
+    /// Transfers a word from the card to the FIFO.
     fn receive(&mut self) {
         let Some(card) = &mut self.card else { return };
-        let (bytes, count) = card.give(usize::try_from(self.left).unwrap_or(4));
+        let (bytes, count) = card.send_bytes(usize::try_from(self.left).unwrap_or(4));
         self.fifo.push_back(u32::from_le_bytes(bytes));
-        self.pass(count);
+        self.count_bytes(count);
     }
 
-    /// A word to the card.
+    /// Transfers a word from the FIFO to the card.
     fn send(&mut self, now: Instant) {
         let (Some(card), Some(word)) = (&mut self.card, self.fifo.pop_front()) else { return };
         let count = usize::try_from(self.left.min(4)).unwrap_or(4);
-        card.take(&word.to_le_bytes()[..count], self.left <= 4, now);
-        self.pass(count);
+        card.receive_bytes(&word.to_le_bytes()[..count], self.left <= 4, now);
+        self.count_bytes(count);
     }
 
-    /// Counts bytes that passed.
-    fn pass(&mut self, bytes: usize) {
+    /// Counts transferred bytes, and raises the flags at the end of a block and of the data.
+    fn count_bytes(&mut self, bytes: usize) {
         self.left = self.left.saturating_sub(u32::try_from(bytes).unwrap_or(4).max(1));
         let block = 1 << (self.data >> 4 & 15);
         if self.left == 0 {
@@ -254,7 +256,7 @@ impl Interface {
         }
     }
 
-    /// Words that the program still has to read or write.
+    /// The number of words that the program still has to read or write (MCIFifoCnt).
     fn words_left(&self) -> u32 {
         let held = u32::try_from(self.fifo.len()).unwrap_or_default();
         let passing = self.left.div_ceil(4);
@@ -447,7 +449,7 @@ mod tests {
         let costs = Costs { read, write, ..Costs::default() };
         let device = RamBlock::new(Geometry::of_size(Bytes::mib(1))).with_costs(costs);
         let mut interface = Interface::default();
-        interface.insert(Card::new(Medium::Given(Box::new(device)), false).unwrap());
+        interface.insert(Card::new(Medium::Device(Box::new(device)), false).unwrap());
         select(&mut interface);
         interface.write(0x3C, status::RECEIVE_AVAILABLE, NOW, CLOCK);
         for block in 0..3 {
@@ -455,7 +457,7 @@ mod tests {
             let ready = 30_000 * u64::from(block + 1);
             start(&mut interface, 512, control::FROM_CARD);
             short(&mut interface, 17, 512 * block);
-            assert_eq!(interface.next(), Cycles(ready));
+            assert_eq!(interface.next_event(), Cycles(ready));
             interface.advance(Cycles(ready - 1), CLOCK);
             assert_eq!(interface.lines(), [false, false]);
             interface.advance(Cycles(ready), CLOCK);

@@ -1,7 +1,8 @@
 //! PL031, the real-time clock.
 //!
-//! Layer: rank 4. Main type: [`Rtc`]. Source: ARM DDI 0224B, chapter 3. It counts seconds from the instant that the board is given as the
-//! present, in virtual time: two runs see the same dates. It always runs, as in QEMU.
+//! Layer: rank 4. Main type: [`Rtc`]. Source: ARM DDI 0224B, chapter 3. It counts seconds of virtual
+//! time from the start date in the board's settings, so two runs see the same dates. It always runs,
+//! as in QEMU.
 
 use boardlab_arm926::Cycles;
 use boardlab_sim::Hertz;
@@ -16,7 +17,7 @@ const IDENTIFICATION: [u8; 8] = [0x31, 0x10, 0x14, 0x00, 0x0D, 0xF0, 0x05, 0xB1]
 /// A PL031.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rtc {
-    /// What it shows less the seconds since reset.
+    /// The counter's value minus the seconds since reset.
     offset: u32,
     load: u32,
     matching: u32,
@@ -27,17 +28,17 @@ pub(crate) struct Rtc {
 }
 
 impl Rtc {
-    /// It shows `start` at reset: seconds since the first of January 1970.
+    /// A clock with the value `start` at reset: seconds since 1 January 1970.
     pub(crate) const fn new(start: u32) -> Self {
         Self { offset: start, load: 0, matching: 0, due: None, mask: false, raised: false }
     }
 
-    /// What it shows.
+    /// The counter's value (RTCDR).
     pub(crate) fn seconds(&self, now: Cycles, clock: CoreClock) -> u32 {
         low(clock.ticks(SECOND, now)).wrapping_add(self.offset)
     }
 
-    /// Raises the alarm if it is due.
+    /// Raises the interrupt if the match is due.
     pub(crate) fn advance(&mut self, now: Cycles, clock: CoreClock) {
         if self.due.is_some_and(|due| clock.ticks(SECOND, now) >= due) {
             self.raised = true;
@@ -45,17 +46,17 @@ impl Rtc {
         }
     }
 
-    /// When the line may rise by itself.
-    pub(crate) fn next(&self, clock: CoreClock) -> Cycles {
+    /// The next time at which the interrupt line may rise without an access.
+    pub(crate) fn next_event(&self, clock: CoreClock) -> Cycles {
         self.due.map_or(Cycles::NEVER, |due| clock.cycle_of(SECOND, due))
     }
 
-    /// The interrupt line.
+    /// The level of the interrupt line.
     pub(crate) const fn line(&self) -> bool {
         self.raised && self.mask
     }
 
-    /// Finds the second of the next match; the present one counts.
+    /// Computes the second of the next match; a match in the current second counts.
     fn arm(&mut self, now: Cycles, clock: CoreClock) {
         let ahead = self.matching.wrapping_sub(self.seconds(now, clock));
         self.due = Some(clock.ticks(SECOND, now) + u64::from(ahead));
@@ -116,12 +117,12 @@ mod tests {
         let mut rtc = Rtc::new(100);
         rtc.write(0x10, 1, Cycles(0), CLOCK);
         rtc.write(0x04, 103, Cycles(500), CLOCK);
-        assert_eq!(rtc.next(CLOCK), Cycles(3_000));
+        assert_eq!(rtc.next_event(CLOCK), Cycles(3_000));
         rtc.advance(Cycles(2_999), CLOCK);
         assert!(!rtc.line());
         rtc.advance(Cycles(3_000), CLOCK);
         assert!(rtc.line());
-        assert_eq!(rtc.next(CLOCK), Cycles::NEVER);
+        assert_eq!(rtc.next_event(CLOCK), Cycles::NEVER);
         rtc.write(0x1C, 1, Cycles(3_001), CLOCK);
         assert!(!rtc.line());
     }
@@ -133,13 +134,13 @@ mod tests {
         rtc.write(0x08, 48, Cycles(10_000), CLOCK);
         assert_eq!(rtc.read(0x00, Cycles(10_000), CLOCK), 48);
         assert_eq!(rtc.read(0x00, Cycles(11_000), CLOCK), 49);
-        assert_eq!(rtc.next(CLOCK), Cycles(12_000));
+        assert_eq!(rtc.next_event(CLOCK), Cycles(12_000));
     }
 
     #[test]
     fn a_match_in_the_past_comes_after_the_counter_wrapped() {
         let mut rtc = Rtc::new(10);
         rtc.write(0x04, 9, Cycles(0), CLOCK);
-        assert_eq!(rtc.next(CLOCK), Cycles(1_000 * u64::from(u32::MAX)));
+        assert_eq!(rtc.next_event(CLOCK), Cycles(1_000 * u64::from(u32::MAX)));
     }
 }

@@ -1,7 +1,8 @@
-//! The SDRAM from address 0 on.
+//! The SDRAM, which starts at address 0.
 //!
-//! Layer: rank 4. Main type: [`Sdram`]. It is saved as the pages that hold something, so that a snapshot is as large as what the guest
-//! wrote. Left out: banks, rows and refresh; each access waits equally long ([`crate::Timing`]).
+//! Layer: rank 4. Main type: [`Sdram`]. A snapshot saves only pages that are not zero, so its size
+//! follows from what the guest wrote. Left out: banks, rows and refresh; every access has the same
+//! wait states ([`crate::Timing`]).
 
 use boardlab_arm926::Width;
 use serde::de::Error as _;
@@ -9,18 +10,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The unit in which memory is saved.
 const PAGE: usize = 4096;
-/// The most that the board decodes at address 0.
+/// The size of the address range that the board decodes for SDRAM.
 pub(crate) const LARGEST: u32 = 256 << 20;
 
-/// Memory from address 0 on.
+/// The SDRAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sdram {
     bytes: Vec<u8>,
 }
 
-/// As it is saved.
+/// The SDRAM's form in a snapshot.
 #[derive(Serialize, Deserialize)]
-struct Saved<'a> {
+struct SparseMemory<'a> {
     size: u32,
     /// Number and contents of the pages that are not zero, in order.
     #[serde(borrow)]
@@ -28,7 +29,7 @@ struct Saved<'a> {
 }
 
 impl Sdram {
-    /// So many bytes of zeros.
+    /// An SDRAM of `size` bytes, all zero.
     pub(crate) fn new(size: u32) -> Self {
         Self { bytes: vec![0; usize::try_from(size).unwrap_or_default()] }
     }
@@ -37,14 +38,14 @@ impl Sdram {
         u32::try_from(self.bytes.len()).unwrap_or(LARGEST)
     }
 
-    /// The bytes from `at` on, if they are all there.
+    /// `length` bytes at `at`; `None` if the range is not in memory.
     #[inline]
     pub(crate) fn get(&self, at: u32, length: usize) -> Option<&[u8]> {
         let start = usize::try_from(at).ok()?;
         self.bytes.get(start..start.checked_add(length)?)
     }
 
-    /// The bytes from `at` on, if they are all there.
+    /// `length` bytes at `at`, to be changed; `None` if the range is not in memory.
     #[inline]
     pub(crate) fn get_mut(&mut self, at: u32, length: usize) -> Option<&mut [u8]> {
         let start = usize::try_from(at).ok()?;
@@ -64,7 +65,7 @@ impl Sdram {
         }
     }
 
-    /// Writes at an aligned address, if there is memory.
+    /// Writes at an aligned address; `None` if there is no memory.
     #[inline]
     pub(crate) fn write(&mut self, at: u32, width: Width, value: u32) -> Option<()> {
         let bytes = value.to_le_bytes();
@@ -81,22 +82,22 @@ impl Serialize for Sdram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pages = (0..).zip(self.bytes.chunks(PAGE));
         let pages = pages.filter(|(_, page)| **page != [0; PAGE][..page.len()]);
-        Saved { size: self.size(), pages: pages.collect() }.serialize(serializer)
+        SparseMemory { size: self.size(), pages: pages.collect() }.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Sdram {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let saved = Saved::deserialize(deserializer)?;
+        let saved = SparseMemory::deserialize(deserializer)?;
         if saved.size > LARGEST {
-            return Err(D::Error::custom("more memory than the board decodes"));
+            return Err(D::Error::custom("more SDRAM than the board decodes"));
         }
         let mut memory = Self::new(saved.size);
         for (number, contents) in saved.pages {
             let start = usize::try_from(number).ok().and_then(|number| number.checked_mul(PAGE));
             let place =
                 start.and_then(|start| memory.bytes.get_mut(start..)?.get_mut(..contents.len()));
-            let place = place.ok_or_else(|| D::Error::custom("a page beyond the memory"))?;
+            let place = place.ok_or_else(|| D::Error::custom("a page beyond the SDRAM"))?;
             place.copy_from_slice(contents);
         }
         Ok(memory)
@@ -121,9 +122,10 @@ mod tests {
     #[test]
     fn pages_beyond_the_memory_and_absurd_sizes_are_refused() {
         let pages = vec![(1_u32, &[1_u8; PAGE][..])];
-        let saved = postcard::to_stdvec(&Saved { size: 4096, pages }).unwrap();
+        let saved = postcard::to_stdvec(&SparseMemory { size: 4096, pages }).unwrap();
         assert!(postcard::from_bytes::<Sdram>(&saved).is_err());
-        let saved = postcard::to_stdvec(&Saved { size: u32::MAX, pages: Vec::new() }).unwrap();
+        let saved =
+            postcard::to_stdvec(&SparseMemory { size: u32::MAX, pages: Vec::new() }).unwrap();
         assert!(postcard::from_bytes::<Sdram>(&saved).is_err());
     }
 

@@ -1,25 +1,28 @@
-//! Semihosting: what a program asks of the debugger that it believes to run under.
+//! Semihosting: calls of a program to its debugger.
 //!
-//! Layer: rank 4. Main type: [`Semihosting`]. Source: ARM DUI 0203J, chapter 8 "Semihosting"; `SYS_EXIT_EXTENDED` and `SYS_TICKFREQ` from
-//! ARM's "Semihosting for AArch32 and AArch64", 2.0. A program reaches the console, the time, its command line and its exit; it may
-//! ask for the features of this host (`:semihosting-features`), which C libraries do before they exit with a code. Other files are refused, because a guest is not to see the host. Memory is read and written as the program sees it, without
-//! time and without traces in caches.
+//! Layer: rank 4. Main type: [`Semihosting`]. Source: ARM DUI 0203J, chapter 8 "Semihosting";
+//! `SYS_EXIT_EXTENDED` and `SYS_TICKFREQ` from ARM's "Semihosting for AArch32 and AArch64", 2.0.
+//! Implemented are console, time, command line, heap information, exit, and the feature file
+//! (`:semihosting-features`), which C libraries read before they exit with a code. Other files are
+//! refused, so that a guest cannot access the host. Memory is read and written as the program sees
+//! it, without using time and without changing the caches' state.
 
 use boardlab_arm926::{Processor, Virtual};
 use serde::{Deserialize, Serialize};
 
 use crate::board::{Board, OUTPUT, Warning};
 
-/// What is answered for failure.
+/// The result of a failed call.
 const FAILED: u32 = u32::MAX;
-/// The reason of an exit that is the program's own wish.
+/// The reason code of an ordinary exit (`ADP_Stopped_ApplicationExit`).
 pub const APPLICATION_EXIT: u32 = 0x2_0026;
-/// What the file of features says: its magic number, exits with a code, standard error apart from standard output.
+/// The contents of the feature file: its magic number, then SH_EXT_EXIT_EXTENDED and
+/// SH_EXT_STDOUT_STDERR.
 const FEATURES: [u8; 5] = [0x53, 0x48, 0x46, 0x42, 0b11];
-/// The name of that file, and the handle that it has.
+/// The name of the feature file, and its handle.
 const FEATURES_NAME: &[u8] = b":semihosting-features";
 const FEATURES_HANDLE: u32 = 4;
-/// The error numbers of C that are told.
+/// The values of `errno` in use: EPERM and EBADF.
 const NOT_PERMITTED: u32 = 1;
 const BAD_HANDLE: u32 = 9;
 
@@ -46,53 +49,53 @@ mod call {
     pub(super) const TICK_RATE: u32 = 0x31;
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The program goes on with this in r0.
+    /// The call returns this value in r0.
     Return(u32),
-    /// The program ends.
+    /// The program exits.
     Exit {
-        /// Why.
+        /// The reason code.
         reason: u32,
-        /// Its exit code.
+        /// The exit code.
         code: u32,
     },
-    /// The call reads, and nothing was typed.
+    /// The call reads, and there is no input yet.
     Wait,
 }
 
-/// The state of the host's side.
+/// The state of semihosting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Semihosting {
-    /// What was typed and not yet read.
+    /// Input that was not read yet.
     typed: std::collections::VecDeque<u8>,
-    /// Nothing more will be typed.
+    /// Whether the input is closed.
     closed: bool,
-    /// Open handles, one bit each: 1 reads, 2 and 3 write, 4 reads the features.
+    /// Open handles, one bit each: 1 reads the console, 2 and 3 write to it, 4 reads the feature file.
     open: u8,
-    /// How many bytes of the features were read.
+    /// The position in the feature file.
     position: u8,
     error: u32,
-    /// The call that is still to be answered, by its address: it read and nothing was typed, or it ended the program.
+    /// The address of a call that has not returned: it waits for input, or it ended the program.
     pub(crate) pending: Option<u32>,
     pub(crate) command_line: String,
-    /// The first address behind the program.
+    /// The end address of the program.
     pub(crate) heap: u32,
 }
 
 impl Semihosting {
-    /// The host types.
+    /// Appends input from the host.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.typed.extend(bytes);
     }
 
-    /// The host will type no more.
+    /// Closes the input.
     pub(crate) const fn close_input(&mut self) {
         self.closed = true;
     }
 
-    /// Serves the call that `processor` stands at.
+    /// Executes the call at the program counter of `processor`.
     pub(crate) fn serve(&mut self, processor: &mut Processor<Board>) -> Answer {
         let [number, block, ..] = processor.registers.r;
         let answer = match number {
@@ -114,8 +117,8 @@ impl Semihosting {
             call::SEEK => self.seek(processor, block),
             call::LENGTH => self.length(processor, block),
             call::ERROR_NUMBER => Some(self.error),
-            call::COMMAND_LINE => self.tell_command_line(processor, block),
-            call::HEAP => self.tell_heap(processor, block),
+            call::COMMAND_LINE => self.get_command_line(processor, block),
+            call::HEAP => self.heap_info(processor, block),
             _ => time(processor, number, block),
         };
         if answer.is_none() && !is_known(number) {
@@ -133,7 +136,7 @@ impl Semihosting {
         None
     }
 
-    /// Opens `:tt` (for reading, writing or appending, by the mode) or the features.
+    /// SYS_OPEN of `:tt` (for reading, writing or appending, by the mode) or the feature file.
     fn open(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let [name, mode, length] = words(processor, block)?;
         let is = |file: &[u8]| {
@@ -163,7 +166,7 @@ impl Semihosting {
         Some(0)
     }
 
-    /// Writes to the console, and tells how many bytes it did not write.
+    /// SYS_WRITE: writes to the console; returns the number of bytes not written.
     fn write(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let [handle, from, length] = words(processor, block)?;
         if !self.is_open(handle) || !(2..FEATURES_HANDLE).contains(&handle) {
@@ -172,7 +175,7 @@ impl Semihosting {
         }
         let part = u32::try_from(OUTPUT).map_or(length, |most| length.min(most));
         let text = bytes(processor, from, part)?;
-        processor.bus.put_output(0, &text);
+        processor.bus.append_output(0, &text);
         Some(length - part)
     }
 
@@ -184,7 +187,8 @@ impl Semihosting {
         }
     }
 
-    /// Reads what was typed, up to a line, and tells how many bytes of the buffer stay empty.
+    /// SYS_READ: reads at most a line of the input; returns the number of bytes of the buffer not
+    /// filled.
     fn read(&mut self, processor: &mut Processor<Board>, block: u32) -> Option<Answer> {
         let [handle, to, length] = words(processor, block)?;
         if handle == FEATURES_HANDLE && self.is_open(handle) {
@@ -219,7 +223,7 @@ impl Semihosting {
         Some(length - u32::from(count))
     }
 
-    /// Goes to a place of the features.
+    /// SYS_SEEK: sets the position in the feature file.
     fn seek(&mut self, processor: &Processor<Board>, block: u32) -> Option<u32> {
         let [handle, to] = words(processor, block)?;
         let to = u8::try_from(to).ok().filter(|&to| usize::from(to) <= FEATURES.len());
@@ -230,7 +234,7 @@ impl Semihosting {
         Some(0)
     }
 
-    /// How long the features are; the console has no length.
+    /// SYS_FLEN: the length of the feature file; the console has no length.
     fn length(&mut self, processor: &Processor<Board>, block: u32) -> Option<u32> {
         let handle = word(processor, block)?;
         if handle != FEATURES_HANDLE || !self.is_open(handle) {
@@ -239,8 +243,9 @@ impl Semihosting {
         u32::try_from(FEATURES.len()).ok()
     }
 
-    /// Fills the program's buffer, with a zero behind, and tells the length.
-    fn tell_command_line(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+    /// SYS_GET_CMDLINE: fills the program's buffer with the zero-terminated command line and returns
+    /// its length.
+    fn get_command_line(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let [buffer, room] = words(processor, block)?;
         let mut text = self.command_line.clone().into_bytes();
         let length = u32::try_from(text.len()).ok()?;
@@ -253,8 +258,9 @@ impl Semihosting {
         Some(0)
     }
 
-    /// Four words: the heap's base and limit, the stack's base and limit. Both lie between the program and the end of memory.
-    fn tell_heap(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
+    /// SYS_HEAPINFO, four words: heap base and limit, stack base and limit. Both lie between the
+    /// program's end and the end of memory.
+    fn heap_info(&self, processor: &mut Processor<Board>, block: u32) -> Option<u32> {
         let target = word(processor, block)?;
         let (low, high) = (self.heap.next_multiple_of(4096), processor.bus.memory_size());
         for (index, value) in (0..).zip([low, high, high, low]) {
@@ -270,11 +276,11 @@ fn is_known(number: u32) -> bool {
 
 fn write_character(processor: &mut Processor<Board>, at: u32) -> Option<u32> {
     let text = bytes(processor, at, 1)?;
-    processor.bus.put_output(0, &text);
+    processor.bus.append_output(0, &text);
     Some(processor.registers.r[0])
 }
 
-/// Writes up to a zero; a string without one ends where the console is full.
+/// SYS_WRITE0: writes a zero-terminated string, truncated to the output buffer's size.
 fn write_string(processor: &mut Processor<Board>, at: u32) -> Option<u32> {
     let mut text = Vec::new();
     for offset in (0..).take(OUTPUT) {
@@ -283,7 +289,7 @@ fn write_string(processor: &mut Processor<Board>, at: u32) -> Option<u32> {
             byte => text.push(byte),
         }
     }
-    processor.bus.put_output(0, &text);
+    processor.bus.append_output(0, &text);
     Some(processor.registers.r[0])
 }
 
@@ -293,7 +299,8 @@ fn exit_extended(processor: &Processor<Board>, block: u32) -> Answer {
     Answer::Exit { reason, code }
 }
 
-/// The calls that tell the time: since reset, of the real-time clock, and in cycles of the core.
+/// The calls about time: since reset in hundredths of a second, of the real-time clock, and in core
+/// cycles.
 fn time(processor: &mut Processor<Board>, number: u32, block: u32) -> Option<u32> {
     let (now, clock) = (processor.now, processor.bus.clock());
     match number {
@@ -313,7 +320,7 @@ fn time(processor: &mut Processor<Board>, number: u32, block: u32) -> Option<u32
     }
 }
 
-/// The byte at `at` as the program sees it.
+/// Reads the byte at `at` as the program sees it.
 fn byte(processor: &Processor<Board>, at: u32) -> Option<u8> {
     let word = processor.memory.peek(Virtual(at & !3), &processor.bus)?;
     word.to_le_bytes().get(usize::try_from(at & 3).ok()?).copied()

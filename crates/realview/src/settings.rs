@@ -1,7 +1,7 @@
-//! What can be chosen of a board.
+//! The parameters of a board.
 //!
-//! Layer: rank 4. Main types: [`Settings`], [`Timing`]. A board file gives them, each with its source; the defaults here are the
-//! machine that QEMU's `-M realview-eb -cpu arm926 -m 128` has, at 200 MHz.
+//! Layer: rank 4. Main types: [`Settings`], [`Timing`]. A board file gives them, each with its
+//! source. The defaults here are those of QEMU's `-M realview-eb -cpu arm926 -m 128`, at 200 MHz.
 
 use boardlab_arm926::{Config, Waits};
 use boardlab_sim::{Bytes, Hertz};
@@ -13,17 +13,18 @@ use crate::sdram::LARGEST;
 /// Wait states, in bus clock cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Of reading the SDRAM.
+    /// For a read of the SDRAM.
     pub read: Waits,
-    /// Of writing it.
+    /// For a write to the SDRAM.
     pub write: Waits,
-    /// Of a device's register, through the bridge to the peripheral bus.
+    /// For a device's register, through the bridge to the peripheral bus.
     pub register: Waits,
 }
 
 impl Default for Timing {
-    /// Assumed: SDRAM at the bus clock with a row to open at every access (two cycles), a CAS latency of three and one cycle in the controller;
-    /// writes are posted after the row is open. A bridge takes one cycle to set up and one to answer.
+    /// Assumed: SDRAM at the bus clock that opens a row at every access (two cycles), with a CAS
+    /// latency of three and one cycle in the controller; writes are posted after the row is open. The
+    /// bridge takes one cycle to set up and one to respond.
     fn default() -> Self {
         Self {
             read: Waits { first: 6, next: 0 },
@@ -33,23 +34,23 @@ impl Default for Timing {
     }
 }
 
-/// A board as it is made.
+/// The parameters of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// The core.
     pub core: Config,
     /// The core's clock.
     pub core_clock: Hertz,
-    /// SDRAM from address 0 on: a power of two from 1 MiB to 256 MiB.
+    /// The size of the SDRAM: a power of two from 1 MiB to 256 MiB.
     pub memory: Bytes,
     /// Wait states.
     pub timing: Timing,
-    /// What the real-time clock shows at reset: seconds since the first of January 1970.
+    /// The real-time clock's value at reset: seconds since 1 January 1970.
     pub start: u32,
 }
 
 impl Default for Settings {
-    /// 200 MHz, 128 MiB, the first of January 2000.
+    /// 200 MHz, 128 MiB, 1 January 2000.
     fn default() -> Self {
         Self {
             core: Config::default(),
@@ -62,11 +63,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The size of the SDRAM, if the board can have it.
+    /// The size of the SDRAM in bytes.
     ///
     /// # Errors
     ///
-    /// [`Error::Memory`].
+    /// [`Error::Memory`] if the board does not support the size.
     pub fn memory_size(&self) -> Result<u32, Error> {
         let refused = Error::Memory { asked: self.memory };
         let size = u32::try_from(self.memory.get()).map_err(|_| refused.clone())?;

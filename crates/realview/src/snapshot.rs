@@ -1,38 +1,40 @@
-//! A machine as bytes, and back.
+//! Snapshots: a machine's state as bytes.
 //!
-//! Layer: rank 4. It adds [`Machine::snapshot`] and [`Machine::restore`]. All state is saved: core, caches with their contents, devices, memory, card,
-//! what was printed and typed and not yet taken. A restored machine goes on as the saved one would have, to the last bit of
-//! its trace hash. The bytes, little-endian:
+//! Layer: rank 4. Implements [`Machine::snapshot`] and [`Machine::restore`]. A snapshot holds all
+//! state except the engine: core, caches with their contents, devices, memory, card, pending input
+//! and output. A restored machine continues exactly as the saved one would have, with the same trace
+//! hash. The bytes, little-endian:
 //!
 //! ```text
-//!  0  "BLRVEB" 0D 0A   magic, which a transfer as text breaks
+//!  0  "BLRVEB" 0D 0A   magic number; a transfer in text mode damages it
 //!  8  u32              version
 //! 12  u32              CRC-32 of the body
 //! 16  u64              length of the body
 //! 24  body             postcard of `Body`; memory and card as the pages that are not zero
 //! ```
 //!
-//! Source of the body's encoding: the postcard wire format, version 1. The version is raised whenever anything that is saved changes its
-//! shape. What a snapshot is not: a format for keeping; it is read by the version that wrote it.
+//! Source of the body's encoding: the postcard wire format, version 1. The version is incremented
+//! whenever the layout of a saved type changes. A snapshot is not an archive format: only the version
+//! that wrote it can read it.
 
 use boardlab_arm926::Processor;
 use boardlab_sim::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::board::Board;
-use crate::card::{BLOCK, Card, Medium, TOGETHER};
+use crate::card::{BLOCK, Card, Medium, TRANSFER_BLOCKS};
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::semihosting::Semihosting;
 
 const MAGIC: [u8; 8] = *b"BLRVEB\r\n";
 const HEADER: usize = 24;
-/// The version of all that is saved.
+/// The version of the snapshot format.
 pub(crate) const VERSION: u32 = 2;
-/// The largest card that a snapshot may ask memory for: 32 GiB of described blocks.
+/// The largest card that is restored, in blocks: 32 GiB. A snapshot is untrusted input.
 const CARD_LIMIT: u64 = 64 << 20;
 
-/// What is saved, borrowed from a machine.
+/// The body of a snapshot to write, borrowed from a machine.
 #[derive(Serialize)]
 struct Body<'a> {
     processor: &'a Processor<Board>,
@@ -40,15 +42,15 @@ struct Body<'a> {
     card: Option<Vec<Chunk>>,
 }
 
-/// What is restored.
+/// The body of a snapshot that was read.
 #[derive(Deserialize)]
-struct Restored {
+struct RestoredBody {
     processor: Processor<Board>,
     semihosting: Semihosting,
     card: Option<Vec<Chunk>>,
 }
 
-/// Some blocks of a card that are not zero: the first, and their bytes.
+/// Consecutive blocks of a card that are not all zero.
 #[derive(Serialize, Deserialize)]
 struct Chunk {
     first: u64,
@@ -56,13 +58,13 @@ struct Chunk {
 }
 
 impl Machine {
-    /// The machine as bytes, but for its engine.
+    /// Saves the machine, except its engine.
     ///
     /// # Errors
     ///
-    /// [`Error::SnapshotOfDevice`].
+    /// [`Error::SnapshotOfDevice`] if the card's medium is a device.
     pub fn snapshot(&self) -> Result<Vec<u8>, Error> {
-        let card = self.processor.bus.card().map(saved).transpose()?;
+        let card = self.processor.bus.card().map(chunks_of).transpose()?;
         let Self { processor, semihosting, .. } = self;
         let body = postcard::to_stdvec(&Body { processor, semihosting, card })
             .map_err(|error| reason(&error.to_string()))?;
@@ -75,16 +77,16 @@ impl Machine {
         Ok(bytes)
     }
 
-    /// A machine from bytes that [`Machine::snapshot`] made, run by the reference interpreter.
+    /// Restores a machine from a snapshot; the reference interpreter runs it.
     ///
     /// # Errors
     ///
-    /// [`Error`] for what is not such bytes: truncated, damaged, of another version.
+    /// [`Error`] if the snapshot is truncated, damaged, invalid or of another version.
     pub fn restore(bytes: &[u8]) -> Result<Self, Error> {
         let body = body(bytes)?;
-        let restored: Restored =
+        let restored: RestoredBody =
             postcard::from_bytes(body).map_err(|error| reason(&error.to_string()))?;
-        let Restored { mut processor, semihosting, card: chunks } = restored;
+        let RestoredBody { mut processor, semihosting, card: chunks } = restored;
         match (processor.bus.card_mut(), chunks) {
             (Some(card), Some(chunks)) => {
                 let medium = medium(card, &chunks)?;
@@ -97,7 +99,7 @@ impl Machine {
     }
 }
 
-/// The body, with all of the header checked.
+/// Checks the header and returns the body.
 fn body(bytes: &[u8]) -> Result<&[u8], Error> {
     let header = bytes.get(..HEADER);
     if bytes.get(..MAGIC.len()) != Some(&MAGIC) {
@@ -127,13 +129,13 @@ fn body(bytes: &[u8]) -> Result<&[u8], Error> {
     Ok(body)
 }
 
-/// The blocks of a card that are not zero.
-fn saved(card: &Card) -> Result<Vec<Chunk>, Error> {
-    let step = u64::try_from(TOGETHER).unwrap_or(1);
+/// The contents of a card, without blocks that are zero.
+fn chunks_of(card: &Card) -> Result<Vec<Chunk>, Error> {
+    let step = u64::try_from(TRANSFER_BLOCKS).unwrap_or(1);
     let mut chunks = Vec::new();
     let mut first = 0;
     while first < card.blocks() {
-        let count = usize::try_from((card.blocks() - first).min(step)).unwrap_or(TOGETHER);
+        let count = usize::try_from((card.blocks() - first).min(step)).unwrap_or(TRANSFER_BLOCKS);
         let mut bytes = vec![0; count * BLOCK];
         card.contents(first, &mut bytes).ok_or(Error::SnapshotOfDevice)?;
         if bytes.iter().any(|&byte| byte != 0) {
@@ -144,17 +146,18 @@ fn saved(card: &Card) -> Result<Vec<Chunk>, Error> {
     Ok(chunks)
 }
 
-/// A medium for the card with these contents.
+/// A medium in memory for `card` with the contents of a snapshot.
 fn medium(card: &Card, chunks: &[Chunk]) -> Result<Medium, Error> {
     if card.blocks() > CARD_LIMIT {
-        return Err(reason("a card beyond 32 GiB"));
+        return Err(reason("a card larger than 32 GiB"));
     }
     let size = Bytes::new(card.blocks() * Bytes::of(&[0; BLOCK]).get());
     let mut medium = Medium::empty(size)?;
-    // The card may have been written at any instant before the snapshot: its blocks come back at the beginning of time.
+    // A block may have been written at any instant before the snapshot, so all are written at instant
+    // 0.
     for chunk in chunks {
         let written = medium.write(boardlab_sim::Instant::ZERO, chunk.first, &chunk.bytes);
-        written.ok_or_else(|| reason("blocks beyond the card"))?;
+        written.ok_or_else(|| reason("blocks beyond the end of the card"))?;
     }
     Ok(medium)
 }

@@ -1,8 +1,9 @@
 //! The system registers at 0x10000000: identity, counters, flags, lock and reset.
 //!
-//! Layer: rank 4. Main type: [`System`]. Sources: ARM DUI 0303, "Status and system control registers"; QEMU 7.2
-//! `hw/misc/arm_sysctl.c` for the values that its board tells. Left out: oscillators, PCI, flash and display control, which read
-//! as what was written or zero and do nothing.
+//! Layer: rank 4. Main type: [`System`]. Sources: ARM DUI 0303, "Status and system control
+//! registers"; QEMU 7.2 `hw/misc/arm_sysctl.c` for the values on its board. Left out: oscillators,
+//! PCI, flash and display control: their registers have no effect and read as zero or the last value
+//! written.
 
 use boardlab_arm926::Cycles;
 use boardlab_sim::Hertz;
@@ -10,17 +11,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::CoreClock;
 
-/// SYS_ID: what QEMU's board tells.
+/// SYS_ID on QEMU's board.
 pub(crate) const ID: u32 = 0xC140_0400;
-/// SYS_PROCID0: what QEMU's board with an ARM926EJ-S tells.
+/// SYS_PROCID0 on QEMU's board with an ARM926EJ-S.
 pub(crate) const PROCESSOR: u32 = 0x0200_0000;
-/// What must be written to SYS_LOCK before SYS_RESETCTL can be.
+/// The value of SYS_LOCK that unlocks SYS_RESETCTL.
 pub(crate) const UNLOCK: u32 = 0xA05F;
 
 const HUNDREDTHS: Hertz = Hertz::from_hz(100);
 const REFERENCE: Hertz = Hertz::from_hz(24_000_000);
 
-/// Card detect and write protect switches, as SYS_MCI shows them.
+/// The card detect and write protect switches in SYS_MCI.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Slot {
     /// Bit 0.
@@ -29,16 +30,16 @@ pub(crate) struct Slot {
     pub(crate) protected: bool,
 }
 
-/// What a write asks of the board.
+/// A request to the board that a write of a register causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// A reset.
     Reset,
-    /// To show this on the LEDs.
+    /// Show this word on the LEDs.
     Leds(u32),
 }
 
-/// The registers that hold something.
+/// The system registers with state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct System {
     leds: u32,
@@ -70,7 +71,7 @@ impl System {
         }
     }
 
-    /// Tells what the board is to do.
+    /// Writes a register; returns the request to the board, if there is one.
     pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<Asked> {
         match offset {
             0x08 => {
@@ -98,7 +99,7 @@ fn index(offset: u32) -> usize {
     usize::try_from(offset / 4).expect("an offset of a few words")
 }
 
-/// The 32 bits that a counter of 32 bits shows.
+/// The value of a 32-bit counter, which wraps.
 #[allow(clippy::cast_possible_truncation, reason = "a counter of 32 bits wraps")]
 const fn low(count: u64) -> u32 {
     count as u32

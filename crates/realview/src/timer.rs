@@ -1,9 +1,11 @@
-//! SP804, the dual timer: two counters of 32 bits that count down.
+//! SP804, the dual timer: two 32-bit down counters.
 //!
-//! Layer: rank 4. Main types: [`DualTimer`] and `Counter`. Source: ARM DDI 0271D, chapters 2 and 3. The counters count the ticks of
-//! TIMCLK at 1 MHz as QEMU's board wires it, divided by 1, 16 or 256; ticks fall on the clock's own grid, not on the instant of
-//! a write, so that the first one comes up to one tick early. A period of N ticks is a load value of N, as the manual's formula has
-//! it: zero and the reload fall on the same tick. Nothing is counted step by step: the state is a value at a tick.
+//! Layer: rank 4. Main types: [`DualTimer`] and `Counter`. Source: ARM DDI 0271D, chapters 2 and 3.
+//! The counters count the ticks of TIMCLK, 1 MHz as on QEMU's board, divided by 1, 16 or 256. The
+//! ticks have a fixed grid that a write does not restart, so the first period may be up to one tick
+//! short. A load value of N gives a period of N ticks, as in the manual's formula: the counter
+//! reaches zero and reloads on the same tick. The state is a counter value at a tick, from which
+//! later values are computed.
 //!
 //! Left out: the integration test registers; changes of TIMCLK by the system controller.
 
@@ -28,13 +30,13 @@ const IDENTIFICATION: [u8; 8] = [0x04, 0x18, 0x14, 0x00, 0x0D, 0xF0, 0x05, 0xB1]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Counter {
     control: u32,
-    /// What a periodic counter starts again from.
+    /// The reload value of a periodic counter.
     load: u32,
-    /// Ticks to the next zero at `base`. While the counter stands still, its value.
+    /// The ticks from `base` to the next zero; for a stopped counter, its value.
     left: u64,
-    /// The tick, divided by the prescaler, for which `left` holds.
+    /// The tick, divided by the prescaler, at which `left` is valid.
     base: u64,
-    /// A one-shot counter has reached zero.
+    /// Whether a one-shot counter has reached zero.
     halted: bool,
     raised: bool,
 }
@@ -68,12 +70,12 @@ impl Counter {
         clock.ticks(RATE, now) >> self.shift()
     }
 
-    /// The values that the counter can show: 2^16 or 2^32.
+    /// The number of counter values: 2^16 or 2^32.
     const fn span(&self) -> u64 {
         if self.control & WIDE != 0 { 1 << 32 } else { 1 << 16 }
     }
 
-    /// Ticks from one zero to the next.
+    /// The ticks from one zero to the next.
     fn period(&self) -> u64 {
         if self.control & PERIODIC == 0 {
             return self.span();
@@ -81,7 +83,7 @@ impl Counter {
         (u64::from(self.load) % self.span()).max(1)
     }
 
-    /// Passes the zeros up to `now`.
+    /// Advances the counter to `now`: handles the zeros up to then.
     fn advance(&mut self, now: Cycles, clock: CoreClock) {
         if !self.counts() {
             return;
@@ -101,7 +103,7 @@ impl Counter {
         self.left = period;
     }
 
-    /// The value that it shows, when it is advanced to `now`.
+    /// The counter's value at `now`, to which it must have been advanced.
     fn value(&self, now: Cycles, clock: CoreClock) -> u32 {
         let passed =
             if self.counts() { self.tick(now, clock).saturating_sub(self.base) } else { 0 };
@@ -112,8 +114,8 @@ impl Counter {
         self.raised && self.control & INTERRUPT != 0
     }
 
-    /// When the line may rise by itself.
-    fn next(&self, clock: CoreClock) -> Cycles {
+    /// The next time at which the interrupt line may rise without an access.
+    fn next_event(&self, clock: CoreClock) -> Cycles {
         if !self.counts() || self.raised || self.control & INTERRUPT == 0 {
             return Cycles::NEVER;
         }
@@ -121,8 +123,8 @@ impl Counter {
         clock.cycle_of(RATE, zero)
     }
 
-    /// When the present period began: the last zero that was passed, or when it was started.
-    fn began(&self, clock: CoreClock) -> Cycles {
+    /// The start of the current period: the last zero, or the last start or restart.
+    fn period_start(&self, clock: CoreClock) -> Cycles {
         clock.cycle_of(RATE, self.base.saturating_mul(1 << self.shift()))
     }
 
@@ -175,27 +177,27 @@ impl DualTimer {
         Self { counters: [Counter::new(), Counter::new()] }
     }
 
-    /// Passes the zeros up to `now`.
+    /// Advances both counters to `now`.
     pub(crate) fn advance(&mut self, now: Cycles, clock: CoreClock) {
         for counter in &mut self.counters {
             counter.advance(now, clock);
         }
     }
 
-    /// The interrupt line, which both counters share.
+    /// The level of the interrupt line, which both counters share.
     pub(crate) fn line(&self) -> bool {
         self.counters.iter().any(Counter::line)
     }
 
-    /// When the line may rise by itself.
-    pub(crate) fn next(&self, clock: CoreClock) -> Cycles {
+    /// The next time at which the interrupt line may rise without an access.
+    pub(crate) fn next_event(&self, clock: CoreClock) -> Cycles {
         let [first, second] = &self.counters;
-        first.next(clock).min(second.next(clock))
+        first.next_event(clock).min(second.next_event(clock))
     }
 
-    /// When the present period of the first counter began, as far as it was advanced.
-    pub(crate) fn began(&self, clock: CoreClock) -> Cycles {
-        self.counters[0].began(clock)
+    /// The start of the first counter's current period, as far as the counter was advanced.
+    pub(crate) fn period_start(&self, clock: CoreClock) -> Cycles {
+        self.counters[0].period_start(clock)
     }
 
     pub(crate) fn read(&mut self, offset: u32, now: Cycles, clock: CoreClock) -> u32 {
@@ -251,13 +253,13 @@ mod tests {
         let mut timer = started(10_000, ENABLE | PERIODIC | INTERRUPT | WIDE);
         for period in 1..=20_u64 {
             let at = Cycles(period * 10_000 * TICK);
-            assert_eq!(timer.next(CLOCK), at);
+            assert_eq!(timer.next_event(CLOCK), at);
             timer.advance(Cycles(at.0 - 1), CLOCK);
             assert!(!timer.line());
             timer.advance(at, CLOCK);
             assert!(timer.line());
-            assert_eq!(timer.next(CLOCK), Cycles::NEVER, "the line is high already");
-            assert_eq!(timer.began(CLOCK), at);
+            assert_eq!(timer.next_event(CLOCK), Cycles::NEVER, "the line is high already");
+            assert_eq!(timer.period_start(CLOCK), at);
             clear(&mut timer, period * 10_000 + 7);
             assert_eq!(value(&mut timer, period * 10_000 + 7), 9_993);
         }
@@ -291,16 +293,16 @@ mod tests {
         assert_eq!(value(&mut timer, 100), 0);
         assert!(timer.line());
         clear(&mut timer, 101);
-        assert_eq!(timer.next(CLOCK), Cycles::NEVER);
+        assert_eq!(timer.next_event(CLOCK), Cycles::NEVER);
         timer.write(0x00, 7, Cycles(200 * TICK), CLOCK);
-        assert_eq!(timer.next(CLOCK), Cycles(207 * TICK));
+        assert_eq!(timer.next_event(CLOCK), Cycles(207 * TICK));
     }
 
     #[test]
     fn the_prescaler_divides_by_16_and_256() {
         for (bits, factor) in [(1, 16), (2, 256)] {
             let mut timer = started(10, ENABLE | PERIODIC | INTERRUPT | WIDE | bits << 2);
-            assert_eq!(timer.next(CLOCK), Cycles(10 * factor * TICK));
+            assert_eq!(timer.next_event(CLOCK), Cycles(10 * factor * TICK));
             assert_eq!(value(&mut timer, 3 * factor), 7);
         }
     }
@@ -312,7 +314,7 @@ mod tests {
         assert_eq!(value(&mut timer, 3), 7);
         assert_eq!(value(&mut timer, 10), 4);
         clear(&mut timer, 10);
-        assert_eq!(timer.next(CLOCK), Cycles(14 * TICK));
+        assert_eq!(timer.next_event(CLOCK), Cycles(14 * TICK));
         assert_eq!(timer.read(0x00, Cycles(10 * TICK), CLOCK), 4);
     }
 
@@ -344,7 +346,7 @@ mod tests {
         let mut timer = DualTimer::new();
         timer.write(0x20, 6, Cycles(0), CLOCK);
         timer.write(0x28, ENABLE | PERIODIC | INTERRUPT | WIDE, Cycles(0), CLOCK);
-        assert_eq!(timer.next(CLOCK), Cycles(6 * TICK));
+        assert_eq!(timer.next_event(CLOCK), Cycles(6 * TICK));
         timer.advance(Cycles(6 * TICK), CLOCK);
         assert!(timer.line());
         assert_eq!(timer.read(0x14, Cycles(6 * TICK), CLOCK), 0);

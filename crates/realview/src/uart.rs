@@ -1,11 +1,13 @@
 //! PL011, the UART.
 //!
-//! Layer: rank 4. Main type: [`Uart`]. Source: ARM DDI 0183G, chapter 3. The line is infinitely fast, as in QEMU: what is written has
-//! left at once, so that the transmit FIFO is always empty; and what the host typed is received as soon as there is room.
-//! A character that waits below the trigger level raises the receive timeout at once, for no further one is under way.
+//! Layer: rank 4. Main type: [`Uart`]. Source: ARM DDI 0183G, chapter 3. The serial line is
+//! infinitely fast, as in QEMU. A byte written is transmitted at once, so the transmit FIFO is always
+//! empty. Input from the host is received as soon as the receive FIFO has room. Bytes below the
+//! trigger level raise the receive timeout interrupt at once, because no further byte is on the line.
 //!
-//! Left out: the time on the line, errors on the line, modem lines, DMA, IrDA, loop back. It sends whether it is enabled or not, as QEMU
-//! does; the board warns of a program that the hardware would keep silent.
+//! Left out: the time on the line, line errors, modem lines, DMA, IrDA, loopback. The UART transmits
+//! whether it is enabled or not, as in QEMU; the board warns of a program whose output the hardware
+//! would not send.
 
 use std::collections::VecDeque;
 
@@ -16,11 +18,11 @@ use crate::map::identification;
 const RECEIVE: u32 = 1 << 4;
 const TRANSMIT: u32 = 1 << 5;
 const RECEIVE_TIMEOUT: u32 = 1 << 6;
-/// Interrupts that the cell has.
+/// Mask of all interrupts.
 const ALL: u32 = 0x7FF;
-/// LCR_H: the FIFOs are on.
+/// UARTLCR_H: FIFO enable.
 const FIFO_ENABLE: u32 = 1 << 4;
-/// CR: the UART and its transmitter are on.
+/// UARTCR: UART enable and transmit enable.
 const SENDING: u32 = 1 << 8 | 1;
 /// Entries of a FIFO.
 const DEPTH: usize = 16;
@@ -29,9 +31,9 @@ const IDENTIFICATION: [u8; 8] = [0x11, 0x10, 0x14, 0x00, 0x0D, 0xF0, 0x05, 0xB1]
 /// A PL011.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Uart {
-    /// Received and not yet read by the program.
+    /// The receive FIFO.
     fifo: VecDeque<u8>,
-    /// Typed by the host and not yet received.
+    /// Input of the host that is not yet in the FIFO.
     typed: VecDeque<u8>,
     divisor: [u32; 2],
     low_power: u32,
@@ -39,12 +41,12 @@ pub(crate) struct Uart {
     control: u32,
     levels: u32,
     mask: u32,
-    /// Raised and not cleared: transmit only; the receive interrupts follow the FIFO.
+    /// Latched interrupts: only the transmit interrupt. The receive interrupts follow the FIFO.
     raised: u32,
-    /// Receive interrupts that were cleared while their cause stays.
+    /// Receive interrupts that the program cleared while their cause persists.
     cleared: u32,
     dma: u32,
-    /// Sent while it was disabled.
+    /// Whether the program sent while the UART was disabled.
     pub(crate) sent_disabled: bool,
 }
 
@@ -66,13 +68,13 @@ impl Uart {
         }
     }
 
-    /// The host types.
+    /// Appends input from the host.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.typed.extend(bytes);
         self.receive();
     }
 
-    /// Typed characters that the program has not read.
+    /// The number of input bytes that the program has not read.
     pub(crate) fn waiting(&self) -> usize {
         self.typed.len() + self.fifo.len()
     }
@@ -81,7 +83,7 @@ impl Uart {
         if self.line & FIFO_ENABLE == 0 { 1 } else { DEPTH }
     }
 
-    /// Fills the FIFO from what was typed.
+    /// Fills the receive FIFO from the host's input.
     fn receive(&mut self) {
         while self.fifo.len() < self.depth() {
             let Some(byte) = self.typed.pop_front() else { break };
@@ -90,7 +92,8 @@ impl Uart {
         }
     }
 
-    /// Entries at which the receive interrupt is raised: 1/8, 1/4, 1/2, 3/4, 7/8 of the FIFO (IFLS).
+    /// The trigger level of the receive interrupt in entries: 1/8, 1/4, 1/2, 3/4, 7/8 of the FIFO
+    /// (UARTIFLS).
     fn trigger(&self) -> usize {
         if self.line & FIFO_ENABLE == 0 {
             return 1;
@@ -104,7 +107,7 @@ impl Uart {
         }
     }
 
-    /// Raw interrupts.
+    /// The raw interrupt status (UARTRIS).
     fn raw(&self) -> u32 {
         let level = if self.fifo.len() >= self.trigger() { RECEIVE } else { 0 };
         let fifo_on = self.line & FIFO_ENABLE != 0;
@@ -112,7 +115,7 @@ impl Uart {
         self.raised | ((level | timeout) & !self.cleared)
     }
 
-    /// The interrupt line.
+    /// The level of the interrupt line.
     pub(crate) fn line(&self) -> bool {
         self.raw() & self.mask != 0
     }
@@ -139,14 +142,14 @@ impl Uart {
         }
     }
 
-    /// UARTFR: transmitter empty; receiver empty or full; the modem lines are not asserted.
+    /// UARTFR: transmit FIFO empty; receive FIFO empty or full; modem lines not asserted.
     fn flags(&self) -> u32 {
         let full = if self.fifo.len() >= self.depth() { 1 << 6 } else { 0 };
         let empty = if self.fifo.is_empty() { 1 << 4 } else { 0 };
         1 << 7 | full | empty
     }
 
-    /// Gives back what was sent.
+    /// Writes a register; returns the byte that was transmitted, if any.
     pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<u8> {
         match offset {
             0x00 => {
@@ -171,8 +174,9 @@ impl Uart {
         None
     }
 
-    /// Turning the FIFOs on or off empties them; what they held is received again as far as there is room, because the host may have typed
-    /// it at any later time.
+    /// Writes UARTLCR_H. Enabling or disabling the FIFOs flushes them. The bytes flushed return to
+    /// the host's input and are received again: no byte of the host is lost, as if it had been sent
+    /// later.
     fn set_line(&mut self, value: u32) {
         if (self.line ^ value) & FIFO_ENABLE != 0 {
             while let Some(byte) = self.fifo.pop_back() {

@@ -1,4 +1,5 @@
-//! Each kind of incoherence is reported with the instruction and the missing maintenance, and right maintenance is not.
+//! The coherence checker reports each kind of incoherence with its instruction and the missing
+//! maintenance, and nothing where the maintenance is right.
 use crate::guest;
 
 use boardlab_arm926::Compiled;
@@ -7,7 +8,7 @@ use boardlab_arm926::memory::check::{Stale, Violation};
 use boardlab_arm926::{Config, Engine, Interpreter, Limit};
 use boardlab_realview::{Board, Machine, Outcome, Program, Settings};
 
-/// What the program prints with all its maintenance.
+/// The program's output with all its maintenance.
 const RIGHT: &str = "1271234567\n";
 
 /// Runs `coherence.c` with one kind of maintenance left out; what it prints and what the checker finds, with the function.
@@ -30,7 +31,7 @@ fn run(
     Some((console, found.iter().map(|&found| (found, symbol(found.pc))).collect()))
 }
 
-/// The kinds that were found, and the functions where.
+/// The kinds of incoherence found, and the functions in which they occurred.
 fn kinds(found: &[(Violation, String)]) -> Vec<(&'static str, &str)> {
     let kind = |stale| match stale {
         Stale::InstructionNotCleaned(_) => "instruction not cleaned",

@@ -1,8 +1,8 @@
-//! Where QEMU and the hardware differ and a manual gives the value, the simulator has the manual's.
+//! Where QEMU and the hardware differ and a manual gives the value, the simulator follows the manual.
 //!
-//! `guests/conformance.c` prints one line for each row of [`ROWS`], here and on QEMU. What QEMU prints is checked as well, so
-//! that the table stays true; the page docs/models/arm926-and-qemu.md shows it and is compared with it. DDI 0198D is the ARM926EJ-S
-//! manual, DDI 0100E the architecture's.
+//! `guests/conformance.c` prints one line for each row of [`ROWS`], here and on QEMU. QEMU's output
+//! is checked as well, so that the table stays true; the table in docs/models/arm926-and-qemu.md is
+//! compared with it. DDI 0198D is the manual of the ARM926EJ-S, DDI 0100E that of the architecture.
 use crate::guest;
 
 use std::io::Write as _;
@@ -68,7 +68,7 @@ const ROWS: [Row; 27] = [
     ),
 ];
 
-/// `name 0xvalue` in lines, in the order in which they were printed; other lines are somebody else's.
+/// Parses lines of the form `name 0xvalue`, in the order of the output; other lines are ignored.
 fn parse(text: &str) -> Vec<(String, u32)> {
     let lines = text.lines().filter_map(|line| line.trim().split_once(" 0x"));
     lines

@@ -1,4 +1,4 @@
-//! The operating system's console: keys that edit a line, end the input, and list the processes.
+//! The operating system's console: line editing, end of input, and the list of processes.
 use crate::kernel;
 
 use crate::kernel::{PROMPT, Shell};
@@ -6,10 +6,10 @@ use boardlab_arm926::{Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
 
 const RUB_OUT: &str = "\u{8} \u{8}";
-/// Cycles after which whatever was typed has been answered.
+/// The cycles after which the system has responded to any input.
 const ANSWERED: u64 = 20_000_000;
 
-/// Types keys, all at once, and reads what comes.
+/// Sends all keys at once and returns the output.
 fn typed(shell: &mut Shell, keys: &str) -> String {
     let machine = &mut shell.machine;
     machine.push_input(0, keys.as_bytes());

@@ -1,4 +1,5 @@
-//! The same run again, after a snapshot and restore at any instruction, and in each engine: the same hash, output and state.
+//! A run has the same hash, output and state when it is repeated, continued from a snapshot at any
+//! instruction, or executed by another engine.
 use crate::guest;
 
 use boardlab_arm926::Compiled;
@@ -17,7 +18,7 @@ const ENGINES: [Choice; 3] = [
     ("compiled", |machine| machine.set_engine(Compiled::with_threshold(20))),
 ];
 
-/// Programs that use caches and MMU, and all devices with their interrupts.
+/// Programs that use caches, the MMU, and all devices with their interrupts.
 const PROGRAMS: [(&str, &[&str]); 3] =
     [("board.c", &[]), ("board.c", &["-mthumb-interwork", "-O1"]), ("hello.c", &[])];
 
@@ -27,7 +28,7 @@ fn machine(elf: &[u8]) -> Machine {
     machine
 }
 
-/// Without anything typed.
+/// A machine without input.
 fn silent(elf: &[u8]) -> Machine {
     let settings = Settings { memory: Bytes::mib(4), ..Settings::default() };
     let mut machine = Machine::new(&settings).unwrap();
@@ -45,7 +46,7 @@ struct End {
     hash: u64,
 }
 
-/// Runs to the end; also the whole state there.
+/// Runs to the end and returns the final state as well.
 fn end(machine: &mut Machine) -> (End, Vec<u8>) {
     let outcome = machine.run(Limit::instructions(20_000_000));
     assert!(matches!(outcome, Outcome::Exit { .. }), "{outcome}");
@@ -182,7 +183,7 @@ fn truncated_and_damaged_snapshots_and_other_versions_are_refused() {
     assert!(matches!(refused(&longer), Error::SnapshotLength { .. }));
     assert_eq!(
         refused(b"\x7fELF, or anything else").to_string(),
-        "not a snapshot: it does not begin with its magic"
+        "not a snapshot: it has a different magic number"
     );
 }
 
@@ -217,7 +218,7 @@ fn a_card_on_a_device_cannot_be_saved() {
     use boardlab_block::{Geometry, RamBlock};
     let mut machine = Machine::new(&Settings::default()).unwrap();
     let device = RamBlock::new(Geometry::of_size(Bytes::mib(4)));
-    machine.insert_card(Card::new(Medium::Given(Box::new(device)), false).unwrap());
+    machine.insert_card(Card::new(Medium::Device(Box::new(device)), false).unwrap());
     assert_eq!(machine.snapshot().unwrap_err(), Error::SnapshotOfDevice);
 }
 

@@ -1,4 +1,4 @@
-//! One program uses each device: it prints the same here and on QEMU, leaves the same card, and ends with the same code.
+//! A program that uses each device has the same output, card contents and exit code here and on QEMU.
 use crate::guest;
 
 use std::io::{Read as _, Write as _};
@@ -22,16 +22,16 @@ fn block(number: u32) -> Vec<u8> {
 fn card(size: Bytes) -> Card {
     let mut device = RamBlock::new(Geometry::of_size(size));
     device.write(&mut Clock::new(), Extent::new(3, 1), &block(3)).unwrap();
-    Card::new(Medium::Kept(Box::new(device)), false).unwrap()
+    Card::new(Medium::Memory(Box::new(device)), false).unwrap()
 }
 
-struct Ran {
+struct Results {
     console: String,
     code: u32,
     blocks: Vec<u8>,
 }
 
-fn here(elf: &[u8], size: Bytes) -> Ran {
+fn here(elf: &[u8], size: Bytes) -> Results {
     let settings = Settings { start: START, ..Settings::default() };
     let mut machine = Machine::new(&settings).unwrap();
     machine.load(&Program::parse(elf).unwrap()).unwrap();
@@ -43,11 +43,11 @@ fn here(elf: &[u8], size: Bytes) -> Ran {
     let mut blocks = vec![0; 4096];
     machine.processor().bus.card().unwrap().contents(0, &mut blocks).unwrap();
     assert!(machine.processor().bus.warnings().is_empty());
-    Ran { console, code, blocks }
+    Results { console, code, blocks }
 }
 
-/// The same on QEMU, or nothing where it is absent.
-fn on_qemu(elf: &Path, size: Bytes) -> Option<Ran> {
+/// Runs the same on QEMU; `None` if QEMU is not installed.
+fn on_qemu(elf: &Path, size: Bytes) -> Option<Results> {
     let path = elf.with_extension("card");
     let mut file = std::fs::File::create(&path).unwrap();
     file.write_all(&[0; 3 * 512]).unwrap();
@@ -77,7 +77,7 @@ fn on_qemu(elf: &Path, size: Bytes) -> Option<Ran> {
     std::fs::File::open(&path).unwrap().read_exact(&mut blocks).unwrap();
     std::fs::remove_file(&path).unwrap();
     let console = String::from_utf8_lossy(&output.stdout).into_owned();
-    Some(Ran { console, code: code.try_into().unwrap(), blocks })
+    Some(Results { console, code: code.try_into().unwrap(), blocks })
 }
 
 fn compare(size: Bytes, by_block: u32) {

@@ -1,7 +1,8 @@
-//! A guest program finds the core's caches and TLB by timing alone, on machines that it is not told about.
+//! A guest program determines the parameters of caches and TLB from timing alone, on machines that it
+//! does not know.
 //!
-//! `guests/discovery.c` says how. The same program runs on QEMU, which has no caches: there it must come to its end, and what it finds
-//! means nothing.
+//! `guests/discovery.c` describes the method. The same program runs on QEMU, which has no caches:
+//! there it must end, and its results have no meaning.
 use crate::guest;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use boardlab_realview::{Machine, Outcome, Program, Settings};
 /// Ten seconds of the core's time.
 const LIMIT: Limit = Limit::cycles(Cycles(2_000_000_000));
 
-/// What a core is made like, in KiB for the caches.
+/// The parameters of a core, with cache sizes in KiB.
 #[derive(Debug, Clone, Copy)]
 struct Core {
     instruction: u32,
@@ -27,7 +28,7 @@ struct Core {
     waits: u16,
 }
 
-/// Runs the program, which was built with `flags`; what it printed, by name.
+/// Runs the program, built with `flags`, and returns its results by name.
 fn discover(core: Core, flags: &[&str]) -> Option<BTreeMap<String, u32>> {
     let elf = guest::build_bytes("discovery.c", flags)?;
     let mut settings = Settings::default();
@@ -48,7 +49,7 @@ fn discover(core: Core, flags: &[&str]) -> Option<BTreeMap<String, u32>> {
     Some(numbers(&text))
 }
 
-/// Lines of a name and a number.
+/// Parses lines of a name and a number.
 fn numbers(text: &str) -> BTreeMap<String, u32> {
     let pairs = text.lines().map(|line| line.rsplit_once(' ').unwrap());
     pairs.map(|(name, number)| (name.to_owned(), number.parse().unwrap())).collect()

@@ -20,7 +20,7 @@ const BLOCK: usize = 512;
 const CARD: usize = 512 << 10;
 const ON_CARD: &str = "disk=card";
 
-/// What is typed; each is one operation of the file system, but for `echo`, which is several.
+/// Shell commands; each is one operation of the file system, except `echo`, which is several.
 const COMMANDS: [&str; 8] =
     ["mkdir d", "echo hi > f", "ln f d/g", "rm f", "mkdir d/e", "rm d/g", "rm d/e", "rm d"];
 
@@ -29,7 +29,7 @@ struct Write {
     data: Vec<u8>,
 }
 
-/// A block device in memory that also keeps every write in its order.
+/// A block device in memory that records all writes in order.
 struct Recorder {
     inner: RamBlock,
     writes: Arc<Mutex<Vec<Write>>>,
@@ -59,7 +59,7 @@ fn run(program: &Path, arguments: &[&Path]) -> (bool, String) {
     (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What `mkfs` with these options makes of these files.
+/// The image that `mkfs` makes of these files with these options.
 fn mkfs(folder: &Path, name: &str, options: &[&str], files: &[PathBuf]) -> Vec<u8> {
     let image = folder.join(format!("{name}.img"));
     let mut command = Command::new(folder.join("mkfs"));
@@ -89,10 +89,11 @@ fn recorder(image: &[u8]) -> (Recorder, Arc<Mutex<Vec<Write>>>) {
 
 fn recorded(image: &[u8]) -> (Card, Arc<Mutex<Vec<Write>>>) {
     let (recorder, writes) = recorder(image);
-    (Card::new(Medium::Given(Box::new(recorder)), false).unwrap(), writes)
+    (Card::new(Medium::Device(Box::new(recorder)), false).unwrap(), writes)
 }
 
-/// Starts the kernel on a card with these contents; what it lists, and what the card holds then.
+/// Boots the kernel on a card with these contents; returns its listing and the card's contents
+/// afterwards.
 fn start_and_list(folder: &Path, image: &[u8]) -> (String, Vec<u8>) {
     let card = Card::new(Medium::image(image).unwrap(), false).unwrap();
     let (mut shell, _) = Shell::start(folder, ON_CARD, Some(card));
@@ -102,7 +103,7 @@ fn start_and_list(folder: &Path, image: &[u8]) -> (String, Vec<u8>) {
     (list, after)
 }
 
-/// Fails unless `fsck` is content; without notes, too, if it is to be `clean`.
+/// Fails unless `fsck` accepts the image; if `clean`, it must print no notes either.
 fn check(folder: &Path, name: &str, image: &[u8], clean: bool) {
     let path = folder.join(format!("{name}.img"));
     std::fs::write(&path, image).unwrap();
@@ -116,7 +117,7 @@ fn full() -> bool {
     std::env::var_os("BOARDLAB_FULL").is_some()
 }
 
-/// Does this for each number below `end`.
+/// Calls the function for each number below `end`.
 fn in_two_threads(end: usize, body: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -135,7 +136,7 @@ fn without_sizes(list: &str) -> Vec<&str> {
     list.lines().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect()
 }
 
-/// What the commands wrote, and how many writes there were when each had ended.
+/// The writes of the commands, and the number of writes at the end of each command.
 struct Recording {
     image: Vec<u8>,
     writes: Vec<Write>,
@@ -158,7 +159,7 @@ impl Recording {
         Self { image, writes, ends }
     }
 
-    /// The card when so many writes have reached it.
+    /// The card's contents after the first `count` writes.
     fn card(&self, count: usize) -> Vec<u8> {
         let mut image = self.image.clone();
         for write in &self.writes[..count] {
@@ -167,7 +168,7 @@ impl Recording {
         image
     }
 
-    /// Cuts the power after `count` writes. `lists` are what is there when each command has ended.
+    /// Cuts the power after `count` writes. `lists` are the listings at the end of each command.
     fn cut(&self, folder: &Path, count: usize, lists: &[String]) {
         let card = self.card(count);
         check(folder, &format!("cut-{count}"), &card, false);
@@ -283,7 +284,7 @@ fn mkfs_makes_the_image_that_xv6_makes_of_the_same_files() {
     check(folder, "samples-checked", &image, true);
 }
 
-/// What `mkfs` says of these files, none of which it may take.
+/// The messages of `mkfs` for these files, all of which it must reject.
 fn refused(folder: &Path, options: &[&str], files: &[PathBuf]) -> String {
     let image = folder.join("refused.img");
     let mut command = Command::new(folder.join("mkfs"));
@@ -348,7 +349,7 @@ fn fsck_replays_a_log_and_tells_damage_by_its_status() {
     assert_eq!(status(&[]), Some(2));
 }
 
-/// The status of `mkfs` or `fsck`, and all that it says.
+/// The exit status of `mkfs` or `fsck`, and its output.
 fn status_of(program: &Path, folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(program).args(arguments).current_dir(folder).output().unwrap();
     let text = [output.stdout, output.stderr].concat();
@@ -394,13 +395,13 @@ fn fsck_says_in_one_line_why_a_file_is_no_image() {
     }
 }
 
-/// Where the inode of this number begins in an image.
+/// The offset of the inode with this number in an image.
 fn inode_at(image: &[u8], number: usize) -> usize {
     let first = u32::from_le_bytes(image[BLOCK + 20..][..4].try_into().unwrap());
     usize::try_from(first).unwrap() * BLOCK + 64 * number
 }
 
-/// What the kernel says of a disk without which it cannot start.
+/// The kernel's message for a disk from which it cannot boot.
 fn ends_at_the_start(folder: &Path, image: &[u8]) -> String {
     let mut machine = kernel::machine(&Settings::default(), folder, ON_CARD);
     machine.insert_card(Card::new(Medium::image(image).unwrap(), false).unwrap());
@@ -454,7 +455,7 @@ fn an_inode_that_cannot_be_is_an_error_of_who_uses_it_and_of_nobody_else() {
 fn failing(image: &[u8], rules: &[Rule]) -> (Card, Arc<Mutex<Vec<Write>>>) {
     let (recorder, writes) = recorder(image);
     let device = FaultInjector::over(recorder, Seed::new(1), rules);
-    (Card::new(Medium::Given(Box::new(device)), false).unwrap(), writes)
+    (Card::new(Medium::Device(Box::new(device)), false).unwrap(), writes)
 }
 
 #[test]
@@ -499,7 +500,7 @@ fn a_card_that_cannot_be_written_any_more_is_read_to_the_end() {
     check(folder, "worn-settled", &settled, true);
 }
 
-/// All calls at random on a kernel that checks itself, and `fsck` behind them.
+/// Random calls on a kernel with runtime checks, followed by `fsck`.
 #[test]
 fn random_calls_leave_kernel_and_file_system_whole() {
     let Some(folder) = kernel::build_checked() else { return };
@@ -520,7 +521,7 @@ fn random_calls_leave_kernel_and_file_system_whole() {
     }
 }
 
-/// What the card holds on QEMU after the commands; nothing where it is absent.
+/// The card's contents on QEMU after the commands; `None` if QEMU is not installed.
 fn card_on_qemu(folder: &Path, image: &[u8]) -> Option<Vec<u8>> {
     let path = folder.join("qemu.img");
     std::fs::write(&path, image).unwrap();

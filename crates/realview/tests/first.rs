@@ -1,6 +1,7 @@
-//! A machine prints, is asked for what it has not, and ends.
+//! First runs of a machine: output, exit, an access to a part that is not modelled, and sleep without
+//! a wakeup.
 use boardlab_arm926::{Limit, Physical};
-use boardlab_realview::{Machine, Outcome, Part, Settings, Touch};
+use boardlab_realview::{Access, Machine, Outcome, Part, Settings};
 
 fn machine(code: &[u32]) -> Machine {
     let mut machine = Machine::new(&Settings::default()).unwrap();
@@ -41,9 +42,9 @@ fn touching_a_part_that_is_not_modelled_names_it_and_the_instruction() {
         0xE590_1004, // ldr r1, [r0, #4]
         0xEAFF_FFFE, // b .
     ]);
-    let touch = Touch { part: Part::Ethernet, at: 0x4E00_0004, write: false };
-    assert_eq!(machine.run(LIMIT), Outcome::NotModelled { touch, at: 0x1_0004 });
-    let outcome = Outcome::NotModelled { touch, at: 0x1_0004 };
+    let access = Access { part: Part::Ethernet, at: 0x4E00_0004, write: false };
+    assert_eq!(machine.run(LIMIT), Outcome::NotModelled { access, at: 0x1_0004 });
+    let outcome = Outcome::NotModelled { access, at: 0x1_0004 };
     assert_eq!(
         outcome.to_string(),
         "a read of 0x4e000004 at 0x00010004: the Ethernet controller (SMC 91C111) is not modelled"

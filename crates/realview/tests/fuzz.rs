@@ -1,4 +1,5 @@
-//! Whatever a program does to the board, the board neither panics nor hangs, and how often it is asked changes nothing.
+//! Random accesses and random code neither panic nor hang the board, and the frequency of its polling
+//! changes no result.
 use boardlab_arm926::Compiled;
 use boardlab_arm926::Predecoded;
 use boardlab_arm926::{Bus, Config, Cycles, Limit, Physical, Width};
@@ -41,7 +42,7 @@ const DEVICES: [u32; 11] = [
     0x1000_C000,
 ];
 
-/// An address of a register that there is, mostly.
+/// An address, mostly that of an existing register.
 fn address(random: &mut Stream) -> u32 {
     let device = DEVICES[usize::try_from(random.below(11)).unwrap()];
     match random.below(8) {
@@ -52,7 +53,7 @@ fn address(random: &mut Stream) -> u32 {
     }
 }
 
-/// A value as drivers write it, mostly.
+/// A value, mostly one that drivers write.
 fn value(random: &mut Stream) -> u32 {
     match random.below(4) {
         0 => low(random.next_u64()),
@@ -62,7 +63,7 @@ fn value(random: &mut Stream) -> u32 {
     }
 }
 
-/// One access, by its draw.
+/// One random access.
 fn access(board: &mut Board, random: &mut Stream, now: Cycles) -> Option<u32> {
     let at = address(random);
     let width = [Width::Byte, Width::Half, Width::Word, Width::Word];
@@ -125,7 +126,8 @@ fn asking_for_the_lines_more_often_changes_nothing() {
     }
 }
 
-/// A word of code: anything, or what does much: loads and stores of registers, branches, coprocessor 15, semihosting.
+/// A random instruction, often one with much effect: register loads and stores, branches, coprocessor
+/// 15, semihosting.
 fn code(random: &mut Stream) -> u32 {
     let word = low(random.next_u64());
     match random.below(8) {
@@ -140,7 +142,7 @@ fn code(random: &mut Stream) -> u32 {
     }
 }
 
-/// A machine full of random code, with registers that point to devices and memory.
+/// A machine with random code, and registers that point to devices and memory.
 fn wild(random: &mut Stream) -> Machine {
     let settings = Settings {
         memory: Bytes::mib(1),
@@ -167,7 +169,7 @@ fn wild(random: &mut Stream) -> Machine {
     machine
 }
 
-/// Runs for so many cycles, whatever happens; the outcomes.
+/// Runs for this number of cycles through all outcomes, and returns them.
 fn survive(machine: &mut Machine, cycles: u64) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for _ in 0..50 {

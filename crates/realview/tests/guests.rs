@@ -1,4 +1,4 @@
-//! The support code of guest programs: the same console and exit code here and on QEMU.
+//! The support code of guest programs gives the same console output and exit code here and on QEMU.
 use crate::guest;
 
 use boardlab_arm926::Limit;

@@ -1,5 +1,5 @@
-//! What a program shows on the LEDs ends the run while the host watches them: at the same instants in each engine, and without a trace in the
-//! machine.
+//! A write to the LEDs ends the run while the host watches them: at the same instants in each engine,
+//! and without an effect on the machine's state.
 use crate::guest;
 
 use boardlab_arm926::Compiled;
@@ -11,9 +11,9 @@ use boardlab_sim::Bytes;
 
 const LIMIT: Limit = Limit::instructions(20_000_000);
 
-/// What the host sees at a mark.
+/// The state that the host observes at a write to the LEDs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct Mark {
     value: u32,
     cycles: u64,
     instructions: u64,
@@ -28,9 +28,9 @@ fn machine(elf: &[u8]) -> Machine {
     machine
 }
 
-fn seen(machine: &Machine, value: u32) -> Seen {
+fn seen(machine: &Machine, value: u32) -> Mark {
     let processor = machine.processor();
-    Seen {
+    Mark {
         value,
         cycles: machine.now().0,
         instructions: processor.counts.instructions,
@@ -40,7 +40,7 @@ fn seen(machine: &Machine, value: u32) -> Seen {
 }
 
 /// All marks, and how the run ended.
-fn marks(machine: &mut Machine) -> (Vec<Seen>, Outcome) {
+fn marks(machine: &mut Machine) -> (Vec<Mark>, Outcome) {
     machine.watch_marks(true);
     let mut all = Vec::new();
     loop {
@@ -51,7 +51,7 @@ fn marks(machine: &mut Machine) -> (Vec<Seen>, Outcome) {
     }
 }
 
-/// What is left of a run: how it ended, when, and its trace hash.
+/// The final state of a run: its outcome, time and trace hash.
 fn left(machine: &Machine, end: Outcome) -> (Outcome, u64, u64) {
     (end, machine.now().0, machine.trace_hash())
 }
@@ -130,11 +130,11 @@ fn events_are_taken_at_marks_and_tell_how_long_the_timer_waited_for_its_handler(
                 continue;
             }
             let entered = events.iter().find(|(_, event)| is_interrupt(event)).unwrap().0;
-            let began = machine.processor().bus.period_began(0).unwrap();
+            let began = machine.processor().bus.period_start(0).unwrap();
             assert_eq!(began.0 % 200, 0, "a tick of the timer's clock");
             waits.push(entered.0 - began.0);
         }
-        assert!(machine.processor().bus.period_began(2).is_none());
+        assert!(machine.processor().bus.period_start(2).is_none());
         waits
     });
     assert_eq!(waits[0], waits[1]);

@@ -1,8 +1,9 @@
-//! Counts of lookups, misses and write-backs equal those of an independent model, to the last digit.
+//! The counts of lookups, misses and write-backs equal those of an independent model exactly.
 //!
-//! The model is `oracles/arm/caches.py`, written from the manuals; it is fed with the addresses of a run: fetches, data, coprocessor
-//! operations, and what the translation tables hold in memory. The addresses of data are computed here from the registers before each instruction,
-//! not taken from the memory system that is compared.
+//! The model is `oracles/arm/caches.py`, written from the manuals. Its input is the addresses of a
+//! run: fetches, data accesses, coprocessor operations, and the translation tables in memory. The
+//! addresses of data accesses are computed here from the registers before each instruction, not taken
+//! from the memory system under test.
 use crate::guest;
 
 use std::io::Write as _;
@@ -17,7 +18,7 @@ use boardlab_arm926::{
 };
 use boardlab_realview::{Machine, Outcome, Program, Settings};
 
-/// No program takes more instructions.
+/// The limit of instructions of a program.
 const STEPS: u64 = 2_000_000;
 
 const FETCH: u8 = 0;
@@ -32,7 +33,7 @@ const WORD: u8 = 5;
 struct Trace {
     bytes: Vec<u8>,
     accesses: u64,
-    /// The translation table as it was last told, and where it lies.
+    /// The translation table as last sent to the model, and its address.
     table: Vec<(u32, u32)>,
     base: u32,
 }
@@ -45,7 +46,7 @@ impl Trace {
         self.bytes.extend(value.to_le_bytes());
     }
 
-    /// Tells what memory, not the cache, has in the tables.
+    /// Sends the contents of the tables in memory, not in the cache, to the model.
     fn tables(&mut self, machine: &Machine) {
         let board = &machine.processor().bus;
         let words = |at: u32, count: u32| -> Vec<(u32, u32)> {
@@ -69,7 +70,7 @@ impl Trace {
     }
 }
 
-/// What an instruction reads as a register.
+/// The value that an instruction reads from a register.
 fn value(machine: &Machine, register: Register, at: u32) -> u32 {
     let registers = &machine.processor().registers;
     let ahead = if registers.cpsr().thumb() { 4 } else { 8 };
@@ -124,7 +125,7 @@ fn several(trace: &mut Trace, machine: &Machine, transfer: &BlockTransfer, at: u
     }
 }
 
-/// Notes what the next instruction is going to do.
+/// Records the accesses that the next instruction will make.
 fn note(trace: &mut Trace, machine: &Machine) {
     let registers = &machine.processor().registers;
     let (at, status) = (registers.pc, registers.cpsr());
@@ -165,7 +166,7 @@ fn note(trace: &mut Trace, machine: &Machine) {
     }
 }
 
-/// The events of a whole run, and what the machine counted.
+/// The events of a whole run, and the machine's counts.
 fn traced(elf: &[u8], core: &Config) -> (Trace, Statistics) {
     let settings = Settings { core: core.clone(), ..Settings::default() };
     let mut machine = Machine::new(&settings).unwrap();
@@ -184,7 +185,7 @@ fn traced(elf: &[u8], core: &Config) -> (Trace, Statistics) {
     panic!("the program does not end");
 }
 
-/// What the model counts, as JSON. Nothing if Python is absent.
+/// The model's counts as JSON; `None` if Python is not installed.
 fn model(trace: &Trace, core: &Config) -> Option<String> {
     let index = match core.tlb_index {
         TlbIndex::Low => "low",
@@ -215,7 +216,7 @@ fn model(trace: &Trace, core: &Config) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The number of `key` behind `place` in the model's answer.
+/// The number of `key` after `place` in the model's output.
 fn number(json: &str, place: &str, key: &str) -> u64 {
     let part = &json[json.find(place).unwrap_or(0)..];
     let from = &part[part.find(&format!("\"{key}\": ")).unwrap() + key.len() + 4..];
@@ -256,7 +257,7 @@ fn size(kib: u32) -> CacheSize {
     CacheSize::from_kib(kib).unwrap()
 }
 
-/// Compares one program; tells whether it could be.
+/// Compares one program; returns whether it was possible.
 fn compare(name: &str, flags: &[&str], core: &Config) -> bool {
     let Some(elf) = guest::build_bytes("misses.c", flags) else { return false };
     let (trace, here) = traced(&elf, core);

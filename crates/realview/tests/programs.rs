@@ -1,4 +1,5 @@
-//! What is not a program for this board is refused with a reason that says where.
+//! The ELF reader accepts programs for this board and rejects everything else with a message that
+//! says where the error is.
 use crate::guest;
 
 use boardlab_arm926::{Limit, Physical, Virtual};
@@ -13,7 +14,7 @@ struct Part {
     length: u32,
 }
 
-/// An ELF file with these segments, their contents one after the other behind the headers.
+/// An ELF file with these segments, whose contents follow the headers.
 fn elf(entry: u32, parts: &[Part]) -> Vec<u8> {
     let half = |value: u16| value.to_le_bytes().to_vec();
     let word = |value: u32| value.to_le_bytes().to_vec();
@@ -159,7 +160,7 @@ fn a_board_that_cannot_be_is_refused() {
     let settings = Settings { memory: Bytes::mib(200), ..Settings::default() };
     assert_eq!(
         Machine::new(&settings).unwrap_err().to_string(),
-        "200 MiB of SDRAM: the board takes a power of two from 1 to 256 MiB; 128 MiB is usual"
+        "200 MiB of SDRAM: expected a power of two from 1 to 256 MiB; 128 MiB is the default"
     );
 }
 

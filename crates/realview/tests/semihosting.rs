@@ -1,4 +1,4 @@
-//! Each semihosting call, as a program makes it.
+//! Tests of each semihosting call, made by a program.
 use boardlab_arm926::{Limit, Physical, Psr, Virtual};
 use boardlab_realview::{Machine, Outcome, Settings, Warning};
 
@@ -6,7 +6,7 @@ const BLOCK: u32 = 0x2000;
 const TEXT: u32 = 0x3000;
 const FAILED: u32 = u32::MAX;
 
-/// A program that makes one call after the other.
+/// A program that makes these calls in sequence.
 fn machine() -> Machine {
     let mut machine = Machine::new(&Settings::default()).unwrap();
     // svc 0x123456; b .-4
@@ -27,7 +27,7 @@ fn outcome(machine: &mut Machine, number: u32, argument: u32) -> Outcome {
     machine.run(Limit::instructions(next))
 }
 
-/// A call with its block of words; what it returns.
+/// Makes a call with a parameter block; returns its result.
 fn call(machine: &mut Machine, number: u32, block: &[u32]) -> u32 {
     let bytes: Vec<u8> = block.iter().flat_map(|word| word.to_le_bytes()).collect();
     put(machine, BLOCK, &bytes);

@@ -1,6 +1,8 @@
-//! What the operating system promises to programs, by its own programs of tests: `tests`, `badcalls` and `hostile`.
+//! The operating system's guarantees to programs, tested by its own test programs: `tests`,
+//! `badcalls` and `hostile`.
 //!
-//! On the simulated board with the coherence checker, with FCSE and without, and on QEMU where it is installed.
+//! They run on the simulated board with the coherence checker, with and without FCSE, and on QEMU
+//! where it is installed.
 use crate::kernel;
 
 use std::path::Path;
@@ -11,7 +13,7 @@ use boardlab_arm926::{Config, Cycles, Limit};
 use boardlab_realview::{Outcome, Settings};
 use boardlab_sim::Hertz;
 
-/// Cycles between two looks at the console.
+/// Cycles between two polls of the console.
 const LOOK: u64 = 10_000_000;
 /// Cycles that a command may take: 100 s of the board's time.
 const PATIENCE: u64 = 20_000_000_000;
@@ -22,7 +24,7 @@ fn is_full() -> bool {
     std::env::var_os(FULL).is_some()
 }
 
-/// What a command prints, without the kernel's notes on processes that it killed.
+/// The output of a command, without the kernel's messages about killed processes.
 fn said(shell: &mut Shell, command: &str, patience: u64) -> String {
     let machine = &mut shell.machine;
     machine.push_input(0, format!("{command}\n").as_bytes());
@@ -44,12 +46,14 @@ fn said(shell: &mut Shell, command: &str, patience: u64) -> String {
     lines
 }
 
-/// Starts the kernel with these options and runs the commands, each of which must say this. The checker must find nothing.
+/// Boots the kernel with these options and runs the commands, each of which must print the expected
+/// text. The checker must find nothing.
 fn check(options: &str, commands: &[(&str, &str)]) {
     run(options, commands, true);
 }
 
-/// The same, without the checker of coherence where `coherence` is false: it takes more than half of the time.
+/// The same, without the coherence checker if `coherence` is false: it takes more than half of the
+/// time.
 fn run(options: &str, commands: &[(&str, &str)], coherence: bool) {
     let Some(folder) = kernel::build() else { return };
     let core = Config { check_coherence: coherence, ..Config::default() };
@@ -64,7 +68,7 @@ fn run(options: &str, commands: &[(&str, &str)], coherence: bool) {
 }
 
 const TESTS: (&str, &str) = ("tests", "ALL TESTS PASSED");
-/// Those that see how address spaces are made, without those that fill all memory.
+/// The tests that depend on the kind of address space, without those that fill all memory.
 const SPACES: (&str, &str) = (
     "tests processes_end a_long_exec_can_be_killed exec_of_several_in_turn registers_are_kept \
      calls_keep_registers a_tree_of_processes pipes protection fork_copies many_keep_their_memory \
@@ -92,7 +96,7 @@ fn tests_pass_where_caches_are_flushed_at_a_stretch() {
     }
 }
 
-/// A process that is switched to finds the next tick waiting already.
+/// When a process is switched to, the next tick is already pending.
 #[test]
 fn interrupts_do_not_nest_where_a_tick_is_shorter_than_a_switch() {
     let Some(folder) = kernel::build() else { return };
@@ -112,7 +116,7 @@ fn tests_pass_with_two_slots_and_own_tables_beside() {
     check("slots=2", if is_full() { &[TESTS, BAD_CALLS] } else { &[SPACES] });
 }
 
-/// Each MB of the 4 GB; in steps of 64 MB but in the long form, which has more. Pages of slots and kernel always.
+/// Each MB of the 4 GB in the long form, otherwise in steps of 64 MB. Pages of slots and kernel always.
 #[test]
 fn a_hostile_program_reaches_nothing_beside_17_or_64_processes() {
     if !is_full() {
@@ -139,7 +143,7 @@ fn a_hostile_program_reaches_nothing_at_any_page() {
     assert!(lines.contains("ISOLATED") && !lines.contains("FAIL"), "{lines}");
 }
 
-/// The processes that it is beside get and lose domains all the time; a tick stops them in the middle of that.
+/// The other processes get and lose domains all the time, and ticks interrupt them while they do.
 #[test]
 fn a_spy_sees_nothing_while_others_get_and_lose_domains() {
     let Some(folder) = kernel::build() else { return };
@@ -150,7 +154,8 @@ fn a_spy_sees_nothing_while_others_get_and_lose_domains() {
     }
 }
 
-/// Who switches, executes, sleeps and ends, on the kernel that looks at its contracts and at all domains at each switch.
+/// Processes that switch, execute, sleep and exit, on the kernel that checks its contracts and all
+/// domains at each switch.
 #[test]
 fn contracts_of_the_kernel_hold_and_each_domain_has_one_owner() {
     let Some(folder) = kernel::build_checked() else { return };
@@ -169,7 +174,8 @@ fn contracts_of_the_kernel_hold_and_each_domain_has_one_owner() {
     }
 }
 
-/// What the kernel says that is built with checks from sources in which `old` of this file is `new`.
+/// The output of a kernel built with checks from sources in which `old` of this file is replaced by
+/// `new`.
 fn changed(name: &str, file: &str, old: &str, new: &str) -> Option<String> {
     let built = kernel::build_checked()?;
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -212,7 +218,7 @@ fn the_checked_kernel_ends_where_two_have_a_domain() {
     assert!(text.contains(found), "{text}");
 }
 
-/// What is typed at the shell, and what must come.
+/// Commands for the shell, and their expected output.
 const LINES: [(&str, &str); 19] = [
     ("echo hello there > f", ""),
     ("cat f; wc < f; cat f | grep the | wc", "hello there\n1 2 12 \n1 2 12 \n"),
@@ -280,7 +286,7 @@ fn other_words_and_limits_of_options_are_taken() {
     }
 }
 
-/// What is typed, and what must come of it.
+/// `bench` commands for the shell, and their expected output.
 const MEASURED: [(&str, &str); 19] = [
     ("bench ring", "usage: bench ring chg|pipe N KB LAPS"),
     ("bench foo", "usage: bench large MB"),
@@ -327,7 +333,7 @@ fn what_cannot_be_measured_is_refused_and_leaves_nothing() {
     assert_eq!(pages(&mut shell), before);
 }
 
-/// A source that is older than what was built before: what is asked for counts, not its age.
+/// A source that is older than the earlier build: the arguments decide what is built, not the age.
 #[test]
 fn programs_from_elsewhere_take_the_place_of_ours_and_give_it_back() {
     if kernel::build().is_none() {

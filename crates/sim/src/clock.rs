@@ -1,9 +1,9 @@
-//! The time of one run, and the counters that a program on the board would read it with.
+//! The time of one run, and the counters with which a program on the board reads it.
 
 use crate::time::{Duration, Instant};
 use crate::units::Hertz;
 
-/// The virtual time of one run. Whoever spends time holds it and moves it on.
+/// The virtual time of one run. A component that consumes time takes it as `&mut` and advances it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Clock {
     now: Instant,
@@ -16,7 +16,7 @@ impl Clock {
         Self { now: Instant::ZERO }
     }
 
-    /// The present time.
+    /// The current time.
     #[must_use]
     #[inline]
     pub const fn now(&self) -> Instant {
@@ -29,7 +29,7 @@ impl Clock {
         self.now += span;
     }
 
-    /// Waits until `deadline`; no time passes when it is already over.
+    /// Waits until `deadline`; returns at once if it has passed.
     #[inline]
     pub fn advance_to(&mut self, deadline: Instant) {
         self.now = self.now.max(deadline);
@@ -66,14 +66,14 @@ impl Ticks {
 
 /// A free-running counter of a CPU, such as the PowerPC time base register.
 ///
-/// It shows whole ticks only: a step measured with it is known to one tick.
+/// It counts whole ticks only: the resolution of a measurement is one tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeBase {
     frequency: Hertz,
 }
 
 impl TimeBase {
-    /// A counter that runs at `frequency` and stood at zero when the run began.
+    /// A counter of `frequency` that is zero at the beginning of the run.
     #[must_use]
     pub const fn new(frequency: Hertz) -> Self {
         Self { frequency }
@@ -85,14 +85,14 @@ impl TimeBase {
         self.frequency
     }
 
-    /// What the counter shows at `now`: whole ticks.
+    /// The counter's value at `now`, in whole ticks.
     #[must_use]
     #[inline]
     pub fn read(self, now: Instant) -> Ticks {
         Ticks(self.frequency.cycles_in(now.since(Instant::ZERO)))
     }
 
-    /// The first nanosecond at which the counter shows `ticks`.
+    /// The first nanosecond at which the counter has the value `ticks`.
     ///
     /// # Panics
     /// Beyond 584 years.
@@ -101,7 +101,7 @@ impl TimeBase {
     pub fn instant_of(self, ticks: Ticks) -> Instant {
         const SECOND: u64 = 1_000_000_000;
         let frequency = self.frequency.get();
-        // Seconds and the rest apart keep the arithmetic in u64, which polling loops need.
+        // Separate whole seconds keep the arithmetic in u64, which polling loops need for speed.
         let (seconds, rest) = (ticks.0 / frequency, ticks.0 % frequency);
         let within = match rest.checked_mul(SECOND) {
             Some(product) => product.div_ceil(frequency),
@@ -114,14 +114,14 @@ impl TimeBase {
         Instant::from_nanos(nanos.expect("TimeBase: beyond 584 years"))
     }
 
-    /// The first nanosecond at which the counter shows `ticks` more than at `now`.
+    /// The first nanosecond at which the counter has counted `ticks` since `now`.
     #[must_use]
     #[inline]
     pub fn after(self, now: Instant, ticks: Ticks) -> Instant {
         const SECOND: u64 = 1_000_000_000;
         let frequency = self.frequency.get();
         let (seconds, rest) = (now.as_nanos() / SECOND, now.as_nanos() % SECOND);
-        // A polling loop comes here once a poll: one division by a variable is all it can afford.
+        // A polling loop calls this for each poll, so there is only one division by a variable.
         if let Some(product) = rest.checked_mul(frequency) {
             let target = product / SECOND + ticks.0;
             if let (true, Some(scaled)) = (target < frequency, target.checked_mul(SECOND)) {
@@ -131,7 +131,7 @@ impl TimeBase {
         self.instant_of(Ticks(self.read(now).0 + ticks.0))
     }
 
-    /// The time that a count of `ticks` stands for, to the nearest nanosecond.
+    /// The duration of `ticks`, rounded to the nearest nanosecond.
     #[must_use]
     pub fn duration(self, ticks: Ticks) -> Duration {
         self.frequency.time_of(ticks.0)

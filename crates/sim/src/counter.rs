@@ -7,7 +7,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// No counts yet.
+    /// An empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { counts: Vec::new() }
@@ -21,7 +21,7 @@ impl Counters {
         }
     }
 
-    /// The count called `name`; zero when it was never counted.
+    /// The count called `name`; zero if there is none.
     #[must_use]
     pub fn get(&self, name: &str) -> u64 {
         self.counts.iter().find(|(known, _)| *known == name).map_or(0, |&(_, count)| count)

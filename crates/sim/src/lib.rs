@@ -1,12 +1,12 @@
-//! Virtual time and exact quantities: what every model in boardlab stands on.
+//! Virtual time and exact quantities: the base of all models in boardlab.
 //!
-//! Layer: rank 0, uses nothing of ours. In reading order:
+//! Layer: rank 0, uses no other crate of boardlab. In reading order:
 //!
 //! - [`time`]: [`Instant`] and [`Duration`], u64 nanoseconds of virtual time.
 //! - [`units`]: [`Bytes`], [`Rate`] (exact ratio) and [`Hertz`].
 //! - [`clock`]: [`Clock`], the time of one run, and [`TimeBase`], a counter that a program reads.
 //! - [`random`]: [`Seed`] and [`Stream`], random streams derived from one seed by name; [`mix`].
-//! - [`trigger`]: [`Trigger`] and [`Watch`], rules that strike the nth time or by chance.
+//! - [`trigger`]: [`Trigger`] and [`TriggerState`], rules that fire the nth time or by chance.
 //! - [`quantile`]: [`QuantileTable`], a distribution of durations as integers.
 //! - [`phase`]: [`Phase`], count, total, extremes and percentiles of a repeated step.
 //! - [`series`]: [`Series`], points of a curve; [`counter`]: named counts.
@@ -22,8 +22,8 @@
 //! assert_eq!(time_base.duration(ticks), Duration::from_nanos(72_973)); // 2,430 whole ticks
 //! ```
 //!
-//! Time is always passed in: nothing here reads a wall clock, and two runs in one process share
-//! nothing. There is no floating point in a time path; `f64` appears only where a figure is shown.
+//! Time is always an argument: nothing here reads a wall clock, and two runs in one process share
+//! nothing. Time is never computed in floating point; `f64` is for display and analysis only.
 
 pub mod clock;
 pub mod counter;
@@ -42,5 +42,5 @@ pub use quantile::QuantileTable;
 pub use random::{MIX_STEP, Seed, Stream, mix};
 pub use series::Series;
 pub use time::{Duration, Instant};
-pub use trigger::{Trigger, Watch};
+pub use trigger::{Trigger, TriggerState};
 pub use units::{Bytes, Hertz, Rate};

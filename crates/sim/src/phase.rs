@@ -1,4 +1,4 @@
-//! What a repeated step took: count, total, extremes, mean and percentiles.
+//! Statistics of the duration of a repeated step: count, total, extremes, mean and percentiles.
 
 use crate::time::Duration;
 use hdrhistogram::Histogram;
@@ -23,14 +23,14 @@ impl Default for Phase {
 }
 
 impl Phase {
-    /// A step that has not happened yet.
+    /// The statistics of a step without occurrences.
     #[must_use]
     pub fn new() -> Self {
         let histogram = Histogram::new(3).expect("three significant digits are within 0 to 5");
         Self { count: 0, total: Duration::ZERO, min: Duration::MAX, max: Duration::ZERO, histogram }
     }
 
-    /// Adds one step that took `span`.
+    /// Records an occurrence that took `span`.
     #[inline]
     pub fn record(&mut self, span: Duration) {
         self.count += 1;
@@ -40,39 +40,39 @@ impl Phase {
         self.histogram.record(span.as_nanos()).expect("an automatically sized histogram grows");
     }
 
-    /// How often the step happened.
+    /// The number of occurrences.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// All the time it took.
+    /// The total duration.
     #[must_use]
     pub const fn total(&self) -> Duration {
         self.total
     }
 
-    /// The shortest, or `None` when the step never happened.
+    /// The shortest duration, or `None` without an occurrence.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The longest, or `None` when the step never happened.
+    /// The longest duration, or `None` without an occurrence.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The mean rounded to the nearest nanosecond, or `None` when the step never happened.
+    /// The mean rounded to the nearest nanosecond, or `None` without an occurrence.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         let rounded = |count| Duration::from_nanos((self.total.as_nanos() + count / 2) / count);
         (self.count > 0).then(|| rounded(self.count))
     }
 
-    /// The smallest recorded value that `numerator / denominator` of all steps do not exceed, to
-    /// three significant digits; `None` when the step never happened.
+    /// The quantile `numerator / denominator`: the smallest recorded duration that this fraction of
+    /// all occurrences does not exceed, to three significant digits; `None` without an occurrence.
     ///
     /// # Panics
     /// When the fraction is greater than one or its denominator is zero.
@@ -88,7 +88,7 @@ impl Phase {
         })
     }
 
-    /// Adds the steps of `other` to these.
+    /// Adds the occurrences of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.total += other.total;
@@ -98,7 +98,7 @@ impl Phase {
     }
 
     /// Counts in bins of equal `width`, from the bin that holds the minimum to that of the
-    /// maximum: pairs of the bin's lower edge and its count. Empty when the step never happened.
+    /// maximum: pairs of the bin's lower edge and its count. Empty without an occurrence.
     ///
     /// # Panics
     /// When `width` is zero.

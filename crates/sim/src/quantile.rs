@@ -1,15 +1,15 @@
 //! A distribution of durations as an integer quantile table.
 //!
-//! The table is computed once, above, where floating point is allowed; sampling here is integer
+//! A higher layer, where floating point is allowed, computes the table once. Sampling uses integer
 //! arithmetic only, so the same seed gives the same times on any machine.
 
 use crate::random::Stream;
 use crate::time::Duration;
 
-/// Quantiles at equal steps of probability, from 0 to 1, with straight lines between them.
+/// Quantiles at equal steps of probability from 0 to 1, with linear interpolation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantileTable {
-    /// Nanoseconds at probability `i / (len - 1)`; never falling; at least two.
+    /// Nanoseconds at probability `i / (len - 1)`, in ascending order; at least two.
     points: Box<[u64]>,
 }
 
@@ -23,7 +23,7 @@ impl QuantileTable {
         (points.len() >= 2 && points.is_sorted()).then_some(Self { points })
     }
 
-    /// The distribution that always gives `value`.
+    /// The distribution whose only value is `value`.
     #[must_use]
     pub fn constant(value: Duration) -> Self {
         Self { points: Box::new([value.as_nanos(); 2]) }
@@ -46,7 +46,7 @@ impl QuantileTable {
         self.points.iter().map(|&nanos| Duration::from_nanos(nanos))
     }
 
-    /// The mean: that of the straight lines between the points, rounded down.
+    /// The mean of the linear interpolation, rounded down.
     #[must_use]
     pub fn mean(&self) -> Duration {
         let twice: u128 =
@@ -56,7 +56,7 @@ impl QuantileTable {
         Duration::from_nanos(u64::try_from(mean).expect("a mean lies between its points"))
     }
 
-    /// The quantile at `position` of 2^64 parts of probability.
+    /// The quantile of the probability `position` / 2^64.
     #[must_use]
     #[inline]
     pub fn at(&self, position: u64) -> Duration {

@@ -1,7 +1,7 @@
 //! Random streams derived from one seed by name.
 //!
-//! A component asks for a stream by its own name, so adding a component never changes what another
-//! one draws. The generator is Xoshiro256++, whose output is fixed by its definition.
+//! A component uses a stream with its own name, so a new component never changes the draws of another.
+//! The generator is Xoshiro256++, whose output is fixed by its definition.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -15,7 +15,7 @@ pub struct Seed(u64);
 pub struct Stream(Xoshiro256PlusPlus);
 
 impl Seed {
-    /// The seed numbered `seed`.
+    /// The seed with the number `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
@@ -27,7 +27,7 @@ impl Seed {
         self.0
     }
 
-    /// The stream called `name`; the same seed and name give the same stream always.
+    /// The stream called `name`; the same seed and name always give the same stream.
     #[must_use]
     pub fn stream(self, name: &str) -> Stream {
         Stream(Xoshiro256PlusPlus::seed_from_u64(self.0 ^ fnv1a(name)))
@@ -60,12 +60,12 @@ impl Stream {
     /// When `bound` is zero.
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
-        assert!(bound > 0, "Stream::below: nothing to choose from");
+        assert!(bound > 0, "Stream::below: the bound is zero");
         let wide = u128::from(self.next_u64()) * u128::from(bound);
         u64::try_from(wide >> 64).expect("below: the high half fits u64")
     }
 
-    /// True in `numerator` of `denominator` cases.
+    /// True with probability `numerator / denominator`.
     #[inline]
     pub fn chance(&mut self, numerator: u64, denominator: u64) -> bool {
         self.below(denominator) < numerator
@@ -80,12 +80,13 @@ impl Stream {
     }
 }
 
-/// What the state of SplitMix64 grows by from number to number.
+/// The increment of SplitMix64's state.
 pub const MIX_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Spreads every bit of `value` over all: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+/// A hash in which every bit of `value` affects all bits: the finaliser of SplitMix64 (Steele, Lea,
+/// Flood 2014).
 ///
-/// For numbers that follow from a place, where a [`Stream`] would have to be drawn from in order.
+/// It gives a random number for a position, whereas a [`Stream`] must be drawn from in order.
 #[must_use]
 #[inline]
 pub const fn mix(value: u64) -> u64 {

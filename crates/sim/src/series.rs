@@ -1,6 +1,6 @@
 //! Points of a curve, in the order in which they were measured.
 
-/// A curve: equally many `x` and `y`, with the units that their names carry.
+/// A curve of points `(x, y)`; the user knows the units.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Series {
     points: Vec<(f64, f64)>,
@@ -24,8 +24,8 @@ impl Series {
         &self.points
     }
 
-    /// At most `limit` points, each the mean of equally many neighbours (the last group may be
-    /// smaller), so that a long run draws quickly.
+    /// At most `limit` points, each the mean of a group of consecutive points of equal size (the last
+    /// group may be smaller), so that a long run is drawn quickly.
     ///
     /// # Panics
     /// When `limit` is zero.

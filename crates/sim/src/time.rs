@@ -1,7 +1,7 @@
 //! Points and spans of virtual time, in whole nanoseconds.
 //!
-//! u64 nanoseconds last 584 years. Overflow and a negative span are broken invariants of a model
-//! and panic; input that could cause them is refused where it is read.
+//! u64 nanoseconds last 584 years. Overflow and a negative span violate an invariant of a model and
+//! panic; input that could cause them is rejected where it is read.
 
 use std::fmt;
 use std::iter::Sum;
@@ -58,7 +58,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// The longest span, 584 years.
     pub const MAX: Self = Self(u64::MAX);

@@ -1,50 +1,51 @@
-//! When something happens that a rule makes happen: the nth time, from then on, or by chance.
+//! Triggers of rules: the nth occasion, every occasion from the nth on, or a random one.
 //!
-//! Layer: rank 0. Main types: [`Trigger`], what a rule says, and [`Watch`], a rule being watched. The
-//! fault injectors of raw flash and of block devices are made of them.
+//! Layer: rank 0. Main types: [`Trigger`], the condition of a rule, and [`TriggerState`], its counts
+//! in a run. The fault injectors of raw flash and of block devices use them.
 
 use crate::random::Stream;
 
-/// When a rule strikes, among the occasions that it is about.
+/// The condition under which a rule fires, among the occasions that concern it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// Once, at this number, counted from zero.
+    /// Once, at the occasion with this number, counted from zero.
     Nth(u64),
-    /// From this number on, counted from zero: a part that has failed for good.
+    /// At each occasion from this number on, counted from zero: a part that has failed permanently.
     From(u64),
-    /// Each time with this probability.
+    /// At each occasion with this probability.
     Chance {
-        /// So many times,
+        /// The probability's numerator.
         numerator: u64,
-        /// of so many; not zero.
+        /// The probability's denominator; not zero.
         denominator: u64,
     },
 }
 
-/// A rule at work: what it has seen and how often it struck, with a random stream of its own.
+/// The state of a trigger in a run: the occasions so far, how often it fired, and its own random
+/// stream.
 #[derive(Debug, Clone)]
-pub struct Watch {
+pub struct TriggerState {
     trigger: Trigger,
     stream: Stream,
     seen: u64,
-    struck: u64,
+    fired: u64,
 }
 
-impl Watch {
-    /// Nothing was seen yet.
+impl TriggerState {
+    /// A trigger before its first occasion.
     ///
     /// # Panics
-    /// When a probability has the denominator zero.
+    /// If a probability has the denominator zero.
     #[must_use]
     pub fn new(trigger: Trigger, stream: Stream) -> Self {
         if let Trigger::Chance { denominator, .. } = trigger {
-            assert!(denominator > 0, "Trigger: a chance of so many in none");
+            assert!(denominator > 0, "Trigger: a probability with denominator 0");
         }
-        Self { trigger, stream, seen: 0, struck: 0 }
+        Self { trigger, stream, seen: 0, fired: 0 }
     }
 
-    /// Counts one more occasion and tells whether the rule would strike.
-    fn would_strike(&mut self) -> bool {
+    /// Counts an occasion; returns whether the rule would fire.
+    fn would_fire(&mut self) -> bool {
         let number = self.seen;
         self.seen += 1;
         match self.trigger {
@@ -56,21 +57,21 @@ impl Watch {
         }
     }
 
-    /// How often the rule struck.
+    /// The number of times that the rule fired.
     #[must_use]
-    pub const fn struck(&self) -> u64 {
-        self.struck
+    pub const fn fired(&self) -> u64 {
+        self.fired
     }
 
-    /// Shows one occasion to all rules that it concerns, each with what it is called. Every one of
-    /// them counts and draws; the first that strikes is the one that does. Gives its name and its stream.
-    pub fn first_to_strike<'a, T>(
+    /// Presents one occasion to all rules that it concerns, each with its name. All of them count it
+    /// and draw; of those that would fire, only the first does. Returns its name and its stream.
+    pub fn first_to_fire<'a, T>(
         rules: impl IntoIterator<Item = (T, &'a mut Self)>,
     ) -> Option<(T, &'a mut Stream)> {
         let mut chosen = None;
         for (name, rule) in rules {
-            if rule.would_strike() && chosen.is_none() {
-                rule.struck += 1;
+            if rule.would_fire() && chosen.is_none() {
+                rule.fired += 1;
                 chosen = Some((name, &mut rule.stream));
             }
         }
@@ -80,12 +81,12 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
-    use super::{Trigger, Watch};
+    use super::{Trigger, TriggerState};
     use crate::random::Seed;
 
     fn struck(trigger: Trigger) -> Vec<bool> {
-        let mut watch = Watch::new(trigger, Seed::new(1).stream("test"));
-        let times = (0..5).map(|_| Watch::first_to_strike([(0, &mut watch)]).is_some());
+        let mut state = TriggerState::new(trigger, Seed::new(1).stream("test"));
+        let times = (0..5).map(|_| TriggerState::first_to_fire([(0, &mut state)]).is_some());
         times.collect()
     }
 
@@ -99,16 +100,16 @@ mod tests {
 
     #[test]
     fn the_first_rule_wins_and_every_rule_counts() {
-        let watch = |trigger| Watch::new(trigger, Seed::new(1).stream("test"));
-        let mut rules = [watch(Trigger::Nth(0)), watch(Trigger::Nth(0)), watch(Trigger::From(1))];
+        let state = |trigger| TriggerState::new(trigger, Seed::new(1).stream("test"));
+        let mut rules = [state(Trigger::Nth(0)), state(Trigger::Nth(0)), state(Trigger::From(1))];
         let mut place =
-            || Watch::first_to_strike(rules.iter_mut().enumerate()).map(|(place, _)| place);
+            || TriggerState::first_to_fire(rules.iter_mut().enumerate()).map(|(place, _)| place);
         assert_eq!([place(), place()], [Some(0), Some(2)]);
-        assert_eq!(rules.map(|rule| rule.struck()), [1, 0, 1]);
+        assert_eq!(rules.map(|rule| rule.fired()), [1, 0, 1]);
     }
 
     #[test]
-    #[should_panic(expected = "a chance of so many in none")]
+    #[should_panic(expected = "a probability with denominator 0")]
     fn a_chance_in_none_is_refused() {
         let _ = struck(Trigger::Chance { numerator: 1, denominator: 0 });
     }

@@ -13,7 +13,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// A size of `count` bytes.
@@ -67,7 +67,7 @@ impl Bytes {
         self.0.is_multiple_of(unit.0)
     }
 
-    /// How many `unit`s the size takes, the last one perhaps not full.
+    /// The number of `unit`s that hold the size, rounded up.
     #[must_use]
     pub const fn div_ceil(self, unit: Self) -> u64 {
         self.0.div_ceil(unit.0)
@@ -136,7 +136,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A transfer rate as an exact ratio: so many bytes in so much time.
+/// A transfer rate as an exact ratio of bytes to time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     amount: Bytes,
@@ -144,7 +144,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// A rate of `amount` in each `per`; `None` when either is zero.
+    /// A rate of `amount` per `per`; `None` if either is zero.
     #[must_use]
     pub fn new(amount: Bytes, per: Duration) -> Option<Self> {
         (!amount.is_zero() && !per.is_zero()).then_some(Self { amount, per })
@@ -194,7 +194,7 @@ impl Hertz {
         Duration::from_nanos(scale(cycles, 1_000_000_000, self.0))
     }
 
-    /// How many whole cycles have passed after `span`.
+    /// The number of whole cycles in `span`.
     ///
     /// # Panics
     /// When there are more than u64 cycles.
@@ -202,7 +202,7 @@ impl Hertz {
     #[inline]
     pub fn cycles_in(self, span: Duration) -> u64 {
         const SECOND: u64 = 1_000_000_000;
-        // Seconds and the rest apart keep the arithmetic in u64, which polling loops need.
+        // Separate whole seconds keep the arithmetic in u64, which polling loops need for speed.
         let (seconds, rest) = (span.as_nanos() / SECOND, span.as_nanos() % SECOND);
         let within = match rest.checked_mul(self.0) {
             Some(product) => product / SECOND,

@@ -1,15 +1,16 @@
 //! The encodings of ARM state.
 //!
-//! Layer: rank 3. [`decode`] sorts a word by its bits 27 to 25, as figure A3-1 of ARM DDI 0100E does, and then by the extension
-//! spaces of A3.16 that ARMv5TE fills. Fields that should be zero or one are not looked at. Encodings that the architecture calls
-//! unpredictable keep the meaning that their bits have. BXJ is BX: Jazelle is left out, and disabled it behaves so (DDI 0198D, 1.1).
+//! Layer: rank 3. [`decode`] classifies a word by its bits 27 to 25, as in figure A3-1 of ARM DDI
+//! 0100E, and then by the extension spaces of A3.16 that ARMv5TE uses. SBZ and SBO fields are
+//! ignored. Unpredictable encodings are decoded like defined ones. BXJ is decoded as BX, its
+//! behaviour with Jazelle disabled (DDI 0198D, 1.1); Jazelle is left out.
 
 use crate::instruction::{
     BlockTransfer, Condition, CoprocessorAccess, DataOperation, Half, HalfMultiply, Index,
     Instruction, Item, Offset, Operand, Operation, Register, Saturating, Shift, Transfer,
 };
 
-/// Decodes one.
+/// Decodes a word.
 pub(super) fn decode(word: u32) -> Instruction {
     match condition(word >> 28) {
         Some(condition) => Instruction { condition, operation: conditional(word) },
@@ -17,7 +18,7 @@ pub(super) fn decode(word: u32) -> Instruction {
     }
 }
 
-/// The condition of a condition field; nothing for 1111.
+/// The condition of a condition field; `None` for 1111.
 pub(super) const fn condition(field: u32) -> Option<Condition> {
     let field = (field & 15) as usize;
     if field < Condition::ALL.len() { Some(Condition::ALL[field]) } else { None }
@@ -54,7 +55,7 @@ const fn unconditional(word: u32) -> Operation {
     }
 }
 
-/// Bits 27 to 25 are zero: data processing with registers, and what lies between.
+/// Bits 27 to 25 are zero: data processing with registers, and the extension spaces in it.
 const fn registers(word: u32) -> Operation {
     if bit(word, 7) && bit(word, 4) {
         return if bits(word, 5, 2) == 0 { multiply_or_swap(word) } else { extra_transfer(word) };
@@ -137,7 +138,8 @@ const fn multiply_or_swap(word: u32) -> Operation {
     }
 }
 
-/// Half-words, signed bytes and double words; a double word in an odd register is undefined.
+/// Loads and stores of half-words, signed bytes and double words; a double word in an odd register is
+/// undefined.
 const fn extra_transfer(word: u32) -> Operation {
     let (load, item) = match (bit(word, 20), bits(word, 5, 2)) {
         (load, 1) => (load, Item::Half),
@@ -162,7 +164,8 @@ const fn extra_transfer(word: u32) -> Operation {
     Operation::Transfer(Transfer { load, item, rd, rn, offset, index })
 }
 
-/// The comparisons without S: status registers, branches, CLZ, saturation, 16-bit multiplies.
+/// The encodings of comparisons without S: status registers, branches, CLZ, saturation, 16-bit
+/// multiplies.
 const fn miscellaneous(word: u32) -> Operation {
     let rm = register(word, 0);
     match (bits(word, 4, 4), bits(word, 21, 2)) {
@@ -254,7 +257,7 @@ const fn coprocessor(word: u32) -> Operation {
     })
 }
 
-/// A constant offset under the U bit.
+/// A constant offset with the sign of the U bit.
 #[allow(clippy::cast_possible_wrap, reason = "const: at most twelve bits")]
 const fn signed(word: u32, constant: u32) -> Offset {
     let constant = constant as i32;

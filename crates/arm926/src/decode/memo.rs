@@ -1,20 +1,21 @@
-//! What was decoded lately.
+//! A table of recently decoded words.
 //!
-//! Layer: rank 3. [`Memo`] is a table over pure functions: a word always decodes to the same instruction with the same timing, so what is
-//! found is compared with the word that was fetched, and nothing here ever becomes stale. Its place is that of the address, which is known
-//! before the word is. The reference interpreter is twice as fast with it.
+//! Layer: rank 3. [`Memo`] memoizes the decoder. A word always decodes to the same instruction with
+//! the same timing, and an entry is compared with the fetched word, so no entry becomes stale. The
+//! index is the address, which is known before the word. The reference interpreter is twice as fast
+//! with it.
 
 use super::{arm, thumb};
 use crate::instruction::{Condition, Instruction, Operation};
 use crate::timing::{Outcome, Timing};
 
-/// Entries of the table: a power of two.
+/// The number of entries, a power of two.
 const ENTRIES: usize = 2048;
 
 /// A decoded word.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Decoded {
-    /// The word, with [`THUMB`] if it is a half-word of Thumb state.
+pub(crate) struct Entry {
+    /// The word, with [`THUMB`] set for a Thumb half-word.
     key: u64,
     /// The instruction.
     pub(crate) instruction: Instruction,
@@ -24,10 +25,10 @@ pub(crate) struct Decoded {
 
 const THUMB: u64 = 1 << 32;
 
-/// No word has it.
+/// The key of an empty entry, which no word has.
 const EMPTY: u64 = 1 << 33;
 
-impl Decoded {
+impl Entry {
     fn new(key: u64, instruction: Instruction) -> Self {
         let timing = Timing::of(&instruction, Outcome::Executed);
         Self { key, instruction, timing }
@@ -37,20 +38,20 @@ impl Decoded {
 /// A direct-mapped table of decoded words.
 #[derive(Debug, Clone)]
 pub(crate) struct Memo {
-    entries: Box<[Decoded; ENTRIES]>,
+    entries: Box<[Entry; ENTRIES]>,
 }
 
 impl Default for Memo {
     fn default() -> Self {
         let undefined = Instruction { condition: Condition::Al, operation: Operation::Undefined };
-        Self { entries: Box::new([Decoded::new(EMPTY, undefined); ENTRIES]) }
+        Self { entries: Box::new([Entry::new(EMPTY, undefined); ENTRIES]) }
     }
 }
 
 impl Memo {
-    /// The word that was fetched from `at` as an instruction of ARM or Thumb state.
+    /// Decodes the word fetched from `at` as an ARM or Thumb instruction.
     #[inline]
-    pub(crate) fn decode(&mut self, at: u32, word: u32, in_thumb: bool) -> &Decoded {
+    pub(crate) fn decode(&mut self, at: u32, word: u32, in_thumb: bool) -> &Entry {
         let key = u64::from(word) | if in_thumb { THUMB } else { 0 };
         let entry = &mut self.entries[place(at)];
         if entry.key != key {
@@ -59,14 +60,14 @@ impl Memo {
         entry
     }
 
-    /// What was decoded last of the words at `at`, and of those that share its place.
+    /// The last entry at the index of `at`.
     #[inline]
-    pub(crate) const fn last(&self, at: u32) -> &Decoded {
+    pub(crate) const fn last(&self, at: u32) -> &Entry {
         &self.entries[place(at)]
     }
 }
 
-/// Where the instruction at an address is.
+/// The index of an address in the table.
 #[inline]
 const fn place(at: u32) -> usize {
     (at >> 1) as usize & (ENTRIES - 1)
@@ -74,9 +75,9 @@ const fn place(at: u32) -> usize {
 
 #[cold]
 #[inline(never)]
-fn decoded(key: u64, word: u32, in_thumb: bool) -> Decoded {
+fn decoded(key: u64, word: u32, in_thumb: bool) -> Entry {
     let instruction = if in_thumb { thumb(low_half(word)) } else { arm(word) };
-    Decoded::new(key, instruction)
+    Entry::new(key, instruction)
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]

@@ -1,7 +1,7 @@
-//! From words and half-words to [`Instruction`]s.
+//! The decoder of words and half-words to [`Instruction`]s.
 //!
-//! Layer: rank 3. [`arm`] and [`thumb`] are total: what is not defined becomes [`Operation::Undefined`]. [`in_line`] decodes what lies in a line of a
-//! cache.
+//! Layer: rank 3. [`arm`] and [`thumb`] accept every encoding: undefined ones become
+//! [`Operation::Undefined`]. [`in_line`] decodes an instruction in a cache line.
 //!
 //! [`Operation::Undefined`]: crate::Operation::Undefined
 
@@ -25,7 +25,7 @@ pub fn thumb(half: u16) -> Instruction {
     thumb::decode(half)
 }
 
-/// Decodes the instruction at the address `at` of ARM or Thumb state, which lies in `line`.
+/// Decodes the ARM or Thumb instruction at the address `at`, which is in `line`.
 #[must_use]
 pub fn in_line(line: &[u8; LINE as usize], at: u32, in_thumb: bool) -> Instruction {
     let offset = (at % LINE) as usize;

@@ -1,14 +1,14 @@
 //! The encodings of Thumb state.
 //!
-//! Layer: rank 3. [`decode`] sorts a half-word by its upper bits, as figure A6-1 of ARM DDI 0100E does, and writes it as the ARM
-//! operation of the same effect. Fields that should be zero are not looked at.
+//! Layer: rank 3. [`decode`] classifies a half-word by its upper bits, as in figure A6-1 of ARM DDI
+//! 0100E, and converts it to the ARM operation of the same effect. SBZ fields are ignored.
 
 use crate::instruction::{
     BlockTransfer, Condition, DataOperation, Index, Instruction, Item, Offset, Operand, Operation,
     Register, Shift, Transfer,
 };
 
-/// Decodes one.
+/// Decodes a half-word.
 pub(super) fn decode(half: u16) -> Instruction {
     let code = u32::from(half);
     if code >> 12 == 0b1101 {
@@ -29,7 +29,7 @@ pub(super) fn decode(half: u16) -> Instruction {
     Instruction { condition: Condition::Al, operation }
 }
 
-/// B with a condition, and SWI in the place of the condition 1111; that of 1110 is undefined.
+/// B with a condition, and SWI as condition 1111; condition 1110 is undefined.
 const fn conditional(code: u32) -> Instruction {
     let (condition, operation) = match super::arm::condition(code >> 8) {
         None => (Condition::Al, Operation::SoftwareInterrupt { comment: code & 0xFF }),
@@ -99,7 +99,7 @@ const fn shift_by_register(rd: Register, shift: Shift, rs: Register) -> Operatio
     data(DataOperation::Mov, rd, rd, Operand::ShiftedBy { rm: rd, shift, rs })
 }
 
-/// ADD, CMP, MOV on any registers, without flags but for CMP; BX and BLX.
+/// ADD, CMP, MOV on any registers, of which only CMP sets flags; BX and BLX.
 const fn high_registers(code: u32) -> Operation {
     let rm = Register::field(code >> 3);
     let rd = Register::field(code >> 4 & 8 | code & 7);
@@ -188,7 +188,7 @@ const fn stack(code: u32, load: bool, extra: u32) -> Operation {
     block(BlockTransfer { load, rn, list: short(list), up, before, writeback: true, user: false })
 }
 
-/// LDMIA and STMIA; a base that is loaded is not written back (A7.1.28).
+/// LDMIA and STMIA; no write-back of a base that is loaded (A7.1.28).
 const fn block_transfer(code: u32) -> Operation {
     let (load, rn) = (bit(code, 11), low(code, 8));
     let list = short(code & 0xFF);

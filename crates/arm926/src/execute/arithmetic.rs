@@ -1,12 +1,14 @@
 //! The shifter, the adder and the flags, as functions of their operands alone.
 //!
-//! Layer: rank 3. The reference and the predecoded engine use them. Flags are in their places of a status register (N, Z, C, V: bits 31 to 28).
-//! Source: ARM DDI 0100E, A5.1 (shifter), A4.1 (flags), glossary (saturation).
+//! Layer: rank 3. Used by the reference interpreter and the predecoded engine. Flags are at their
+//! positions in a status register (N, Z, C, V: bits 31 to 28). Source: ARM DDI 0100E, A5.1 (shifter),
+//! A4.1 (flags), glossary (saturation).
 
 use crate::instruction::{DataOperation, Shift};
 use crate::registers::Psr;
 
-/// Shifts `value` by `amount` (0 to 255, 0: not at all; any amount is 1 for RRX); the result and the carry out.
+/// Shifts `value` by `amount` (0 to 255; 0 is no shift; RRX shifts by 1 for any amount). Returns the
+/// result and the carry out.
 #[inline]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
@@ -36,7 +38,7 @@ pub(crate) const fn sign_and_zero(result: u32) -> u32 {
     result & Psr::N | if result == 0 { Psr::Z } else { 0 }
 }
 
-/// `a` + `b` + `carry`, and all four flags.
+/// `a` + `b` + `carry`, and the four flags.
 #[inline]
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "const: the cast widens")]
@@ -48,7 +50,7 @@ pub(crate) const fn add(a: u32, b: u32, carry: bool) -> (u32, u32) {
     (sum, sign_and_zero(sum) | carry | overflow)
 }
 
-/// What a data-processing instruction makes of its operands: the result, and the flags if it sets them. `carry` is that of the shifter,
+/// The result of a data-processing operation, and its flags. `carry` is the shifter's carry out,
 /// `status` the status before.
 #[inline]
 #[must_use]
@@ -77,7 +79,7 @@ pub(crate) const fn combine(
     (result, sign_and_zero(result) | carry | status.0 & Psr::V)
 }
 
-/// `a` + `b` as signed numbers, kept in range; whether it had to be.
+/// The saturated signed sum of `a` and `b`, and whether it saturated.
 #[inline]
 #[must_use]
 pub(crate) const fn saturating_add(a: u32, b: u32) -> (u32, bool) {
@@ -85,7 +87,7 @@ pub(crate) const fn saturating_add(a: u32, b: u32) -> (u32, bool) {
     (a.saturating_add(b).cast_unsigned(), a.checked_add(b).is_none())
 }
 
-/// `a` - `b` as signed numbers, kept in range; whether it had to be.
+/// The saturated signed difference of `a` and `b`, and whether it saturated.
 #[inline]
 #[must_use]
 pub(crate) const fn saturating_sub(a: u32, b: u32) -> (u32, bool) {

@@ -1,7 +1,8 @@
 //! LDM and STM.
 //!
-//! Layer: rank 3. The lowest register has the lowest address. All words are loaded before any register changes, so that an
-//! abort leaves every register. Source: ARM DDI 0100E, A5.4; the base in the list: see [`super`].
+//! Layer: rank 3. The lowest register has the lowest address. All words are loaded before a register
+//! changes, so that an abort changes no register. Source: ARM DDI 0100E, A5.4; for a base in the list
+//! see [`super`].
 
 use super::transfer::{Place, put, read_at, write_at};
 use super::{End, read, read_late, return_to, write};

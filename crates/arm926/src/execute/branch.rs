@@ -1,4 +1,4 @@
-//! Branches, with and without change of state.
+//! Branches, with and without a change of state.
 //!
 //! Layer: rank 3. Source: ARM DDI 0100E, A4.1 (B, BL, BLX, BX) and A7.1 (the two halves of a Thumb BL).
 
@@ -15,7 +15,7 @@ pub(super) const fn plain(registers: &mut Registers, offset: i32, link: bool, at
     registers.pc = pipeline_pc(registers, at).wrapping_add_signed(offset);
 }
 
-/// BX and BLX, and the halves of a Thumb BL.
+/// BX and BLX, and the two halves of a Thumb BL.
 pub(super) fn exchanging(registers: &mut Registers, operation: &Operation, at: u32) {
     match *operation {
         Operation::BranchToThumb { offset } => {

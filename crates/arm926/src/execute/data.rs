@@ -24,9 +24,9 @@ pub(super) fn operand(registers: &Registers, operand: &Operand, at: u32) -> (u32
     }
 }
 
-/// What comes out.
+/// The result and the flags of a data-processing instruction.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Evaluated {
+pub(super) struct DataResult {
     result: u32,
     flags: u32,
     kept: bool,
@@ -40,19 +40,19 @@ pub(super) fn evaluate(
     rn: Register,
     second: &Operand,
     at: u32,
-) -> Evaluated {
+) -> DataResult {
     let b = operand(registers, second, at);
     let late = matches!(second, Operand::ShiftedBy { .. });
     let a = if late { read_late(registers, rn, at) } else { read(registers, rn, at) };
     let (result, flags) = arithmetic::combine(operation, a, b, registers.cpsr());
-    Evaluated { result, flags, kept: operation.has_result() }
+    DataResult { result, flags, kept: operation.has_result() }
 }
 
-/// Writes them: with r15 as result a jump, with S the return from an exception.
+/// Writes the result and the flags. A result in r15 is a jump, with S the return from an exception.
 #[inline]
 pub(super) fn finish<B: Bus>(
     processor: &mut Processor<B>,
-    Evaluated { result, flags, kept }: Evaluated,
+    DataResult { result, flags, kept }: DataResult,
     s: bool,
     rd: Register,
 ) -> End {

@@ -1,25 +1,33 @@
-//! What each instruction does: the reference interpreter.
+//! The execution of each instruction in the reference interpreter.
 //!
-//! Layer: rank 3. [`crate::Processor::step`] fetches, decodes and calls [`execute`]; the fast engine falls back to it for whatever
-//! is rare. One file a class: [`arithmetic`] (pure: shifter, adder, flags), `data`, `multiply`, `transfer`, `block`, `branch`, `status`
-//! (status registers, coprocessor 15). Source: ARM DDI 0100E, chapters A4 and A7.
+//! Layer: rank 3. [`crate::Processor::step`] fetches, decodes and calls [`execute`]; the fast engines
+//! use it for rare instructions. One file per class: [`arithmetic`] (pure functions: shifter, adder,
+//! flags), `data`, `multiply`, `transfer`, `block`, `branch`, `status` (status registers, coprocessor
+//! 15). Source: ARM DDI 0100E, chapters A4 and A7.
 //!
-//! What the architecture leaves open (unpredictable or implementation defined), and what is done here:
+//! The behaviour here where the architecture is unpredictable or implementation defined:
 //!
-//! - r15 reads as the instruction's address + 8 (Thumb + 4); + 12 with a register-controlled shift, and as a value stored by STR, STM
-//!   and MCR, as ARM9 cores do (DDI 0100E A2.4.3; the core stores + 12).
-//! - r15 as result of a multiply, CLZ, a saturating addition, MRS or SWP, and as a base that is written back: not written.
-//! - A word loaded from an address that is not a multiple of four is rotated, SWP included; half-words, double words and the words of LDM
-//!   ignore the lowest address bits; stores do so too. (Alignment faults, where enabled, come first.)
-//! - A load to r15 of any size takes bit 0 as the Thumb state (unless the control register's L4 forbids it). Writing r15 with bits 1
-//!   and 0 = 10 for ARM state clears them. LDRD and STRD of r14 take r15 as the second register.
-//! - A base that is also the result of a load: the loaded value stays. One that is stored: its old value is stored.
-//! - LDM with write-back and the base in the list: the base is written back if it is the only or not the last register; STM stores the old
-//!   base. An empty list moves nothing, and moves the base by 64. So do ARM9 cores of ARMv5 (GBATEK, ARM9 section).
+//! - r15 reads as the instruction's address + 8 (Thumb + 4). It reads as + 12 with a
+//!   register-controlled shift, and as the value stored by STR, STM and MCR, as on ARM9 cores (DDI
+//!   0100E A2.4.3; the core stores + 12).
+//! - r15 is not written as the result of a multiply, CLZ, a saturating addition, MRS or SWP, nor as a
+//!   base with write-back.
+//! - A word loaded from an unaligned address is rotated, also by SWP. Half-words, double words, the
+//!   words of LDM, and stores ignore the low address bits. (Alignment faults, if enabled, take
+//!   precedence.)
+//! - A load of any size to r15 takes bit 0 as the Thumb state (unless the control register's L4 bit
+//!   disables it). A write of r15 with bits 1 and 0 = 10 for ARM state clears them. LDRD and STRD of
+//!   r14 use r15 as the second register.
+//! - If the base is also the destination of a load, the loaded value remains. If the base is stored,
+//!   its old value is stored.
+//! - LDM with write-back and the base in the list writes the base back if it is the only register or
+//!   not the last one; STM stores the old base. An empty list transfers nothing, and the base changes
+//!   by 64. ARM9 cores of ARMv5 behave so (GBATEK, ARM9 section).
 //! - LDM that aborts changes no register (base restored model, DDI 0100E A2.6.5).
-//! - A BKPT with a condition is executed if it holds. A comparison with r15 in its result field is a plain comparison.
-//! - SPSR in user and system mode: reads as CPSR; writes do nothing. MSR leaves CPSR's T alone; a mode that there is not leaves
-//!   the mode as it was.
+//! - BKPT with a condition is executed if the condition holds. A comparison with r15 in its result
+//!   field is an ordinary comparison.
+//! - In user and system mode SPSR reads as CPSR, and writes to it are ignored. MSR does not change
+//!   CPSR's T bit; an invalid mode leaves the mode unchanged.
 
 pub(crate) mod arithmetic;
 mod block;
@@ -37,26 +45,26 @@ use crate::recorder::Event;
 use crate::registers::{Psr, Registers};
 use crate::timing::Outcome;
 
-/// How an instruction ended.
+/// The result of an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// It went this way; `pc` is where execution goes on.
+    /// It completed with this outcome; `pc` is the next instruction's address.
     Done(Outcome),
-    /// It is not defined here.
+    /// It is undefined.
     Undefined,
     /// SWI.
     SoftwareInterrupt {
-        /// Its comment field.
+        /// The comment field.
         comment: u32,
     },
     /// BKPT.
     Breakpoint,
-    /// A data access failed; nothing but memory may have changed, the base register is as before.
+    /// A data access aborted. Memory may have changed; the base register is unchanged.
     Abort(Abort),
 }
 
 impl End {
-    /// Executed, and nothing special.
+    /// An ordinary execution.
     const EXECUTED: Self = Self::Done(Outcome::Executed);
 
     const fn software_interrupt(comment: u32) -> Self {
@@ -64,7 +72,7 @@ impl End {
     }
 }
 
-/// Executes `instruction`, which lies at `at`; the pc is already that of the next one.
+/// Executes `instruction`, whose address is `at`; the pc is already that of the next instruction.
 pub fn execute<B: Bus>(processor: &mut Processor<B>, instruction: &Instruction, at: u32) -> End {
     let registers = &mut processor.registers;
     match &instruction.operation {
@@ -112,7 +120,7 @@ const fn pipeline_pc(registers: &Registers, at: u32) -> u32 {
     at.wrapping_add(if registers.cpsr().thumb() { 4 } else { 8 })
 }
 
-/// What `register` reads as in the instruction at `at`.
+/// The value of `register` as the instruction at `at` reads it.
 #[inline]
 pub(crate) fn read(registers: &Registers, register: Register, at: u32) -> u32 {
     match registers.r.get(register.index()) {
@@ -121,14 +129,15 @@ pub(crate) fn read(registers: &Registers, register: Register, at: u32) -> u32 {
     }
 }
 
-/// What `register` reads as in the ARM instruction at `at` one cycle later: as value to be stored, and besides a register-controlled
-/// shift. (No Thumb instruction reads r15 so.)
+/// The value of `register` as the ARM instruction at `at` reads it one cycle later: as a value to be
+/// stored, and as an operand of an instruction with a register-controlled shift. (No Thumb
+/// instruction reads r15 so.)
 #[inline]
 fn read_late(registers: &Registers, register: Register, at: u32) -> u32 {
     registers.r.get(register.index()).copied().unwrap_or(at.wrapping_add(12))
 }
 
-/// Writes a result; to r15 nothing.
+/// Writes a result; a write to r15 is ignored.
 #[inline]
 fn write(registers: &mut Registers, register: Register, value: u32) {
     if let Some(place) = registers.r.get_mut(register.index()) {
@@ -136,7 +145,7 @@ fn write(registers: &mut Registers, register: Register, value: u32) {
     }
 }
 
-/// Writes r15 in the state that there is.
+/// Writes r15 without a change of state.
 #[inline]
 const fn jump(registers: &mut Registers, target: u32) {
     registers.pc = target & if registers.cpsr().thumb() { !1 } else { !3 };
@@ -149,7 +158,7 @@ const fn exchange(registers: &mut Registers, target: u32) {
     jump(registers, target);
 }
 
-/// The offset of a single transfer, to be added.
+/// The signed offset of a single transfer.
 #[inline]
 pub(crate) fn offset(registers: &Registers, offset: &Offset, at: u32) -> u32 {
     match *offset {
@@ -165,7 +174,7 @@ pub(crate) fn offset(registers: &Registers, offset: &Offset, at: u32) -> u32 {
     }
 }
 
-/// Returns from an exception: CPSR from SPSR, and on at `target`.
+/// Returns from an exception: restores CPSR from SPSR and continues at `target`.
 fn return_to<B: Bus>(processor: &mut Processor<B>, target: u32) {
     let before = processor.registers.cpsr();
     processor.registers.set_cpsr(processor.registers.spsr());
@@ -173,7 +182,7 @@ fn return_to<B: Bus>(processor: &mut Processor<B>, target: u32) {
     note_mode(processor, before);
 }
 
-/// Tells the recorder if the mode is another than in `before`.
+/// Records a mode event if the mode differs from that in `before`.
 fn note_mode<B: Bus>(processor: &mut Processor<B>, before: Psr) {
     let to = processor.registers.cpsr().mode();
     if let Some(recorder) = &mut processor.recorder

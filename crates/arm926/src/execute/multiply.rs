@@ -1,7 +1,7 @@
 //! Multiplication, saturating addition, and the count of leading zeros.
 //!
-//! Layer: rank 3. Source: ARM DDI 0100E, A3.3 and A10 (the E extension). C and V are left as they are by MULS and its kin, as ARMv5
-//! demands.
+//! Layer: rank 3. Source: ARM DDI 0100E, A3.3 and A10 (the E extension). Multiplies that set flags
+//! leave C and V unchanged, as in ARMv5.
 
 use super::{arithmetic, read, write};
 use crate::instruction::{Half, HalfMultiply, Operation, Register, Saturating};
@@ -66,13 +66,14 @@ fn pair(registers: &Registers, high: Register, low: Register, at: u32) -> u64 {
     u64::from(read(registers, high, at)) << 32 | u64::from(read(registers, low, at))
 }
 
-/// Writes a 64-bit number; the high word stays where both are the same register.
+/// Writes a 64-bit number; if both are the same register, the high word remains.
 fn write_pair(registers: &mut Registers, high: Register, low: Register, value: u64) {
     write(registers, low, lower(value));
     write(registers, high, upper(value));
 }
 
-/// SMULxy, SMLAxy, SMULWy, SMLAWy and SMLALxy; Q if an accumulation overflows, which is not saturated.
+/// SMULxy, SMLAxy, SMULWy, SMLAWy and SMLALxy. An overflow of an accumulation sets Q but does not
+/// saturate.
 fn half_multiply(
     registers: &mut Registers,
     kind: HalfMultiply,

@@ -19,7 +19,7 @@ pub(super) fn read_status(registers: &mut Registers, rd: Register, saved: bool) 
     write(registers, rd, value.0);
 }
 
-/// MSR: writes the bits of `mask`, as far as the mode may and they exist.
+/// MSR: writes the implemented bits of `mask` that the mode may write.
 pub(super) fn write_status<B: Bus>(
     processor: &mut Processor<B>,
     saved: bool,
@@ -56,7 +56,7 @@ pub(super) fn coprocessor<B: Bus>(
     if done.is_some() { End::EXECUTED } else { End::Undefined }
 }
 
-/// MRC; into r15: the flags.
+/// MRC; to r15 it writes the flags.
 fn read_control<B: Bus>(processor: &mut Processor<B>, access: &CoprocessorAccess) -> Option<()> {
     let Processor { registers, memory, bus, now, .. } = processor;
     let value = memory.control_read(access, bus, now).ok()?;

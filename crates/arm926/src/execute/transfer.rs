@@ -1,7 +1,7 @@
 //! Loads and stores of one item, and SWP.
 //!
-//! Layer: rank 3. The base is written after the access, so that an abort leaves it; a loaded register after the base.
-//! Source: ARM DDI 0100E, A5.2, A5.3 and A4.1.
+//! Layer: rank 3. The base is written after the access, so that an abort does not change it, and a
+//! loaded register after the base. Source: ARM DDI 0100E, A5.2, A5.3 and A4.1.
 
 use super::{End, exchange, jump, offset, read, read_late, write};
 use crate::address::Virtual;
@@ -11,7 +11,7 @@ use crate::memory::{Abort, Access};
 use crate::processor::Processor;
 use crate::timing::Outcome;
 
-/// LDR, STR and their kin.
+/// LDR, STR and their variants.
 #[inline]
 pub(super) fn single<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, at: u32) -> End {
     let registers = &processor.registers;
@@ -35,7 +35,7 @@ pub(super) fn single<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, 
     done.map_or_else(End::Abort, End::Done)
 }
 
-/// Where a transfer goes, and with whose permissions.
+/// The address of a transfer, and the privilege of its access.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) address: u32,
@@ -76,7 +76,7 @@ pub(super) fn write_at<B: Bus>(
     memory.write(place.access(width), value, bus, now)
 }
 
-/// Writes the base back, if the transfer does so.
+/// Performs the write-back of the base, if the transfer has one.
 #[inline]
 fn write_base<B: Bus>(processor: &mut Processor<B>, transfer: &Transfer, moved: u32) {
     if transfer.writes_base() {
@@ -107,7 +107,8 @@ fn load<B: Bus>(
     Ok(if unaligned { Outcome::Unaligned } else { Outcome::Executed })
 }
 
-/// Writes what was loaded; to r15 with bit 0 as the state, unless the control register's L4 asks for loads as ARMv4 has them.
+/// Writes a loaded value; to r15 with bit 0 as the state, unless the control register's L4 bit
+/// selects ARMv4 loads.
 #[inline]
 pub(super) fn put<B: Bus>(processor: &mut Processor<B>, rd: Register, value: u32) {
     match processor.registers.r.get_mut(rd.index()) {
@@ -134,7 +135,7 @@ fn store<B: Bus>(
     write_at(processor, place, item.width(), item.stored(value))
 }
 
-/// SWP and SWPB: into `rd`, from `rm`, at `rn`.
+/// SWP and SWPB: loads `rd` from, and stores `rm` to, the address in `rn`.
 pub(super) fn swap<B: Bus>(
     processor: &mut Processor<B>,
     byte: bool,

@@ -1,9 +1,10 @@
 //! Instructions as text, in the unified syntax of the ARM assembler.
 //!
-//! Layer: rank 3. [`Listed`] is an instruction at its address; it prints the addresses to which branches
-//! go and from which literals come. [`Instruction`] alone prints them relative to `pc`. What is printed can be assembled again
-//! to an instruction of the same meaning, save the halves of a Thumb BL, which no assembler takes singly. Mnemonics:
-//! ARM DDI 0100E, A4 and A7; the order of suffixes (S before the condition) is that of `.syntax unified` of the GNU assembler.
+//! Layer: rank 3. Main type: [`Disassembly`], an instruction at its address, which prints the
+//! addresses of branch targets and literals. An [`Instruction`] alone prints them relative to `pc`.
+//! The text can be assembled to an instruction of the same meaning, except the single halves of a
+//! Thumb BL, which no assembler accepts. Mnemonics: ARM DDI 0100E, A4 and A7; the order of suffixes
+//! (S before the condition) is that of the GNU assembler's `.syntax unified`.
 
 use std::fmt;
 
@@ -12,26 +13,26 @@ use super::{
     Instruction, Item, Offset, Operand, Operation, Register, Saturating, Shift, Transfer,
 };
 
-/// An instruction at its address: prints where it branches to, and where its literal is.
+/// An instruction at its address, which prints the addresses of its branch target and literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed<'a> {
+pub struct Disassembly<'a> {
     instruction: &'a Instruction,
-    /// Its address and the value that it reads as r15.
+    /// The value that the instruction reads as r15, if its address is known.
     place: Option<u32>,
 }
 
 impl Instruction {
     /// This instruction at the address `at`, in Thumb state or not.
     #[must_use]
-    pub const fn listed(&self, at: u32, thumb: bool) -> Listed<'_> {
+    pub const fn disassembly(&self, at: u32, thumb: bool) -> Disassembly<'_> {
         let place = Some(at.wrapping_add(if thumb { 4 } else { 8 }));
-        Listed { instruction: self, place }
+        Disassembly { instruction: self, place }
     }
 }
 
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Listed { instruction: self, place: None }.fmt(f)
+        Disassembly { instruction: self, place: None }.fmt(f)
     }
 }
 
@@ -108,7 +109,9 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Immediate { value, .. } => write!(f, "#{}", Constant(value)),
-            Self::Shifted { rm, shift, amount } => write!(f, "{}", Shifted { rm, shift, amount }),
+            Self::Shifted { rm, shift, amount } => {
+                write!(f, "{}", ShiftedRegister { rm, shift, amount })
+            }
             Self::ShiftedBy { rm, shift, rs } => write!(f, "{rm}, {shift} {rs}"),
         }
     }
@@ -124,13 +127,13 @@ impl fmt::Display for Constant {
 }
 
 /// A register with its shift by a constant.
-struct Shifted {
+struct ShiftedRegister {
     rm: Register,
     shift: Shift,
     amount: u8,
 }
 
-impl fmt::Display for Shifted {
+impl fmt::Display for ShiftedRegister {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rm, shift, amount } = self;
         match (shift, amount) {
@@ -141,10 +144,10 @@ impl fmt::Display for Shifted {
     }
 }
 
-/// What follows the base of a transfer, with the sign that it has there.
-struct Added(Offset);
+/// The offset of a transfer with its sign.
+struct SignedOffset(Offset);
 
-impl fmt::Display for Added {
+impl fmt::Display for SignedOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Offset::Immediate(value) | Offset::Literal(value) => {
@@ -153,32 +156,32 @@ impl fmt::Display for Added {
             }
             Offset::Register { rm, shift, amount, subtract } => {
                 let sign = if subtract { "-" } else { "" };
-                write!(f, "{sign}{}", Shifted { rm, shift, amount })
+                write!(f, "{sign}{}", ShiftedRegister { rm, shift, amount })
             }
         }
     }
 }
 
 /// The base and the offset of a transfer.
-struct Addressed {
+struct AddressOperand {
     rn: Register,
     offset: Offset,
     index: Index,
 }
 
-impl fmt::Display for Addressed {
+impl fmt::Display for AddressOperand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rn, offset, index } = self;
         match (index, offset) {
             (Index::Offset, Offset::Immediate(0)) => write!(f, "[{rn}]"),
-            (Index::Offset, _) => write!(f, "[{rn}, {}]", Added(*offset)),
-            (Index::Pre, _) => write!(f, "[{rn}, {}]!", Added(*offset)),
-            (Index::Post | Index::PostUser, _) => write!(f, "[{rn}], {}", Added(*offset)),
+            (Index::Offset, _) => write!(f, "[{rn}, {}]", SignedOffset(*offset)),
+            (Index::Pre, _) => write!(f, "[{rn}, {}]!", SignedOffset(*offset)),
+            (Index::Post | Index::PostUser, _) => write!(f, "[{rn}], {}", SignedOffset(*offset)),
         }
     }
 }
 
-/// The registers of a list, neighbours as ranges.
+/// A register list, with consecutive registers as ranges.
 struct List(u16);
 
 impl fmt::Display for List {
@@ -188,7 +191,7 @@ impl fmt::Display for List {
         f.write_str("{")?;
         while index < 16 {
             let first = index;
-            // sp, lr and pc are read by their names.
+            // sp, lr and pc are printed by name, not in a range.
             while has(index) && index < 13 && has(index + 1) && index + 1 < 13 {
                 index += 1;
             }
@@ -217,7 +220,7 @@ const fn s_suffix(s: bool) -> &'static str {
     if s { "s" } else { "" }
 }
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for Disassembly<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let condition = self.instruction.condition;
         match self.instruction.operation {
@@ -238,7 +241,7 @@ impl fmt::Display for Listed<'_> {
                 write!(f, "swp{byte}{condition} {rd}, {rm}, [{rn}]")
             }
             Operation::Preload { rn, offset } => {
-                write!(f, "pld {}", Addressed { rn, offset, index: Index::Offset })
+                write!(f, "pld {}", AddressOperand { rn, offset, index: Index::Offset })
             }
             Operation::Coprocessor(access) => self.coprocessor(f, &access),
             Operation::Undefined => f.write_str("undefined"),
@@ -247,7 +250,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-impl Listed<'_> {
+impl Disassembly<'_> {
     fn data(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Operation::Data { operation, s, rd, rn, operand } = self.instruction.operation else {
             return Ok(());
@@ -333,7 +336,7 @@ impl Listed<'_> {
         if item == Item::Double {
             write!(f, "{}, ", Register::field(u32::from(rd.0) + 1))?;
         }
-        write!(f, "{}", Addressed { rn, offset, index })?;
+        write!(f, "{}", AddressOperand { rn, offset, index })?;
         match (rn, index, offset) {
             (Register::PC, Index::Offset, Offset::Immediate(offset)) => {
                 self.comment(f, offset.cast_unsigned(), false)
@@ -345,7 +348,7 @@ impl Listed<'_> {
         }
     }
 
-    /// Where an address relative to r15 is, if this instruction's own is known.
+    /// The address relative to r15 as a comment, if the instruction's own address is known.
     fn comment(&self, f: &mut fmt::Formatter<'_>, offset: u32, aligned: bool) -> fmt::Result {
         let Some(pc) = self.place else { return Ok(()) };
         let pc = if aligned { pc & !3 } else { pc };
@@ -492,8 +495,8 @@ mod tests {
     fn branches_and_literals_say_where_in_both_states() {
         let branch = always(Operation::Branch { offset: -8, link: true });
         assert_eq!(branch.to_string(), "bl pc-8");
-        assert_eq!(branch.listed(0x8000, false).to_string(), "bl 0x8000");
-        assert_eq!(branch.listed(0x8000, true).to_string(), "bl 0x7ffc");
+        assert_eq!(branch.disassembly(0x8000, false).to_string(), "bl 0x8000");
+        assert_eq!(branch.disassembly(0x8000, true).to_string(), "bl 0x7ffc");
         let load = always(Operation::Transfer(Transfer {
             load: true,
             item: Item::Word,
@@ -503,6 +506,6 @@ mod tests {
             index: Index::Offset,
         }));
         assert_eq!(load.to_string(), "ldr r0, [pc, #8]");
-        assert_eq!(load.listed(0x102, true).to_string(), "ldr r0, [pc, #8] @ 0x10c");
+        assert_eq!(load.disassembly(0x102, true).to_string(), "ldr r0, [pc, #8] @ 0x10c");
     }
 }

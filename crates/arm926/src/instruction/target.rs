@@ -1,12 +1,13 @@
-//! Where jumps lead whose target the code alone tells.
+//! Static targets of jumps: those that do not depend on registers.
 //!
 //! Layer: rank 3; a method of [`Operation`]. Source: ARM DDI 0100E, A4.1.5, A4.1.7 and A7.1.17.
 
 use super::Operation;
 
 impl Operation {
-    /// The target and whether it is in Thumb state, of a jump at `at` in Thumb or ARM state, behind `before`; nothing if that depends
-    /// on registers, or this is no jump. (The second half of a Thumb call has a target only together with its first half.)
+    /// The target of a jump at `at` in Thumb or ARM state, and whether it is in Thumb state. `None`
+    /// if the operation is not a jump or its target depends on registers. (The second half of a Thumb
+    /// call has a target only together with its first half, `before`.)
     #[must_use]
     pub const fn target(&self, at: u32, thumb: bool, before: Option<&Self>) -> Option<(u32, bool)> {
         let r15 = at.wrapping_add(if thumb { 4 } else { 8 });

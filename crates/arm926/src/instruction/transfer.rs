@@ -1,33 +1,34 @@
-//! Loads and stores: what they move, and the arithmetic of their addresses.
+//! Loads and stores: the data transferred, and the address arithmetic.
 //!
-//! Layer: rank 3. [`Transfer`] moves one item, [`BlockTransfer`] a list of registers. What all engines must agree on (where the words of a list lie,
-//! when the base changes) stands here once. Source: ARM DDI 0100E, A5.2 to A5.4; an empty list, and the base in its own list, are unpredictable
-//! there: see [`crate::execute`].
+//! Layer: rank 3. [`Transfer`] loads or stores one item, [`BlockTransfer`] a list of registers. All
+//! engines share the address arithmetic and the rules of write-back here. Source: ARM DDI 0100E, A5.2
+//! to A5.4; an empty list, and the base in its own list, are unpredictable there: see
+//! [`crate::execute`].
 
 use serde::{Deserialize, Serialize};
 
 use super::{Register, Shift};
 use crate::bus::Width;
 
-/// What a single transfer moves.
+/// The item of a single transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Item {
     /// A word.
     Word,
-    /// A byte, extended with zeros.
+    /// A byte, zero-extended.
     Byte,
-    /// A half-word, extended with zeros.
+    /// A half-word, zero-extended.
     Half,
-    /// A byte, extended with its sign; loads only.
+    /// A byte, sign-extended; loads only.
     SignedByte,
-    /// A half-word, extended with its sign; loads only.
+    /// A half-word, sign-extended; loads only.
     SignedHalf,
-    /// Two words into or from an even register and the next.
+    /// Two words, in an even register and the next.
     Double,
 }
 
 impl Item {
-    /// How many bytes move.
+    /// The number of bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -38,7 +39,7 @@ impl Item {
         }
     }
 
-    /// The width of each access that moves it.
+    /// The width of each access.
     #[must_use]
     pub const fn width(self) -> Width {
         match self {
@@ -48,7 +49,7 @@ impl Item {
         }
     }
 
-    /// What a load makes of the bits that were read, which are extended with zeros.
+    /// The value loaded, from the zero-extended bits read.
     #[inline]
     #[must_use]
     pub const fn loaded(self, bits: u32) -> u32 {
@@ -60,7 +61,7 @@ impl Item {
         (bits.cast_signed() << above >> above).cast_unsigned()
     }
 
-    /// What a store writes of a register.
+    /// The part of a register that a store writes.
     #[inline]
     #[must_use]
     pub const fn stored(self, value: u32) -> u32 {
@@ -77,7 +78,7 @@ impl Item {
 pub enum Offset {
     /// A signed constant.
     Immediate(i32),
-    /// A constant to `r15` whose lowest two bits count as zero: Thumb literal loads.
+    /// A constant relative to `r15` with its lowest two bits cleared: Thumb literal loads.
     Literal(i32),
     /// A register, shifted by a constant as in [`Operand::Shifted`](super::Operand::Shifted), added or subtracted.
     Register {
@@ -87,43 +88,43 @@ pub enum Offset {
         shift: Shift,
         /// By how many bits.
         amount: u8,
-        /// Subtracted instead of added.
+        /// Whether it is subtracted.
         subtract: bool,
     },
 }
 
-/// When the base of a transfer changes.
+/// The addressing mode of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Index {
-    /// The offset counts; the base stays.
+    /// Offset addressing: base plus offset; the base is unchanged.
     Offset,
-    /// The offset counts, and its sum becomes the base.
+    /// Pre-indexed: base plus offset, which is written back to the base.
     Pre,
-    /// The base alone counts, and the sum becomes the base.
+    /// Post-indexed: the base; base plus offset is written back to the base.
     Post,
-    /// As `Post`, with the permissions of user mode (LDRT, STRT, LDRBT, STRBT).
+    /// Like `Post`, with the permissions of user mode (LDRT, STRT, LDRBT, STRBT).
     PostUser,
 }
 
 /// A load or store of one item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Load; store otherwise.
+    /// Whether it is a load; otherwise a store.
     pub load: bool,
-    /// What moves.
+    /// The item.
     pub item: Item,
-    /// From or to.
+    /// The register loaded or stored.
     pub rd: Register,
     /// The base.
     pub rn: Register,
     /// The offset.
     pub offset: Offset,
-    /// What happens to the base.
+    /// The addressing mode.
     pub index: Index,
 }
 
 impl Transfer {
-    /// The address, of a base before and after it is moved by the offset.
+    /// The address of the transfer, from the base without and with the offset.
     #[must_use]
     pub fn address<T>(&self, base: T, moved: T) -> T {
         match self.index {
@@ -132,7 +133,7 @@ impl Transfer {
         }
     }
 
-    /// Whether the base changes.
+    /// Whether the transfer has write-back.
     #[must_use]
     pub const fn writes_base(&self) -> bool {
         !matches!(self.index, Index::Offset)
@@ -142,27 +143,27 @@ impl Transfer {
 /// A load or store of several words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BlockTransfer {
-    /// Load; store otherwise.
+    /// Whether it is a load; otherwise a store.
     pub load: bool,
     /// The base.
     pub rn: Register,
-    /// Bit n: register n.
+    /// The register list: bit n for register n.
     pub list: u16,
-    /// Addresses rise from the base; fall otherwise.
+    /// The U bit: whether addresses ascend from the base; otherwise they descend.
     pub up: bool,
-    /// The base itself is left out, before the first or after the last word.
+    /// The P bit: whether the word at the base address is excluded.
     pub before: bool,
-    /// The base is written back.
+    /// The W bit: whether the base is written back.
     pub writeback: bool,
-    /// The S bit: user registers, or with r15 in the list of a load: CPSR from SPSR.
+    /// The S bit: user mode registers; for a load with r15 in the list, CPSR from SPSR.
     pub user: bool,
 }
 
-/// Bytes that an empty list moves the base.
+/// The change of the base in bytes for an empty list.
 const EMPTY: i32 = 0x40;
 
 impl BlockTransfer {
-    /// How many words move.
+    /// The number of words.
     #[must_use]
     pub const fn words(&self) -> u32 {
         self.list.count_ones()
@@ -174,21 +175,22 @@ impl BlockTransfer {
         (0..16).filter(move |&number| list >> number & 1 != 0).map(Register::field)
     }
 
-    /// How far the base moves.
+    /// The change of the base in bytes.
     #[must_use]
     pub const fn moved(&self) -> i32 {
         let bytes = if self.list == 0 { EMPTY } else { 4 * self.words().cast_signed() };
         if self.up { bytes } else { -bytes }
     }
 
-    /// How far from the base its first word lies, which has the lowest address.
+    /// The offset from the base of the first word, which has the lowest address.
     #[must_use]
     pub const fn first(&self) -> i32 {
         let lowest = if self.up { 0 } else { self.moved() };
         if self.before == self.up { lowest + 4 } else { lowest }
     }
 
-    /// Whether the base changes by its distance. What a load brings into it stays if it is the last of several.
+    /// Whether the base is written back. A loaded base keeps the loaded value if it is the last of
+    /// several registers.
     #[must_use]
     pub const fn writes_base(&self) -> bool {
         let last = self.list >> self.rn.index() == 1 && self.words() > 1;

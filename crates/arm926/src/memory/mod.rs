@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::{Cycles, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 use crate::config::Config;
-use crate::points::{Points, Seen, Watcher};
+use crate::points::{Points, WatchHit, Watcher};
 use cache::Cache;
 use check::Checker;
 use control::Control;
@@ -248,7 +248,7 @@ impl Memory {
 
     /// The first access that was watched since this was last asked.
     #[inline]
-    pub(crate) fn take_seen(&mut self) -> Option<Seen> {
+    pub(crate) fn take_seen(&mut self) -> Option<WatchHit> {
         self.watcher.as_mut().and_then(|watcher| watcher.take())
     }
 

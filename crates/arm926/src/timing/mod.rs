@@ -1,12 +1,14 @@
-//! The five-stage pipeline: cycles of each instruction, and interlocks between neighbours.
+//! The five-stage pipeline: cycles of each instruction, and interlocks between instructions.
 //!
-//! Layer: rank 3. [`Pipeline`] is the state that one instruction leaves to the next: which registers are not
-//! ready yet. It is small, so that an engine can use it as part of a block's key. Cycles of waiting for memory
-//! freeze the whole pipeline and are added elsewhere. [`Timing`] is what one instruction needs, takes and leaves, by
-//! the table of `table.rs`; an engine may keep it with a decoded instruction.
-//! Sources: ARM DDI 0222B (ARM9EJ-S), chapter 8; where that was not at hand, DDI 0165B (ARM9E-S) and DDI 0214B (ARM7EJ-S, the same
-//! five stages), and the latencies in GCC's description of the ARM926EJ-S. docs/models/arm926-pipeline.md has each row with its source, and
-//! which are assumed. Left out: busy-waiting of coprocessors (the memory system adds what CP15 costs), Jazelle.
+//! Layer: rank 3. [`Pipeline`] is the state between two instructions: the registers whose results are
+//! pending. It is small, so that an engine can use it as part of a block's key. Memory stalls stop
+//! the whole pipeline and are added elsewhere. [`Timing`] holds the cycles of one instruction, the
+//! registers that it reads and those that it writes, by the table of `table.rs`; an engine may store
+//! it with a decoded instruction. Sources: ARM DDI 0222B (ARM9EJ-S), chapter 8; for what it lacks,
+//! DDI 0165B (ARM9E-S), DDI 0214B (ARM7EJ-S, the same five stages), and the latencies in GCC's
+//! description of the ARM926EJ-S. docs/models/arm926-pipeline.md lists each row with its source, and
+//! which are assumed. Left out: busy-waiting of coprocessors (the memory system adds the cycles of
+//! CP15), Jazelle.
 
 mod table;
 
@@ -14,73 +16,75 @@ use serde::{Deserialize, Serialize};
 
 use crate::instruction::Instruction;
 
-/// How an instruction went.
+/// The outcome of an instruction, as far as its timing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Its condition was not met.
+    /// Its condition failed.
     Skipped,
     /// It was executed.
     Executed,
-    /// It was executed, and a word or half-word was loaded from an address that is not a multiple of its size.
+    /// It was executed, and loaded a word or half-word from an unaligned address.
     Unaligned,
 }
 
 /// A set of registers: bit n for register n.
 pub type RegisterSet = u16;
 
-/// What one instruction needs, takes and leaves.
+/// The timing of one instruction: registers read, cycles, and registers written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Timing {
-    /// Registers needed in its first cycle of Execute.
+    /// Registers read in the first cycle of Execute.
     pub operands: RegisterSet,
-    /// Registers needed in its first cycle of Memory: data to be stored or sent to a coprocessor.
+    /// Registers read in the first cycle of Memory: data to be stored or sent to a coprocessor.
     pub stored: RegisterSet,
-    /// Registers that are added to a product.
+    /// Registers read as accumulators of a product.
     pub accumulated: RegisterSet,
-    /// Its cycles without interlock.
+    /// The cycles without an interlock.
     pub cycles: u8,
-    /// Registers that it writes.
+    /// Registers written.
     pub written: RegisterSet,
-    /// Of these, the ones that come late.
+    /// The registers written whose results are late.
     pub late: Pipeline,
 }
 
 impl Timing {
-    /// The timing of `instruction` if it goes as `outcome` says.
+    /// The timing of `instruction` with this `outcome`.
     #[must_use]
     pub fn of(instruction: &Instruction, outcome: Outcome) -> Self {
         let timing = table::look_up(&instruction.operation, outcome == Outcome::Unaligned);
         if outcome == Outcome::Skipped { timing.skipped() } else { timing }
     }
 
-    /// One whose condition is not met: interlocks are found in Decode, before the condition is looked at, so it waits for its operands like
-    /// one that is executed; then it takes one cycle and leaves nothing.
+    /// The timing if the condition fails. Interlocks are detected in Decode, before the condition is
+    /// evaluated, so the instruction stalls for its operands like an executed one; then it takes one
+    /// cycle and writes nothing.
     #[inline]
     pub(crate) const fn skipped(self) -> Self {
         Self { cycles: 1, written: 0, late: Pipeline::IDLE, ..self }
     }
 }
 
-/// The registers that are not ready when the next instruction issues. A register is in one of the sets at most, so equal futures
-/// have equal states.
+/// The registers whose results are pending when the next instruction issues. A register is in at most
+/// one of the sets, so that states are equal if and only if they cause the same interlocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pipeline {
-    /// One cycle late for every use: loaded words, and what MRC brings.
+    /// One cycle late for every use: loaded words, and results of MRC.
     loaded: RegisterSet,
-    /// Two cycles late for every use: loaded bytes and half-words, and words that were rotated.
+    /// Two cycles late for every use: loaded bytes and half-words, and rotated words.
     rotated: RegisterSet,
-    /// One cycle late for every use but accumulation: products.
+    /// One cycle late for every use except accumulation: products.
     product: RegisterSet,
-    /// One cycle late for use in the first cycle of Execute, not for stored data or accumulation: saturated sums.
+    /// One cycle late in the first cycle of Execute, but not as stored data or accumulators:
+    /// saturated sums.
     saturated: RegisterSet,
 }
 
 impl Pipeline {
-    /// Nothing is pending: after reset, a taken branch or an exception.
+    /// No result is pending: after reset, a taken branch or an exception.
     pub const IDLE: Self = Self { loaded: 0, rotated: 0, product: 0, saturated: 0 };
 
-    /// Passes an instruction through: the cycles that it takes with the interlock before it, and what it leaves pending. A branch
-    /// that is executed is taken; so is every write of r15.
+    /// Issues an instruction: returns its cycles, including the interlock before it, and updates the
+    /// pending results. An executed branch is taken, and so is every write of r15.
     #[inline]
     pub fn advance(&mut self, instruction: &Instruction, outcome: Outcome) -> u32 {
         if *self == Self::IDLE && outcome == Outcome::Skipped {
@@ -89,7 +93,7 @@ impl Pipeline {
         self.pass(&Timing::of(instruction, outcome))
     }
 
-    /// As [`Pipeline::advance`], with the timing looked up before.
+    /// Like [`Pipeline::advance`], with a timing already looked up.
     #[inline]
     pub fn pass(&mut self, timing: &Timing) -> u32 {
         let cycles = self.interlock(timing) + u32::from(timing.cycles);
@@ -98,7 +102,7 @@ impl Pipeline {
         cycles
     }
 
-    /// The cycles that an instruction waits in Decode.
+    /// The interlock cycles of an instruction in Decode.
     #[inline]
     #[must_use]
     pub fn interlock(&self, timing: &Timing) -> u32 {

@@ -1,7 +1,8 @@
-//! The table of cycles: one function for each class of instructions.
+//! The cycle table: one function for each class of instructions.
 //!
-//! Layer: rank 3. [`look_up`] gives the [`Timing`] of an executed operation. The rows, their sources and what is assumed are in
-//! docs/models/arm926-pipeline.md; the comments here name the row of ARM DDI 0222B, table 8.2.
+//! Layer: rank 3. [`look_up`] returns the [`Timing`] of an executed operation.
+//! docs/models/arm926-pipeline.md has the rows, their sources and assumptions; the comments here name
+//! the row of ARM DDI 0222B, table 8.2.
 
 use super::{Pipeline, RegisterSet, Timing};
 use crate::instruction::{
@@ -9,22 +10,22 @@ use crate::instruction::{
     Operation, Register, Shift, Transfer,
 };
 
-/// A timing of so many cycles that needs nothing and leaves nothing.
+/// A timing of `cycles` without registers.
 const fn plain(cycles: u8) -> Timing {
     Timing { operands: 0, stored: 0, accumulated: 0, cycles, written: 0, late: Pipeline::IDLE }
 }
 
-/// These registers come as loaded words do.
+/// A pipeline state in which `late` are pending like loaded words.
 const fn loaded(late: RegisterSet) -> Pipeline {
     Pipeline { loaded: late, ..Pipeline::IDLE }
 }
 
-/// These registers come as loaded bytes do.
+/// A pipeline state in which `late` are pending like loaded bytes.
 const fn rotated(late: RegisterSet) -> Pipeline {
     Pipeline { rotated: late, ..Pipeline::IDLE }
 }
 
-/// r15 is never waited for.
+/// The set of one register; empty for r15, which never causes an interlock.
 const fn set(register: Register) -> RegisterSet {
     (1 << register.index()) & !(1 << 15)
 }
@@ -33,12 +34,12 @@ fn optional(register: Option<Register>) -> RegisterSet {
     register.map_or(0, set)
 }
 
-/// An instruction on registers alone, with a result that is ready at once.
+/// The timing of an instruction on registers whose result is not late.
 const fn simple(cycles: u8, operands: RegisterSet, rd: Register) -> Timing {
     Timing { operands, written: set(rd), ..plain(cycles) }
 }
 
-/// The timing of an executed operation; `unaligned`: a word was rotated on its way in.
+/// The timing of an executed operation; `unaligned` for a load from an unaligned address.
 pub(super) fn look_up(operation: &Operation, unaligned: bool) -> Timing {
     match *operation {
         Operation::Data { operation, rd, rn, operand, .. } => data(operation, rd, rn, operand),
@@ -60,7 +61,7 @@ pub(super) fn look_up(operation: &Operation, unaligned: bool) -> Timing {
         Operation::BranchPrefix { .. } => simple(1, 0, Register::LR),
         Operation::BranchSuffix { .. } => Timing { operands: set(Register::LR), ..plain(3) },
         Operation::BranchExchange { rm, .. } => Timing { operands: set(rm), ..plain(3) },
-        // Branches, taken; and the entry into an exception, as SWI's row.
+        // Taken branches, and the entry of an exception, which has SWI's row.
         Operation::Branch { .. }
         | Operation::BranchToThumb { .. }
         | Operation::SoftwareInterrupt { .. }
@@ -81,8 +82,9 @@ fn of_operand(operand: Operand) -> RegisterSet {
     }
 }
 
-/// Rows 'Data Op': 1; 2 with a register-controlled shift; with r15 as destination 3 of ADD, SUB, RSB, ADC, SBC, and 4 of the others and with a
-/// shifted operand (RSC is among the others in the manual's list).
+/// Rows 'Data Op': 1; 2 with a register-controlled shift. With r15 as destination, 3 for ADD, SUB,
+/// RSB, ADC and SBC, and 4 for the others (including RSC, as in the manual's list) and with a shifted
+/// operand.
 fn data(operation: DataOperation, rd: Register, rn: Register, operand: Operand) -> Timing {
     use DataOperation::{Adc, Add, Mov, Mvn, Rsb, Sbc, Sub};
     let by_register = matches!(operand, Operand::ShiftedBy { .. });
@@ -106,8 +108,9 @@ fn data(operation: DataOperation, rd: Register, rn: Register, operand: Operand) 
     simple(own + u8::from(by_register), operands, rd)
 }
 
-/// Rows MUL, MLA: 2, or 4 with flags; SMULL and its kin: 3, or 5 with flags; SMULxy, SMLAxy and the wide ones: 1; SMLALxy: 2. A
-/// product without flags comes a cycle late, of two words the high one.
+/// Rows MUL, MLA: 2, or 4 with flags; SMULL, SMLAL, UMULL, UMLAL: 3, or 5 with flags; SMULxy, SMLAxy
+/// and the wide ones: 1; SMLALxy: 2. A product without flags is one cycle late; of two words, the
+/// high one.
 fn multiply(operation: &Operation) -> Timing {
     let (cycles, s, result, late, factors, accumulated) = match *operation {
         Operation::Multiply { s, rd, rm, rs, rn } => {
@@ -146,7 +149,7 @@ fn index(offset: Offset) -> RegisterSet {
     }
 }
 
-/// A scaled register offset takes one cycle more.
+/// The additional cycle of a scaled register offset.
 fn scaling(offset: Offset) -> u8 {
     match offset {
         Offset::Immediate(_) | Offset::Literal(_) => 0,
@@ -176,8 +179,9 @@ fn single(transfer: &Transfer, unaligned: bool) -> Timing {
     Timing { written: base | set(rd), late, ..timing }
 }
 
-/// Rows LDM: n, and 2 of one register; the last word comes a cycle late; n + 4 with r15. STM: n, and 2 of one register; the first
-/// register must be there in time. An empty list counts as one register.
+/// Rows LDM: n, but 2 for one register; the last word is one cycle late; n + 4 with r15. STM: n, but
+/// 2 for one register; only the first register can cause an interlock. An empty list counts as one
+/// register.
 fn block(transfer: &BlockTransfer) -> Timing {
     let BlockTransfer { load, rn, list, writeback, .. } = *transfer;
     let count = u8::try_from(transfer.words().max(1)).unwrap_or(16);
@@ -197,19 +201,19 @@ fn block(transfer: &BlockTransfer) -> Timing {
     Timing { written, late: loaded(1 << list.ilog2()), ..timing }
 }
 
-/// Row SWP: 2, the loaded byte is used 3. A rotated word counts as a byte.
+/// Row SWP: 2, or 3 if the next instruction uses the loaded byte. A rotated word counts as a byte.
 fn swap(late: bool, rd: Register, rm: Register, rn: Register) -> Timing {
     let timing = Timing { stored: set(rm), ..simple(2, set(rn), rd) };
     if late { Timing { late: loaded(set(rd)), ..timing } } else { timing }
 }
 
-/// Row MSR: 1 if only the flags are written, else 3.
+/// Row MSR: 1 if only the flags are written, otherwise 3.
 fn write_status(mask: u32, operand: Operand) -> Timing {
     let flags_only = mask & 0x00FF_FFFF == 0;
     Timing { operands: of_operand(operand), ..plain(if flags_only { 1 } else { 3 }) }
 }
 
-/// Rows MCR and MRC without busy-waiting: 1; what MRC brings comes a cycle late.
+/// Rows MCR and MRC without busy-waiting: 1; the result of MRC is one cycle late.
 fn coprocessor(access: &CoprocessorAccess) -> Timing {
     if access.load {
         Timing { late: loaded(set(access.rd)), ..simple(1, 0, access.rd) }

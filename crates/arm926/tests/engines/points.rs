@@ -6,7 +6,7 @@ use super::{limit, own_memory_map, program, state};
 use boardlab_arm926::Compiled;
 use boardlab_arm926::{
     Config, Engine, Interpreter, Limit, Predecoded, Processor, Psr, Ram, Stop, Virtual, Waits,
-    Watched, Watchpoint,
+    WatchKind, Watchpoint,
 };
 use boardlab_sim::Seed;
 use std::num::NonZeroU32;
@@ -47,7 +47,7 @@ fn counter() -> Processor<Ram> {
     core
 }
 
-fn watch(at: u32, length: u32, of: Watched) -> Watchpoint {
+fn watch(at: u32, length: u32, of: WatchKind) -> Watchpoint {
     Watchpoint { at: Virtual(at), length: NonZeroU32::new(length).unwrap(), of }
 }
 
@@ -75,7 +75,7 @@ fn a_breakpoint_stops_each_time_and_a_watchpoint_by_kind() {
         engine.run(&mut core, Limit::NONE);
         assert_eq!(core.counts.instructions, 6, "{name}: it was executed, and came by again");
         core.points.clear();
-        for (of, pc, write) in [(Watched::Reads, 8, false), (Watched::Writes, 16, true)] {
+        for (of, pc, write) in [(WatchKind::Reads, 8, false), (WatchKind::Writes, 16, true)] {
             core.points.clear();
             let watchpoint = watch(0x801, 2, of);
             core.points.set_watchpoint(watchpoint);
@@ -84,7 +84,7 @@ fn a_breakpoint_stops_each_time_and_a_watchpoint_by_kind() {
             assert_eq!(core.registers.pc, pc, "{name}: behind the instruction");
         }
         core.points.clear();
-        core.points.set_watchpoint(watch(0x804, 4, Watched::Accesses));
+        core.points.set_watchpoint(watch(0x804, 4, WatchKind::Accesses));
         let limit = Limit::instructions(core.counts.instructions + 100);
         assert_eq!(engine.run(&mut core, limit), Stop::Limit, "{name}: other bytes");
     }
@@ -114,7 +114,7 @@ fn stopped_run(seed: u64, name: &str, engine: &mut dyn Engine<Board>) -> Vec<Sto
     for _ in 0..20 {
         found.points.set_breakpoint(Virtual(program::target(&mut stream)));
     }
-    for of in [Watched::Reads, Watched::Writes, Watched::Accesses] {
+    for of in [WatchKind::Reads, WatchKind::Writes, WatchKind::Accesses] {
         let at = world::BACK + world::DATA + draw(&mut stream, 0x4000);
         found.points.set_watchpoint(watch(at, 64, of));
     }

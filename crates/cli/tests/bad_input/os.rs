@@ -40,7 +40,7 @@ pub(crate) const CASES: &[Case] = &[
     run(
         "run from an entry outside memory",
         &elf(40, 0x0900_0000, [SMALL, NONE]),
-        &["the entry 0x09000000 is not in the 128 MiB of SDRAM", "--memory 256MiB"],
+        &["the entry point 0x09000000 is not in the 128 MiB of SDRAM", "--memory 256MiB"],
     ),
     run(
         "run of overlapping segments",
@@ -50,12 +50,12 @@ pub(crate) const CASES: &[Case] = &[
     run(
         "run of a program of 200 MB",
         &elf(40, 0x8000, [Segment { at: 0x8000, size: 200_000_000 }, NONE]),
-        &["200000000 bytes at 0x00008000 do not fit 128 MiB of SDRAM", "--memory 256MiB"],
+        &["200000000 bytes at 0x00008000 do not fit into 128 MiB of SDRAM", "--memory 256MiB"],
     ),
     with(
         "run with memory that the board cannot have",
         &["os", "run", "a.elf", "--memory", "200MB"],
-        &["200000000 B of SDRAM: the board takes a power of two from 1 to 256 MiB"],
+        &["200000000 B of SDRAM: expected a power of two from 1 to 256 MiB"],
     )
     .nowhere(),
     with(

@@ -1,7 +1,7 @@
 //! The Galois field GF(2^m) as powers of its generator, and the generator polynomial of a code.
 //!
-//! Layer: rank 1. Main types: [`Field`], [`Polynomial`]. The primitive polynomials are those that Linux
-//! takes when none is asked for (`lib/bch.c`, `bch_init`).
+//! Layer: rank 1. Main types: [`Field`], [`Polynomial`]. The primitive polynomials are Linux' defaults
+//! (`lib/bch.c`, `bch_init`).
 
 /// Smallest order.
 const ORDER_MIN: u32 = 5;
@@ -14,9 +14,9 @@ const PRIMITIVE: [u32; 11] =
 #[derive(Debug, Clone)]
 pub struct Field {
     order: u32,
-    /// The powers of the generator, twice over, so that a sum of two logarithms needs no remainder.
+    /// The powers of the generator, repeated, so that a sum of two logarithms is a valid index.
     power: Vec<u16>,
-    /// Logarithm of an element; that of 0 is not used.
+    /// The logarithm of each element; that of 0 is not used.
     logarithm: Vec<u16>,
 }
 

@@ -1,9 +1,9 @@
-//! Where the errors are: syndromes, the error locator, its roots.
+//! Location of the errors: syndromes, the error locator polynomial, its roots.
 //!
-//! Layer: rank 1. The steps are those of the textbook: power sums of the error positions, the
-//! Berlekamp-Massey algorithm for the shortest recurrence that they obey, and Chien's search for the
-//! inverse roots of its polynomial. A position is an exponent: the power of `x` whose coefficient is
-//! wrong, so the first bit of the data has the highest.
+//! Layer: rank 1. The steps are those of the textbook: the power sums of the error positions, the
+//! Berlekamp-Massey algorithm for the shortest recurrence that they satisfy, and Chien's search for
+//! the inverse roots of its polynomial. A position is an exponent: that of the power of `x` with the
+//! erroneous coefficient, so the first bit of the data has the highest.
 
 use super::STRENGTH_MAX;
 use super::field::Field;
@@ -30,11 +30,11 @@ impl ErrorPositions {
     }
 }
 
-/// The power sums of the errors whose remainder is `difference`, of `bits` bits; `None` when there is
-/// no difference.
+/// The power sums of the errors whose remainder is `difference`, of `bits` bits; `None` if the
+/// difference is zero.
 ///
-/// The remainder has the same value as the errors at every root of the generator, so it is enough to
-/// put the roots into the remainder.
+/// The remainder and the error polynomial have the same value at every root of the generator, so it is
+/// sufficient to evaluate the remainder at the roots.
 pub(super) fn syndromes(
     field: &Field,
     strength: u32,
@@ -67,7 +67,7 @@ pub(super) fn errors(
 ) -> Result<ErrorPositions, Error> {
     let (locator, degree) = locator(field, strength as usize, syndromes)?;
     let mut found = ErrorPositions { exponents: [0; STRENGTH], count: 0 };
-    // Logarithms of the terms of the locator at the inverse of x to the exponent, 0 to begin with.
+    // The logarithms of the locator's terms at the inverse of x to the exponent, which starts at 0.
     let count = field.count();
     let mut terms = [(0, 0); STRENGTH];
     let mut used = 0;
@@ -80,7 +80,7 @@ pub(super) fn errors(
         let mut sum = locator[0];
         for (logarithm, power) in &mut *terms {
             sum ^= field.power(*logarithm);
-            // Down by the power, modulo the count, which is larger.
+            // Subtract the power modulo the count, which is larger.
             *logarithm += if *logarithm < *power { count } else { 0 };
             *logarithm -= *power;
         }
@@ -92,7 +92,8 @@ pub(super) fn errors(
             }
         }
     }
-    // A root outside the step, a double one or none in the field: no set of errors explains this.
+    // A root outside the step, a double root, or none in the field: no set of errors has these
+    // syndromes.
     Err(Error::Uncorrectable)
 }
 
@@ -104,7 +105,7 @@ fn locator(
 ) -> Result<([u16; STRENGTH + 1], usize), Error> {
     let mut current = [0; STRENGTH + 1];
     current[0] = 1;
-    // The polynomial before the last change of length, its discrepancy, and how far it has to shift.
+    // The polynomial before the last change of length, its discrepancy, and the shift of its next use.
     let (mut previous, mut previous_discrepancy, mut gap) = (current, 1, 1);
     let mut length = 0;
     for step in 0..2 * strength {

@@ -1,11 +1,11 @@
 //! The remainder of a polynomial by a fixed one, eight bytes of the dividend at a time.
 //!
-//! Layer: rank 1. Main type: [`Divider`]. The remainder stands left-aligned in one, two or eight words;
-//! eight tables hold what each byte of its first word adds to the rest when it is shifted out.
+//! Layer: rank 1. Main type: [`Divider`]. The remainder is left-aligned in one, two or eight words.
+//! Eight tables hold the contribution of each byte of its first word when that word is shifted out.
 
 use super::field::Polynomial;
 
-/// Divides by one polynomial; the width follows its degree.
+/// A divider by a fixed polynomial, whose degree determines the width.
 #[derive(Debug, Clone)]
 pub struct Divider {
     degree: usize,
@@ -20,7 +20,7 @@ enum Width {
 }
 
 impl Divider {
-    /// For a divisor of degree 1 to 512.
+    /// A divider by a polynomial of degree 1 to 512.
     #[must_use]
     pub fn new(divisor: &Polynomial) -> Self {
         let width = match divisor.degree {
@@ -47,7 +47,8 @@ impl Divider {
     }
 }
 
-/// By place of a byte in the word that is shifted out, first byte first, and by its value.
+/// Indexed by the position of a byte in the word that is shifted out, first byte first, and by its
+/// value.
 #[derive(Debug, Clone)]
 struct Table<const WORDS: usize> {
     places: Vec<[[u64; WORDS]; 256]>,
@@ -67,7 +68,7 @@ impl<const WORDS: usize> Table<WORDS> {
                 }
             }
         }
-        // A byte further left goes through one more byte of zeros.
+        // Each byte further left is followed by one more byte of zeros.
         let mut places = vec![last];
         for _ in 1..8 {
             let mut further = *places.last().expect("begins with one");

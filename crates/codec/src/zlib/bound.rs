@@ -1,58 +1,58 @@
-//! A proof that JFFS2's deflate will give a page up, in a fifth of the time that trying takes.
+//! A proof that JFFS2's deflate cannot compress a page, in a fifth of the time of a compression.
 //!
-//! Layer: rank 1. Main type: [`Bound`]. It reckons with what zlib 1.3 does with level 3 (`deflate.c`,
-//! `trees.c`) and with the loop of JFFS2 in the module above; everything it does not know, it assumes
-//! in favour of the compression. So `true` is certain and `false` means: try.
+//! Layer: rank 1. Main type: [`Bound`]. It computes a lower bound of the output of zlib 1.3 with
+//! level 3 (`deflate.c`, `trees.c`) in the loop of JFFS2 in the module above. So `true` is certain,
+//! and `false` means that the page must be compressed to know.
 //!
-//! The first round offers `n` bytes. They become one block, because it has fewer symbols than
-//! zlib's buffer, behind a header of 16 bits; the flush adds 10 bits. If 26 bits and the block are
-//! `8 n` bits or more, then either no room is left for a second round or there is nothing left to
-//! compress: `n` bytes were consumed, `n` or more produced, and JFFS2 gives up. The block is the
-//! smallest of three:
+//! The first round passes `n` bytes. They become one block, because it has fewer symbols than zlib's
+//! buffer, after a header of 16 bits; the flush adds 10 bits. If 26 bits and the block are `8 n` bits
+//! or more, then there is either no output space for a second round or no input left: `n` bytes were
+//! consumed, `n` or more produced, and JFFS2 stores the page uncompressed. The block is the smallest
+//! of three:
 //!
-//! - stored: 3 bits, the padding, 4 bytes and the data, which is always enough;
-//! - with the fixed code: 3 bits, 8 or 9 for a literal, 7 for the end;
-//! - with a code of its own: at least what Huffman's code of the literals takes, and a header.
+//! - stored: 3 bits, the padding, 4 bytes and the data, which is always at least `8 n` bits;
+//! - with the fixed Huffman code: 3 bits, 8 or 9 for a literal, 7 for the end;
+//! - with a dynamic Huffman code: at least the size of the literals in a Huffman code, and a header.
 //!
-//! A match covers at least three bytes, and each three bytes in a row within it occur before. So the
-//! bytes outside every such three are literals; all the others are taken to cost nothing.
+//! A match covers at least three bytes, and each three consecutive bytes in it occur before. So the
+//! bytes outside all such triples are literals; the bound counts all others as zero bits.
 //!
 //! The header has 3 + 14 bits, 3 for each of at least 4 lengths of the code of code lengths, and 1
-//! for a distance. The length of every literal that occurs and that of the end of block either cost
-//! a bit or more each, or are part of a repetition, which costs 3 or more for 6 at most: half a bit
-//! or more.
+//! for a distance. The code length of each literal that occurs, and of the end of block, costs at
+//! least a bit, or is part of a repetition, which costs at least 3 bits for at most 6 lengths: at least
+//! half a bit.
 
-/// Bits of the smallest header with a code of its own, without the lengths of the literals.
+/// Bits of the smallest header of a dynamic Huffman code, without the code lengths of the literals.
 const HEADER: usize = 3 + 14 + 3 * 4 + 1;
 
 /// Bits of the stream's header, and of the flush.
 const AROUND: usize = 16 + 10;
 
-/// The most bytes that surely become one block: half of the symbols that zlib's buffer holds.
+/// The most bytes that certainly become one block: half of the symbols of zlib's buffer.
 const LONGEST: usize = 8192;
 
-/// Slots for three bytes in a row, as bits.
+/// The size of the table of triples in bits.
 const SLOTS: usize = 1 << 20;
 
-/// So many suspects are looked at; a page with more is worth trying.
+/// The most suspects to examine; a page with more is compressed.
 const SUSPECTS: usize = 48;
 
 type Histogram = [u32; 256];
 
-/// What the proof works in.
+/// The memory of the proof.
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    /// Which three bytes in a row have been seen, by their hash.
+    /// The triples of consecutive bytes that have occurred, by their hash.
     seen: Box<[u64]>,
 }
 
 impl Bound {
-    /// Takes 128 KiB.
+    /// Allocates 128 KiB.
     pub(super) fn new() -> Self {
         Self { seen: vec![0; SLOTS / 64].into_boxed_slice() }
     }
 
-    /// Whether a first round with these bytes surely ends with JFFS2 giving up.
+    /// Whether JFFS2 certainly cannot compress a page whose first round has these bytes.
     pub(super) fn is_hopeless(&mut self, first: &[u8]) -> bool {
         if first.len() > LONGEST || !looks_random(first) {
             return false;
@@ -68,8 +68,8 @@ impl Bound {
         repeated == 0 || enough(&histogram)
     }
 
-    /// Takes every byte out of the histogram that a match might cover; how many, or `None` when there
-    /// are too many suspects.
+    /// Removes all bytes from the histogram that a match may cover; returns their number, or `None` if
+    /// there are too many suspects.
     fn remove_repeated(&mut self, first: &[u8], histogram: &mut Histogram) -> Option<usize> {
         self.seen.fill(0);
         let (mut suspects, mut removed, mut done) = (0, 0, 0);
@@ -97,8 +97,8 @@ impl Bound {
     }
 }
 
-/// Whether 64 bytes from all over the text are nearly as different as random ones, of which 57 differ.
-/// Only saves the reckoning where it would be in vain.
+/// Whether 64 samples of the text have nearly as many distinct values as random bytes, which have 57.
+/// It only avoids a computation that would be in vain.
 fn looks_random(text: &[u8]) -> bool {
     const SAMPLES: usize = 64;
     const DIFFERENT: u32 = 44;
@@ -114,7 +114,7 @@ fn slot(three: &[u8]) -> usize {
     (word.wrapping_mul(0x9E37_79B1) >> 12) as usize
 }
 
-/// Whether three bytes in a row occur in a text. Without a branch, so that it becomes vector code.
+/// Whether three consecutive bytes occur in a text. Without a branch, so that it is vectorised.
 fn occurs(text: &[u8], three: &[u8]) -> bool {
     let starts = text.iter().zip(&text[1..]).zip(&text[2..]);
     let found = starts.fold(0, |found, ((&a, &b), &c)| {
@@ -123,7 +123,8 @@ fn occurs(text: &[u8], three: &[u8]) -> bool {
     found != 0
 }
 
-/// In four parts, so that equal bytes in a row do not wait for each other.
+/// The histogram of `data`, in four parts, so that updates for consecutive equal bytes do not depend
+/// on each other.
 fn histogram(data: &[u8]) -> Histogram {
     let mut parts = [[0_u32; 256]; 4];
     let (fours, tail) = data.as_chunks::<4>();
@@ -138,13 +139,13 @@ fn histogram(data: &[u8]) -> Histogram {
     std::array::from_fn(|byte| parts.iter().map(|part| part[byte]).sum())
 }
 
-/// The fewest bits of a block with a fixed code or one of its own that has these literals; `None`
-/// when it is not worth the reckoning.
+/// A lower bound of the bits of a block with a fixed or a dynamic code and these literals; `None` if
+/// the computation would be in vain.
 fn smallest_block(histogram: &Histogram) -> Option<usize> {
     let literals: u32 = histogram.iter().sum();
     let distinct = histogram.iter().filter(|&&count| count != 0).count();
     let most = *histogram.iter().max()?;
-    // 7 bits for each literal would do, or far fewer for one that is frequent.
+    // 7 bits would suffice for each literal, or far fewer for a frequent one.
     if distinct <= 128 || most > literals / 16 {
         return None;
     }
@@ -158,7 +159,8 @@ fn huffman(histogram: &Histogram) -> u32 {
     let mut leaves = *histogram;
     leaves.sort_unstable();
     let leaves = &leaves[leaves.partition_point(|&count| count == 0)..];
-    // Inner nodes come out in order, so the two smallest are always at the front of two queues.
+    // Inner nodes are created in ascending order, so the two smallest are always at the front of two
+    // queues.
     let (mut nodes, mut made) = ([0; 256], 0);
     let (mut leaf, mut node, mut bits) = (0, 0, 0);
     while made + 1 < leaves.len() {

@@ -13,7 +13,7 @@ use crate::measurement::Measurement;
 use crate::run::Console;
 use crate::session::Session;
 use crate::tables;
-use boardlab_arm926::{Exception, Limit, Points, Psr, Virtual, Watched, Watchpoint};
+use boardlab_arm926::{Exception, Limit, Points, Psr, Virtual, WatchKind, Watchpoint};
 use boardlab_realview::Outcome;
 use boardlab_result::foreign::{shown, shown_at_most};
 use boardlab_sim::Seed;
@@ -69,9 +69,9 @@ impl Reason {
             Self::Signal(signal) => format!("T{signal:02x}thread:1;"),
             Self::Watch(Watchpoint { at, of, .. }) => {
                 let kind = match of {
-                    Watched::Writes => "watch",
-                    Watched::Reads => "rwatch",
-                    Watched::Accesses => "awatch",
+                    WatchKind::Writes => "watch",
+                    WatchKind::Reads => "rwatch",
+                    WatchKind::Accesses => "awatch",
                 };
                 format!("T{TRAP:02x}{kind}:{:x};thread:1;", at.0)
             }
@@ -355,9 +355,9 @@ impl Debugged<'_> {
 fn watchpoint(point: Point) -> Option<Watchpoint> {
     let of = match point.kind {
         PointKind::Break => return None,
-        PointKind::Write => Watched::Writes,
-        PointKind::Read => Watched::Reads,
-        PointKind::Access => Watched::Accesses,
+        PointKind::Write => WatchKind::Writes,
+        PointKind::Read => WatchKind::Reads,
+        PointKind::Access => WatchKind::Accesses,
     };
     let length = NonZeroU32::new(point.length)?;
     Some(Watchpoint { at: Virtual(point.at), length, of })

@@ -22,12 +22,12 @@ pub(super) struct Explaining {
 
 /// Adds what the runs teach, whatever was run.
 pub(super) fn all(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
-    let probed = &runs.linux.probed;
-    let released = runs.scenario.linux.wait == Wait::WordTime && probed.write_buffer.is_some();
+    let cfi_info = &runs.linux.cfi_info;
+    let released = runs.scenario.linux.wait == Wait::WordTime && cfi_info.write_buffer.is_some();
     if released {
         find(run, word_time(runs));
     }
-    if released && probed.buffer_typical_us > probed.word_typical_us {
+    if released && cfi_info.buffer_typical_us > cfi_info.word_typical_us {
         find(run, obvious_repair(runs, what_if));
     }
     find(run, left_open(runs, what_if));
@@ -73,8 +73,8 @@ fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 }
 
 fn word_time(runs: &Runs<'_>) -> String {
-    let probed = &runs.linux.probed;
-    let (word, buffer) = (probed.word_typical_us, probed.buffer_typical_us);
+    let cfi_info = &runs.linux.cfi_info;
+    let (word, buffer) = (cfi_info.word_typical_us, cfi_info.buffer_typical_us);
     format!(
         "Where {word} us comes from: before it polls, Linux waits for the typical time of a single \
          word program (CFI 1Fh = {}, so 2^{} us), not of the buffer (CFI 20h = {}, so 2^{} us). \
@@ -132,7 +132,7 @@ fn obvious_repair(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     format!(
         "What the obvious repair would {would}: waiting for the buffer time ({} us) makes the \
          same write take {then} instead of {now}.",
-        runs.linux.probed.buffer_typical_us,
+        runs.linux.cfi_info.buffer_typical_us,
     )
 }
 
@@ -149,7 +149,7 @@ fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         1 => format!("{best} is the best wait"),
         _ => format!("for a chip alone {best} is the best wait"),
     };
-    let and_the_patch = match linux.probed.write_buffer {
+    let and_the_patch = match linux.cfi_info.write_buffer {
         Some(_) => ", the wait for erases and the patch",
         None => " and the wait for erases",
     };

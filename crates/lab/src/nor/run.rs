@@ -107,8 +107,8 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 fn first_wait(system: &System, measured: &Measured) -> u64 {
     match system.wait {
         Wait::Fixed(micros) => micros,
-        Wait::WordTime => measured.probed.word_typical_us,
-        Wait::BufferTime => measured.probed.program_typical_us(),
+        Wait::WordTime => measured.cfi_info.word_typical_us,
+        Wait::BufferTime => measured.cfi_info.program_typical_us(),
         _ => 0,
     }
 }

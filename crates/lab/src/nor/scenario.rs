@@ -6,7 +6,7 @@ use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
 use boardlab_document::{Content, Misplaced, Node, Read, Reported, Section, Value, section};
 use boardlab_experiment::data_file;
-use boardlab_nor::driver::{Kind, Probed};
+use boardlab_nor::driver::{CfiInfo, Kind};
 use boardlab_nor::wait::{
     Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
 };
@@ -235,24 +235,24 @@ impl System {
     #[must_use]
     pub fn policy(
         &self,
-        probed: &Probed,
+        cfi_info: &CfiInfo,
         tune: &Tune,
         tuned_us: u64,
         board: &BoardSpec,
     ) -> Box<dyn WaitPolicy> {
         let gap = if self.poll_gap_us == 0 { Pause::None } else { cfi_udelay(self.poll_gap_us) };
         let fixed = |micros| Box::new(FixedThenToggle { wait: cfi_udelay(micros), gap });
-        let typical = Duration::from_micros(probed.word_typical_us);
+        let typical = Duration::from_micros(cfi_info.word_typical_us);
         match self.wait {
             Wait::None => Box::new(ToggleOnly { gap }),
-            Wait::WordTime => fixed(probed.word_typical_us),
-            Wait::BufferTime => fixed(probed.program_typical_us()),
+            Wait::WordTime => fixed(cfi_info.word_typical_us),
+            Wait::BufferTime => fixed(cfi_info.program_typical_us()),
             Wait::Tuned => fixed(tuned_us),
             Wait::Fixed(micros) => fixed(micros),
             Wait::Sleep(span) => Box::new(FixedThenToggle { wait: Pause::Sleep(span), gap }),
-            Wait::Staircase => Box::new(Staircase { micros: probed.word_typical_us, gap }),
+            Wait::Staircase => Box::new(Staircase { micros: cfi_info.word_typical_us, gap }),
             Wait::HalfTypical => Box::new(HalfTypical {
-                typical: Duration::from_micros(probed.program_typical_us()),
+                typical: Duration::from_micros(cfi_info.program_typical_us()),
                 jiffy: board.host.jiffies.time_of(1),
             }),
             Wait::Adaptive => Box::new(Adaptive {
@@ -261,7 +261,7 @@ impl System {
                 millionths: tune.quantile.millionths(),
                 floor: typical / 4,
                 // What CFI calls typical may be far below a buffer's time; its maximum is not.
-                ceiling: Duration::from_micros(probed.program_max_us()).max(typical),
+                ceiling: Duration::from_micros(cfi_info.program_max_us()).max(typical),
                 restart: typical / 2,
                 gap,
             }),

@@ -1,11 +1,11 @@
 //! Identity: autoselect codes and the CFI query table, generated from the part.
 //!
 //! Layer: inside the chip. Source: JESD68 (query structure), JEP137 (command set 0002h), the
-//! S29GL-P data sheet, tables 12.5 to 12.8 (primary vendor table), and how readers use it: Linux
+//! S29GL-P data sheet, tables 12.5 to 12.8 (primary vendor table), and the drivers that read it: Linux
 //! `cfi_cmdset_0002` and u-boot `cfi_flash`.
 //!
-//! On a part with its small sectors at the top (PRI+0Fh = 3) the region table lies in reverse
-//! address order: AMD parts use one table for both boot variants, and both drivers swap it.
+//! On a top-boot part (PRI+0Fh = 3) the region table is in reverse address order: AMD parts use one
+//! table for both boot variants, and both drivers reverse it.
 //!
 //! Assumed: addresses outside the tables read as zero; ACC is not supported (PRI+0Dh, +0Eh).
 
@@ -14,11 +14,11 @@ use super::wiring::Address;
 use crate::part::{Boot, Cfi, Part, Region};
 use boardlab_sim::Bytes;
 
-/// Command set of AMD and its successors.
+/// The command set of AMD and its successors.
 const COMMAND_SET: u16 = 0x0002;
-/// Where the primary vendor table lies unless a long region table pushes it on.
+/// The address of the primary vendor table, unless a long region table reaches beyond it.
 const PRIMARY: usize = 0x40;
-/// Where the region table begins.
+/// The address of the region table.
 const REGIONS: usize = 0x2D;
 
 impl Chip {
@@ -67,7 +67,8 @@ fn table(part: &Part, cfi: &Cfi) -> Vec<u8> {
     table
 }
 
-/// The number of regions, and for each its sectors less one and their size in 256 bytes.
+/// The number of regions, and for each the number of sectors minus one and their size in units of 256
+/// bytes.
 fn regions(part: &Part, table: &mut Vec<u8>) {
     table.push(u8::try_from(part.regions.len()).unwrap_or(u8::MAX));
     let mut push_region = |region: &Region| {
@@ -101,7 +102,7 @@ fn push(table: &mut Vec<u8>, value: u16) {
     table.extend(value.to_le_bytes());
 }
 
-/// The logarithm of a size that is a power of two.
+/// The binary logarithm of a size that is a power of two.
 fn exponent(size: Bytes) -> u8 {
     u8::try_from(size.get().trailing_zeros()).expect("at most 64")
 }

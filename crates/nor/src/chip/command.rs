@@ -1,7 +1,7 @@
-//! The command interface: which write cycles mean what in which state.
+//! The command interface: decodes write cycles by state.
 //!
-//! Layer: inside the chip. Main types: [`Mode`], where a finished sequence leaves the interface;
-//! [`Command`], how far the present sequence has come.
+//! Layer: inside the chip. Main types: [`Mode`], the mode that a complete sequence selects;
+//! [`Command`], the progress of the current sequence.
 //! Source: S29GL-P data sheet, tables 12.1 to 12.4; S29GL-S data sheet, command state transitions.
 
 use super::erase::Erase;
@@ -10,55 +10,55 @@ use super::{Chip, Work};
 use boardlab_media::SectorIndex;
 use boardlab_sim::Instant;
 
-/// What reads give, and which commands are accepted, while nothing runs.
+/// The mode of the command interface: what reads return, and which commands are accepted, while idle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Contents; all commands.
     Array,
-    /// Contents; only `A0` and `90 00`, and resuming a program that was suspended here. A reset
-    /// is not valid (S29GL-P 7.7.8).
+    /// Unlock bypass. Contents; only `A0`, `90 00`, and the resumption of a program that was
+    /// suspended in this mode. A reset is not valid (S29GL-P 7.7.8).
     Bypass,
     /// Identity and protection.
     Autoselect,
-    /// The CFI query; a reset returns to autoselect when it was entered from there.
+    /// The CFI query; a reset returns to autoselect if the query was entered from there.
     Query {
-        /// Whether it was.
+        /// Whether it was entered from autoselect.
         from_autoselect: bool,
     },
     /// Persistent protection bits.
     Protection,
 }
 
-/// How far the present command sequence has come.
+/// The progress of the current command sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     /// No sequence has begun.
     Idle,
-    /// `AA` was seen.
+    /// `AA`.
     Unlock1,
     /// `AA 55`.
     Unlock2,
     /// `A0`: the next cycle is address and data of a word.
     Program,
-    /// `80`: an erase, which needs a second unlock.
+    /// `80`: an erase, which needs two further unlock cycles.
     EraseSetup,
     /// `80 AA`.
     EraseUnlock1,
     /// `80 AA 55`.
     EraseUnlock2,
-    /// `25`: the next cycle is the number of words less one.
+    /// `25`: the next cycle is the number of words minus one.
     LoadCount(SectorIndex),
-    /// The next cycle is the first word, which chooses the page.
+    /// The next cycle is the first word, which selects the page.
     LoadFirst,
     /// The next cycle is a further word.
     Load,
     /// All words are loaded: `29` starts the program.
     LoadConfirm,
-    /// `90` where it is the first half of an exit.
+    /// `90` as the first cycle of an exit.
     Exit,
-    /// `A0` among the protection bits: `00` programs the one of the addressed sector.
+    /// `A0` in protection mode: `00` programs the bit of the addressed sector.
     ProtectBit,
-    /// `80` among the protection bits: `30` erases all.
+    /// `80` in protection mode: `30` erases all bits.
     UnprotectAll,
 }
 
@@ -164,8 +164,8 @@ impl Chip {
 
     /// The cycle after `AA 55`.
     ///
-    /// While a program is suspended only autoselect is accepted, and while an erase is suspended
-    /// autoselect and programs; bypass and protection bits are assumed to be refused then.
+    /// While a program is suspended, only autoselect is accepted; while an erase is suspended,
+    /// autoselect and programs. Bypass and protection mode are assumed to be refused then.
     fn write_third(&mut self, address: Address, value: u16) {
         self.command = Command::Idle;
         let (no_program, no_erase) = (self.program.is_none(), self.erase.is_none());
@@ -187,7 +187,7 @@ impl Chip {
         }
     }
 
-    /// A write in the failure state: `F0` leaves it, and so does clearing the status register
+    /// A write in the failure state. `F0` and a clear of the status register leave it
     /// (S29GL-S 5.6.1).
     fn write_failed(&mut self, address: Address, value: u16) {
         let cleared = self.write_register_command(address, value) && value == 0x71;
@@ -199,8 +199,8 @@ impl Chip {
         }
     }
 
-    /// A write after a write-buffer abort: only `AA 55 F0` leaves it, or clearing the status
-    /// register. The address of the last cycle is not looked at: x8 tables print 555h and AAAh.
+    /// A write after a write-buffer abort. Only `AA 55 F0` and a clear of the status register leave
+    /// this state. The address of the last cycle is ignored: x8 tables print 555h and AAAh.
     fn write_aborted(&mut self, address: Address, value: u16) {
         if self.command == Command::Idle && self.write_register_command(address, value) {
             if value == 0x71 {
@@ -221,8 +221,8 @@ impl Chip {
         };
     }
 
-    /// A write while a program or an erase runs: only a suspend command, or a status register
-    /// command, is not ignored.
+    /// A write while a program or an erase runs: all but suspend and status register commands are
+    /// ignored.
     fn write_busy(&mut self, now: Instant, address: Address, value: u16) {
         if self.write_register_command(address, value) || self.suspend_at.is_some() {
             return;
@@ -242,7 +242,7 @@ impl Chip {
         }
     }
 
-    /// `70` and `71` on a part with a status register. Returns whether it was one of them.
+    /// `70` and `71` on a part with a status register. Returns whether the cycle was one of them.
     pub(super) fn write_register_command(&mut self, address: Address, value: u16) -> bool {
         if !self.part.features.status_register || !self.wiring.is_unlock1(address) {
             return false;
@@ -255,7 +255,7 @@ impl Chip {
         true
     }
 
-    /// Whether the cycle addresses the CFI query of a part that has one.
+    /// Whether the part has CFI and the cycle's address is that of the query command.
     fn answers_query(&self, address: Address) -> bool {
         self.part.cfi.is_some() && self.wiring.is_query(address)
     }

@@ -1,13 +1,13 @@
-//! Erases: sectors collected in a window, the whole chip, suspend and resume.
+//! Erases: sector erase with its window, chip erase, suspend and resume.
 //!
 //! Layer: inside the chip. Main type: [`Erase`].
 //! Source: S29GL-P data sheet, 7.7.4 to 7.7.6 and 7.8.6; Am29LV800D data sheet, sector erase: "any
 //! command other than sector erase or erase suspend during the time-out period resets the device
 //! to reading array data"; M29W128G data sheet, 7.2.5 (DQ2 after a failed erase).
 //!
-//! Assumed: sectors are erased one after the other in the order in which they were named, each
-//! with a time of its own from the same distribution whatever its size; a failure ends the whole
-//! operation; an operation goes on while a suspend command takes its latency, so it may still end.
+//! Assumed: sectors are erased in the order in which they were queued, each with its own time from
+//! the same distribution whatever its size; a failure ends the whole operation; an operation
+//! continues during the latency of a suspend command, so it may still complete.
 
 use super::command::Command;
 use super::span::Span;
@@ -20,27 +20,27 @@ use boardlab_sim::{Duration, Instant};
 /// An erase that waits for further sectors, runs, is suspended or has failed.
 #[derive(Debug, Clone)]
 pub(super) struct Erase {
-    /// Sectors in the order in which they were named, each with the time that it needs.
+    /// Sectors in the order in which they were queued, each with its erase time.
     queue: Vec<(SectorIndex, Duration)>,
-    /// Place in the queue of the sector that is being erased.
+    /// The index in the queue of the sector being erased.
     next: usize,
-    /// Progress of that sector; `None` before the first one has begun.
+    /// The progress of that sector; `None` before the first one has begun.
     span: Option<Span>,
-    /// A bit for each sector, set for those in the queue.
+    /// A bit per sector, set for those in the queue.
     selected: Box<[u64]>,
     whole_chip: bool,
     failed: bool,
 }
 
 impl Erase {
-    /// An erase of no sector yet.
+    /// An erase with an empty queue.
     fn new(sector_count: u32, whole_chip: bool) -> Self {
         let words = SectorIndex::new(sector_count).to_usize().div_ceil(64);
         let selected = vec![0; words].into();
         Self { queue: Vec::new(), next: 0, span: None, selected, whole_chip, failed: false }
     }
 
-    /// Whether a sector is being erased: DQ2 toggles in it.
+    /// Whether a sector is selected for erase: DQ2 toggles in it.
     #[inline]
     pub(super) fn selects(&self, sector: SectorIndex) -> bool {
         let at = sector.to_usize();
@@ -53,7 +53,7 @@ impl Erase {
         self.queue.push((sector, time));
     }
 
-    /// Whether all sectors named so far are protected.
+    /// Whether the queue is empty: all sectors so far are protected.
     pub(super) const fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
@@ -70,7 +70,7 @@ impl Erase {
 }
 
 impl Chip {
-    /// The last cycle of an erase sequence: `30` in a sector, or `10`.
+    /// The last cycle of an erase sequence: `30` at a sector's address, or `10`.
     pub(super) fn write_erase(&mut self, now: Instant, address: Address, value: u16) {
         self.command = Command::Idle;
         match value {
@@ -109,7 +109,7 @@ impl Chip {
         }
     }
 
-    /// Adds a sector; the window begins anew.
+    /// Adds a sector and restarts the window.
     fn add_sector(&mut self, now: Instant, address: Address) {
         self.enqueue(self.sector_at(address));
         self.work = Work::Window;
@@ -118,7 +118,7 @@ impl Chip {
         self.event_at = now.saturating_add(self.part.timing.erase_window);
     }
 
-    /// Puts a sector into the queue unless it is protected or in it already.
+    /// Queues a sector unless it is protected or already queued.
     fn enqueue(&mut self, sector: SectorIndex) {
         let Some(erase) = &mut self.erase else { return };
         if self.protection.is_set(sector) || erase.selects(sector) {
@@ -129,7 +129,7 @@ impl Chip {
         erase.push(sector, self.faults.erase_time(sector, drawn, timed.max));
     }
 
-    /// The window is closed: the first sector's erase begins.
+    /// Closes the window and starts the erase of the first sector.
     pub(super) fn begin_erase(&mut self, now: Instant) {
         if self.erase.as_ref().is_none_or(Erase::is_empty) {
             self.erase = None;
@@ -139,7 +139,7 @@ impl Chip {
         self.run_erase();
     }
 
-    /// Sets up the span of the sector that is next.
+    /// Starts the next sector's span.
     fn start_sector(&mut self, now: Instant) {
         let max = self.part.timing.sector_erase.max;
         if let Some(erase) = &mut self.erase {
@@ -148,7 +148,7 @@ impl Chip {
         }
     }
 
-    /// Lets the erase run that was started or resumed.
+    /// Runs the erase that was started or resumed.
     fn run_erase(&mut self) {
         self.work = Work::Erase;
         self.stuck = false;
@@ -156,7 +156,7 @@ impl Chip {
         self.event_at = self.next_event();
     }
 
-    /// Whatever comes next for a running erase: the end of a sector, or its suspension.
+    /// Processes the event of a running erase at `at`: the end of a sector, or the suspension.
     pub(super) fn advance_erase(&mut self, at: Instant) {
         let Some(Erase { queue, next, span: Some(span), .. }) = &mut self.erase else {
             return self.become_idle();
@@ -182,7 +182,7 @@ impl Chip {
         }
     }
 
-    /// The erase of `sector` took too long: DQ5, and DQ2 shows which sector it was.
+    /// Fails the erase at `sector`: sets DQ5, and DQ2 shows the sector.
     fn fail_erase(&mut self, sector: SectorIndex) {
         if let Some(erase) = &mut self.erase {
             erase.failed = true;
@@ -206,7 +206,7 @@ impl Chip {
         }
     }
 
-    /// The erase that waits, runs or is suspended is cut off.
+    /// Interrupts the waiting, running or suspended erase and leaves it torn.
     pub(super) fn tear_erase(&mut self, now: Instant) {
         let Some(mut erase) = self.erase.take().filter(|erase| !erase.failed) else { return };
         let Some(span) = &mut erase.span else { return };
@@ -217,13 +217,13 @@ impl Chip {
         EraseTear::at(span.done, time).apply(&mut self.array, sector, &mut self.streams.torn);
     }
 
-    /// When the sector that is being erased will be, unless the erase is suspended.
+    /// The end of the current sector's erase, unless the erase is suspended.
     pub(super) fn sector_end(&self) -> Instant {
         let span = self.erase.as_ref().and_then(|erase| erase.span);
         span.map_or(Instant::MAX, |span| span.end())
     }
 
-    /// When the erase will end whose window, or present sector, ends at `end`.
+    /// The end of the erase whose window, or current sector, ends at `end`.
     pub(super) fn erase_end(&self, end: Instant) -> Instant {
         let max = self.part.timing.sector_erase.max;
         let Some(erase) = &self.erase else { return end };

@@ -1,17 +1,17 @@
-//! Faults that a test or a scenario can put into a chip.
+//! Faults that a test or a scenario can inject into a chip.
 //!
-//! Layer: inside the chip. Main type: [`Fault`]. A fault is data, never an error: the chip reports
-//! it the way the data sheets say, and the driver has to notice.
+//! Layer: inside the chip. Main type: [`Fault`]. A fault is not an [error](std::error::Error): the
+//! chip reports it as the data sheets say, and the driver has to detect it.
 
 use super::Chip;
 use boardlab_media::SectorIndex;
 use boardlab_sim::{Bytes, Duration};
 
-/// What is wrong with a chip. Each stays until [`Chip::heal`].
+/// A fault of a chip. It lasts until [`Chip::clear_faults`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The cells of a range no longer take a charge: they keep what they hold, and a program that
-    /// touches them fails after its maximum time (DQ5).
+    /// The cells of a range cannot be programmed: they keep their contents, and a program that would
+    /// change them fails after its maximum time (DQ5).
     ProgramFails {
         /// First byte.
         first: Bytes,
@@ -19,29 +19,29 @@ pub enum Fault {
         last: Bytes,
     },
     /// The cells of a sector erase too slowly: its erase fails after the maximum time (DQ5) and
-    /// leaves a mixture.
+    /// leaves the sector partially erased.
     EraseFails {
-        /// Which.
+        /// The sector.
         sector: SectorIndex,
     },
     /// The internal controller hangs in the next program or erase: busy for ever, without DQ5.
     /// Only a hardware reset or a power cycle ends it.
     NeverReady,
-    /// Operations take this share of their time; past the maximum they fail (DQ5).
+    /// Operations take this percentage of their time; beyond the maximum they fail (DQ5).
     Slow {
-        /// 100 is normal.
+        /// The percentage; 100 is normal.
         percent: u32,
     },
-    /// DQ6 goes on toggling when an operation has ended, over the contents, until a reset command.
+    /// DQ6 toggles in reads of contents after the end of an operation, until a reset command.
     StuckToggle,
 }
 
 /// The faults of one chip.
 #[derive(Debug, Clone)]
 pub(super) struct Faults {
-    /// First and last byte of the ranges that cannot be programmed.
+    /// The first and last byte of each range that cannot be programmed.
     ranges: Vec<(Bytes, Bytes)>,
-    /// Sectors that cannot be erased.
+    /// The sectors that cannot be erased.
     sectors: Vec<SectorIndex>,
     never_ready: bool,
     percent: u32,
@@ -62,7 +62,7 @@ impl Default for Faults {
 }
 
 impl Faults {
-    /// The time that an operation needs on this chip when a healthy one needs `time`.
+    /// The time of an operation on this chip that takes `time` on a chip without faults.
     pub(super) fn time(&self, time: Duration) -> Duration {
         if self.never_ready {
             return Duration::MAX;
@@ -74,7 +74,7 @@ impl Faults {
         u64::try_from(scaled).map_or(Duration::MAX, Duration::from_nanos)
     }
 
-    /// The time that the erase of `sector` needs; a bad one would take twice the maximum.
+    /// The time of an erase of `sector`; a faulty sector would take twice the maximum.
     pub(super) fn erase_time(
         &self,
         sector: SectorIndex,
@@ -84,14 +84,14 @@ impl Faults {
         if self.sectors.contains(&sector) { self.time(max * 2) } else { self.time(time) }
     }
 
-    /// Time after which an operation of `time` ends, done or failed.
+    /// The time after which an operation of `time` ends, completed or failed.
     pub(super) fn limit(&self, time: Duration, max: Duration) -> Duration {
         if self.never_ready { Duration::MAX } else { time.min(max) }
     }
 
-    /// Turns the bytes of `data` that hit bad cells to ones, which leave the cells as they are.
-    /// Returns whether there were any that should have changed.
-    pub(super) fn spare_bad_cells(&self, offset: Bytes, data: &mut [u8], held: &[u8]) -> bool {
+    /// Sets the bytes of `data` at faulty cells to ones, which leave the cells unchanged. Returns
+    /// whether a program of `data` would have changed such a cell.
+    pub(super) fn mask_bad_cells(&self, offset: Bytes, data: &mut [u8], held: &[u8]) -> bool {
         let mut hit = false;
         for &(first, last) in &self.ranges {
             for (index, byte) in (0..).zip(data.iter_mut()) {
@@ -106,14 +106,14 @@ impl Faults {
         hit
     }
 
-    /// Whether any cell cannot be programmed.
+    /// Whether there are cells that cannot be programmed.
     pub(super) const fn has_bad_cells(&self) -> bool {
         !self.ranges.is_empty()
     }
 }
 
 impl Chip {
-    /// Puts a fault into the chip. It acts on operations that start, or end, from now on.
+    /// Injects a fault. It affects operations that start, or end, from now on.
     pub fn inject(&mut self, fault: Fault) {
         match fault {
             Fault::ProgramFails { first, last } => self.faults.ranges.push((first, last)),
@@ -124,8 +124,8 @@ impl Chip {
         }
     }
 
-    /// Takes all faults out of the chip. An operation that hangs goes on hanging.
-    pub fn heal(&mut self) {
+    /// Removes all faults. An operation that hangs already continues to hang.
+    pub fn clear_faults(&mut self) {
         self.faults = Faults::default();
     }
 }

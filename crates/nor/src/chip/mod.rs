@@ -1,7 +1,7 @@
-//! A NOR flash chip with the AMD/CFI command set, bus cycle by bus cycle, in virtual time.
+//! A NOR flash chip with the AMD/CFI command set, at the level of bus cycles, in virtual time.
 //!
 //! Layer: the device, between the part file below and the bus above. Main types: [`Chip`],
-//! [`Address`], [`Fault`]. Time is an argument of every cycle; the chip never looks at a clock.
+//! [`Address`], [`Fault`]. Time is an argument of every cycle; the chip has no clock of its own.
 //!
 //! ```text
 //!                  AA 55 20        +-----------+
@@ -28,13 +28,13 @@
 //! sheet (status register, error types, state tables), M29W128G (status register), JESD68 (CFI),
 //! and the drivers that must work with it: Linux `cfi_cmdset_0002`, u-boot `cfi_flash`.
 //!
-//! Where sources differ or say nothing, the model has one rule for all parts, and each is marked
-//! `assumed` at its place. The general one: a cycle that no state accepts returns the command
-//! interface to the mode it started from, array mode in most cases, and is itself swallowed.
-//! An unlock cycle compares the low 11 address bits, 12 in x8, where `AAA`/`555` is expected.
+//! Where sources differ or are silent, the model has one rule for all parts, marked `assumed` where it
+//! is applied. The general rule: an invalid cycle is ignored and returns the command interface to the
+//! mode in which the sequence started, in most cases array mode. An unlock cycle compares the low 11
+//! address bits, or 12 in x8, where `AAA`/`555` is expected.
 //!
 //! Left out: secured silicon sector, lock register, password and dynamic protection, blank check,
-//! WP# and ACC pins, power-up time, and wear that slows the part (see [`Chip::worn_out`]).
+//! WP# and ACC pins, power-up time, and effects of wear (see [`Chip::worn_out`]).
 
 mod cfi;
 mod command;
@@ -62,49 +62,49 @@ use status::View;
 use std::sync::Arc;
 use wiring::Wiring;
 
-/// How often the chip was used; for statistics, never for behaviour.
+/// Counts of cycles and operations; for statistics, never for behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Read cycles, those of [`Chip::read_array`] included.
+    /// Read cycles, including those of [`Chip::read_array`].
     pub reads: u64,
     /// Write cycles.
     pub writes: u64,
-    /// Read cycles that gave a status instead of contents.
+    /// Read cycles that returned a status instead of contents.
     pub polls: u64,
-    /// Programs that were started, of a word or of a buffer.
+    /// Programs started, of a word or of a buffer.
     pub programs: u64,
-    /// Sectors whose erase was finished.
+    /// Sectors erased completely.
     pub erases: u64,
 }
 
-/// What the embedded algorithms are doing.
+/// The state of the embedded algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Work {
-    /// Nothing, or an operation is suspended: commands are accepted.
+    /// No operation runs, or it is suspended: commands are accepted.
     Idle,
-    /// A word or a buffer is being programmed.
+    /// A program of a word or a buffer.
     Program,
-    /// Further sectors may be added to an erase (DQ3 is 0).
+    /// The window in which further sectors may be added to an erase (DQ3 is 0).
     Window,
-    /// Sectors are being erased.
+    /// An erase of sectors.
     Erase,
-    /// A protected sector is being reported; nothing else happens.
+    /// The busy time of a program or erase of a protected sector, which changes nothing.
     Protected,
-    /// A protection bit is being programmed.
+    /// A program of a protection bit.
     ProtectBit,
-    /// All protection bits are being erased.
+    /// An erase of all protection bits.
     UnprotectAll,
-    /// An operation exceeded its maximum (DQ5); waits for a reset.
+    /// An operation failed (DQ5); the chip waits for a reset.
     Failed,
-    /// A write buffer was loaded wrongly (DQ1); waits for the abort reset.
+    /// A write buffer load was invalid (DQ1); the chip waits for the abort reset.
     Aborted,
-    /// A hardware reset during an operation is taking its time.
+    /// The latency of a hardware reset during an operation.
     Reset,
-    /// There is no power.
+    /// No power.
     Off,
 }
 
-/// Random streams, one a purpose, so that one kind of operation never changes another's times.
+/// Random streams, one per purpose, so that one kind of operation never changes another's times.
 #[derive(Debug, Clone)]
 struct Streams {
     word: Stream,
@@ -114,42 +114,41 @@ struct Streams {
     torn: Stream,
 }
 
-/// A NOR chip. A clone is a fork of the world: equal in everything, the random streams included,
-/// and independent from then on.
+/// A NOR chip. A clone has the same state, including the random streams, and is independent.
 ///
 /// The streams are derived from the chip's seed under the names `word_program`, `buffer_program`,
-/// `sector_erase`, `protection` and `torn`. One completion time is drawn a program, and one a
-/// sector when it is added to an erase; none when the sector is protected.
+/// `sector_erase`, `protection` and `torn`. One completion time is drawn per program, and one per
+/// sector when it is added to an erase; none for a protected sector.
 #[derive(Debug, Clone)]
 pub struct Chip {
     part: Arc<Part>,
     wiring: Wiring,
     array: NorArray,
-    /// What a read cycle gives; follows from the fields below ([`Chip::refresh`]).
+    /// What a read cycle returns; derived from the fields below ([`Chip::refresh`]).
     view: View,
     command: Command,
     mode: Mode,
     work: Work,
-    /// When the embedded algorithm goes on by itself; [`Instant::MAX`] when it does not.
+    /// The next event of the embedded algorithm; [`Instant::MAX`] if there is none.
     event_at: Instant,
-    /// Bits of the status that stay while an operation runs.
+    /// The status bits that are constant while an operation runs.
     status: u16,
-    /// DQ6 and DQ2 as they were read last.
+    /// DQ6 and DQ2 as last read.
     toggles: u16,
     /// Sticky error bits of the status register.
     register: u16,
-    /// The next read gives the status register.
+    /// Whether the next read returns the status register.
     register_armed: bool,
-    /// What the status register will say besides "protected".
+    /// The error bit that the status register will show with "protected".
     protected_error: u16,
-    /// An operation ended under [`Fault::StuckToggle`].
+    /// Whether an operation ended under [`Fault::StuckToggle`].
     stuck: bool,
     buffer: WriteBuffer,
-    /// The program that runs or is suspended.
+    /// The running or suspended program.
     program: Option<Program>,
-    /// The erase that runs, is suspended or has failed.
+    /// The running, suspended or failed erase.
     erase: Option<Erase>,
-    /// When the operation that runs will have obeyed a suspend command.
+    /// The time at which a suspend command will take effect.
     suspend_at: Option<Instant>,
     protection: Protection,
     faults: Faults,
@@ -161,7 +160,7 @@ impl Chip {
     /// A factory-new chip, powered, in array mode.
     ///
     /// # Errors
-    /// When the part cannot exist ([`Part::check`]).
+    /// If the part is invalid ([`Part::check`]).
     pub fn new(part: Arc<Part>, seed: Seed) -> Result<Self, PartError> {
         part.check()?;
         let runs: Vec<_> = part.regions.iter().map(|region| (region.count, region.size)).collect();
@@ -199,13 +198,13 @@ impl Chip {
         })
     }
 
-    /// The part that the chip is.
+    /// The chip's part.
     #[must_use]
     pub fn part(&self) -> &Part {
         &self.part
     }
 
-    /// A write cycle that is latched at `now`.
+    /// A write cycle, latched at `now`.
     #[inline]
     pub fn write(&mut self, now: Instant, address: Address, value: u16) {
         self.counts.writes += 1;
@@ -216,9 +215,9 @@ impl Chip {
         }
     }
 
-    /// A read cycle that is sampled at `now`. In x8 the high byte is zero.
+    /// A read cycle, sampled at `now`. In x8 the high byte is zero.
     ///
-    /// Without power the lines float and read as ones (assumed).
+    /// Without power the data lines float and read as ones (assumed).
     #[inline]
     pub fn read(&mut self, now: Instant, address: Address) -> u16 {
         self.counts.reads += 1;
@@ -232,11 +231,11 @@ impl Chip {
         }
     }
 
-    /// Reads contents from `offset` on as if cycle by cycle, all sampled at `now`. Does nothing
-    /// and returns `false` when the chip is not in plain array mode.
+    /// Reads contents from `offset` on like single cycles, all sampled at `now`. Does nothing
+    /// and returns `false` if the chip is not in plain array mode.
     ///
     /// # Panics
-    /// When the range ends beyond the part.
+    /// If the range ends beyond the part.
     pub fn read_array(&mut self, now: Instant, offset: Bytes, buffer: &mut [u8]) -> bool {
         if !self.in_array_mode(now) {
             return false;
@@ -246,13 +245,13 @@ impl Chip {
         true
     }
 
-    /// Whether every read gives contents.
+    /// Whether every read returns contents.
     pub fn in_array_mode(&mut self, now: Instant) -> bool {
         self.advance(now);
         self.view == View::Array
     }
 
-    /// The cells. What an operation does to them shows at the first cycle, or
+    /// The cells. The effect of an operation is visible from the first cycle, or call of
     /// [`Chip::advance`], after its end.
     #[must_use]
     pub const fn array(&self) -> &NorArray {
@@ -264,21 +263,21 @@ impl Chip {
         &mut self.array
     }
 
-    /// How often the chip was used.
+    /// The counts of cycles and operations.
     #[must_use]
     pub const fn counters(&self) -> &Counts {
         &self.counts
     }
 
-    /// Sectors erased more often than the part promises. They work as before: how a worn cell
-    /// fails is left out.
+    /// Sectors erased more often than the part's endurance. They work as before: failures of worn
+    /// cells are not modelled.
     pub fn worn_out(&self) -> impl Iterator<Item = SectorIndex> + '_ {
         let limit = self.part.endurance;
         self.array.layout().sectors().filter(move |&sector| self.array.erase_count(sector) > limit)
     }
 
-    /// Lets everything happen that is due by `now`. Every cycle does so by itself; call it before
-    /// looking at [`Chip::array`] when there was none.
+    /// Processes all events up to `now`. Every cycle does so; without one, call this before
+    /// inspecting [`Chip::array`].
     pub fn advance(&mut self, now: Instant) {
         while now >= self.event_at {
             let at = self.event_at;
@@ -297,20 +296,20 @@ impl Chip {
         }
     }
 
-    /// Ends whatever the embedded algorithms did; the mode stays.
+    /// Ends the embedded algorithm; the mode stays.
     fn become_idle(&mut self) {
         self.work = Work::Idle;
         self.event_at = Instant::MAX;
         self.suspend_at = None;
     }
 
-    /// An operation has ended by itself, and well.
+    /// Ends an operation that completed.
     fn finish(&mut self) {
         self.become_idle();
         self.stuck = self.faults.stuck_toggle;
     }
 
-    /// The contents that a read cycle gives.
+    /// The contents at an address, as a read cycle returns them.
     #[inline]
     fn cells_at(&self, address: Address) -> u16 {
         let offset = self.wiring.offset(address);

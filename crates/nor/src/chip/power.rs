@@ -1,7 +1,7 @@
-//! Reset pin and power: what they cut off, and what is left.
+//! The reset pin and power cuts: how they interrupt operations.
 //!
-//! Layer: inside the chip. The physics of a torn program or an interrupted erase is that of
-//! [`boardlab_media::torn`]; it holds for a suspended operation as well.
+//! Layer: inside the chip. The contents after a torn program or an interrupted erase are those of
+//! [`boardlab_media::torn`], also for a suspended operation.
 //!
 //! Assumed: a hardware reset tears an operation as a power cut does (S29GL-P 7.9 calls the data
 //! invalid); contents are readable as soon as the power is on.
@@ -11,8 +11,8 @@ use super::{Chip, Work};
 use boardlab_sim::Instant;
 
 impl Chip {
-    /// The RESET# pin. Cuts off whatever runs or is suspended, and ends every mode. When an
-    /// operation ran, the chip needs its reset latency before it answers.
+    /// Asserts RESET#: interrupts the running or suspended operation and returns to array mode. If an
+    /// operation ran, reads float until the reset latency has passed.
     pub fn hardware_reset(&mut self, now: Instant) {
         if self.work == Work::Off {
             return;
@@ -27,7 +27,7 @@ impl Chip {
         self.refresh();
     }
 
-    /// The power goes. Until [`Chip::power_on`] writes are lost and reads float.
+    /// Cuts the power. Until [`Chip::power_on`] writes are lost and reads float.
     pub fn power_cut(&mut self, now: Instant) {
         if self.work == Work::Off {
             return;
@@ -38,7 +38,7 @@ impl Chip {
         self.refresh();
     }
 
-    /// The power returns: array mode. Does nothing while there is power.
+    /// Restores the power: array mode. Does nothing if there is power.
     pub fn power_on(&mut self, now: Instant) {
         self.advance(now);
         if self.work == Work::Off {
@@ -48,7 +48,7 @@ impl Chip {
         }
     }
 
-    /// Leaves what runs or is suspended torn, and the command interface in array mode.
+    /// Leaves the running or suspended operation torn, and the command interface in array mode.
     fn cut(&mut self, now: Instant) {
         self.tear_program(now);
         self.tear_erase(now);

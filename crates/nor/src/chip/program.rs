@@ -1,10 +1,10 @@
-//! Programs: a word, or a write buffer.
+//! Programs of a word or a write buffer.
 //!
 //! Layer: inside the chip. Main types: [`WriteBuffer`], [`Program`].
 //! Source: S29GL-P data sheet, 7.7.1 to 7.7.3; S29GL-S data sheet, 5.4.1.
 //!
-//! A program of n of the N words of a buffer takes `buffer_overhead` and n Nths of the rest of the
-//! drawn time (assumed; data sheets print the full buffer, and some the half).
+//! A program of n of the N words of a buffer takes `buffer_overhead` plus n/N of the remaining drawn
+//! time (assumed; data sheets give the time of a full buffer, some also that of a half).
 
 use super::command::Command;
 use super::span::Span;
@@ -18,42 +18,42 @@ use boardlab_sim::{Bytes, Duration, Instant};
 /// Largest write buffer: 512 words of 16 bits (M29EW).
 const CAPACITY: usize = 1_024;
 
-/// Words on their way to the cells: of a write buffer, or the one of a word program.
+/// The data to program: a write buffer, or the word of a word program.
 #[derive(Debug, Clone)]
 pub(super) struct WriteBuffer {
-    /// Contents of the page with the loaded words in them.
+    /// The contents of the page, overwritten by the loaded words.
     bytes: [u8; CAPACITY],
-    /// Size of the page less one.
+    /// The size of the page minus one.
     page_mask: u64,
-    /// Words of a full buffer.
+    /// The number of words of a full buffer.
     words: u16,
-    /// First byte of the page.
+    /// The offset of the page.
     page: u64,
-    /// Words of this load.
+    /// The number of words of this load.
     count: u16,
-    /// Words of this load that are still to come.
+    /// The number of words of this load not yet written.
     remaining: u16,
-    /// The word loaded last.
+    /// The last word loaded.
     last: u16,
     sector: SectorIndex,
 }
 
-/// A program that runs or is suspended. Its data lie in the write buffer.
+/// A running or suspended program. Its data are in the write buffer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Program {
-    /// First byte.
+    /// The offset of the first byte.
     offset: Bytes,
-    /// Bytes of the write buffer that belong to it.
+    /// The length in bytes.
     length: usize,
     span: Span,
-    /// What it would take if the chip never gave up.
+    /// The time to completion, which may exceed the maximum.
     time: Duration,
-    /// Whether it fails for a reason other than time.
+    /// Whether the program fails.
     fails: bool,
 }
 
 impl WriteBuffer {
-    /// The buffer of a part; of one word on a part without.
+    /// The write buffer of a part; one word on a part without a write buffer.
     pub(super) fn new(part: &Part) -> Self {
         let size = part.write_buffer.unwrap_or(Bytes::new(part.width.bytes()));
         Self {
@@ -84,7 +84,7 @@ impl WriteBuffer {
 }
 
 impl Chip {
-    /// The cycle after `25`: the number of words less one.
+    /// The cycle after `25`: the number of words minus one.
     pub(super) fn load_count(&mut self, sector: SectorIndex, address: Address, value: u16) {
         self.buffer.sector = sector;
         self.buffer.last = u16::MAX;
@@ -96,7 +96,7 @@ impl Chip {
         self.command = Command::LoadFirst;
     }
 
-    /// The first word: it chooses the page, which must lie in the sector.
+    /// The first word, which selects the page; the page must be in the sector.
     pub(super) fn load_first(&mut self, address: Address, value: u16) {
         let offset = self.wiring.offset(address);
         if self.array.layout().sector_at(offset) != self.buffer.sector {
@@ -110,7 +110,7 @@ impl Chip {
         self.load_word(address, value);
     }
 
-    /// A word for the page that the first one chose. The last write to an address wins.
+    /// A word of the selected page. The last write to an address wins.
     #[inline]
     pub(super) fn load_word(&mut self, address: Address, value: u16) {
         let offset = self.wiring.offset(address).get();
@@ -190,7 +190,7 @@ impl Chip {
             let data = &mut self.buffer.bytes[..length];
             let sets = data.iter().zip(&held).any(|(&new, &old)| new & !old != 0);
             fails = sets && !self.part.features.masks_ones;
-            fails |= self.faults.spare_bad_cells(offset, data, &held[..length]);
+            fails |= self.faults.mask_bad_cells(offset, data, &held[..length]);
         }
         let (time, max) = (self.faults.time(timing.0), timing.1);
         let limit = if fails { max } else { time };
@@ -200,14 +200,14 @@ impl Chip {
         self.run_program();
     }
 
-    /// Lets the program run that was started or resumed.
+    /// Runs the program that was started or resumed.
     fn run_program(&mut self) {
         self.work = Work::Program;
         self.stuck = false;
         self.event_at = self.next_event();
     }
 
-    /// Whatever comes next for a running program: its end, or its suspension.
+    /// Processes the event of a running program at `at`: its end, or its suspension.
     pub(super) fn advance_program(&mut self, at: Instant) {
         let Some(program) = &mut self.program else { return self.become_idle() };
         if program.span.end() > at {
@@ -234,14 +234,14 @@ impl Chip {
         }
     }
 
-    /// Leaves on the cells what `elapsed` of a program's time does to them.
+    /// Applies to the cells the effect of `elapsed` of a program's time.
     fn apply_program(&mut self, program: Program, elapsed: Duration) {
         let data = &self.buffer.bytes[..program.length];
         let tear = ProgramTear::at(elapsed, program.time);
         tear.apply(&mut self.array, program.offset, data, &mut self.streams.torn);
     }
 
-    /// The program that runs or is suspended is cut off.
+    /// Interrupts the running or suspended program and leaves it torn.
     pub(super) fn tear_program(&mut self, now: Instant) {
         if let Some(mut program) = self.program.take() {
             if self.work == Work::Program {
@@ -251,20 +251,20 @@ impl Chip {
         }
     }
 
-    /// When the program that runs will end by itself.
+    /// The end of the program, unless it is suspended.
     pub(super) fn program_end(&self) -> Instant {
         self.program.map_or(Instant::MAX, |program| program.span.end())
     }
 
-    /// Whether `address` lies in what a suspended program is changing.
-    pub(super) fn is_half_programmed(&self, offset: Bytes) -> bool {
+    /// Whether `offset` is in the range of a running or suspended program.
+    pub(super) fn is_being_programmed(&self, offset: Bytes) -> bool {
         self.program.is_some_and(|program| {
             let length = Bytes::new(u64::try_from(program.length).expect("at most 1,024"));
             (program.offset..program.offset + length).contains(&offset)
         })
     }
 
-    /// A write that the load does not allow: no program, DQ1 until the abort reset.
+    /// Aborts a load after an invalid cycle: no program, and DQ1 until the abort reset.
     #[cold]
     fn abort_load(&mut self) {
         self.command = Command::Idle;

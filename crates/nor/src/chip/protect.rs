@@ -1,4 +1,4 @@
-//! Sector protection: persistent protection bits (PPB), and what a protected sector answers.
+//! Sector protection: persistent protection bits (PPB), and operations on protected sectors.
 //!
 //! Layer: inside the chip. Main type: [`Protection`].
 //! Source: S29GL-P data sheet, 8 and table 12.2; S29GL-S data sheet, 5.6.2; Linux
@@ -6,10 +6,10 @@
 //!
 //! A program or an erase of a protected sector is accepted, shows a status for the part's
 //! `protected_latency` and changes nothing; DQ5 stays 0. A part with a status register reports it
-//! there afterwards. An erase of several sectors leaves out the protected ones and says nothing.
+//! there afterwards. An erase of several sectors skips the protected ones without a report.
 //!
-//! Assumed: programming a bit takes as long as a word, erasing all as long as a sector, drawn
-//! from a stream of their own; protection commands are refused while anything is suspended.
+//! Assumed: a program of a bit takes as long as that of a word, an erase of all bits as long as that
+//! of a sector, drawn from a separate stream; protection commands are refused during a suspension.
 
 use super::command::Command;
 use super::span::Span;
@@ -19,19 +19,19 @@ use super::{Chip, Work};
 use boardlab_media::{EraseTear, ProgramTear, SectorIndex};
 use boardlab_sim::{Duration, Instant};
 
-/// A protection bit for each sector; survives a loss of power.
+/// The protection bits, one per sector; they are non-volatile.
 #[derive(Debug, Clone)]
 pub(super) struct Protection {
     bits: Box<[bool]>,
-    /// Whether any is set.
+    /// Whether any bit is set.
     any: bool,
-    /// The one that is being programmed.
+    /// The sector whose bit is being programmed.
     target: SectorIndex,
     span: Span,
 }
 
 impl Protection {
-    /// Nothing is protected.
+    /// Protection bits that are all clear.
     pub(super) fn new(sector_count: u32) -> Self {
         Self {
             bits: vec![false; SectorIndex::new(sector_count).to_usize()].into(),
@@ -60,15 +60,15 @@ impl Chip {
         self.protection.is_set(sector)
     }
 
-    /// Protects a sector, or takes the protection away, as if before the run.
+    /// Sets or clears the protection of a sector without a command, as before a run.
     ///
     /// # Panics
-    /// When there is no such sector.
+    /// If there is no such sector.
     pub fn set_protected(&mut self, sector: SectorIndex, protected: bool) {
         self.protection.set(sector, protected);
     }
 
-    /// `A0` and the next cycle among the protection bits.
+    /// The cycle after `A0` in protection mode.
     pub(super) fn start_protect_bit(&mut self, now: Instant, address: Address, value: u16) {
         self.command = Command::Idle;
         if value == 0x00 {
@@ -78,7 +78,7 @@ impl Chip {
         }
     }
 
-    /// `80` and the next cycle among the protection bits.
+    /// The cycle after `80` in protection mode.
     pub(super) fn start_unprotect_all(&mut self, now: Instant, value: u16) {
         self.command = Command::Idle;
         if value == 0x30 {
@@ -94,7 +94,7 @@ impl Chip {
         self.event_at = self.protection.span.end();
     }
 
-    /// The protection bits are done.
+    /// Completes a program or erase of protection bits.
     pub(super) fn finish_protection(&mut self) {
         if self.work == Work::ProtectBit {
             self.protection.set(self.protection.target, true);
@@ -105,7 +105,7 @@ impl Chip {
         self.become_idle();
     }
 
-    /// A change of protection bits is cut off.
+    /// Interrupts a program or erase of protection bits.
     pub(super) fn tear_protection(&mut self, now: Instant) {
         let span = self.protection.span;
         let elapsed = span.elapsed(now);
@@ -140,7 +140,7 @@ impl Chip {
         self.protection.any = self.protection.bits.contains(&true);
     }
 
-    /// A program or erase whose sectors are all protected.
+    /// Starts a program or erase whose sectors are all protected.
     pub(super) fn start_protected(&mut self, now: Instant, status: u16, is_erase: bool) {
         self.work = Work::Protected;
         self.stuck = false;
@@ -149,7 +149,7 @@ impl Chip {
         self.event_at = now.saturating_add(self.part.timing.protected_latency);
     }
 
-    /// The status of a protected sector was shown long enough.
+    /// Ends the busy time of an operation on a protected sector, and sets the status register.
     pub(super) fn report_protected(&mut self) {
         self.register |= LOCKED | self.protected_error;
         self.become_idle();

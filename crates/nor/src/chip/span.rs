@@ -1,18 +1,18 @@
-//! How far an embedded operation has come, across suspensions.
+//! The progress of an embedded operation across suspensions.
 //!
-//! Layer: inside the chip. Main type: [`Span`]. It keeps whole nanoseconds, so that the time in
-//! all is exact however often an operation is suspended.
+//! Layer: inside the chip. Main type: [`Span`]. It counts whole nanoseconds, so that the total time
+//! is exact for any number of suspensions.
 
 use boardlab_sim::{Duration, Instant};
 
 /// Progress of one step of an embedded operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
-    /// When it was started, or resumed for the last time.
+    /// The time of the start or the last resumption.
     pub(super) resumed: Instant,
-    /// Time spent on it before that.
+    /// The time spent before that.
     pub(super) done: Duration,
-    /// Time after which it ends, done or failed.
+    /// The total time to its end, completed or failed.
     pub(super) whole: Duration,
 }
 
@@ -22,18 +22,18 @@ impl Span {
         Self { resumed: now, done: Duration::ZERO, whole }
     }
 
-    /// When it ends unless it is suspended.
+    /// The end, unless it is suspended.
     pub(super) fn end(&self) -> Instant {
         self.resumed.saturating_add(self.whole.saturating_sub(self.done))
     }
 
-    /// Time spent on it until `now`, while it runs.
+    /// The time spent until `now`, while it runs.
     pub(super) fn elapsed(&self, now: Instant) -> Duration {
         let spent = now.saturating_since(self.resumed);
         self.done.checked_add(spent).unwrap_or(Duration::MAX).min(self.whole)
     }
 
-    /// Stops at `now`.
+    /// Suspends the step at `now`.
     pub(super) fn pause(&mut self, now: Instant) {
         self.done = self.elapsed(now);
     }

@@ -1,9 +1,9 @@
-//! What read cycles give: contents, status bits, the status register, identity.
+//! Read cycles: contents, status bits, the status register, identity.
 //!
 //! Layer: inside the chip. Main type: [`View`].
 //! Source: S29GL-P data sheet, 7.8 (write operation status); S29GL-S data sheet, 5.5 and 5.6.
 //!
-//! Status bits lie on DQ7 to DQ0; DQ15 to DQ8 read as zero then (assumed; not defined).
+//! Status bits are on DQ7 to DQ0; DQ15 to DQ8 of a status read as zero (assumed; not defined).
 
 use super::command::Mode;
 use super::erase::Erase;
@@ -11,17 +11,17 @@ use super::wiring::Address;
 use super::{Chip, Work};
 use boardlab_sim::Instant;
 
-/// Data polling: the complement of the last word's bit, 0 in an erase.
+/// Data polling: the complement of the last word's bit; 0 in an erase.
 const DQ7: u16 = 0x80;
-/// Toggles on every read while an operation runs.
+/// Toggle bit: toggles on every read while an operation runs.
 const DQ6: u16 = 0x40;
 /// The maximum time is exceeded.
 pub(super) const DQ5: u16 = 0x20;
 /// The window for further sectors is closed.
 pub(super) const DQ3: u16 = 0x08;
-/// Toggles on reads in a sector that is being erased, also while that is suspended.
+/// Toggles on reads in a sector selected for erase, also while the erase is suspended.
 const DQ2: u16 = 0x04;
-/// The write buffer was loaded wrongly.
+/// Write-buffer abort.
 pub(super) const DQ1: u16 = 0x02;
 
 /// Status register: no operation runs, and the other bits are valid.
@@ -39,18 +39,18 @@ const PROGRAM_SUSPENDED: u16 = 0x04;
 /// Status register: the sector is protected.
 pub(super) const LOCKED: u16 = 0x02;
 
-/// What a read cycle gives.
+/// What a read cycle returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum View {
     /// Contents.
     Array,
-    /// Contents with DQ6 toggling over them.
+    /// Contents, with DQ6 replaced by a toggling bit.
     StuckArray,
-    /// Contents, and a status where an operation is suspended.
+    /// Contents; in the range of a suspended operation, a status.
     Suspended,
-    /// A status, the same at every address.
+    /// A status that does not depend on the address.
     Busy,
-    /// A status with DQ2 that depends on the sector.
+    /// A status whose DQ2 depends on the sector.
     BusyErase,
     /// The status register, once.
     Register,
@@ -60,7 +60,7 @@ pub(super) enum View {
     Query,
     /// Protection bits.
     Protection,
-    /// Nothing drives the lines.
+    /// All ones: the data lines float.
     Floating,
 }
 
@@ -77,8 +77,8 @@ impl Chip {
         self.work == Work::Idle
     }
 
-    /// When the running operation will end, done or failed, unless it is suspended or cut off;
-    /// `None` when none runs. For tests and oracles: no pin of a real chip tells.
+    /// The end of the running operation, completed or failed, unless it is suspended or interrupted;
+    /// `None` if none runs. For tests and oracles: a real chip does not show it.
     #[must_use]
     pub fn ready_at(&self) -> Option<Instant> {
         match self.work {
@@ -95,7 +95,7 @@ impl Chip {
         }
     }
 
-    /// When something next happens to a running program or erase.
+    /// The next event of a running program or erase: its end, a sector's end, or its suspension.
     pub(super) fn next_event(&self) -> Instant {
         let end = match self.work {
             Work::Program => self.program_end(),
@@ -104,7 +104,7 @@ impl Chip {
         self.suspend_at.map_or(end, |suspend| end.min(suspend))
     }
 
-    /// Brings [`Chip::view`] up to date after any change.
+    /// Updates [`Chip::view`] after a change.
     pub(super) fn refresh(&mut self) {
         self.view = match self.work {
             Work::Off | Work::Reset => View::Floating,
@@ -128,7 +128,7 @@ impl Chip {
         };
     }
 
-    /// A status read without regard to the address.
+    /// A status read that does not depend on the address.
     #[inline]
     pub(super) fn poll(&mut self) -> u16 {
         self.counts.polls += 1;
@@ -136,7 +136,7 @@ impl Chip {
         self.status | self.toggles & DQ6
     }
 
-    /// Every read that is neither plain contents nor a plain status.
+    /// A read of any view; contents and plain status have faster paths.
     pub(super) fn read_special(&mut self, address: Address) -> u16 {
         match self.view {
             View::Array => self.cells_at(address),
@@ -160,12 +160,12 @@ impl Chip {
         }
     }
 
-    /// A read while something is suspended: in a sector that waits for its erase DQ7 is 1, DQ6
-    /// stands and DQ2 toggles; in the page of a suspended program the status stands still
-    /// (assumed; data sheets call such a read invalid); elsewhere contents.
+    /// A read while an operation is suspended. In a sector selected for erase DQ7 is 1, DQ6 is
+    /// constant and DQ2 toggles. In the page of a suspended program the status is constant
+    /// (assumed; data sheets call such a read invalid). Elsewhere contents.
     fn read_suspended(&mut self, address: Address) -> u16 {
         let sector = self.sector_at(address);
-        if self.is_half_programmed(self.wiring.offset(address)) {
+        if self.is_being_programmed(self.wiring.offset(address)) {
             self.counts.polls += 1;
             self.status | self.toggles & DQ6
         } else if self.erase.as_ref().is_some_and(|erase| erase.selects(sector)) {
@@ -176,7 +176,7 @@ impl Chip {
         }
     }
 
-    /// DQ2, which changes only when the sector is one of those to be erased.
+    /// DQ2, which toggles only if the sector is selected for erase.
     fn toggle_dq2(&mut self, address: Address) -> u16 {
         let sector = self.sector_at(address);
         if self.erase.as_ref().is_some_and(|erase| erase.selects(sector)) {
@@ -185,8 +185,8 @@ impl Chip {
         self.toggles & DQ2
     }
 
-    /// The status register. While an operation runs only its READY bit, 0, means anything; the
-    /// others read as zero then (assumed).
+    /// The status register. While an operation runs only its READY bit, 0, is valid; the other
+    /// bits read as zero then (assumed).
     fn status_register(&self) -> u16 {
         match self.work {
             Work::Idle | Work::Failed => {

@@ -1,10 +1,10 @@
-//! How bus addresses and data lines reach the chip in x8 and in x16.
+//! The connection of address and data lines to the chip in x8 and in x16.
 //!
 //! Layer: inside the chip. Main types: [`Address`], [`Wiring`].
 //!
-//! In x8 the lowest line is A-1: commands that the x16 tables put at a word address lie at twice
-//! that byte address, and the second unlock cycle at 555h (S29GL-P data sheet, table 12.3).
-//! High address lines that the part does not have are not connected.
+//! In x8 the lowest line is A-1: the byte address of a command is twice the word address in the x16
+//! tables, except 555h for the second unlock cycle (S29GL-P data sheet, table 12.3). Address lines
+//! above the part's size are not connected.
 
 use crate::part::BusWidth;
 use boardlab_sim::Bytes;
@@ -13,14 +13,14 @@ use boardlab_sim::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Address(pub u32);
 
-/// What follows from the bus width.
+/// The address decoding of a bus width.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wiring {
-    /// Size of the part less one.
+    /// The size of the part minus one.
     mask: u64,
-    /// Logarithm of the bytes that a cycle moves.
+    /// The binary logarithm of the bytes per cycle.
     shift: u32,
-    /// Address lines that commands look at.
+    /// The address lines that commands compare.
     command_mask: u32,
     unlock: [u32; 2],
     query: u32,
@@ -42,19 +42,19 @@ impl Wiring {
         }
     }
 
-    /// Whether a cycle moves a word.
+    /// Whether a cycle transfers a 16-bit word.
     #[inline]
     pub(super) const fn is_wide(&self) -> bool {
         self.shift == 1
     }
 
-    /// The byte that an address selects, in x16 the low one of its word.
+    /// The byte offset of an address; in x16 that of the word's low byte.
     #[inline]
     pub(super) const fn offset(&self, address: Address) -> Bytes {
         Bytes::new(((address.0 as u64) << self.shift) & self.mask)
     }
 
-    /// The lines that carry a value.
+    /// The part of a value on the data lines.
     #[inline]
     pub(super) const fn data(&self, value: u16) -> u16 {
         if self.is_wide() { value } else { value & 0xFF }
@@ -75,8 +75,8 @@ impl Wiring {
         address.0 & self.command_mask == self.query
     }
 
-    /// The place in the autoselect or CFI table that an address selects: the low eight bits of the
-    /// word address. A-1 is ignored.
+    /// The index of an address in the autoselect or CFI table: the low eight bits of the word
+    /// address. A-1 is ignored.
     pub(super) const fn table_index(&self, address: Address) -> u32 {
         (address.0 >> (1 - self.shift)) & 0xFF
     }

@@ -1,8 +1,8 @@
-//! Erasing sectors: one at a time, or several queued in the chip's erase window.
+//! Erases: one sector at a time, or several queued in the chip's erase window.
 
 use crate::bus::ChipIndex;
-use crate::driver::poll::{Outcome, Running};
-use crate::driver::{Board, Driver, dark};
+use crate::driver::poll::{EmbeddedOperation, Outcome};
+use crate::driver::{Board, Driver, power_cut_error};
 use boardlab_mtd::{BlockIndex, Error};
 use boardlab_sim::{Bytes, Clock};
 
@@ -31,21 +31,22 @@ impl Driver {
             return Err(Error::Protected { block: first });
         }
         let starts = starts.to_vec();
-        let running: Vec<Running> = chips.map(|chip| send(board, clock, chip, &starts)).collect();
+        let operation: Vec<EmbeddedOperation> =
+            chips.map(|chip| send(board, clock, chip, &starts)).collect();
         let mut result = Ok(());
-        for mut running in running {
-            let mut erased = self.complete_erase(board, clock, running, first);
+        for mut operation in operation {
+            let mut erased = self.complete_erase(board, clock, operation, first);
             for _ in 0..self.profile.erase_retries {
-                if erased.is_ok() || board.bus.dark_since().is_some() {
+                if erased.is_ok() || board.bus.power_lost_at().is_some() {
                     break;
                 }
-                running = send(board, clock, running.chip, &starts);
-                erased = self.complete_erase(board, clock, running, first);
+                operation = send(board, clock, operation.chip, &starts);
+                erased = self.complete_erase(board, clock, operation, first);
             }
             result = result.and(erased);
         }
-        if board.bus.dark_since().is_some() {
-            return Err(dark(board));
+        if board.bus.power_lost_at().is_some() {
+            return Err(power_cut_error(board));
         }
         let ticks = board.host.ticks(clock).since(begun);
         self.erase.record(board.host.time_base().duration(ticks));
@@ -56,39 +57,49 @@ impl Driver {
         &mut self,
         board: &mut Board,
         clock: &mut Clock,
-        running: Running,
+        operation: EmbeddedOperation,
         block: BlockIndex,
     ) -> Result<(), Error> {
         let (ready, timeout) = (self.profile.erase_ready, self.erase_timeout);
-        let waited = board.wait(clock, running, ready, timeout, &*self.erase_wait);
+        let waited = board.wait(clock, operation, ready, timeout, &*self.erase_wait);
         self.polls.erase += waited.polls;
         Self::learn(&mut *self.erase_wait, &waited);
         let error = match waited.outcome {
-            Outcome::Done if self.is_erased(board, clock, running) => return Ok(()),
+            Outcome::Done if self.is_erased(board, clock, operation) => return Ok(()),
             Outcome::Done => Error::EraseFailed { block },
-            Outcome::Dark => return Err(dark(board)),
+            Outcome::PowerLost => return Err(power_cut_error(board)),
             Outcome::Failed | Outcome::Aborted => Error::EraseFailed { block },
             Outcome::Protected => Error::Protected { block },
-            // The sector was not erased although the chip is ready: it refused.
-            Outcome::Wrong { .. } => Error::EraseFailed { block },
+            // The chip is ready, but the sector was not erased.
+            Outcome::Mismatch { .. } => Error::EraseFailed { block },
             Outcome::TimedOut => {
                 let offset = self.sectors[usize::try_from(block.0).expect("u32 fits usize")];
-                Error::Timeout { offset, waited: clock.now().since(running.started) }
+                Error::Timeout { offset, waited: clock.now().since(operation.started) }
             }
         };
-        board.recover(clock, running.chip, self.profile.recovery);
+        board.recover(clock, operation.chip, self.profile.recovery);
         Err(error)
     }
 
-    /// Whether the driver is content with a chip that became ready.
-    fn is_erased(&self, board: &mut Board, clock: &mut Clock, running: Running) -> bool {
-        let mut read = || board.bus.read(clock, running.chip, running.address);
-        !self.profile.erase_verified || (read() == running.datum && read() == running.datum)
+    /// Whether the driver accepts the erase of a chip that became ready.
+    fn is_erased(
+        &self,
+        board: &mut Board,
+        clock: &mut Clock,
+        operation: EmbeddedOperation,
+    ) -> bool {
+        let mut read = || board.bus.read(clock, operation.chip, operation.address);
+        !self.profile.erase_verified || (read() == operation.datum && read() == operation.datum)
     }
 }
 
 /// Sends the erase command for all of `starts`.
-fn send(board: &mut Board, clock: &mut Clock, chip: ChipIndex, starts: &[Bytes]) -> Running {
+fn send(
+    board: &mut Board,
+    clock: &mut Clock,
+    chip: ChipIndex,
+    starts: &[Bytes],
+) -> EmbeddedOperation {
     let first = board.bus.address(starts[0]);
     board.unlocked(clock, chip, board.unlock[0], 0x80);
     board.unlocked(clock, chip, first, 0x30);
@@ -97,5 +108,5 @@ fn send(board: &mut Board, clock: &mut Clock, chip: ChipIndex, starts: &[Bytes])
         board.bus.write(clock, chip, address, 0x30);
     }
     let datum = if board.bus.word() == Bytes::new(1) { 0xFF } else { 0xFFFF };
-    Running { chip, address: first, datum, started: clock.now() }
+    EmbeddedOperation { chip, address: first, datum, started: clock.now() }
 }

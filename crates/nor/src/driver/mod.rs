@@ -1,7 +1,8 @@
-//! Flash drivers: the steps of a write and of an erase, each timed as the publication timed them.
+//! Flash drivers: the steps of a write and of an erase, timed as in the publication.
 //!
-//! Layer: above [`crate::bus`] and [`crate::host`], below [`crate::mtd::NorMtd`]. One mechanism
-//! serves all drivers; what differs is a [`Profile`] of values and two [`WaitPolicy`]s.
+//! Layer: above [`crate::bus`] and [`crate::host`], below [`crate::mtd::NorMtd`]. Main type:
+//! [`Driver`]. All drivers share one implementation; they differ in a [`Profile`] of values and two
+//! [`WaitPolicy`]s.
 //!
 //! ```text
 //! write   Call -> [Copy] -> for each buffer: [Check] -> Split -> Command -> Fill -> Wait
@@ -9,11 +10,11 @@
 //! erase   AA 55 80 AA 55 30 -> wait
 //! ```
 //!
-//! With several chips on the bus a buffer goes to each in turn, and the wait for a chip comes only
+//! With several chips on the bus each gets a buffer in turn, and the driver waits for a chip only
 //! before its next buffer.
 //!
-//! Left out: interrupts and other users of the CPU and of the chip; the erase-suspend that Linux
-//! makes for a reader in between; of word programs, the read before each and the retries.
+//! Left out: interrupts and other users of the CPU and of the chip; the erase suspend that Linux
+//! makes for a concurrent read; for word programs, the read before each and the retries.
 
 pub mod probe;
 pub mod profile;
@@ -23,7 +24,7 @@ mod erase;
 mod poll;
 mod program;
 
-pub use probe::{ProbeError, Probed, probe};
+pub use probe::{CfiInfo, ProbeError, probe};
 pub use profile::{Kind, Profile, Ready, Recovery, Timeout};
 pub use steps::{Step, Steps};
 
@@ -33,7 +34,7 @@ use crate::host::Host;
 use crate::wait::WaitPolicy;
 use boardlab_mtd::{BlockIndex, Error};
 use boardlab_sim::{Bytes, Clock, Duration, Phase};
-use poll::{Outcome, Waited};
+use poll::{Outcome, WaitResult};
 
 /// A CPU and its NOR chips.
 #[derive(Debug, Clone)]
@@ -58,54 +59,54 @@ impl Board {
     }
 }
 
-/// A driver that serves the chips of one board.
+/// A driver of the chips of one board.
 #[derive(Debug, Clone)]
 pub struct Driver {
     kind: Kind,
-    /// What it does.
+    /// The driver's parameters.
     pub profile: Profile,
-    /// When it polls for the end of a program.
+    /// The wait policy for programs.
     pub program_wait: Box<dyn WaitPolicy>,
-    /// When it polls for the end of an erase.
+    /// The wait policy for erases.
     pub erase_wait: Box<dyn WaitPolicy>,
-    probed: Probed,
+    cfi_info: CfiInfo,
     program_timeout: Timeout,
     erase_timeout: Timeout,
     steps: Steps,
     erase: Phase,
     polls: Polls,
-    /// Where the sectors of a chip start.
+    /// The start offsets of the sectors of a chip.
     sectors: Vec<Bytes>,
-    /// Sectors that refuse writes, by chip; read once, as u-boot does.
+    /// Whether each sector is protected, by chip; read once, as in u-boot.
     protected: Vec<Vec<bool>>,
 }
 
-/// How often a driver asked.
+/// The number of polls of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Polls {
-    /// For the end of programs.
+    /// Polls of programs.
     pub program: u64,
-    /// For the end of erases.
+    /// Polls of erases.
     pub erase: u64,
 }
 
 impl Driver {
-    /// The driver `kind` as it was released, after asking the chips of `board` what they are.
+    /// Probes the chips of `board` and returns the driver `kind` with its released parameters.
     ///
     /// # Errors
-    /// When the part does not answer the CFI query.
+    /// If the part has no valid CFI query table.
     pub fn attach(kind: Kind, board: &mut Board, clock: &mut Clock) -> Result<Self, ProbeError> {
-        let probed = probe(&mut board.bus, clock)?;
+        let cfi_info = probe(&mut board.bus, clock)?;
         let host = board.host.timing();
-        let sectors = sector_starts(&probed.regions);
+        let sectors = sector_starts(&cfi_info.regions);
         let mut driver = Self {
             kind,
             profile: kind.profile(),
-            program_wait: kind.program_wait(&probed),
-            erase_wait: kind.erase_wait(&probed, host),
-            program_timeout: kind.program_timeout(&probed, host),
-            erase_timeout: kind.erase_timeout(&probed, host),
-            probed,
+            program_wait: kind.program_wait(&cfi_info),
+            erase_wait: kind.erase_wait(&cfi_info, host),
+            program_timeout: kind.program_timeout(&cfi_info, host),
+            erase_timeout: kind.erase_timeout(&cfi_info, host),
+            cfi_info,
             steps: Steps::default(),
             erase: Phase::new(),
             polls: Polls::default(),
@@ -118,43 +119,43 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Which driver it is.
+    /// The kind of driver.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What the chip told it.
+    /// The chip's CFI data.
     #[must_use]
-    pub const fn probed(&self) -> &Probed {
-        &self.probed
+    pub const fn cfi_info(&self) -> &CfiInfo {
+        &self.cfi_info
     }
 
-    /// When it gives up a program.
+    /// The timeout of a program.
     #[must_use]
     pub const fn program_timeout(&self) -> Timeout {
         self.program_timeout
     }
 
-    /// When it gives up an erase.
+    /// The timeout of an erase.
     #[must_use]
     pub const fn erase_timeout(&self) -> Timeout {
         self.erase_timeout
     }
 
-    /// How long each step of the writes took, by the time base.
+    /// The durations of each step of the writes, measured with the time base.
     #[must_use]
     pub const fn steps(&self) -> &Steps {
         &self.steps
     }
 
-    /// How long the erases took, a sector of each chip at once, by the time base.
+    /// The durations of the erases, one sector of each chip at once, measured with the time base.
     #[must_use]
     pub const fn erase_phase(&self) -> &Phase {
         &self.erase
     }
 
-    /// How often it asked.
+    /// The number of polls.
     #[must_use]
     pub const fn polls(&self) -> Polls {
         self.polls
@@ -188,28 +189,28 @@ impl Driver {
         self.protected.get(chip.0).is_some_and(|sectors| sectors[sector])
     }
 
-    /// Turns the outcome of a wait into the error that the driver's user sees.
-    fn error(&self, board: &Board, at: Bytes, waited: &Waited, span: Duration) -> Error {
+    /// Converts the outcome of a wait to the error that the driver returns.
+    fn error(&self, board: &Board, at: Bytes, waited: &WaitResult, span: Duration) -> Error {
         let block = || BlockIndex(u32::try_from(self.sector_of(at)).expect("fewer than 2^32"));
         match waited.outcome {
-            Outcome::Done => unreachable!("Driver::error: nothing went wrong"),
+            Outcome::Done => unreachable!("Driver::error: the operation succeeded"),
             Outcome::Failed => Error::ProgramFailed { offset: at },
             Outcome::Aborted => Error::ProgramAborted { offset: at },
             Outcome::Protected => Error::Protected { block: block() },
-            Outcome::Wrong { found, expected } => {
+            Outcome::Mismatch { found, expected } => {
                 let low = usize::from(found.to_le_bytes()[0] == expected.to_le_bytes()[0]);
                 let byte = |word: u16| word.to_le_bytes()[low];
                 Error::VerifyFailed { offset: at, expected: byte(expected), found: byte(found) }
             }
             Outcome::TimedOut => Error::Timeout { offset: at, waited: span },
-            Outcome::Dark => dark(board),
+            Outcome::PowerLost => power_cut_error(board),
         }
     }
 }
 
 /// The error of a board without power.
-pub(crate) fn dark(board: &Board) -> Error {
-    Error::PowerCut { at: board.bus.dark_since().expect("asked after the power went") }
+pub(crate) fn power_cut_error(board: &Board) -> Error {
+    Error::PowerCut { at: board.bus.power_lost_at().expect("called after a power cut") }
 }
 
 fn sector_starts(regions: &[(u32, Bytes)]) -> Vec<Bytes> {

@@ -1,51 +1,51 @@
-//! The loop that asks a chip whether it is done, shared by all drivers and operations.
+//! The poll loop of all drivers and operations, and the diagnosis of the last status.
 
 use crate::bus::ChipIndex;
 use crate::chip::Address;
 use crate::driver::profile::{Ready, Recovery, Timeout};
 use crate::driver::{Board, Driver};
 use crate::host::Pause;
-use crate::wait::{Seen, WaitPolicy};
+use crate::wait::{Feedback, WaitPolicy};
 use boardlab_sim::{Clock, Duration, Instant, Ticks};
 
-/// An embedded operation that a chip is busy with.
+/// An embedded operation in progress.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Running {
+pub(crate) struct EmbeddedOperation {
     pub(crate) chip: ChipIndex,
-    /// Where the driver polls.
+    /// The address that the driver polls.
     pub(crate) address: Address,
-    /// What is there when the operation is done.
+    /// The word at that address after completion.
     pub(crate) datum: u16,
-    /// When the confirming cycle ended.
+    /// The end of the confirming cycle.
     pub(crate) started: Instant,
 }
 
-/// How an operation ended, as far as the driver's last reads tell.
+/// The outcome of an operation, as the driver's last reads show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// DQ5, or the status register's failure bits: the chip gave up.
+    /// DQ5, or the status register's failure bits: the operation failed.
     Failed,
-    /// DQ1, or the status register's abort bit: the buffer was dropped.
+    /// DQ1, or the status register's abort bit: the buffer program was aborted.
     Aborted,
     /// The status register's lock bit.
     Protected,
-    /// The chip is ready, but the datum is not there.
-    Wrong {
+    /// The chip is ready, but the word read differs from the datum.
+    Mismatch {
         found: u16,
         expected: u16,
     },
-    /// Still toggling when the driver gave up.
+    /// The chip was still busy at the driver's timeout.
     TimedOut,
-    /// The power went.
-    Dark,
+    /// The power was cut.
+    PowerLost,
 }
 
-/// What the ends of a wait looked like on the time base.
+/// The result of a wait.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waited {
+pub(crate) struct WaitResult {
     pub(crate) outcome: Outcome,
-    /// When the first poll began.
+    /// The start of the first poll.
     pub(crate) first_poll: Ticks,
     pub(crate) polls: u64,
 }
@@ -62,43 +62,48 @@ const SR_ABORTED: u16 = 1 << 3;
 const SR_LOCKED: u16 = 1 << 1;
 
 impl Board {
-    /// Waits by `policy` until `running` is done, failed or `timeout` is over.
+    /// Polls by `policy` until `operation` has completed or failed, or `timeout` expires.
     pub(crate) fn wait(
         &mut self,
         clock: &mut Clock,
-        running: Running,
+        operation: EmbeddedOperation,
         ready: Ready,
         timeout: Timeout,
         policy: &dyn WaitPolicy,
-    ) -> Waited {
-        let first = remaining(policy.first(), clock.now().since(running.started).as_micros());
+    ) -> WaitResult {
+        let first = remaining(policy.first(), clock.now().since(operation.started).as_micros());
         self.pause(clock, first);
         // Linux sets its deadline only after the fixed wait.
         let deadline = Deadline::new(self, clock, timeout);
         let first_poll = self.host.ticks(clock);
         let mut polls = 0;
         let outcome = loop {
-            // A poll sees the last two reads of the chip, which diagnosis looks at again.
+            // A poll returns its last two reads of the chip for the diagnosis.
             let expired = deadline.is_over(self, clock);
-            let (done, reads) = self.poll(clock, running, ready);
+            let (done, reads) = self.poll(clock, operation, ready);
             polls += 1;
-            if self.bus.dark_since().is_some() {
-                break Outcome::Dark;
+            if self.bus.power_lost_at().is_some() {
+                break Outcome::PowerLost;
             }
             if done {
                 break diagnose_ready(ready, reads);
             }
             if expired {
-                break diagnose_timeout(running.datum, ready, reads);
+                break diagnose_timeout(operation.datum, ready, reads);
             }
             self.pause(clock, policy.gap(polls));
         };
-        Waited { outcome, first_poll, polls }
+        WaitResult { outcome, first_poll, polls }
     }
 
     #[inline]
-    fn poll(&mut self, clock: &mut Clock, running: Running, ready: Ready) -> (bool, [u16; 2]) {
-        let Running { chip, address, datum, .. } = running;
+    fn poll(
+        &mut self,
+        clock: &mut Clock,
+        operation: EmbeddedOperation,
+        ready: Ready,
+    ) -> (bool, [u16; 2]) {
+        let EmbeddedOperation { chip, address, datum, .. } = operation;
         match ready {
             Ready::Toggle | Ready::ToggleAndDatum => {
                 let first = self.bus.read(clock, chip, address);
@@ -151,14 +156,14 @@ impl Board {
 }
 
 impl Driver {
-    /// Tells the policy how it went.
-    pub(crate) fn learn(policy: &mut dyn WaitPolicy, waited: &Waited) {
+    /// Passes the result to the policy.
+    pub(crate) fn learn(policy: &mut dyn WaitPolicy, waited: &WaitResult) {
         let failed = waited.outcome != Outcome::Done;
-        policy.learn(Seen { polls: waited.polls, failed });
+        policy.learn(Feedback { polls: waited.polls, failed });
     }
 }
 
-/// What is left of the pause before the first poll when `elapsed_us` have passed since the start.
+/// The remainder of the pause before the first poll, `elapsed_us` after the start of the operation.
 fn remaining(first: Pause, elapsed_us: u64) -> Pause {
     match first {
         Pause::None => Pause::None,
@@ -173,7 +178,8 @@ fn remaining(first: Pause, elapsed_us: u64) -> Pause {
     }
 }
 
-/// What the status register says of a chip that is ready; the toggle test cannot tell.
+/// The outcome of a ready chip: from the status register if the driver uses it; the toggle test shows
+/// no failure.
 fn diagnose_ready(ready: Ready, [_, status]: [u16; 2]) -> Outcome {
     if ready != Ready::StatusRegister {
         Outcome::Done
@@ -188,14 +194,14 @@ fn diagnose_ready(ready: Ready, [_, status]: [u16; 2]) -> Outcome {
     }
 }
 
-/// What the driver's last reads say about a chip that did not become ready.
+/// The outcome of a chip that did not become ready, from the driver's last reads.
 fn diagnose_timeout(expected: u16, ready: Ready, [first, second]: [u16; 2]) -> Outcome {
     if ready == Ready::StatusRegister {
         return Outcome::TimedOut;
     }
     let toggles = (first ^ second) & DQ6 != 0;
     if !toggles && ready != Ready::Datum {
-        return Outcome::Wrong { found: second, expected };
+        return Outcome::Mismatch { found: second, expected };
     }
     if second & DQ5 != 0 {
         Outcome::Failed
@@ -206,7 +212,7 @@ fn diagnose_timeout(expected: u16, ready: Ready, [first, second]: [u16; 2]) -> O
     }
 }
 
-/// The moment at which a driver gives up, in the clock that it looks at.
+/// The end of a driver's timeout, in the clock that the driver uses.
 enum Deadline {
     Millis { started: Instant, limit: u64 },
     Jiffies(u64),

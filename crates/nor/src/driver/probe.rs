@@ -1,15 +1,15 @@
-//! Finding out what a chip is, by bus cycles alone: the CFI query (JESD68).
+//! Identification of a chip by bus cycles: the CFI query (JESD68).
 //!
-//! Drivers know only what this returns, never the part file.
+//! Main type: [`CfiInfo`]. Drivers know only what [`probe`] returns, never the part file.
 
 use crate::bus::{Bus, ChipIndex};
 use crate::chip::Address;
 use boardlab_sim::{Bytes, Clock};
 use std::fmt;
 
-/// What the CFI query told.
+/// The data of the CFI query table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Probed {
+pub struct CfiInfo {
     /// 1Fh: typical word program in microseconds.
     pub word_typical_us: u64,
     /// 23h with 1Fh: maximum word program in microseconds.
@@ -32,31 +32,31 @@ pub struct Probed {
     pub primary_minor: u8,
 }
 
-impl Probed {
-    /// What the chip says a program typically takes: of a buffer, or of a word where there is none.
+impl CfiInfo {
+    /// The typical time of a buffer program, or of a word program on a part without a buffer.
     #[must_use]
     pub fn program_typical_us(&self) -> u64 {
         self.write_buffer.map_or(self.word_typical_us, |_| self.buffer_typical_us)
     }
 
-    /// What the chip says a program takes at the most, likewise.
+    /// The maximum time of a buffer program, or of a word program on a part without a buffer.
     #[must_use]
     pub fn program_max_us(&self) -> u64 {
         self.write_buffer.map_or(self.word_max_us, |_| self.buffer_max_us)
     }
 }
 
-/// Why the query did not succeed.
+/// Why the query failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeError {
-    /// No `QRY` at 10h: the part predates CFI, or nothing is there.
+    /// No `QRY` at 10h: the part predates CFI, or there is no part.
     NoCfi {
-        /// What was read instead.
+        /// The bytes read instead.
         found: [u8; 3],
     },
-    /// Another command set than AMD's (0002h).
+    /// A command set other than AMD's (0002h).
     CommandSet {
-        /// Which.
+        /// The command set's number.
         found: u16,
     },
     /// The region table does not add up to the size of the device.
@@ -73,14 +73,14 @@ impl fmt::Display for ProbeError {
         match self {
             Self::NoCfi { found } => write!(
                 f,
-                "the part gives no CFI answer: expected \"QRY\" at 10h, found {:02x} {:02x} {:02x}",
+                "the part has no CFI table: expected \"QRY\" at 10h, found {:02x} {:02x} {:02x}",
                 found[0], found[1], found[2]
             ),
             Self::CommandSet { found } => {
-                write!(f, "the part speaks command set {found:04x}h, expected 0002h (AMD)")
+                write!(f, "the part has command set {found:04x}h: expected 0002h (AMD)")
             }
             Self::Regions { sum, size } => {
-                write!(f, "the CFI regions add up to {sum}, but the device has {size}")
+                write!(f, "the CFI regions add up to {sum}: expected the device's size of {size}")
             }
         }
     }
@@ -88,11 +88,11 @@ impl fmt::Display for ProbeError {
 
 impl std::error::Error for ProbeError {}
 
-/// Asks the first chip of the bus and leaves it in array mode.
+/// Queries the first chip of the bus and leaves it in array mode.
 ///
 /// # Errors
-/// When the answer is no CFI answer of an AMD part.
-pub fn probe(bus: &mut Bus, clock: &mut Clock) -> Result<Probed, ProbeError> {
+/// If there is no valid CFI table of the AMD command set.
+pub fn probe(bus: &mut Bus, clock: &mut Clock) -> Result<CfiInfo, ProbeError> {
     let chip = ChipIndex(0);
     // In x8 a word address is doubled: the chip sees A-1 as its lowest address line.
     let scale = if bus.word() == Bytes::new(1) { 2 } else { 1 };
@@ -104,7 +104,7 @@ pub fn probe(bus: &mut Bus, clock: &mut Clock) -> Result<Probed, ProbeError> {
     parse(&query)
 }
 
-fn parse(query: &[u8]) -> Result<Probed, ProbeError> {
+fn parse(query: &[u8]) -> Result<CfiInfo, ProbeError> {
     let found = [query[0x10], query[0x11], query[0x12]];
     if &found != b"QRY" {
         return Err(ProbeError::NoCfi { found });
@@ -122,7 +122,7 @@ fn parse(query: &[u8]) -> Result<Probed, ProbeError> {
     };
     let mut regions: Vec<_> = (0..usize::from(query[0x2C]).min(4)).map(region).collect();
     let primary = usize::from(word(0x15));
-    // A top-boot part (PRI+0Fh = 3) lists its regions from the top down; drivers turn them round.
+    // A top-boot part (PRI+0Fh = 3) lists its regions from the top down; drivers reverse them.
     if query.get(primary + 0x0F) == Some(&3) {
         regions.reverse();
     }
@@ -132,7 +132,7 @@ fn parse(query: &[u8]) -> Result<Probed, ProbeError> {
         return Err(ProbeError::Regions { sum, size });
     }
     let minor = query.get(primary + 4).copied().unwrap_or(b'0');
-    Ok(Probed {
+    Ok(CfiInfo {
         word_typical_us: power(0x1F),
         word_max_us: power(0x1F) * power(0x23),
         buffer_typical_us: power(0x20),

@@ -1,9 +1,9 @@
-//! Writing: from the call to the last completed buffer.
+//! Writes: from the call to the last completed buffer.
 
 use crate::bus::ChipIndex;
-use crate::driver::poll::{Outcome, Running};
+use crate::driver::poll::{EmbeddedOperation, Outcome};
 use crate::driver::steps::Step;
-use crate::driver::{Board, Driver, dark};
+use crate::driver::{Board, Driver, power_cut_error};
 use boardlab_mtd::{BlockIndex, Error};
 use boardlab_sim::{Bytes, Clock, Ticks};
 
@@ -13,14 +13,14 @@ const WORDS_MAX: usize = 512;
 /// A buffer that a chip is programming.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pending {
-    running: Running,
+    operation: EmbeddedOperation,
     /// Linear offset of the buffer.
     offset: Bytes,
-    /// Time base at the end of the fill, where the wait begins.
+    /// Time base value at the end of the fill, where the wait begins.
     filled: Ticks,
 }
 
-/// Part of one write: it fits one write buffer of one chip.
+/// A part of a write that fits one write buffer of one chip.
 struct Chunk<'data> {
     chip: ChipIndex,
     /// Linear offset, for errors.
@@ -33,7 +33,7 @@ struct Chunk<'data> {
 }
 
 impl Chunk<'_> {
-    /// The bus words to program, in `words`: bytes that are not written keep all their bits.
+    /// The bus words to program, stored in `words`; bytes that are not written are all ones.
     fn words<'w>(&self, word: usize, words: &'w mut [u16; WORDS_MAX]) -> &'w [u16] {
         let count = (self.lead + self.bytes.len()).div_ceil(word);
         let words = &mut words[..count];
@@ -92,7 +92,7 @@ impl Driver {
         written
     }
 
-    /// Splits `data` into buffers and gives them to the chips in turn.
+    /// Splits `data` into buffers and writes them to the chips in turn.
     fn buffers(
         &mut self,
         board: &mut Board,
@@ -102,7 +102,7 @@ impl Driver {
         pending: &mut [Option<Pending>],
     ) -> Result<(), Error> {
         let word = board.bus.word();
-        let buffer = self.probed.write_buffer.unwrap_or(word).get();
+        let buffer = self.cfi_info.write_buffer.unwrap_or(word).get();
         let (mut at, mut left) = (offset, data);
         while !left.is_empty() {
             let space = usize::try_from(buffer - at.get() % buffer).expect("at most 512 bytes");
@@ -126,7 +126,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Everything of a buffer up to the confirming cycle.
+    /// Performs all steps of a buffer up to the confirming cycle.
     fn begin(
         &mut self,
         board: &mut Board,
@@ -146,18 +146,23 @@ impl Driver {
         self.timed(board, clock, Step::Split, |board, clock| {
             board.host.work(clock, board.host.timing().split);
         });
-        let running = if self.probed.write_buffer.is_some() {
+        let operation = if self.cfi_info.write_buffer.is_some() {
             self.begin_buffer(board, clock, chunk)
         } else {
             self.begin_word(board, clock, chunk)
         };
-        if board.bus.dark_since().is_some() {
-            return Err(dark(board));
+        if board.bus.power_lost_at().is_some() {
+            return Err(power_cut_error(board));
         }
-        Ok(Pending { running, offset: chunk.offset, filled: board.host.ticks(clock) })
+        Ok(Pending { operation, offset: chunk.offset, filled: board.host.ticks(clock) })
     }
 
-    fn begin_buffer(&mut self, board: &mut Board, clock: &mut Clock, chunk: &Chunk<'_>) -> Running {
+    fn begin_buffer(
+        &mut self,
+        board: &mut Board,
+        clock: &mut Clock,
+        chunk: &Chunk<'_>,
+    ) -> EmbeddedOperation {
         let word = board.bus.word().to_usize();
         let first = board.bus.address(chunk.start);
         let mut words = [0; WORDS_MAX];
@@ -167,21 +172,26 @@ impl Driver {
             board.unlocked(clock, chunk.chip, first, 0x25);
             board.bus.write(clock, chunk.chip, first, last);
         });
-        let mut running =
-            Running { chip: chunk.chip, address: first, datum: 0, started: clock.now() };
+        let mut operation =
+            EmbeddedOperation { chip: chunk.chip, address: first, datum: 0, started: clock.now() };
         self.timed(board, clock, Step::Fill, |board, clock| {
             for (&value, address) in words.iter().zip(first.0..) {
-                running.address.0 = address;
-                running.datum = value;
-                board.bus.write(clock, chunk.chip, running.address, value);
+                operation.address.0 = address;
+                operation.datum = value;
+                board.bus.write(clock, chunk.chip, operation.address, value);
             }
             board.bus.write(clock, chunk.chip, first, 0x29);
-            running.started = clock.now();
+            operation.started = clock.now();
         });
-        running
+        operation
     }
 
-    fn begin_word(&mut self, board: &mut Board, clock: &mut Clock, chunk: &Chunk<'_>) -> Running {
+    fn begin_word(
+        &mut self,
+        board: &mut Board,
+        clock: &mut Clock,
+        chunk: &Chunk<'_>,
+    ) -> EmbeddedOperation {
         let address = board.bus.address(chunk.start);
         let datum = chunk.words(board.bus.word().to_usize(), &mut [0; WORDS_MAX])[0];
         self.timed(board, clock, Step::Command, |board, clock| {
@@ -190,24 +200,24 @@ impl Driver {
         self.timed(board, clock, Step::Fill, |board, clock| {
             board.bus.write(clock, chunk.chip, address, datum);
         });
-        Running { chip: chunk.chip, address, datum, started: clock.now() }
+        EmbeddedOperation { chip: chunk.chip, address, datum, started: clock.now() }
     }
 
-    /// Waits for a buffer and records how long it took.
+    /// Waits for the completion of a buffer and records the durations.
     fn complete(
         &mut self,
         board: &mut Board,
         clock: &mut Clock,
         pending: Pending,
     ) -> Result<(), Error> {
-        // A chip that worked while another was filled is waited for only from now on.
+        // With several chips the wait begins now, not when the chip started to program.
         let begun = match board.bus.chip_count() {
             1 => pending.filled,
             _ => board.host.ticks(clock),
         };
         let policy = &*self.program_wait;
         let (ready, timeout) = (self.profile.ready, self.program_timeout);
-        let waited = board.wait(clock, pending.running, ready, timeout, policy);
+        let waited = board.wait(clock, pending.operation, ready, timeout, policy);
         let end = board.host.ticks(clock);
         self.polls.program += waited.polls;
         Self::learn(&mut *self.program_wait, &waited);
@@ -219,13 +229,13 @@ impl Driver {
         if waited.outcome == Outcome::Done {
             return Ok(());
         }
-        if waited.outcome != Outcome::Dark {
-            board.recover(clock, pending.running.chip, self.profile.recovery);
+        if waited.outcome != Outcome::PowerLost {
+            board.recover(clock, pending.operation.chip, self.profile.recovery);
         }
         Err(self.error(board, pending.offset, &waited, base.duration(end.since(begun))))
     }
 
-    /// Runs one step and records how long it took by the time base.
+    /// Runs one step and records its duration, measured with the time base.
     fn timed(
         &mut self,
         board: &mut Board,
@@ -240,7 +250,7 @@ impl Driver {
     }
 }
 
-/// Reads what is about to be programmed; u-boot compares it with the data.
+/// Reads the target of a program, which u-boot compares with the data.
 fn read_target(board: &mut Board, clock: &mut Clock, chunk: &Chunk<'_>) {
     let mut target = vec![0; chunk.lead + chunk.bytes.len()];
     board.bus.read_range(clock, chunk.chip, chunk.start, &mut target);

@@ -1,8 +1,8 @@
-//! The steps of a write as the publication names them, each measured with the time base.
+//! The steps of a write as named in the publication, each measured with the time base.
 
 use boardlab_sim::Phase;
 
-/// A step of a write; `number` and the driver's prefix make the published name (`U-6`, `L-7`).
+/// A step of a write. The publication names it by a number after the driver's prefix (`U-6`, `L-7`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Step {
     /// The write function is called.
@@ -17,7 +17,7 @@ pub enum Step {
     Command,
     /// The buffer is filled and confirmed.
     Fill,
-    /// Waiting for completion, from the confirming cycle on.
+    /// The wait for completion, from the confirming cycle on.
     Wait,
     /// The part of the wait before the first poll.
     WaitFixed,
@@ -26,7 +26,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// All steps in the order in which they happen.
+    /// All steps in order; the last two are parts of `Wait`.
     pub const ALL: [Self; 9] = [
         Self::Call,
         Self::Check,
@@ -39,7 +39,7 @@ impl Step {
         Self::WaitPoll,
     ];
 
-    /// What happens in it, in a word or two.
+    /// A short title.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Steps {
         &self.phases[step.index()]
     }
 
-    /// The statistics of `step`, to add to.
+    /// The statistics of `step`, to be updated.
     pub(crate) const fn of_mut(&mut self, step: Step) -> &mut Phase {
         &mut self.phases[step.index()]
     }

@@ -2,10 +2,10 @@
 
 use crate::bus::BusTiming;
 use crate::host::{Host, Pause};
-use crate::wait::{Seen, WaitPolicy};
+use crate::wait::{Feedback, WaitPolicy};
 use boardlab_sim::{Clock, Duration, QuantileTable, Stream};
 
-/// Completion times drawn once, so that all waits are tried on the same operations.
+/// Completion times drawn once, so that all policies run over the same operations.
 #[derive(Debug, Clone)]
 pub struct Replay {
     completions: Vec<Duration>,
@@ -13,16 +13,16 @@ pub struct Replay {
     host: Host,
 }
 
-/// How a policy did over all operations of a replay.
+/// The performance of a policy over all operations of a replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tried {
-    /// Mean time from the start until the driver knew, in microseconds.
+pub struct ReplayResult {
+    /// Mean time from the start of an operation until the driver detects its end, in microseconds.
     pub time: f64,
     /// Mean number of polls.
     pub polls: f64,
-    /// Share of that time in which the CPU could not do anything else.
+    /// Fraction of the time in which the CPU was busy.
     pub busy: f64,
-    /// Operations that were reported done before they were: always zero.
+    /// Operations reported complete before they were: always zero.
     pub early: u64,
 }
 
@@ -40,39 +40,40 @@ impl Replay {
         Self { completions, bus, host }
     }
 
-    /// How many operations there are.
+    /// The number of operations.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.completions.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no operations.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.completions.is_empty()
     }
 
-    /// The same operations, each `shift` longer: a part that drifts.
+    /// The same operations with completion times changed by `shift`, such as those of a part that
+    /// drifts.
     #[must_use]
     pub fn shifted(&self, shift: impl Fn(usize, Duration) -> Duration) -> Self {
         let moved = self.completions.iter().enumerate().map(|(at, &span)| shift(at, span));
         Self { completions: moved.collect(), bus: self.bus, host: self.host.clone() }
     }
 
-    /// Runs `policy` over all operations; it learns on the way.
+    /// Runs `policy` over all operations; it learns after each.
     #[must_use]
-    pub fn run(&self, policy: &mut dyn WaitPolicy) -> Tried {
-        self.run_watched(policy, |_, _| ())
+    pub fn run(&self, policy: &mut dyn WaitPolicy) -> ReplayResult {
+        self.run_observed(policy, |_, _| ())
     }
 
-    /// Runs `policy` over all operations and shows each one's time to `watch`.
+    /// Runs `policy` over all operations and passes the number and time of each to `watch`.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "means of counted things")]
-    pub fn run_watched(
+    pub fn run_observed(
         &self,
         policy: &mut dyn WaitPolicy,
         mut watch: impl FnMut(usize, Duration),
-    ) -> Tried {
+    ) -> ReplayResult {
         let mut host = self.host.clone();
         let mut clock = Clock::new();
         let (mut total, mut polls, mut early) = (Duration::ZERO, 0, 0);
@@ -88,7 +89,7 @@ impl Replay {
                 asked += 1;
             }
             clock.advance(self.bus.read_cycle * 2);
-            policy.learn(Seen { polls: asked, failed: false });
+            policy.learn(Feedback { polls: asked, failed: false });
             early += u64::from(clock.now() < done);
             polls += asked;
             total += clock.now().since(started);
@@ -96,7 +97,7 @@ impl Replay {
         }
         let count = self.completions.len().max(1) as f64;
         let idle = host.idle() - idle_before;
-        Tried {
+        ReplayResult {
             time: total.as_micros_f64() / count,
             polls: polls as f64 / count,
             busy: 1.0 - idle.as_secs_f64() / total.as_secs_f64().max(f64::MIN_POSITIVE),
@@ -104,8 +105,8 @@ impl Replay {
         }
     }
 
-    /// Tries each of `waits`, in microseconds, before the first poll with `gap` between polls and
-    /// returns the one with the least `time + poll_cost * polls`, with what it led to.
+    /// Runs each of `waits`, in microseconds, before the first poll with `gap` between polls, and
+    /// returns the one with the least `time + poll_cost * polls` and its result.
     ///
     /// # Panics
     /// When `waits` is empty.
@@ -115,8 +116,8 @@ impl Replay {
         waits: impl IntoIterator<Item = u64>,
         gap: Pause,
         poll_cost: f64,
-    ) -> (u64, Tried) {
-        let cost = |tried: &Tried| tried.time + poll_cost * tried.polls;
+    ) -> (u64, ReplayResult) {
+        let cost = |tried: &ReplayResult| tried.time + poll_cost * tried.polls;
         waits
             .into_iter()
             .map(|micros| {

@@ -1,48 +1,49 @@
-//! Expected time and polls of "wait, then poll" for a given completion-time distribution.
+//! Expectation time and polls of "wait, then poll" for a given completion-time distribution.
 //!
-//! With `X` the completion time, `w` the wait, `s` from the start of a poll to the instant at which
-//! it sees the chip, `c` the length of a poll and `T` from one poll to the next, and `v = w + s`:
+//! Let `X` be the completion time, `w` the wait, `s` the time from the start of a poll to its
+//! sampling of the chip, `c` the duration of a poll, `T` the period of the polls, and `v = w + s`.
+//! Then:
 //!
 //! ```text
 //! E[time]  = E[max(v, X)] + (c - s) + T/2 P(X > v)
 //! E[polls] = 1 + (E[max(v, X)] - v) / T + P(X > v)/2
 //! ```
 //!
-//! The `T/2` holds where the density of `X` hardly changes within `T`.
+//! The term `T/2` is valid where the density of `X` hardly changes within `T`.
 
 use crate::bus::BusTiming;
 use crate::host::Host;
 use boardlab_sim::{Duration, QuantileTable};
 
-/// The distribution of a completion time, to compute with. All times in microseconds.
+/// The distribution of a completion time. All times in microseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Quantiles at equal steps of probability from 0 to 1.
     points: Vec<f64>,
 }
 
-/// What a poll costs and how often polls come. All times in microseconds.
+/// The timing of a poll loop. All times in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PollLoop {
-    /// From the start of a poll to the read that must see the chip ready.
+    /// The time from the start of a poll to the read that must find the chip ready.
     pub sample: f64,
-    /// One poll.
+    /// The duration of a poll.
     pub poll: f64,
-    /// From the start of one poll to the start of the next.
+    /// The time from the start of one poll to the start of the next.
     pub period: f64,
 }
 
-/// What a wait leads to, on average.
+/// The expected values for a wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Expected {
-    /// From the start of the operation until the driver knows, in microseconds.
+pub struct Expectation {
+    /// The time from the start of the operation until the driver detects its end, in microseconds.
     pub time: f64,
-    /// How often the driver asks.
+    /// The number of polls.
     pub polls: f64,
 }
 
-impl Expected {
-    /// Time plus what the polls are worth at `poll_cost` microseconds each.
+impl Expectation {
+    /// The time plus the cost of the polls at `poll_cost` microseconds each.
     #[must_use]
     pub fn cost(&self, poll_cost: f64) -> f64 {
         self.time + poll_cost * self.polls
@@ -83,7 +84,7 @@ impl Completion {
         (self.segments().map(square).sum::<f64>() / self.steps()).sqrt()
     }
 
-    /// The probability of being done by `time`.
+    /// The probability that the operation is complete by `time`.
     #[must_use]
     pub fn done_by(&self, time: f64) -> f64 {
         let share = |(low, high): (f64, f64)| {
@@ -98,7 +99,7 @@ impl Completion {
         self.segments().map(share).sum::<f64>() / self.steps()
     }
 
-    /// The time by which the chip is done with `probability`.
+    /// The quantile: the time by which the operation is complete with `probability`.
     #[must_use]
     #[allow(
         clippy::cast_possible_truncation,
@@ -113,7 +114,7 @@ impl Completion {
         self.points[step] + (self.points[step + 1] - self.points[step]) * within
     }
 
-    /// The mean of the later of `time` and the completion.
+    /// The mean of the maximum of `time` and the completion time.
     #[must_use]
     pub fn mean_of_later(&self, time: f64) -> f64 {
         let later = |(low, high): (f64, f64)| {
@@ -134,7 +135,8 @@ impl Completion {
 impl PollLoop {
     /// The toggle test (two reads) followed by `udelay(gap_us)` on `host` and its bus.
     ///
-    /// `udelay` counts from the last whole tick of the time base, so the period is whole ticks.
+    /// `udelay` counts from the last whole tick of the time base, so the period is a whole number of
+    /// ticks.
     #[must_use]
     pub fn toggle(host: &Host, bus: BusTiming, gap_us: u64) -> Self {
         let frequency = host.time_base().frequency();
@@ -147,32 +149,32 @@ impl PollLoop {
         Self { sample: bus.read_cycle.as_micros_f64(), poll, period: period.max(poll) }
     }
 
-    /// What waiting `wait` microseconds before the first poll leads to.
+    /// The expected values for a wait of `wait` microseconds before the first poll.
     #[must_use]
-    pub fn expected(&self, completion: &Completion, wait: f64) -> Expected {
+    pub fn expected(&self, completion: &Completion, wait: f64) -> Expectation {
         let seen = wait + self.sample;
         let later = completion.mean_of_later(seen);
         let busy = 1.0 - completion.done_by(seen);
-        Expected {
+        Expectation {
             time: later + (self.poll - self.sample) + self.period / 2.0 * busy,
             polls: 1.0 + (later - seen) / self.period + busy / 2.0,
         }
     }
 
-    /// The quantile of the completion time that the best wait is.
+    /// The best wait as a probability: its quantile of the completion time.
     #[must_use]
     pub fn best_quantile(&self, poll_cost: f64) -> f64 {
         poll_cost / (poll_cost + self.period)
     }
 
-    /// The best wait in microseconds when a poll is worth `poll_cost` microseconds.
+    /// The best wait in microseconds at a cost of `poll_cost` microseconds per poll.
     ///
     /// Setting the derivative of `E[time] + L E[polls]` to zero, without the small terms in the
-    /// density of `X`, gives `P(X <= v) = L / (L + T)`; without a cost the shortest completion.
+    /// density of `X`, gives `P(X <= v) = L / (L + T)`; at no cost, the shortest completion time.
     #[must_use]
     pub fn best_wait(&self, completion: &Completion, poll_cost: f64) -> f64 {
         let start = (completion.quantile(self.best_quantile(poll_cost)) - self.sample).max(0.0);
-        // The small terms move the optimum by less than a period: walk down to it.
+        // The small terms move the optimum by less than a period: search the neighbourhood.
         let cost = |wait: f64| self.expected(completion, wait).cost(poll_cost);
         let steps = (0..=400).map(|step| (start + f64::from(step - 200) * 0.05).max(0.0));
         steps.fold(start, |best, wait| if cost(wait) < cost(best) { wait } else { best })
@@ -203,7 +205,7 @@ mod tests {
     #[test]
     fn waiting_past_the_longest_completion_takes_one_poll() {
         let expected = LOOP.expected(&uniform(), 256.0);
-        assert_eq!(expected, Expected { time: 256.5, polls: 1.0 });
+        assert_eq!(expected, Expectation { time: 256.5, polls: 1.0 });
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 use boardlab_nor::chip::{Address, Chip};
 use boardlab_nor::part::{
-    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, Part, Region, Timed, Timing,
+    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, OperationTime, Part, Region, Timing,
 };
 use boardlab_sim::{Bytes, Duration, Instant, QuantileTable, Seed};
 use std::sync::Arc;
@@ -35,8 +35,8 @@ pub(crate) const DQ1: u16 = 0x02;
 
 pub(crate) const WIDTHS: [BusWidth; 2] = [BusWidth::X8, BusWidth::X16];
 
-fn timed(time: Duration, max: Duration) -> Timed {
-    Timed { time: QuantileTable::constant(time), max }
+fn timed(time: Duration, max: Duration) -> OperationTime {
+    OperationTime { time: QuantileTable::constant(time), max }
 }
 
 /// Constant times.

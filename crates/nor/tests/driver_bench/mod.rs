@@ -10,7 +10,7 @@
 use boardlab_nor::chip::Chip;
 use boardlab_nor::driver::{Board, Kind};
 use boardlab_nor::part::{
-    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, Part, Region, Timed, Timing,
+    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, OperationTime, Part, Region, Timing,
 };
 use boardlab_nor::{Bus, BusTiming, Host, HostTiming, NorMtd};
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Rate, Seed};
@@ -28,7 +28,7 @@ pub fn table(points: &[u64]) -> QuantileTable {
 
 /// 16 sectors of 64 KiB, 512-byte write buffer, x16: fast enough for exhaustive tests.
 pub fn part() -> Part {
-    let timed = |points: &[u64], max| Timed { time: table(points), max: micros(max) };
+    let timed = |points: &[u64], max| OperationTime { time: table(points), max: micros(max) };
     Part {
         name: "bench".into(),
         width: BusWidth::X16,

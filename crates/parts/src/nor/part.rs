@@ -3,7 +3,7 @@
 use super::limits;
 use boardlab_document::{Field, Read, Section, fields, keys, section};
 use boardlab_nor::part::{
-    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, Part, Region, Timed, Timing,
+    Boot, BusWidth, Cfi, CfiTimes, Features, Identity, OperationTime, Part, Region, Timing,
 };
 use boardlab_sim::{Bytes, Duration, QuantileTable};
 
@@ -119,10 +119,10 @@ fn cfi(section: Section<'_>) -> Read<Cfi> {
     })
 }
 
-fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Timed> {
+fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<OperationTime> {
     let time = limits::times(section, key, most);
     let limit = limits::some_span(section, max, most);
-    let timed = Timed { time: time?, max: limit? };
+    let timed = OperationTime { time: time?, max: limit? };
     if timed.time.max() > timed.max {
         let longest = timed.time.max();
         return Err(section.refuse(
@@ -139,13 +139,15 @@ fn timing(section: Section<'_>) -> Read<Timing> {
     let buffer = |section: &Section<'_>, key: &str| match section.has(key) {
         true => timed(section, key, "buffer_program_max", limits::PROGRAM),
         // Meaningless on a part without a write buffer.
-        false => Ok(Timed { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO }),
+        false => {
+            Ok(OperationTime { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO })
+        }
     };
     fields!(section => Timing {
-        word_program: Timed => with(timed, "word_program_max", limits::PROGRAM),
-        buffer_program: Timed => with(buffer),
+        word_program: OperationTime => with(timed, "word_program_max", limits::PROGRAM),
+        buffer_program: OperationTime => with(buffer),
         buffer_overhead: Duration => up_to(limits::PROGRAM).or(Duration::ZERO),
-        sector_erase: Timed => with(timed, "sector_erase_max", limits::ERASE),
+        sector_erase: OperationTime => with(timed, "sector_erase_max", limits::ERASE),
         erase_window: Duration => up_to(limits::SPAN),
         suspend_latency: Duration => up_to(limits::SPAN),
         protected_latency: Duration => up_to(limits::SPAN),

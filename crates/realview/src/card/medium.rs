@@ -1,7 +1,7 @@
-//! What a card keeps its blocks on.
+//! The storage of a card.
 //!
-//! Layer: rank 4. Main type: [`Medium`]: either memory, which is saved with a machine, or any block device, whose time then
-//! counts and which is not saved.
+//! Layer: rank 4. Main type: [`Medium`]: either memory without latency, which snapshots save, or any
+//! block device, whose latencies apply and which snapshots cannot save.
 
 use std::fmt;
 
@@ -10,43 +10,43 @@ use boardlab_sim::{Bytes, Instant};
 
 use crate::error::Error;
 
-/// Bytes of a block.
+/// The block size in bytes.
 pub(crate) const BLOCK: usize = 512;
 
-/// What a card keeps its blocks on.
+/// The storage of a card's blocks.
 pub enum Medium {
-    /// Memory that answers at once.
-    Kept(Box<RamBlock>),
-    /// A device.
-    Given(Box<dyn BlockDevice + Send>),
+    /// Memory without latency.
+    Memory(Box<RamBlock>),
+    /// A block device.
+    Device(Box<dyn BlockDevice + Send>),
 }
 
 impl fmt::Debug for Medium {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = if self.is_kept() { "Kept" } else { "Given" };
+        let kind = if self.is_memory() { "Memory" } else { "Device" };
         write!(f, "{kind}({} blocks)", self.geometry().count)
     }
 }
 
 impl Medium {
-    /// Memory of this size, full of zeros.
+    /// Memory of this size, all zero.
     ///
     /// # Errors
     ///
-    /// [`Error::CardSize`] for sizes without whole blocks.
+    /// [`Error::CardSize`] if the size is zero or not a multiple of the block size.
     pub fn empty(size: Bytes) -> Result<Self, Error> {
         let geometry = Geometry::of_size(size);
         if !geometry.is_sound() || geometry.size() != size {
             return Err(Error::CardSize { size });
         }
-        Ok(Self::Kept(Box::new(RamBlock::new(geometry))))
+        Ok(Self::Memory(Box::new(RamBlock::new(geometry))))
     }
 
     /// Memory with these contents.
     ///
     /// # Errors
     ///
-    /// [`Error::CardSize`] for sizes without whole blocks.
+    /// [`Error::CardSize`] if the size is zero or not a multiple of the block size.
     pub fn image(contents: &[u8]) -> Result<Self, Error> {
         let mut medium = Self::empty(Bytes::of(contents))?;
         let extent = medium.geometry().whole();
@@ -58,32 +58,32 @@ impl Medium {
         Ok(medium)
     }
 
-    pub(crate) const fn is_kept(&self) -> bool {
-        matches!(self, Self::Kept(_))
+    pub(crate) const fn is_memory(&self) -> bool {
+        matches!(self, Self::Memory(_))
     }
 
     pub(crate) fn geometry(&self) -> &Geometry {
         match self {
-            Self::Kept(ram) => ram.geometry(),
-            Self::Given(device) => device.geometry(),
+            Self::Memory(ram) => ram.geometry(),
+            Self::Device(device) => device.geometry(),
         }
     }
 
     fn device(&mut self) -> &mut dyn BlockDevice {
         match self {
-            Self::Kept(ram) => ram.as_mut(),
-            Self::Given(device) => device.as_mut(),
+            Self::Memory(ram) => ram.as_mut(),
+            Self::Device(device) => device.as_mut(),
         }
     }
 
-    /// Reads blocks, and tells when they are there; nothing if the device cannot.
+    /// Reads blocks; returns the time of completion, or `None` if the device reports an error.
     pub(crate) fn read(&mut self, at: Instant, first: u64, into: &mut [u8]) -> Option<Instant> {
         let extent = extent(first, into.len())?;
         let request = Request::Read { extent, into: Target::Buffer(into) };
         self.device().submit(at, request).ok().map(|completion| completion.ended)
     }
 
-    /// Writes blocks, and tells when that is done; nothing if the device cannot.
+    /// Writes blocks; returns the time of completion, or `None` if the device reports an error.
     pub(crate) fn write(&mut self, at: Instant, first: u64, bytes: &[u8]) -> Option<Instant> {
         let extent = extent(first, bytes.len())?;
         let data = Payload::Bytes(bytes);
@@ -91,19 +91,19 @@ impl Medium {
         self.device().submit(at, request).ok().map(|completion| completion.ended)
     }
 
-    /// What kept memory holds.
-    pub(crate) fn kept(&self) -> Option<&Contents> {
+    /// The contents of a medium in memory; `None` for a device.
+    pub(crate) fn memory_contents(&self) -> Option<&Contents> {
         match self {
-            Self::Kept(ram) => Some(ram.contents()),
-            Self::Given(_) => None,
+            Self::Memory(ram) => Some(ram.contents()),
+            Self::Device(_) => None,
         }
     }
 
-    /// What blocks of kept memory hold.
+    /// Copies blocks of a medium in memory; `None` for a device or blocks beyond the end.
     pub(crate) fn contents(&self, first: u64, into: &mut [u8]) -> Option<()> {
         let extent = extent(first, into.len())?;
         self.geometry().check(extent).ok()?;
-        self.kept()?.read(extent, into);
+        self.memory_contents()?.read(extent, into);
         Some(())
     }
 }

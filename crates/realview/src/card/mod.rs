@@ -1,9 +1,11 @@
 //! The memory card: its state machine, and its blocks on a block device.
 //!
-//! Layer: rank 4. Main types: [`Card`], [`Medium`]. Source: SD Physical Layer Simplified Specification 6.00, chapter 4; the commands are those
-//! that a driver needs to find a card and to read and write it. A card of up to 2 GiB is of standard capacity and is addressed by byte, a
-//! larger one by block. The lines are infinitely fast; the time is that of the medium alone, which may be a model of a
-//! whole card. Blocks of one transfer go to the medium together, up to [`TOGETHER`].
+//! Layer: rank 4. Main types: [`Card`], [`Medium`]. Source: SD Physical Layer Simplified
+//! Specification 6.00, chapter 4; the commands are those that a driver needs to find a card and to
+//! read and write it. A card of up to 2 GiB is of standard capacity and is addressed by byte, a
+//! larger one by block. The lines are infinitely fast; the time is that of the medium alone, which
+//! may be a model of a whole card. Blocks of one transfer go to the medium together, up to
+//! [`TRANSFER_BLOCKS`].
 //!
 //! Left out: erasing by command, passwords, write protection by group, SPI mode, high speed, CRC errors on the lines.
 
@@ -18,12 +20,12 @@ use crate::error::Error;
 pub(crate) use medium::BLOCK;
 pub use medium::Medium;
 
-/// Blocks that are read from or written to the medium at once: 64 KiB.
-pub(crate) const TOGETHER: usize = 128;
-/// The address that the card takes.
+/// The most blocks in one request to the medium: 64 KiB.
+pub(crate) const TRANSFER_BLOCKS: usize = 128;
+/// The relative card address (RCA) that the card publishes.
 const ADDRESS: u16 = 0x4567;
 
-/// Bits of the card's status (section 4.10.1).
+/// Bits of the card status (section 4.10.1).
 mod status {
     pub(super) const OUT_OF_RANGE: u32 = 1 << 31;
     pub(super) const ADDRESS_ERROR: u32 = 1 << 30;
@@ -36,7 +38,7 @@ mod status {
     pub(super) const APPLICATION: u32 = 1 << 5;
 }
 
-/// Where the card is (figures 4-2 and 4-13).
+/// The card's state (figures 4-2 and 4-13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 enum State {
     Idle,
@@ -50,7 +52,7 @@ enum State {
 }
 
 impl State {
-    /// Its number in the status.
+    /// The CURRENT_STATE field of the card status.
     const fn number(self) -> u32 {
         match self {
             Self::Idle => 0,
@@ -64,39 +66,39 @@ impl State {
         }
     }
 
-    /// The host knows the card's address.
+    /// Whether the card has published its relative address.
     const fn has_address(self) -> bool {
         self.number() >= Self::StandBy.number()
     }
 }
 
-/// What the card answers to a command.
+/// The card's response to a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Response {
-    /// Nothing: there is no answer to this command, or the card does not know it.
+    /// No response: the command has none, or it is illegal.
     None,
     /// 32 bits with a CRC.
     Short(u32),
     /// 32 bits without a CRC (R3).
     Unchecked(u32),
-    /// A register of 128 bits, CRC included.
+    /// A register of 128 bits with its CRC (R2).
     Long([u8; 16]),
 }
 
-/// What the card has for the host, or room for.
+/// The card's readiness on the data lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// It goes on.
-    Now,
-    /// It goes on then.
-    At(Instant),
+    /// It can send or receive bytes.
+    Ready,
+    /// It is busy until then.
+    ReadyAt(Instant),
     /// It waits for a command.
-    Waits,
-    /// It failed.
+    Waiting,
+    /// The transfer failed.
     Failed,
 }
 
-/// A card.
+/// An SD card.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Card {
     #[serde(skip)]
@@ -104,29 +106,29 @@ pub struct Card {
     blocks: u64,
     protected: bool,
     state: State,
-    /// Errors since the last status that told them.
+    /// The error bits since the last response with the status.
     errors: u32,
     application: bool,
     wide: bool,
     block_length: u32,
-    /// It goes on with the next block until it is stopped.
+    /// Whether the transfer has multiple blocks and continues until CMD12.
     multiple: bool,
     /// The next block of the transfer.
     next: u64,
-    /// What goes to the host from `position` on, or came from it.
+    /// The data to send, from `position` on, or the data received.
     buffer: Vec<u8>,
     position: usize,
-    /// When the buffer is there, or was written: nanoseconds.
+    /// The time in nanoseconds at which the buffer is read from or written to the medium.
     ready: u64,
     failed: bool,
 }
 
 impl Card {
-    /// A card with this medium. It refuses to be written if it is `protected`.
+    /// A card with this medium. It rejects writes if it is write-`protected`.
     ///
     /// # Errors
     ///
-    /// [`Error::CardSize`] and [`Error::CardBlock`] for devices that no card can be.
+    /// [`Error::CardSize`] and [`Error::CardBlock`] if a card cannot have the medium's geometry.
     pub fn new(medium: Medium, protected: bool) -> Result<Self, Error> {
         let geometry = medium.geometry();
         let (size, found) = (geometry.size(), geometry.block);
@@ -153,29 +155,30 @@ impl Card {
         })
     }
 
-    /// Its medium, if it was not lost in a snapshot.
+    /// The medium; `None` in a restored card until [`Card::put_medium`].
     pub(crate) const fn medium(&self) -> Option<&Medium> {
         self.medium.as_ref()
     }
 
-    /// Gives back the medium that a snapshot does not hold.
+    /// Sets the medium of a restored card.
     pub(crate) fn put_medium(&mut self, medium: Medium) {
         self.medium = Some(medium);
     }
 
-    /// Blocks of 512 bytes that it has.
+    /// The number of 512-byte blocks.
     #[must_use]
     pub const fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// What its blocks hold, if they are kept in memory. A clone is cheap.
+    /// The contents, if the medium is memory. A clone is cheap.
     #[must_use]
-    pub fn kept(&self) -> Option<&Contents> {
-        self.medium()?.kept()
+    pub fn memory_contents(&self) -> Option<&Contents> {
+        self.medium()?.memory_contents()
     }
 
-    /// What the blocks from `first` on hold, if they are kept in memory and fill the buffer.
+    /// Reads the blocks from `first` on into the buffer; `None` if the medium is a device, the range
+    /// is beyond the end or the buffer's length is not a multiple of the block size.
     pub fn contents(&self, first: u64, into: &mut [u8]) -> Option<()> {
         self.medium()?.contents(first, into)
     }
@@ -188,14 +191,14 @@ impl Card {
         registers::is_high_capacity(self.blocks)
     }
 
-    /// Ends programming when its time has come.
-    fn settle(&mut self, now: Instant) {
+    /// Leaves the programming state if programming is complete at `now`.
+    fn finish_programming(&mut self, now: Instant) {
         if self.state == State::Programming && now.as_nanos() >= self.ready {
             self.state = State::Transfer;
         }
     }
 
-    /// The status, which forgets the errors that it tells.
+    /// The card status; reading it clears its error bits.
     fn status(&mut self) -> u32 {
         let ready = if self.state == State::Programming { 0 } else { status::READY_FOR_DATA };
         let application = if self.application { status::APPLICATION } else { 0 };
@@ -203,7 +206,7 @@ impl Card {
         errors | self.state.number() << 9 | ready | application
     }
 
-    /// A status with the state that the command finds, and then that state changes.
+    /// Responds with the status, which shows the state before the command, and enters `state`.
     fn enter(&mut self, state: State) -> Response {
         let answer = Response::Short(self.status());
         self.state = state;
@@ -215,9 +218,9 @@ impl Card {
         Response::None
     }
 
-    /// Takes a command.
+    /// Executes a command.
     pub(crate) fn command(&mut self, index: u8, argument: u32, now: Instant) -> Response {
-        self.settle(now);
+        self.finish_programming(now);
         let application = self.application;
         let answer = match (application, index) {
             (true, 6 | 13 | 23 | 41 | 42 | 51) => self.application_command(index, argument),
@@ -239,7 +242,7 @@ impl Card {
                 self.state = State::Identification;
                 Response::Long(registers::cid())
             }
-            (3, State::Identification | State::StandBy) => self.tell_address(),
+            (3, State::Identification | State::StandBy) => self.send_relative_address(),
             (7, State::StandBy) if here => self.enter(State::Transfer),
             (7, State::Transfer | State::Sending | State::Programming) if !here => {
                 self.state = State::StandBy;
@@ -252,27 +255,29 @@ impl Card {
             (7 | 9 | 10 | 13, State::StandBy) if !here => Response::None,
             (12, State::Sending | State::Receiving) => self.stop(now),
             (13, state) if here && state.has_address() => Response::Short(self.status()),
-            (55, State::Idle) => self.announce(),
-            (55, state) if here && state.has_address() => self.announce(),
+            (55, State::Idle) => self.expect_application_command(),
+            (55, state) if here && state.has_address() => self.expect_application_command(),
             (_, State::Transfer) => self.transfer_command(index, argument),
             _ => self.illegal(),
         }
     }
 
-    fn announce(&mut self) -> Response {
+    /// CMD55: the next command is an application-specific one.
+    fn expect_application_command(&mut self) -> Response {
         self.application = true;
         Response::Short(self.status())
     }
 
+    /// CMD0: GO_IDLE_STATE.
     fn reset(&mut self) -> Response {
         self.state = State::Idle;
         (self.errors, self.wide, self.block_length) = (0, false, 512);
-        self.drop_transfer();
+        self.reset_transfer();
         Response::None
     }
 
-    /// R6: the address, and a part of the status.
-    fn tell_address(&mut self) -> Response {
+    /// CMD3: publishes the relative address. Its response, R6, has the address and part of the status.
+    fn send_relative_address(&mut self) -> Response {
         let status = self.status();
         self.state = State::StandBy;
         let errors = (status >> 8 & 0xC000) | (status >> 6 & 0x2000);
@@ -281,7 +286,7 @@ impl Card {
 
     fn application_command(&mut self, index: u8, argument: u32) -> Response {
         match (index, self.state) {
-            (41, State::Idle) => self.tell_conditions(argument),
+            (41, State::Idle) => self.send_operating_conditions(argument),
             (6, State::Transfer) => {
                 self.wide = argument & 3 == 2;
                 self.enter(State::Transfer)
@@ -293,9 +298,9 @@ impl Card {
         }
     }
 
-    /// ACMD41: the voltages; with a voltage that is asked for, the card is ready at once, unless it is large and the host does not know
-    /// such cards.
-    fn tell_conditions(&mut self, argument: u32) -> Response {
+    /// ACMD41: responds with the OCR. If the host requests a voltage, the card is ready at once,
+    /// except a high-capacity card with a host that does not support such cards.
+    fn send_operating_conditions(&mut self, argument: u32) -> Response {
         const VOLTAGES: u32 = 0x00FF_8000;
         let capacity = if self.high_capacity() { 1 << 30 } else { 0 };
         if argument & VOLTAGES == 0 {
@@ -308,7 +313,7 @@ impl Card {
         Response::Unchecked(1 << 31 | capacity | VOLTAGES)
     }
 
-    /// The commands of a selected card that does nothing.
+    /// The commands of the transfer state.
     fn transfer_command(&mut self, index: u8, argument: u32) -> Response {
         match index {
             6 => self.send(registers::switch_status(argument).to_vec()),
@@ -329,18 +334,18 @@ impl Card {
 
     /// Sends a register over the data lines.
     fn send(&mut self, bytes: Vec<u8>) -> Response {
-        self.drop_transfer();
+        self.reset_transfer();
         self.buffer = bytes;
         self.enter(State::Sending)
     }
 
-    fn drop_transfer(&mut self) {
+    fn reset_transfer(&mut self) {
         self.buffer.clear();
         (self.position, self.ready, self.next) = (0, 0, 0);
         (self.multiple, self.failed) = (false, false);
     }
 
-    /// The block and the offset in it that an argument names; the error otherwise.
+    /// The block and the offset in it that an argument addresses, or the error bit of the status.
     fn locate(&self, argument: u32) -> Result<(u64, u32), u32> {
         let (block, offset) = if self.high_capacity() {
             (u64::from(argument), 0)
@@ -356,7 +361,7 @@ impl Card {
         Ok((block, offset))
     }
 
-    /// Several blocks are read in whole; a part of one block can be read.
+    /// CMD17 and CMD18. Only CMD17 can read a part of a block.
     fn begin_read(&mut self, argument: u32, multiple: bool) -> Response {
         match self.locate(argument) {
             Ok(_) if multiple && self.block_length != 512 => {
@@ -364,10 +369,10 @@ impl Card {
                 self.enter(State::Transfer)
             }
             Ok((block, offset)) => {
-                self.drop_transfer();
+                self.reset_transfer();
                 self.next = block;
                 self.multiple = multiple;
-                // The buffer is empty yet; the position in it is that of a part of a block.
+                // The buffer is still empty: this is the offset of the partial block to be read.
                 self.position = usize::try_from(offset).unwrap_or_default();
                 self.enter(State::Sending)
             }
@@ -378,13 +383,14 @@ impl Card {
         }
     }
 
+    /// CMD24 and CMD25.
     fn begin_write(&mut self, argument: u32, multiple: bool) -> Response {
         let error = match self.locate(argument) {
             Err(error) => error,
             Ok(_) if self.protected => status::PROTECTED,
             Ok(_) if self.block_length != 512 => status::BLOCK_LENGTH_ERROR,
             Ok((block, _)) => {
-                self.drop_transfer();
+                self.reset_transfer();
                 self.next = block;
                 self.multiple = multiple;
                 return self.enter(State::Receiving);
@@ -394,7 +400,7 @@ impl Card {
         self.enter(State::Transfer)
     }
 
-    /// CMD12: what was received is written.
+    /// CMD12: ends the transfer; the data received are written.
     fn stop(&mut self, now: Instant) -> Response {
         let answer = Response::Short(self.status());
         if self.state == State::Receiving {
@@ -408,10 +414,10 @@ impl Card {
 
 /// The data lines.
 impl Card {
-    /// Whether it has bytes for the host, which expects `expected` of them.
-    pub(crate) fn sending(&mut self, expected: u32, now: Instant) -> Progress {
+    /// Whether the card can send bytes to the host, which expects `expected` of them.
+    pub(crate) fn poll_send(&mut self, expected: u32, now: Instant) -> Progress {
         if self.state != State::Sending {
-            return Progress::Waits;
+            return Progress::Waiting;
         }
         if self.failed {
             return Progress::Failed;
@@ -421,16 +427,17 @@ impl Card {
             return Progress::Failed;
         }
         if now.as_nanos() < self.ready {
-            return Progress::At(Instant::from_nanos(self.ready));
+            return Progress::ReadyAt(Instant::from_nanos(self.ready));
         }
-        Progress::Now
+        Progress::Ready
     }
 
     /// Reads from the medium as many blocks as the host expects.
     fn fill(&mut self, expected: u32, now: Instant) -> bool {
-        let left = usize::try_from(self.blocks.saturating_sub(self.next)).unwrap_or(TOGETHER);
+        let left =
+            usize::try_from(self.blocks.saturating_sub(self.next)).unwrap_or(TRANSFER_BLOCKS);
         let asked = usize::try_from(expected).unwrap_or_default().div_ceil(BLOCK);
-        let most = if self.multiple { asked.clamp(1, TOGETHER) } else { 1 };
+        let most = if self.multiple { asked.clamp(1, TRANSFER_BLOCKS) } else { 1 };
         let count = most.min(left);
         if count == 0 {
             self.errors |= status::OUT_OF_RANGE;
@@ -446,14 +453,14 @@ impl Card {
         };
         self.ready = ended.as_nanos();
         if !self.multiple {
-            self.take_part();
+            self.keep_partial_block();
         }
         self.next += u64::try_from(count).unwrap_or_default();
         true
     }
 
-    /// Keeps the part of the block that the block length asks for.
-    fn take_part(&mut self) {
+    /// Reduces the buffer to the partial block that the block length selects.
+    fn keep_partial_block(&mut self) {
         let length = usize::try_from(self.block_length).unwrap_or(BLOCK);
         let end = (self.position + length).min(BLOCK);
         self.buffer.truncate(end);
@@ -461,8 +468,8 @@ impl Card {
         self.position = 0;
     }
 
-    /// Gives up to four bytes, when [`Card::sending`] said so.
-    pub(crate) fn give(&mut self, most: usize) -> ([u8; 4], usize) {
+    /// Sends up to four bytes; [`Card::poll_send`] must have returned [`Progress::Ready`].
+    pub(crate) fn send_bytes(&mut self, most: usize) -> ([u8; 4], usize) {
         let end = (self.position + most.min(4)).min(self.buffer.len());
         let found = self.buffer.get(self.position..end).unwrap_or_default();
         let (mut bytes, count) = ([0; 4], found.len());
@@ -478,30 +485,31 @@ impl Card {
         (bytes, count)
     }
 
-    /// Whether it takes bytes from the host.
-    pub(crate) fn receiving(&mut self, now: Instant) -> Progress {
-        self.settle(now);
+    /// Whether the card can receive bytes from the host.
+    pub(crate) fn poll_receive(&mut self, now: Instant) -> Progress {
+        self.finish_programming(now);
         match self.state {
             State::Receiving if self.failed => Progress::Failed,
             State::Receiving if now.as_nanos() < self.ready => {
-                Progress::At(Instant::from_nanos(self.ready))
+                Progress::ReadyAt(Instant::from_nanos(self.ready))
             }
-            State::Receiving => Progress::Now,
-            _ => Progress::Waits,
+            State::Receiving => Progress::Ready,
+            _ => Progress::Waiting,
         }
     }
 
-    /// Takes bytes, when [`Card::receiving`] said so; `last` if the host has no more in this transfer.
-    pub(crate) fn take(&mut self, bytes: &[u8], last: bool, now: Instant) {
+    /// Receives bytes; [`Card::poll_receive`] must have returned [`Progress::Ready`]. `last` if the
+    /// host sends no more in this transfer.
+    pub(crate) fn receive_bytes(&mut self, bytes: &[u8], last: bool, now: Instant) {
         self.buffer.extend_from_slice(bytes);
         if !self.multiple && self.buffer.len() >= BLOCK {
             self.program(now);
-        } else if self.multiple && (last || self.buffer.len() >= TOGETHER * BLOCK) {
+        } else if self.multiple && (last || self.buffer.len() >= TRANSFER_BLOCKS * BLOCK) {
             self.flush(now);
         }
     }
 
-    /// Writes the whole blocks that came.
+    /// Writes the whole blocks of the buffer to the medium.
     fn flush(&mut self, now: Instant) {
         let whole = self.buffer.len() / BLOCK;
         let count = u64::try_from(whole).unwrap_or_default();
@@ -525,12 +533,13 @@ impl Card {
         self.buffer.drain(..whole * BLOCK);
     }
 
-    /// Writes what came, and is busy until that is done. A part of a block is dropped.
+    /// Writes the data received and enters the programming state until they are written. A partial
+    /// block is dropped.
     fn program(&mut self, now: Instant) {
         self.flush(now);
         self.buffer.clear();
         self.state = State::Programming;
-        self.settle(now);
+        self.finish_programming(now);
     }
 }
 

@@ -1,10 +1,11 @@
-//! What a card tells of itself: CID, CSD, SCR, SD status, switch status.
+//! The registers of a card: CID, CSD, SCR, SD status, switch status.
 //!
-//! Layer: rank 4. Functions that give the bytes in the order in which the card sends them. Source: SD Physical Layer Simplified
-//! Specification 6.00, sections 4.3.10, 4.10.2 and 5.2 to 5.6. What a real card chooses (speeds, currents, times) is here what the
-//! specification gives to a card of class 2 at default speed.
+//! Layer: rank 4. The functions return the bytes in the order in which the card sends them. Source:
+//! SD Physical Layer Simplified Specification 6.00, sections 4.3.10, 4.10.2 and 5.2 to 5.6. Fields
+//! that a real card chooses (speed, current, times) have the specification's values for a class 2
+//! card at default speed.
 
-/// Maker 0, "BL", "BOARD", revision 1.0, number 1, November 2026.
+/// CID: manufacturer 0, OEM "BL", product "BOARD", revision 1.0, serial number 1, November 2026.
 pub(super) fn cid() -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[1..3].copy_from_slice(b"BL");
@@ -17,7 +18,7 @@ pub(super) fn cid() -> [u8; 16] {
     closed(bytes)
 }
 
-/// A register with its CRC in the last byte.
+/// Puts the CRC of a register into its last byte.
 fn closed(mut bytes: [u8; 16]) -> [u8; 16] {
     bytes[15] = crc7(&bytes[..15]) << 1 | 1;
     bytes
@@ -32,20 +33,20 @@ fn crc7(bytes: &[u8]) -> u8 {
     })
 }
 
-/// The largest card of standard capacity: 2 GiB, in blocks of 512 bytes.
+/// The size of the largest standard-capacity card, 2 GiB, in blocks.
 const STANDARD: u64 = 1 << 22;
 
-/// Whether a card of so many blocks is addressed by block.
+/// Whether a card of `blocks` blocks is of high capacity, which is addressed by block.
 pub(super) const fn is_high_capacity(blocks: u64) -> bool {
     blocks > STANDARD
 }
 
-/// The CSD of a card of so many blocks of 512 bytes, if there is one that says so exactly.
+/// The CSD of a card of `blocks` blocks; `None` if no CSD represents that size exactly.
 pub(super) fn csd(blocks: u64) -> Option<[u8; 16]> {
     if is_high_capacity(blocks) { high_capacity(blocks) } else { standard_capacity(blocks) }
 }
 
-/// Version 2.0: capacity in units of 512 KiB.
+/// CSD version 2.0: capacity in units of 512 KiB.
 fn high_capacity(blocks: u64) -> Option<[u8; 16]> {
     let units = u32::try_from(blocks / 1024).ok()?;
     if !blocks.is_multiple_of(1024) || units > 1 << 22 {
@@ -57,7 +58,7 @@ fn high_capacity(blocks: u64) -> Option<[u8; 16]> {
     fields.finish()
 }
 
-/// Version 1.0: capacity as (C_SIZE + 1) * 2^(C_SIZE_MULT + 2) blocks of 2^READ_BL_LEN bytes.
+/// CSD version 1.0: capacity as (C_SIZE + 1) * 2^(C_SIZE_MULT + 2) blocks of 2^READ_BL_LEN bytes.
 fn standard_capacity(blocks: u64) -> Option<[u8; 16]> {
     let bytes = blocks * 512;
     for length in [9, 10, 11] {
@@ -77,11 +78,11 @@ fn standard_capacity(blocks: u64) -> Option<[u8; 16]> {
     None
 }
 
-/// A CSD, as a number of 128 bits.
+/// A CSD as a 128-bit number.
 struct Fields(u128);
 
 impl Fields {
-    /// What both versions have.
+    /// The fields that both versions share.
     fn start(version: u32) -> Self {
         let mut fields = Self(0);
         fields.set(2, 126, version);
@@ -97,7 +98,7 @@ impl Fields {
         fields
     }
 
-    /// Puts `value` in the `width` bits from `lowest` on.
+    /// Sets the field of `width` bits whose lowest bit is `lowest`.
     fn set(&mut self, width: u32, lowest: u32, value: u32) {
         let mask = (1 << width) - 1;
         self.0 |= (u128::from(value) & mask) << lowest;
@@ -109,22 +110,23 @@ impl Fields {
     }
 }
 
-/// SCR: version 2.00, data after erase are zeros, one and four lines.
+/// SCR: specification version 2.00, erased data read as zero, bus widths 1 and 4.
 pub(super) const SCR: [u8; 8] = [0x02, 0x05, 0, 0, 0, 0, 0, 0];
 
-/// The SD status: the width of the bus.
+/// The SD status, of which only the bus width is not zero.
 pub(super) fn sd_status(wide: bool) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[0] = if wide { 0x80 } else { 0 };
     bytes
 }
 
-/// The status of CMD6: 100 mA at most, and of each group of functions the default one only; another that is asked for is refused.
+/// The switch status of CMD6: at most 100 mA; only the default function of each group is supported,
+/// and a request for another gets the result 15.
 pub(super) fn switch_status(argument: u32) -> [u8; 64] {
     let mut bytes = [0; 64];
     bytes[1] = 100;
     for group in 0..6 {
-        // Groups 6 to 1 from byte 2 on: what is supported.
+        // The supported functions of groups 6 to 1, from byte 2 on.
         bytes[2 + 2 * group] = 0x80;
         bytes[3 + 2 * group] = 0x01;
     }

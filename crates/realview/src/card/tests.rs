@@ -57,7 +57,7 @@ fn small_cards_are_addressed_by_byte_and_large_ones_by_block() {
     for (size, argument) in [(Bytes::mib(64), 512 * 9), (Bytes::mib(4096), 9)] {
         let mut card = selected(size);
         short(&mut card, 24, argument);
-        card.take(&[0x5A; BLOCK], true, NOW);
+        card.receive_bytes(&[0x5A; BLOCK], true, NOW);
         let mut found = [0; BLOCK];
         card.medium().unwrap().contents(9, &mut found).unwrap();
         assert_eq!(found, [0x5A; BLOCK]);
@@ -83,8 +83,8 @@ fn an_application_command_needs_its_announcement() {
     assert_eq!(card.command(51, 0, NOW), Response::None);
     assert_ne!(short(&mut card, 55, HERE) & status::APPLICATION, 0);
     short(&mut card, 51, 0);
-    assert_eq!(card.sending(8, NOW), Progress::Now);
-    assert_eq!(card.give(4), ([2, 5, 0, 0], 4));
+    assert_eq!(card.poll_send(8, NOW), Progress::Ready);
+    assert_eq!(card.send_bytes(4), ([2, 5, 0, 0], 4));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_protected_card_is_not_written() {
     let mut card = Card::new(Medium::empty(Bytes::mib(64)).unwrap(), true).unwrap();
     card.state = State::Transfer;
     assert_ne!(short(&mut card, 24, 0) & status::PROTECTED, 0);
-    assert_eq!(card.receiving(NOW), Progress::Waits);
+    assert_eq!(card.poll_receive(NOW), Progress::Waiting);
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn a_part_of_a_block_is_read() {
     card.state = State::Transfer;
     short(&mut card, 16, 6);
     short(&mut card, 17, 1000);
-    assert_eq!(card.sending(6, NOW), Progress::Now);
-    assert_eq!(card.give(4), ([232, 233, 234, 235], 4));
-    assert_eq!(card.give(4), ([236, 237, 0, 0], 2));
+    assert_eq!(card.poll_send(6, NOW), Progress::Ready);
+    assert_eq!(card.send_bytes(4), ([232, 233, 234, 235], 4));
+    assert_eq!(card.send_bytes(4), ([236, 237, 0, 0], 2));
     assert_eq!(state(&mut card), 4);
 }
 
@@ -126,10 +126,10 @@ fn writing_takes_the_time_of_the_medium() {
     use boardlab_sim::Duration;
     let costs = Costs { write: Duration::from_micros(400), ..Costs::default() };
     let device = RamBlock::new(Geometry::of_size(Bytes::mib(64))).with_costs(costs);
-    let mut card = Card::new(Medium::Given(Box::new(device)), false).unwrap();
+    let mut card = Card::new(Medium::Device(Box::new(device)), false).unwrap();
     card.state = State::Transfer;
     short(&mut card, 24, 0);
-    card.take(&[1; BLOCK], true, NOW);
+    card.receive_bytes(&[1; BLOCK], true, NOW);
     assert_eq!(state(&mut card), 7);
     let later = Instant::from_nanos(400_000);
     let Response::Short(status) = card.command(13, HERE, later) else { panic!("no answer") };
@@ -151,6 +151,6 @@ fn sizes_and_blocks_that_no_card_has_are_refused() {
         ..boardlab_block::Geometry::of_size(Bytes::mib(64))
     };
     let device = boardlab_block::RamBlock::new(geometry);
-    let refused = Card::new(Medium::Given(Box::new(device)), false);
+    let refused = Card::new(Medium::Device(Box::new(device)), false);
     assert!(matches!(refused, Err(Error::CardBlock { .. })));
 }

@@ -1,6 +1,7 @@
 //! Builds the guest programs of `guests/` with arm-none-eabi-gcc, and runs them on QEMU's board.
 //!
-//! Included by the tests and benchmarks that need one. Without the compiler [`build`] says that the test is skipped.
+//! Included by the tests and benchmarks that need one. Without the compiler, [`build`] reports the
+//! test as skipped.
 
 #![allow(
     dead_code,
@@ -22,7 +23,7 @@ fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../realview/guests")
 }
 
-/// A file for one use.
+/// A temporary file.
 fn file(name: &str, ending: &str) -> PathBuf {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -32,12 +33,12 @@ fn file(name: &str, ending: &str) -> PathBuf {
     folder.join(format!("guest-{name}-{}-{count}.{ending}", std::process::id()))
 }
 
-/// Builds `guests/NAME` (with `.c` or `.S`) with start-up code and support; `flags` come last. The ELF's path, or
-/// nothing where the compiler is absent.
+/// Builds `guests/NAME` (with `.c` or `.S`) with start-up code and support; `flags` come last.
+/// Returns the ELF's path, or `None` if the compiler is not installed.
 ///
 /// # Panics
 ///
-/// Where the program does not compile without warnings.
+/// If the program does not compile without warnings.
 pub(crate) fn build(name: &str, flags: &[&str]) -> Option<PathBuf> {
     if Command::new(COMPILER).arg("--version").stdout(Stdio::null()).status().is_err() {
         eprintln!("skipped: needs {COMPILER}");
@@ -70,8 +71,8 @@ pub(crate) fn build_bytes(name: &str, flags: &[&str]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Runs an ELF on QEMU's RealView EB with 128 MB, and these further arguments, for at most a minute. Nothing
-/// where QEMU is absent.
+/// Runs an ELF on QEMU's RealView EB with 128 MB and these further arguments, for at most a minute.
+/// `None` if QEMU is not installed.
 pub(crate) fn qemu(elf: &Path, arguments: &[&str]) -> Option<Output> {
     let output = Command::new("timeout")
         .args(["60", "qemu-system-arm", "-M", "realview-eb", "-cpu", "arm926", "-m", "128"])

@@ -1,6 +1,6 @@
-//! Builds the operating system of `os/`, and talks with its shell on the simulated board.
+//! Builds the operating system of `os/`, and uses its shell on the simulated board.
 //!
-//! Included by the tests that need it. Without the compiler [`build`] says that the test is skipped.
+//! Included by the tests that need it. Without the compiler, [`build`] reports the test as skipped.
 
 #![allow(
     dead_code,
@@ -21,7 +21,7 @@ const COMPILER: &str = "arm-none-eabi-gcc";
 pub(crate) const PROMPT: &str = "$ ";
 /// Twenty seconds of the board's time: more than any command of a test takes.
 const PATIENCE: u64 = 4_000_000_000;
-/// Cycles between two looks at the console.
+/// Cycles between two polls of the console.
 const LOOK: u64 = 100_000;
 
 pub(crate) fn sources() -> PathBuf {
@@ -32,7 +32,7 @@ pub(crate) fn sources() -> PathBuf {
 ///
 /// # Panics
 ///
-/// Where that fails.
+/// If it fails.
 pub(crate) fn make(folder: &Path, target: &str) -> String {
     make_from(&sources(), folder, &[target])
 }
@@ -90,7 +90,7 @@ pub(crate) struct Shell {
 }
 
 impl Shell {
-    /// Starts the kernel with these options and this card. Also what it says up to the prompt.
+    /// Boots the kernel with these options and this card. Also returns the output up to the prompt.
     pub(crate) fn start(folder: &Path, options: &str, card: Option<Card>) -> (Self, String) {
         Self::start_on(&Settings::default(), folder, options, card)
     }
@@ -126,7 +126,7 @@ impl Shell {
         text
     }
 
-    /// Types a line; what came after it, without the prompt.
+    /// Sends a line; returns its output without the prompt.
     pub(crate) fn command(&mut self, line: &str) -> String {
         self.machine.push_input(0, format!("{line}\n").as_bytes());
         let text = self.until_prompt();

@@ -38,7 +38,7 @@ pub(crate) fn with(image: &[u8], exec: &Exec, seed: Seed) -> Result<Card, Cause>
     let extent = Extent::new(0, Bytes::of(image) / card.geometry().block);
     let write = Request::Write { extent, data: Payload::Bytes(image), durable: true };
     let before = card.submit(Instant::ZERO, write)?.ended.since(Instant::ZERO);
-    let medium = Medium::Given(Box::new(Layered::new(Used { before }, card)));
+    let medium = Medium::Device(Box::new(Layered::new(Used { before }, card)));
     Ok(Card::new(medium, false)?)
 }
 

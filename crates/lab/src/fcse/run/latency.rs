@@ -65,7 +65,7 @@ fn begun(events: &[(Cycles, Event)], zero: Cycles) -> Option<[Cycles; 2]> {
 impl Samples {
     fn take(&mut self, machine: &mut Machine, period: u64) {
         let events = machine.take_events();
-        let Some(zero) = machine.processor().bus.period_began(TIMER) else { return };
+        let Some(zero) = machine.processor().bus.period_start(TIMER) else { return };
         let before = self.before.replace(zero);
         // The first sample may have begun anywhere in its period.
         let Some(before) = before else { return };

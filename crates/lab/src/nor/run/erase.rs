@@ -5,7 +5,7 @@ use crate::nor::scenario::{Scenario, System};
 use boardlab_experiment::Failure;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_nor::Pause;
-use boardlab_nor::driver::{Kind, Probed};
+use boardlab_nor::driver::{CfiInfo, Kind};
 use boardlab_nor::tuner::Completion;
 use boardlab_nor::wait::{FixedThenToggle, HalfTypical, ToggleOnly, WaitPolicy, cfi_udelay};
 use boardlab_parts::nor::board::BoardSpec;
@@ -80,7 +80,7 @@ impl Trial {
 
 /// What a policy may know.
 struct Setting {
-    probed: Probed,
+    cfi_info: CfiInfo,
     jiffies: Hertz,
     /// A duration by which [`EARLY`] of the commands are done.
     early: Duration,
@@ -92,14 +92,14 @@ fn spins(_: &Setting) -> Box<dyn WaitPolicy> {
 
 fn stock(setting: &Setting) -> Box<dyn WaitPolicy> {
     Box::new(FixedThenToggle {
-        wait: cfi_udelay(setting.probed.erase_typical_ms * 500),
+        wait: cfi_udelay(setting.cfi_info.erase_typical_ms * 500),
         gap: cfi_udelay(1_000_000 / setting.jiffies.get()),
     })
 }
 
 fn intel(setting: &Setting) -> Box<dyn WaitPolicy> {
     Box::new(HalfTypical {
-        typical: Duration::from_millis(setting.probed.erase_typical_ms),
+        typical: Duration::from_millis(setting.cfi_info.erase_typical_ms),
         jiffy: setting.jiffies.time_of(1),
     })
 }
@@ -160,7 +160,7 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
     let mut mtd = attach(scenario, &board, &system, seed, &mut clock);
     let completion = Completion::new(&scenario.part.timing.sector_erase.time);
     mtd.driver.erase_wait = (trial.policy)(&Setting {
-        probed: mtd.driver.probed().clone(),
+        cfi_info: mtd.driver.cfi_info().clone(),
         jiffies: board.host.jiffies,
         early: early(&completion, trial.queued),
     });

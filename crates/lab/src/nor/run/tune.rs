@@ -12,7 +12,7 @@ use boardlab_experiment::crew::in_order;
 use boardlab_experiment::finding::{find, find_if};
 use boardlab_experiment::{Failure, Progress, Request};
 use boardlab_nor::driver::{Kind, Ready, Step};
-use boardlab_nor::tuner::{Completion, PollLoop, Replay, Tried};
+use boardlab_nor::tuner::{Completion, PollLoop, Replay, ReplayResult};
 use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
 use boardlab_nor::{Host, Pause};
 use boardlab_result::prose::{float, percent_of, round};
@@ -96,7 +96,7 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
         poll: poll_loop(board, seed),
         host: host(board, seed),
         cost: scenario.tune.poll_cost.as_micros_f64(),
-        stock_us: stock.probed.word_typical_us,
+        stock_us: stock.cfi_info.word_typical_us,
         tuned_us: tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed),
         stock,
         in_turn,
@@ -122,7 +122,7 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
             bench.tuned_us,
         ));
     }
-    if bench.stock.probed.write_buffer.is_some() {
+    if bench.stock.cfi_info.write_buffer.is_some() {
         run.attachments = patch::all(bench.tuned_us);
     } else {
         run.warnings.push(
@@ -256,7 +256,7 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         ("staircase", "as with ST's command set".into(), Wait::Staircase),
         ("adaptive", adaptive_title(&bench.scenario.tune), Wait::Adaptive),
     ];
-    let tried: Vec<Tried> =
+    let tried: Vec<ReplayResult> =
         named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
     let released = named.iter().position(|(id, _, _)| *id == "word-time").expect("in the list");
     let totals: Vec<Duration> = match bench.in_turn {
@@ -308,8 +308,8 @@ impl Bench<'_> {
     }
 
     fn policy(&self, wait: Wait) -> Box<dyn boardlab_nor::WaitPolicy> {
-        let (scenario, probed) = (self.scenario, &self.stock.probed);
-        self.system(wait).policy(probed, &scenario.tune, self.tuned_us, &scenario.board)
+        let (scenario, cfi_info) = (self.scenario, &self.stock.cfi_info);
+        self.system(wait).policy(cfi_info, &scenario.tune, self.tuned_us, &scenario.board)
     }
 
     /// How far a part drifts over the first half of a trial: 60 us, less for a quick one.
@@ -318,16 +318,16 @@ impl Bench<'_> {
     }
 
     /// The adaptive wait after it has settled, and on a part that drifts.
-    fn adaptive_trials(&self, replay: &Replay) -> [(&'static str, String, Tried); 3] {
+    fn adaptive_trials(&self, replay: &Replay) -> [(&'static str, String, ReplayResult); 3] {
         let run = |replay: &Replay| {
             let (mut total, mut count) = (Duration::ZERO, 0_u64);
             let mut policy = self.policy(Wait::Adaptive);
-            let tried = replay.run_watched(&mut *policy, |at, span| {
+            let tried = replay.run_observed(&mut *policy, |at, span| {
                 if at >= SETTLED {
                     (total, count) = (total + span, count + 1);
                 }
             });
-            Tried { time: total.as_micros_f64() / float(count.max(1)), ..tried }
+            ReplayResult { time: total.as_micros_f64() / float(count.max(1)), ..tried }
         };
         let half = (replay.len() / 2).max(1);
         let drift = self.drift().as_nanos();
@@ -471,7 +471,7 @@ fn erase_tick(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
     let row = |id: &str| erased.iter().find(|one| one.id == id);
     let (slow, usual, fast) = (row("linux-hz100")?, row("linux-hz250")?, row("linux-hz1000")?);
     let time = &bench.scenario.part.timing.sector_erase.time;
-    let first = Duration::from_micros(bench.stock.probed.erase_typical_ms * 500);
+    let first = Duration::from_micros(bench.stock.cfi_info.erase_typical_ms * 500);
     let (where_, tick) = match first <= time.min() {
         true => ("where the shortest erase takes", "What is lost is the timer tick between polls"),
         false => (

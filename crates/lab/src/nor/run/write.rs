@@ -3,7 +3,7 @@
 use crate::nor::scenario::{Scenario, System};
 use boardlab_experiment::Failure;
 use boardlab_nor::chip::Chip;
-use boardlab_nor::driver::{Board, Polls, Probed, Step, Steps};
+use boardlab_nor::driver::{Board, CfiInfo, Polls, Step, Steps};
 use boardlab_nor::tuner::{Completion, PollLoop};
 use boardlab_nor::{Bus, Host, NorMtd, Part};
 use boardlab_parts::nor::board::BoardSpec;
@@ -25,7 +25,7 @@ pub(crate) struct Measured {
     /// Of `total`, the time in which the CPU slept.
     pub(crate) idle: Duration,
     /// What the CFI query told.
-    pub(crate) probed: Probed,
+    pub(crate) cfi_info: CfiInfo,
     /// Microseconds of the best wait on this board, for a poll of the scenario's cost.
     pub(crate) tuned_us: u64,
     /// All virtual time, the verifying read included.
@@ -76,10 +76,10 @@ pub(crate) fn simulate(
 ) -> Result<Measured, Failure> {
     let mut clock = Clock::new();
     let mut mtd = attach(scenario, board, system, seed, &mut clock);
-    let probed = mtd.driver.probed().clone();
+    let cfi_info = mtd.driver.cfi_info().clone();
     mtd.driver.profile.check_erased = system.check_erased;
     let tuned = tuned_wait(&scenario.part, board, scenario.tune.poll_cost, seed);
-    mtd.driver.program_wait = system.policy(&probed, &scenario.tune, tuned, board);
+    mtd.driver.program_wait = system.policy(&cfi_info, &scenario.tune, tuned, board);
     let name = system.kind.profile().name;
     let failed = |error: boardlab_workload::Error| Failure::run(name, error, super::HELP);
     let job = Job::new(Bytes::ZERO, Bytes::of(&scenario.data)).chunk(Bytes::of(&scenario.data));
@@ -96,7 +96,7 @@ pub(crate) fn simulate(
         polls: mtd.driver.polls(),
         cycles,
         idle,
-        probed,
+        cfi_info,
         tuned_us: tuned,
         virtual_time: clock.now().since(boardlab_sim::Instant::ZERO),
     })
