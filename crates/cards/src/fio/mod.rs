@@ -4,10 +4,9 @@
 //! `run` (with `device`, what the jobs see; `pace`, throughput and causes over time), `tables`, `findings`. The result has
 //! our tables and charts, and fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
 
-pub mod scenario;
-
 mod findings;
 mod run;
+pub(crate) mod scenario;
 mod tables;
 
 use boardlab_experiment::{Action, Experiment};

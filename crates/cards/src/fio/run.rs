@@ -1,4 +1,4 @@
-//! A device filled, the jobs run on it, and the result that is made of them.
+//! Fills a device, runs the jobs on it, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
@@ -52,7 +52,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let fill = scenario.fill.of(device.geometry().size());
     self::fill(&mut device, &mut clock, fill)
         .map_err(|error| failed("filling the device", error))?;
-    let (started, before) = (clock.now(), tables::Before::of(&device));
+    let (started, before) = (clock.now(), device.did());
     let mut device = Layered::new(Pace::from(started), device);
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
     let done = fio::run(&mut device, &mut clock, &file, &host);
@@ -61,9 +61,10 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
         failure => failed("fio", failure),
     })?;
     let (pace, device) = device.into_parts();
+    let did = device.did().since(&before);
     run.tables.push(output::table::table("fio", "Jobs", &done));
     run.tables.extend(tables::causes(&pace));
-    run.tables.extend([tables::flash(&device, &before), tables::operations(&device, &before)]);
+    run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
     run.tables.extend(device.described());
     pace.draw(&mut run);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));

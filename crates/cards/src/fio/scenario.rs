@@ -23,7 +23,7 @@ const JOBS: Bytes = Bytes::mib(1);
 
 /// What is run on what.
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// The device, and what it is put into.
     pub composition: Composition,
     /// The share of it that is written, in sequence, before the jobs.
@@ -34,7 +34,7 @@ pub struct Scenario {
 
 /// A device and its host.
 #[derive(Debug, Clone)]
-pub enum Composition {
+pub(crate) enum Composition {
     /// A card or an eMMC in its slot.
     Card(Box<part::CardPart>, Box<board::Host>),
     /// A SATA drive at its controller.
@@ -43,8 +43,7 @@ pub enum Composition {
 
 impl Composition {
     /// What the device is, one line.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Card(part, _) => &part.name,
             Self::Drive(part, _) => &part.name,
@@ -77,7 +76,7 @@ const UNUSED: [&str; 10] = [
 
 /// Jobs of fio as text.
 #[derive(Debug, Clone)]
-pub struct Jobs {
+pub(crate) struct Jobs {
     /// What messages call the text.
     pub name: String,
     /// The text.
@@ -89,10 +88,7 @@ pub struct Jobs {
 }
 
 /// Reads the whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind, the job file included.
-pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let composition = composition(section);

@@ -5,8 +5,8 @@
 pub mod factors;
 pub mod faults;
 pub mod live;
-pub mod model;
-pub mod pace;
+pub(super) mod model;
+pub(super) mod pace;
 pub mod places;
 pub mod study;
 
@@ -82,7 +82,7 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     done("lives", 1);
     run.warnings.extend(notes);
     let median = base.median();
-    let factors = factors::factors(median, &base.model, &base.work);
+    let factors = factors::factors(median, &base);
     run.tables.push(tables::life(&base));
     run.tables.push(tables::factors(median, &factors));
     if !choices.is_empty() {

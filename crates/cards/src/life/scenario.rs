@@ -3,8 +3,6 @@
 //! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. Where a
 //! trace is, the scenario says; `recorded` reads it.
 
-pub(super) mod limits;
-
 use crate::fio::scenario::{self, Jobs};
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Read, Section, section};
@@ -17,9 +15,20 @@ use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, Unaligned};
 use std::path::{Path, PathBuf};
 
+/// The most cards of one run.
+const CARDS: u64 = 10_000;
+/// The longest life to simulate: instants end after 584 years.
+const HORIZON: Duration = Duration::from_secs(250 * 365 * 86_400);
+/// The most that is written or read in a day: 10 GB/s all day long.
+pub(super) const A_DAY: Bytes = Bytes::new(864_000_000_000_000);
+/// A day.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
+/// The least share that is more than nothing.
+const LEAST: Ratio = Ratio::from_millionths(1);
+
 /// A scenario, checked.
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// The card.
     pub part: CardPart,
     /// What it is put into.
@@ -56,7 +65,7 @@ const LOADS: [&str; 3] = ["pattern", "fio", "trace"];
 
 /// What is asked of the card.
 #[derive(Debug, Clone)]
-pub enum Load {
+pub(crate) enum Load {
     /// So many bytes a day, placed by a rule.
     Pattern(Pattern),
     /// Jobs of fio, so many times a day.
@@ -67,7 +76,7 @@ pub enum Load {
 
 /// Loads of other kinds, which wait in the scenario.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unused {
+pub(crate) struct Unused {
     /// Whether there are jobs of fio.
     pub jobs: bool,
     /// A block trace.
@@ -109,7 +118,7 @@ pub enum Places {
 
 /// Jobs of fio.
 #[derive(Debug, Clone)]
-pub struct Fio {
+pub(crate) struct Fio {
     /// What they are.
     pub jobs: Jobs,
     /// How often in a day.
@@ -119,7 +128,7 @@ pub struct Fio {
 section! {
     /// A block trace.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Trace(section, folder: Option<&Path>) {
+    pub(crate) struct Trace(section, folder: Option<&Path>) {
         /// Where it is.
         pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&file, folder)),
         /// Which events of blkparse count.
@@ -133,7 +142,7 @@ section! {
         /// Parts of blocks.
         pub ragged: Unaligned => one_of(RAGGEDS).or(Unaligned::default()),
         /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
-        pub every: Option<Duration> => within(Duration::from_secs(1), limits::HORIZON),
+        pub every: Option<Duration> => within(Duration::from_secs(1), HORIZON),
     }
 }
 
@@ -182,9 +191,9 @@ section! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Life {
         /// Cards, each with blocks of its own.
-        pub cards: u64 => within(1, limits::CARDS),
+        pub cards: u64 => within(1, CARDS),
         /// Longest life that is looked at.
-        pub horizon: Duration => within(limits::DAY, limits::HORIZON),
+        pub horizon: Duration => within(DAY, HORIZON),
         /// How.
         pub method: Method => one_of(METHODS),
     }
@@ -193,11 +202,11 @@ section! {
 section! {
     /// What else is tried.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct WhatIf(section) {
+    pub(crate) struct WhatIf(section) {
         /// Cards of each; zero for no what-ifs.
-        pub cards: u64 => up_to(limits::CARDS),
+        pub cards: u64 => up_to(CARDS),
         /// A larger spare.
-        pub spare: Ratio => within(LEAST, limits::SPARE),
+        pub spare: Ratio => within(LEAST, Ratio::from_millionths(500_000)),
         /// Blocks of a larger cache of single-bit cells.
         pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
         /// Spread of the threshold levelling.
@@ -214,14 +223,8 @@ section! {
     }
 }
 
-/// The least share that is more than nothing.
-const LEAST: Ratio = Ratio::from_millionths(1);
-
 /// Reads a whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);
@@ -325,28 +328,28 @@ fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
 fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {
     let kind = section.one_of("kind", &LOADS.map(|kind| (kind, kind)));
     let stale = section.one_of("unused", &[("stale", true), ("trimmed", false)]);
-    let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, limits::A_DAY).required();
-    let runs = section.key::<u64>("runs_a_day").within(1, limits::RUNS).required();
+    let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, A_DAY).required();
+    let runs = section.key::<u64>("runs_a_day").within(1, 10_000_000).required();
     let minute = Duration::from_secs(60);
-    let powered = section.key::<Duration>("powered").within(minute, limits::DAY).required();
-    let shelf = section.key::<Duration>("shelf").within(Duration::ZERO, limits::HORIZON).required();
+    let powered = section.key::<Duration>("powered").within(minute, DAY).required();
+    let shelf = section.key::<Duration>("shelf").within(Duration::ZERO, HORIZON).required();
     section.finish()?;
     let days = Days { stale: stale?, reads_a_day: reads?, powered: powered?, shelf: shelf? };
     Ok((kind?, runs?, days))
 }
 
 fn pattern(section: Section<'_>) -> Read<Pattern> {
-    let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), limits::A_DAY).required();
+    let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), A_DAY).required();
     let kinds = ["sequential", "random", "hot-cold", "zipf"].map(|kind| (kind, kind));
     let places = section.one_of("places", &kinds);
-    let request = section.key::<Bytes>("request").within(Bytes::new(512), limits::REQUEST);
+    let request = section.key::<Bytes>("request").within(Bytes::new(512), Bytes::mib(1 << 10));
     let request = request.required();
     let share = |key, most| section.key::<Ratio>(key).within(LEAST, most).required();
-    let used = share("used", limits::ALL);
-    let trim = section.key::<Ratio>("trim").up_to(limits::TRIMMED).required();
+    let used = share("used", Ratio::from_millionths(1_000_000));
+    let trim = section.key::<Ratio>("trim").up_to(Ratio::from_millionths(950_000)).required();
     let most = Ratio::from_millionths(999_999);
     let [space, writes] = ["hot_space", "hot_writes"].map(|key| share(key, most));
-    let exponent = share("exponent", limits::EXPONENT);
+    let exponent = share("exponent", Ratio::from_millionths(3_000_000));
     section.finish()?;
     let kind = places?;
     let why = format!("with places = \"{kind}\"");

@@ -10,8 +10,8 @@
 //!
 //! Publication: LeavaTail's diary, 2024; its figures are in `reference/sdwear.toml`.
 
-pub mod run;
-pub mod scenario;
+mod run;
+mod scenario;
 
 mod charts;
 mod findings;

@@ -4,7 +4,7 @@
 
 use super::run::free::Free;
 use super::run::measure::{Rates, WearFigures};
-use super::run::power::Told;
+use super::run::power::WearCurve;
 use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::{Controller, Scenario};
@@ -40,18 +40,18 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
         .column("card", "this card")
         .column("same_volume", at);
-    let mean = Rates::of(&free.rates).mean;
+    let mean = Rates::of(&free.runs.rates).mean;
     let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
-    let errors = Cell::int(u64::from(free.error.is_some()));
+    let errors = Cell::int(u64::from(free.runs.error.is_some()));
     let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
     table.rows = vec![
-        row("iterations", "iterations", "count", count(free.rates.len())),
+        row("iterations", "iterations", "count", count(free.runs.rates.len())),
         row("throughput", "write bandwidth, mean of all", "bytes_per_s", rate(mean)),
-        row("written", "written in all", "bytes", bytes(free.written))
+        row("written", "written in all", "bytes", bytes(free.runs.written))
             .cell("same_volume", bytes(volume)),
         row("capacity", "of the card", "bytes", bytes(capacity))
             .cell("same_volume", bytes(capacity)),
-        row("cycles", "written in all over the capacity", "count", turned(free.written))
+        row("cycles", "written in all over the capacity", "count", turned(free.runs.written))
             .cell("same_volume", turned(volume)),
         row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.limit.into())),
         row("errors", "errors of the card", "count", errors),
@@ -69,7 +69,7 @@ fn at_the_head(mut table: Table) -> Table {
 
 /// What the card did for experiment 1.
 pub(super) fn work(free: &Free) -> Table {
-    let rates = Rates::of(&free.rates);
+    let rates = Rates::of(&free.runs.rates);
     let (counts, counters) = (&free.counts, &free.counters);
     let title = "What the card did for experiment 1";
     let mut table = Table::new("experiment1-work", title).column("card", "this card");
@@ -78,7 +78,7 @@ pub(super) fn work(free: &Free) -> Table {
         ("slowest", "slowest iteration", "bytes_per_s", rate(rates.least)),
         ("mean", "all of them", "bytes_per_s", rate(rates.mean)),
         ("fastest", "fastest iteration", "bytes_per_s", rate(rates.most)),
-        ("requests", "requests of fio", "count", Cell::int(free.requests)),
+        ("requests", "requests of fio", "count", Cell::int(free.runs.requests)),
         ("commands", "commands on the bus", "count", Cell::int(counts.commands)),
         ("bus", "commands and data on the bus", "ns", Cell::int(counts.bus_ns)),
         ("busy", "waits for the busy card", "ns", Cell::int(counts.busy_ns)),
@@ -120,7 +120,7 @@ pub(super) fn units(scenario: &Scenario, physical: Bytes, printed: f64) -> Table
 fn spread<'w>(
     id: &str,
     title: impl Into<String>,
-    all: impl Iterator<Item = (&'w str, &'w WearFigures, &'w Counters)>,
+    all: impl Iterator<Item = (&'w str, WearFigures, &'w Counters)>,
 ) -> Table {
     let rows = all.map(|(id, figures, counters)| (Row::new(id, ""), (figures, counters)));
     let real = |value: f64, decimals: i32| Cell::real(round(value, decimals));
@@ -141,7 +141,7 @@ fn spread<'w>(
 /// The variants of wear levelling side by side: erases of the blocks in the end.
 pub(super) fn wear(all: &[Worn], at: &str) -> Table {
     let title = format!("Erases of the blocks {at}, by levelling");
-    spread("wear", title, all.iter().map(|one| (one.id, &one.figures, &one.counters)))
+    spread("wear", title, all.iter().map(|one| (one.id, one.figures, &one.counters)))
 }
 
 /// How far each of them came.
@@ -173,14 +173,14 @@ pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table 
     let mut table =
         Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
     let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
-    table.rows.push(row("iterations", "iterations", "count", count(first.runs)));
+    table.rows.push(row("iterations", "iterations", "count", count(first.runs.rates.len())));
     table.rows.push(row("rewrites", "rewrites of the beginning", "count", count(first.rewrites)));
     for (id, printed) in clusters {
         let found = near(&first.bands, *printed).map(|band| rate(band.mean));
         let cell = found.unwrap_or_else(|| Cell::text("no such band"));
         table.rows.push(row(id, "cluster of throughput", "bytes_per_s", cell));
     }
-    let errors = Cell::int(u64::from(first.error.is_some()));
+    let errors = Cell::int(u64::from(first.runs.error.is_some()));
     table.rows.push(row("errors", "errors of the card", "count", errors));
     at_the_head(table)
 }
@@ -199,12 +199,12 @@ pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table 
         Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
             .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
             .column("free_bytes_per_s", "experiment 1", |one| {
-                rate(Rates::of(&one.probe.rates).mean)
+                rate(Rates::of(&one.probe.runs.rates).mean)
             })
             .column("bands_count", "bands of rewrites", |one| count(one.bands.len()))
             .column("silhouette", "silhouette", |one| Cell::real(round(one.silhouette, 3)))
             .column("run_bands_count", "bands of runs", |one| count(one.run_bands.len()))
-            .column("run_ns", "a run", |one| Cell::int(one.run_time.as_nanos()));
+            .column("run_ns", "a run", |one| Cell::int(one.run_time().as_nanos()));
     let with = clusters.iter().fold(table, |table, (id, printed)| {
         table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"), |one| {
             near(&one.bands, *printed).map_or_else(|| Cell::text("no"), |band| rate(band.mean))
@@ -216,7 +216,7 @@ pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table 
 /// What experiment 2 did to the blocks, with every controller.
 pub(super) fn rewritten_wear(all: &[Rewritten]) -> Table {
     let title = "Erases of the blocks after experiment 2, by controller and levelling";
-    let each = all.iter().map(|one| (one.id.as_str(), &one.figures, &one.counters));
+    let each = all.iter().map(|one| (one.id.as_str(), WearFigures::of(&one.wear), &one.counters));
     spread("experiment2-wear", title, each)
 }
 
@@ -259,8 +259,8 @@ pub(super) const fn levelling(levelling: Levelling) -> &'static str {
 }
 
 /// Which volume could tell.
-pub(super) fn power(all: &[Told], limit: u32) -> Table {
-    let row = |one: &Told| {
+pub(super) fn power(all: &[WearCurve], limit: u32) -> Table {
+    let row = |one: &WearCurve| {
         let name = levelling(one.levelling);
         Row::new(format!("{name}/{}", one.spare).replace(' ', ""), "")
     };

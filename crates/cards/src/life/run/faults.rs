@@ -22,7 +22,7 @@ const ATTO: f64 = 1e18;
 
 /// What of a card can no longer be read.
 #[derive(Debug, Clone)]
-pub struct Faults {
+pub(crate) struct Faults {
     rates: ErrorRates,
     /// Bits of a codeword, wrong ones that are corrected, codewords of a real page.
     bits: f64,
@@ -42,7 +42,7 @@ pub struct Faults {
 
 /// What the host reads, and how long data must survive without power.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Use {
+pub(crate) struct Use {
     /// Page reads of a block in a day.
     pub reads_a_day: f64,
     /// Added to the age of data.
@@ -51,8 +51,7 @@ pub struct Use {
 
 impl Faults {
     /// Nothing is lost yet.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         errors: &ReadErrors,
         layer: &PageMapped<Untimed>,
         scale: Scale,
@@ -69,7 +68,7 @@ impl Faults {
             correctable: errors.correctable,
             codewords: float(page.div_ceil(errors.codeword)),
             scale,
-            reads: of.reads_a_day / float(crate::life::scenario::limits::DAY.as_nanos()),
+            reads: of.reads_a_day / float(crate::life::scenario::DAY.as_nanos()),
             shelf: of.shelf,
             before: vec![(0, 0.0); layer.flash().geometry().blocks() as usize],
             looked: Instant::ZERO,
@@ -79,7 +78,7 @@ impl Faults {
     }
 
     /// Looks at all blocks; whether something was lost since the beginning.
-    pub fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
+    pub(crate) fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
         let Some(health) = layer.flash().health() else { return false };
         let passed = now.saturating_since(self.looked);
         self.looked = now;

@@ -35,7 +35,7 @@ const POWER_SAFE: u32 = 3;
 
 /// What one page and one erase of the simulated card stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// Pages of a real block,
     pub per: u32,
     /// and of a simulated one.
@@ -46,21 +46,19 @@ pub struct Scale {
 
 impl Scale {
     /// Whether nothing is scaled.
-    #[must_use]
-    pub const fn is_full(self) -> bool {
+    pub(crate) const fn is_full(self) -> bool {
         self.per == self.of && self.step == 1
     }
 
     /// Real pages that a simulated one stands for.
-    #[must_use]
-    pub fn pages(self) -> f64 {
+    pub(crate) fn pages(self) -> f64 {
         f64::from(self.per) / f64::from(self.of)
     }
 }
 
 /// A card as it is simulated.
 #[derive(Debug, Clone)]
-pub struct Model {
+pub(crate) struct Model {
     /// What is scaled.
     pub scale: Scale,
     /// The simulated flash.
@@ -78,8 +76,7 @@ pub struct Model {
 }
 
 /// What a part lacks for a life to be computed.
-#[must_use]
-pub fn lacks(part: &CardPart) -> Option<&'static str> {
+pub(crate) fn lacks(part: &CardPart) -> Option<&'static str> {
     if matches!(part.managed.mapping, Mapping::LogBlocks(_)) {
         return Some("maps whole blocks, of which no life is modelled");
     }
@@ -88,20 +85,14 @@ pub fn lacks(part: &CardPart) -> Option<&'static str> {
 
 impl Model {
     /// The card with every page and every erase.
-    ///
-    /// # Errors
-    /// What the translation layer refuses.
-    pub fn full(part: &CardPart, powered: Duration) -> Result<Self, Error> {
+    pub(crate) fn full(part: &CardPart, powered: Duration) -> Result<Self, Error> {
         let geometry = part.geometry()?;
         let per = geometry.pages_per_block();
         Self::new(part, Scale { per, of: per, step: 1 }, powered)
     }
 
     /// The card scaled, for a load that is `even` over what it uses or not.
-    ///
-    /// # Errors
-    /// What the translation layer refuses.
-    pub fn scaled(part: &CardPart, powered: Duration, even: bool) -> Result<Self, Error> {
+    pub(crate) fn scaled(part: &CardPart, powered: Duration, even: bool) -> Result<Self, Error> {
         let geometry = part.geometry()?;
         let per = geometry.pages_per_block();
         let step = if even { step(part) } else { 1 };
@@ -148,26 +139,23 @@ impl Model {
     }
 
     /// Good blocks without which the card takes no more data.
-    #[must_use]
-    pub fn needed(&self) -> u32 {
+    pub(crate) fn needed(&self) -> u32 {
         self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry))
     }
 
     /// A new card with the blocks of `seed`.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] when too many are bad from the factory.
-    pub fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+    pub(crate) fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
         let medium = Untimed::new(&self.geometry);
         let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?;
         layer.with_reliability(&self.reliability, seed)
     }
 
     /// A card of which only `blocks` are left, all alike, and none of which ever dies: to measure on.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] when these are too few.
-    pub fn with_blocks(&self, blocks: u32, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+    pub(crate) fn with_blocks(
+        &self,
+        blocks: u32,
+        seed: Seed,
+    ) -> Result<PageMapped<Untimed>, Error> {
         let (pages, page) = (self.geometry.pages_per_block(), self.geometry.page());
         let geometry = Geometry::new(blocks, pages, page, self.geometry.logical_pages())?;
         let geometry = geometry.striped(self.geometry.stripe())?;
@@ -184,8 +172,7 @@ impl Model {
     }
 
     /// Programs of a card's whole life, about: what a simulation costs.
-    #[must_use]
-    pub fn programs(&self) -> u64 {
+    pub(crate) fn programs(&self) -> u64 {
         let stream = &mut Seed::new(0).stream("life.cost");
         let cycles = self.reliability.endurance.draw(stream);
         u64::from(self.geometry.pages()) * u64::from(cycles)
@@ -194,7 +181,7 @@ impl Model {
 
 /// The patrol looks only while there is power.
 fn powered_patrol(reads: &ReadErrors, powered: Duration) -> ReadErrors {
-    let day = u128::from(crate::life::scenario::limits::DAY.as_nanos());
+    let day = u128::from(crate::life::scenario::DAY.as_nanos());
     let slowed = u128::from(reads.patrol.as_nanos()) * day / u128::from(powered.as_nanos().max(1));
     let patrol = Duration::from_nanos(u64::try_from(slowed).unwrap_or(u64::MAX));
     ReadErrors { patrol, ..reads.clone() }

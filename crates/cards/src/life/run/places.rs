@@ -6,7 +6,6 @@
 //! each of its larger pages once, and scattered ones become a sample.
 
 use super::model::{Model, Scale};
-use crate::life::scenario::limits;
 use crate::life::scenario::{self, Days, Pattern};
 use boardlab_document::quantity::Ratio;
 use boardlab_ftl::Extent;
@@ -14,14 +13,16 @@ use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Seed, Stream};
 use std::sync::Arc;
 
-/// Quantiles of Zipf's law that are kept.
+/// The most operations of a recorded load: each takes 12 bytes.
+pub(crate) const OPERATIONS: usize = 1 << 25;
+/// Quantiles of Zipf's law in the table.
 const QUANTILES: usize = 4_096;
 /// A recorded list is thinned over at most so many repetitions.
 const REPETITIONS: u32 = 64;
 
 /// An operation on logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// Written.
     Write(Extent),
     /// Given up.
@@ -32,11 +33,11 @@ pub enum Op {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
     /// In order.
-    pub operations: Vec<Op>,
+    pub(crate) operations: Vec<Op>,
     /// Bytes that the host wrote for them.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Pages written.
-    pub pages: u64,
+    pub(crate) pages: u64,
 }
 
 /// A load, whatever the card.
@@ -61,8 +62,7 @@ pub struct Work {
 
 impl Work {
     /// Bytes of the host for which one page of the real card is written.
-    #[must_use]
-    pub fn bytes_a_page(&self, model: &Model) -> f64 {
+    pub(crate) fn bytes_a_page(&self, model: &Model) -> f64 {
         let page = model.geometry.page();
         match &self.source {
             Source::Pattern(pattern) => {
@@ -82,8 +82,7 @@ impl Work {
     }
 
     /// Share of the card that is in use.
-    #[must_use]
-    pub fn used(&self) -> f64 {
+    pub(crate) fn used(&self) -> f64 {
         match &self.source {
             Source::Pattern(pattern) => pattern.used.as_f64(),
             Source::Recorded(_) => 1.0,
@@ -93,7 +92,7 @@ impl Work {
 
 /// The operations of one card, without end.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub(crate) struct Places {
     kind: Kind,
     stream: Stream,
     /// Pages that hold data: the first so many.
@@ -130,8 +129,7 @@ fn times(count: u32, share: Ratio) -> u32 {
 
 impl Places {
     /// The operations of `work` on a card like `model`.
-    #[must_use]
-    pub fn new(work: &Work, model: &Model, seed: Seed) -> Self {
+    pub(crate) fn new(work: &Work, model: &Model, seed: Seed) -> Self {
         let logical = model.geometry.logical_pages();
         let stream = seed.stream("life.places");
         let empty = Self {
@@ -187,15 +185,14 @@ impl Places {
     }
 
     /// What is written before the load begins: what it uses, and with `stale` all the rest.
-    #[must_use]
-    pub fn prepared(&self, stale: bool, logical: u32) -> Extent {
+    pub(crate) fn prepared(&self, stale: bool, logical: u32) -> Extent {
         let none = matches!(self.kind, Kind::List(_)) && !stale;
         let used = if none { 0 } else { self.used };
         Extent::new(0, if stale { logical } else { used })
     }
 
     /// The next operation.
-    pub fn take(&mut self) -> Op {
+    pub(crate) fn take(&mut self) -> Op {
         if let Kind::List(list) = &self.kind {
             let at = self.next as usize;
             self.next = if at + 1 < list.len() { self.next + 1 } else { 0 };
@@ -286,7 +283,7 @@ fn thin(list: &Recorded, scale: Scale, logical: u32) -> Vec<Op> {
         // Begins elsewhere each time, so that all pages of a list get their turn.
         thinner.written = per * u64::from(repetition) / u64::from(REPETITIONS);
         list.operations.iter().for_each(|&op| thinner.push(op));
-        if thinner.out.len() >= list.operations.len().min(limits::OPERATIONS / 2) {
+        if thinner.out.len() >= list.operations.len().min(OPERATIONS / 2) {
             break;
         }
     }

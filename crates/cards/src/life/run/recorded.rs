@@ -1,26 +1,24 @@
-//! Loads that are recorded first: jobs of fio run once on the card, and block traces.
+//! Loads that are recorded first: jobs of fio that run once on the card, and block traces.
 //!
-//! Layer: rank 10. Main type: [`Recorder`], a device that writes down which pages its card was asked for; functions:
+//! Layer: rank 10. Main type: [`Pages`], a layer on a card that records which pages are requested; functions:
 //! [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that goes by time writes as
 //! much as this card takes. With `randrepeat=0` it is run again with other places, as fio would; otherwise each run of
 //! it writes the same places, as fio's does.
 
 use super::model::Model;
-use super::places::{Op, Recorded, Source, Work};
+use super::places::{OPERATIONS, Op, Recorded, Source, Work};
 use crate::fio::scenario::jobs;
-use crate::life::scenario::limits;
-use crate::life::scenario::{Fio, Scenario, Trace};
+use crate::life::scenario::{A_DAY, Fio, Load, Scenario, Trace};
 use boardlab_block as block;
-use boardlab_block::{BlockDevice, Completion, Geometry, Request};
+use boardlab_block::{BlockDevice, Completion, Geometry, Layer, Layered, Request};
 use boardlab_codec::crc::crc32;
 use boardlab_document::error::{At, Error, FileProblem, Message, Other, TEXT_SHOWN};
 use boardlab_experiment::Failure;
 use boardlab_ftl::Extent;
 use boardlab_parts::card::compose::compose;
-use boardlab_parts::managed::Layer;
 use boardlab_result::foreign::shown_at_most as shown;
 use boardlab_result::prose::float;
-use boardlab_sd::{Card, Data};
+use boardlab_sd::Data;
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use boardlab_workload::fio::{self as jobs_of, Host};
 use boardlab_workload::trace::{
@@ -34,12 +32,12 @@ use std::sync::Arc;
 /// Runs of a job that does not repeat itself.
 const RUNS: u32 = 8;
 
-/// Pages that a card was asked for.
+/// The pages that the host requests.
 #[derive(Debug)]
 struct Pages {
     /// Bytes of a page, and logical pages.
     page: u64,
-    /// Small neighbours are joined by the card's write cache.
+    /// Whether the card's write cache joins small neighbouring requests.
     joins: bool,
     list: Recorded,
     /// Where the last write ended.
@@ -80,7 +78,7 @@ impl Pages {
     fn push(&mut self, first: u64, end: u64, writes: bool) {
         let number = |page: u64| u32::try_from(page).unwrap_or(u32::MAX);
         let (first, count) = (number(first), number(end - first));
-        let room = self.list.operations.len() < limits::OPERATIONS;
+        let room = self.list.operations.len() < OPERATIONS;
         match self.list.operations.last_mut() {
             Some(Op::Write(last)) if writes && last.first + last.count == first => {
                 last.count += count;
@@ -103,7 +101,7 @@ impl Pages {
             return refused("has more than 33 million stretches of pages: take a part of it");
         }
         let bytes_a_day = float(self.list.bytes) / seconds.max(1e-9) * 86_400.0;
-        if bytes_a_day > float(limits::A_DAY.get()) {
+        if bytes_a_day > float(A_DAY.get()) {
             return refused("writes more than 864 TB a day: repeat it less often");
         }
         let source = Source::Recorded(Arc::new(self.list));
@@ -111,26 +109,20 @@ impl Pages {
     }
 }
 
-/// A card, and what it was asked for.
-struct Recorder {
-    card: Card<Layer>,
-    pages: Pages,
-}
-
-impl BlockDevice for Recorder {
-    fn geometry(&self) -> &Geometry {
-        self.card.geometry()
-    }
-
-    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
-        let geometry = self.card.geometry();
-        let extent = request.extent();
+impl<D: BlockDevice> Layer<D> for Pages {
+    fn around(
+        &mut self,
+        device: &mut D,
+        at: Instant,
+        request: Request<'_>,
+    ) -> Result<Completion, block::Error> {
+        let (kind, extent) = (request.kind(), request.extent());
+        let done = device.submit(at, request)?;
+        let geometry = device.geometry();
         let (start, length) = (extent.first.0 * geometry.block.get(), geometry.bytes(extent).get());
-        let kind = request.kind();
-        let done = self.card.submit(at, request)?;
         match kind {
-            block::Kind::Write | block::Kind::WriteZeroes => self.pages.write(start, length),
-            block::Kind::Discard => self.pages.trim(start, length),
+            block::Kind::Write | block::Kind::WriteZeroes => self.write(start, length),
+            block::Kind::Discard => self.trim(start, length),
             block::Kind::Read | block::Kind::Flush => {}
         }
         Ok(done)
@@ -154,7 +146,7 @@ pub(crate) fn fio(
     let runs = if repeats { 1 } else { RUNS };
     let card = compose(&scenario.part, &scenario.host, Data::Lost, seed);
     let card = card.map_err(|error| failed("the card", error))?;
-    let mut recorder = Recorder { card, pages: Pages::new(model) };
+    let mut recorder = Layered::new(Pages::new(model), card);
     let (mut clock, mut notes) = (Clock::new(), Vec::new());
     for run in 0..runs {
         let seed = seed.child(&format!("life.fio.{run}"));
@@ -176,7 +168,8 @@ pub(crate) fn fio(
         );
     }
     let seconds = 86_400.0 / float(load.runs_a_day) * f64::from(runs);
-    Ok((recorder.pages.work(scenario, seconds, &load.jobs.name)?, notes))
+    let (pages, _) = recorder.into_parts();
+    Ok((pages.work(scenario, seconds, &load.jobs.name)?, notes))
 }
 
 /// The regular file at `path`.
@@ -269,7 +262,6 @@ fn wrong_trace(wrong: traces::Error) -> Error {
 
 /// A checksum of what is read from files that the scenario only names.
 pub(crate) fn checksum(scenario: &Scenario) -> Result<u32, Failure> {
-    use crate::life::scenario::Load;
     match &scenario.load {
         Load::Pattern(_) => Ok(0),
         Load::Fio(fio) => {

@@ -22,11 +22,11 @@ const FULL: u64 = 400_000_000;
 #[derive(Debug)]
 pub struct Study {
     /// The card as it was simulated.
-    pub model: Model,
+    pub(crate) model: Model,
     /// How a scaled one was put right.
-    pub pace: Pace,
+    pub(crate) pace: Pace,
     /// The load.
-    pub work: Work,
+    pub(crate) work: Work,
     /// Every card, by number.
     pub cards: Vec<Lived>,
 }

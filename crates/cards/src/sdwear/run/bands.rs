@@ -21,7 +21,7 @@ const STRUCTURE: f64 = 0.5;
 
 /// Samples that lie close together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Band {
+pub(crate) struct Band {
     /// The samples, by index.
     pub members: Vec<usize>,
     /// The least.
@@ -34,7 +34,7 @@ pub struct Band {
 
 /// All bands of some samples, from the fastest to the slowest.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Bands {
+pub(crate) struct Bands {
     /// The bands.
     pub all: Vec<Band>,
     /// The mean silhouette: 1 for bands far apart; 0 where there is one band only.
@@ -43,8 +43,7 @@ pub struct Bands {
 
 /// Finds the bands of `values`, all of them above zero. The same values give the same bands in whatever
 /// order they come.
-#[must_use]
-pub fn find(values: &[f64]) -> Bands {
+pub(crate) fn find(values: &[f64]) -> Bands {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     if order.is_empty() {

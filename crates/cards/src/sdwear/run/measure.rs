@@ -9,7 +9,7 @@ use boardlab_sim::{Bytes, Duration};
 
 /// How unequally blocks are worn.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct WearFigures {
+pub(crate) struct WearFigures {
     /// Erases of the least worn block.
     pub least: u32,
     /// Mean erases.
@@ -26,8 +26,7 @@ pub struct WearFigures {
 
 impl WearFigures {
     /// Of all blocks.
-    #[must_use]
-    pub fn of(wear: &Wear) -> Self {
+    pub(crate) fn of(wear: &Wear) -> Self {
         let mut erases = wear.erases.clone();
         erases.sort_unstable();
         let summary = wear.summary();
@@ -51,15 +50,14 @@ impl WearFigures {
     }
 
     /// The most worn block over the mean.
-    #[must_use]
-    pub fn most_over_mean(&self) -> f64 {
+    pub(crate) fn most_over_mean(&self) -> f64 {
         if self.mean > 0.0 { f64::from(self.most) / self.mean } else { 0.0 }
     }
 }
 
 /// Least, mean and greatest of some rates, in bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// The least.
     pub least: f64,
     /// The mean.
@@ -70,8 +68,7 @@ pub struct Rates {
 
 impl Rates {
     /// Of `rates`; zeros when there are none.
-    #[must_use]
-    pub fn of(rates: &[f64]) -> Self {
+    pub(crate) fn of(rates: &[f64]) -> Self {
         if rates.is_empty() {
             return Self::default();
         }
@@ -85,7 +82,7 @@ impl Rates {
 
 /// One write of the host, and what the card did meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// What was written.
     pub bytes: u64,
     /// How long it took.
@@ -100,15 +97,13 @@ pub struct Sample {
 
 impl Sample {
     /// Bytes a second.
-    #[must_use]
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         rate(Bytes::new(self.bytes), self.span)
     }
 }
 
 /// Bytes a second.
-#[must_use]
-pub fn rate(bytes: Bytes, span: Duration) -> f64 {
+pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
     real(bytes) / span.as_secs_f64().max(1e-9)
 }
 
