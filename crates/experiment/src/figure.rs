@@ -66,6 +66,11 @@ impl Figure {
         Value::Real(self.value)
     }
 
+    /// The values that print like it, from the least to the greatest.
+    pub(crate) const fn span(self) -> (f64, f64) {
+        (self.value - self.half, self.value + self.half)
+    }
+
     /// How far its rounding can move a figure that was computed from it; a whole count of things
     /// is not rounded.
     #[must_use]
