@@ -14,8 +14,8 @@ use boardlab_sim::Seed;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Points that a sweep may have: what fits in memory as one result.
-pub const POINTS_MAX: usize = 10_000;
+/// The most points of a sweep: what fits in memory as one result.
+pub(crate) const POINTS_MAX: usize = 10_000;
 
 /// The key that is the seed and stands in no file.
 const SEED: &str = "seed";

@@ -14,7 +14,7 @@
 use crate::figures::Line;
 use crate::problem::{JournalProblem, LineFlaw};
 use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
-use boardlab_document::error::{Error, reason};
+use boardlab_document::error::Error;
 use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -69,16 +69,14 @@ impl Journal {
             Found::Contents(contents) => {
                 header.difference(&contents.header).map_or(Ok(()), Err)?;
                 tell(&contents);
-                Self::go_on(path, file, *contents).map_err(|error| refused(&error))
+                Ok(Self::go_on(path, file, *contents)?)
             }
             // Nothing was done when a first line was not written to its end; but only one of this
             // very sweep is known to be that and no more.
             Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
                 Err(JournalProblem::Header { flaw: LineFlaw::Torn })
             }
-            Found::Begun(_) | Found::Nothing => {
-                Self::begin(path, file, header).map_err(|error| refused(&error))
-            }
+            Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
         }
     }
 
@@ -97,18 +95,14 @@ impl Journal {
     /// Takes over `contents`, without what is not believed.
     fn go_on(path: &Path, file: File, contents: Contents) -> io::Result<Self> {
         let seal = contents.seal;
-        let (store, lines) = match contents.holes {
-            true => {
-                let (clean, length, lines) = cleaned(path, &file, &contents)?;
-                let path = path.into();
-                (Store::File { path, file: clean, length, _replaced: Some(file) }, lines)
-            }
-            false => {
-                file.set_len(contents.ended)?;
-                let (path, length) = (path.into(), contents.ended);
-                (Store::File { path, file, length, _replaced: None }, contents.lines)
-            }
+        let (file, length, lines, replaced) = if contents.holes {
+            let (clean, length, lines) = cleaned(path, &file, &contents)?;
+            (clean, length, lines, Some(file))
+        } else {
+            file.set_len(contents.ended)?;
+            (file, contents.ended, contents.lines, None)
         };
+        let store = Store::File { path: path.into(), file, length, _replaced: replaced };
         Ok(Self { store, seal, lines })
     }
 
@@ -121,7 +115,7 @@ impl Journal {
     /// Puts a point on record; when this returns, it survives a power cut.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
         let stretch = self.write(&record::write(self.seal, line));
-        let stretch = stretch.map_err(|error| self.failed(&refused(&error)))?;
+        let stretch = stretch.map_err(|error| self.failed(&error.into()))?;
         self.lines[line.point] = Some(stretch);
         Ok(())
     }
@@ -150,11 +144,13 @@ impl Journal {
     /// What was put on record of `point`; `None` when it is not done.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
-        let text = self.read(stretch).map_err(|error| self.failed(&refused(&error)))?;
-        let line = record::read(self.seal, &text);
-        let line = line
-            .and_then(|line| if line.point == point { Ok(line) } else { Err(LineFlaw::Content) });
-        line.map(Some).map_err(|flaw| self.failed(&JournalProblem::Changed { point, flaw }))
+        let text = self.read(stretch).map_err(|error| self.failed(&error.into()))?;
+        let flaw = match record::read(self.seal, &text) {
+            Ok(line) if line.point == point => return Ok(Some(line)),
+            Ok(_) => LineFlaw::Content,
+            Err(flaw) => flaw,
+        };
+        Err(self.failed(&JournalProblem::Changed { point, flaw }))
     }
 
     fn read(&mut self, Stretch { offset, length }: Stretch) -> io::Result<Vec<u8>> {
@@ -185,15 +181,14 @@ impl Journal {
 /// The file at `path`, locked, made with its folder where it lacks.
 fn locked(path: &Path) -> Result<File, JournalProblem> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| refused(&error))?;
+        fs::create_dir_all(folder)?;
     }
     // Asked before opening: opening a pipe may wait for ever.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(JournalProblem::NotAJournal);
     }
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| refused(&error))?;
+    let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     lock(&file)?;
     Ok(file)
 }
@@ -264,10 +259,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     // What cannot be opened as a folder, as on Windows, needs no such thing.
     File::open(folder.unwrap_or(Path::new("."))).map_or(Ok(()), |folder| folder.sync_all())
-}
-
-fn refused(error: &io::Error) -> JournalProblem {
-    JournalProblem::System(reason(error))
 }
 
 #[cfg(test)]

@@ -20,19 +20,16 @@ mod problem;
 mod record;
 mod summary;
 
-pub use grid::POINTS_MAX;
-pub use problem::{GridProblem, JournalProblem, LineFlaw};
-pub use record::Damage;
-
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
 use boardlab_experiment::{Experiment, Failure, Progress};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
-use figures::{Figures, Outcome};
+use figures::{Line, Outcome};
 use journal::Journal;
 use plan::Plan;
-use record::{Contents, Found};
+use problem::{GridProblem, LineFlaw};
+use record::{Contents, Damage, Found};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::num::NonZeroUsize;
@@ -142,28 +139,27 @@ fn check_cells(
     mut journal: Journal,
 ) -> Result<Journal, Failure> {
     let mut names = BTreeSet::new();
-    for point in 0..plan.grid.count() {
-        if let Some(line) = journal.line(point)?
-            && let Outcome::Done(Figures { cells, .. }) = line.outcome
-        {
-            names.extend(cells.into_keys());
+    let mut learn = |journal: &mut Journal, point: usize| -> Result<bool, Error> {
+        if let Some(Line { outcome: Outcome::Done(figures), .. }) = journal.line(point)? {
+            names.extend(figures.cells.into_keys());
         }
+        Ok(!names.is_empty())
+    };
+    let mut is_known = false;
+    for point in 0..plan.grid.count() {
+        is_known = learn(&mut journal, point)?;
     }
     // Nothing is known of names while every point fails.
     for point in journal.rest() {
-        if !names.is_empty() {
+        if is_known {
             break;
         }
         journal = crew::run(order, plan, &[point], journal)?;
-        if let Some(line) = journal.line(point)?
-            && let Outcome::Done(Figures { cells, .. }) = line.outcome
-        {
-            names.extend(cells.into_keys());
-        }
+        is_known = learn(&mut journal, point)?;
     }
     let lacks = |wanted: &&Wanted<'_>| !names.iter().any(|name| figures::means(wanted.name, name));
     match wanted.iter().find(lacks) {
-        Some(wanted) if !names.is_empty() => Err(wanted.unknown(names.into_iter()).into()),
+        Some(wanted) if is_known => Err(wanted.unknown(names.into_iter()).into()),
         _ => Ok(journal),
     }
 }
@@ -196,25 +192,21 @@ fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
     }
 }
 
-/// What of a journal can be believed.
+/// What is believed of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Believed {
-    /// The points that are on record, from 0, in order.
+    /// The points on record, from 0, in order.
     pub done: Vec<usize>,
-    /// How many points the sweep has.
+    /// The number of points of the sweep.
     pub points: usize,
-    /// The first lines that are damaged, doubled or torn, in order.
-    pub damage: Vec<Damage>,
+    /// The number of lines that are damaged, doubled or torn.
+    pub damaged: usize,
 }
 
-/// Reads the journal of any sweep; `None` where no point can be on record yet.
-///
-/// # Errors
-/// [`JournalProblem`] when its first line cannot be gone by, or `reader` fails.
-pub fn read_journal(reader: impl BufRead) -> Result<Option<Believed>, JournalProblem> {
-    let Found::Contents(contents) = record::scan(reader)? else { return Ok(None) };
-    let Contents { lines, damage, .. } = *contents;
-    let (points, done) = (lines.len(), lines.iter().enumerate());
-    let done = done.filter(|(_, line)| line.is_some()).map(|(point, _)| point).collect();
-    Ok(Some(Believed { done, points, damage }))
+/// Reads the journal of any sweep; `None` where its first line is missing or damaged, or `reader` fails.
+pub fn read_journal(reader: impl BufRead) -> Option<Believed> {
+    let Found::Contents(contents) = record::scan(reader).ok()? else { return None };
+    let (points, damaged) = (contents.lines.len(), contents.damage.len() + contents.hidden);
+    let done = (0..points).filter(|point| contents.lines[*point].is_some()).collect();
+    Some(Believed { done, points, damaged })
 }

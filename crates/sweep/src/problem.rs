@@ -1,17 +1,16 @@
-//! What can be wrong with the arguments of a sweep and with its journal.
+//! Errors in the arguments of a sweep and in its journal.
 //!
-//! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`],
-//! [`LineFlaw`].
+//! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`], [`LineFlaw`].
 
-use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN, reason};
 use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
-use std::fmt;
+use std::{fmt, io};
 
 /// Why a `--grid` or a `--cell` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GridProblem {
+pub(crate) enum GridProblem {
     /// There is no key at all.
     Empty,
     /// A key without values.
@@ -46,55 +45,55 @@ pub enum GridProblem {
 
 impl GridProblem {
     /// This problem as an error, at `place` where a part of an argument is to blame.
-    #[must_use]
-    pub fn at(&self, place: Option<Place>) -> Error {
+    pub(crate) fn at(&self, place: Option<Place>) -> Error {
         Other { at: place.map_or(At::Nowhere, At::Place), message: self.message() }.into()
     }
 
     fn message(&self) -> Message {
-        let (title, label) = match self {
-            Self::Empty => ("the grid is empty".into(), "expected KEY=VALUE,VALUE"),
-            Self::NoValues => ("the key has no values".into(), "expected VALUE,VALUE after this"),
-            Self::EmptyValue => ("a value is empty".into(), "expected a value here"),
-            Self::Unclosed => ("a quote or a bracket does not end".into(), "begins here"),
-            Self::KeyTwice { key, other } => {
-                let key = shown(key, TEXT_SHOWN * 2);
-                (format!("`{key}` is given twice, here and by {other}"), "expected another key")
+        const EXAMPLE: &str = "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us";
+        let (title, label, help): (String, _, _) = match self {
+            Self::Empty => ("the grid is empty".into(), "expected KEY=VALUE,VALUE", EXAMPLE),
+            Self::NoValues => {
+                ("the key has no values".into(), "expected VALUE,VALUE after this", EXAMPLE)
             }
-            Self::ValueTwice => ("a value is given twice".into(), "expected another value"),
-            Self::RangeDown => {
-                ("the range goes down".into(), "expected FROM..TO with FROM below TO")
+            Self::EmptyValue => ("a value is empty".into(), "expected a value here", EXAMPLE),
+            Self::Unclosed => ("a quote or a bracket does not end".into(), "begins here", EXAMPLE),
+            Self::KeyTwice { key, other } => (
+                format!("`{}` is given twice, here and by {other}", shown(key, TEXT_SHOWN * 2)),
+                "expected another key",
+                "give all values of a key in one --grid",
+            ),
+            Self::ValueTwice => {
+                ("a value is given twice".into(), "expected another value", EXAMPLE)
             }
+            Self::RangeDown => (
+                "the range goes down".into(),
+                "expected FROM..TO with FROM below TO",
+                "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
+            ),
             Self::NoSeed => (
                 "a seed is not a whole number".into(),
                 "expected a whole number of at most 64 bits",
+                "write --grid seed=1..5",
             ),
             Self::TooMany { points, limit } => (
                 format!("the grid has {points} points, more than {limit}"),
                 "expected fewer values",
+                "make several sweeps, each with --out of its own",
             ),
-            Self::NoCell => ("a cell is named by three parts".into(), "expected TABLE/ROW/COLUMN"),
+            Self::NoCell => (
+                "a cell is named by three parts".into(),
+                "expected TABLE/ROW/COLUMN",
+                "write --cell table5/total/total_ns; --format csv of a run shows all of them",
+            ),
         };
-        Message { title, label: label.into(), help: self.help().into() }
-    }
-
-    const fn help(&self) -> &'static str {
-        match self {
-            Self::KeyTwice { .. } => "give all values of a key in one --grid",
-            Self::RangeDown => "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
-            Self::TooMany { .. } => "make several sweeps, each with --out of its own",
-            Self::NoCell => {
-                "write --cell table5/total/total_ns; --format csv of a run shows all of them"
-            }
-            Self::NoSeed => "write --grid seed=1..5",
-            _ => "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us",
-        }
+        Message { title, label: label.into(), help: help.into() }
     }
 }
 
-/// Why the journal of a sweep cannot be gone on with.
+/// Why the journal of a sweep cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JournalProblem {
+pub(crate) enum JournalProblem {
     /// Another process writes it.
     Busy(Holder),
     /// It is something else.
@@ -126,35 +125,39 @@ pub enum JournalProblem {
     System(String),
 }
 
+impl From<io::Error> for JournalProblem {
+    fn from(error: io::Error) -> Self {
+        Self::System(reason(&error))
+    }
+}
+
 impl JournalProblem {
     /// This problem of the journal at `path` as an error.
-    #[must_use]
-    pub fn of(&self, path: &str) -> Error {
+    pub(crate) fn of(&self, path: &str) -> Error {
         Other { at: At::Path(path.into()), message: self.message(path) }.into()
     }
 
     fn message(&self, path: &str) -> Message {
-        let path = shown(path, TEXT_SHOWN * 4);
+        let cut = |text: &str, times: usize| shown(text, TEXT_SHOWN * times);
+        let path = cut(path, 4);
         let (title, help) = match self {
             Self::Busy(holder) => (
-                format!(
-                    "another sweep is writing `{path}`: {}",
-                    shown(&holder.to_string(), TEXT_SHOWN * 4)
-                ),
+                format!("another sweep is writing `{path}`: {}", cut(&holder.to_string(), 4)),
                 "wait until it is done, or name another folder with --out",
             ),
             Self::NotAJournal => (
                 format!("`{path}` is not the journal of a sweep"),
                 "name another folder with --out; --restart overwrites it",
             ),
-            Self::Differs { what, there, here } => {
-                let cut = |text: &str| shown(text, TEXT_SHOWN * 3);
-                let (what, there, here) = (shown(what, TEXT_SHOWN * 2), cut(there), cut(here));
-                (
-                    format!("`{path}` is of another sweep: {what} was {there} and is {here} now"),
-                    "name another folder with --out, or begin again with --restart",
-                )
-            }
+            Self::Differs { what, there, here } => (
+                format!(
+                    "`{path}` is of another sweep: {} was {} and is {} now",
+                    cut(what, 2),
+                    cut(there, 3),
+                    cut(here, 3)
+                ),
+                "name another folder with --out, or begin again with --restart",
+            ),
             Self::Unchecked => (
                 format!("`{path}` has no checksums: an earlier boardlab wrote it"),
                 "its figures cannot be verified: name another folder with --out, or begin again with --restart",
@@ -171,7 +174,7 @@ impl JournalProblem {
                 "give the command again: points without a whole line are run again",
             ),
             Self::System(reason) => (
-                format!("cannot write `{path}`: {}", shown(reason, TEXT_SHOWN * 4)),
+                format!("cannot write `{path}`: {}", cut(reason, 4)),
                 "name another folder with --out",
             ),
         };
@@ -181,7 +184,7 @@ impl JournalProblem {
 
 /// What is wrong with a line of a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineFlaw {
+pub(crate) enum LineFlaw {
     /// It is not laid out as a line of a journal.
     Form,
     /// It ends as on Windows.

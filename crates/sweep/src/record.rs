@@ -12,14 +12,13 @@
 //! value is compared byte for byte, so no byte of a line is without a check. A line is damaged when
 //! its checksum is wrong, and doubled when another line has its point; neither is believed.
 
-use crate::POINTS_MAX;
 use crate::figures::Line;
+use crate::grid::POINTS_MAX;
 use crate::problem::{JournalProblem, LineFlaw};
 use boardlab_codec::crc32;
-use boardlab_document::error::reason;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 
 /// What the first line of every journal begins with, those without checksums included.
 const MAGIC: &str = "{\"journal\":\"boardlab sweep\",";
@@ -112,30 +111,28 @@ impl Header {
 
     /// How this sweep differs from the one that `there` is of.
     pub(crate) fn difference(&self, there: &Self) -> Option<JournalProblem> {
-        let differs = |what: &str, there: String, here: String| {
-            (there != here).then(|| JournalProblem::Differs { what: what.into(), there, here })
-        };
-        let quoted = |text: &String| format!("`{text}`");
-        let seed = |header: &Self| match header.seed {
-            Some(seed) => seed.to_string(),
-            None => "in the grid".into(),
-        };
-        differs("the version of boardlab", quoted(&there.version), quoted(&self.version))
-            .or_else(|| differs("the scenario", quoted(&there.scenario), quoted(&self.scenario)))
-            .or_else(|| differs("the grid", shown(&there.grid), shown(&self.grid)))
-            .or_else(|| differs("the seed", seed(there), seed(self)))
-            .or_else(|| {
-                let keys = there.inputs.keys().chain(self.inputs.keys());
-                let value = |header: &Self, key: &str| {
-                    header.inputs.get(key).map_or_else(|| "nothing".into(), quoted)
-                };
-                keys.map(|key| (key, value(there, key), value(self, key)))
-                    .find_map(|(key, there, here)| differs(&format!("`{key}`"), there, here))
+        let compared =
+            |what: &str, of: &dyn Fn(&Self) -> String| (what.into(), of(there), of(self));
+        let seed =
+            |header: &Self| header.seed.map_or("in the grid".into(), |seed| seed.to_string());
+        let sum = |header: &Self| format!("{:08x}", header.checksum);
+        let keys = there.inputs.keys().chain(self.inputs.keys());
+        let inputs = keys.map(|key| {
+            compared(&format!("`{key}`"), &|header| match header.inputs.get(key) {
+                Some(value) => format!("`{value}`"),
+                None => "nothing".into(),
             })
-            .or_else(|| {
-                let sum = |header: &Self| format!("{:08x}", header.checksum);
-                differs("the checksum of the files that it names", sum(there), sum(self))
-            })
+        });
+        let before = [
+            compared("the version of boardlab", &|header| format!("`{}`", header.version)),
+            compared("the scenario", &|header| format!("`{}`", header.scenario)),
+            compared("the grid", &|header| shown(&header.grid)),
+            compared("the seed", &seed),
+        ];
+        let after = compared("the checksum of the files that it names", &sum);
+        let mut all = before.into_iter().chain(inputs).chain([after]);
+        let (what, there, here) = all.find(|(_, there, here)| there != here)?;
+        Some(JournalProblem::Differs { what, there, here })
     }
 }
 
@@ -155,13 +152,13 @@ pub(crate) struct Stretch {
 
 /// A line of a journal that is not believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub(crate) struct Damage {
     /// Which line, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The point that it names, from 0, where one can be made out.
-    pub point: Option<usize>,
+    pub(crate) point: Option<usize>,
     /// What is wrong with it.
-    pub flaw: LineFlaw,
+    pub(crate) flaw: LineFlaw,
 }
 
 /// What the bytes of a journal are.
@@ -275,15 +272,14 @@ enum End {
 impl Text {
     /// The next line; `None` at the end of the file.
     fn next(reader: &mut impl BufRead) -> Result<Option<Self>, JournalProblem> {
-        let system = |error: io::Error| JournalProblem::System(reason(&error));
         let mut bytes = Vec::new();
         let taken = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes);
-        let mut length = as_u64(taken.map_err(system)?);
+        let mut length = as_u64(taken?);
         let end = match bytes.pop_if(|end| *end == b'\n') {
             Some(_) => End::Line,
             None if length < LINE_MAX => End::None,
             None => {
-                length += as_u64(reader.skip_until(b'\n').map_err(system)?);
+                length += as_u64(reader.skip_until(b'\n')?);
                 End::TooFar
             }
         };

@@ -127,19 +127,16 @@ fn choose(overview: &Overview, wanted: &[Wanted<'_>]) -> Result<Vec<String>, Err
     }
     let is_total =
         |name: &str| name.split('/').nth(1) == Some(TOTAL) && name.matches('/').count() == 2;
-    let all = || overview.figures.iter();
-    let differing = || all().filter(|(_, seen)| overview.differs(seen));
-    let mut names: Vec<&String> =
-        differing().filter(|(name, _)| is_total(name)).map(|(name, _)| name).collect();
-    if names.is_empty() {
-        names = differing().map(|(name, _)| name).collect();
-    }
-    if names.is_empty() {
-        names = all().filter(|(name, _)| is_total(name)).map(|(name, _)| name).collect();
-    }
-    if names.is_empty() {
-        names = all().map(|(name, _)| name).collect();
-    }
+    let names = |must_differ: bool, must_be_total: bool| -> Vec<&String> {
+        let all = overview.figures.iter();
+        let fits = all.filter(|(name, seen)| {
+            (overview.differs(seen) || !must_differ) && (is_total(name) || !must_be_total)
+        });
+        fits.map(|(name, _)| name).collect()
+    };
+    let preferred = [(true, true), (true, false), (false, true), (false, false)];
+    let names = preferred.map(|(differ, total)| names(differ, total));
+    let names = names.into_iter().find(|names| !names.is_empty()).unwrap_or_default();
     Ok(names.into_iter().take(CHOSEN_MAX).cloned().collect())
 }
 
