@@ -2,7 +2,7 @@
 //! memory and flash.
 //!
 //! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures beside
-//! ours. In reading order: `fs` (the filesystems), [`scenario`] (what is run; with `errors`), [`run`] (with `measure`,
+//! ours. In reading order: `fs` (the filesystems), `scenario` (what is run; with `errors`), `run` (with `measure`,
 //! what is measured of a filesystem; `filesystem`, one of them; `fit`, two constants that the publication leaves
 //! undetermined; `powercut`, what survives), `tables`, `findings`, `verdicts`, `charts`.
 //!
@@ -10,12 +10,11 @@
 //!
 //! Publication: Namihira, Toshiba; its figures are in `reference/nandfs.toml`.
 
-pub mod run;
-pub mod scenario;
-
 mod charts;
 mod findings;
 mod fs;
+mod run;
+mod scenario;
 mod tables;
 mod verdicts;
 

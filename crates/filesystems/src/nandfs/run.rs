@@ -2,14 +2,13 @@
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
-pub mod fit;
-pub mod measure;
-
 pub(super) mod filesystem;
+pub(super) mod fit;
+pub(super) mod measure;
 pub(super) mod powercut;
 
 use super::fs::{self, FileSystemType};
-use super::scenario::{self, Scenario};
+use super::scenario::Scenario;
 use super::{charts, findings, tables, verdicts};
 use boardlab_document::Reading;
 use boardlab_experiment::reference::Reference;
@@ -20,7 +19,7 @@ use measure::Column;
 
 /// Reads the scenario, which has a section for each filesystem of `types`.
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
-    let mut reading = request.document.read(|section| scenario::read_types(&section, types))?;
+    let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));

@@ -94,7 +94,7 @@ const BACKGROUND_MAX: u32 = 10_000_000;
 impl Lab<'_> {
     /// Runs everything of one filesystem on all cores, the longest work first.
     fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
-        let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
+        let Scenario { fill, compare, tiobench, .. } = self.scenario;
         let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
         let mut crew = Crew::default();
         let capacity =
@@ -130,9 +130,13 @@ impl Lab<'_> {
             system,
             errors: self.scenario.errors.rates.is_some(),
             mounting: find(fill.file, fill.data, fill.level),
-            by_file: files.iter().map(|file| find(*file, fill.data, fill.level)).collect(),
-            by_level: levels.iter().map(|level| find(fill.file, fill.data, *level)).collect(),
-            by_data: kinds.data.iter().map(|data| find(fill.file, *data, kinds.level)).collect(),
+            by_file: compare.files.iter().map(|&file| find(file, fill.data, fill.level)).collect(),
+            by_level: compare.levels.iter().map(|&one| find(fill.file, fill.data, one)).collect(),
+            by_data: compare
+                .data
+                .iter()
+                .map(|&one| find(fill.file, one, compare.data_level))
+                .collect(),
             throughput: runs,
             capacity,
             virtual_time,
@@ -141,25 +145,26 @@ impl Lab<'_> {
 
     /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work first.
     fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
-        let Scenario { fill, files, levels, kinds, .. } = self.scenario;
-        let Fill { level, file: size, data } = *fill;
+        let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *self.scenario;
         let mut all = vec![level];
-        all.extend(levels);
+        all.extend(&compare.levels);
         all.sort_unstable();
         all.dedup();
-        let sizes = files.iter().filter(|file| **file != size);
+        let sizes = compare.files.iter().filter(|file| **file != size);
         let sizes = sizes.map(|size| (Files { size: *size, data }, vec![level]));
         // Not on the way to another level: each stop there writes a few nodes.
-        let apart = kinds.data.iter().filter(|kind| **kind != data || !all.contains(&kinds.level));
-        let apart = apart.map(|data| (Files { size, data: *data }, vec![kinds.level]));
+        let other = compare.data_level;
+        let apart = compare.data.iter().filter(|kind| **kind != data || !all.contains(&other));
+        let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
         let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
         [vec![(Files { size, data }, all)], apart, sizes].concat()
     }
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
     fn fresh(&self) -> Result<Nand, Cause> {
-        let Scenario { part, errors, .. } = self.scenario;
-        let nand = attach(self.scenario, Arc::clone(part), self.port, (self.seed, errors))?;
+        let Scenario { file, errors, .. } = self.scenario;
+        let part = Arc::new(file.part.clone());
+        let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
         let mut fs = self.system.mount(&self.setting(), nand, &mut clock)?;
         settle(&mut fs, &mut clock)?;
@@ -201,9 +206,7 @@ impl Lab<'_> {
             listed: mount.fs().structures(),
         })
     }
-}
 
-impl Lab<'_> {
     /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
     fn fill(
         &self,
@@ -356,7 +359,7 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nandfs::scenario;
+    use crate::nandfs::fs;
     use boardlab_parts::catalog;
 
     /// Everything of a small part, with a port that costs `port`.
@@ -378,7 +381,8 @@ mod tests {
         ];
         let set = [&set, more].concat();
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
-        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
+        let scenario =
+            document.read(|section| Scenario::read(section, fs::ALL)).expect("built in").value;
         let request = Request {
             document: &document,
             scenario: "nand-filesystems",
@@ -424,7 +428,8 @@ mod tests {
             let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
             let set = [&small[..], set].concat();
             let document = catalog::compose("nand-filesystems", &set).expect("built in");
-            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
+            let scenario =
+                document.read(|section| Scenario::read(section, fs::ALL)).expect("right").value;
             let (_, system) = &scenario.systems[0];
             let port = PortCosts::default();
             let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };

@@ -17,7 +17,7 @@ use boardlab_sim::Duration;
 
 /// A printed time and what a run says of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Observation {
+pub(crate) struct Observation {
     /// As printed, in nanoseconds.
     pub printed_ns: f64,
     /// Of the run, with a port that costs nothing.
@@ -26,7 +26,7 @@ pub struct Observation {
 
 /// The constants that fit best.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
+pub(crate) struct Fit {
     /// The constants, to whole nanoseconds.
     pub port: Port,
     /// What is left, see [`residual`].
@@ -34,8 +34,7 @@ pub struct Fit {
 }
 
 /// The constants that bring all of `observations` nearest to the print.
-#[must_use]
-pub fn fit(observations: &[Observation]) -> Fit {
+pub(crate) fn fit(observations: &[Observation]) -> Fit {
     let port = |per_command, per_byte| Port {
         per_command: Duration::from_nanos(per_command),
         per_byte: Duration::from_nanos(per_byte),
@@ -75,14 +74,12 @@ fn squares(observations: &[Observation], port: Port) -> f64 {
 
 /// The root of the mean of what [`fit`] makes least: about the mean relative difference, where that is
 /// small.
-#[must_use]
-pub fn residual(observations: &[Observation], port: Port) -> f64 {
+pub(crate) fn residual(observations: &[Observation], port: Port) -> f64 {
     (squares(observations, port) / float(observations.len().max(1))).sqrt()
 }
 
 /// How far the run with `port` is from the print, relative to the print.
-#[must_use]
-pub fn relative(one: &Observation, port: Port) -> f64 {
+pub(crate) fn relative(one: &Observation, port: Port) -> f64 {
     float(one.run.with(port).as_nanos()) / one.printed_ns - 1.0
 }
 

@@ -16,7 +16,7 @@ use std::ops::Sub;
 
 /// What the flash did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Commands: sequences that begin with a command cycle.
     pub commands: u64,
     /// Bytes over the bus in data cycles.
@@ -47,7 +47,7 @@ impl Sub for Counts {
 
 /// What a piece of a run took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Timed {
+pub(crate) struct Timed {
     /// Time from its begin to its end.
     pub time: Duration,
     /// What the flash did meanwhile.
@@ -56,15 +56,14 @@ pub struct Timed {
 
 impl Timed {
     /// How long it takes when the port adds `port` to every command and byte.
-    #[must_use]
-    pub fn with(&self, port: Port) -> Duration {
+    pub(crate) fn with(&self, port: Port) -> Duration {
         self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes
     }
 }
 
 /// A mount and the `ls` that follows it, on a flash that was filled before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mounting {
+pub(crate) struct Mounting {
     /// How full the flash is.
     pub level: Ratio,
     /// Size of each file.
@@ -84,12 +83,12 @@ pub struct Mounting {
 }
 
 /// The phases of tiobench, as rows of table 3.3.
-pub const PHASES: [&str; 4] =
+pub(crate) const PHASES: [&str; 4] =
     [Test::Write.name(), Test::RandomWrite.name(), Test::Read.name(), Test::RandomRead.name()];
 
 /// One phase of tiobench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Phase {
+pub(crate) struct Phase {
     /// Bytes moved by the program.
     pub moved: Bytes,
     /// What it took.
@@ -98,15 +97,14 @@ pub struct Phase {
 
 impl Phase {
     /// Bytes a second with the port `port`.
-    #[must_use]
-    pub fn rate(&self, port: Port) -> f64 {
+    pub(crate) fn rate(&self, port: Port) -> f64 {
         Rate::new(self.moved, self.run.with(port)).map_or(0.0, Rate::bytes_per_second)
     }
 }
 
 /// A run of tiobench with one kind of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     /// The kind of data, as scenarios write it.
     pub data: String,
     /// Its phases in the order of [`PHASES`].
@@ -115,7 +113,7 @@ pub struct Throughput {
 
 /// The flash filled with one file after another, until there is no space left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity {
+pub(crate) struct Capacity {
     /// Main bytes of the flash, without bad blocks.
     pub flash: Bytes,
     /// Bytes of all files; they do not compress.
@@ -124,21 +122,19 @@ pub struct Capacity {
 
 impl Capacity {
     /// What the flash holds beside the content of files.
-    #[must_use]
-    pub fn metadata(&self) -> Bytes {
+    pub(crate) fn metadata(&self) -> Bytes {
         self.flash - self.stored
     }
 
     /// The part of the flash that it takes.
-    #[must_use]
-    pub fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         real(self.metadata()) / real(self.flash)
     }
 }
 
 /// Everything that is measured of one filesystem: a column of the published tables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// Its id: `jffs2`.
     pub system: &'static str,
     /// Whether bits of the flash go wrong.
@@ -160,7 +156,6 @@ pub struct Column {
 }
 
 /// The memory of all `structures`.
-#[must_use]
-pub fn memory(structures: &[Structure]) -> Bytes {
+pub(crate) fn memory(structures: &[Structure]) -> Bytes {
     structures.iter().map(Structure::total).fold(Bytes::ZERO, |sum, one| sum + one)
 }

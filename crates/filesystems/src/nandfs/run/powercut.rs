@@ -62,7 +62,10 @@ pub(crate) fn powercut_types(
             "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32";
         Failure::run(cut.system, error, help)
     };
-    let nand = filesystem::nand(&scenario, small(&scenario), request.seed);
+    let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
+    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
+    let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
+    let nand = filesystem::nand(&scenario, part, request.seed);
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
     let live_bytes = cut.live.of(nand.port.part().size()).get();
     let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
@@ -88,13 +91,6 @@ pub(crate) fn powercut_types(
     let mut run = request.blank(&title, parameters);
     report(&mut run, cut, &matrix, request);
     Ok(run)
-}
-
-/// The scenario's part with the geometry of the section.
-fn small(scenario: &Scenario) -> Arc<Part> {
-    let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
-    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
-    Arc::new(Part { geometry, ..Part::clone(&scenario.part) })
 }
 
 type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
