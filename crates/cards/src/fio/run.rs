@@ -9,7 +9,7 @@ use super::scenario::{self, Scenario, jobs};
 use super::{findings, tables};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
-use boardlab_block::{BlockDevice, Extent, Layered, Payload};
+use boardlab_block::{BlockDevice, Extent, Layered, Payload, Stats};
 use boardlab_codec::crc::crc32;
 use boardlab_experiment::verdict::name_parameters;
 use boardlab_experiment::{Failure, Request};
@@ -53,7 +53,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     self::fill(&mut device, &mut clock, fill)
         .map_err(|error| failed("filling the device", error))?;
     let (started, before) = (clock.now(), device.did());
-    let mut device = Layered::new(Pace::from(started), device);
+    let mut device = Layered::new(Pace::from(started), Stats::over(device));
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
     let done = fio::run(&mut device, &mut clock, &file, &host);
     let done = done.map_err(|failure| match failure {
@@ -61,14 +61,15 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
         failure => failed("fio", failure),
     })?;
     let (pace, device) = device.into_parts();
+    let (stats, device) = device.into_parts();
     let did = device.did().since(&before);
     run.tables.push(output::table::table("fio", "Jobs", &done));
-    run.tables.extend(tables::causes(&pace));
+    run.tables.extend(tables::causes(&stats));
     run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
     run.tables.extend(device.described());
     pace.draw(&mut run);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));
-    findings::all(&mut run, &pace, device.name());
+    findings::all(&mut run, &stats, device.name());
     run.attachments = attachments(&file, &done);
     run.virtual_time_ns = done.ended.since(started).as_nanos();
     name_parameters(&mut run, |_, _| true);

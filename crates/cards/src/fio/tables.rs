@@ -3,28 +3,27 @@
 //! Layer: rank 10. Functions: [`causes`], [`flash`], [`operations`].
 
 use super::run::device::{Device, Did};
-use super::run::pace::{Pace, Slowed};
-use boardlab_block::{Cause, Kind};
+use boardlab_block::{Cause, CauseTotals, Kind, Stats};
 use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, Table};
 
 /// Requests by kind and by what slowed them; no table when there was no request.
-pub(super) fn causes(pace: &Pace) -> Option<Table> {
+pub(super) fn causes(stats: &Stats) -> Option<Table> {
     let all = Kind::ALL.into_iter().flat_map(|kind| {
-        pace.slowed(kind).map(move |(cause, slowed)| {
+        stats.of(kind).by_cause().map(move |(cause, slowed)| {
             let id =
                 format!("{}.{}", kind.name(), cause.map_or("none", Cause::name).replace(' ', "_"));
             (Row::new(id, ""), slowed)
         })
     });
-    let rate = |slowed: &Slowed| {
+    let rate = |slowed: &CauseTotals| {
         let nanos = u128::from(slowed.time.as_nanos().max(1));
-        u64::try_from(u128::from(slowed.bytes) * 1_000_000_000 / nanos).unwrap_or(0)
+        u64::try_from(u128::from(slowed.bytes.get()) * 1_000_000_000 / nanos).unwrap_or(0)
     };
     let table = Table::new("causes", "Requests by what slowed them")
         .of(all)
         .column("requests_count", "requests", |one| Cell::int(one.requests))
-        .column("moved_bytes", "bytes", |one| Cell::int(one.bytes))
+        .column("moved_bytes", "bytes", |one| Cell::int(one.bytes.get()))
         .column("bandwidth_bytes_per_s", "bandwidth", |one| Cell::int(rate(one)))
         .column("mean_ns", "mean time", |one| Cell::int(one.time.as_nanos() / one.requests))
         .column("max_ns", "longest", |one| Cell::int(one.slowest.as_nanos()))
