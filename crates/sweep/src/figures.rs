@@ -74,7 +74,7 @@ impl Figures {
             for (row, column, cell) in table.cells() {
                 let Some(figure) = Figure::of(&cell.value) else { continue };
                 let unit = match Unit::of_key(column) {
-                    Unit::Plain => unit_end(row.unit_in(column)),
+                    Unit::Plain => row.unit_in(column).suffix(),
                     _ => "",
                 };
                 cells.insert(format!("{}/{}/{column}{unit}", table.id, row.id), figure);
@@ -84,22 +84,10 @@ impl Figures {
     }
 }
 
-/// The end of a name that tells `unit`.
-const fn unit_end(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Nanoseconds => "_ns",
-        Unit::Bytes => "_bytes",
-        Unit::BytesPerSecond => "_bytes_per_s",
-        Unit::Count => "_count",
-        Unit::Ratio => "_ratio",
-        Unit::Plain => "",
-    }
-}
-
 /// Whether the user means the figure `name` by `wanted`: the unit may be left out.
 pub(crate) fn means(wanted: &str, name: &str) -> bool {
     name.strip_prefix(wanted)
-        .is_some_and(|rest| rest.is_empty() || rest == unit_end(Unit::of_key(name)))
+        .is_some_and(|rest| rest.is_empty() || rest == Unit::of_key(name).suffix())
 }
 
 impl Line {

@@ -207,14 +207,10 @@ pub(crate) fn read(seal: u32, text: &[u8]) -> Result<Line, LineFlaw> {
 /// Reads a journal to its end.
 pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
     let Some(first) = Text::next(&mut reader)? else { return Ok(Found::Nothing) };
-    if first.end == End::None && !is_other(&first.bytes) {
+    if first.is_torn() && !is_other(&first.bytes) {
         return Ok(Found::Begun(first.bytes));
     }
-    let opened = match first.end {
-        End::Line => HEADER.open(SEED, &first.bytes),
-        End::None => Err(LineFlaw::Torn),
-        End::TooFar => Err(LineFlaw::TooLong),
-    };
+    let opened = first.flaw.map_or_else(|| HEADER.open(SEED, &first.bytes), Err);
     let (seal, value) = opened.map_err(|flaw| header_problem(&first.bytes, flaw))?;
     let content = || JournalProblem::Header { flaw: LineFlaw::Content };
     let header: Header = serde_json::from_slice(value).map_err(|_| content())?;
@@ -255,18 +251,8 @@ struct Text {
     bytes: Vec<u8>,
     /// How many bytes it has, its end included.
     length: u64,
-    end: End,
-}
-
-/// How a line ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// As it should.
-    Line,
-    /// With the file.
-    None,
-    /// Beyond what is read of a line.
-    TooFar,
+    /// Whether the file ends before it does, or it is too long to be read.
+    flaw: Option<LineFlaw>,
 }
 
 impl Text {
@@ -275,15 +261,19 @@ impl Text {
         let mut bytes = Vec::new();
         let taken = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes);
         let mut length = as_u64(taken?);
-        let end = match bytes.pop_if(|end| *end == b'\n') {
-            Some(_) => End::Line,
-            None if length < LINE_MAX => End::None,
+        let flaw = match bytes.pop_if(|end| *end == b'\n') {
+            Some(_) => None,
+            None if length < LINE_MAX => Some(LineFlaw::Torn),
             None => {
                 length += as_u64(reader.skip_until(b'\n')?);
-                End::TooFar
+                Some(LineFlaw::TooLong)
             }
         };
-        Ok((length > 0).then_some(Self { bytes, length, end }))
+        Ok((length > 0).then_some(Self { bytes, length, flaw }))
+    }
+
+    fn is_torn(&self) -> bool {
+        self.flaw == Some(LineFlaw::Torn)
     }
 }
 
@@ -297,7 +287,7 @@ impl Contents {
         while let Some(text) = Text::next(&mut reader)? {
             number += 1;
             let stretch = Stretch { offset: self.ended, length: as_u64(text.bytes.len()) };
-            if text.end != End::None {
+            if !text.is_torn() {
                 self.ended += text.length;
             }
             let point = match self.point(&text) {
@@ -326,12 +316,8 @@ impl Contents {
     fn point(&self, text: &Text) -> Result<usize, (LineFlaw, Option<usize>)> {
         let points = self.lines.len();
         let flaw = |flaw| (flaw, named(&text.bytes).filter(|point| *point < points));
-        match text.end {
-            End::Line => {}
-            End::None => return Err(flaw(LineFlaw::Torn)),
-            End::TooFar => return Err(flaw(LineFlaw::TooLong)),
-        }
-        let point = read(self.seal, &text.bytes).map_err(flaw)?.point;
+        let line = text.flaw.map_or_else(|| read(self.seal, &text.bytes), Err);
+        let point = line.map_err(flaw)?.point;
         if point < points { Ok(point) } else { Err(flaw(LineFlaw::Content)) }
     }
 

@@ -10,7 +10,7 @@ use super::run::power::WearCurve;
 use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::Scenario;
-use super::tables::{NEAR, levelling, near};
+use super::tables::{NEAR, amplification, levelling, near};
 use super::verdicts::{printed, published};
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::{find, find_if, on_print};
@@ -197,7 +197,7 @@ fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
 /// What levelling does to the volume.
 fn levelling_finding(facts: &Facts<'_>) -> String {
     let (fixed, dynamic) = (facts.measured.worn("static"), facts.measured.worn("dynamic"));
-    let more = (fixed.amplification() / dynamic.amplification() - 1.0) * 100.0;
+    let more = (amplification(&fixed.counters) / amplification(&dynamic.counters) - 1.0) * 100.0;
     let costs = match more {
         more if more >= 0.005 => format!("costs {more:.2} % more programs than dynamic"),
         more if more <= -0.005 => format!("takes {:.2} % fewer programs than dynamic", -more),
@@ -225,7 +225,8 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
 fn kept_finding(facts: &Facts<'_>) -> String {
     let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
-    let alike = (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01;
+    let alike =
+        (amplification(&kept.counters) / amplification(&dynamic.counters) - 1.0).abs() < 0.01;
     let hidden = if alike && times >= WORSE {
         ": throughput and amplification do not show it, erase counts do"
     } else {
@@ -245,8 +246,8 @@ fn kept_finding(facts: &Facts<'_>) -> String {
         "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
          amplification of {:.4} against {:.4}{hidden}.",
         fates(facts, &["kept", "kept-dies"]),
-        kept.amplification(),
-        dynamic.amplification(),
+        amplification(&kept.counters),
+        amplification(&dynamic.counters),
     )
 }
 

@@ -28,7 +28,12 @@ fn count(value: usize) -> Cell {
     Cell::int(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
-/// What was written over the capacity.
+/// A row of a table about this card.
+fn row(id: &str, title: &str, unit: &str, cell: Cell) -> Row {
+    Row::new(id, title).of_unit(unit).cell("card", cell)
+}
+
+/// The volume written over the capacity.
 pub(super) fn cycles(written: Bytes, capacity: Bytes) -> f64 {
     real(written) / real(capacity)
 }
@@ -43,7 +48,6 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     let mean = Rates::of(&free.runs.rates).mean;
     let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
     let errors = Cell::int(u64::from(free.runs.error.is_some()));
-    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
     table.rows = vec![
         row("iterations", "iterations", "count", count(free.runs.rates.len())),
         row("throughput", "write bandwidth, mean of all", "bytes_per_s", rate(mean)),
@@ -87,12 +91,13 @@ pub(super) fn work(free: &Free) -> Table {
         ("erases", "blocks erased", "count", Cell::int(counters.erases.total())),
         ("amplification", "programs for a page of the host", "", amplification),
     ];
-    let row = |(id, title, unit, cell)| Row::new(id, title).of_unit(unit).cell("card", cell);
-    table.rows = rows.into_iter().map(row).collect();
+    table.rows =
+        rows.into_iter().map(|(id, title, unit, cell)| row(id, title, unit, cell)).collect();
     table
 }
 
-fn amplification(counters: &Counters) -> f64 {
+/// The write amplification factor.
+pub(super) fn amplification(counters: &Counters) -> f64 {
     float(counters.amplification_millionths()) / 1e6
 }
 
@@ -172,7 +177,6 @@ pub(super) fn near(bands: &[BandRow], rate: f64) -> Option<&BandRow> {
 pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table {
     let mut table =
         Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
-    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
     table.rows.push(row("iterations", "iterations", "count", count(first.runs.rates.len())));
     table.rows.push(row("rewrites", "rewrites of the beginning", "count", count(first.rewrites)));
     for (id, printed) in clusters {

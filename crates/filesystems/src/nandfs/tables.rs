@@ -1,4 +1,7 @@
-//! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
+//! Tables 3.2 to 3.5 of the publication, each with the work of the flash for it.
+//!
+//! Layer: rank 10. Functions: [`mountings_and_counts`], [`throughputs`], [`ram`], [`structures`], [`metadata`],
+//! [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
@@ -6,7 +9,6 @@ use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Duration};
-use boardlab_vfs::Structure;
 
 /// The port as the part's data sheet has it, and as fitted.
 pub(super) type Ports = [Port; 2];
@@ -19,21 +21,18 @@ fn size(bytes: Bytes) -> Cell {
     Cell::int(bytes.get())
 }
 
-/// A table with a column for each filesystem.
-fn of_systems(id: &str, title: &str, columns: &[Column]) -> Table {
-    let table = Table::new(id, title);
-    columns.iter().fold(table, |table, one| table.column(one.system, one.system))
-}
+/// A row of a table with a column for each filesystem: its id, title, unit and cell.
+type SystemRow<'r> = (&'r str, &'r str, &'r str, &'r dyn Fn(&Column) -> Cell);
 
-/// A row of such a table.
-fn of_each(
-    id: &str,
-    (title, unit): (&str, &str),
-    columns: &[Column],
-    cell: impl Fn(&Column) -> Cell,
-) -> Row {
-    let row = Row::new(id, title).of_unit(unit);
-    columns.iter().fold(row, |row, one| row.cell(one.system, cell(one)))
+/// A table with a column for each filesystem.
+fn by_system(id: &str, title: &str, columns: &[Column], rows: &[SystemRow<'_>]) -> Table {
+    let empty = Table::new(id, title);
+    let mut table = columns.iter().fold(empty, |table, one| table.column(one.system, one.system));
+    for (id, title, unit, cell) in rows {
+        let row = Row::new(*id, *title).of_unit(*unit);
+        table.rows.push(columns.iter().fold(row, |row, one| row.cell(one.system, cell(one))));
+    }
+    table
 }
 
 /// `table` as one with which a report begins.
@@ -54,8 +53,8 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
     let files = named(|one| &one.by_file, |run| run.file.to_string());
     let levels = named(|one| &one.by_level, |run| run.level.to_string());
     let data = named(|one| &one.by_data, |run| run.data.clone());
-    let level = columns.iter().find_map(|one| one.by_data.first()).map(|run| run.level);
-    let level = level.map_or_else(String::new, |level| format!(", flash {level} full"));
+    let level = columns.iter().find_map(|one| one.by_data.first());
+    let level = level.map_or_else(String::new, |run| format!(", flash {} full", run.level));
     let by_data = format!("Mount and ls by data in the files{level}");
     let title = "Mount and ls, part as in its data sheet";
     vec![
@@ -93,27 +92,22 @@ pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Ve
 
 /// Table 3.2 with a port of the board.
 fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Table {
-    let mut table = of_systems(id, title, columns);
     let ls = "waits for what the mount left to do";
-    let cell = |one: &Timed| time(one.with(port));
-    table.rows = vec![
-        of_each("mount", ("mount", "ns"), columns, |one| cell(&one.mounting.mount)),
-        of_each("ls", (ls, "ns"), columns, |one| cell(&one.mounting.ls)),
+    let rows: [SystemRow<'_>; 2] = [
+        ("mount", "mount", "ns", &|one| time(one.mounting.mount.with(port))),
+        ("ls", ls, "ns", &|one| time(one.mounting.ls.with(port))),
     ];
-    table
+    by_system(id, title, columns, &rows)
 }
 
 /// Table 3.3 of the kind of data with this index, with a port of the board.
 fn throughput(id: &str, title: &str, (columns, data): (&[Column], usize), port: Port) -> Table {
-    let mut table = of_systems(id, title, columns);
-    let row = |(at, id): (usize, &&str)| {
-        let title = id.replace('_', " ");
-        of_each(id, (&title, "bytes_per_s"), columns, |one| {
-            Cell::real(one.throughput[data].phases[at].rate(port).round())
-        })
+    let rate = |at: usize| {
+        move |one: &Column| Cell::real(one.throughput[data].phases[at].rate(port).round())
     };
-    table.rows = PHASES.iter().enumerate().map(row).collect();
-    table
+    let (titles, rates) = (PHASES.map(|id| id.replace('_', " ")), [0, 1, 2, 3].map(rate));
+    let row = |at: usize| -> SystemRow<'_> { (PHASES[at], &titles[at], "bytes_per_s", &rates[at]) };
+    by_system(id, title, columns, &[0, 1, 2, 3].map(row))
 }
 
 /// A table of times with what the flash did for each of `runs`.
@@ -176,14 +170,12 @@ fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> 
 
 /// Table 3.4: after the mount as printed, and after every inode was read.
 pub(super) fn ram(columns: &[Column]) -> Table {
-    let mut table = of_systems("table3.4", "RAM of the structures built at mount", columns);
-    let cell = |structures: &[Structure]| size(memory(structures));
     let (mount, ls) = ("after the mount", "after ls has read every inode");
-    table.rows = vec![
-        of_each("ram", (mount, "bytes"), columns, |one| cell(&one.mounting.mounted)),
-        of_each("ram_after_ls", (ls, "bytes"), columns, |one| cell(&one.mounting.listed)),
+    let rows: [SystemRow<'_>; 2] = [
+        ("ram", mount, "bytes", &|one| size(memory(&one.mounting.mounted))),
+        ("ram_after_ls", ls, "bytes", &|one| size(memory(&one.mounting.listed))),
     ];
-    table
+    by_system("table3.4", "RAM of the structures built at mount", columns, &rows)
 }
 
 /// The structures behind table 3.4.
@@ -209,14 +201,12 @@ pub(super) fn structures(columns: &[Column]) -> Table {
 /// Table 3.5.
 pub(super) fn metadata(columns: &[Column]) -> Table {
     let title = "Metadata in the data area, flash filled to capacity";
-    let mut table = of_systems("table3.5", title, columns);
-    let bytes = |one: &Column| size(one.capacity.metadata());
     let share = |one: &Column| Cell::real(round(one.capacity.share(), 5));
-    table.rows = vec![
-        of_each("metadata", ("all but file content", "bytes"), columns, bytes),
-        of_each("share", ("of the flash", "ratio"), columns, share),
+    let rows: [SystemRow<'_>; 2] = [
+        ("metadata", "all but file content", "bytes", &|one| size(one.capacity.metadata())),
+        ("share", "of the flash", "ratio", &share),
     ];
-    table
+    by_system("table3.5", title, columns, &rows)
 }
 
 /// What was fitted to what, and what is left.

@@ -12,7 +12,7 @@ use crate::life::scenario::{A_DAY, Fio, Load, Scenario, Trace};
 use boardlab_block as block;
 use boardlab_block::{BlockDevice, Completion, Geometry, Layer, Layered, Request};
 use boardlab_codec::crc::crc32;
-use boardlab_document::error::{At, Error, FileProblem, Message, Other, TEXT_SHOWN};
+use boardlab_document::error::{At, Error, FileProblem, TEXT_SHOWN};
 use boardlab_experiment::Failure;
 use boardlab_ftl::Extent;
 use boardlab_parts::card::compose::compose;
@@ -21,9 +21,7 @@ use boardlab_result::prose::float;
 use boardlab_sd::Data;
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use boardlab_workload::fio::{self as jobs_of, Host};
-use boardlab_workload::trace::{
-    self as traces, Fit, Format, Kind, Problem, Reader, Reading, Record,
-};
+use boardlab_workload::trace::{Fit, Format, Kind, Problem, Reader, Reading};
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
@@ -211,10 +209,17 @@ pub(crate) fn trace(
     let mut pages = Pages::new(model);
     let mut last = Duration::ZERO;
     for record in reader.by_ref() {
-        let record = record.map_err(wrong_trace)?;
+        let record = record.map_err(|wrong| wrong_trace(wrong.place, &wrong.problem))?;
         last = record.at;
-        let fitted = fit.fit(record, |part| take(&mut pages, &part));
-        fitted.map_err(|problem| misfit(&name, &record, problem))?;
+        let fitted = fit.fit(record, |part| match part.kind {
+            Kind::Write => pages.write(part.offset.get(), part.length.get()),
+            Kind::Discard => pages.trim(part.offset.get(), part.length.get()),
+            Kind::Read | Kind::Flush => {}
+        });
+        fitted.map_err(|problem| {
+            let line = usize::try_from(record.line).unwrap_or(usize::MAX);
+            wrong_trace(jobs_of::Place { file: name.clone(), line, column: 1 }, &problem)
+        })?;
     }
     let mut notes = Vec::new();
     let done = fit.done();
@@ -233,31 +238,11 @@ pub(crate) fn trace(
     Ok((pages.work(scenario, every.as_secs_f64(), &name)?, notes))
 }
 
-fn take(pages: &mut Pages, part: &Record) {
-    match part.kind {
-        Kind::Write => pages.write(part.offset.get(), part.length.get()),
-        Kind::Discard => pages.trim(part.offset.get(), part.length.get()),
-        Kind::Read | Kind::Flush => {}
-    }
-}
-
-fn misfit(file: &str, record: &Record, problem: Problem) -> Error {
-    let line = usize::try_from(record.line).unwrap_or(usize::MAX);
-    let place = boardlab_workload::fio::Place { file: file.into(), line, column: 1 };
-    wrong_trace(traces::Error { place, problem })
-}
-
 /// The error that a trace is wrong, or does not fit the card.
-fn wrong_trace(wrong: traces::Error) -> Error {
-    let message = Message {
-        title: shown(&wrong.problem.to_string(), TEXT_SHOWN * 4),
-        label: String::new(),
-        help: "docs/formats/block-traces.md describes the formats, and what may be chosen \
-               where a trace does not fit: order, ragged, beyond, disk"
-            .into(),
-    };
-    let (line, column) = (wrong.place.line, wrong.place.column);
-    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
+fn wrong_trace(place: jobs_of::Place, problem: &Problem) -> Error {
+    let help = "docs/formats/block-traces.md describes the formats, and what may be chosen \
+                where a trace does not fit: order, ragged, beyond, disk";
+    jobs::error(jobs::at(place), shown(&problem.to_string(), TEXT_SHOWN * 4), help)
 }
 
 /// A checksum of what is read from files that the scenario only names.

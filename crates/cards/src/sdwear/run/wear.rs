@@ -15,7 +15,6 @@ use boardlab_ftl::{
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
-use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Instant, Seed};
 
 /// Snapshots of the blocks that a run keeps.
@@ -50,13 +49,6 @@ pub(crate) struct Worn {
     pub(crate) figures: WearFigures,
     /// Bytes written, and the erases of each block at that point.
     pub(crate) snapshots: Vec<(Bytes, Vec<u32>)>,
-}
-
-impl Worn {
-    /// The write amplification factor.
-    pub(crate) fn amplification(&self) -> f64 {
-        float(self.counters.amplification_millionths()) / 1e6
-    }
 }
 
 /// `part` with this levelling, done in the foreground, and with blocks that die or do not.

@@ -9,7 +9,7 @@
 //! the memory would never reach the flash.
 
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
-use crate::nandfs::fs::{Mounted, Setting, System};
+use crate::nandfs::fs::{Mounted, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
@@ -26,13 +26,8 @@ use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
 use boardlab_workload::{Source, tree};
 use std::sync::Arc;
 
-/// A new flash of `part` behind the driver of the scenario's kernel, without errors, on a port that
-/// costs nothing.
-pub(crate) fn nand(scenario: &Scenario, part: Arc<Part>, seed: Seed) -> Result<Nand, ProfileError> {
-    attach(scenario, part, PortCosts::default(), (seed, &Errors::default()))
-}
-
-fn attach(
+/// A new flash of `part` behind the driver of the scenario's kernel, on a port with these costs.
+pub(crate) fn attach(
     scenario: &Scenario,
     part: Arc<Part>,
     costs: PortCosts,
@@ -166,18 +161,18 @@ impl Lab<'_> {
         let part = Arc::new(file.part.clone());
         let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
-        let mut fs = self.system.mount(&self.setting(), nand, &mut clock)?;
-        settle(&mut fs, &mut clock)?;
+        let mut fs = self.system.mount(&self.scenario.setting(self.seed), nand, &mut clock)?;
+        for _ in 0..BACKGROUND_MAX {
+            if !fs.background(&mut clock)? {
+                break;
+            }
+        }
         fs.unmount(&mut clock)?;
         Ok(fs.into_flash())
     }
 
-    fn setting(&self) -> Setting {
-        self.scenario.setting(self.seed)
-    }
-
     fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        let fs = self.system.mount(&self.setting(), nand, clock)?;
+        let fs = self.system.mount(&self.scenario.setting(self.seed), nand, clock)?;
         let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
         Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
     }
@@ -331,16 +326,6 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
 fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
     mount.unmount(clock)?;
     Ok(mount.into_fs().into_flash())
-}
-
-/// Lets the background do all that it has to do.
-fn settle<F: FileSystem>(fs: &mut F, clock: &mut Clock) -> Result<(), Error> {
-    for _ in 0..BACKGROUND_MAX {
-        if !fs.background(clock)? {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// What went over the port so far.

@@ -6,6 +6,7 @@
 
 use super::filesystem;
 use crate::nandfs::fs::{ALL, FileSystemType, System};
+use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario};
 use boardlab_document::Reading;
 use boardlab_experiment::finding::find;
@@ -13,6 +14,7 @@ use boardlab_experiment::{Cause, Failure, Progress, Request};
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, TearOutcome};
 use boardlab_nand::{Nand, Part};
+use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::{counted, float};
 use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table, Verdict};
 use boardlab_sim::{Clock, Seed};
@@ -65,7 +67,8 @@ pub(crate) fn powercut_types(
     let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
     let geometry = NandGeometry { blocks, pages_per_block, page, oob };
     let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
-    let nand = filesystem::nand(&scenario, part, request.seed);
+    let nand =
+        filesystem::attach(&scenario, part, Port::default(), (request.seed, &Errors::default()));
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
     let live_bytes = cut.live.of(nand.port.part().size()).get();
     let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
