@@ -31,25 +31,18 @@ pub fn read(
             "give the path of a regular file, from the scenario's folder, or from the current one in --set",
         )
     };
-    let metadata = std::fs::metadata(path)
-        .map_err(|error| refuse(&format!("cannot be read: {}", reason(&error))))?;
-    if metadata.is_dir() {
-        return Err(refuse("is a directory"));
-    }
-    if !metadata.is_file() {
-        return Err(refuse("is not a regular file"));
-    }
-    if metadata.len() == 0 {
-        return Err(refuse("is empty"));
-    }
-    if metadata.len() > room.get() {
-        let size = metadata.len();
-        return Err(refuse(&format!("has {size} bytes, which do not fit {what}")));
-    }
-    match std::fs::read(path) {
-        Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
-        Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse(&format!("grew beyond {what}"))),
-        Ok(bytes) => Ok(bytes),
-        Err(error) => Err(refuse(&format!("cannot be read: {}", reason(&error)))),
-    }
+    let unreadable = |error: std::io::Error| refuse(&format!("cannot be read: {}", reason(&error)));
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let problem = match metadata.len() {
+        _ if metadata.is_dir() => "is a directory".into(),
+        _ if !metadata.is_file() => "is not a regular file".into(),
+        0 => "is empty".into(),
+        size if size > room.get() => format!("has {size} bytes, which do not fit {what}"),
+        _ => match std::fs::read(path).map_err(unreadable)? {
+            bytes if bytes.is_empty() => "is empty".into(),
+            bytes if Bytes::of(&bytes) > room => format!("grew beyond {what}"),
+            bytes => return Ok(bytes),
+        },
+    };
+    Err(refuse(&problem))
 }

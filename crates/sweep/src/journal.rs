@@ -1,13 +1,12 @@
-//! The journal: every point that was done, in the order in which they were, so that a sweep that
-//! was killed goes on where it was.
+//! The journal: every completed point, in the order of completion, so that a killed sweep resumes.
 //!
-//! Layer: rank 10. Main type: [`Journal`]. What its lines are is in [`crate::record`]; each is
-//! forced to the disk before its point counts as done.
+//! Layer: rank 10. Main type: [`Journal`]. [`crate::record`] describes its lines; each is forced to the disk before its
+//! point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
 //! its end that is damaged or doubled was made so by something else: a journal without it is
 //! written beside the old one and takes its place, so that a kill at any moment leaves the one or
-//! the other, and what was whole stays. Both are told, and their points are run again. Without a
+//! the other, and what was whole stays. Both are reported, and their points are run again. Without a
 //! first line to go by nothing is touched. A lock held by the process keeps a second sweep out and
 //! goes away with a kill. Without a file the lines are kept in memory.
 
@@ -53,31 +52,24 @@ impl Journal {
         restart: bool,
         tell: &dyn Fn(&Contents),
     ) -> Result<Self, Error> {
-        let opened = Self::opened(path, header, restart, tell);
-        opened.map_err(|problem| problem.of(&path.display().to_string()))
-    }
-
-    fn opened(
-        path: &Path,
-        header: &Header,
-        restart: bool,
-        tell: &dyn Fn(&Contents),
-    ) -> Result<Self, JournalProblem> {
-        let file = locked(path)?;
-        let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
-        match found {
-            Found::Contents(contents) => {
-                header.difference(&contents.header).map_or(Ok(()), Err)?;
-                tell(&contents);
-                Ok(Self::go_on(path, file, *contents)?)
+        let open = || -> Result<Self, JournalProblem> {
+            let file = locked(path)?;
+            let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
+            match found {
+                Found::Contents(contents) => {
+                    header.difference(&contents.header).map_or(Ok(()), Err)?;
+                    tell(&contents);
+                    Ok(Self::go_on(path, file, *contents)?)
+                }
+                // Nothing was done when a first line was not written to its end; but only one of this
+                // very sweep is known to be that and no more.
+                Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
+                    Err(JournalProblem::Header { flaw: LineFlaw::Torn })
+                }
+                Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
             }
-            // Nothing was done when a first line was not written to its end; but only one of this
-            // very sweep is known to be that and no more.
-            Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
-                Err(JournalProblem::Header { flaw: LineFlaw::Torn })
-            }
-            Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
-        }
+        };
+        open().map_err(|problem| problem.of(&path.display().to_string()))
     }
 
     /// Writes the first line of a journal in which nothing else is.

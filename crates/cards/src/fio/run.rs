@@ -5,7 +5,7 @@
 pub(super) mod device;
 pub(super) mod pace;
 
-use super::scenario::{self, Scenario, jobs};
+use super::scenario::{Scenario, jobs};
 use super::{findings, tables};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
@@ -30,7 +30,7 @@ pub const OUTPUTS: [(&str, &str); 3] = [
 
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
-    let reading = document.read(|section| scenario::read(&section, document.source().folder()))?;
+    let reading = document.read(|section| Scenario::read(section, document.source().folder()))?;
     let title = format!("fio on {}", reading.value.composition.name());
     let run = request.blank(&title, reading.parameters);
     Ok((reading.value, run))

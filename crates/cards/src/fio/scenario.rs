@@ -1,12 +1,12 @@
-//! The scenario of a fio bench: which device on which board, how full, and the jobs.
+//! The scenario of a fio bench: the device and its host, how full the device is, and the jobs.
 //!
-//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
-//! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
+//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]. The jobs are a text in the scenario, or a file of
+//! their own, which takes precedence. Variables of a job file come from the scenario, never from the environment.
 
 pub(crate) mod jobs;
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_experiment::data_file;
 use boardlab_parts::card::{board, part, unused};
 use boardlab_parts::drive::DrivePart;
@@ -21,15 +21,39 @@ use std::path::{Path, PathBuf};
 /// The largest job file.
 const JOBS: Bytes = Bytes::mib(1);
 
-/// What is run on what.
-#[derive(Debug, Clone)]
-pub(crate) struct Scenario {
-    /// The device, and what it is put into.
-    pub composition: Composition,
-    /// The share of it that is written, in sequence, before the jobs.
-    pub fill: Ratio,
-    /// The jobs.
-    pub jobs: Jobs,
+section! {
+    /// The scenario of a fio bench, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section, folder: Option<&Path>) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The device, and its host.
+        pub composition: Composition = composition(&section),
+        /// The share of it that is written, in sequence, before the jobs.
+        pub fill: Ratio = section.section("device", |device| {
+            let fill = device.key("fill").up_to(Ratio::from_millionths(1_000_000)).required();
+            device.finish().and(fill)
+        }),
+        /// The jobs.
+        pub jobs: Jobs = section.section("fio", |fio| jobs(&fio, folder)),
+    }
+    check(composition) {
+        match composition {
+            Composition::Card(part, _) => {
+                unused::around(&section, part)?;
+                by_choice(&section, "part", &part.managed, &|_| false)?;
+            }
+            Composition::Drive(part, _) => {
+                drive_keys::by_choice(&section, "part", part)?;
+                let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
+                for key in UNUSED {
+                    section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
+                }
+            }
+        }
+    }
 }
 
 /// A device and its host.
@@ -87,36 +111,6 @@ pub(crate) struct Jobs {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Reads the whole scenario, its part and board mounted in place of their names.
-pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let composition = composition(section);
-    let fill = section.section("device", |device| {
-        let whole = Ratio::from_millionths(1_000_000);
-        let fill = device.key::<Ratio>("fill").within(Ratio::default(), whole).required();
-        device.finish()?;
-        fill
-    });
-    let jobs = section.section("fio", |fio| jobs(&fio, folder));
-    section.finish()?;
-    let (_, _, composition) = (title?, experiment?, composition?);
-    match &composition {
-        Composition::Card(part, _) => {
-            unused::around(section, part)?;
-            by_choice(section, "part", &part.managed, &|_| false)?;
-        }
-        Composition::Drive(part, _) => {
-            drive_keys::by_choice(section, "part", part)?;
-            let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
-            for key in UNUSED {
-                section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
-            }
-        }
-    }
-    Ok(Scenario { composition, fill: fill?, jobs: jobs? })
-}
-
 /// Part and board; what the board must have follows from the kind of the part.
 fn composition(section: &Section<'_>) -> Read<Composition> {
     let kind = section.section("part", |part| {
@@ -126,13 +120,13 @@ fn composition(section: &Section<'_>) -> Read<Composition> {
     });
     match kind {
         Ok(Kind::Card) => {
-            let (part, host) =
-                (section.section("part", part::read), section.section("board", board::read));
+            let part = section.section("part", part::read);
+            let host = section.section("board", board::read);
             Ok(Composition::Card(Box::new(part?), Box::new(host?)))
         }
         Ok(Kind::Drive) => {
-            let (part, host) =
-                (section.section("part", drive::read), section.section("board", driver::read));
+            let part = section.section("part", drive::read);
+            let host = section.section("board", driver::read);
             Ok(Composition::Drive(Box::new(part?), Box::new(host?)))
         }
         Err(reported) => section.section("board", |board| {

@@ -41,28 +41,25 @@ pub(super) fn mount(
     [data_sheet, fitted]: Ports,
     print: &Print<'_>,
 ) -> Result<(), Error> {
-    let (mut categories, mut mounts, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bars = Vec::new();
     for (label, port) in [("data sheet", data_sheet), ("fitted port", fitted)] {
-        for Column { system, mounting, .. } in columns {
-            categories.push(format!("{system}, {label}"));
-            mounts.push(seconds(mounting.mount.with(port)));
-            lists.push(seconds(mounting.ls.with(port)));
-        }
+        bars.extend(columns.iter().map(|Column { system, mounting, .. }| {
+            let [mount, ls] = [mounting.mount, mounting.ls].map(|run| seconds(run.with(port)));
+            (format!("{system}, {label}"), mount, ls)
+        }));
     }
-    let printed = print.row("table3.2", "mount")?;
-    for ((name, mount), (_, ls)) in printed.into_iter().zip(print.row("table3.2", "ls")?) {
-        categories.push(format!("{name}, print"));
-        mounts.push(mount / 1e9);
-        lists.push(ls / 1e9);
-    }
+    let printed = print.row("table3.2", "mount")?.into_iter().zip(print.row("table3.2", "ls")?);
+    bars.extend(
+        printed.map(|((name, mount), (_, ls))| (format!("{name}, print"), mount / 1e9, ls / 1e9)),
+    );
     let caption = "What a user waits for after a start: the mount, then the first ls.";
     let axes = [Axis::fitting("filesystem"), Axis::from_zero("time (s)")];
     let mut chart = Chart::new("mount-and-ls", "Mount and ls", caption, axes);
-    chart.categories = categories;
-    for (id, times) in [("mount", mounts), ("ls", lists)] {
-        let points = (0_u32..).zip(times).map(|(at, time)| (f64::from(at), time));
-        run.plot(&mut chart, (id, id), "s", Style::Stacked, points);
-    }
+    let mounts = bars.iter().enumerate().map(|(at, (_, mount, _))| (float(at), *mount));
+    run.plot(&mut chart, ("mount", "mount"), "s", Style::Stacked, mounts);
+    let lists = bars.iter().enumerate().map(|(at, (_, _, ls))| (float(at), *ls));
+    run.plot(&mut chart, ("ls", "ls"), "s", Style::Stacked, lists);
+    chart.categories = bars.into_iter().map(|(category, ..)| category).collect();
     run.charts.push(chart);
     Ok(())
 }

@@ -130,12 +130,11 @@ fn times(count: u32, share: Ratio) -> u32 {
 impl Places {
     /// The operations of `work` on a card like `model`.
     pub(crate) fn new(work: &Work, model: &Model, seed: Seed) -> Self {
-        let logical = model.geometry.logical_pages();
-        let stream = seed.stream("life.places");
-        let empty = Self {
+        let used = model.geometry.logical_pages();
+        let mut places = Self {
             kind: Kind::Random,
-            stream,
-            used: logical,
+            stream: seed.stream("life.places"),
+            used,
             request: 1,
             repeats: 1,
             repeated: 0,
@@ -145,14 +144,15 @@ impl Places {
         };
         match &work.source {
             Source::Recorded(list) => {
-                let thinned = thin(list, model.scale, logical);
-                Self { kind: Kind::List(thinned.into()), ..empty }
+                places.kind = Kind::List(thin(list, model.scale, used).into());
             }
-            Source::Pattern(pattern) => empty.of_pattern(pattern, model),
+            Source::Pattern(pattern) => places.place(pattern, model),
         }
+        places
     }
 
-    fn of_pattern(self, pattern: &Pattern, model: &Model) -> Self {
+    /// Takes its operations from `pattern`.
+    fn place(&mut self, pattern: &Pattern, model: &Model) {
         let page = model.geometry.page();
         let used = times(self.used, pattern.used).max(1);
         let pages = pattern.request.div_ceil(page);
@@ -173,15 +173,11 @@ impl Places {
             },
             scenario::Places::Zipf(exponent) => Kind::Zipf(zipf(exponent.as_f64(), used)),
         };
-        Self {
-            kind,
-            used,
-            request: if sequential && repeats == 1 { block } else { request },
-            repeats: if sequential { u32::try_from(repeats).unwrap_or(u32::MAX) } else { 1 },
-            // With q trims a write a share q / (1 + q) of uniformly written data is given up.
-            trims: fraction(trim * 1_000_000 / (1_000_000 - trim).max(1)),
-            ..self
-        }
+        (self.kind, self.used) = (kind, used);
+        self.request = if sequential && repeats == 1 { block } else { request };
+        self.repeats = if sequential { u32::try_from(repeats).unwrap_or(u32::MAX) } else { 1 };
+        // With q trims a write a share q / (1 + q) of uniformly written data is given up.
+        self.trims = fraction(trim * 1_000_000 / (1_000_000 - trim).max(1));
     }
 
     /// What is written before the load begins: what it uses, and with `stale` all the rest.
@@ -277,51 +273,41 @@ fn thin(list: &Recorded, scale: Scale, logical: u32) -> Vec<Op> {
     if scale.per == scale.of {
         return list.operations.clone();
     }
-    let (per, of) = (u64::from(scale.per), u64::from(scale.of));
-    let mut thinner = Thinner { per, of, logical, written: 0, trimmed: 0, out: Vec::new() };
+    let (mut out, mut trimmed) = (Vec::new(), 0);
     for repetition in 0..REPETITIONS {
         // Begins elsewhere each time, so that all pages of a list get their turn.
-        thinner.written = per * u64::from(repetition) / u64::from(REPETITIONS);
-        list.operations.iter().for_each(|&op| thinner.push(op));
-        if thinner.out.len() >= list.operations.len().min(OPERATIONS / 2) {
+        let mut written = u64::from(scale.per) * u64::from(repetition) / u64::from(REPETITIONS);
+        for op in &list.operations {
+            let owed = if matches!(op, Op::Write(_)) { &mut written } else { &mut trimmed };
+            thin_one(&mut out, *op, scale, logical, owed);
+        }
+        if out.len() >= list.operations.len().min(OPERATIONS / 2) {
             break;
         }
     }
-    if !thinner.out.iter().any(|op| matches!(op, Op::Write(_))) {
+    if !out.iter().any(|op| matches!(op, Op::Write(_))) {
         let write = list.operations.iter().find(|op| matches!(op, Op::Write(_)));
-        thinner.out.extend(write.map(|_| Op::Write(Extent::new(0, 1))));
+        out.extend(write.map(|_| Op::Write(Extent::new(0, 1))));
     }
-    thinner.out
+    out
 }
 
-struct Thinner {
-    per: u64,
-    of: u64,
-    logical: u32,
-    /// Pages that have not yet come to one of the scaled card, times `of`.
-    written: u64,
-    trimmed: u64,
-    out: Vec<Op>,
-}
-
-impl Thinner {
-    fn push(&mut self, op: Op) {
-        let (Op::Write(extent) | Op::Trim(extent)) = op;
-        let writes = matches!(op, Op::Write(_));
-        let (start, end) = (u64::from(extent.first), u64::from(extent.first + extent.count));
-        let mut at = start;
-        while at < end {
-            let page = at * self.of / self.per;
-            let next = ((page + 1) * self.per).div_ceil(self.of).min(end);
-            let owed = if writes { &mut self.written } else { &mut self.trimmed };
-            *owed += (next - at) * self.of;
-            while *owed >= self.per {
-                *owed -= self.per;
-                let page = u32::try_from(page).unwrap_or(u32::MAX).min(self.logical - 1);
-                append(&mut self.out, page, writes);
-            }
-            at = next;
+/// Adds the pages of the scaled card that `op` comes to. In `owed` are pages, times `scale.of`, that have not yet come to
+/// one.
+fn thin_one(out: &mut Vec<Op>, op: Op, scale: Scale, logical: u32, owed: &mut u64) {
+    let (Op::Write(extent) | Op::Trim(extent)) = op;
+    let (per, of) = (u64::from(scale.per), u64::from(scale.of));
+    let (mut at, end) = (u64::from(extent.first), u64::from(extent.first + extent.count));
+    while at < end {
+        let page = at * of / per;
+        let next = ((page + 1) * per).div_ceil(of).min(end);
+        *owed += (next - at) * of;
+        while *owed >= per {
+            *owed -= per;
+            let page = u32::try_from(page).unwrap_or(u32::MAX).min(logical - 1);
+            append(out, page, matches!(op, Op::Write(_)));
         }
+        at = next;
     }
 }
 

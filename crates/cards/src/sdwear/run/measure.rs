@@ -4,8 +4,8 @@
 //! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
 
 use boardlab_ftl::Wear;
-use boardlab_result::prose::{float, real};
-use boardlab_sim::{Bytes, Duration};
+use boardlab_result::prose::float;
+use boardlab_sim::Duration;
 
 /// How unequally blocks are worn.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -98,13 +98,8 @@ pub(crate) struct Sample {
 impl Sample {
     /// Bytes a second.
     pub(crate) fn rate(&self) -> f64 {
-        rate(Bytes::new(self.bytes), self.span)
+        float(self.bytes) / self.span.as_secs_f64().max(1e-9)
     }
-}
-
-/// Bytes a second.
-pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
-    real(bytes) / span.as_secs_f64().max(1e-9)
 }
 
 #[cfg(test)]
