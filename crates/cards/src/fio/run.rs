@@ -28,6 +28,9 @@ pub const OUTPUTS: [(&str, &str); 3] = [
     ("fio.terse", "what fio prints with --minimal: terse, version 3"),
 ];
 
+/// What to try when a device fails.
+pub(super) const HELP: &str = "write less, or choose another part: boardlab list parts";
+
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
     let reading = document.read(|section| Scenario::read(section, document.source().folder()))?;
@@ -51,15 +54,12 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let mut clock = Clock::new();
     let fill = scenario.fill.of(device.geometry().size());
     self::fill(&mut device, &mut clock, fill)
-        .map_err(|error| failed("filling the device", error))?;
+        .map_err(|error| Failure::run("filling the device", error, HELP))?;
     let (started, before) = (clock.now(), device.did());
     let mut device = Layered::new(Pace::from(started), Stats::over(device));
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
     let done = fio::run(&mut device, &mut clock, &file, &host);
-    let done = done.map_err(|failure| match failure {
-        fio::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
-        failure => failed("fio", failure),
-    })?;
+    let done = done.map_err(|failure| jobs::failed(failure, HELP))?;
     let (pace, device) = device.into_parts();
     let (stats, device) = device.into_parts();
     let did = device.did().since(&before);
@@ -75,10 +75,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     name_parameters(&mut run, |_, _| true);
     run.count_provenance();
     Ok(run)
-}
-
-fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::run(system, error, "write less, or choose another part: boardlab list parts")
 }
 
 /// Writes the first `length` bytes in sequence, then everything reaches the flash.

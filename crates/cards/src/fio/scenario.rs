@@ -75,7 +75,7 @@ impl Composition {
     }
 }
 
-/// Kinds of parts that can be under the jobs.
+/// Kinds of parts that jobs can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Card,
@@ -84,7 +84,7 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("sd", Kind::Card), ("emmc", Kind::Card), ("sata", Kind::Drive)];
 
-/// Keys of a link that is followed command by command.
+/// Keys that a link without single dwords does not use.
 const UNUSED: [&str; 10] = [
     "part.link.holda_after",
     "part.link.fifo",
@@ -152,23 +152,16 @@ pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
         let path = data_file::path(&file, folder);
         let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
         let text = String::from_utf8(bytes).map_err(|_| {
-            section.refuse(
-                "file",
-                "is not UTF-8 text",
-                "a job file of fio",
-                "is it the right file?",
-            )
+            let help = "is it the right file?";
+            section.refuse("file", "is not UTF-8 text", "a job file of fio", help)
         })?;
         let folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
         return Ok(Jobs { name: path.display().to_string(), text, folder, variables });
     }
-    let Some(text) = inline else {
-        return Err(section.refuse(
-            "job",
-            "is missing, and `file` too",
-            "the text of a job, or the path of a job file",
-            "write --set fio.file=my.fio",
-        ));
-    };
+    let text = inline.ok_or_else(|| {
+        let problem = "is missing, and `file` too";
+        let expected = "the text of a job, or the path of a job file";
+        section.refuse("job", problem, expected, "write --set fio.file=my.fio")
+    })?;
     Ok(Jobs { name: "fio.job".into(), text, folder: None, variables })
 }

@@ -1,4 +1,4 @@
-//! Lives, factors and what-ifs, and the result that is made of them.
+//! Simulates lives, computes factors and alternatives, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`life`].
 
@@ -34,12 +34,12 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     if let Some(file) = trace {
         recorded::open(file)?;
     }
-    for (section, is_there) in [("fio", *jobs), ("trace", trace.is_some())] {
-        if is_there {
-            let text = format!("The section [{section}] is not used: workload.kind is another.");
-            run.warnings.push(text);
-        }
-    }
+    let unused = [jobs.then_some("fio"), trace.as_ref().map(|_| "trace")].into_iter().flatten();
+    run.warnings.extend(
+        unused.map(|section| {
+            format!("The section [{section}] is not used: workload.kind is another.")
+        }),
+    );
     Ok((reading.value, run))
 }
 

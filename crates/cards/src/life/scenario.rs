@@ -238,13 +238,10 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     section.finish()?;
     title.and(experiment)?;
     let missing = |name: &str| {
-        let expected = format!("a section [{name}]");
-        section.refuse(
-            "workload",
-            &format!("is of kind {name}, which lacks"),
-            &expected,
-            "see docs/tasks/promise-a-lifetime.md",
-        )
+        let problem = format!("is of kind {name}, which lacks");
+        let (expected, help) =
+            (format!("a section [{name}]"), "see docs/tasks/promise-a-lifetime.md");
+        section.refuse("workload", &problem, &expected, help)
     };
     let (kind, runs_a_day, days) = workload?;
     unused_loads(section, kind)?;
@@ -268,9 +265,6 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
             && key != "single_bit_cache.blocks"
     };
     by_choice(section, "part", &part.managed, &tried)?;
-    if kind != "fio" {
-        untimed(section)?;
-    }
     unasked(section, &part, kind)?;
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
 }
@@ -290,16 +284,14 @@ fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
     all.into_iter().collect()
 }
 
-/// Refuses what `--set` says of times: a load that is no job of fio is written without them.
-fn untimed(section: &Section<'_>) -> Read<()> {
-    let help =
-        "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
-    section.idle_each(TIMED, "on a life under this load", help)
-}
-
 /// Refuses what `--set` says of the card and its days that no life of this card depends on.
 fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     let mut all = vec![];
+    if kind != "fio" {
+        // A load that is no job of fio is written without times.
+        let help = "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
+        all.push(section.idle_each(TIMED, "on a life under this load", help));
+    }
     let read = ["part.allocation_unit", "part.controller.erased"];
     let help = "`boardlab run card-fio` shows what a host reads of a card";
     all.push(section.idle_each(read, "here: only a host that reads it would see it", help));
@@ -317,12 +309,10 @@ fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
 
 /// Refuses a card of which there is no life to compute.
 fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
-    let lacks = super::run::model::lacks(part);
-    lacks.map_or(Ok(()), |what| {
-        let expected = "a card with a map of pages and a section [endurance]";
-        let help = "such a card is --set part=kioxia-16gb; others: boardlab list parts";
-        Err(section.refuse("part", what, expected, help))
-    })
+    let Some(what) = super::run::model::lacks(part) else { return Ok(()) };
+    let expected = "a card with a map of pages and a section [endurance]";
+    let help = "such a card is --set part=kioxia-16gb; others: boardlab list parts";
+    Err(section.refuse("part", what, expected, help))
 }
 
 fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {

@@ -12,7 +12,7 @@ use super::run::wear::Worn;
 use super::scenario::Scenario;
 use super::tables::levelling;
 use boardlab_result::prose::{MIB, counted, float, listed, real, round};
-use boardlab_result::{Axis, Chart, RunResult, Style};
+use boardlab_result::{Axis, Chart, Mark, RunResult, Style};
 use boardlab_sim::Bytes;
 
 /// The most points of a curve.
@@ -243,8 +243,6 @@ fn power(run: &mut RunResult, all: &[WearCurve], limit: u32) {
     let (names, ends) = (("power_limit", format!("limit of {limit}")), [0.0, last]);
     run.plot(&mut chart, names, "count", Style::Dashed, ends.map(|at| (at, limit.into())));
     let published = all.first().map(|one| real(one.published.0) / 1e12);
-    chart.marks.extend(
-        published.map(|x| boardlab_result::Mark { x, label: "volume of experiment 2".into() }),
-    );
+    chart.marks.extend(published.map(|x| Mark { x, label: "volume of experiment 2".into() }));
     run.charts.push(chart);
 }

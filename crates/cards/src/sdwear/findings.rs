@@ -11,7 +11,6 @@ use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::Scenario;
 use super::tables::{NEAR, amplification, levelling, near};
-use super::verdicts::{printed, published};
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::{find, find_if, on_print};
 use boardlab_experiment::reference::Reference;
@@ -118,8 +117,8 @@ fn rate_finding(
 ) -> Result<String, Error> {
     let runs = &facts.measured.free.runs;
     let rates = Rates::of(&runs.rates);
-    let volume = published(reference, "experiment1", "written")?;
-    let iterations = published(reference, "experiment1", "iterations")?;
+    let volume = reference.number("experiment1", "written", "card")?;
+    let iterations = reference.number("experiment1", "iterations", "card")?;
     let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
     let each = runtime.map_or(f64::NAN, Duration::as_secs_f64);
     let implied = volume / iterations / each;
@@ -136,18 +135,18 @@ fn rate_finding(
         both(rates.mean),
         mib_per_s(rates.least),
         mib_per_s(rates.most),
-        printed(reference, "experiment1", "throughput")?,
+        reference.quote("experiment1", "throughput", "card")?,
         both(implied),
         (rates.mean / implied - 1.0) * 100.0,
         tb(runs.written),
-        printed(reference, "experiment1", "written")?,
+        reference.quote("experiment1", "written", "card")?,
     ))
 }
 
 /// The total and the cycles in exact units.
 fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let volume = published(reference, "experiment1", "written")?;
-    let capacity = published(reference, "experiment1", "capacity")?;
+    let volume = reference.number("experiment1", "written", "card")?;
+    let capacity = reference.number("experiment1", "capacity", "card")?;
     let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
     let dynamic = facts.measured.worn("dynamic");
     Ok(format!(
@@ -155,15 +154,15 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
          cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees \
          less: over all its {:.2} GiB, spare included, it is {:.0} cycles, and the most worn block of the simulated card \
          has {} with dynamic levelling.",
-        printed(reference, "experiment1", "written")?,
+        reference.quote("experiment1", "written", "card")?,
         volume / 1e12,
         volume / GIB,
         volume / KIB * 1e3 / 1e12,
-        printed(reference, "experiment1", "capacity")?,
+        reference.quote("experiment1", "capacity", "card")?,
         volume / capacity,
         volume / decimal,
-        printed(reference, "experiment1", "cycles")?,
-        printed(reference, "experiment1", "capacity")?,
+        reference.quote("experiment1", "cycles", "card")?,
+        reference.quote("experiment1", "capacity", "card")?,
         physical / GIB,
         volume / physical,
         dynamic.figures.most,
@@ -225,12 +224,10 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
 fn kept_finding(facts: &Facts<'_>) -> String {
     let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
-    let alike =
-        (amplification(&kept.counters) / amplification(&dynamic.counters) - 1.0).abs() < 0.01;
-    let hidden = if alike && times >= WORSE {
-        ": throughput and amplification do not show it, erase counts do"
-    } else {
-        ""
+    let (amplified, ordinary) = (amplification(&kept.counters), amplification(&dynamic.counters));
+    let hidden = match (amplified / ordinary - 1.0).abs() < 0.01 && times >= WORSE {
+        true => ": throughput and amplification do not show it, erase counts do",
+        false => "",
     };
     let lead = match times >= WORSE {
         true => {
@@ -244,40 +241,34 @@ fn kept_finding(facts: &Facts<'_>) -> String {
     };
     format!(
         "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
-         amplification of {:.4} against {:.4}{hidden}.",
+         amplification of {amplified:.4} against {ordinary:.4}{hidden}.",
         fates(facts, &["kept", "kept-dies"]),
-        amplification(&kept.counters),
-        amplification(&dynamic.counters),
     )
-}
-
-/// Which of `all` have a band near the printed cluster, its MB read as `unit`.
-fn given(all: &[Rewritten], cluster: f64, unit: f64) -> Vec<String> {
-    let has = |one: &&Rewritten| near(&one.bands, cluster / MIB * unit).is_some();
-    all.iter().filter(has).map(|one| one.id.clone()).collect()
 }
 
 /// Which printed clusters the controllers give and which they cannot.
 fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let (clusters, all) = (facts.clusters, &facts.measured.rewritten);
+    // Whether a controller has a band near the printed cluster, its MB read as `unit`.
+    let gives =
+        |one: &Rewritten, cluster: f64, unit: f64| near(&one.bands, cluster / MIB * unit).is_some();
+    let ids = |fits: &dyn Fn(&Rewritten) -> bool| -> Vec<String> {
+        all.iter().filter(|one| fits(one)).map(|one| one.id.clone()).collect()
+    };
     let mut told = Vec::new();
-    for (row, cluster) in clusters {
-        let (binary, decimal) = (given(all, *cluster, MIB), given(all, *cluster, 1e6));
-        let more: Vec<String> = decimal.iter().filter(|id| !binary.contains(id)).cloned().collect();
+    for &(row, cluster) in clusters {
+        let binary = ids(&|one| gives(one, cluster, MIB));
+        let more = ids(&|one| gives(one, cluster, 1e6) && !gives(one, cluster, MIB));
         let more = match more.as_slice() {
             [] => String::new(),
             more => format!(" (and with MB = 10^6 B {})", listed(more)),
         };
-        let print = printed(reference, "experiment2", row)?;
+        let print = reference.quote("experiment2", row, "card")?;
         told.push(format!("{print}: {}{more}", listed(&binary)));
     }
-    let all_of = |unit: f64| -> Vec<String> {
-        let every = |one: &&Rewritten| {
-            clusters.iter().all(|(_, cluster)| near(&one.bands, cluster / MIB * unit).is_some())
-        };
-        all.iter().filter(every).map(|one| one.id.clone()).collect()
-    };
-    let both: Vec<String> = all_of(MIB).into_iter().chain(all_of(1e6)).collect();
+    let every =
+        |one: &Rewritten, unit: f64| clusters.iter().all(|one_of| gives(one, one_of.1, unit));
+    let both = [ids(&|one| every(one, MIB)), ids(&|one| every(one, 1e6))].concat();
     Ok(format!(
         "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
          controllers that also run experiment 1 at the rate of this card: {}. {} \
@@ -297,7 +288,8 @@ fn with_both(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> 
     let mut told = Vec::new();
     for one in facts.measured.rewritten.iter().filter(|one| agrees(one, own)) {
         let has = |(_, rate): &&(&str, f64)| near(&one.bands, *rate).is_some();
-        let name = |(row, _): &(&str, f64)| Ok(printed(reference, "experiment2", row)?.to_owned());
+        let name =
+            |(row, _): &(&str, f64)| Ok(reference.quote("experiment2", row, "card")?.to_owned());
         let names: Result<Vec<String>, Error> =
             facts.clusters.iter().filter(has).map(name).collect();
         told.push(format!("{} gives {}", one.id, listed(&names?)));
@@ -451,8 +443,8 @@ fn loops_finding(facts: &Facts<'_>) -> Option<String> {
 
 /// What is left of the output, when every run writes to one file.
 fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let iterations = published(reference, "experiment1", "iterations")?;
-    let volume = published(reference, "experiment1", "written")?;
+    let iterations = reference.number("experiment1", "iterations", "card")?;
+    let volume = reference.number("experiment1", "written", "card")?;
     let last = facts.measured.free.runs.rates.last().copied().unwrap_or(f64::NAN);
     Ok(format!(
         "fio opens the file of --output anew in every run and cuts it to nothing, so a script that names one file keeps the last of \

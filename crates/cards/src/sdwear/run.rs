@@ -136,7 +136,7 @@ fn assemble(
     };
     run.tables = vec![tables::experiment1(scenario, free, &at), tables::work(free)];
     if let Some(reference) = print {
-        let printed = verdicts::published(reference, "experiment1", "capacity")?;
+        let printed = reference.number("experiment1", "capacity", "card")?;
         run.tables.push(tables::units(scenario, physical, printed));
     }
     run.tables.push(free.health.clone());

@@ -255,20 +255,16 @@ impl Scenario {
 /// Refuses a part that the kernel's driver or the filesystem cannot have.
 fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
     if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
-        return Err(section.refuse(
-            "kernel",
-            "has no driver for a chip that corrects by itself",
-            "a kernel with drivers/mtd/nand/spi",
-            "--set kernel.profile=linux-6.1",
-        ));
+        let problem = "has no driver for a chip that corrects by itself";
+        let expected = "a kernel with drivers/mtd/nand/spi";
+        let help = "--set kernel.profile=linux-6.1";
+        return Err(section.refuse("kernel", problem, expected, help));
     }
     if part.programs_per_page < 2 {
-        return Err(section.refuse(
-            "part",
-            "lets a page be programmed once only, as MLC does",
-            "a part whose pages may be programmed twice",
-            "JFFS2 marks an erased block in the spare bytes of a page that it fills later",
-        ));
+        let problem = "lets a page be programmed once only, as MLC does";
+        let expected = "a part whose pages may be programmed twice";
+        let help = "JFFS2 marks an erased block in the spare bytes of a page that it fills later";
+        return Err(section.refuse("part", problem, expected, help));
     }
     Ok(())
 }
@@ -278,12 +274,9 @@ fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
     if levels.iter().all(|level| *level <= FILL) {
         return Ok(());
     }
-    Err(section.refuse(
-        key,
-        "is fuller than a filesystem lets a flash be",
-        &format!("at most {FILL}"),
-        "table 3.5 fills the flash to the end",
-    ))
+    let problem = "is fuller than a filesystem lets a flash be";
+    let help = "table 3.5 fills the flash to the end";
+    Err(section.refuse(key, problem, &format!("at most {FILL}"), help))
 }
 
 /// Refuses a list that names a thing twice: each is a row, and a row's name is its own.

@@ -3,10 +3,10 @@
 //! Layer: rank 10. Main types: [`Device`], either of them as a block device over the same translation layers, and
 //! [`Did`], its work.
 
-use super::failed;
+use super::HELP;
 use crate::fio::scenario::Composition;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
-use boardlab_experiment::Failure;
+use boardlab_experiment::{Cause, Failure};
 use boardlab_ftl::{Counters, Translation};
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::{health_table, register_table};
@@ -55,14 +55,15 @@ impl Did {
 impl Device {
     /// A new and empty device, which does not keep the data written to it.
     pub(crate) fn new(composition: &Composition, seed: Seed) -> Result<Self, Failure> {
+        let failed = |system: &str, error: Cause| Failure::run(system, error, HELP);
         Ok(match composition {
             Composition::Card(part, host) => {
                 let card = compose(part, host, Data::Lost, seed);
-                Self::Card(Box::new(card.map_err(|error| failed("the card", error))?))
+                Self::Card(Box::new(card.map_err(|error| failed("the card", error.into()))?))
             }
             Composition::Drive(part, host) => {
                 let drive = drive::compose::at_port(part, (host.speed, host.end), false, seed)
-                    .map_err(|error| failed("the drive", error))?;
+                    .map_err(|error| failed("the drive", error.into()))?;
                 let disk = Disk::new(drive.storage, &drive.wiring, host.driver);
                 Self::Drive(Box::new(disk), Box::new(drive.identify))
             }

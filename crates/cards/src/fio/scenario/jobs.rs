@@ -1,9 +1,10 @@
 //! Jobs from their text; an error in them has its file, line and column.
 //!
-//! Layer: rank 10. Functions: [`parse`], and [`unfit`] for errors that only a run finds.
+//! Layer: rank 10. Functions: [`parse`], and [`failed`] for errors that only a run finds.
 
 use crate::fio::scenario::Jobs;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_experiment::Failure;
 use boardlab_result::foreign::shown_at_most as shown;
 use boardlab_workload::fio::{self, Diagnostic, Diagnostics, Environment, JobFile, Misfit, Place};
 use std::fs;
@@ -39,8 +40,16 @@ pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     Ok(file)
 }
 
+/// The failure of a run of fio: of the job, or of the device, where `help` says what to try.
+pub(crate) fn failed(failure: fio::Failure, help: &'static str) -> Failure {
+    match failure {
+        fio::Failure::Job(misfit) => Failure::Input(unfit(misfit)),
+        failure => Failure::run("fio", failure, help),
+    }
+}
+
 /// The error that a job cannot be run.
-pub(crate) fn unfit(Misfit { place, job, what }: Misfit) -> Error {
+fn unfit(Misfit { place, job, what }: Misfit) -> Error {
     refused(at(place), &job, what)
 }
 

@@ -102,14 +102,8 @@ fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
 
 /// Programs by cause, for each of the host, on the real card: shares of the scaled one's excess.
 pub(crate) fn causes(lived: &Lived, programs: f64) -> Vec<(&'static str, f64)> {
-    let all = [
-        ("collection", Cause::Collection),
-        ("levelling", Cause::Levelling),
-        ("fold", Cause::Fold),
-        ("map", Cause::Map),
-        ("refresh", Cause::Refresh),
-    ];
-    let counts = all.map(|(name, cause)| (name, float(lived.counters.programs[cause])));
+    let causes = [Cause::Collection, Cause::Levelling, Cause::Fold, Cause::Map, Cause::Refresh];
+    let counts = causes.map(|cause| (cause.name(), float(lived.counters.programs[cause])));
     let excess: f64 = counts.iter().map(|(_, count)| count).sum();
     let each = |(name, count): (&'static str, f64)| match excess > 0.0 {
         true => (name, count / excess * (programs - 1.0)),

@@ -1,4 +1,4 @@
-//! When data can no longer be corrected: wrong bits, the code, the ladder of retries, over the whole card.
+//! When data become uncorrectable: bit errors, the ECC and the read retries, over the whole card.
 //!
 //! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits follows from its erases,
 //! its reads and the age of its data, by the same curves that the translation layer reads with
@@ -12,6 +12,7 @@
 //! of a life. Left out: dependence of the rates on temperature, and pages of a block that differ.
 
 use super::model::Scale;
+use crate::life::scenario::{DAY, Days};
 use boardlab_ftl::{Health, PageMapped, ReadErrors, Untimed};
 use boardlab_media::{ErrorRates, Stress};
 use boardlab_result::prose::float;
@@ -40,22 +41,14 @@ pub(crate) struct Faults {
     first: f64,
 }
 
-/// What the host reads, and how long data must survive without power.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Use {
-    /// Page reads of a block in a day.
-    pub reads_a_day: f64,
-    /// Added to the age of data.
-    pub shelf: Duration,
-}
-
 impl Faults {
-    /// Nothing is lost yet.
+    /// No losses yet, of a card whose host reads `reads_a_day` pages of a block in a day.
     pub(crate) fn new(
         errors: &ReadErrors,
         layer: &PageMapped<Untimed>,
         scale: Scale,
-        of: Use,
+        days: &Days,
+        reads_a_day: f64,
         seed: Seed,
     ) -> Self {
         let last = errors.retries.iter().copied().min().unwrap_or(1_000).min(1_000);
@@ -68,8 +61,8 @@ impl Faults {
             correctable: errors.correctable,
             codewords: float(page.div_ceil(errors.codeword)),
             scale,
-            reads: of.reads_a_day / float(crate::life::scenario::DAY.as_nanos()),
-            shelf: of.shelf,
+            reads: reads_a_day / float(DAY.as_nanos()),
+            shelf: days.shelf,
             before: vec![(0, 0.0); layer.flash().geometry().blocks() as usize],
             looked: Instant::ZERO,
             expected: 0.0,

@@ -4,7 +4,7 @@
 //! between two blocks the card is idle for the block's share of a day, in which it folds, levels wear and patrols. Time
 //! is that of the load: the bytes written divided by the bytes of a day.
 
-use super::faults::{Faults, Use};
+use super::faults::Faults;
 use super::model::Model;
 use super::pace::{Pace, batch};
 use super::places::{Places, Work};
@@ -136,9 +136,10 @@ impl Course {
         let pages = float(model.capacity.get()) * work.used() / float(model.geometry.page().get());
         let block = f64::from(model.scale.per);
         let reads = float(work.days.reads_a_day.get()) / float(model.geometry.page().get());
-        let of = Use { reads_a_day: reads / pages.max(1.0) * block, shelf: work.days.shelf };
+        let reads = reads / pages.max(1.0) * block;
         let errors = model.reliability.reads.as_ref();
-        let faults = errors.map(|errors| Faults::new(errors, &layer, model.scale, of, seed));
+        let faults =
+            errors.map(|one| Faults::new(one, &layer, model.scale, &work.days, reads, seed));
         let rated = u64::from((model.rated / model.scale.step).max(1));
         let every = (rated * u64::from(model.geometry.blocks()) / u64::from(LOOKS)).max(1);
         let (spare, factory_bad) = (layer.spare_blocks(), layer.wear().factory_bad);

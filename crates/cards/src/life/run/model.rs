@@ -162,11 +162,10 @@ impl Model {
         let layer = PageMapped::new(geometry, self.policies, Untimed::new(&geometry), seed)?;
         let reliability = Reliability {
             endurance: Endurance::new(&[u32::MAX])?,
-            single_bit_wear: self.reliability.single_bit_wear,
             factory_bad: 0,
-            program_failures: 0,
             end_of_life: EndOfLife::Ignored,
             reads: None,
+            ..self.reliability.clone()
         };
         layer.with_reliability(&reliability, seed)
     }

@@ -27,6 +27,8 @@ use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+/// What to try when a card fails.
+const HELP: &str = "write less in one run of the job, or choose another part: boardlab list parts";
 /// Runs of a job that does not repeat itself.
 const RUNS: u32 = 8;
 
@@ -127,11 +129,6 @@ impl<D: BlockDevice> Layer<D> for Pages {
     }
 }
 
-fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    let help = "write less in one run of the job, or choose another part: boardlab list parts";
-    Failure::run(system, error, help)
-}
-
 /// The load of jobs of fio, and what there is to say about them.
 pub(crate) fn fio(
     scenario: &Scenario,
@@ -143,17 +140,14 @@ pub(crate) fn fio(
     let repeats = file.jobs.iter().all(|job| job.settings.randomness.repeat);
     let runs = if repeats { 1 } else { RUNS };
     let card = compose(&scenario.part, &scenario.host, Data::Lost, seed);
-    let card = card.map_err(|error| failed("the card", error))?;
+    let card = card.map_err(|error| Failure::run("the card", error, HELP))?;
     let mut recorder = Layered::new(Pages::new(model), card);
     let (mut clock, mut notes) = (Clock::new(), Vec::new());
     for run in 0..runs {
         let seed = seed.child(&format!("life.fio.{run}"));
         let host = Host { seed, ..Host::default() };
         let done = jobs_of::run(&mut recorder, &mut clock, &file, &host);
-        let done = done.map_err(|failure| match failure {
-            jobs_of::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
-            failure => failed("fio", failure),
-        })?;
+        let done = done.map_err(|failure| jobs::failed(failure, HELP))?;
         if run == 0 {
             notes.extend(done.notes.iter().map(ToString::to_string));
         }
@@ -195,7 +189,7 @@ pub(crate) fn trace(
     let name = load.file.display().to_string();
     let mut head = Vec::new();
     let taken = open(&load.file)?.take(4_096).read_to_end(&mut head);
-    taken.map_err(|error| failed("the trace", error))?;
+    taken.map_err(|error| Failure::run("the trace", error, HELP))?;
     let reading = Reading {
         format: Format::detect(&head),
         action: load.action,
@@ -257,7 +251,9 @@ pub(crate) fn checksum(scenario: &Scenario) -> Result<u32, Failure> {
             let (mut file, mut buffer) = (open(&trace.file)?, vec![0; 1 << 16]);
             let mut sum = 0;
             loop {
-                let got = file.read(&mut buffer).map_err(|error| failed("the trace", error))?;
+                let got = file
+                    .read(&mut buffer)
+                    .map_err(|error| Failure::run("the trace", error, HELP))?;
                 if got == 0 {
                     return Ok(sum);
                 }

@@ -1,4 +1,4 @@
-//! `boardlab powercut`: what a filesystem keeps when the power is cut at any operation of the flash.
+//! `boardlab powercut`: the losses of a filesystem when the power is cut at any operation of the flash.
 //!
 //! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
 //! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
@@ -92,24 +92,20 @@ pub(crate) fn powercut_types(
     let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
     let title = format!("Power cuts: {}", cut.system);
     let mut run = request.blank(&title, parameters);
-    report(&mut run, cut, &matrix, request);
-    Ok(run)
-}
-
-type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
-
-fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) {
     run.tables = vec![
         table("powercut", "Cuts of the run, by operation and outcome", &matrix.first),
         table("powercut-recovery", "Second cuts, during the recovery", &matrix.second),
     ];
     if !matrix.failures.is_empty() {
-        run.tables.push(failures(matrix));
+        run.tables.push(failures(&matrix));
     }
-    picture(run, "powercut", "Survived cuts", &matrix.first);
-    picture(run, "powercut-recovery", "Survived second cuts", &matrix.second);
-    find(run, summary(cut, matrix, request));
+    picture(&mut run, "powercut", "Survived cuts", &matrix.first);
+    picture(&mut run, "powercut-recovery", "Survived second cuts", &matrix.second);
+    find(&mut run, summary(cut, &matrix, request));
+    Ok(run)
 }
+
+type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
 
 fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
     let rows = tallies.iter().map(|((kind, torn), tally)| {

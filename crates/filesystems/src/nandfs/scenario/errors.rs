@@ -41,12 +41,9 @@ fn bit_error_rates(
     of_part: Option<ErrorRates>,
 ) -> Read<Option<ErrorRates>> {
     if bits && of_part.is_none() {
-        return Err(section.refuse(
-            "bits",
-            "asks for errors of a part that says nothing of them",
-            "a part with the section [errors]",
-            "copy the section of a built-in part with the same cells, its origin `assumed`",
-        ));
+        let problem = "asks for errors of a part that says nothing of them";
+        let help = "copy the section of a built-in part with the same cells, its origin `assumed`";
+        return Err(section.refuse("bits", problem, "a part with the section [errors]", help));
     }
     Ok(of_part.filter(|_| bits))
 }
