@@ -1,4 +1,4 @@
-//! Data files that a scenario names: where they are looked for, and what is refused.
+//! Data files that a scenario names: their search path, and the checks on them.
 //!
 //! Layer: rank 9. Functions: [`path`], [`read`].
 
@@ -8,14 +8,15 @@ use boardlab_document::{Read, Section, Sourced};
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Where the file is that `named` names: counted from `folder`, the scenario's, or from the current folder when an argument
-/// such as `--set` names it.
+/// The path of the file that `named` names: relative to `folder`, the scenario's, or to the current
+/// folder if an argument such as `--set` names it.
 pub fn path(named: &Sourced<String>, folder: Option<&Path>) -> PathBuf {
     let named_here = !ARGUMENTS.contains(&named.parameter.source.as_str());
     folder.filter(|_| named_here).unwrap_or(Path::new("")).join(&named.value)
 }
 
-/// The content of the file at `path`, which `key` of `section` names: at most `room` bytes, which is what fits `what`.
+/// Reads the file at `path`, which `key` of `section` names: at most `room` bytes, the capacity of
+/// `what`.
 pub fn read(
     section: &Section<'_>,
     key: &str,

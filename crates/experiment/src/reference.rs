@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 9. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
 //! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
-//! 253.5 us: half a unit of the last printed digit either way. Where the print was itself computed
-//! from rounded figures, `sum_of` and `product_of` name them, and the span is widened by what their
-//! rounding can do; it is never narrower than the print.
+//! 253.5 us: half a unit of the last printed digit either way. If the authors computed a figure from
+//! rounded ones, `sum_of` and `product_of` name those, and the span is widened by the effect of their
+//! rounding. It is never narrower than the print.
 //!
 //! ```toml
 //! publication = "Who, what, where"
@@ -21,9 +21,9 @@
 //! spread_ns = { range = ["170 us", "226 us"], note = "a reader's remark" }
 //! ```
 //!
-//! The unit of a column is the one that its key ends in, see [`Unit`]. Where columns are called by
-//! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
-//! do, the table does: `units = { MB = "MiB" }`.
+//! The unit of a column is the one that its key ends in, see [`Unit`]. If columns are named after
+//! systems, the row states the unit (`unit = "bytes_per_s"`). If the print uses units with another
+//! meaning than this program, the table states it: `units = { MB = "MiB" }`.
 
 use crate::figure::{Figure, Meanings};
 use boardlab_document::error::Error;
@@ -54,7 +54,7 @@ section! {
         pub id: String,
         /// Its heading.
         pub title: String,
-        /// Document and place.
+        /// The document, and the place in it.
         pub source: String,
         /// What the print means by its units.
         units: Vec<(String, String)> =
@@ -93,9 +93,9 @@ const ROW_UNITS: [&str; 5] = ["ns", "bytes", "bytes_per_s", "count", "ratio"];
 /// One published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Printed {
-    /// As printed.
+    /// The text as printed.
     pub text: String,
-    /// The figure in the unit of its column; words for a spread and for what is no number.
+    /// The figure in the unit of its column; words for a spread and for text.
     pub published: Value,
     /// The values that agree with the print, both ends among them; `None` for words.
     pub span: Option<(f64, f64)>,
@@ -113,7 +113,7 @@ impl Reference {
     /// The published tables called `name`.
     ///
     /// # Errors
-    /// [`Error::UnknownName`], or what is wrong with the file.
+    /// [`Error::UnknownName`], or the errors of the file.
     pub fn named(name: &str) -> Result<Self, Error> {
         Self::read(&catalog::find(Kind::Reference, name, None)?)
     }
@@ -121,7 +121,7 @@ impl Reference {
     /// Reads the tables in `source`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The errors of the file.
     pub fn read(source: &Arc<Source>) -> Result<Self, Error> {
         let reading = Document::parse(source)?.read(|top| {
             let publication = top.required("publication");
@@ -176,7 +176,7 @@ impl ReferenceTable {
         Ok(())
     }
 
-    /// How far the rounding of the figures that `cell` was computed from can move it.
+    /// The effect of rounding on `cell`, which was computed from rounded figures.
     fn widening(&self, row: &ReferenceRow, column: &str, cell: &Printed) -> Result<f64, Error> {
         let mut widening = 0.0;
         for named in &cell.sum_of {

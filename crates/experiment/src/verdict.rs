@@ -1,4 +1,4 @@
-//! Our figures beside the published ones.
+//! The comparison of our figures with the published ones.
 //!
 //! Layer: rank 9. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
@@ -8,7 +8,8 @@ use crate::reference::{Printed, Reference, ReferenceTable};
 use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
-/// Names the parameters that each table depends on: those of which `depends` says so, by the table's id and the parameter's key.
+/// Names the parameters that each table depends on: `depends` gets the table's id and the parameter's
+/// key.
 pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool) {
     let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
     for table in &mut run.tables {
@@ -17,13 +18,13 @@ pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool
     }
 }
 
-/// Whether `key` is one of a group: begins with one of `prefixes`.
+/// Whether `key` begins with one of `prefixes`.
 pub fn is_of(key: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| key.starts_with(prefix))
 }
 
 impl Reference {
-    /// A figure as it was printed, to be quoted.
+    /// A figure as it was printed, for quotation.
     ///
     /// # Errors
     /// [`Error::UnknownName`] when it was not printed.
@@ -31,7 +32,7 @@ impl Reference {
         Ok(&self.table(table)?.cell(row, column)?.text)
     }
 
-    /// The same as a number; no number where words were printed.
+    /// A figure as a number; NaN where words were printed.
     ///
     /// # Errors
     /// [`Error::UnknownName`] when it was not printed.
@@ -61,7 +62,7 @@ impl Rules {
         Self::default()
     }
 
-    /// A published input, or a fit to this very cell, determines it alone: it proves nothing.
+    /// The cell follows from a published input, or from a fit to itself: it proves nothing.
     #[must_use]
     pub fn input(self, row: impl Into<String>, column: impl Into<String>) -> Self {
         self.with(row.into(), column.into(), None)
@@ -100,7 +101,7 @@ pub fn judge(ours: f64, printed: &Printed) -> Verdict {
     if ours >= low - slack && ours <= high + slack { Verdict::Pass } else { Verdict::Fail }
 }
 
-/// Puts the published figures beside ours in every one of `tables` that was published, each by its own rules.
+/// Adds the published figures to each of `tables` that was published, by its own rules.
 ///
 /// # Errors
 /// [`Error::UnknownName`] when a rule is about a cell that was not published.
@@ -118,9 +119,9 @@ pub fn apply_each(
     Ok(())
 }
 
-/// Puts the published figures beside ours and gives the verdicts.
+/// Adds the published figures to `table`, with the verdicts.
 ///
-/// Rows, columns and cells that were published and are not in `table` are added as not built.
+/// Rows, columns and cells that were published and that `table` lacks are added as not built.
 ///
 /// # Errors
 /// [`Error::UnknownName`] when a rule is about a cell that was not published.

@@ -1,8 +1,8 @@
 //! The threads that run the points.
 //!
-//! Layer: rank 10. Function: [`run`]. Each thread takes the next remaining point, and runs it in a pool of its own, in
-//! which the experiment works in parallel. So as many points are in memory as there are threads, and no thread begins
-//! another point while it waits for parts of its own.
+//! Layer: rank 10. Function: [`run`]. Each thread takes the next remaining point, and runs it in a pool
+//! of its own, in which the experiment works in parallel. So as many points are in memory as there are
+//! threads, and no thread begins another point while it waits for parts of its own.
 
 use crate::Order;
 use crate::figures::{Figures, Line, Outcome};
@@ -69,8 +69,8 @@ pub(crate) fn run(
     error.map_or(Ok(journal), |error| Err(error.into()))
 }
 
-/// The outcome of `point`. A broken invariant is the failure of one point, reported on standard error, and not the end
-/// of a night's work.
+/// The outcome of `point`. A broken invariant is the failure of one point, reported on standard error,
+/// and not the end of a night's work.
 fn outcome(plan: &Plan, point: usize) -> Outcome {
     match panic::catch_unwind(AssertUnwindSafe(|| plan.run(point))) {
         Ok(Ok(run)) => Outcome::Done(Figures::of(&run)),

@@ -1,7 +1,7 @@
 //! The journal: every completed point, in the order of completion, so that a killed sweep resumes.
 //!
-//! Layer: rank 10. Main type: [`Journal`]. [`crate::record`] describes its lines; each is forced to the disk before its
-//! point counts as done.
+//! Layer: rank 10. Main type: [`Journal`]. [`crate::record`] describes its lines; each is forced to the
+//! disk before its point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
 //! its end that is damaged or doubled was made so by something else: a journal without it is
@@ -19,7 +19,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The points that were done.
+/// The completed points.
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Store,
@@ -38,14 +38,14 @@ enum Store {
 }
 
 impl Journal {
-    /// Without a file, for `points` points.
+    /// A journal in memory, for `points` points.
     pub(crate) fn in_memory(points: usize) -> Self {
         Self { store: Store::Memory(Vec::new()), seal: 0, lines: vec![None; points] }
     }
 
-    /// The journal at `path` of the sweep `header`, made with its folder where it lacks. What is
-    /// not believed of it is handed to `tell` before it is dropped; with `restart`, all that was
-    /// done is forgotten.
+    /// Opens the journal at `path` of the sweep `header`, and creates it with its folder if it is
+    /// missing. `tell` gets its content with the rejected lines before these are dropped. With
+    /// `restart`, all lines are discarded.
     pub(crate) fn open(
         path: &Path,
         header: &Header,
@@ -72,7 +72,7 @@ impl Journal {
         open().map_err(|problem| problem.of(&path.display().to_string()))
     }
 
-    /// Writes the first line of a journal in which nothing else is.
+    /// Writes the first line of an empty journal.
     fn begin(path: &Path, file: File, header: &Header) -> io::Result<Self> {
         file.set_len(0)?;
         let store = Store::File { path: path.into(), file, length: 0, _replaced: None };
@@ -84,7 +84,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Takes over `contents`, without what is not believed.
+    /// Resumes with `contents`, without the rejected lines.
     fn go_on(path: &Path, file: File, contents: Contents) -> io::Result<Self> {
         let seal = contents.seal;
         let (file, length, lines, replaced) = if contents.holes {
@@ -98,13 +98,12 @@ impl Journal {
         Ok(Self { store, seal, lines })
     }
 
-    /// The points that are not done yet, in order.
+    /// The remaining points, in order.
     pub(crate) fn rest(&self) -> Vec<usize> {
-        let lines = self.lines.iter().enumerate();
-        lines.filter(|(_, line)| line.is_none()).map(|(point, _)| point).collect()
+        (0..self.lines.len()).filter(|point| self.lines[*point].is_none()).collect()
     }
 
-    /// Puts a point on record; when this returns, it survives a power cut.
+    /// Records a point durably.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
         let stretch = self.write(&record::write(self.seal, line));
         let stretch = stretch.map_err(|error| self.failed(&error.into()))?;
@@ -133,7 +132,7 @@ impl Journal {
         Ok(Stretch { offset, length })
     }
 
-    /// What was put on record of `point`; `None` when it is not done.
+    /// The recorded line of `point`; `None` if the point remains.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
         let text = self.read(stretch).map_err(|error| self.failed(&error.into()))?;
@@ -170,7 +169,7 @@ impl Journal {
     }
 }
 
-/// The file at `path`, locked, made with its folder where it lacks.
+/// Opens and locks the file at `path`, and creates it with its folder if it is missing.
 fn locked(path: &Path) -> Result<File, JournalProblem> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -193,8 +192,9 @@ fn lock(file: &File) -> Result<(), JournalProblem> {
     }
 }
 
-/// Puts a journal with the lines of `contents` alone in the place of `file`: the new file, locked,
-/// with its length and where its lines are. The lock of the old one keeps out who opened it before.
+/// Replaces `file` by a journal with the lines of `contents` alone. Returns the new file, locked, with
+/// its length and the places of its lines. The lock on the old file excludes processes that opened it
+/// before.
 fn cleaned(
     path: &Path,
     file: &File,

@@ -1,7 +1,7 @@
 //! The plan: the grid over a scenario, with every point checked.
 //!
-//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and discarded. So a wrong value costs
-//! no run, and no point costs memory before its turn.
+//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and discarded. So a
+//! wrong value costs no run, and no point costs memory before its turn.
 
 use crate::Order;
 use crate::grid::Grid;
@@ -72,8 +72,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Checks every point, and records its inputs. The error is that of the first wrong point, whichever thread is
-    /// faster. A key that no point uses is refused.
+    /// Checks every point, and records its inputs. The error is that of the first wrong point,
+    /// whichever thread is faster. A key that no point uses is refused.
     fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
         let inputs = |point| {
             let inputs = self.inputs(point)?;

@@ -11,35 +11,35 @@ use std::{fmt, io};
 /// Why a `--grid` or a `--cell` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GridProblem {
-    /// There is no key at all.
+    /// The grid has no key.
     Empty,
-    /// A key without values.
+    /// A key has no values.
     NoValues,
     /// Nothing between two commas.
     EmptyValue,
-    /// A quote or a bracket that does not end.
+    /// A quote or a bracket is not closed.
     Unclosed,
-    /// A key that is given twice.
+    /// A key is given twice.
     KeyTwice {
         /// The key.
         key: String,
         /// The option that gives it too.
         other: &'static str,
     },
-    /// A value that is given twice for one key.
+    /// A value is given twice for one key.
     ValueTwice,
-    /// A range that goes down.
+    /// A range is descending.
     RangeDown,
-    /// No seed.
+    /// A value of the key `seed` is no seed.
     NoSeed,
     /// More points than a sweep may have.
     TooMany {
-        /// How many they would be.
+        /// The number of points.
         points: u128,
-        /// How many they may be.
+        /// The limit.
         limit: usize,
     },
-    /// A `--cell` of another form.
+    /// A `--cell` has another form.
     NoCell,
 }
 
@@ -94,34 +94,34 @@ impl GridProblem {
 /// Why the journal of a sweep cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JournalProblem {
-    /// Another process writes it.
+    /// Another process is writing it.
     Busy(Holder),
-    /// It is something else.
+    /// It is another kind of file.
     NotAJournal,
     /// It is the journal of another sweep.
     Differs {
-        /// In what, such as `the grid`.
+        /// The difference, such as `the grid`.
         what: String,
-        /// What it has.
+        /// The value in the journal.
         there: String,
-        /// What is asked for.
+        /// The requested value.
         here: String,
     },
-    /// It has no checksums, as journals once had none.
+    /// It has no checksums, like journals of early versions.
     Unchecked,
-    /// Its first line, which says what sweep it is of, is damaged.
+    /// Its first line, which identifies the sweep, is damaged.
     Header {
-        /// What is wrong with it.
+        /// Its flaw.
         flaw: LineFlaw,
     },
-    /// The line of a point is no more what it was when the sweep began.
+    /// The line of a point has changed since the sweep began.
     Changed {
-        /// Which point, from 0.
+        /// The number of the point, from 0.
         point: usize,
-        /// What is wrong with its line now.
+        /// The flaw of its line now.
         flaw: LineFlaw,
     },
-    /// What the operating system says.
+    /// An error of the operating system.
     System(String),
 }
 
@@ -182,23 +182,23 @@ impl JournalProblem {
     }
 }
 
-/// What is wrong with a line of a journal.
+/// Why a line of a journal is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineFlaw {
-    /// It is not laid out as a line of a journal.
+    /// It lacks the form of a line of a journal.
     Form,
-    /// It ends as on Windows.
+    /// It ends in CR LF.
     CarriageReturn,
     /// It is longer than any line of a journal.
     TooLong,
     /// Its checksum is not that of its content.
     Checksum {
-        /// The checksum that it has.
+        /// The written checksum.
         written: u32,
-        /// The checksum of what it has.
+        /// The checksum of its content.
         content: u32,
     },
-    /// Its checksum is right, and its content is not what a line says.
+    /// Its checksum is right, and its content is invalid.
     Content,
     /// Another line has the same point.
     Doubled {

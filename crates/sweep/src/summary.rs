@@ -1,5 +1,5 @@
-//! The result of a sweep: a row for each point with the figures that the user chose or that differ, and every figure as
-//! an attachment.
+//! The result of a sweep: a row for each point with the figures that the user chose or that differ, and
+//! every figure as an attachment.
 //!
 //! Layer: rank 10. Functions: [`summary`], and `choose`, which selects the figures for the table. The
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
@@ -21,16 +21,16 @@ use boardlab_sim::{Bytes, Duration};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
-/// Figures in the table when the user chooses none: as many as a terminal shows beside the keys.
+/// The most figures in the table if the user chooses none: as many as a terminal shows beside the keys.
 const CHOSEN_MAX: usize = 6;
 
-/// The row that sums a table of an experiment up.
+/// The row with the totals of an experiment's table.
 const TOTAL: &str = "total";
 
 /// The attachment with every figure.
 const ATTACHMENT: &str = "points.csv";
 
-/// What is known of one figure over all points.
+/// One figure over all points.
 #[derive(Debug)]
 struct Seen {
     first: Value,
@@ -38,7 +38,7 @@ struct Seen {
     points: usize,
 }
 
-/// What is known of all points.
+/// The figures of all points.
 #[derive(Debug, Default)]
 struct Overview {
     figures: IndexMap<String, Seen>,
@@ -64,7 +64,7 @@ impl Overview {
         }
     }
 
-    /// Whether the figure is not the same at all points.
+    /// Whether the figure differs between points.
     fn differs(&self, seen: &Seen) -> bool {
         seen.differs || seen.points < self.done
     }
@@ -220,7 +220,7 @@ fn tell(
     }
 }
 
-/// Where the figure `name` is lowest and highest; nothing where it is the same everywhere.
+/// The points at which the figure `name` is lowest and highest; `None` if it is the same everywhere.
 fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
     let value = |row: &Row| row.cells.get(name).and_then(|cell| cell.value.as_f64());
     let rows = table.rows.iter().enumerate();
@@ -236,7 +236,7 @@ fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
     Some(format!("{name}: lowest {}, highest {}.", told(low.0)?, told(high.0)?))
 }
 
-/// A figure for people.
+/// A figure with its unit.
 fn figure(value: &Value, name: &str) -> String {
     match (Unit::of_key(name), value) {
         (Unit::Nanoseconds, Value::Int(nanos)) if *nanos >= 0 => {

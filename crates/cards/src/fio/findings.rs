@@ -1,4 +1,4 @@
-//! What slowed the jobs of a fio bench.
+//! Findings about the causes of slow requests of a fio bench.
 //!
 //! Layer: rank 10. Function: [`all`].
 
@@ -7,10 +7,11 @@ use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{float, percent_of};
 
-/// Requests are slowed by a cause where a byte of them takes so many times as long as of those without one.
+/// The least ratio of the time of a byte with a cause to that without one, from which the cause is
+/// reported.
 const SLOWER: f64 = 1.05;
 
-/// What slowed the jobs most, in a sentence; none where requests with that cause are as fast as those without.
+/// Adds what slowed the jobs most; nothing if requests with that cause are as fast as those without.
 pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
     let ratio = |one: u64, other: u64| float(one) / float(other.max(1));
     for kind in [Kind::Read, Kind::Write] {

@@ -39,7 +39,7 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     Ok((reading.value, run))
 }
 
-/// Whether `request` can be run; a checksum of the job file.
+/// Checks `request`; returns a checksum of the job file.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let (scenario, _) = read(request)?;
     jobs::parse(&scenario.jobs)?;
@@ -77,7 +77,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// Writes the first `length` bytes in sequence, then everything reaches the flash.
+/// Writes the first `length` bytes in sequence, and flushes the device.
 fn fill<D: BlockDevice>(
     device: &mut D,
     clock: &mut Clock,
@@ -98,17 +98,17 @@ fn fill<D: BlockDevice>(
     Ok(())
 }
 
-/// What fio would print, and the logs that the jobs ask for.
+/// The output of fio, and the logs that the jobs request.
 fn attachments(file: &fio::JobFile, done: &fio::Run) -> Vec<Attachment> {
     let texts = [
         output::human::human(file, done),
         output::json::to_text(&output::json::json(file, done)) + "\n",
         output::terse::terse(file, done),
     ];
-    let named = OUTPUTS.into_iter().zip(texts);
-    let mut all: Vec<_> = named
-        .map(|((name, title), text)| Attachment { name: name.into(), title: title.into(), text })
-        .collect();
+    let mut all = Vec::new();
+    for ((name, title), text) in OUTPUTS.into_iter().zip(texts) {
+        all.push(Attachment { name: name.into(), title: title.into(), text });
+    }
     for (number, report) in done.reports.iter().enumerate() {
         let logs = &file.jobs[report.job].settings.reporting.logs;
         for (log, suffix) in [(Log::Bandwidth, "bw"), (Log::Latency, "clat"), (Log::Rate, "iops")] {

@@ -1,7 +1,8 @@
 //! The scenario of a fio bench: the device and its host, how full the device is, and the jobs.
 //!
-//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]. The jobs are a text in the scenario, or a file of
-//! their own, which takes precedence. Variables of a job file come from the scenario, never from the environment.
+//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]. The jobs are a text in the
+//! scenario, or a file of their own, which takes precedence. Variables of a job file come from the
+//! scenario, never from the environment.
 
 pub(crate) mod jobs;
 
@@ -66,7 +67,7 @@ pub(crate) enum Composition {
 }
 
 impl Composition {
-    /// What the device is, one line.
+    /// The name of the device.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Card(part, _) => &part.name,
@@ -101,17 +102,17 @@ const UNUSED: [&str; 10] = [
 /// Jobs of fio as text.
 #[derive(Debug, Clone)]
 pub(crate) struct Jobs {
-    /// What messages call the text.
+    /// The name of the text in messages.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Where included files are looked for; nowhere when the text is not from a file.
+    /// The folder of included files; `None` if the text is not from a file.
     pub folder: Option<PathBuf>,
     /// Variables of the job file.
     pub variables: BTreeMap<String, String>,
 }
 
-/// Part and board; what the board must have follows from the kind of the part.
+/// Part and board; the kind of the part determines the sections of the board.
 fn composition(section: &Section<'_>) -> Read<Composition> {
     let kind = section.section("part", |part| {
         let kind = part.one_of("kind", &KINDS);

@@ -1,4 +1,4 @@
-//! What a life says, in sentences.
+//! Findings about lives.
 //!
 //! Layer: rank 10. Function: [`add`].
 
@@ -24,7 +24,7 @@ fn said(point: Option<Point>, horizon: f64) -> String {
     )
 }
 
-/// All that there is to say.
+/// Adds all findings.
 pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let horizon = scenario.life.horizon.as_secs_f64() / (365.25 * 86_400.0);
     let [early, median, late] = study.band(Lived::first).0;
@@ -49,7 +49,7 @@ pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, facto
     gains(run);
 }
 
-/// Which of the two ends comes first.
+/// Which end comes first: read-only, or lost data.
 fn ends(scenario: &Scenario, study: &Study) -> String {
     let lost = study.cards.iter().filter(|card| card.uncorrectable.is_some()).count();
     let ended = study.cards.iter().filter(|card| card.first().is_some()).count();
@@ -75,7 +75,7 @@ fn ends(scenario: &Scenario, study: &Study) -> String {
     }
 }
 
-/// The ideal, and what takes most of it.
+/// Adds the ideal life, and what shortens it most.
 fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     let (Some(ideal), Some(last)) = (factors.first(), factors.last()) else { return };
     if study.median().first().is_none() {
@@ -129,7 +129,7 @@ fn method(study: &Study) -> String {
     }
 }
 
-/// Whether the card can take so much in a day.
+/// Warns if the card cannot take the writes of a day.
 fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let flash = &scenario.part.managed.flash;
     let times = &flash.native.program;
@@ -152,7 +152,7 @@ fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Fac
     }
 }
 
-/// What of the choices gives most, and what costs most.
+/// Adds the alternatives that gain and cost most.
 fn gains(run: &mut RunResult) {
     let Some(table) = run.table("what-if") else { return };
     let mut changes: Vec<(f64, String)> = table

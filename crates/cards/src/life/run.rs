@@ -43,14 +43,14 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     Ok((reading.value, run))
 }
 
-/// Whether `request` can be run; a checksum of the job file or the trace.
+/// Checks `request`; returns a checksum of the job file or the trace.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let (scenario, _) = read(request)?;
     what_if::choices(&scenario)?;
     recorded::checksum(&scenario)
 }
 
-/// What the scenario asks of its card, and what there is to say about it.
+/// The load of the scenario, and remarks on it.
 fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure> {
     let model = Model::full(&scenario.part, scenario.days.powered).map_err(refused)?;
     match &scenario.load {
@@ -59,7 +59,7 @@ fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure>
             let (source, days) = (Source::Pattern(*pattern), scenario.days);
             Ok((Work { bytes_a_day, source, days }, Vec::new()))
         }
-        Load::Fio(fio) => recorded::fio(scenario, fio, &model, seed),
+        Load::Fio { jobs, runs_a_day } => recorded::fio(scenario, jobs, *runs_a_day, &model, seed),
         Load::Trace(trace) => recorded::trace(scenario, trace, &model),
     }
 }
@@ -69,7 +69,7 @@ fn refused(error: boardlab_ftl::Error) -> Failure {
     Failure::run("the card", error, help)
 }
 
-/// Lives, factors, what-ifs.
+/// Computes lives, factors and alternatives.
 pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (scenario, mut run) = read(request)?;
     let choices =
@@ -101,7 +101,7 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// The table of what else could be chosen.
+/// The table of the alternatives.
 fn compare(
     scenario: &Scenario,
     base: &Study,

@@ -1,7 +1,7 @@
-//! The scenario of a life: which card, which load, how many cards, and which what-ifs.
+//! The scenario of a life: the card, the load, the number of cards, and the alternatives.
 //!
-//! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. Where a
-//! trace is, the scenario says; `recorded` reads it.
+//! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. The
+//! scenario has only the path of a trace; `recorded` reads the trace.
 
 use crate::fio::scenario::{self, Jobs};
 use boardlab_document::quantity::Ratio;
@@ -31,21 +31,21 @@ const LEAST: Ratio = Ratio::from_millionths(1);
 pub(crate) struct Scenario {
     /// The card.
     pub part: CardPart,
-    /// What it is put into.
+    /// The host with the card's slot.
     pub host: Host,
-    /// What is asked of it.
+    /// The load on the card.
     pub load: Load,
-    /// Loads that the scenario has besides.
+    /// Other loads in the scenario.
     pub unused: Unused,
-    /// What else is true of its days.
+    /// The conditions of its days.
     pub days: Days,
     /// How lives are computed.
     pub life: Life,
-    /// What else is tried.
+    /// The alternatives.
     pub what_if: WhatIf,
 }
 
-/// Keys that say how long something takes.
+/// Keys of times.
 const TIMED: [&str; 11] = [
     "part.bus",
     "part.controller.command",
@@ -60,21 +60,26 @@ const TIMED: [&str; 11] = [
     "board",
 ];
 
-/// Kinds of loads, each with a section of its name.
+/// Kinds of loads; each has a section of its name.
 const LOADS: [&str; 3] = ["pattern", "fio", "trace"];
 
-/// What is asked of the card.
+/// The load on a card.
 #[derive(Debug, Clone)]
 pub(crate) enum Load {
-    /// So many bytes a day, placed by a rule.
+    /// A number of bytes a day, placed by a rule.
     Pattern(Pattern),
-    /// Jobs of fio, so many times a day.
-    Fio(Fio),
-    /// A block trace, over and over.
+    /// Jobs of fio.
+    Fio {
+        /// The jobs.
+        jobs: Jobs,
+        /// Their runs in a day.
+        runs_a_day: u64,
+    },
+    /// A block trace, repeated.
     Trace(Trace),
 }
 
-/// Loads of other kinds, which wait in the scenario.
+/// Loads of other kinds in the scenario, which are not used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Unused {
     /// Whether there are jobs of fio.
@@ -83,29 +88,29 @@ pub(crate) struct Unused {
     pub trace: Option<PathBuf>,
 }
 
-/// So many bytes a day, placed by a rule.
+/// A number of bytes a day, placed by a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
-    /// Written in a day.
+    /// Bytes written in a day.
     pub bytes_a_day: Bytes,
-    /// Where.
+    /// The rule.
     pub places: Places,
     /// Bytes of a request.
     pub request: Bytes,
     /// Share of the card that holds data.
     pub used: Ratio,
-    /// Share of these data that is given up at any time, by TRIM.
+    /// Share of these data that is trimmed at any time.
     pub trim: Ratio,
 }
 
-/// Where the next request goes.
+/// The place of the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
-    /// Behind the last one, and from the start again.
+    /// Behind the last one, and again from the start.
     Sequential,
     /// Anywhere.
     Random,
-    /// A share of the space gets a share of the writes.
+    /// A share of the space that gets a share of the writes.
     HotCold {
         /// Of the space.
         space: Ratio,
@@ -116,32 +121,23 @@ pub enum Places {
     Zipf(Ratio),
 }
 
-/// Jobs of fio.
-#[derive(Debug, Clone)]
-pub(crate) struct Fio {
-    /// What they are.
-    pub jobs: Jobs,
-    /// How often in a day.
-    pub runs_a_day: u64,
-}
-
 section! {
     /// A block trace.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct Trace(section, folder: Option<&Path>) {
-        /// Where it is.
+        /// Its path.
         pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&file, folder)),
-        /// Which events of blkparse count.
+        /// The events of blkparse that count.
         pub action: Action => one_of(ACTIONS).or(Action::default()),
-        /// Which disk.
+        /// The disk; all if `None`.
         pub disk: Option<Disk> = section.optional::<String>("disk") => self::disk,
-        /// Times that run backwards.
+        /// What happens to times that run backwards.
         pub order: Order => one_of(ORDERS).or(Order::default()),
-        /// Places behind the end of the card.
+        /// What happens to places behind the end of the card.
         pub beyond: BeyondEnd => one_of(BEYONDS).or(BeyondEnd::default()),
-        /// Parts of blocks.
+        /// What happens to parts of blocks.
         pub ragged: Unaligned => one_of(RAGGEDS).or(Unaligned::default()),
-        /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
+        /// The time from the start of one repetition to the next; the length of the trace by default.
         pub every: Option<Duration> => within(Duration::from_secs(1), HORIZON),
     }
 }
@@ -159,27 +155,27 @@ fn disk(section: &Section<'_>, name: Option<String>) -> Read<Option<Disk>> {
     name.map(|name| Disk::parse(&name).ok_or_else(refused)).transpose()
 }
 
-/// What else is true of a card's days.
+/// The conditions of a card's days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days {
-    /// What the load never touches was written once, and never given up.
+    /// Whether what the load never touches was written once, and never trimmed.
     pub stale: bool,
-    /// Read in a day, spread evenly over what is in use.
+    /// Bytes read in a day, spread evenly over what is in use.
     pub reads_a_day: Bytes,
-    /// Hours of a day with power.
+    /// The time of a day with power.
     pub powered: Duration,
-    /// For so long data must survive without power.
+    /// The time that data must survive without power.
     pub shelf: Duration,
 }
 
 /// How a life is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// In full where that takes seconds, scaled otherwise.
+    /// In full if that takes seconds, scaled otherwise.
     Auto,
-    /// Fewer and larger pages, and erases that stand for several.
+    /// With fewer and larger pages, and erases that stand for several.
     Scaled,
-    /// Every program.
+    /// With every program.
     Full,
 }
 
@@ -190,28 +186,28 @@ section! {
     /// How lives are computed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Life {
-        /// Cards, each with blocks of its own.
+        /// The number of cards, each with blocks of its own.
         pub cards: u64 => within(1, CARDS),
-        /// Longest life that is looked at.
+        /// The longest life to simulate.
         pub horizon: Duration => within(DAY, HORIZON),
-        /// How.
+        /// The method.
         pub method: Method => one_of(METHODS),
     }
 }
 
 section! {
-    /// What else is tried.
+    /// The alternatives.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct WhatIf(section) {
-        /// Cards of each; zero for no what-ifs.
+        /// The number of cards for each; zero for no alternatives.
         pub cards: u64 => up_to(CARDS),
-        /// A larger spare.
+        /// A larger over-provisioning.
         pub spare: Ratio => within(LEAST, Ratio::from_millionths(500_000)),
-        /// Blocks of a larger cache of single-bit cells.
+        /// Blocks of a larger SLC cache.
         pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
-        /// Spread of the threshold levelling.
+        /// The threshold of static wear levelling.
         pub threshold: u64 => within(1, u32::MAX.into()),
-        /// Names of other cards, with commas; `all` for every built-in one, `none` for none.
+        /// Names of other cards, separated by commas; `all` for every built-in one, `none` for none.
         pub parts: String,
     }
     check(cards) {
@@ -249,7 +245,7 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     let other = trace.as_ref().filter(|_| kind != "trace").map(|trace| trace.file.clone());
     let unused = Unused { jobs: jobs.is_some() && kind != "fio", trace: other };
     let load = match kind {
-        "fio" => Load::Fio(Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day }),
+        "fio" => Load::Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day },
         "trace" => Load::Trace(trace.ok_or_else(|| missing("trace"))?),
         _ => Load::Pattern(pattern?.ok_or_else(|| missing("pattern"))?),
     };
@@ -269,7 +265,7 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
 }
 
-/// Refuses what `--set` says of loads other than that of this `kind`.
+/// Refuses values of `--set` for loads other than that of this `kind`.
 fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
     let why = format!("with workload.kind = \"{kind}\"");
     let mut all = vec![];
@@ -284,7 +280,7 @@ fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
     all.into_iter().collect()
 }
 
-/// Refuses what `--set` says of the card and its days that no life of this card depends on.
+/// Refuses values of `--set` for the card and its days on which no life of this card depends.
 fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     let mut all = vec![];
     if kind != "fio" {
@@ -307,7 +303,7 @@ fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     all.into_iter().collect()
 }
 
-/// Refuses a card of which there is no life to compute.
+/// Refuses a card whose life cannot be computed.
 fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
     let Some(what) = super::run::model::lacks(part) else { return Ok(()) };
     let expected = "a card with a map of pages and a section [endurance]";

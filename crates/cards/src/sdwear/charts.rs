@@ -1,7 +1,8 @@
 //! The charts of the SD experiment.
 //!
-//! Layer: rank 10. Function: [`all`]. Rates are drawn in MiB/s, the unit of the publication. A long series is thinned to
-//! at most 1,000 points, each with the least, the mean and the greatest value, so that no fluctuation is lost.
+//! Layer: rank 10. Function: [`all`]. Rates are drawn in MiB/s, the unit of the publication. A long
+//! series is thinned to at most 1,000 points, each with the least, the mean and the greatest value, so
+//! that no fluctuation is lost.
 
 use super::run::Measured;
 use super::run::free::Free;
@@ -22,7 +23,8 @@ const GROUPS: usize = 16;
 /// Classes of a histogram.
 const CLASSES: u32 = 20;
 
-/// Draws all charts; `clusters` are the printed ones of experiment 2 by row, and `at` names the volume of the comparison.
+/// Draws all charts; `clusters` are the printed ones of experiment 2 by row, and `at` names the volume
+/// of the comparison.
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -183,7 +185,7 @@ fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
             .filter_map(|(at, one)| {
                 let mut bands: Vec<_> = one.bands.iter().collect();
                 bands.sort_by_key(|band| std::cmp::Reverse(band.count));
-                Some((float(at), round(bands.get(rank)?.mean / MIB, 3)))
+                Some((float(at), round(bands.get(rank)?.rates.mean / MIB, 3)))
             })
             .collect();
         if !points.is_empty() {

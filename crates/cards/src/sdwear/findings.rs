@@ -1,8 +1,8 @@
 //! Findings about the publication and about cards.
 //!
-//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding
-//! is computed from the runs, the scenario or the print as it stands in the reference. Volumes are in units of 1,000, as
-//! drives are sold; rates in MiB/s.
+//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every
+//! number in a finding is computed from the runs, the scenario or the print as it stands in the
+//! reference. Volumes are in units of 1,000, as drives are sold; rates in MiB/s.
 
 use super::run::Measured;
 use super::run::measure::Rates;
@@ -17,6 +17,7 @@ use boardlab_experiment::reference::Reference;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{GIB, KIB, MIB, counted, listed, real};
 use boardlab_sim::{Bytes, Duration};
+use std::collections::BTreeMap;
 
 /// The ratio of wear from which levelling is called broken.
 const WORSE: f64 = 1.2;
@@ -60,7 +61,7 @@ pub(super) struct Explaining {
     pub(super) clusters: usize,
 }
 
-/// Adds all findings; those that explain cells where there is a print.
+/// Adds all findings; returns those that explain cells if there is a print.
 pub(super) fn all(
     run: &mut RunResult,
     facts: &Facts<'_>,
@@ -109,7 +110,7 @@ fn notes(run: &mut RunResult, facts: &Facts<'_>) {
     }
 }
 
-/// Where the rate of experiment 1 comes from, and how far it is from the print.
+/// The origin of the rate of experiment 1, and its difference from the print.
 fn rate_finding(
     run: &RunResult,
     facts: &Facts<'_>,
@@ -169,7 +170,7 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     ))
 }
 
-/// How the first block over the limit and the end are told.
+/// The wear of a variant, its first block over the limit, and its end.
 fn fate(one: &Worn, limit: u32) -> String {
     let passed = one.passed.map_or_else(
         || format!("no block passes {limit}"),
@@ -193,7 +194,7 @@ fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// What levelling does to the volume.
+/// The effect of levelling on the volume.
 fn levelling_finding(facts: &Facts<'_>) -> String {
     let (fixed, dynamic) = (facts.measured.worn("static"), facts.measured.worn("dynamic"));
     let more = (amplification(&fixed.counters) / amplification(&dynamic.counters) - 1.0) * 100.0;
@@ -220,7 +221,7 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// The defect that makes dynamic levelling do nothing.
+/// The defect that makes dynamic levelling ineffective.
 fn kept_finding(facts: &Facts<'_>) -> String {
     let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
@@ -246,7 +247,7 @@ fn kept_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// Which printed clusters the controllers give and which they cannot.
+/// The printed clusters that the controllers reproduce, and those that they do not.
 fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let (clusters, all) = (facts.clusters, &facts.measured.rewritten);
     // Whether a controller has a band near the printed cluster, its MB read as `unit`.
@@ -282,7 +283,7 @@ fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
     ))
 }
 
-/// The clusters that controllers give which are as fast in experiment 1 as the card is.
+/// The clusters of the controllers that are as fast in experiment 1 as the card is.
 fn with_both(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let own = facts.mean_rate();
     let mut told = Vec::new();
@@ -302,22 +303,18 @@ fn agrees(one: &Rewritten, own: f64) -> bool {
     (Rates::of(&one.probe.runs.rates).mean / own - 1.0).abs() <= 0.05
 }
 
-/// What each cause does to a rewrite, over all controllers.
+/// The rates of rewrites by cause, over all controllers.
 fn mechanisms(all: &[Rewritten]) -> String {
-    let mut causes: Vec<(&str, f64, f64, f64)> = Vec::new();
+    let mut causes = BTreeMap::new();
     // A band whose samples have one cause in common says what that cause does.
-    let bands = || all.iter().flat_map(|one| &one.bands);
-    for BandRow { cause, mean, moved, .. } in bands().filter(|band| !band.cause.contains('%')) {
-        match causes.iter_mut().find(|(known, ..)| known == cause) {
-            Some((_, low, high, most)) => {
-                (*low, *high) = (low.min(*mean), high.max(*mean));
-                *most = most.max(*moved);
-            }
-            None => causes.push((cause, *mean, *mean, *moved)),
-        }
+    let bands = all.iter().flat_map(|one| &one.bands).filter(|band| !band.cause.contains('%'));
+    for BandRow { cause, rates: Rates { mean, .. }, moved, .. } in bands {
+        let (low, high, most) = causes.entry(cause).or_insert((*mean, *mean, *moved));
+        (*low, *high, *most) = (low.min(*mean), high.max(*mean), most.max(*moved));
     }
-    causes.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let told = causes.iter().map(|(cause, low, high, moved)| {
+    let mut causes: Vec<_> = causes.into_iter().collect();
+    causes.sort_by(|(_, (_, one, _)), (_, (_, other, _))| other.total_cmp(one));
+    let told = causes.iter().map(|(cause, (low, high, moved))| {
         let moved = if *moved < 0.05 {
             String::new()
         } else {
@@ -328,7 +325,7 @@ fn mechanisms(all: &[Rewritten]) -> String {
     format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
 }
 
-/// What of the loops survives in the one number that fio reports.
+/// The bands of single loops that remain in the average that fio reports.
 fn averages_finding(facts: &Facts<'_>) -> String {
     let all = &facts.measured.rewritten;
     let loops = facts.scenario.full.rewrites.job.jobs[0].settings.loops;
@@ -376,7 +373,7 @@ fn averages_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// Which controllers agree with both experiments.
+/// The controllers that agree with both experiments.
 fn controllers_finding(facts: &Facts<'_>) -> String {
     let own = facts.mean_rate();
     let rate = |one: &Rewritten| Rates::of(&one.probe.runs.rates).mean;
@@ -404,7 +401,7 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// What the loops do in opens and flushes; nothing where no run came to its end.
+/// The opens and flushes of the loops; `None` if no run completed.
 fn loops_finding(facts: &Facts<'_>) -> Option<String> {
     let first = facts.measured.rewritten.first()?;
     let [runs, rewrites] = [first.runs.rates.len(), first.rewrites]
@@ -441,7 +438,7 @@ fn loops_finding(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// What is left of the output, when every run writes to one file.
+/// What remains of the output if every run writes to one file.
 fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let iterations = reference.number("experiment1", "iterations", "card")?;
     let volume = reference.number("experiment1", "written", "card")?;
@@ -456,7 +453,7 @@ fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     ))
 }
 
-/// How long a run would take at the printed clusters.
+/// The time of a run at the printed clusters.
 fn duration_finding(facts: &Facts<'_>) -> String {
     let settings = &facts.scenario.full.rewrites.job.jobs[0].settings;
     let size =
@@ -476,7 +473,7 @@ fn duration_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// Whether the published volume can tell the two ways of levelling apart, and which could.
+/// Whether the published volume can tell the two kinds of levelling apart, and which volume could.
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let limit = facts.scenario.wear.limit;
     let rate = facts.mean_rate();
@@ -501,7 +498,7 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// The volume from which on a card that survives tells, and how long it takes to write at `rate`.
+/// The volume from which on a surviving card is evidence, and the time to write it at `rate`.
 fn needed(dynamic: &WearCurve, fixed: &WearCurve, limit: u32, rate: f64) -> String {
     let Some(passed) = dynamic.passed else {
         return "No volume that was tried passes it with dynamic levelling".into();

@@ -36,12 +36,13 @@ fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Fa
     Ok((reading, candidates))
 }
 
-/// Whether `request` can be run; it names no data files.
+/// Checks `request`; it names no data files.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     read(request).map(|_| 0)
 }
 
-/// Runs both experiments, the comparison of wear levelling, and the search for the volume that tells it apart.
+/// Runs both experiments, the comparison of wear levelling, and the search for the volume that tells it
+/// apart.
 pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (Reading { value: scenario, parameters }, candidates) = read(request)?;
     let measured = measure(request, &scenario, candidates)?;
@@ -59,7 +60,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// A volume in whole terabytes, or to the megabyte where it is less.
+/// A volume in whole terabytes, or in megabytes if it is less than one.
 fn volume(bytes: Bytes) -> String {
     match real(bytes) / 1e12 {
         terabytes if terabytes >= 1.0 => format!("{terabytes:.0} TB"),

@@ -1,4 +1,5 @@
-//! The scenario of the SD experiment: the card, the fio jobs and how often they run, and the controllers to compare.
+//! The scenario of the SD experiment: the card, the fio jobs and how often they run, and the
+//! controllers to compare.
 //!
 //! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
@@ -164,7 +165,8 @@ fn overrides(section: &Section<'_>, set: Vec<String>) -> Read<Vec<Override>> {
 }
 
 impl Controller {
-    /// Whether it makes the choice on which `key` of the part depends, and leaves the value of the key alone.
+    /// Whether it makes the choice on which `key` of the part depends, and leaves the value of the key
+    /// alone.
     fn tries(&self, key: &str) -> bool {
         let sets =
             |key: &str| self.set.iter().any(|one| one.path().strip_prefix("part.") == Some(key));

@@ -1,7 +1,7 @@
 //! The published figures beside ours, and the parameters that they depend on.
 //!
-//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`], [`clusters`]. The clusters of experiment 2 are compared
-//! with, never steered towards.
+//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`], [`clusters`]. The clusters of
+//! experiment 2 are compared with, never steered towards.
 
 use super::findings::Explaining;
 use boardlab_document::error::Error;

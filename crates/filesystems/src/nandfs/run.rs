@@ -1,4 +1,4 @@
-//! All filesystems measured, and the result that is made of them.
+//! Measures all filesystems, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
@@ -27,12 +27,12 @@ fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scena
     Ok(reading)
 }
 
-/// Whether `request` can be run; it names no data files.
+/// Checks `request`; it names no data files.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     read(request, fs::ALL).map(|_| 0)
 }
 
-/// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
+/// Makes tables 3.2 to 3.5 with the work of the flash, the fit, findings and charts.
 pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     run_types(request, fs::ALL)
 }
@@ -54,7 +54,7 @@ pub(super) fn run_types(
     Ok(run)
 }
 
-/// Tables, findings, verdicts and charts.
+/// Adds tables, findings, verdicts and charts.
 fn assemble(
     run: &mut RunResult,
     scenario: &Scenario,

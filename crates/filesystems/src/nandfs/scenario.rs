@@ -53,7 +53,7 @@ section! {
         },
         /// How the flash is filled.
         pub fill: Fill = section.section("fill", |fill| Fill::read(fill, room(&file))),
-        /// What is compared with it.
+        /// The variations of it to compare.
         pub compare: Compare =
             section.section("compare", |compare| Compare::read(compare, room(&file))),
         /// Throughput.
@@ -106,7 +106,7 @@ section! {
         pub level: Ratio,
         /// Size of each file.
         pub file: Bytes => within(FILE, room),
-        /// What is in them.
+        /// Their data.
         pub data: Data = section.required::<Named>("data").map(|Named(data)| data),
     }
     check(level) {
@@ -115,7 +115,7 @@ section! {
 }
 
 section! {
-    /// What is compared with the flash as `[fill]` fills it.
+    /// Variations of how `[fill]` fills the flash.
     #[derive(Debug, Clone)]
     pub(crate) struct Compare(section, room: Bytes) {
         /// Sizes of files.
@@ -153,7 +153,7 @@ section! {
         pub random: u64 => within(1, 1_000_000),
         /// Threads, each with a file of its own.
         pub threads: u32 => within(1, 64),
-        /// Whether a file is made full size, as a hole, before it is written.
+        /// Whether a file gets its full size, as a hole, before it is written.
         pub presize: bool,
         /// Kinds of data, each a run of its own.
         pub data: Vec<Data> => with(kinds),
@@ -188,23 +188,23 @@ section! {
         pub pages_per_block: u32 => within(8, 256),
         /// Main bytes of a page.
         pub page: Bytes => within(Bytes::new(512), Bytes::kib(4)),
-        /// Spare bytes of a page.
+        /// OOB bytes of a page.
         pub oob: Bytes => within(Bytes::new(16), Bytes::new(256)),
-        /// The part of the flash that files take.
+        /// The share of the flash that files take.
         pub live: Ratio,
         /// Operations that change the flash.
         pub operations: u64 => within(1, CUTS),
-        /// Every operation below this number is cut,
+        /// Every operation below this number is cut.
         pub exhaustive: u64 => up_to(CUTS),
-        /// and of the others one in so many; none when zero.
+        /// Of the others one in this many is cut; none if zero.
         pub one_in: u64 => up_to(CUTS),
-        /// One recovery in so many is cut itself; none when zero.
+        /// One recovery in this many is cut itself; none if zero.
         pub second_one_in: u64 => up_to(CUTS),
-        /// Of the operations of such a recovery one in so many.
+        /// Of the operations of such a recovery one in this many is cut.
         pub second_operation_one_in: u64 => within(1, CUTS),
-        /// The run goes on from a cut in one action of so many; never when zero.
+        /// The run continues from a cut in one action of this many; never if zero.
         pub life_one_in: u64 => up_to(CUTS).or(30),
-        /// One erase in so many is broken off by a brownout and says that it is done; none when zero.
+        /// A brownout interrupts one erase in this many, which still reports success; none if zero.
         pub brownout_one_in: u64 => up_to(CUTS).or(10),
     }
     check(live) {
@@ -246,13 +246,13 @@ fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
 }
 
 impl Scenario {
-    /// What its filesystems are mounted with.
+    /// The setting in which its filesystems are mounted.
     pub(super) fn setting(&self, seed: Seed) -> Setting {
         Setting { kernel: self.kernel, host: self.board.host(), seed }
     }
 }
 
-/// Refuses a part that the kernel's driver or the filesystem cannot have.
+/// Refuses a part that the kernel's driver or the filesystem cannot use.
 fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
     if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
         let problem = "has no driver for a chip that corrects by itself";
@@ -279,7 +279,7 @@ fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
     Err(section.refuse(key, problem, &format!("at most {FILL}"), help))
 }
 
-/// Refuses a list that names a thing twice: each is a row, and a row's name is its own.
+/// Refuses a list with a repeated entry: each is a row, and the names of rows differ.
 fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> {
     let repeated = list.iter().enumerate().any(|(at, one)| list[..at].contains(one));
     if repeated {

@@ -1,7 +1,7 @@
 //! Tables 3.2 to 3.5 of the publication, each with the work of the flash for it.
 //!
-//! Layer: rank 10. Functions: [`mountings_and_counts`], [`throughputs`], [`ram`], [`structures`], [`metadata`],
-//! [`fitted`].
+//! Layer: rank 10. Functions: [`mountings_and_counts`], [`throughputs`], [`ram`], [`structures`],
+//! [`metadata`], [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
@@ -35,13 +35,13 @@ fn by_system(id: &str, title: &str, columns: &[Column], rows: &[SystemRow<'_>]) 
     table
 }
 
-/// `table` as one with which a report begins.
+/// `table` with its rows at the head of a report.
 pub(super) fn at_the_head(mut table: Table) -> Table {
     table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
     table
 }
 
-/// Table 3.2, and what stands beside it.
+/// Table 3.2, and the tables that explain it.
 pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Table> {
     let [data_sheet, fitted] = ports;
     let named = |runs: fn(&Column) -> &[Mounting], name: fn(&Mounting) -> String| {
@@ -67,7 +67,7 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
     ]
 }
 
-/// Table 3.3 for each kind of data, and what stands beside it. The first kind is that of the print.
+/// Table 3.3 for each kind of data, and the counts for it. The first kind is that of the print.
 pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Table> {
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
     let mut all = Vec::new();
@@ -110,7 +110,7 @@ fn throughput(id: &str, title: &str, (columns, data): (&[Column], usize), port: 
     by_system(id, title, columns, &[0, 1, 2, 3].map(row))
 }
 
-/// A table of times with what the flash did for each of `runs`.
+/// A table of times with the work of the flash for each of `runs`.
 fn counts<'c>(
     id: &str,
     title: &str,
@@ -135,7 +135,7 @@ fn counts<'c>(
     }
 }
 
-/// What the flash did for table 3.2.
+/// The work of the flash for table 3.2.
 fn mount_counts(columns: &[Column], ports: Ports) -> Table {
     let runs = columns.iter().flat_map(|one| {
         let Mounting { mount, ls, .. } = &one.mounting;
@@ -144,7 +144,7 @@ fn mount_counts(columns: &[Column], ports: Ports) -> Table {
     counts("table3.2-counts", "What the flash did for mount and ls", columns, ports, runs)
 }
 
-/// What the flash did for table 3.3, for every kind of data.
+/// The work of the flash for table 3.3, for every kind of data.
 fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
     let runs = columns.iter().flat_map(|one| one.throughput.iter().map(move |run| (one, run)));
     let runs = runs.flat_map(|(column, run)| {
@@ -154,7 +154,7 @@ fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
     counts("table3.3-counts", "What the flash did for tiobench", columns, ports, runs)
 }
 
-/// Mount and ls by what fills the flash.
+/// Mount and ls by the files and data that fill the flash.
 fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> Table {
     Table::new(id, title)
         .of(runs.iter().map(|(id, run)| (Row::new(id, ""), run)))
@@ -209,7 +209,7 @@ pub(super) fn metadata(columns: &[Column]) -> Table {
     by_system("table3.5", title, columns, &rows)
 }
 
-/// What was fitted to what, and what is left.
+/// The observations, the fitted constants, and the residuals.
 pub(super) fn fitted(
     names: &[String],
     all: &[Observation],

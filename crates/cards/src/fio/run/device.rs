@@ -1,7 +1,7 @@
 //! The device that the jobs run on: a card in a slot, or a drive at a SATA host.
 //!
-//! Layer: rank 10. Main types: [`Device`], either of them as a block device over the same translation layers, and
-//! [`Did`], its work.
+//! Layer: rank 10. Main types: [`Device`], either of them as a block device over the same translation
+//! layers, and [`Did`], its work.
 
 use super::HELP;
 use crate::fio::scenario::Composition;

@@ -1,7 +1,7 @@
 //! Throughput over time.
 //!
-//! Layer: rank 10. Main type: [`Pace`], a layer on a device. Time is divided into equal intervals; when there are too
-//! many, each two become one, so that memory does not grow with the run.
+//! Layer: rank 10. Main type: [`Pace`], a layer on a device. Time is divided into equal intervals; when
+//! there are too many, each two become one, so that memory does not grow with the run.
 
 use boardlab_block::{BlockDevice, Completion, Error, Kind, Layer, Request};
 use boardlab_result::prose::{float, round};

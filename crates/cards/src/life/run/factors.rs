@@ -1,7 +1,8 @@
 //! The factors of a life, whose product is exactly the simulated life.
 //!
-//! Layer: rank 10. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at the end, N blocks that the factory left good,
-//! b pages a block, p bytes a page, C the capacity, R the rated cycles and D the bytes of a day:
+//! Layer: rank 10. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at
+//! the end, N blocks that the factory left good, b pages a block, p bytes a page, C the capacity, R the
+//! rated cycles and D the bytes of a day:
 //!
 //! ```text
 //!   ideal        C R / D                               days that the rated cycles of the capacity alone would last
@@ -16,8 +17,8 @@
 //!   life = ideal spare endurance weakest spread / (requests programs cells)
 //! ```
 //!
-//! `even use` is what would be used if all blocks wore equally until as many as the spare holds were dead. A card that
-//! first loses data ends earlier: the factor `retention`.
+//! `even use` is what would be used if all blocks wore equally until as many as the spare holds were
+//! dead. A card that first loses data ends earlier: the factor `retention`.
 
 use super::live::Lived;
 use super::model::Model;
@@ -87,7 +88,8 @@ fn even_use(lived: &Lived) -> (f64, f64) {
     (sum * share, even * share)
 }
 
-/// Programs for each page of the host on the real card: the scaled one's excess, as far as the wear was put right.
+/// Programs for each page of the host on the real card: the scaled one's excess, as far as the wear was
+/// put right.
 fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
     if model.scale.is_full() {
         return programs;

@@ -1,15 +1,17 @@
 //! When data become uncorrectable: bit errors, the ECC and the read retries, over the whole card.
 //!
-//! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits follows from its erases,
-//! its reads and the age of its data, by the same curves that the translation layer reads with
-//! ([`boardlab_media::ErrorRates`]). A codeword is lost when more bits are wrong at the last step of the ladder than
-//! the code corrects. Wrong bits of a codeword are Poisson distributed, and a codeword that was readable
-//! fails later exactly when its bits pass the limit: so what is expected to be lost grows by the rise of the tail. The
-//! first loss is an event of that process: it comes when the sum passes a number that is drawn
-//! once for each card, from the exponential distribution.
+//! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits
+//! follows from its erases, its reads and the age of its data, by the same curves that the translation
+//! layer reads with ([`boardlab_media::ErrorRates`]). A codeword is lost when more bits are wrong at
+//! the last step of the ladder than the code corrects. Wrong bits of a codeword are Poisson
+//! distributed, and a codeword that was readable fails later exactly when its bits pass the limit: so
+//! what is expected to be lost grows by the rise of the tail. The first loss is an event of that
+//! process: it comes when the sum passes a number that is drawn once for each card, from the
+//! exponential distribution.
 //!
-//! Reading bit by bit, as the layer does, gives the same distribution and cannot be done for the ten billion codewords
-//! of a life. Left out: dependence of the rates on temperature, and pages of a block that differ.
+//! Reading bit by bit, as the layer does, gives the same distribution and cannot be done for the ten
+//! billion codewords of a life. Left out: dependence of the rates on temperature, and pages of a block
+//! that differ.
 
 use super::model::Scale;
 use crate::life::scenario::{DAY, Days};
@@ -164,7 +166,8 @@ mod tests {
                 assert!((beyond(mean, 1) / (1.0 - (1.0 + mean) * none) - 1.0).abs() < 1e-9);
             }
         }
-        // Means 40 and 8: R's ppois(72, 40, lower = FALSE) and ppois(72, 8, lower = FALSE) by summation.
+        // Means 40 and 8: R's ppois(72, 40, lower = FALSE) and ppois(72, 8, lower = FALSE) by
+        // summation.
         let sum = |mean: f64, from: u32| -> f64 {
             let mut term = (-mean).exp();
             let mut all = 0.0;

@@ -1,8 +1,9 @@
 //! The life of one card, from the first write to the last.
 //!
-//! Layer: rank 10. Main types: [`Lived`], [`Point`], [`Look`]; function: [`live`]. The load is written a block at a time;
-//! between two blocks the card is idle for the block's share of a day, in which it folds, levels wear and patrols. Time
-//! is that of the load: the bytes written divided by the bytes of a day.
+//! Layer: rank 10. Main types: [`Lived`], [`Point`], [`Look`]; function: [`live`]. The load is written
+//! a block at a time; between two blocks the card is idle for the block's share of a day, in which it
+//! folds, levels wear and patrols. Time is that of the load: the bytes written divided by the bytes of
+//! a day.
 
 use super::faults::Faults;
 use super::model::Model;

@@ -1,9 +1,10 @@
-//! How much wear a page of the host costs, measured on the card in full and scaled: what puts the scaled one right.
+//! The wear for a page of the host, measured on the card in full and scaled: the correction of the
+//! scaled card.
 //!
-//! Layer: rank 10. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good blocks, from all of
-//! them to hardly more than the card needs, both are brought into steady state under the load, and the wear for a
-//! page written by the host is measured. Their ratio, a line between these points, says for how many pages of the host
-//! each page of the scaled card really stands.
+//! Layer: rank 10. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good
+//! blocks, from all of them to hardly more than the card needs, both are brought into steady state
+//! under the load, and the wear for a page written by the host is measured. Their ratio, a line between
+//! these points, says for how many pages of the host each page of the scaled card really stands.
 
 use super::model::Model;
 use super::places::{Op, Places, Work};
@@ -15,7 +16,8 @@ use rayon::prelude::*;
 
 /// Shares of the spare at which wear is measured, in thousandths.
 const LEVELS: [u32; 5] = [1_000, 600, 300, 100, 0];
-/// The card is written through so many times, in programs, before measuring, in each window, and in windows.
+/// The card is written through so many times, in programs, before measuring, in each window, and in
+/// windows.
 const WARM: u64 = 10;
 const WINDOW: u64 = 4;
 const WINDOWS: u32 = 8;

@@ -1,9 +1,9 @@
-//! Which pages a load writes and gives up next, on a card of any scale.
+//! The pages that a load writes and trims next, on a card of any scale.
 //!
-//! Layer: rank 10. Main types: [`Places`], the stream of operations of one card, and [`Op`]; [`Work`], what does not depend on
-//! the card. A pattern is drawn at the card's own scale. A recorded list is
-//! thinned: of every `per / of` pages written, the place of one is taken, so that a stretch of neighbours becomes
-//! each of its larger pages once, and scattered ones become a sample.
+//! Layer: rank 10. Main types: [`Places`], the stream of operations on one card; [`Op`], an operation;
+//! [`Work`], a load independent of the card. A pattern is drawn at the card's own scale. A recorded
+//! list is thinned: of every `per / of` pages written, the place of one is taken. So a range of
+//! neighbours becomes each of its larger pages once, and scattered pages become a sample.
 
 use super::model::{Model, Scale};
 use crate::life::scenario::{self, Days, Pattern};
@@ -17,22 +17,22 @@ use std::sync::Arc;
 pub(crate) const OPERATIONS: usize = 1 << 25;
 /// Quantiles of Zipf's law in the table.
 const QUANTILES: usize = 4_096;
-/// A recorded list is thinned over at most so many repetitions.
+/// The most repetitions over which a recorded list is thinned.
 const REPETITIONS: u32 = 64;
 
 /// An operation on logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// Written.
+    /// A write.
     Write(Extent),
-    /// Given up.
+    /// A trim.
     Trim(Extent),
 }
 
-/// What was recorded of a load, in pages of the real card.
+/// A recorded load, in pages of the real card.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
-    /// In order.
+    /// The operations, in order.
     pub(crate) operations: Vec<Op>,
     /// Bytes that the host wrote for them.
     pub(crate) bytes: u64,
@@ -40,23 +40,23 @@ pub struct Recorded {
     pub(crate) pages: u64,
 }
 
-/// A load, whatever the card.
+/// The operations of a load, independent of the card.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// Drawn.
+    /// Drawn from a pattern.
     Pattern(Pattern),
-    /// As it was recorded, over and over.
+    /// Recorded, and repeated.
     Recorded(Arc<Recorded>),
 }
 
-/// A load with what it comes to in a day.
+/// A load with its volume in a day.
 #[derive(Debug, Clone)]
 pub struct Work {
     /// Bytes that the host writes in a day.
     pub bytes_a_day: f64,
-    /// Where.
+    /// Its operations.
     pub source: Source,
-    /// What else is true of its days.
+    /// The conditions of its days.
     pub days: Days,
 }
 
@@ -95,7 +95,7 @@ impl Work {
 pub(crate) struct Places {
     kind: Kind,
     stream: Stream,
-    /// Pages that hold data: the first so many.
+    /// The number of pages that hold data, which are the first ones.
     used: u32,
     /// Pages of a request.
     request: u32,
@@ -103,7 +103,7 @@ pub(crate) struct Places {
     repeats: u32,
     repeated: u32,
     next: u32,
-    /// Given up before each write, in 2^-64.
+    /// The chance of a trim before each write, in 2^-64.
     trims: u64,
     trimmed: bool,
 }
@@ -180,7 +180,7 @@ impl Places {
         self.trims = fraction(trim * 1_000_000 / (1_000_000 - trim).max(1));
     }
 
-    /// What is written before the load begins: what it uses, and with `stale` all the rest.
+    /// The pages to write before the load begins: those that it uses, and with `stale` all others.
     pub(crate) fn prepared(&self, stale: bool, logical: u32) -> Extent {
         let none = matches!(self.kind, Kind::List(_)) && !stale;
         let used = if none { 0 } else { self.used };
@@ -223,7 +223,7 @@ impl Places {
         Extent::new(slot.min(slots.max(1) - 1) * self.request, self.request)
     }
 
-    /// The next stretch of a sequence.
+    /// The next range of a sequence.
     fn follow(&mut self) -> Extent {
         let count = self.request.min(self.used - self.next);
         let extent = Extent::new(self.next, count);
@@ -292,8 +292,8 @@ fn thin(list: &Recorded, scale: Scale, logical: u32) -> Vec<Op> {
     out
 }
 
-/// Adds the pages of the scaled card that `op` comes to. In `owed` are pages, times `scale.of`, that have not yet come to
-/// one.
+/// Adds the pages of the scaled card that `op` amounts to. `owed` counts the pages, times `scale.of`,
+/// that do not yet amount to one.
 fn thin_one(out: &mut Vec<Op>, op: Op, scale: Scale, logical: u32, owed: &mut u64) {
     let (Op::Write(extent) | Op::Trim(extent)) = op;
     let (per, of) = (u64::from(scale.per), u64::from(scale.of));
@@ -311,7 +311,7 @@ fn thin_one(out: &mut Vec<Op>, op: Op, scale: Scale, logical: u32, owed: &mut u6
     }
 }
 
-/// Adds a page, to the last operation where it continues that.
+/// Adds a page, to the last operation if it continues that.
 fn append(out: &mut Vec<Op>, page: u32, writes: bool) {
     match out.last_mut() {
         Some(Op::Write(last)) if writes && last.first + last.count == page => last.count += 1,

@@ -1,14 +1,14 @@
 //! Loads that are recorded first: jobs of fio that run once on the card, and block traces.
 //!
-//! Layer: rank 10. Main type: [`Pages`], a layer on a card that records which pages are requested; functions:
-//! [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that goes by time writes as
-//! much as this card takes. With `randrepeat=0` it is run again with other places, as fio would; otherwise each run of
-//! it writes the same places, as fio's does.
+//! Layer: rank 10. Main type: [`Pages`], a layer on a card that records which pages are requested;
+//! functions: [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that
+//! goes by time writes as much as this card takes. With `randrepeat=0` it is run again with other
+//! places, as fio would; otherwise each run of it writes the same places, as fio's does.
 
 use super::model::Model;
 use super::places::{OPERATIONS, Op, Recorded, Source, Work};
-use crate::fio::scenario::jobs;
-use crate::life::scenario::{A_DAY, Fio, Load, Scenario, Trace};
+use crate::fio::scenario::{Jobs, jobs};
+use crate::life::scenario::{A_DAY, Load, Scenario, Trace};
 use boardlab_block as block;
 use boardlab_block::{BlockDevice, Completion, Geometry, Layer, Layered, Request};
 use boardlab_codec::crc::crc32;
@@ -132,11 +132,12 @@ impl<D: BlockDevice> Layer<D> for Pages {
 /// The load of jobs of fio, and what there is to say about them.
 pub(crate) fn fio(
     scenario: &Scenario,
-    load: &Fio,
+    load: &Jobs,
+    runs_a_day: u64,
     model: &Model,
     seed: Seed,
 ) -> Result<(Work, Vec<String>), Failure> {
-    let file = jobs::parse(&load.jobs)?;
+    let file = jobs::parse(load)?;
     let repeats = file.jobs.iter().all(|job| job.settings.randomness.repeat);
     let runs = if repeats { 1 } else { RUNS };
     let card = compose(&scenario.part, &scenario.host, Data::Lost, seed);
@@ -159,9 +160,9 @@ pub(crate) fn fio(
                 .into(),
         );
     }
-    let seconds = 86_400.0 / float(load.runs_a_day) * f64::from(runs);
+    let seconds = 86_400.0 / float(runs_a_day) * f64::from(runs);
     let (pages, _) = recorder.into_parts();
-    Ok((pages.work(scenario, seconds, &load.jobs.name)?, notes))
+    Ok((pages.work(scenario, seconds, &load.name)?, notes))
 }
 
 /// The regular file at `path`.
@@ -215,19 +216,17 @@ pub(crate) fn trace(
             wrong_trace(jobs_of::Place { file: name.clone(), line, column: 1 }, &problem)
         })?;
     }
-    let mut notes = Vec::new();
     let done = fit.done();
-    for (count, what) in [
+    let notes = [
         (reader.late(), "came at a time before the request before, and at that one's time here"),
         (done.cut, "reached behind the end of the card and were cut"),
         (done.dropped, "lay behind the end of the card and were left out"),
         (done.wrapped, "lay behind the end of the card and were wrapped to its start"),
         (done.widened, "were widened to whole blocks of 512 bytes"),
-    ] {
-        if count > 0 {
-            notes.push(format!("Trace {name}: {count} requests {what}."));
-        }
-    }
+    ];
+    let notes = notes.into_iter().filter(|(count, _)| *count > 0);
+    let notes = notes.map(|(count, what)| format!("Trace {name}: {count} requests {what}."));
+    let notes = notes.collect();
     let every = load.every.unwrap_or(last).max(Duration::from_millis(1));
     Ok((pages.work(scenario, every.as_secs_f64(), &name)?, notes))
 }
@@ -243,9 +242,9 @@ fn wrong_trace(place: jobs_of::Place, problem: &Problem) -> Error {
 pub(crate) fn checksum(scenario: &Scenario) -> Result<u32, Failure> {
     match &scenario.load {
         Load::Pattern(_) => Ok(0),
-        Load::Fio(fio) => {
-            jobs::parse(&fio.jobs)?;
-            Ok(crc32(0, fio.jobs.text.as_bytes()))
+        Load::Fio { jobs: load, .. } => {
+            jobs::parse(load)?;
+            Ok(crc32(0, load.text.as_bytes()))
         }
         Load::Trace(trace) => {
             let (mut file, mut buffer) = (open(&trace.file)?, vec![0; 1 << 16]);

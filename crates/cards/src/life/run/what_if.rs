@@ -1,7 +1,7 @@
 //! The alternatives to a card and its load.
 //!
-//! Layer: rank 10. Main type: [`Choice`]; function: [`choices`]. Each alternative is the card or its load with one thing
-//! changed, or another card.
+//! Layer: rank 10. Main type: [`Choice`]; function: [`choices`]. Each alternative is the card or its
+//! load with one thing changed, or another card.
 
 use super::model::lacks;
 use crate::life::scenario::Scenario;

@@ -1,15 +1,18 @@
 //! Bands: clusters of throughputs.
 //!
-//! Layer: rank 10, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
-//! sorted by their logarithm, because ratios tell bands apart, and cut at the widest gaps. They are cut as often as
-//! neighbouring bands are 5 % apart and half of the wider band's span (otherwise one is the other's tail), and the mean
-//! silhouette of all samples indicates structure. So a rare state of a card is a band of its own, and noise is none. The
-//! code knows no number of a publication.
+//! Layer: rank 10, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`].
+//! The values are sorted by their logarithm, because ratios tell bands apart, and cut at the widest
+//! gaps. They are cut as often as neighbouring bands are 5 % apart and half of the wider band's span
+//! (otherwise one is the other's tail), and the mean silhouette of all samples indicates structure. So
+//! a rare state of a card is a band of its own, and noise is none. The code knows no number of a
+//! publication.
 //!
-//! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw, "Silhouettes: a
-//! graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5 as the least
-//! silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data" (1990).
+//! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw,
+//! "Silhouettes: a graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5
+//! as the least silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data"
+//! (1990).
 
+use super::measure::Rates;
 use boardlab_result::prose::float;
 use std::ops::Range;
 
@@ -25,12 +28,8 @@ const STRUCTURE: f64 = 0.5;
 pub(crate) struct Band {
     /// The samples, by index.
     pub members: Vec<usize>,
-    /// The least.
-    pub least: f64,
-    /// The mean.
-    pub mean: f64,
-    /// The greatest.
-    pub most: f64,
+    /// Their least, mean and greatest value.
+    pub rates: Rates,
 }
 
 /// All bands of some samples, from the fastest to the slowest.
@@ -63,12 +62,10 @@ fn stretches(cuts: &[usize], samples: usize) -> Vec<Range<usize>> {
 }
 
 fn band(values: &[f64], members: &[usize]) -> Band {
-    let each = || members.iter().map(|&index| values[index]);
+    let rates: Vec<f64> = members.iter().map(|&index| values[index]).collect();
     let mut members = members.to_vec();
-    let (least, most) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
-    let mean = each().sum::<f64>() / float(members.len());
     members.sort_unstable();
-    Band { members, least, mean, most }
+    Band { members, rates: Rates::of(&rates) }
 }
 
 /// The cuts of falling `places`, in rising order, and the mean silhouette with them.
@@ -160,7 +157,7 @@ mod tests {
     }
 
     fn means(values: &[f64]) -> Vec<f64> {
-        find(values).all.iter().map(|band| band.mean.round()).collect()
+        find(values).all.iter().map(|band| band.rates.mean.round()).collect()
     }
 
     #[test]
@@ -195,7 +192,7 @@ mod tests {
             bands
                 .all
                 .iter()
-                .map(|band| (band.members.len(), band.least, band.most))
+                .map(|band| (band.members.len(), band.rates.least, band.rates.most))
                 .collect::<Vec<_>>()
         };
         assert_eq!(told(&first), told(&second));

@@ -1,8 +1,8 @@
 //! Experiment 1: the job again and again on a card with plenty of unused space.
 //!
-//! Layer: rank 10. Main types: [`Free`], and [`Runs`], what fio reports of a job that was run again and again;
-//! function: [`run`]. fio runs as the publication's script runs it, in virtual time, on the card in its slot; nothing is
-//! counted that fio or the card would not count.
+//! Layer: rank 10. Main types: [`Free`], and [`Runs`], what fio reports of a job that was run again and
+//! again; function: [`run`]. fio runs as the publication's script runs it, in virtual time, on the card
+//! in its slot; nothing is counted that fio or the card would not count.
 
 use crate::sdwear::scenario::{Repeated, Scenario};
 use boardlab_block::{BlockDevice, Extent};

@@ -1,13 +1,14 @@
-//! What is measured of a card: wear, rates of iterations, samples of rewrites.
+//! The figures of a card: wear, rates of iterations, samples of rewrites.
 //!
 //! Layer: rank 10, plain data and its arithmetic. Main types: [`WearFigures`], [`Sample`], [`Rates`].
-//! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
+//! The Gini coefficient of erase counts is 0 if all blocks are equally worn, and approaches 1 if one
+//! has all erases.
 
 use boardlab_ftl::Wear;
 use boardlab_result::prose::float;
 use boardlab_sim::Duration;
 
-/// How unequally blocks are worn.
+/// The distribution of wear over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct WearFigures {
     /// Erases of the least worn block.
@@ -16,7 +17,8 @@ pub(crate) struct WearFigures {
     pub mean: f64,
     /// Erases of the most worn block.
     pub most: u32,
-    /// Life that the most worn block has used, in ordinary cycles: less than its erases where cells hold one bit.
+    /// The endurance that the most worn block has used, in ordinary cycles: less than its erases in SLC
+    /// mode.
     pub used: u32,
     /// Standard deviation over mean.
     pub variation: f64,
@@ -25,7 +27,7 @@ pub(crate) struct WearFigures {
 }
 
 impl WearFigures {
-    /// Of all blocks.
+    /// The figures of all blocks.
     pub(crate) fn of(wear: &Wear) -> Self {
         let mut erases = wear.erases.clone();
         erases.sort_unstable();
@@ -67,7 +69,7 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// Of `rates`; zeros when there are none.
+    /// The figures of `rates`; zeros if there are none.
     pub(crate) fn of(rates: &[f64]) -> Self {
         if rates.is_empty() {
             return Self::default();
@@ -80,16 +82,16 @@ impl Rates {
     }
 }
 
-/// One write of the host, and what the card did meanwhile.
+/// One write of the host, and the work of the card during it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// What was written.
+    /// The bytes written.
     pub bytes: u64,
-    /// How long it took.
+    /// Its time.
     pub span: Duration,
-    /// What took the time: a reason of the translation layer, or the cells that took the data.
+    /// The cause of its time: work of the translation layer, or the kind of cells that took the data.
     pub cause: &'static str,
-    /// Pages programmed for something else than the host's data.
+    /// Pages programmed besides the host's data.
     pub moved: u32,
     /// Blocks erased.
     pub erases: u32,

@@ -1,10 +1,11 @@
-//! The volume that could tell dynamic from static wear levelling: experiment 2 without time, until a block passes the
-//! limit.
+//! The volume that could tell dynamic from static wear levelling: experiment 2 without time, until a
+//! block passes the limit.
 //!
-//! Layer: rank 10. Main type: [`WearCurve`]; function: [`run`]. The power of an experiment is what it could have
-//! found. With dynamic levelling alone the rewrites wear the spare blocks only, and the experiment would have
-//! to go on until one of them passes the limit; then the same volume is written with static levelling. More than the
-//! limit times all blocks is never needed: by then some block must have passed it.
+//! Layer: rank 10. Main type: [`WearCurve`]; function: [`run`]. The power of an experiment is what it
+//! could have found. With dynamic levelling alone the rewrites wear the spare blocks only, and the
+//! experiment would have to go on until one of them passes the limit; then the same volume is written
+//! with static levelling. More than the limit times all blocks is never needed: by then some block must
+//! have passed it.
 
 use super::wear::{host_bytes, layer, levelled, most_worn, pages};
 use crate::sdwear::scenario::Scenario;

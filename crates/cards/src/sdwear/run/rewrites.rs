@@ -1,15 +1,17 @@
-//! Experiment 2: the beginning of a full card is rewritten again and again, with every controller to compare.
+//! Experiment 2: the beginning of a full card is rewritten again and again, with every controller to
+//! compare.
 //!
-//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`], [`run`]. The whole
-//! card is written first. Each iteration then zeroes the beginning and runs the job; each write of the job is a sample
-//! with its rate and its cause. Bands are sought among the samples and among the bandwidths that fio reports of
-//! whole runs. Each controller also runs some iterations of experiment 1: it must reproduce both.
+//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`],
+//! [`run`]. The whole card is written first. Each iteration then zeroes the beginning and runs the job;
+//! each write of the job is a sample with its rate and its cause. Bands are sought among the samples
+//! and among the bandwidths that fio reports of whole runs. Each controller also runs some iterations
+//! of experiment 1: it must reproduce both.
 //!
 //! `blkdiscard -z` writes zeros over the bus: Linux' driver for SD cards has no command for it.
 
 use super::bands::{self, Bands};
 use super::free::{self, Free, Runs};
-use super::measure::Sample;
+use super::measure::{Rates, Sample};
 use super::watch::Watch;
 use super::wear::levelled;
 use crate::sdwear::scenario::{Repeated, Scenario};
@@ -23,6 +25,8 @@ use boardlab_parts::card::part::{self, CardPart};
 use boardlab_result::prose::float;
 use boardlab_sd::Data;
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// Samples that are kept in their order, for a chart.
 const KEPT: usize = 120;
@@ -71,10 +75,8 @@ pub(crate) struct BandRow {
     pub(crate) count: usize,
     /// Its share of all samples.
     pub(crate) share: f64,
-    /// Rates, in bytes a second.
-    pub(crate) least: f64,
-    pub(crate) mean: f64,
-    pub(crate) most: f64,
+    /// The rates of its samples.
+    pub(crate) rates: Rates,
     /// What took the time, the most frequent cause first.
     pub(crate) cause: String,
     /// Pages programmed besides the host's, for each page of the host.
@@ -181,9 +183,7 @@ fn rows<'s>(
         BandRow {
             count: band.members.len(),
             share: float(band.members.len()) / float(all.max(1)),
-            least: band.least,
-            mean: band.mean,
-            most: band.most,
+            rates: band.rates,
             cause: causes(each().map(|one| one.cause)),
             moved: float(moved) / float(pages.max(1)),
             erases: float(erases) / count,
@@ -194,14 +194,12 @@ fn rows<'s>(
 
 /// The causes of some samples with their shares, without those of less than 1 %.
 fn causes<'c>(each: impl Iterator<Item = &'c str>) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut counts = BTreeMap::new();
     for cause in each {
-        match counts.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((cause, 1)),
-        }
+        *counts.entry(cause).or_insert(0) += 1;
     }
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
     let total: usize = counts.iter().map(|(_, count)| count).sum();
     let told: Vec<String> = counts
         .iter()

@@ -1,9 +1,10 @@
 //! A card under observation: each write is a sample with the cause of its speed.
 //!
-//! Layer: rank 10, between workload and card. Main type: [`Watch`], a layer on a [`Card`]. The cause of a write's speed
-//! follows from the work of the flash during the write. It is the work, other than programs of the host's own pages,
-//! that kept dies busy longest, if that is at least a twentieth of the write's time. Otherwise it is the kind of cells
-//! that took the data, which follows from the time of their programs.
+//! Layer: rank 10, between workload and card. Main type: [`Watch`], a layer on a [`Card`]. The cause of
+//! a write's speed follows from the work of the flash during the write. It is the work, other than
+//! programs of the host's own pages, that kept dies busy longest, if that is at least a twentieth of
+//! the write's time. Otherwise it is the kind of cells that took the data, which follows from the time
+//! of their programs.
 
 use super::measure::Sample;
 use boardlab_block::{BlockDevice, Completion, Error, Layer, Request};

@@ -1,9 +1,9 @@
 //! The published volume of experiment 1 on the same flash, with different wear levelling.
 //!
-//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Which blocks wear does not
-//! depend on the time of any operation. So the translation layer works on a medium that only counts, begins with an
-//! erased card, and gets the requests of the job in order. A block passes the limit in the iteration after which its
-//! erases exceed it.
+//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Which blocks
+//! wear does not depend on the time of any operation. So the translation layer works on a medium that
+//! only counts, begins with an erased card, and gets the requests of the job in order. A block passes
+//! the limit in the iteration after which its erases exceed it.
 //!
 //! Left out: retention errors, and reads of the host.
 
@@ -62,8 +62,8 @@ pub(crate) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> Car
     part
 }
 
-/// The variants to compare: no levelling, dynamic, static, and dynamic where blocks without valid pages wait for
-/// garbage collection; with blocks that die and blocks that do not.
+/// The variants to compare: no levelling, dynamic, static, and dynamic where blocks without valid pages
+/// wait for garbage collection; with blocks that die and blocks that do not.
 pub(crate) fn variants(scenario: &Scenario) -> Vec<Variant> {
     let (part, threshold) = (&scenario.part, scenario.wear.threshold);
     let kept = |dies| {

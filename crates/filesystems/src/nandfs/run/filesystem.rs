@@ -1,12 +1,13 @@
-//! One filesystem on the scenario's board: filled, mounted, listed, written and read.
+//! The runs of one filesystem on the scenario's board: fill, mount, ls, tiobench.
 //!
-//! Layer: rank 10. Main type: [`Lab`], what all runs share. A flash is filled once for all levels and forked at each of them.
+//! Layer: rank 10. Main type: [`Lab`], the basis of all runs. A flash is filled once for all levels and
+//! forked at each of them.
 //!
-//! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
-//! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`
-//! does, so it waits for whatever the mount left to do for any of them. tiobench finds nothing in the
-//! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
-//! the memory would never reach the flash.
+//! Before any measurement the flash is mounted once and all of its blocks are erased and marked, as
+//! `flash_eraseall -j` leaves them. `ls` lists every directory and reads every inode, as `ls -lR`
+//! does, so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins
+//! with an empty page cache: otherwise the reads of a file that fits the memory would never reach the
+//! flash.
 
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
 use crate::nandfs::fs::{Mounted, System};
@@ -49,7 +50,7 @@ pub(crate) fn attach(
     Nand::attach(port, profile, &mut Clock::new())
 }
 
-/// Measures all filesystems that are built, on a flash whose way costs `port`.
+/// Measures all filesystems, on a flash behind a port with the costs `port`.
 pub(crate) fn columns(
     request: &Request<'_>,
     scenario: &Scenario,
@@ -69,7 +70,7 @@ struct Files {
     data: Data,
 }
 
-/// What all runs share.
+/// The basis of all runs.
 struct Lab<'a> {
     scenario: &'a Scenario,
     seed: Seed,
@@ -83,11 +84,11 @@ const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobe
 const CHUNK: usize = 32 << 10;
 /// Files of one directory.
 const DIRECTORY: u64 = 100;
-/// A background that has no end by then never has one.
+/// The most background steps; more never end.
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Lab<'_> {
-    /// Runs everything of one filesystem on all cores, the longest work first.
+    /// Performs all runs of one filesystem on all cores, the longest work first.
     fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
         let Scenario { fill, compare, tiobench, .. } = self.scenario;
         let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
@@ -138,7 +139,8 @@ impl Lab<'_> {
         })
     }
 
-    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work first.
+    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work
+    /// first.
     fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
         let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *self.scenario;
         let mut all = vec![level];
@@ -252,7 +254,7 @@ impl Lab<'_> {
         Ok(offset)
     }
 
-    /// tiobench with one kind of data on an empty flash.
+    /// Runs tiobench with one kind of data on an empty flash.
     fn tiobench(&self, data: Data, nand: Nand, clock: &mut Clock) -> Result<Throughput, Cause> {
         let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
         let job = Tiobench {
@@ -304,7 +306,7 @@ impl Lab<'_> {
     }
 }
 
-/// Does `work` with a fork of `fresh`, and says how much virtual time it took.
+/// Performs `work` with a fork of `fresh`; also returns its virtual time.
 fn timed<T>(
     fresh: &Nand,
     work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
@@ -314,7 +316,7 @@ fn timed<T>(
     Ok((made, clock.now().since(Instant::ZERO)))
 }
 
-/// How full the filesystem says it is.
+/// The fill level that the filesystem reports.
 fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
     let space = mount.statfs(clock)?;
     let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
@@ -322,13 +324,13 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
     Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
 }
 
-/// Unmounts and gives the flash back.
+/// Unmounts, and returns the flash.
 fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
     mount.unmount(clock)?;
     Ok(mount.into_fs().into_flash())
 }
 
-/// What went over the port so far.
+/// The work of the flash so far.
 fn counts(nand: &Nand) -> Counts {
     let counts = nand.counts();
     Counts {

@@ -1,10 +1,9 @@
-//! What a piece of a run took: time, and what the flash did meanwhile.
+//! The figures of a run: its time, and the work of the flash.
 //!
-//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all of
-//! one filesystem. The counts do not depend on the platform: they
-//! are what a filesystem asks of the flash. So every time is shown beside them, and the time with another
-//! port of the board follows from them: `boardlab run` with that port gives the same
-//! (`crates/lab/tests/nandfs.rs` holds it to that).
+//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all figures of one filesystem.
+//! The counts do not depend on the platform: they are the requests of a filesystem to the flash. So
+//! every time is shown with them, and the time with another port of the board follows from them:
+//! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it).
 
 use boardlab_document::quantity::Ratio;
 use boardlab_parts::nand::board::Port;
@@ -14,7 +13,7 @@ use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;
 use std::ops::Sub;
 
-/// What the flash did.
+/// The work of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Counts {
     /// Commands: sequences that begin with a command cycle.
@@ -27,7 +26,7 @@ pub(crate) struct Counts {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Wrong bits that the error correction put right.
+    /// Bit errors that the ECC corrected.
     pub corrected: u64,
 }
 
@@ -45,17 +44,17 @@ impl Sub for Counts {
     }
 }
 
-/// What a piece of a run took.
+/// The time of a part of a run, and the work of the flash in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Timed {
-    /// Time from its begin to its end.
+    /// The time from its start to its end.
     pub time: Duration,
-    /// What the flash did meanwhile.
+    /// The work of the flash.
     pub counts: Counts,
 }
 
 impl Timed {
-    /// How long it takes when the port adds `port` to every command and byte.
+    /// The time if the port adds `port` to every command and byte.
     pub(crate) fn with(&self, port: Port) -> Duration {
         self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes
     }
@@ -64,21 +63,21 @@ impl Timed {
 /// A mount and the `ls` that follows it, on a flash that was filled before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mounting {
-    /// How full the flash is.
+    /// The fill level of the flash.
     pub level: Ratio,
     /// Size of each file.
     pub file: Bytes,
-    /// What is in them, as scenarios write it.
+    /// The kind of data in them, as scenarios write it.
     pub data: String,
-    /// How many files there are.
+    /// The number of files.
     pub files: u64,
     /// The mount.
     pub mount: Timed,
     /// `ls` of everything, right after the mount.
     pub ls: Timed,
-    /// What is held in RAM after the mount.
+    /// The structures in RAM after the mount.
     pub mounted: Vec<Structure>,
-    /// What is held in RAM after `ls`, which reads every inode.
+    /// The structures in RAM after `ls`, which reads every inode.
     pub listed: Vec<Structure>,
 }
 
@@ -91,7 +90,7 @@ pub(crate) const PHASES: [&str; 4] =
 pub(crate) struct Phase {
     /// Bytes moved by the program.
     pub moved: Bytes,
-    /// What it took.
+    /// Its time and the work of the flash.
     pub run: Timed,
 }
 
@@ -121,23 +120,23 @@ pub(crate) struct Capacity {
 }
 
 impl Capacity {
-    /// What the flash holds beside the content of files.
+    /// What the flash holds besides the content of files.
     pub(crate) fn metadata(&self) -> Bytes {
         self.flash - self.stored
     }
 
-    /// The part of the flash that it takes.
+    /// Its share of the flash.
     pub(crate) fn share(&self) -> f64 {
         real(self.metadata()) / real(self.flash)
     }
 }
 
-/// Everything that is measured of one filesystem: a column of the published tables.
+/// All figures of one filesystem: a column of the published tables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     /// Its id: `jffs2`.
     pub system: &'static str,
-    /// Whether bits of the flash go wrong.
+    /// Whether the flash has bit errors.
     pub errors: bool,
     /// At the scenario's fill level with its file size.
     pub mounting: Mounting,

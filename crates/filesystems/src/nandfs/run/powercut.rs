@@ -1,8 +1,8 @@
 //! `boardlab powercut`: the losses of a filesystem when the power is cut at any operation of the flash.
 //!
-//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
-//! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
-//! limits: `docs/models/power-cut.md`.
+//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so
+//! that garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model
+//! and limits: `docs/models/power-cut.md`.
 
 use super::filesystem;
 use crate::nandfs::fs::{ALL, FileSystemType, System};
@@ -48,7 +48,7 @@ impl Bench for Cutting<'_> {
     }
 }
 
-/// Cuts the power at every operation, and shows what was lost.
+/// Cuts the power at operations of the flash, and reports the losses.
 pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
     powercut_types(request, ALL)
 }
@@ -140,7 +140,7 @@ fn failures(matrix: &Matrix) -> Table {
         .table()
 }
 
-/// A matrix: a row a kind of operation, a column an outcome.
+/// Draws a matrix: a row for each kind of operation, a column for each outcome.
 fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
     let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
     let outcomes: BTreeSet<TearOutcome> = tallies.keys().map(|(_, torn)| *torn).collect();

@@ -1,7 +1,7 @@
 //! Wear and errors of the flash of a run: the section of a scenario that switches them on.
 //!
-//! Layer: rank 10. Main type: [`Errors`]. Left out: errors under power cuts, whose losses could not be told from those of
-//! the cut.
+//! Layer: rank 10. Main type: [`Errors`]. Left out: errors under power cuts, whose losses could not be
+//! told from those of the cut.
 
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Read, Section, section};

@@ -6,7 +6,7 @@ use super::{Errors, Kernel};
 use boardlab_document::{Read, Section};
 use boardlab_nand::Part;
 
-/// What no run asks for, with the reason.
+/// Keys that no run uses, with the reason.
 const UNUSED: [(&str, &str); 10] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
@@ -48,7 +48,8 @@ pub(crate) fn refuse(
     if errors.erases == 0 {
         let help = "set errors.erases, and part.limits.endurance";
         idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
-        // How many pages were read before is seen where reads draw from chance, and where a worn block is marked.
+        // How many pages were read before is seen where reads draw from chance, and where a worn block
+        // is marked.
         if part.timing.read.min() == part.timing.read.max() && errors.rates.is_none() {
             idle(
                 "part.limits.bad_marks",
