@@ -70,5 +70,5 @@ pub use power_cut::{PowerCut, TearOutcome};
 pub use queue::Queue;
 pub use ram::{Costs, RamBlock};
 pub use request::{Cause, Completion, Kind, Noise, Payload, Request, Target};
-pub use stats::{Stats, Totals};
+pub use stats::{CauseTotals, Stats, Totals};
 pub use tracer::{Event, Tracer};

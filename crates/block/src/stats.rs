@@ -1,13 +1,13 @@
-//! Middleware that counts: requests, bytes, time and causes of slowness, by kind.
+//! Middleware that counts: requests, bytes and time, by kind and by cause of slowness.
 //!
-//! Layer: rank 2. Main types: [`Stats`], [`Totals`]. It costs no virtual time and, unlike a
+//! Layer: rank 2. Main types: [`Stats`], [`Totals`], [`CauseTotals`]. It costs no virtual time and, unlike a
 //! [`Tracer`](crate::Tracer), no memory that grows with the run.
 
 use crate::device::BlockDevice;
 use crate::error::Error;
 use crate::layered::{Layer, Layered};
 use crate::request::{Cause, Completion, Kind, Request};
-use boardlab_sim::{Bytes, Instant, Phase};
+use boardlab_sim::{Bytes, Duration, Instant, Phase};
 
 /// The totals of one kind of request.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +15,21 @@ pub struct Totals {
     latency: Phase,
     failures: u64,
     bytes: Bytes,
-    causes: [u64; Cause::ALL.len()],
+    /// By cause; the last is of those that nothing slowed.
+    causes: [CauseTotals; Cause::ALL.len() + 1],
+}
+
+/// The requests of one kind that one cause slowed, failures excluded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CauseTotals {
+    /// The number of requests.
+    pub requests: u64,
+    /// Bytes of their blocks.
+    pub bytes: Bytes,
+    /// Their time on the device, from start to end, added up.
+    pub time: Duration,
+    /// The longest of these times.
+    pub slowest: Duration,
 }
 
 impl Totals {
@@ -41,6 +55,12 @@ impl Totals {
     #[must_use]
     pub const fn latency(&self) -> &Phase {
         &self.latency
+    }
+
+    /// The causes that slowed requests, and `None` for requests that nothing slowed.
+    pub fn by_cause(&self) -> impl Iterator<Item = (Option<Cause>, CauseTotals)> {
+        let causes = Cause::ALL.into_iter().map(Some).chain([None]);
+        causes.zip(self.causes).filter(|(_, totals)| totals.requests > 0)
     }
 }
 
@@ -81,11 +101,16 @@ impl<D: BlockDevice> Layer<D> for Stats {
         let totals = &mut self.totals[kind as usize];
         match &answer {
             Ok(done) => {
+                let (bytes, time) =
+                    (device.geometry().bytes(extent), done.ended.since(done.started));
                 totals.latency.record(done.latency(at));
-                totals.bytes += device.geometry().bytes(extent);
-                if let Some(cause) = done.cause {
-                    totals.causes[cause as usize] += 1;
-                }
+                totals.bytes += bytes;
+                let cause = done.cause.map_or(Cause::ALL.len(), |cause| cause as usize);
+                let slowed = &mut totals.causes[cause];
+                slowed.requests += 1;
+                slowed.bytes += bytes;
+                slowed.time += time;
+                slowed.slowest = slowed.slowest.max(time);
             }
             Err(_) => totals.failures += 1,
         }
@@ -99,7 +124,7 @@ mod tests {
     use crate::extent::Extent;
     use crate::geometry::Geometry;
     use crate::ram::{Costs, RamBlock};
-    use boardlab_sim::{Clock, Duration};
+    use boardlab_sim::Clock;
 
     #[test]
     fn counts_bytes_and_time_add_up_by_kind() {
@@ -114,6 +139,9 @@ mod tests {
         let writes = device.layer().of(Kind::Write);
         assert_eq!((writes.count(), writes.failures()), (3, 1));
         assert_eq!((writes.bytes(), writes.latency().total()), (Bytes::new(1_536), write * 2));
+        let (time, bytes) = (write * 2, Bytes::new(1_536));
+        let slowed = CauseTotals { requests: 2, bytes, time, slowest: write };
+        assert_eq!(writes.by_cause().collect::<Vec<_>>(), [(None, slowed)]);
         assert_eq!(device.layer().of(Kind::Discard).bytes(), Bytes::kib(32));
         assert_eq!(device.layer().of(Kind::Read).count(), 0);
         device.layer_mut().reset();

@@ -1,12 +1,12 @@
-//! The experiments on cards, and on drives as far as fio runs on both.
+//! The experiments on cards, and those with fio on drives.
 //!
 //! Layer: rank 10. In reading order:
 //!
 //! - [`sdwear`]: the SD experiment, which is published.
 //! - [`fio`]: jobs of fio on a card or a drive.
-//! - [`life`]: how long a card lives under such jobs, traces or patterns.
+//! - [`life`]: the life of a card under jobs, traces or patterns.
 //!
-//! Nothing here prints.
+//! The crate prints nothing.
 
 pub mod fio;
 pub mod life;

@@ -1,4 +1,4 @@
-//! The contract between an experiment and who asks for it: what is requested, what can be done, why it failed.
+//! The interface of an experiment: requests, actions, and failures.
 //!
 //! Layer: rank 9. Main types: [`Experiment`], [`Request`], [`Action`], [`Failure`].
 
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The version that results carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// One run to be made.
+/// A request for one run.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The scenario with its part, its board and the user's overrides.
@@ -23,12 +23,12 @@ pub struct Request<'a> {
     pub scenario: &'a str,
     /// The seed of all its random streams.
     pub seed: Seed,
-    /// Told about what was finished; may be called from several threads.
+    /// Called after each completed step; may be called from several threads.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
 
 impl Request<'_> {
-    /// A result of it with its parameters and without content.
+    /// A result with `parameters` and without content.
     #[must_use]
     pub fn blank(&self, title: &str, parameters: Vec<Parameter>) -> RunResult {
         let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
@@ -36,14 +36,14 @@ impl Request<'_> {
         run
     }
 
-    /// Whether the scenario is a built-in one with nothing set, so that published figures are about it.
+    /// Whether the scenario is a built-in one without overrides, so that published figures apply to it.
     pub fn is_as_published(&self) -> bool {
         let text = self.document.source().text();
         let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.text == text);
         built_in && !self.document.is_overridden()
     }
 
-    /// Warns that there are no published figures beside a run, if so.
+    /// Adds a warning if the published figures do not apply to the run.
     pub fn warn_if_altered(&self, run: &mut RunResult) {
         if !self.is_as_published() {
             let warning = "The scenario was altered: the published figures are not about it and are left out.";
@@ -59,25 +59,25 @@ pub fn scenario_name(name: &str) -> String {
     stem.map_or_else(|| name.into(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress<'a> {
-    /// The step that was finished.
+    /// The completed step.
     pub step: &'a str,
-    /// Steps finished.
+    /// The number of completed steps.
     pub done: usize,
-    /// Steps in all.
+    /// The number of all steps.
     pub total: usize,
 }
 
 /// Makes a result of a request.
 pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
 
-/// Says whether a request can be run, without running it. Gives a checksum of what lies in data
-/// files that the scenario only names, such as the file to write; 0 where there are none.
+/// Checks a request without running it. Returns a checksum of the data files that the scenario names,
+/// such as the file to write; 0 where there are none.
 pub type Check = fn(&Request<'_>) -> Result<u32, Failure>;
 
-/// What can be asked of a scenario.
+/// An action on a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Run it.
@@ -86,12 +86,12 @@ pub enum Action {
     Tune,
     /// Cut its power, at every operation of its flash.
     PowerCut,
-    /// Compute how long its card lives, and why no longer.
+    /// Compute the life of its card, and what limits it.
     Life,
 }
 
 impl Action {
-    /// The command that asks for it.
+    /// The command of the program for it.
     #[must_use]
     pub const fn command(self) -> &'static str {
         match self {
@@ -108,22 +108,22 @@ impl Action {
 pub struct Experiment {
     /// Name for `reproduce`.
     pub name: &'static str,
-    /// Whether it is a published evaluation, which `reproduce` does again.
+    /// Whether it is a published evaluation, which `reproduce` repeats.
     pub published: bool,
     /// Name of its scenario.
     pub scenario: &'static str,
-    /// What it is about.
+    /// A title.
     pub title: &'static str,
-    /// Whether its runs are jobs of fio, with what fio would print of them.
+    /// Whether its runs are jobs of fio, with the output of fio.
     pub prints_fio: bool,
-    /// Checks it before a run.
+    /// The check before a run.
     pub check: Check,
-    /// What can be asked of it: [`Action::Run`] and others.
+    /// Its actions: [`Action::Run`] and others.
     pub actions: &'static [(Action, Make)],
 }
 
 impl Experiment {
-    /// The one of `all` that the scenario `document` names.
+    /// The experiment of `all` that the scenario `document` names.
     ///
     /// # Errors
     /// The key `experiment` is missing, or names none of them.
@@ -137,10 +137,10 @@ impl Experiment {
         Ok(experiment.value)
     }
 
-    /// Does `action` with `request`.
+    /// Performs `action` for `request`.
     ///
     /// # Errors
-    /// [`Failure`]: [`Failure::NotBuilt`] where this action cannot be asked of it.
+    /// [`Failure`]: [`Failure::NotBuilt`] if the experiment lacks this action.
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
         match self.actions.iter().find(|(one, _)| *one == action) {
             Some((_, make)) => make(request),
@@ -149,7 +149,7 @@ impl Experiment {
     }
 }
 
-/// Whatever went wrong in a run.
+/// The cause of a failed run.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why there is no result.
@@ -161,29 +161,29 @@ pub enum Failure {
     Run {
         /// The system that failed.
         system: String,
-        /// What its device or its filesystem said.
+        /// The error of its device or its filesystem.
         error: Cause,
         /// What to try.
         help: &'static str,
     },
-    /// Something that has to be made before it can be run: exit status 2.
+    /// A file that has to be made before the run is missing: exit status 2.
     Missing {
-        /// What, and where it was looked for.
+        /// The file, and where it was sought.
         what: String,
-        /// How it is made.
+        /// How to make it.
         help: &'static str,
     },
-    /// Nothing to tune, to cut or to live behind this name: exit status 2.
+    /// The scenario lacks the requested action: exit status 2.
     NotBuilt {
-        /// The name.
+        /// The name of the scenario.
         name: String,
-        /// What was asked of it.
+        /// The requested action.
         action: Action,
     },
 }
 
 impl Failure {
-    /// The system that failed, what it said, and what to try.
+    /// The failure of `system` with `error`; `help` says what to try.
     pub fn run(system: impl Into<String>, error: impl Into<Cause>, help: &'static str) -> Self {
         Self::Run { system: system.into(), error: error.into(), help }
     }

@@ -1,7 +1,7 @@
-//! Work side by side whose outcome does not depend on who is done first.
+//! Parallel work whose result does not depend on the order of completion.
 //!
-//! Layer: rank 9. Main types: [`Crew`], pieces of work of any kind, and [`Slot`], what comes of one. Function:
-//! [`in_order`], for pieces of one kind.
+//! Layer: rank 9. Main types: [`Crew`], pieces of work of any kind, and [`Slot`], the result of one.
+//! Function: [`in_order`], for pieces of one kind.
 
 use crate::{Cause, Failure, Progress, Request};
 use rayon::prelude::*;
@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-/// All results in the order of the work, or the first error in that order. Collecting into a `Result` would give
-/// whichever error comes first in time.
+/// Returns all results in the order of the work, or the first error in that order. Collecting into a
+/// `Result` would return whichever error comes first in time.
 pub fn in_order<T: Send, E: Send>(
     work: impl ParallelIterator<Item = Result<T, E>>,
 ) -> Result<Vec<T>, E> {
@@ -19,15 +19,15 @@ pub fn in_order<T: Send, E: Send>(
     all.into_iter().collect()
 }
 
-/// What comes of a piece of work.
+/// The result of a piece of work.
 #[derive(Debug)]
 pub struct Slot<T>(Arc<OnceLock<T>>);
 
 impl<T> Slot<T> {
-    /// What came of it.
+    /// Takes the result.
     ///
     /// # Panics
-    /// Before [`Crew::perform`] has ended well.
+    /// Before [`Crew::perform`] has succeeded.
     #[must_use]
     pub fn take(self) -> T {
         let made = Arc::into_inner(self.0).and_then(OnceLock::into_inner);
@@ -35,15 +35,15 @@ impl<T> Slot<T> {
     }
 }
 
-/// A piece of work under the name that its progress is told by.
+/// A piece of work with its name in reports of progress.
 struct Piece<'w> {
     name: String,
     is_beside: bool,
     perform: Box<dyn FnOnce() -> Result<(), Failure> + Send + 'w>,
 }
 
-/// Pieces of work that do not know of each other. Those that take longest are added first, so that no core is left with
-/// one in the end.
+/// Independent pieces of work. The longest are added first, so that no core is left with one at the
+/// end.
 #[derive(Default)]
 pub struct Crew<'w> {
     pieces: Vec<Piece<'w>>,
@@ -65,7 +65,7 @@ impl<'w> Crew<'w> {
                 let _ = into.set(made);
                 Ok(())
             }
-            // What tells its system itself stays as it is.
+            // A failure that names its system stays as it is.
             Err(error) => Err(match error.downcast() {
                 Ok(failure) => *failure,
                 Err(error) => Failure::Run { system, error, help },
@@ -75,8 +75,8 @@ impl<'w> Crew<'w> {
         Slot(slot)
     }
 
-    /// Adds work that waits more than it computes, as another program does its work or time passes: it gets a thread of
-    /// its own, for a core of the pool would stand still meanwhile.
+    /// Adds work that waits more than it computes, for another program or for time to pass. It gets a
+    /// thread of its own, because a core of the pool would be idle meanwhile.
     pub fn add_beside<T: Send + Sync + 'w>(
         &mut self,
         name: impl Into<String>,
@@ -90,7 +90,7 @@ impl<'w> Crew<'w> {
         slot
     }
 
-    /// Does all work, and tells the progress of `request`.
+    /// Performs all work, and reports the progress of `request`.
     ///
     /// # Errors
     /// The first one in the order in which work was added.

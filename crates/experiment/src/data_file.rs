@@ -1,4 +1,4 @@
-//! Data files that a scenario names: where they are looked for, and what is refused.
+//! Data files that a scenario names: their search path, and the checks on them.
 //!
 //! Layer: rank 9. Functions: [`path`], [`read`].
 
@@ -8,14 +8,15 @@ use boardlab_document::{Read, Section, Sourced};
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 
-/// Where the file is that `named` names: counted from `folder`, the scenario's, or from the current folder when an argument
-/// such as `--set` names it.
+/// The path of the file that `named` names: relative to `folder`, the scenario's, or to the current
+/// folder if an argument such as `--set` names it.
 pub fn path(named: &Sourced<String>, folder: Option<&Path>) -> PathBuf {
     let named_here = !ARGUMENTS.contains(&named.parameter.source.as_str());
     folder.filter(|_| named_here).unwrap_or(Path::new("")).join(&named.value)
 }
 
-/// The content of the file at `path`, which `key` of `section` names: at most `room` bytes, which is what fits `what`.
+/// Reads the file at `path`, which `key` of `section` names: at most `room` bytes, the capacity of
+/// `what`.
 pub fn read(
     section: &Section<'_>,
     key: &str,
@@ -31,25 +32,18 @@ pub fn read(
             "give the path of a regular file, from the scenario's folder, or from the current one in --set",
         )
     };
-    let metadata = std::fs::metadata(path)
-        .map_err(|error| refuse(&format!("cannot be read: {}", reason(&error))))?;
-    if metadata.is_dir() {
-        return Err(refuse("is a directory"));
-    }
-    if !metadata.is_file() {
-        return Err(refuse("is not a regular file"));
-    }
-    if metadata.len() == 0 {
-        return Err(refuse("is empty"));
-    }
-    if metadata.len() > room.get() {
-        let size = metadata.len();
-        return Err(refuse(&format!("has {size} bytes, which do not fit {what}")));
-    }
-    match std::fs::read(path) {
-        Ok(bytes) if bytes.is_empty() => Err(refuse("is empty")),
-        Ok(bytes) if Bytes::of(&bytes) > room => Err(refuse(&format!("grew beyond {what}"))),
-        Ok(bytes) => Ok(bytes),
-        Err(error) => Err(refuse(&format!("cannot be read: {}", reason(&error)))),
-    }
+    let unreadable = |error: std::io::Error| refuse(&format!("cannot be read: {}", reason(&error)));
+    let metadata = std::fs::metadata(path).map_err(unreadable)?;
+    let problem = match metadata.len() {
+        _ if metadata.is_dir() => "is a directory".into(),
+        _ if !metadata.is_file() => "is not a regular file".into(),
+        0 => "is empty".into(),
+        size if size > room.get() => format!("has {size} bytes, which do not fit {what}"),
+        _ => match std::fs::read(path).map_err(unreadable)? {
+            bytes if bytes.is_empty() => "is empty".into(),
+            bytes if Bytes::of(&bytes) > room => format!("grew beyond {what}"),
+            bytes => return Ok(bytes),
+        },
+    };
+    Err(refuse(&problem))
 }

@@ -1,20 +1,21 @@
-//! A printed figure as a number: its value and what its last digit can tell.
+//! A printed figure as a number: its value and the precision of its last digit.
 //!
-//! Layer: rank 9. Main types: [`Figure`], and [`Meanings`], what a publication's units stand for. Values are in the unit of the column (nanoseconds, bytes,
-//! bytes a second, a count, a ratio), as `f64`: they are compared and shown, never computed on in a
-//! model. Whole values below 2^53 are exact.
+//! Layer: rank 9. Main types: [`Figure`], and [`Meanings`], the meaning of a publication's units.
+//! Values are in the unit of the column (nanoseconds, bytes, bytes a second, a count, a ratio), as
+//! `f64`: they are compared and shown, and no model computes with them. Whole values below 2^53 are
+//! exact.
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Dimension};
 use boardlab_result::{Unit, Value};
 
-/// What a publication means by its units where that is not what they mean here: `("KB", "KiB")`.
+/// Units that a publication uses with another meaning than this program: `("KB", "KiB")`.
 pub type Meanings = [(String, String)];
 
 /// A printed figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figure {
-    /// In the unit of its column.
+    /// The value, in the unit of its column.
     pub value: f64,
     /// Half a unit of the last printed digit.
     pub half: f64,
@@ -66,8 +67,13 @@ impl Figure {
         Value::Real(self.value)
     }
 
-    /// How far its rounding can move a figure that was computed from it; a whole count of things
-    /// is not rounded.
+    /// The values that print like it, from the least to the greatest.
+    pub(crate) const fn span(self) -> (f64, f64) {
+        (self.value - self.half, self.value + self.half)
+    }
+
+    /// The greatest change that its rounding makes to a figure computed from it; zero for a whole count
+    /// of things, which is not rounded.
     #[must_use]
     pub const fn rounding(self) -> f64 {
         if self.whole_count { 0.0 } else { self.half }

@@ -1,4 +1,4 @@
-//! Findings of experiments, each of which a test must have met under altered settings.
+//! Findings of experiments, each of which a test must reach under altered settings.
 //!
 //! Layer: rank 9. Functions: `find`, `find_if`, `on_print`; [`added_by`] for that test.
 
@@ -9,7 +9,7 @@ use std::panic::Location;
 /// A finding with the call that added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Added {
-    /// The call of one of these functions.
+    /// The place of the call.
     pub at: &'static Location<'static>,
     /// The sentence.
     pub finding: String,
@@ -19,8 +19,9 @@ thread_local! {
     static ADDED: RefCell<Option<Vec<Added>>> = const { RefCell::new(None) };
 }
 
-/// Adds a finding that may be made of any run, and returns its index. Each call of this function has to be met by
-/// a case of the tests in `tests/sentences`, with settings other than the published ones.
+/// Adds a finding that any run may have, and returns its index. A case of the tests in
+/// `tests/sentences` must reach each call of this function, with settings other than the published
+/// ones.
 #[track_caller]
 pub fn find(run: &mut RunResult, finding: impl Into<String>) -> usize {
     add(run, finding.into())
@@ -34,7 +35,7 @@ pub fn find_if(run: &mut RunResult, finding: Option<String>) {
     }
 }
 
-/// Adds a finding about the print, as there is one only of the published scenario, and returns its index.
+/// Adds a finding about the print, which only the published scenario has, and returns its index.
 #[track_caller]
 pub fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize {
     add(run, finding.into())
@@ -49,7 +50,7 @@ fn add(run: &mut RunResult, finding: String) -> usize {
     run.find(finding)
 }
 
-/// Performs `work`; also returns the findings that it added on this thread, in order.
+/// Performs `work`; returns its result, and the findings that it added on this thread, in order.
 pub fn added_by<T>(work: impl FnOnce() -> T) -> (T, Vec<Added>) {
     ADDED.set(Some(Vec::new()));
     let made = work();

@@ -1,13 +1,13 @@
-//! What an experiment is, and what all of them share.
+//! Experiments: their interface, and what all of them share.
 //!
 //! Layer: rank 9. In reading order:
 //!
-//! - `contract`: what is requested of an [`Experiment`], what can be done, why it failed.
-//! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: ours beside them; [`finding`]: what a run
-//!   says in sentences.
-//! - [`crew`]: work side by side; [`data_file`]: files that a scenario names.
+//! - `contract`: the interface of an [`Experiment`]: requests, actions, failures.
+//! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: the comparison with
+//!   ours; [`finding`]: conclusions of a run in sentences.
+//! - [`crew`]: parallel work; [`data_file`]: files that a scenario names.
 //!
-//! Nothing here knows an experiment, and nothing prints.
+//! The crate knows no particular experiment, and prints nothing.
 
 mod contract;
 

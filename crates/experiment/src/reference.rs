@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 9. Main types: [`Reference`], one publication, and [`Printed`], one figure: the text
 //! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
-//! 253.5 us: half a unit of the last printed digit either way. Where the print was itself computed
-//! from rounded figures, `sum_of` and `product_of` name them, and the span is widened by what their
-//! rounding can do; it is never narrower than the print.
+//! 253.5 us: half a unit of the last printed digit either way. If the authors computed a figure from
+//! rounded ones, `sum_of` and `product_of` name those, and the span is widened by the effect of their
+//! rounding. It is never narrower than the print.
 //!
 //! ```toml
 //! publication = "Who, what, where"
@@ -21,9 +21,9 @@
 //! spread_ns = { range = ["170 us", "226 us"], note = "a reader's remark" }
 //! ```
 //!
-//! The unit of a column is the one that its key ends in, see [`Unit`]. Where columns are called by
-//! systems, the row says it (`unit = "bytes_per_s"`), and where the print means other units than we
-//! do, the table does: `units = { MB = "MiB" }`.
+//! The unit of a column is the one that its key ends in, see [`Unit`]. If columns are named after
+//! systems, the row states the unit (`unit = "bytes_per_s"`). If the print uses units with another
+//! meaning than this program, the table states it: `units = { MB = "MiB" }`.
 
 use crate::figure::{Figure, Meanings};
 use boardlab_document::error::Error;
@@ -46,50 +46,74 @@ pub struct Reference {
     pub tables: Vec<ReferenceTable>,
 }
 
-/// One published table.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReferenceTable {
-    /// Its published number, such as `table5`.
-    pub id: String,
-    /// Its heading.
-    pub title: String,
-    /// Document and place.
-    pub source: String,
-    /// Rows in order.
-    pub rows: Vec<ReferenceRow>,
+section! {
+    /// One published table.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ReferenceTable(section) {
+        /// Its published number, such as `table5`.
+        pub id: String,
+        /// Its heading.
+        pub title: String,
+        /// The document, and the place in it.
+        pub source: String,
+        /// What the print means by its units.
+        units: Vec<(String, String)> =
+            section.optional_section("units", meanings).map(Option::unwrap_or_default),
+        /// Rows in order.
+        pub rows: Vec<ReferenceRow> = section.sections("row", |row| {
+            ReferenceRow::read(row, units.as_ref().map_or(&[], Vec::as_slice))
+        }),
+    }
+    check(rows) {
+        distinct(&section, "row", rows.iter().map(|row| row.id.as_str()))?;
+    }
 }
 
-/// One published row.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReferenceRow {
-    /// Its published name, such as `L-7`.
-    pub id: String,
-    /// What it is about, for people; may be empty.
-    pub title: String,
-    /// Unit of the columns whose key names none: `bytes_per_s`; may be empty.
-    pub unit: String,
-    /// Figures by column.
-    pub cells: IndexMap<String, Printed>,
+section! {
+    /// One published row.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ReferenceRow(section, meanings: &Meanings) {
+        /// Its published name, such as `L-7`.
+        pub id: String,
+        /// Its subject, for people; may be empty.
+        pub title: String => or(String::new()),
+        /// Unit of the columns whose key names none: `bytes_per_s`; may be empty.
+        pub unit: &'static str => one_of(ROW_UNITS.map(|unit| (unit, unit))).or(""),
+        /// Figures by column.
+        pub cells: IndexMap<String, Printed> = {
+            let unit = unit.unwrap_or_default();
+            section.section("cells", |cells| self::cells(cells, unit, meanings))
+        },
+    }
 }
+
+/// Units of rows, as the ends of a column's key.
+const ROW_UNITS: [&str; 5] = ["ns", "bytes", "bytes_per_s", "count", "ratio"];
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Printed {
-    /// As printed.
+    /// The text as printed.
     pub text: String,
-    /// The figure in the unit of its column; words for a spread and for what is no number.
+    /// The figure in the unit of its column; words for a spread and for text.
     pub published: Value,
     /// The values that agree with the print, both ends among them; `None` for words.
     pub span: Option<(f64, f64)>,
     /// A remark.
     pub note: Option<String>,
+    /// The number that the cell holds, to compute with.
+    figure: Option<Figure>,
+    /// The rows whose figures in the same column it is the sum of.
+    sum_of: Vec<Named>,
+    /// The columns whose figures in the same row it is the product of.
+    product_of: Vec<Named>,
 }
 
 impl Reference {
     /// The published tables called `name`.
     ///
     /// # Errors
-    /// [`Error::UnknownName`], or what is wrong with the file.
+    /// [`Error::UnknownName`], or the errors of the file.
     pub fn named(name: &str) -> Result<Self, Error> {
         Self::read(&catalog::find(Kind::Reference, name, None)?)
     }
@@ -97,19 +121,19 @@ impl Reference {
     /// Reads the tables in `source`.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The errors of the file.
     pub fn read(source: &Arc<Source>) -> Result<Self, Error> {
-        let raw = Document::parse(source)?.read(|top| {
+        let reading = Document::parse(source)?.read(|top| {
             let publication = top.required("publication");
-            let tables = top.sections("table", RawTable::read);
+            let tables = top.sections("table", ReferenceTable::read);
             top.finish()?;
-            let tables = tables?;
-            distinct(&top, "table", tables.iter().map(|table: &RawTable| table.id.as_str()))?;
-            Ok((publication?, tables))
+            let (publication, tables) = (publication?, tables?);
+            distinct(&top, "table", tables.iter().map(|table| table.id.as_str()))?;
+            Ok(Self { publication, tables })
         })?;
-        let (publication, tables) = raw.value;
-        let tables = tables.into_iter().map(RawTable::resolve).collect::<Result<_, _>>()?;
-        Ok(Self { publication, tables })
+        let mut reference = reading.value;
+        reference.tables.iter_mut().try_for_each(ReferenceTable::widen)?;
+        Ok(reference)
     }
 
     /// The table called `id`.
@@ -134,6 +158,49 @@ impl ReferenceTable {
         let names = || found.cells.keys().cloned().collect();
         found.cells.get(column).ok_or_else(|| unknown("column", column, names()))
     }
+
+    /// Widens the spans of figures that were computed from rounded ones.
+    fn widen(&mut self) -> Result<(), Error> {
+        let mut widenings = Vec::new();
+        for row in &self.rows {
+            for (column, cell) in row.cells.iter().filter(|(_, cell)| cell.span.is_some()) {
+                widenings.push(self.widening(row, column, cell)?);
+            }
+        }
+        let cells = self.rows.iter_mut().flat_map(|row| row.cells.values_mut());
+        let spans = cells.filter_map(|cell| cell.span.as_mut());
+        for ((low, high), widening) in spans.zip(widenings) {
+            *low -= widening;
+            *high += widening;
+        }
+        Ok(())
+    }
+
+    /// The effect of rounding on `cell`, which was computed from rounded figures.
+    fn widening(&self, row: &ReferenceRow, column: &str, cell: &Printed) -> Result<f64, Error> {
+        let mut widening = 0.0;
+        for named in &cell.sum_of {
+            let row = self.rows.iter().find(|candidate| candidate.id == named.name);
+            let figure = row.and_then(|row| row.cells.get(column)).and_then(|cell| cell.figure);
+            let has =
+                |row: &&ReferenceRow| row.cells.get(column).is_some_and(|c| c.figure.is_some());
+            let ids = || self.rows.iter().filter(has).map(|row| row.id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("row", &named.name, ids()).at(&named.place))?;
+            widening += figure.rounding();
+        }
+        let (mut product, mut greatest) = (1.0, 1.0);
+        for named in &cell.product_of {
+            let figure = row.cells.get(&named.name).and_then(|cell| cell.figure);
+            let has = |(_, cell): &(&String, &Printed)| cell.figure.is_some();
+            let ids = || row.cells.iter().filter(has).map(|(id, _)| id.clone()).collect();
+            let figure =
+                figure.ok_or_else(|| unknown("column", &named.name, ids()).at(&named.place))?;
+            product *= figure.value;
+            greatest *= figure.value + figure.rounding();
+        }
+        Ok(widening + greatest - product)
+    }
 }
 
 fn unknown(what: &'static str, found: &str, names: Vec<String>) -> Error {
@@ -154,6 +221,7 @@ fn distinct<'n>(section: &Section<'_>, key: &str, ids: impl Iterator<Item = &'n 
 }
 
 /// A name and where it is written.
+#[derive(Debug, Clone, PartialEq)]
 struct Named {
     name: String,
     place: Place,
@@ -173,97 +241,15 @@ impl Readable for Named {
     }
 }
 
-section! {
-    /// A table whose cells do not know yet what they were computed from.
-    struct RawTable(section) {
-        id: String,
-        title: String,
-        source: String,
-        units: Vec<(String, String)> =
-            section.optional_section("units", meanings).map(Option::unwrap_or_default),
-        rows as "row": Vec<RawRow> = section.sections("row", |row| {
-            RawRow::read(row, units.as_ref().map_or(&[], Vec::as_slice))
-        }),
-    }
-    check(rows) {
-        distinct(&section, "row", rows.iter().map(|row| row.id.as_str()))?;
-    }
-}
-
-section! {
-    struct RawRow(section, meanings: &Meanings) {
-        id: String,
-        title: String => or(String::new()),
-        unit: &'static str => one_of(ROW_UNITS).or(""),
-        cells: IndexMap<String, RawCell> = {
-            let unit = unit.unwrap_or_default();
-            section.section("cells", |cells| self::cells(cells, unit, meanings))
-        },
-    }
-}
-
-fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap<String, RawCell>> {
+fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap<String, Printed>> {
     // Every column is read before the first error counts, so that all errors are shown.
     let each = section.keys().map(|column| {
-        let cell = section.section(column, |cell| RawCell::read(&cell, (column, unit), meanings));
+        let cell = section.section(column, |cell| Printed::read(&cell, (column, unit), meanings));
         (column, cell)
     });
     let each: Vec<_> = each.collect();
     section.finish()?;
     each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
-}
-
-struct RawCell {
-    printed: Printed,
-    /// The number that the cell holds, to compute with.
-    figure: Option<Figure>,
-    sum_of: Vec<Named>,
-    product_of: Vec<Named>,
-}
-
-impl RawTable {
-    fn resolve(self) -> Result<ReferenceTable, Error> {
-        let mut rows = Vec::new();
-        for row in &self.rows {
-            let mut cells = IndexMap::new();
-            for (column, cell) in &row.cells {
-                let mut printed = cell.printed.clone();
-                if let Some((low, high)) = &mut printed.span {
-                    let widening = self.widening(row, column, cell)?;
-                    (*low, *high) = (*low - widening, *high + widening);
-                }
-                cells.insert(column.clone(), printed);
-            }
-            let (id, title, unit) = (row.id.clone(), row.title.clone(), row.unit.into());
-            rows.push(ReferenceRow { id, title, unit, cells });
-        }
-        Ok(ReferenceTable { id: self.id, title: self.title, source: self.source, rows })
-    }
-
-    /// How far the rounding of the figures that `cell` was computed from can move it.
-    fn widening(&self, row: &RawRow, column: &str, cell: &RawCell) -> Result<f64, Error> {
-        let mut widening = 0.0;
-        for named in &cell.sum_of {
-            let row = self.rows.iter().find(|candidate| candidate.id == named.name);
-            let figure = row.and_then(|row| row.cells.get(column)).and_then(|cell| cell.figure);
-            let has = |row: &&RawRow| row.cells.get(column).is_some_and(|c| c.figure.is_some());
-            let ids = || self.rows.iter().filter(has).map(|row| row.id.clone()).collect();
-            let figure =
-                figure.ok_or_else(|| unknown("row", &named.name, ids()).at(&named.place))?;
-            widening += figure.rounding();
-        }
-        let (mut product, mut greatest) = (1.0, 1.0);
-        for named in &cell.product_of {
-            let figure = row.cells.get(&named.name).and_then(|cell| cell.figure);
-            let has = |(_, cell): &(&String, &RawCell)| cell.figure.is_some();
-            let ids = || row.cells.iter().filter(has).map(|(id, _)| id.clone()).collect();
-            let figure =
-                figure.ok_or_else(|| unknown("column", &named.name, ids()).at(&named.place))?;
-            product *= figure.value;
-            greatest *= figure.value + figure.rounding();
-        }
-        Ok(widening + greatest - product)
-    }
 }
 
 /// What the print means by its units.
@@ -278,16 +264,7 @@ fn meanings(section: Section<'_>) -> Read<Vec<(String, String)>> {
     each.into_iter().collect()
 }
 
-/// Units of rows, as the ends of a column's key.
-const ROW_UNITS: [(&str, &str); 5] = [
-    ("ns", "ns"),
-    ("bytes", "bytes"),
-    ("bytes_per_s", "bytes_per_s"),
-    ("count", "count"),
-    ("ratio", "ratio"),
-];
-
-impl RawCell {
+impl Printed {
     /// Reads the cell in a column of a row that has this unit.
     fn read(
         section: &Section<'_>,
@@ -311,16 +288,18 @@ impl RawCell {
             let help = "write what is printed, with its unit: \"120 us\", \"2.5 MB/s\", \"12.5 %\"";
             section.refuse(key, &misfit.to_string(), &expected, help)
         };
-        let (printed, figure) = match (printed, range) {
+        let (text, figure, published, span) = match (printed, range) {
             (printed, Some(range)) => {
-                let spread = Spread::read(&range, unit, meanings);
-                let spread = spread.map_err(|misfit| refused("range", &misfit))?;
-                (spread.printed(printed, note), None)
+                let spread = spread(&range, unit, meanings);
+                let (text, span) = spread.map_err(|misfit| refused("range", &misfit))?;
+                let text = printed.unwrap_or(text);
+                (text.clone(), None, Value::Text(text), Some(span))
             }
             (Some(text), None) => {
                 let figure = Figure::parse(&text, unit, meanings);
                 let figure = figure.map_err(|misfit| refused("printed", &misfit))?;
-                (figure_printed(text, figure, note), figure)
+                let published = figure.map_or_else(|| Value::Text(text.clone()), Figure::published);
+                (text, figure, published, figure.map(Figure::span))
             }
             (None, None) => {
                 let help = "write printed = \"FIGURE\" as the publication has it, or a range";
@@ -328,40 +307,24 @@ impl RawCell {
             }
         };
         let (sum_of, product_of) = (sum_of?.unwrap_or_default(), product_of?.unwrap_or_default());
-        Ok(Self { printed, figure, sum_of, product_of })
+        Ok(Self { text, published, span, note, figure, sum_of, product_of })
     }
 }
 
-fn figure_printed(text: String, figure: Option<Figure>, note: Option<String>) -> Printed {
-    let published = figure.map_or_else(|| Value::Text(text.clone()), Figure::published);
-    let span = figure.map(|figure| (figure.value - figure.half, figure.value + figure.half));
-    Printed { text, published, span, note }
-}
-
-/// A figure printed as a spread.
-struct Spread {
-    text: String,
-    low: Figure,
-    high: Figure,
-}
-
-impl Spread {
-    fn read(range: &[String], unit: Unit, meanings: &Meanings) -> Result<Self, Misfit> {
-        let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
-        let figure = |text: &str| Figure::parse(text, unit, meanings)?.ok_or(Misfit::NotANumber);
-        let text = format!("{low} to {high}");
-        let (low, high) = (figure(low)?, figure(high)?);
-        if low.value > high.value {
-            return Err(Misfit::Order { order: "LOW <= HIGH" });
-        }
-        Ok(Self { text, low, high })
+/// A figure printed as a spread: its text, and the values that agree with it.
+fn spread(
+    range: &[String],
+    unit: Unit,
+    meanings: &Meanings,
+) -> Result<(String, (f64, f64)), Misfit> {
+    let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
+    let figure = |text: &str| Figure::parse(text, unit, meanings)?.ok_or(Misfit::NotANumber);
+    let text = format!("{low} to {high}");
+    let (low, high) = (figure(low)?, figure(high)?);
+    if low.value > high.value {
+        return Err(Misfit::Order { order: "LOW <= HIGH" });
     }
-
-    fn printed(self, printed: Option<String>, note: Option<String>) -> Printed {
-        let span = Some((self.low.value - self.low.half, self.high.value + self.high.half));
-        let text = printed.unwrap_or(self.text);
-        Printed { published: Value::Text(text.clone()), text, span, note }
-    }
+    Ok((text, (low.span().0, high.span().1)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Our figures beside the published ones.
+//! The comparison of our figures with the published ones.
 //!
 //! Layer: rank 9. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
@@ -8,7 +8,8 @@ use crate::reference::{Printed, Reference, ReferenceTable};
 use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
-/// Names the parameters that each table depends on: those of which `depends` says so, by the table's id and the parameter's key.
+/// Names the parameters that each table depends on: `depends` gets the table's id and the parameter's
+/// key.
 pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool) {
     let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
     for table in &mut run.tables {
@@ -17,13 +18,13 @@ pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool
     }
 }
 
-/// Whether `key` is one of a group: begins with one of `prefixes`.
+/// Whether `key` begins with one of `prefixes`.
 pub fn is_of(key: &str, prefixes: &[&str]) -> bool {
     prefixes.iter().any(|prefix| key.starts_with(prefix))
 }
 
 impl Reference {
-    /// A figure as it was printed, to be quoted.
+    /// A figure as it was printed, for quotation.
     ///
     /// # Errors
     /// [`Error::UnknownName`] when it was not printed.
@@ -31,7 +32,7 @@ impl Reference {
         Ok(&self.table(table)?.cell(row, column)?.text)
     }
 
-    /// The same as a number; no number where words were printed.
+    /// A figure as a number; NaN where words were printed.
     ///
     /// # Errors
     /// [`Error::UnknownName`] when it was not printed.
@@ -43,9 +44,15 @@ impl Reference {
 
 /// What an experiment knows about the cells of one table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
-    inputs: Vec<(String, String)>,
-    explained: Vec<(String, String, usize)>,
+pub struct Rules(Vec<Rule>);
+
+/// What an experiment knows about one cell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    row: String,
+    column: String,
+    /// The finding that explains a difference; `None` where the cell is an input.
+    finding: Option<usize>,
 }
 
 impl Rules {
@@ -55,43 +62,31 @@ impl Rules {
         Self::default()
     }
 
-    /// A published input, or a fit to this very cell, determines it alone: it proves nothing.
+    /// The cell follows from a published input, or from a fit to itself: it proves nothing.
     #[must_use]
-    pub fn input(mut self, row: impl Into<String>, column: impl Into<String>) -> Self {
-        self.inputs.push((row.into(), column.into()));
-        self
+    pub fn input(self, row: impl Into<String>, column: impl Into<String>) -> Self {
+        self.with(row.into(), column.into(), None)
     }
 
     /// If the cell differs, the finding with this index says why.
     #[must_use]
     pub fn explained(
-        mut self,
+        self,
         row: impl Into<String>,
         column: impl Into<String>,
         finding: usize,
     ) -> Self {
-        self.explained.push((row.into(), column.into(), finding));
+        self.with(row.into(), column.into(), Some(finding))
+    }
+
+    fn with(mut self, row: String, column: String, finding: Option<usize>) -> Self {
+        self.0.push(Rule { row, column, finding });
         self
     }
 
-    fn is_input(&self, row: &str, column: &str) -> bool {
-        self.inputs.iter().any(|(r, c)| r == row && c == column)
-    }
-
-    fn finding(&self, row: &str, column: &str) -> Option<usize> {
-        let found = self.explained.iter().find(|(r, c, _)| r == row && c == column);
-        found.map(|(_, _, finding)| *finding)
-    }
-
-    /// Checks that each rule is about a published cell: a rule about none would silently do
-    /// nothing.
-    fn check(&self, reference: &ReferenceTable) -> Result<(), Error> {
-        let inputs = self.inputs.iter().map(|(row, column)| (row, column));
-        let explained = self.explained.iter().map(|(row, column, _)| (row, column));
-        for (row, column) in inputs.chain(explained) {
-            reference.cell(row, column)?;
-        }
-        Ok(())
+    /// The rules about a cell.
+    fn of<'r>(&'r self, row: &'r str, column: &'r str) -> impl Iterator<Item = &'r Rule> {
+        self.0.iter().filter(move |rule| rule.row == row && rule.column == column)
     }
 }
 
@@ -106,7 +101,7 @@ pub fn judge(ours: f64, printed: &Printed) -> Verdict {
     if ours >= low - slack && ours <= high + slack { Verdict::Pass } else { Verdict::Fail }
 }
 
-/// Puts the published figures beside ours in every one of `tables` that was published, each by its own rules.
+/// Adds the published figures to each of `tables` that was published, by its own rules.
 ///
 /// # Errors
 /// [`Error::UnknownName`] when a rule is about a cell that was not published.
@@ -124,14 +119,17 @@ pub fn apply_each(
     Ok(())
 }
 
-/// Puts the published figures beside ours and gives the verdicts.
+/// Adds the published figures to `table`, with the verdicts.
 ///
-/// Rows, columns and cells that were published and are not in `table` are added as not built.
+/// Rows, columns and cells that were published and that `table` lacks are added as not built.
 ///
 /// # Errors
 /// [`Error::UnknownName`] when a rule is about a cell that was not published.
 pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Result<(), Error> {
-    rules.check(reference)?;
+    // A rule about no published cell would silently do nothing.
+    for rule in &rules.0 {
+        reference.cell(&rule.row, &rule.column)?;
+    }
     table.source = Some(reference.source.clone());
     for published in &reference.rows {
         let known = table.rows.iter().position(|row| row.id == published.id);
@@ -140,7 +138,7 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
             table.rows.len() - 1
         });
         if table.rows[index].unit.is_empty() {
-            table.rows[index].unit.clone_from(&published.unit);
+            table.rows[index].unit = published.unit.into();
         }
         for (column, printed) in &published.cells {
             if !table.columns.iter().any(|known| known.id == *column) {
@@ -159,11 +157,12 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
 fn compare(cell: &mut Cell, printed: &Printed, rules: &Rules, (row, column): (&str, &str)) {
     let verdict = match &cell.value {
         Value::None => Verdict::NotBuilt,
-        _ if rules.is_input(row, column) => Verdict::Input,
+        _ if rules.of(row, column).any(|rule| rule.finding.is_none()) => Verdict::Input,
         Value::Text(words) if *words == printed.text => Verdict::Pass,
         value => value.as_f64().map_or(Verdict::Fail, |ours| judge(ours, printed)),
     };
-    let finding = rules.finding(row, column).filter(|_| verdict == Verdict::Fail);
+    let finding = rules.of(row, column).find_map(|rule| rule.finding);
+    let finding = finding.filter(|_| verdict == Verdict::Fail);
     cell.verdict = Some(if finding.is_some() { Verdict::Explained } else { verdict });
     cell.finding = finding;
 }

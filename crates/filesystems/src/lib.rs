@@ -2,6 +2,6 @@
 //!
 //! Layer: rank 10. [`nandfs`] is the NAND experiment, which is published.
 //!
-//! Nothing here prints.
+//! The crate prints nothing.
 
 pub mod nandfs;

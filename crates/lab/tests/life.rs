@@ -161,7 +161,7 @@ fn factors_multiply_to_the_life_and_wear_never_exceeds_lives() {
         let part = card(&["endurance.cycles=[900, 1000, 1300]", "endurance.factory_bad=1 %"]);
         let study = lives(&part, work(pattern(places)), Method::Full, 3);
         let lived = study.median();
-        let factors = factors(lived, &study.model, &study.work);
+        let factors = factors(lived, &study);
         let end = lived.first().unwrap().years;
         assert_near(factors.last().unwrap().years, end, 1e-9, "years");
         for one in &factors {

@@ -3,7 +3,6 @@
 
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override, Reading};
-use boardlab_filesystems::nandfs::scenario;
 use boardlab_media::ErrorRates;
 use boardlab_nand::part::BadMarks;
 use boardlab_parts::catalog;
@@ -51,36 +50,6 @@ fn every_part_says_how_likely_a_bit_is_wrong_as_its_kind_of_cell_has_it() {
     for name in names() {
         let file = read(name).value;
         assert_eq!(file.errors, Some(ErrorRates::typical(file.part.cell)), "{name}");
-    }
-}
-
-/// The scenario with values set, or what is said instead.
-fn scenario(set: &[&str]) -> Result<scenario::Scenario, String> {
-    let document = catalog::compose("nand-filesystems", set).map_err(|error| error.to_string())?;
-    let reading = document.read(|section| scenario::read(&section));
-    reading.map(|reading| reading.value).map_err(|error| error.to_string())
-}
-
-#[test]
-fn errors_are_off_unless_a_scenario_switches_them_on() {
-    let off = scenario(&[]).unwrap().errors;
-    assert_eq!((off.rates, off.erases), (None, 0));
-    let on = scenario(&["errors.bits=true", "errors.erases=5000", "part=k9f1g08u0a"]).unwrap();
-    assert_eq!(on.errors.rates, Some(ErrorRates::typical(boardlab_media::CellKind::Slc)));
-    assert_eq!(on.errors.erases, 5_000);
-}
-
-#[test]
-fn rates_that_fall_or_are_no_chances_are_refused() {
-    for (set, said) in [
-        ("part.errors.program.erases=[0, 10, 5, 20]", "no line that rises"),
-        ("part.errors.program.erases=[0, 10]", "no line that rises"),
-        ("part.errors.disturb.rate=[\"2\"]", "rate"),
-        ("part.errors.disturb.rate=[0.5]", "a chance"),
-        ("errors.factory_bad=90 %", "at most 50 %"),
-    ] {
-        let error = scenario(&[set]).unwrap_err();
-        assert!(error.contains(said), "{set}: {error}");
     }
 }
 

@@ -22,23 +22,26 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// The units that a key can name, each with the end of such a key.
+    const SUFFIXES: [(Self, &str); 5] = [
+        (Self::BytesPerSecond, "_bytes_per_s"),
+        (Self::Nanoseconds, "_ns"),
+        (Self::Bytes, "_bytes"),
+        (Self::Count, "_count"),
+        (Self::Ratio, "_ratio"),
+    ];
+
     /// The unit that the end of `key` names.
     #[must_use]
     pub fn of_key(key: &str) -> Self {
-        let ends = |unit: &str| key == unit || key.ends_with(&format!("_{unit}"));
-        if ends("bytes_per_s") {
-            Self::BytesPerSecond
-        } else if ends("ns") {
-            Self::Nanoseconds
-        } else if ends("bytes") {
-            Self::Bytes
-        } else if ends("count") {
-            Self::Count
-        } else if ends("ratio") {
-            Self::Ratio
-        } else {
-            Self::Plain
-        }
+        let named = |(_, suffix): &&(Self, &str)| key == &suffix[1..] || key.ends_with(suffix);
+        Self::SUFFIXES.iter().find(named).map_or(Self::Plain, |(unit, _)| *unit)
+    }
+
+    /// The end of a key that names the unit; empty for [`Unit::Plain`].
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        Self::SUFFIXES.iter().find(|(unit, _)| *unit == self).map_or("", |(_, suffix)| *suffix)
     }
 }
 

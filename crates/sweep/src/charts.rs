@@ -1,18 +1,18 @@
-//! The pictures of a sweep: each figure of the table against the first key.
+//! The charts of a sweep: each figure of the table against the first key.
 //!
-//! Layer: rank 10. Function: [`charts`]. One line for every combination of the other keys while a
-//! reader can tell the lines apart, else points. The first key is a scale where all its values are
-//! numbers of one unit, else its values stand side by side.
+//! Layer: rank 10. Function: [`charts`]. Every combination of the other keys is a line while a reader
+//! can tell the lines apart, otherwise all are points. The first key is a scale if all its values are
+//! numbers of one unit, otherwise its values are categories.
 
 use crate::plan::Plan;
 use boardlab_result::prose::{GIB, KIB, MIB};
 use boardlab_result::{Axis, Chart, RunResult, Style, Table, Unit};
 use indexmap::IndexMap;
 
-/// Lines that a chart shows at most.
+/// The most lines of a chart.
 const LINES_MAX: usize = 8;
 
-/// How a unit is drawn: by what it is divided, and what the axis says.
+/// The scale of a unit: its divisor, and the label of the axis.
 struct Scale {
     divisor: f64,
     unit: &'static str,
@@ -52,7 +52,7 @@ pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[
     }
 }
 
-/// Where the values of the first key stand.
+/// The positions of the values of the first key.
 enum Positions {
     /// At their numbers, all of one unit.
     Scale { numbers: Vec<f64>, unit: String },
@@ -109,7 +109,7 @@ fn scale(table: &Table, name: &str) -> Scale {
 
 type Lines = IndexMap<String, Vec<(f64, f64)>>;
 
-/// The points of each line, by what the other keys are; in the order of the first key's values.
+/// The points of each line by the values of the other keys, in the order of the first key's values.
 fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, scale: &Scale) -> Lines {
     let mut lines = Lines::new();
     for (point, row) in table.rows.iter().enumerate() {

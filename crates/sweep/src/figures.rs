@@ -1,44 +1,44 @@
-//! What a sweep keeps of a point: every figure of its tables, as a line of the journal.
+//! The record of a point: every figure of its tables, as a line of the journal.
 //!
 //! Layer: rank 10. Main types: [`Line`], [`Outcome`], [`Figures`]. A figure is named
-//! `TABLE/ROW/COLUMN`, and ends in its unit even where the row says it and the column does not.
-//! Leaves out: words, published figures, curves.
+//! `TABLE/ROW/COLUMN`, and ends in its unit even if the row states it and the column does not.
+//! Left out: words, published figures, curves.
 
 use boardlab_result::{RunResult, Unit, Value};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-/// One point that was done.
+/// A completed point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
     /// Its number in the grid.
     pub(crate) point: usize,
-    /// What came of it.
+    /// Its outcome.
     pub(crate) outcome: Outcome,
 }
 
-/// What came of a point.
+/// The outcome of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Outcome {
-    /// It was run.
+    /// It succeeded.
     Done(Figures),
     /// It failed, with this message.
     Failed(String),
 }
 
-/// The figures of a point that was run.
+/// The figures of a point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Figures {
-    /// Virtual time that passed.
+    /// The virtual time of the run.
     pub(crate) virtual_time_ns: u64,
     /// Figures by name, in the order of the result.
     pub(crate) cells: IndexMap<String, Figure>,
 }
 
-/// A number that reads back as the same one.
+/// A number that reads back exactly.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Figure {
@@ -57,7 +57,7 @@ impl Figure {
         }
     }
 
-    /// The number; `None` for a text that is none.
+    /// The number; `None` for an invalid text.
     pub(crate) fn value(&self) -> Option<Value> {
         match self {
             Self::Int(number) => Some(Value::Int(*number)),
@@ -74,7 +74,7 @@ impl Figures {
             for (row, column, cell) in table.cells() {
                 let Some(figure) = Figure::of(&cell.value) else { continue };
                 let unit = match Unit::of_key(column) {
-                    Unit::Plain => unit_end(row.unit_in(column)),
+                    Unit::Plain => row.unit_in(column).suffix(),
                     _ => "",
                 };
                 cells.insert(format!("{}/{}/{column}{unit}", table.id, row.id), figure);
@@ -84,22 +84,10 @@ impl Figures {
     }
 }
 
-/// The end of a name that tells `unit`.
-const fn unit_end(unit: Unit) -> &'static str {
-    match unit {
-        Unit::Nanoseconds => "_ns",
-        Unit::Bytes => "_bytes",
-        Unit::BytesPerSecond => "_bytes_per_s",
-        Unit::Count => "_count",
-        Unit::Ratio => "_ratio",
-        Unit::Plain => "",
-    }
-}
-
-/// Whether the user means the figure `name` by `wanted`: the unit may be left out.
+/// Whether `wanted` names the figure `name`: it may lack the unit.
 pub(crate) fn means(wanted: &str, name: &str) -> bool {
     name.strip_prefix(wanted)
-        .is_some_and(|rest| rest.is_empty() || rest == unit_end(Unit::of_key(name)))
+        .is_some_and(|rest| rest.is_empty() || rest == Unit::of_key(name).suffix())
 }
 
 impl Line {

@@ -1,8 +1,8 @@
-//! The grid: which keys a sweep varies, and the points that their values make.
+//! The grid: the keys that a sweep varies, and the points of their values.
 //!
 //! Layer: rank 10. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
-//! them. Values are separated by commas outside of quotes and brackets; `FROM..TO` stands for the
-//! whole numbers from one to the other, both of them taken. The key `seed` is the seed of the run.
+//! them. Commas outside of quotes and brackets separate values; `FROM..TO` stands for the
+//! whole numbers from one to the other, both included. The key `seed` is the seed of the run.
 //! Points are numbered from 0; the last key varies fastest.
 
 use crate::problem::GridProblem;
@@ -14,10 +14,10 @@ use boardlab_sim::Seed;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Points that a sweep may have: what fits in memory as one result.
-pub const POINTS_MAX: usize = 10_000;
+/// The most points of a sweep: what fits in memory as one result.
+pub(crate) const POINTS_MAX: usize = 10_000;
 
-/// The key that is the seed and stands in no file.
+/// The key of the seed, which no file has.
 const SEED: &str = "seed";
 
 /// A key with its values.
@@ -60,6 +60,9 @@ impl Axis {
                 Some(ends) => numbers(&key, ends, values.len())?,
                 None => vec![Override::of(&source, Some(piece.clone()))?],
             };
+            if key == SEED && more.iter().any(|value| seed_of(value).is_none()) {
+                return refused(piece, GridProblem::NoSeed);
+            }
             if !more.iter().all(|value| seen.insert(value.node().written())) {
                 return refused(piece, GridProblem::ValueTwice);
             }
@@ -73,7 +76,7 @@ impl Axis {
         self.values.iter().map(|value| value.node().written()).collect()
     }
 
-    /// Whether it is that of the seed.
+    /// Whether its key is the seed.
     fn is_seed(&self) -> bool {
         self.key == SEED
     }
@@ -85,7 +88,7 @@ impl Axis {
     }
 }
 
-/// The whole numbers `from..=to` as values of `key`, of which there are `before` already.
+/// The whole numbers `from..=to` as values of `key`, which has `before` values already.
 fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Override>, Error> {
     let count = u128::from(to) - u128::from(from) + 1;
     if usize::try_from(count).map_or(true, |count| before + count > POINTS_MAX) {
@@ -98,7 +101,7 @@ fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Overr
     (from..=to).map(value).collect()
 }
 
-/// Both ends of `FROM..TO`, if `text` is that.
+/// Both ends of `FROM..TO`, if `text` has that form.
 fn range(text: &str) -> Option<(u64, u64)> {
     let (from, to) = text.split_once("..")?;
     let digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
@@ -147,7 +150,7 @@ fn split(text: &str, start: usize) -> Result<Vec<Range<usize>>, usize> {
 pub(crate) struct Grid {
     /// The keys, slowest first.
     pub(crate) axes: Vec<Axis>,
-    /// The seed of points that name none.
+    /// The seed of all points, unless a key varies it.
     seed: Seed,
 }
 
@@ -165,7 +168,6 @@ impl Grid {
             return Err(GridProblem::Empty.at(None));
         }
         grid.check_keys(set)?;
-        grid.check_seeds()?;
         let sizes = grid.axes.iter().map(|axis| axis.values.len());
         let points = sizes.fold(1_u128, |product, size| {
             product.saturating_mul(u128::try_from(size).unwrap_or(u128::MAX))
@@ -194,23 +196,12 @@ impl Grid {
         Ok(())
     }
 
-    fn check_seeds(&self) -> Result<(), Error> {
-        let values = self.axes.iter().filter(|axis| axis.is_seed()).flat_map(|axis| &axis.values);
-        for value in values {
-            if seed_of(value).is_none() {
-                let place = Some(value.node().place().clone());
-                return Err(GridProblem::NoSeed.at(place));
-            }
-        }
-        Ok(())
-    }
-
-    /// How many points there are.
+    /// The number of points.
     pub(crate) fn count(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
-    /// Which value of each key the point `index` has.
+    /// The index of each key's value at the point `index`.
     pub(crate) fn at(&self, index: usize) -> Vec<usize> {
         let mut rest = index;
         let mut places: Vec<usize> = Vec::new();
@@ -222,12 +213,12 @@ impl Grid {
         places
     }
 
-    /// The values of the point `index`, one a key.
+    /// The values of the point `index`, one for each key.
     fn values(&self, index: usize) -> impl Iterator<Item = (&Axis, &Override)> {
         self.axes.iter().zip(self.at(index)).map(|(axis, place)| (axis, &axis.values[place]))
     }
 
-    /// What the point `index` changes in the scenario.
+    /// The overrides of the scenario at the point `index`.
     pub(crate) fn overrides(&self, index: usize) -> Vec<Override> {
         let changed = self.values(index).filter(|(axis, _)| !axis.is_seed());
         changed.map(|(_, value)| value.clone()).collect()
@@ -240,7 +231,7 @@ impl Grid {
         given.and_then(|(_, value)| seed_of(value)).unwrap_or(self.seed)
     }
 
-    /// The seed of all points, where no key gives one.
+    /// The seed of all points; `None` if a key varies it.
     pub(crate) fn one_seed(&self) -> Option<Seed> {
         (!self.axes.iter().any(Axis::is_seed)).then_some(self.seed)
     }

@@ -1,26 +1,25 @@
-//! The journal: every point that was done, in the order in which they were, so that a sweep that
-//! was killed goes on where it was.
+//! The journal: every completed point, in the order of completion, so that a killed sweep resumes.
 //!
-//! Layer: rank 10. Main type: [`Journal`]. What its lines are is in [`crate::record`]; each is
-//! forced to the disk before its point counts as done.
+//! Layer: rank 10. Main type: [`Journal`]. [`crate::record`] describes its lines; each is forced to the
+//! disk before its point counts as done.
 //!
 //! What a kill or a power cut can leave is a last line without its end: it is cut off. A line with
 //! its end that is damaged or doubled was made so by something else: a journal without it is
 //! written beside the old one and takes its place, so that a kill at any moment leaves the one or
-//! the other, and what was whole stays. Both are told, and their points are run again. Without a
+//! the other, and what was whole stays. Both are reported, and their points are run again. Without a
 //! first line to go by nothing is touched. A lock held by the process keeps a second sweep out and
 //! goes away with a kill. Without a file the lines are kept in memory.
 
 use crate::figures::Line;
 use crate::problem::{JournalProblem, LineFlaw};
 use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
-use boardlab_document::error::{Error, reason};
+use boardlab_document::error::Error;
 use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// The points that were done.
+/// The completed points.
 #[derive(Debug)]
 pub(crate) struct Journal {
     store: Store,
@@ -39,50 +38,41 @@ enum Store {
 }
 
 impl Journal {
-    /// Without a file, for `points` points.
+    /// A journal in memory, for `points` points.
     pub(crate) fn in_memory(points: usize) -> Self {
         Self { store: Store::Memory(Vec::new()), seal: 0, lines: vec![None; points] }
     }
 
-    /// The journal at `path` of the sweep `header`, made with its folder where it lacks. What is
-    /// not believed of it is handed to `tell` before it is dropped; with `restart`, all that was
-    /// done is forgotten.
+    /// Opens the journal at `path` of the sweep `header`, and creates it with its folder if it is
+    /// missing. `tell` gets its content with the rejected lines before these are dropped. With
+    /// `restart`, all lines are discarded.
     pub(crate) fn open(
         path: &Path,
         header: &Header,
         restart: bool,
         tell: &dyn Fn(&Contents),
     ) -> Result<Self, Error> {
-        let opened = Self::opened(path, header, restart, tell);
-        opened.map_err(|problem| problem.of(&path.display().to_string()))
+        let open = || -> Result<Self, JournalProblem> {
+            let file = locked(path)?;
+            let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
+            match found {
+                Found::Contents(contents) => {
+                    header.difference(&contents.header).map_or(Ok(()), Err)?;
+                    tell(&contents);
+                    Ok(Self::go_on(path, file, *contents)?)
+                }
+                // Nothing was done when a first line was not written to its end; but only one of this
+                // very sweep is known to be that and no more.
+                Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
+                    Err(JournalProblem::Header { flaw: LineFlaw::Torn })
+                }
+                Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
+            }
+        };
+        open().map_err(|problem| problem.of(&path.display().to_string()))
     }
 
-    fn opened(
-        path: &Path,
-        header: &Header,
-        restart: bool,
-        tell: &dyn Fn(&Contents),
-    ) -> Result<Self, JournalProblem> {
-        let file = locked(path)?;
-        let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
-        match found {
-            Found::Contents(contents) => {
-                header.difference(&contents.header).map_or(Ok(()), Err)?;
-                tell(&contents);
-                Self::go_on(path, file, *contents).map_err(|error| refused(&error))
-            }
-            // Nothing was done when a first line was not written to its end; but only one of this
-            // very sweep is known to be that and no more.
-            Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
-                Err(JournalProblem::Header { flaw: LineFlaw::Torn })
-            }
-            Found::Begun(_) | Found::Nothing => {
-                Self::begin(path, file, header).map_err(|error| refused(&error))
-            }
-        }
-    }
-
-    /// Writes the first line of a journal in which nothing else is.
+    /// Writes the first line of an empty journal.
     fn begin(path: &Path, file: File, header: &Header) -> io::Result<Self> {
         file.set_len(0)?;
         let store = Store::File { path: path.into(), file, length: 0, _replaced: None };
@@ -94,34 +84,29 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Takes over `contents`, without what is not believed.
+    /// Resumes with `contents`, without the rejected lines.
     fn go_on(path: &Path, file: File, contents: Contents) -> io::Result<Self> {
         let seal = contents.seal;
-        let (store, lines) = match contents.holes {
-            true => {
-                let (clean, length, lines) = cleaned(path, &file, &contents)?;
-                let path = path.into();
-                (Store::File { path, file: clean, length, _replaced: Some(file) }, lines)
-            }
-            false => {
-                file.set_len(contents.ended)?;
-                let (path, length) = (path.into(), contents.ended);
-                (Store::File { path, file, length, _replaced: None }, contents.lines)
-            }
+        let (file, length, lines, replaced) = if contents.holes {
+            let (clean, length, lines) = cleaned(path, &file, &contents)?;
+            (clean, length, lines, Some(file))
+        } else {
+            file.set_len(contents.ended)?;
+            (file, contents.ended, contents.lines, None)
         };
+        let store = Store::File { path: path.into(), file, length, _replaced: replaced };
         Ok(Self { store, seal, lines })
     }
 
-    /// The points that are not done yet, in order.
+    /// The remaining points, in order.
     pub(crate) fn rest(&self) -> Vec<usize> {
-        let lines = self.lines.iter().enumerate();
-        lines.filter(|(_, line)| line.is_none()).map(|(point, _)| point).collect()
+        (0..self.lines.len()).filter(|point| self.lines[*point].is_none()).collect()
     }
 
-    /// Puts a point on record; when this returns, it survives a power cut.
+    /// Records a point durably.
     pub(crate) fn append(&mut self, line: &Line) -> Result<(), Error> {
         let stretch = self.write(&record::write(self.seal, line));
-        let stretch = stretch.map_err(|error| self.failed(&refused(&error)))?;
+        let stretch = stretch.map_err(|error| self.failed(&error.into()))?;
         self.lines[line.point] = Some(stretch);
         Ok(())
     }
@@ -147,14 +132,16 @@ impl Journal {
         Ok(Stretch { offset, length })
     }
 
-    /// What was put on record of `point`; `None` when it is not done.
+    /// The recorded line of `point`; `None` if the point remains.
     pub(crate) fn line(&mut self, point: usize) -> Result<Option<Line>, Error> {
         let Some(stretch) = self.lines[point] else { return Ok(None) };
-        let text = self.read(stretch).map_err(|error| self.failed(&refused(&error)))?;
-        let line = record::read(self.seal, &text);
-        let line = line
-            .and_then(|line| if line.point == point { Ok(line) } else { Err(LineFlaw::Content) });
-        line.map(Some).map_err(|flaw| self.failed(&JournalProblem::Changed { point, flaw }))
+        let text = self.read(stretch).map_err(|error| self.failed(&error.into()))?;
+        let flaw = match record::read(self.seal, &text) {
+            Ok(line) if line.point == point => return Ok(Some(line)),
+            Ok(_) => LineFlaw::Content,
+            Err(flaw) => flaw,
+        };
+        Err(self.failed(&JournalProblem::Changed { point, flaw }))
     }
 
     fn read(&mut self, Stretch { offset, length }: Stretch) -> io::Result<Vec<u8>> {
@@ -182,18 +169,17 @@ impl Journal {
     }
 }
 
-/// The file at `path`, locked, made with its folder where it lacks.
+/// Opens and locks the file at `path`, and creates it with its folder if it is missing.
 fn locked(path: &Path) -> Result<File, JournalProblem> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|error| refused(&error))?;
+        fs::create_dir_all(folder)?;
     }
     // Asked before opening: opening a pipe may wait for ever.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(JournalProblem::NotAJournal);
     }
     let mut options = OpenOptions::new();
-    let file = options.read(true).write(true).create(true).truncate(false).open(path);
-    let file = file.map_err(|error| refused(&error))?;
+    let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
     lock(&file)?;
     Ok(file)
 }
@@ -206,8 +192,9 @@ fn lock(file: &File) -> Result<(), JournalProblem> {
     }
 }
 
-/// Puts a journal with the lines of `contents` alone in the place of `file`: the new file, locked,
-/// with its length and where its lines are. The lock of the old one keeps out who opened it before.
+/// Replaces `file` by a journal with the lines of `contents` alone. Returns the new file, locked, with
+/// its length and the places of its lines. The lock on the old file excludes processes that opened it
+/// before.
 fn cleaned(
     path: &Path,
     file: &File,
@@ -264,10 +251,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     // What cannot be opened as a folder, as on Windows, needs no such thing.
     File::open(folder.unwrap_or(Path::new("."))).map_or(Ok(()), |folder| folder.sync_all())
-}
-
-fn refused(error: &io::Error) -> JournalProblem {
-    JournalProblem::System(reason(error))
 }
 
 #[cfg(test)]

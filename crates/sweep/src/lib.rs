@@ -1,14 +1,13 @@
-//! Sweeps: one scenario at every point of a grid, on all cores, to be gone on with after a kill.
+//! Sweeps: one scenario at every point of a grid, on all cores, resumed after a kill.
 //!
-//! Layer: rank 10. Main types: [`Order`], what is asked for, and [`Swept`], what comes of it. In
-//! reading order: `grid` (keys, values, points), `plan` (every point is checked before any is
-//! run), `figures` (what is kept of a point), `record` (as a line with its checksum), `journal`
-//! (the file of them), `crew` (the threads), `summary` and `charts` (the result).
+//! Layer: rank 10. Main types: [`Order`], the arguments of a sweep, and [`Swept`], its outcome. In
+//! reading order: `grid` (keys, values, points), `plan` (every point is checked before any runs),
+//! `figures` (the recorded figures of a point), `record` (their line with its checksum), `journal` (the
+//! file of the lines), `crew` (the threads), `summary` and `charts` (the result).
 //!
-//! The result is made from the journal alone, in the order of the grid, so it is the same whether
-//! the sweep was killed or not and however many threads ran it. The experiments are the caller's:
-//! this crate knows none. Left out: verdicts, for a published figure is about one point at most, and
-//! searching for a best point.
+//! The result follows from the journal alone, in the order of the grid. So it depends neither on kills
+//! nor on the number of threads. The caller passes the experiments: this crate knows none. Left out:
+//! verdicts, since a published figure is about one point at most, and the search for a best point.
 
 mod charts;
 mod crew;
@@ -20,71 +19,66 @@ mod problem;
 mod record;
 mod summary;
 
-pub use grid::POINTS_MAX;
-pub use problem::{GridProblem, JournalProblem, LineFlaw};
-pub use record::Damage;
-
 use boardlab_document::error::Error;
 use boardlab_document::source::{Place, Source};
 use boardlab_experiment::{Experiment, Failure, Progress};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
-use figures::{Figures, Outcome};
+use figures::{Line, Outcome};
 use journal::Journal;
 use plan::Plan;
-use record::{Contents, Found};
+use problem::{GridProblem, LineFlaw};
+use record::{Contents, Damage, Found};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-/// A sweep to be made.
+/// The arguments of a sweep.
 #[derive(Clone, Copy)]
 pub struct Order<'a> {
-    /// All that a scenario can be.
+    /// All experiments that a scenario can name.
     pub experiments: &'static [Experiment],
     /// Name of a built-in scenario, or path of a scenario file.
     pub scenario: &'a str,
-    /// The arguments of all `--set`, which hold at every point.
+    /// The arguments of all `--set`, which apply to every point.
     pub set: &'a [String],
     /// The arguments of all `--grid`: `KEY=VALUE,VALUE`.
     pub grid: &'a [String],
-    /// Figures for the table and the charts, `TABLE/ROW/COLUMN`; when empty, those that differ.
+    /// Figures for the table and the charts, `TABLE/ROW/COLUMN`; if empty, those that differ.
     pub cells: &'a [String],
-    /// The seed of points whose grid names none.
+    /// The seed of all points, unless the grid varies it.
     pub seed: Seed,
-    /// Points that are run at once; all cores when `None`.
+    /// The number of threads; that of all cores if `None`.
     pub threads: Option<NonZeroUsize>,
-    /// The file that keeps what is done; none, and it is kept in memory.
+    /// The file of the journal; in memory if `None`.
     pub journal: Option<&'a Path>,
-    /// Whether to forget what the journal has.
+    /// Whether to discard the journal.
     pub restart: bool,
-    /// Told about every point that was finished, from several threads.
+    /// Called after each completed point, from several threads.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
-    /// Told in a sentence, before any point is run, about every line of the journal that is not
-    /// believed.
+    /// Called before any point runs, with a sentence about each rejected line of the journal.
     pub warn: &'a (dyn Fn(&str) + Sync),
 }
 
-/// What came of a sweep.
+/// The outcome of a sweep.
 #[derive(Debug)]
 pub struct Swept {
     /// The table of all points, charts, and the attachment with every figure.
     pub result: RunResult,
-    /// Points that the journal had already.
+    /// The number of points that the journal had already.
     pub resumed: usize,
-    /// Points in all.
+    /// The number of all points.
     pub points: usize,
 }
 
-/// Runs `order` at every point that its journal does not have, and sums up all of them.
+/// Runs `order` at every point that its journal lacks, and summarises all points.
 ///
-/// A point that fails is recorded as failed, and the others are run.
+/// A point that fails is recorded as failed, and the others run.
 ///
 /// # Errors
-/// [`Failure::Input`] before any point is run, when the grid, a value at any point or the journal
-/// is wrong, and after the first point that does not fail, when a cell is one that no point has;
-/// [`Failure`] when the journal cannot be written any more.
+/// [`Failure::Input`] before any point runs, if the grid, a value at any point or the journal is wrong; after the first
+/// point that succeeds, if no point has a requested cell; [`Failure`] if the journal can no longer be written.
 pub fn sweep(order: &Order<'_>) -> Result<Swept, Failure> {
     let wanted =
         order.cells.iter().map(|cell| Wanted::parse(cell)).collect::<Result<Vec<_>, _>>()?;
@@ -109,13 +103,13 @@ pub fn sweep(order: &Order<'_>) -> Result<Swept, Failure> {
 
 /// A cell that the user names.
 struct Wanted<'a> {
-    /// As it is written.
+    /// The name as the user writes it.
     name: &'a str,
     place: Place,
 }
 
 impl<'a> Wanted<'a> {
-    /// A cell is named by a table, a row and a column; the row may have slashes of its own.
+    /// Parses the name of a cell: a table, a row and a column. The row may contain slashes.
     fn parse(cell: &'a str) -> Result<Self, Error> {
         let place = Place::new(&Source::cell(cell), 0..cell.len());
         let parts = cell.split('/');
@@ -125,16 +119,16 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// The error that none of `names` is meant.
+    /// The error that the name matches none of `names`.
     fn unknown(&self, names: impl Iterator<Item = String>) -> Error {
         let (place, found) = (Some(self.place.clone()), self.name.into());
         Error::UnknownName { place, what: "cell", found, names: names.collect() }
     }
 }
 
-/// Refuses a cell that no point on record has; without any on record, the first one is run for
-/// that, alone, so that a slip costs one point however many cores there are. The journal has all
-/// cells: the sweep goes on under other names.
+/// Refuses a cell that no recorded point has. If none is recorded, the first point runs alone for that,
+/// so that a typing error costs one point however many cores there are. The journal has all cells: the
+/// sweep can be resumed with other names.
 fn check_cells(
     order: &Order<'_>,
     plan: &Plan,
@@ -142,33 +136,32 @@ fn check_cells(
     mut journal: Journal,
 ) -> Result<Journal, Failure> {
     let mut names = BTreeSet::new();
-    for point in 0..plan.grid.count() {
-        if let Some(line) = journal.line(point)?
-            && let Outcome::Done(Figures { cells, .. }) = line.outcome
-        {
-            names.extend(cells.into_keys());
+    let mut learn = |journal: &mut Journal, point: usize| -> Result<bool, Error> {
+        if let Some(Line { outcome: Outcome::Done(figures), .. }) = journal.line(point)? {
+            names.extend(figures.cells.into_keys());
         }
+        Ok(!names.is_empty())
+    };
+    let mut is_known = false;
+    for point in 0..plan.grid.count() {
+        is_known = learn(&mut journal, point)?;
     }
     // Nothing is known of names while every point fails.
     for point in journal.rest() {
-        if !names.is_empty() {
+        if is_known {
             break;
         }
         journal = crew::run(order, plan, &[point], journal)?;
-        if let Some(line) = journal.line(point)?
-            && let Outcome::Done(Figures { cells, .. }) = line.outcome
-        {
-            names.extend(cells.into_keys());
-        }
+        is_known = learn(&mut journal, point)?;
     }
     let lacks = |wanted: &&Wanted<'_>| !names.iter().any(|name| figures::means(wanted.name, name));
     match wanted.iter().find(lacks) {
-        Some(wanted) if !names.is_empty() => Err(wanted.unknown(names.into_iter()).into()),
+        Some(wanted) if is_known => Err(wanted.unknown(names.into_iter()).into()),
         _ => Ok(journal),
     }
 }
 
-/// Tells what of the journal at `path` is not believed.
+/// Warns about the rejected lines of the journal at `path`.
 fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
     let path = path.display();
     for Damage { line, point, flaw } in &contents.damage {
@@ -196,25 +189,22 @@ fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
     }
 }
 
-/// What of a journal can be believed.
+/// The valid content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Believed {
-    /// The points that are on record, from 0, in order.
+    /// The recorded points, from 0, in order.
     pub done: Vec<usize>,
-    /// How many points the sweep has.
+    /// The number of points of the sweep.
     pub points: usize,
-    /// The first lines that are damaged, doubled or torn, in order.
-    pub damage: Vec<Damage>,
+    /// The number of lines that are damaged, doubled or torn.
+    pub damaged: usize,
 }
 
-/// Reads the journal of any sweep; `None` where no point can be on record yet.
-///
-/// # Errors
-/// [`JournalProblem`] when its first line cannot be gone by, or `reader` fails.
-pub fn read_journal(reader: impl BufRead) -> Result<Option<Believed>, JournalProblem> {
-    let Found::Contents(contents) = record::scan(reader)? else { return Ok(None) };
-    let Contents { lines, damage, .. } = *contents;
-    let (points, done) = (lines.len(), lines.iter().enumerate());
-    let done = done.filter(|(_, line)| line.is_some()).map(|(point, _)| point).collect();
-    Ok(Some(Believed { done, points, damage }))
+/// Reads the journal of any sweep; `None` where its first line is missing or damaged, or `reader`
+/// fails.
+pub fn read_journal(reader: impl BufRead) -> Option<Believed> {
+    let Found::Contents(contents) = record::scan(reader).ok()? else { return None };
+    let (points, damaged) = (contents.lines.len(), contents.damage.len() + contents.hidden);
+    let done = (0..points).filter(|point| contents.lines[*point].is_some()).collect();
+    Some(Believed { done, points, damaged })
 }

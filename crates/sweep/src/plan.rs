@@ -1,7 +1,7 @@
-//! The plan: the grid over a scenario, every point of it checked.
+//! The plan: the grid over a scenario, with every point checked.
 //!
-//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and thrown away
-//! again; so a wrong value costs no point, and no point costs memory before its turn.
+//! Layer: rank 10. Main type: [`Plan`]. A point is composed and read as for a run, and discarded. So a
+//! wrong value costs no run, and no point costs memory before its turn.
 
 use crate::Order;
 use crate::grid::Grid;
@@ -11,6 +11,7 @@ use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override};
+use boardlab_experiment::crew::in_order;
 use boardlab_experiment::{Action, Experiment, Failure, Request, VERSION, scenario_name};
 use boardlab_parts::catalog;
 use boardlab_result::RunResult;
@@ -28,7 +29,7 @@ pub(crate) struct Plan {
     pub(crate) scenario: String,
     /// The keys and their values.
     pub(crate) grid: Grid,
-    /// What tells it from other sweeps.
+    /// The identity of the sweep, for its journal.
     pub(crate) header: Header,
     /// What every point changes in the scenario.
     pub(crate) set: Vec<Override>,
@@ -42,11 +43,11 @@ pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
     pool.map_err(|error| Failure::run("threads", error, "ask for fewer with --threads"))
 }
 
-/// What a point rests on.
+/// The inputs of a point.
 struct Inputs {
     values: IndexMap<String, String>,
     checksum: u32,
-    /// What of `--set` and `--grid` it does not use.
+    /// The values of `--set` and `--grid` that it does not use.
     idle: Vec<BadValue>,
 }
 
@@ -71,8 +72,8 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Checks every point, and takes down what they rest on. Of several wrong points the first one
-    /// is told, whichever thread is faster. A key that no point uses is refused.
+    /// Checks every point, and records its inputs. The error is that of the first wrong point,
+    /// whichever thread is faster. A key that no point uses is refused.
     fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
         let inputs = |point| {
             let inputs = self.inputs(point)?;
@@ -80,17 +81,12 @@ impl Plan {
             Ok::<_, Failure>((inputs.checksum, values, inputs.idle))
         };
         let points = (0..self.grid.count()).into_par_iter();
-        let checked: Vec<_> = pool.install(|| points.map(inputs).collect());
         let mut unused: Option<Vec<BadValue>> = None;
-        for inputs in checked {
-            let (checksum, values, idle) = inputs?;
-            unused = Some(match unused {
-                None => idle,
-                Some(mut all) => {
-                    all.retain(|one| idle.iter().any(|other| other.key == one.key));
-                    all
-                }
-            });
+        for (checksum, values, idle) in pool.install(|| in_order(points.map(inputs)))? {
+            match &mut unused {
+                None => unused = Some(idle),
+                Some(all) => all.retain(|one| idle.iter().any(|other| other.key == one.key)),
+            }
             self.header.checksum = crc32(self.header.checksum, &checksum.to_le_bytes());
             self.header.inputs.extend(values.unwrap_or_default());
         }

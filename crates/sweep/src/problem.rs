@@ -1,160 +1,163 @@
-//! What can be wrong with the arguments of a sweep and with its journal.
+//! Errors in the arguments of a sweep and in its journal.
 //!
-//! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`],
-//! [`LineFlaw`].
+//! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`], [`LineFlaw`].
 
-use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN, reason};
 use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
-use std::fmt;
+use std::{fmt, io};
 
 /// Why a `--grid` or a `--cell` cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GridProblem {
-    /// There is no key at all.
+pub(crate) enum GridProblem {
+    /// The grid has no key.
     Empty,
-    /// A key without values.
+    /// A key has no values.
     NoValues,
     /// Nothing between two commas.
     EmptyValue,
-    /// A quote or a bracket that does not end.
+    /// A quote or a bracket is not closed.
     Unclosed,
-    /// A key that is given twice.
+    /// A key is given twice.
     KeyTwice {
         /// The key.
         key: String,
         /// The option that gives it too.
         other: &'static str,
     },
-    /// A value that is given twice for one key.
+    /// A value is given twice for one key.
     ValueTwice,
-    /// A range that goes down.
+    /// A range is descending.
     RangeDown,
-    /// No seed.
+    /// A value of the key `seed` is no seed.
     NoSeed,
     /// More points than a sweep may have.
     TooMany {
-        /// How many they would be.
+        /// The number of points.
         points: u128,
-        /// How many they may be.
+        /// The limit.
         limit: usize,
     },
-    /// A `--cell` of another form.
+    /// A `--cell` has another form.
     NoCell,
 }
 
 impl GridProblem {
     /// This problem as an error, at `place` where a part of an argument is to blame.
-    #[must_use]
-    pub fn at(&self, place: Option<Place>) -> Error {
+    pub(crate) fn at(&self, place: Option<Place>) -> Error {
         Other { at: place.map_or(At::Nowhere, At::Place), message: self.message() }.into()
     }
 
     fn message(&self) -> Message {
-        let (title, label) = match self {
-            Self::Empty => ("the grid is empty".into(), "expected KEY=VALUE,VALUE"),
-            Self::NoValues => ("the key has no values".into(), "expected VALUE,VALUE after this"),
-            Self::EmptyValue => ("a value is empty".into(), "expected a value here"),
-            Self::Unclosed => ("a quote or a bracket does not end".into(), "begins here"),
-            Self::KeyTwice { key, other } => {
-                let key = shown(key, TEXT_SHOWN * 2);
-                (format!("`{key}` is given twice, here and by {other}"), "expected another key")
+        const EXAMPLE: &str = "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us";
+        let (title, label, help): (String, _, _) = match self {
+            Self::Empty => ("the grid is empty".into(), "expected KEY=VALUE,VALUE", EXAMPLE),
+            Self::NoValues => {
+                ("the key has no values".into(), "expected VALUE,VALUE after this", EXAMPLE)
             }
-            Self::ValueTwice => ("a value is given twice".into(), "expected another value"),
-            Self::RangeDown => {
-                ("the range goes down".into(), "expected FROM..TO with FROM below TO")
+            Self::EmptyValue => ("a value is empty".into(), "expected a value here", EXAMPLE),
+            Self::Unclosed => ("a quote or a bracket does not end".into(), "begins here", EXAMPLE),
+            Self::KeyTwice { key, other } => (
+                format!("`{}` is given twice, here and by {other}", shown(key, TEXT_SHOWN * 2)),
+                "expected another key",
+                "give all values of a key in one --grid",
+            ),
+            Self::ValueTwice => {
+                ("a value is given twice".into(), "expected another value", EXAMPLE)
             }
+            Self::RangeDown => (
+                "the range goes down".into(),
+                "expected FROM..TO with FROM below TO",
+                "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
+            ),
             Self::NoSeed => (
                 "a seed is not a whole number".into(),
                 "expected a whole number of at most 64 bits",
+                "write --grid seed=1..5",
             ),
             Self::TooMany { points, limit } => (
                 format!("the grid has {points} points, more than {limit}"),
                 "expected fewer values",
+                "make several sweeps, each with --out of its own",
             ),
-            Self::NoCell => ("a cell is named by three parts".into(), "expected TABLE/ROW/COLUMN"),
+            Self::NoCell => (
+                "a cell is named by three parts".into(),
+                "expected TABLE/ROW/COLUMN",
+                "write --cell table5/total/total_ns; --format csv of a run shows all of them",
+            ),
         };
-        Message { title, label: label.into(), help: self.help().into() }
-    }
-
-    const fn help(&self) -> &'static str {
-        match self {
-            Self::KeyTwice { .. } => "give all values of a key in one --grid",
-            Self::RangeDown => "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
-            Self::TooMany { .. } => "make several sweeps, each with --out of its own",
-            Self::NoCell => {
-                "write --cell table5/total/total_ns; --format csv of a run shows all of them"
-            }
-            Self::NoSeed => "write --grid seed=1..5",
-            _ => "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us",
-        }
+        Message { title, label: label.into(), help: help.into() }
     }
 }
 
-/// Why the journal of a sweep cannot be gone on with.
+/// Why the journal of a sweep cannot be resumed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum JournalProblem {
-    /// Another process writes it.
+pub(crate) enum JournalProblem {
+    /// Another process is writing it.
     Busy(Holder),
-    /// It is something else.
+    /// It is another kind of file.
     NotAJournal,
     /// It is the journal of another sweep.
     Differs {
-        /// In what, such as `the grid`.
+        /// The difference, such as `the grid`.
         what: String,
-        /// What it has.
+        /// The value in the journal.
         there: String,
-        /// What is asked for.
+        /// The requested value.
         here: String,
     },
-    /// It has no checksums, as journals once had none.
+    /// It has no checksums, like journals of early versions.
     Unchecked,
-    /// Its first line, which says what sweep it is of, is damaged.
+    /// Its first line, which identifies the sweep, is damaged.
     Header {
-        /// What is wrong with it.
+        /// Its flaw.
         flaw: LineFlaw,
     },
-    /// The line of a point is no more what it was when the sweep began.
+    /// The line of a point has changed since the sweep began.
     Changed {
-        /// Which point, from 0.
+        /// The number of the point, from 0.
         point: usize,
-        /// What is wrong with its line now.
+        /// The flaw of its line now.
         flaw: LineFlaw,
     },
-    /// What the operating system says.
+    /// An error of the operating system.
     System(String),
+}
+
+impl From<io::Error> for JournalProblem {
+    fn from(error: io::Error) -> Self {
+        Self::System(reason(&error))
+    }
 }
 
 impl JournalProblem {
     /// This problem of the journal at `path` as an error.
-    #[must_use]
-    pub fn of(&self, path: &str) -> Error {
+    pub(crate) fn of(&self, path: &str) -> Error {
         Other { at: At::Path(path.into()), message: self.message(path) }.into()
     }
 
     fn message(&self, path: &str) -> Message {
-        let path = shown(path, TEXT_SHOWN * 4);
+        let cut = |text: &str, times: usize| shown(text, TEXT_SHOWN * times);
+        let path = cut(path, 4);
         let (title, help) = match self {
             Self::Busy(holder) => (
-                format!(
-                    "another sweep is writing `{path}`: {}",
-                    shown(&holder.to_string(), TEXT_SHOWN * 4)
-                ),
+                format!("another sweep is writing `{path}`: {}", cut(&holder.to_string(), 4)),
                 "wait until it is done, or name another folder with --out",
             ),
             Self::NotAJournal => (
                 format!("`{path}` is not the journal of a sweep"),
                 "name another folder with --out; --restart overwrites it",
             ),
-            Self::Differs { what, there, here } => {
-                let cut = |text: &str| shown(text, TEXT_SHOWN * 3);
-                let (what, there, here) = (shown(what, TEXT_SHOWN * 2), cut(there), cut(here));
-                (
-                    format!("`{path}` is of another sweep: {what} was {there} and is {here} now"),
-                    "name another folder with --out, or begin again with --restart",
-                )
-            }
+            Self::Differs { what, there, here } => (
+                format!(
+                    "`{path}` is of another sweep: {} was {} and is {} now",
+                    cut(what, 2),
+                    cut(there, 3),
+                    cut(here, 3)
+                ),
+                "name another folder with --out, or begin again with --restart",
+            ),
             Self::Unchecked => (
                 format!("`{path}` has no checksums: an earlier boardlab wrote it"),
                 "its figures cannot be verified: name another folder with --out, or begin again with --restart",
@@ -171,7 +174,7 @@ impl JournalProblem {
                 "give the command again: points without a whole line are run again",
             ),
             Self::System(reason) => (
-                format!("cannot write `{path}`: {}", shown(reason, TEXT_SHOWN * 4)),
+                format!("cannot write `{path}`: {}", cut(reason, 4)),
                 "name another folder with --out",
             ),
         };
@@ -179,23 +182,23 @@ impl JournalProblem {
     }
 }
 
-/// What is wrong with a line of a journal.
+/// Why a line of a journal is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LineFlaw {
-    /// It is not laid out as a line of a journal.
+pub(crate) enum LineFlaw {
+    /// It lacks the form of a line of a journal.
     Form,
-    /// It ends as on Windows.
+    /// It ends in CR LF.
     CarriageReturn,
     /// It is longer than any line of a journal.
     TooLong,
     /// Its checksum is not that of its content.
     Checksum {
-        /// The checksum that it has.
+        /// The written checksum.
         written: u32,
-        /// The checksum of what it has.
+        /// The checksum of its content.
         content: u32,
     },
-    /// Its checksum is right, and its content is not what a line says.
+    /// Its checksum is right, and its content is invalid.
     Content,
     /// Another line has the same point.
     Doubled {

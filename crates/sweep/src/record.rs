@@ -1,36 +1,36 @@
-//! The lines of a journal: one that says which sweep it is, and one a point, each with its checksum.
+//! The lines of a journal: one that identifies the sweep, and one for each point, each with its
+//! checksum.
 //!
-//! Layer: rank 10. Main types: [`Header`], which sweep a journal is of, and [`Contents`], what one
-//! has. Nothing here touches a file: bytes in, lines and damage out.
+//! Layer: rank 10. Main types: [`Header`], the identity of the sweep, and [`Contents`], the lines of a
+//! journal. The module touches no file: it turns bytes into lines and damage.
 //!
 //! ```text
 //! {"journal":"boardlab sweep","format":2,"crc32":"61c88647","sweep":{"version":...}}
 //! {"crc32":"9e3779b9","done":{"point":0,"outcome":{...}}}
 //! ```
-//! A checksum is the CRC-32 of the value that follows it, and that of a point begins with the one of
-//! the first line: a line of another sweep is as wrong here as a damaged one. What surrounds the
-//! value is compared byte for byte, so no byte of a line is without a check. A line is damaged when
-//! its checksum is wrong, and doubled when another line has its point; neither is believed.
+//! A checksum is the CRC-32 of the value that follows it. That of a point begins with the checksum of
+//! the first line: so a line of another sweep is rejected like a damaged one. What surrounds the
+//! value is compared byte for byte, so that every byte of a line is checked. A line is damaged if
+//! its checksum is wrong, and doubled if another line has its point; both are rejected.
 
-use crate::POINTS_MAX;
 use crate::figures::Line;
+use crate::grid::POINTS_MAX;
 use crate::problem::{JournalProblem, LineFlaw};
 use boardlab_codec::crc32;
-use boardlab_document::error::reason;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead, Read};
+use std::io::{BufRead, Read};
 
-/// What the first line of every journal begins with, those without checksums included.
+/// The beginning of the first line of every journal, those without checksums included.
 const MAGIC: &str = "{\"journal\":\"boardlab sweep\",";
 
 /// The longest line that is read; ours have some ten KiB.
 const LINE_MAX: u64 = 64 << 20;
 
-/// How many damaged lines are told one by one.
+/// The most damaged lines that are reported one by one.
 const DAMAGE_MAX: usize = 20;
 
-/// What surrounds a value and its checksum.
+/// The text around a checksum and its value.
 struct Envelope {
     start: &'static str,
     middle: &'static str,
@@ -77,15 +77,15 @@ impl Envelope {
     }
 }
 
-/// Which sweep a journal is of.
+/// The identity of the sweep of a journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
-    /// The version of boardlab that makes the points.
+    /// The version of boardlab that runs the points.
     pub(crate) version: String,
     /// Name of the scenario.
     pub(crate) scenario: String,
-    /// The seed of all points, where the grid has none.
+    /// The seed of all points, unless the grid varies it.
     pub(crate) seed: Option<u64>,
     /// The keys and their values.
     pub(crate) grid: Vec<(String, Vec<String>)>,
@@ -103,39 +103,37 @@ impl Header {
         (crc32(SEED, value.as_bytes()), HEADER.seal(SEED, &value))
     }
 
-    /// How many points the grid has, when a sweep may have as many.
+    /// The number of points of the grid, if a sweep may have as many.
     pub(crate) fn points(&self) -> Option<usize> {
         let mut sizes = self.grid.iter().map(|(_, values)| values.len());
         let points = sizes.try_fold(1_usize, usize::checked_mul)?;
         (1..=POINTS_MAX).contains(&points).then_some(points)
     }
 
-    /// How this sweep differs from the one that `there` is of.
+    /// The first difference from the sweep that `there` identifies.
     pub(crate) fn difference(&self, there: &Self) -> Option<JournalProblem> {
-        let differs = |what: &str, there: String, here: String| {
-            (there != here).then(|| JournalProblem::Differs { what: what.into(), there, here })
-        };
-        let quoted = |text: &String| format!("`{text}`");
-        let seed = |header: &Self| match header.seed {
-            Some(seed) => seed.to_string(),
-            None => "in the grid".into(),
-        };
-        differs("the version of boardlab", quoted(&there.version), quoted(&self.version))
-            .or_else(|| differs("the scenario", quoted(&there.scenario), quoted(&self.scenario)))
-            .or_else(|| differs("the grid", shown(&there.grid), shown(&self.grid)))
-            .or_else(|| differs("the seed", seed(there), seed(self)))
-            .or_else(|| {
-                let keys = there.inputs.keys().chain(self.inputs.keys());
-                let value = |header: &Self, key: &str| {
-                    header.inputs.get(key).map_or_else(|| "nothing".into(), quoted)
-                };
-                keys.map(|key| (key, value(there, key), value(self, key)))
-                    .find_map(|(key, there, here)| differs(&format!("`{key}`"), there, here))
+        let compared =
+            |what: &str, of: &dyn Fn(&Self) -> String| (what.into(), of(there), of(self));
+        let seed =
+            |header: &Self| header.seed.map_or("in the grid".into(), |seed| seed.to_string());
+        let sum = |header: &Self| format!("{:08x}", header.checksum);
+        let keys = there.inputs.keys().chain(self.inputs.keys());
+        let inputs = keys.map(|key| {
+            compared(&format!("`{key}`"), &|header| match header.inputs.get(key) {
+                Some(value) => format!("`{value}`"),
+                None => "nothing".into(),
             })
-            .or_else(|| {
-                let sum = |header: &Self| format!("{:08x}", header.checksum);
-                differs("the checksum of the files that it names", sum(there), sum(self))
-            })
+        });
+        let before = [
+            compared("the version of boardlab", &|header| format!("`{}`", header.version)),
+            compared("the scenario", &|header| format!("`{}`", header.scenario)),
+            compared("the grid", &|header| shown(&header.grid)),
+            compared("the seed", &seed),
+        ];
+        let after = compared("the checksum of the files that it names", &sum);
+        let mut all = before.into_iter().chain(inputs).chain([after]);
+        let (what, there, here) = all.find(|(_, there, here)| there != here)?;
+        Some(JournalProblem::Differs { what, there, here })
     }
 }
 
@@ -153,44 +151,44 @@ pub(crate) struct Stretch {
     pub(crate) length: u64,
 }
 
-/// A line of a journal that is not believed.
+/// A rejected line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
-    /// Which line, from 1.
-    pub line: usize,
-    /// The point that it names, from 0, where one can be made out.
-    pub point: Option<usize>,
-    /// What is wrong with it.
-    pub flaw: LineFlaw,
+pub(crate) struct Damage {
+    /// The number of the line, from 1.
+    pub(crate) line: usize,
+    /// The point that it names, from 0, if that is legible.
+    pub(crate) point: Option<usize>,
+    /// The reason.
+    pub(crate) flaw: LineFlaw,
 }
 
-/// What the bytes of a journal are.
+/// The kind of content of a journal.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// There are none.
+    /// No bytes.
     Nothing,
-    /// The beginning of what may become a first line.
+    /// The beginning of a possible first line.
     Begun(Vec<u8>),
-    /// A first line, and more.
+    /// A whole first line, and perhaps others.
     Contents(Box<Contents>),
 }
 
-/// What a journal has.
+/// The lines of a journal.
 #[derive(Debug)]
 pub(crate) struct Contents {
-    /// Which sweep it is of.
+    /// The identity of its sweep.
     pub(crate) header: Header,
     /// What the checksums of its points begin with.
     pub(crate) seal: u32,
     /// The bytes of the first line, its end included.
     pub(crate) header_length: u64,
-    /// Where the one whole line of each point is, without its end.
+    /// The place of the one valid line of each point, without its end.
     pub(crate) lines: Vec<Option<Stretch>>,
-    /// The first lines that are not believed, in order.
+    /// The first rejected lines, in order.
     pub(crate) damage: Vec<Damage>,
-    /// How many more there are.
+    /// The number of further rejected lines.
     pub(crate) hidden: usize,
-    /// Whether one of them is not just the end that a kill left.
+    /// Whether one of them is more than a last line that a kill tore.
     pub(crate) holes: bool,
     /// The bytes up to the end of the last line that has one.
     pub(crate) ended: u64,
@@ -210,14 +208,10 @@ pub(crate) fn read(seal: u32, text: &[u8]) -> Result<Line, LineFlaw> {
 /// Reads a journal to its end.
 pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
     let Some(first) = Text::next(&mut reader)? else { return Ok(Found::Nothing) };
-    if first.end == End::None && !is_other(&first.bytes) {
+    if first.is_torn() && !is_other(&first.bytes) {
         return Ok(Found::Begun(first.bytes));
     }
-    let opened = match first.end {
-        End::Line => HEADER.open(SEED, &first.bytes),
-        End::None => Err(LineFlaw::Torn),
-        End::TooFar => Err(LineFlaw::TooLong),
-    };
+    let opened = first.flaw.map_or_else(|| HEADER.open(SEED, &first.bytes), Err);
     let (seal, value) = opened.map_err(|flaw| header_problem(&first.bytes, flaw))?;
     let content = || JournalProblem::Header { flaw: LineFlaw::Content };
     let header: Header = serde_json::from_slice(value).map_err(|_| content())?;
@@ -235,7 +229,7 @@ pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
     contents.scan(reader).map(|contents| Found::Contents(Box::new(contents)))
 }
 
-/// Why a first line cannot be gone by.
+/// Why a first line is rejected.
 fn header_problem(text: &[u8], flaw: LineFlaw) -> JournalProblem {
     let unchecked = [MAGIC.as_bytes(), b"\"version\":"].concat();
     match text.starts_with(&unchecked) {
@@ -245,54 +239,47 @@ fn header_problem(text: &[u8], flaw: LineFlaw) -> JournalProblem {
     }
 }
 
-/// Whether `text` cannot have been the first line of a journal: more than a byte in four of its
-/// beginning is another one.
+/// Whether `text` cannot have been the first line of a journal: more than a quarter of the bytes of
+/// its beginning differ.
 fn is_other(text: &[u8]) -> bool {
     let differ = MAGIC.bytes().zip(text).filter(|(expected, found)| expected != *found).count();
     text.is_empty() || differ * 4 > MAGIC.len().min(text.len())
 }
 
-/// One line as it was read.
+/// A line as read.
 struct Text {
     /// Its bytes without its end; the first ones of a line that is too long.
     bytes: Vec<u8>,
-    /// How many bytes it has, its end included.
+    /// The number of its bytes, its end included.
     length: u64,
-    end: End,
-}
-
-/// How a line ends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// As it should.
-    Line,
-    /// With the file.
-    None,
-    /// Beyond what is read of a line.
-    TooFar,
+    /// Whether the file ends before it does, or it is too long to be read.
+    flaw: Option<LineFlaw>,
 }
 
 impl Text {
     /// The next line; `None` at the end of the file.
     fn next(reader: &mut impl BufRead) -> Result<Option<Self>, JournalProblem> {
-        let system = |error: io::Error| JournalProblem::System(reason(&error));
         let mut bytes = Vec::new();
         let taken = reader.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes);
-        let mut length = as_u64(taken.map_err(system)?);
-        let end = match bytes.pop_if(|end| *end == b'\n') {
-            Some(_) => End::Line,
-            None if length < LINE_MAX => End::None,
+        let mut length = as_u64(taken?);
+        let flaw = match bytes.pop_if(|end| *end == b'\n') {
+            Some(_) => None,
+            None if length < LINE_MAX => Some(LineFlaw::Torn),
             None => {
-                length += as_u64(reader.skip_until(b'\n').map_err(system)?);
-                End::TooFar
+                length += as_u64(reader.skip_until(b'\n')?);
+                Some(LineFlaw::TooLong)
             }
         };
-        Ok((length > 0).then_some(Self { bytes, length, end }))
+        Ok((length > 0).then_some(Self { bytes, length, flaw }))
+    }
+
+    fn is_torn(&self) -> bool {
+        self.flaw == Some(LineFlaw::Torn)
     }
 }
 
 impl Contents {
-    /// Takes the lines after the first one.
+    /// Reads the lines after the first one.
     fn scan(mut self, mut reader: impl BufRead) -> Result<Self, JournalProblem> {
         // Of each point the number of its first whole line, and the points that have another one.
         let mut numbers = vec![0; self.lines.len()];
@@ -301,7 +288,7 @@ impl Contents {
         while let Some(text) = Text::next(&mut reader)? {
             number += 1;
             let stretch = Stretch { offset: self.ended, length: as_u64(text.bytes.len()) };
-            if text.end != End::None {
+            if !text.is_torn() {
                 self.ended += text.length;
             }
             let point = match self.point(&text) {
@@ -326,16 +313,12 @@ impl Contents {
         Ok(self)
     }
 
-    /// The point whose line is `text`; else what is wrong, and the point that it names.
+    /// The point whose line is `text`; otherwise the flaw, and the point that it names.
     fn point(&self, text: &Text) -> Result<usize, (LineFlaw, Option<usize>)> {
         let points = self.lines.len();
         let flaw = |flaw| (flaw, named(&text.bytes).filter(|point| *point < points));
-        match text.end {
-            End::Line => {}
-            End::None => return Err(flaw(LineFlaw::Torn)),
-            End::TooFar => return Err(flaw(LineFlaw::TooLong)),
-        }
-        let point = read(self.seal, &text.bytes).map_err(flaw)?.point;
+        let line = text.flaw.map_or_else(|| read(self.seal, &text.bytes), Err);
+        let point = line.map_err(flaw)?.point;
         if point < points { Ok(point) } else { Err(flaw(LineFlaw::Content)) }
     }
 
@@ -345,7 +328,7 @@ impl Contents {
     }
 }
 
-/// The point that a damaged line names, if that much of it can be read.
+/// The point that a damaged line names, if that is legible.
 fn named(text: &[u8]) -> Option<usize> {
     const KEY: &[u8] = b"\"point\":";
     let start = text.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();

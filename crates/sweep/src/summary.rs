@@ -1,7 +1,7 @@
-//! The result of a sweep: one row a point, the figures that the user chose or that differ, and
+//! The result of a sweep: a row for each point with the figures that the user chose or that differ, and
 //! every figure as an attachment.
 //!
-//! Layer: rank 10. Functions: [`summary`], and `choose`, which takes the figures for the table. The
+//! Layer: rank 10. Functions: [`summary`], and `choose`, which selects the figures for the table. The
 //! journal is read twice, in the order of the grid, so that a figure of a point is in memory only
 //! as its cell.
 
@@ -21,16 +21,16 @@ use boardlab_sim::{Bytes, Duration};
 use indexmap::IndexMap;
 use std::borrow::Cow;
 
-/// Figures in the table when the user chooses none: as many as a terminal shows beside the keys.
+/// The most figures in the table if the user chooses none: as many as a terminal shows beside the keys.
 const CHOSEN_MAX: usize = 6;
 
-/// The row that sums a table of an experiment up.
+/// The row with the totals of an experiment's table.
 const TOTAL: &str = "total";
 
 /// The attachment with every figure.
 const ATTACHMENT: &str = "points.csv";
 
-/// What is known of one figure over all points.
+/// One figure over all points.
 #[derive(Debug)]
 struct Seen {
     first: Value,
@@ -38,7 +38,7 @@ struct Seen {
     points: usize,
 }
 
-/// What is known of all points.
+/// The figures of all points.
 #[derive(Debug, Default)]
 struct Overview {
     figures: IndexMap<String, Seen>,
@@ -64,7 +64,7 @@ impl Overview {
         }
     }
 
-    /// Whether the figure is not the same at all points.
+    /// Whether the figure differs between points.
     fn differs(&self, seen: &Seen) -> bool {
         seen.differs || seen.points < self.done
     }
@@ -92,17 +92,19 @@ pub(super) fn summary(
     run.virtual_time_ns = overview.virtual_time_ns;
     run.parameters = parameters(plan);
     let mut table = table(&keys, &chosen, overview.failed > 0);
-    let mut csv = Csv::new(&keys, &overview);
+    let mut csv = String::new();
+    let names = keys.iter().copied().chain(overview.figures.keys().map(String::as_str));
+    csv::line(&mut csv, ["point"].into_iter().chain(names).chain(["failure"]).map(Cow::Borrowed));
     for point in 0..count {
         let Some(line) = journal.line(point)? else { continue };
-        csv.push(plan, point, &line.outcome, &overview);
+        push(&mut csv, plan, point, &line.outcome, &overview);
         table.rows.push(row(plan, point, &line.outcome, &chosen));
     }
     tell(&mut run, plan, &table, &chosen, (&overview, wanted.is_empty()));
     charts::charts(&mut run, plan, &table, &chosen);
     run.tables.push(table);
     let title = "every figure of every point".into();
-    run.attachments.push(Attachment { name: ATTACHMENT.into(), title, text: csv.text });
+    run.attachments.push(Attachment { name: ATTACHMENT.into(), title, text: csv });
     Ok(run)
 }
 
@@ -127,19 +129,16 @@ fn choose(overview: &Overview, wanted: &[Wanted<'_>]) -> Result<Vec<String>, Err
     }
     let is_total =
         |name: &str| name.split('/').nth(1) == Some(TOTAL) && name.matches('/').count() == 2;
-    let all = || overview.figures.iter();
-    let differing = || all().filter(|(_, seen)| overview.differs(seen));
-    let mut names: Vec<&String> =
-        differing().filter(|(name, _)| is_total(name)).map(|(name, _)| name).collect();
-    if names.is_empty() {
-        names = differing().map(|(name, _)| name).collect();
-    }
-    if names.is_empty() {
-        names = all().filter(|(name, _)| is_total(name)).map(|(name, _)| name).collect();
-    }
-    if names.is_empty() {
-        names = all().map(|(name, _)| name).collect();
-    }
+    let names = |must_differ: bool, must_be_total: bool| -> Vec<&String> {
+        let all = overview.figures.iter();
+        let fits = all.filter(|(name, seen)| {
+            (overview.differs(seen) || !must_differ) && (is_total(name) || !must_be_total)
+        });
+        fits.map(|(name, _)| name).collect()
+    };
+    let preferred = [(true, true), (true, false), (false, true), (false, false)];
+    let names = preferred.map(|(differ, total)| names(differ, total));
+    let names = names.into_iter().find(|names| !names.is_empty()).unwrap_or_default();
     Ok(names.into_iter().take(CHOSEN_MAX).cloned().collect())
 }
 
@@ -175,13 +174,9 @@ fn row(plan: &Plan, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
         row = row.cell(key, Cell::new(value));
     }
     match outcome {
-        Outcome::Done(figures) => {
-            for name in chosen {
-                let value = figures.cells.get(name).and_then(crate::figures::Figure::value);
-                row = row.cell(name, Cell::new(value.unwrap_or(Value::None)));
-            }
-            row
-        }
+        Outcome::Done(_) => chosen.iter().fold(row, |row, name| {
+            row.cell(name, Cell::new(value(outcome, name).unwrap_or(Value::None)))
+        }),
         Outcome::Failed(message) => {
             let verdict = Some(Verdict::Fail);
             row.cell("failure", Cell { verdict, ..Cell::text(message.as_str()) })
@@ -225,32 +220,23 @@ fn tell(
     }
 }
 
-/// Where the figure `name` is lowest and highest; nothing where it is the same everywhere.
+/// The points at which the figure `name` is lowest and highest; `None` if it is the same everywhere.
 fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
     let value = |row: &Row| row.cells.get(name).and_then(|cell| cell.value.as_f64());
     let rows = table.rows.iter().enumerate();
-    let mut known = rows.filter_map(|(point, row)| Some((point, value(row)?)));
-    let first = known.next()?;
-    let (mut low, mut high) = (first, first);
-    for one in known {
-        // The first of equal ones stays.
-        low = if one.1 < low.1 { one } else { low };
-        high = if one.1 > high.1 { one } else { high };
-    }
-    let at = |point: usize| format!("at {}", plan.grid.label(point));
-    let figure =
-        |point: usize| table.rows[point].cells.get(name).map(|cell| figure(&cell.value, name));
+    let known: Vec<_> = rows.filter_map(|(point, row)| Some((point, value(row)?))).collect();
+    // Of equal ones the first.
+    let low = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let high = known.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let told = |point: usize| {
+        let value = figure(&table.rows[point].cells.get(name)?.value, name);
+        Some(format!("{value} at {}", plan.grid.label(point)))
+    };
     (low.1 < high.1).then_some(())?;
-    Some(format!(
-        "{name}: lowest {} {}, highest {} {}.",
-        figure(low.0)?,
-        at(low.0),
-        figure(high.0)?,
-        at(high.0)
-    ))
+    Some(format!("{name}: lowest {}, highest {}.", told(low.0)?, told(high.0)?))
 }
 
-/// A figure for people.
+/// A figure with its unit.
 fn figure(value: &Value, name: &str) -> String {
     match (Unit::of_key(name), value) {
         (Unit::Nanoseconds, Value::Int(nanos)) if *nanos >= 0 => {
@@ -277,37 +263,23 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Every figure of every point, one line a point.
-struct Csv {
-    text: String,
+/// Adds the figures of a point to the attachment.
+fn push(csv: &mut String, plan: &Plan, point: usize, outcome: &Outcome, overview: &Overview) {
+    let keys = plan.grid.cells(point).into_iter().map(|(_, value)| plain(&value));
+    let figure = |name: &String| value(outcome, name).as_ref().map_or_else(String::new, plain);
+    let failure = match outcome {
+        Outcome::Done(_) => String::new(),
+        Outcome::Failed(message) => message.clone(),
+    };
+    let number = [(point + 1).to_string()].into_iter();
+    let fields = number.chain(keys).chain(overview.figures.keys().map(figure)).chain([failure]);
+    csv::line(csv, fields.map(Cow::Owned));
 }
 
-impl Csv {
-    fn new(keys: &[&str], overview: &Overview) -> Self {
-        let names = overview.figures.keys().map(String::as_str);
-        let mut csv = Self { text: String::new() };
-        let fixed = ["point"].into_iter().chain(keys.iter().copied());
-        csv::line(&mut csv.text, fixed.chain(names).chain(["failure"]).map(Cow::Borrowed));
-        csv
-    }
-
-    fn push(&mut self, plan: &Plan, point: usize, outcome: &Outcome, overview: &Overview) {
-        let cells = plan.grid.cells(point);
-        let keys = cells.iter().map(|(_, value)| Cow::Owned(plain(value)));
-        let figure = |name: &String| match outcome {
-            Outcome::Done(figures) => {
-                let value = figures.cells.get(name).and_then(crate::figures::Figure::value);
-                value.map_or(Cow::Borrowed(""), |value| Cow::Owned(plain(&value)))
-            }
-            Outcome::Failed(_) => Cow::Borrowed(""),
-        };
-        let failure = match outcome {
-            Outcome::Done(_) => "",
-            Outcome::Failed(message) => message,
-        };
-        let number = Cow::Owned((point + 1).to_string());
-        let figures = overview.figures.keys().map(figure);
-        let fields = [number].into_iter().chain(keys).chain(figures);
-        csv::line(&mut self.text, fields.chain([Cow::Borrowed(failure)]));
+/// The figure `name` of a point; `None` where it has none.
+fn value(outcome: &Outcome, name: &str) -> Option<Value> {
+    match outcome {
+        Outcome::Done(figures) => figures.cells.get(name)?.value(),
+        Outcome::Failed(_) => None,
     }
 }

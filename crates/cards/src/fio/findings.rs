@@ -1,26 +1,26 @@
-//! What slowed the jobs of a fio bench.
+//! Findings about the causes of slow requests of a fio bench.
 //!
 //! Layer: rank 10. Function: [`all`].
 
-use super::run::pace::Pace;
-use boardlab_block::Kind;
+use boardlab_block::{Kind, Stats};
 use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{float, percent_of};
 
-/// Requests are slowed by a cause where a byte of them takes so many times as long as of those without one.
+/// The least ratio of the time of a byte with a cause to that without one, from which the cause is
+/// reported.
 const SLOWER: f64 = 1.05;
 
-/// What slowed the jobs most, in a sentence; none where requests with that cause are as fast as those without.
-pub(super) fn all(run: &mut RunResult, pace: &Pace, device: &str) {
+/// Adds what slowed the jobs most; nothing if requests with that cause are as fast as those without.
+pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
     let ratio = |one: u64, other: u64| float(one) / float(other.max(1));
     for kind in [Kind::Read, Kind::Write] {
-        let all: u64 = pace.slowed(kind).map(|(_, slowed)| slowed.time.as_nanos()).sum();
-        let most = pace.slowed(kind).max_by_key(|(_, slowed)| slowed.time);
+        let all: u64 = stats.of(kind).by_cause().map(|(_, slowed)| slowed.time.as_nanos()).sum();
+        let most = stats.of(kind).by_cause().max_by_key(|(_, slowed)| slowed.time);
         let Some((Some(cause), slowed)) = most else { continue };
-        let without = pace.slowed(kind).find(|(cause, _)| cause.is_none());
-        let a_byte = ratio(slowed.time.as_nanos(), slowed.bytes);
-        let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes));
+        let without = stats.of(kind).by_cause().find(|(cause, _)| cause.is_none());
+        let a_byte = ratio(slowed.time.as_nanos(), slowed.bytes.get());
+        let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes.get()));
         let than = match times.filter(|times| times.is_finite()) {
             Some(times) if times < SLOWER => continue,
             Some(times) => format!(" ({times:.1} times as long for each byte as the others)"),

@@ -1,13 +1,13 @@
 //! A bench for the user's own fio jobs: a card in a slot or a drive on SATA, and a job file.
 //!
-//! Layer: rank 10. In reading order: [`scenario`] (what is run on what; with `jobs`, their text, and what is wrong with it),
-//! `run` (with `device`, what the jobs see; `pace`, throughput and causes over time), `tables`, `findings`. The result has
-//! our tables and charts, and fio's own outputs as attachments, which `--format fio`, `fio-json` and `fio-terse` print.
-
-pub mod scenario;
+//! Layer: rank 10. In reading order: `scenario` (device, host, jobs; with `jobs`, the parsing of their
+//! text and its errors), `run` (with `device`, the device of the jobs; `pace`, throughput over time),
+//! `tables`, `findings`. The result has our tables and charts, and fio's own outputs as attachments,
+//! which `--format fio`, `fio-json` and `fio-terse` print.
 
 mod findings;
 mod run;
+pub(crate) mod scenario;
 mod tables;
 
 use boardlab_experiment::{Action, Experiment};
@@ -15,7 +15,7 @@ use boardlab_parts::catalog;
 
 pub use run::OUTPUTS;
 
-/// Jobs on a card: what `boardlab run FILE.fio` puts a job file into.
+/// Jobs on a card; `boardlab run FILE.fio` runs a job file with it.
 pub const CARD: Experiment = Experiment {
     name: "fio",
     published: false,

@@ -1,15 +1,15 @@
-//! A device filled, the jobs run on it, and the result that is made of them.
+//! Fills a device, runs the jobs on it, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
 pub(super) mod device;
 pub(super) mod pace;
 
-use super::scenario::{self, Scenario, jobs};
+use super::scenario::{Scenario, jobs};
 use super::{findings, tables};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
-use boardlab_block::{BlockDevice, Extent, Layered, Payload};
+use boardlab_block::{BlockDevice, Extent, Layered, Payload, Stats};
 use boardlab_codec::crc::crc32;
 use boardlab_experiment::verdict::name_parameters;
 use boardlab_experiment::{Failure, Request};
@@ -28,15 +28,18 @@ pub const OUTPUTS: [(&str, &str); 3] = [
     ("fio.terse", "what fio prints with --minimal: terse, version 3"),
 ];
 
+/// What to try when a device fails.
+pub(super) const HELP: &str = "write less, or choose another part: boardlab list parts";
+
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
-    let reading = document.read(|section| scenario::read(&section, document.source().folder()))?;
+    let reading = document.read(|section| Scenario::read(section, document.source().folder()))?;
     let title = format!("fio on {}", reading.value.composition.name());
     let run = request.blank(&title, reading.parameters);
     Ok((reading.value, run))
 }
 
-/// Whether `request` can be run; a checksum of the job file.
+/// Checks `request`; returns a checksum of the job file.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let (scenario, _) = read(request)?;
     jobs::parse(&scenario.jobs)?;
@@ -51,23 +54,22 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let mut clock = Clock::new();
     let fill = scenario.fill.of(device.geometry().size());
     self::fill(&mut device, &mut clock, fill)
-        .map_err(|error| failed("filling the device", error))?;
-    let (started, before) = (clock.now(), tables::Before::of(&device));
-    let mut device = Layered::new(Pace::from(started), device);
+        .map_err(|error| Failure::run("filling the device", error, HELP))?;
+    let (started, before) = (clock.now(), device.did());
+    let mut device = Layered::new(Pace::from(started), Stats::over(device));
     let host = fio::Host { seed: request.seed, ..fio::Host::default() };
     let done = fio::run(&mut device, &mut clock, &file, &host);
-    let done = done.map_err(|failure| match failure {
-        fio::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
-        failure => failed("fio", failure),
-    })?;
+    let done = done.map_err(|failure| jobs::failed(failure, HELP))?;
     let (pace, device) = device.into_parts();
+    let (stats, device) = device.into_parts();
+    let did = device.did().since(&before);
     run.tables.push(output::table::table("fio", "Jobs", &done));
-    run.tables.extend(tables::causes(&pace));
-    run.tables.extend([tables::flash(&device, &before), tables::operations(&device, &before)]);
+    run.tables.extend(tables::causes(&stats));
+    run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
     run.tables.extend(device.described());
     pace.draw(&mut run);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));
-    findings::all(&mut run, &pace, device.name());
+    findings::all(&mut run, &stats, device.name());
     run.attachments = attachments(&file, &done);
     run.virtual_time_ns = done.ended.since(started).as_nanos();
     name_parameters(&mut run, |_, _| true);
@@ -75,11 +77,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    Failure::run(system, error, "write less, or choose another part: boardlab list parts")
-}
-
-/// Writes the first `length` bytes in sequence, then everything reaches the flash.
+/// Writes the first `length` bytes in sequence, and flushes the device.
 fn fill<D: BlockDevice>(
     device: &mut D,
     clock: &mut Clock,
@@ -100,17 +98,17 @@ fn fill<D: BlockDevice>(
     Ok(())
 }
 
-/// What fio would print, and the logs that the jobs ask for.
+/// The output of fio, and the logs that the jobs request.
 fn attachments(file: &fio::JobFile, done: &fio::Run) -> Vec<Attachment> {
     let texts = [
         output::human::human(file, done),
         output::json::to_text(&output::json::json(file, done)) + "\n",
         output::terse::terse(file, done),
     ];
-    let named = OUTPUTS.into_iter().zip(texts);
-    let mut all: Vec<_> = named
-        .map(|((name, title), text)| Attachment { name: name.into(), title: title.into(), text })
-        .collect();
+    let mut all = Vec::new();
+    for ((name, title), text) in OUTPUTS.into_iter().zip(texts) {
+        all.push(Attachment { name: name.into(), title: title.into(), text });
+    }
     for (number, report) in done.reports.iter().enumerate() {
         let logs = &file.jobs[report.job].settings.reporting.logs;
         for (log, suffix) in [(Log::Bandwidth, "bw"), (Log::Latency, "clat"), (Log::Rate, "iops")] {

@@ -1,12 +1,13 @@
-//! The scenario of a fio bench: which device on which board, how full, and the jobs.
+//! The scenario of a fio bench: the device and its host, how full the device is, and the jobs.
 //!
-//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]; function: [`read`]. The jobs stand in the scenario as text, or in
-//! a file of their own, which goes before. Variables of a job file come from the scenario, never from the environment.
+//! Layer: rank 10. Main types: [`Scenario`], [`Composition`], [`Jobs`]. The jobs are a text in the
+//! scenario, or a file of their own, which takes precedence. Variables of a job file come from the
+//! scenario, never from the environment.
 
 pub(crate) mod jobs;
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_experiment::data_file;
 use boardlab_parts::card::{board, part, unused};
 use boardlab_parts::drive::DrivePart;
@@ -21,20 +22,44 @@ use std::path::{Path, PathBuf};
 /// The largest job file.
 const JOBS: Bytes = Bytes::mib(1);
 
-/// What is run on what.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The device, and what it is put into.
-    pub composition: Composition,
-    /// The share of it that is written, in sequence, before the jobs.
-    pub fill: Ratio,
-    /// The jobs.
-    pub jobs: Jobs,
+section! {
+    /// The scenario of a fio bench, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section, folder: Option<&Path>) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The device, and its host.
+        pub composition: Composition = composition(&section),
+        /// The share of it that is written, in sequence, before the jobs.
+        pub fill: Ratio = section.section("device", |device| {
+            let fill = device.key("fill").up_to(Ratio::from_millionths(1_000_000)).required();
+            device.finish().and(fill)
+        }),
+        /// The jobs.
+        pub jobs: Jobs = section.section("fio", |fio| jobs(&fio, folder)),
+    }
+    check(composition) {
+        match composition {
+            Composition::Card(part, _) => {
+                unused::around(&section, part)?;
+                by_choice(&section, "part", &part.managed, &|_| false)?;
+            }
+            Composition::Drive(part, _) => {
+                drive_keys::by_choice(&section, "part", part)?;
+                let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
+                for key in UNUSED {
+                    section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
+                }
+            }
+        }
+    }
 }
 
 /// A device and its host.
 #[derive(Debug, Clone)]
-pub enum Composition {
+pub(crate) enum Composition {
     /// A card or an eMMC in its slot.
     Card(Box<part::CardPart>, Box<board::Host>),
     /// A SATA drive at its controller.
@@ -42,9 +67,8 @@ pub enum Composition {
 }
 
 impl Composition {
-    /// What the device is, one line.
-    #[must_use]
-    pub fn name(&self) -> &str {
+    /// The name of the device.
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Card(part, _) => &part.name,
             Self::Drive(part, _) => &part.name,
@@ -52,7 +76,7 @@ impl Composition {
     }
 }
 
-/// Kinds of parts that can be under the jobs.
+/// Kinds of parts that jobs can run on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Card,
@@ -61,7 +85,7 @@ enum Kind {
 
 const KINDS: [(&str, Kind); 3] = [("sd", Kind::Card), ("emmc", Kind::Card), ("sata", Kind::Drive)];
 
-/// Keys of a link that is followed command by command.
+/// Keys that a link without single dwords does not use.
 const UNUSED: [&str; 10] = [
     "part.link.holda_after",
     "part.link.fifo",
@@ -77,51 +101,18 @@ const UNUSED: [&str; 10] = [
 
 /// Jobs of fio as text.
 #[derive(Debug, Clone)]
-pub struct Jobs {
-    /// What messages call the text.
+pub(crate) struct Jobs {
+    /// The name of the text in messages.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Where included files are looked for; nowhere when the text is not from a file.
+    /// The folder of included files; `None` if the text is not from a file.
     pub folder: Option<PathBuf>,
     /// Variables of the job file.
     pub variables: BTreeMap<String, String>,
 }
 
-/// Reads the whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind, the job file included.
-pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let composition = composition(section);
-    let fill = section.section("device", |device| {
-        let whole = Ratio::from_millionths(1_000_000);
-        let fill = device.key::<Ratio>("fill").within(Ratio::default(), whole).required();
-        device.finish()?;
-        fill
-    });
-    let jobs = section.section("fio", |fio| jobs(&fio, folder));
-    section.finish()?;
-    let (_, _, composition) = (title?, experiment?, composition?);
-    match &composition {
-        Composition::Card(part, _) => {
-            unused::around(section, part)?;
-            by_choice(section, "part", &part.managed, &|_| false)?;
-        }
-        Composition::Drive(part, _) => {
-            drive_keys::by_choice(section, "part", part)?;
-            let why = "on jobs: no data is held up on the link, and nobody asks for IDENTIFY data";
-            for key in UNUSED {
-                section.idle(key, why, "`boardlab run sata-ssd` follows a link dword by dword")?;
-            }
-        }
-    }
-    Ok(Scenario { composition, fill: fill?, jobs: jobs? })
-}
-
-/// Part and board; what the board must have follows from the kind of the part.
+/// Part and board; the kind of the part determines the sections of the board.
 fn composition(section: &Section<'_>) -> Read<Composition> {
     let kind = section.section("part", |part| {
         let kind = part.one_of("kind", &KINDS);
@@ -130,13 +121,13 @@ fn composition(section: &Section<'_>) -> Read<Composition> {
     });
     match kind {
         Ok(Kind::Card) => {
-            let (part, host) =
-                (section.section("part", part::read), section.section("board", board::read));
+            let part = section.section("part", part::read);
+            let host = section.section("board", board::read);
             Ok(Composition::Card(Box::new(part?), Box::new(host?)))
         }
         Ok(Kind::Drive) => {
-            let (part, host) =
-                (section.section("part", drive::read), section.section("board", driver::read));
+            let part = section.section("part", drive::read);
+            let host = section.section("board", driver::read);
             Ok(Composition::Drive(Box::new(part?), Box::new(host?)))
         }
         Err(reported) => section.section("board", |board| {
@@ -162,23 +153,16 @@ pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
         let path = data_file::path(&file, folder);
         let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
         let text = String::from_utf8(bytes).map_err(|_| {
-            section.refuse(
-                "file",
-                "is not UTF-8 text",
-                "a job file of fio",
-                "is it the right file?",
-            )
+            let help = "is it the right file?";
+            section.refuse("file", "is not UTF-8 text", "a job file of fio", help)
         })?;
         let folder = Some(path.parent().map_or_else(PathBuf::new, Path::to_path_buf));
         return Ok(Jobs { name: path.display().to_string(), text, folder, variables });
     }
-    let Some(text) = inline else {
-        return Err(section.refuse(
-            "job",
-            "is missing, and `file` too",
-            "the text of a job, or the path of a job file",
-            "write --set fio.file=my.fio",
-        ));
-    };
+    let text = inline.ok_or_else(|| {
+        let problem = "is missing, and `file` too";
+        let expected = "the text of a job, or the path of a job file";
+        section.refuse("job", problem, expected, "write --set fio.file=my.fio")
+    })?;
     Ok(Jobs { name: "fio.job".into(), text, folder: None, variables })
 }

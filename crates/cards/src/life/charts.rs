@@ -1,4 +1,6 @@
-//! The pictures of a life, as data.
+//! The charts of a life.
+//!
+//! Layer: rank 10. Function: [`draw`].
 
 use super::run::factors::Factor;
 use super::run::live::{Lived, Look};
@@ -10,7 +12,7 @@ use boardlab_result::{Axis, Chart, RunResult, Style};
 /// Bars of the histogram of wear.
 const BINS: usize = 40;
 
-/// All of them.
+/// Draws all charts.
 pub(super) fn draw(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     distribution(run, study);
     let median = study.median();
@@ -19,7 +21,7 @@ pub(super) fn draw(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     waterfall(run, factors);
 }
 
-/// The share of cards at their end over the years.
+/// Draws the share of cards at their end over the years.
 fn distribution(run: &mut RunResult, study: &Study) {
     let mut ends: Vec<f64> =
         study.cards.iter().filter_map(|card| Some(card.first()?.years)).collect();
@@ -35,7 +37,7 @@ fn distribution(run: &mut RunResult, study: &Study) {
     run.charts.push(chart);
 }
 
-/// Blocks by cycles at the end.
+/// Draws the number of blocks by their cycles at the end.
 fn wear(run: &mut RunResult, card: &Lived) {
     let most = card.worn.iter().chain(&card.lives).copied().fold(1.0, f64::max);
     let width = most / float(BINS);
@@ -58,7 +60,7 @@ fn wear(run: &mut RunResult, card: &Lived) {
     run.charts.push(chart);
 }
 
-/// Wear over the years.
+/// Draws wear over the years.
 fn course(run: &mut RunResult, card: &Lived) {
     let caption = "The most worn, the mean and the least worn block of the median card.";
     let axes = [Axis::from_zero("years"), Axis::from_zero("cycles")];
@@ -73,7 +75,7 @@ fn course(run: &mut RunResult, card: &Lived) {
     run.charts.push(chart);
 }
 
-/// Years with each factor and all before it.
+/// Draws the years with each factor and all before it.
 fn waterfall(run: &mut RunResult, factors: &[Factor]) {
     let caption =
         "From the ideal life to the real one: years with each factor and all to its left.";

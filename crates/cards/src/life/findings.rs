@@ -1,4 +1,4 @@
-//! What a life says, in sentences.
+//! Findings about lives.
 //!
 //! Layer: rank 10. Function: [`add`].
 
@@ -24,7 +24,7 @@ fn said(point: Option<Point>, horizon: f64) -> String {
     )
 }
 
-/// All that there is to say.
+/// Adds all findings.
 pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let horizon = scenario.life.horizon.as_secs_f64() / (365.25 * 86_400.0);
     let [early, median, late] = study.band(Lived::first).0;
@@ -49,7 +49,7 @@ pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, facto
     gains(run);
 }
 
-/// Which of the two ends comes first.
+/// Which end comes first: read-only, or lost data.
 fn ends(scenario: &Scenario, study: &Study) -> String {
     let lost = study.cards.iter().filter(|card| card.uncorrectable.is_some()).count();
     let ended = study.cards.iter().filter(|card| card.first().is_some()).count();
@@ -75,7 +75,7 @@ fn ends(scenario: &Scenario, study: &Study) -> String {
     }
 }
 
-/// The ideal, and what takes most of it.
+/// Adds the ideal life, and what shortens it most.
 fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     let (Some(ideal), Some(last)) = (factors.first(), factors.last()) else { return };
     if study.median().first().is_none() {
@@ -85,16 +85,11 @@ fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
         );
         return;
     }
-    let mut shorter: Vec<&Factor> = factors[1..].iter().filter(|one| one.factor < 0.995).collect();
-    shorter.sort_by(|a, b| a.factor.total_cmp(&b.factor));
-    let worst: Vec<String> = shorter
-        .iter()
-        .take(3)
-        .map(|one| format!("{} ({:.0} % less)", one.title, (1.0 - one.factor) * 100.0))
-        .collect();
+    let shorter = factors[1..].iter().filter(|one| one.factor < 0.995);
+    let worst = strongest(shorter.map(|one| (one.factor - 1.0, one.title)), " less");
     let because = match worst.is_empty() {
         true => "nothing shortens it".to_owned(),
-        false => format!("what shortens it: {}", worst.join("; ")),
+        false => format!("what shortens it: {}", worst[..worst.len().min(3)].join("; ")),
     };
     let share = round(last.years / ideal.years.max(1e-12) * 100.0, 1);
     let shortened = format!(
@@ -105,18 +100,19 @@ fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     );
     find(run, shortened);
     if last.years > ideal.years {
-        find(run, lengthened(factors));
+        let longer = factors[1..].iter().filter(|one| one.factor > 1.005);
+        let longer = strongest(longer.map(|one| (one.factor - 1.0, one.title)), " more");
+        find(run, format!("Longer than the ideal by: {}.", longer.join("; ")));
     }
 }
 
-/// What makes life longer than the ideal, the strongest first.
-fn lengthened(factors: &[Factor]) -> String {
-    let mut longer: Vec<&Factor> = factors[1..].iter().filter(|one| one.factor > 1.005).collect();
-    longer.sort_by(|a, b| b.factor.total_cmp(&a.factor));
-    let told = longer
-        .iter()
-        .map(|one| format!("{} ({:.0} % more)", one.title, (one.factor - 1.0) * 100.0));
-    format!("Longer than the ideal by: {}.", told.collect::<Vec<_>>().join("; "))
+/// Changes of the life in words, the greatest first.
+fn strongest<'t>(changes: impl Iterator<Item = (f64, &'t str)>, way: &str) -> Vec<String> {
+    let mut changes: Vec<_> = changes.collect();
+    changes.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
+    let told =
+        |(change, title): (f64, &str)| format!("{title} ({:.0} %{way})", change.abs() * 100.0);
+    changes.into_iter().map(told).collect()
 }
 
 fn method(study: &Study) -> String {
@@ -133,7 +129,7 @@ fn method(study: &Study) -> String {
     }
 }
 
-/// Whether the card can take so much in a day.
+/// Warns if the card cannot take the writes of a day.
 fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let flash = &scenario.part.managed.flash;
     let times = &flash.native.program;
@@ -156,7 +152,7 @@ fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Fac
     }
 }
 
-/// What of the choices gives most, and what costs most.
+/// Adds the alternatives that gain and cost most.
 fn gains(run: &mut RunResult) {
     let Some(table) = run.table("what-if") else { return };
     let mut changes: Vec<(f64, String)> = table

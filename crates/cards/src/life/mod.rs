@@ -1,11 +1,13 @@
-//! How long a card lives: years and bytes until it is read-only or loses data, over many cards, and why.
+//! The life of a card: years and bytes until it is read-only or loses data, over many cards, and the
+//! causes.
 //!
-//! Layer: rank 10. In reading order: [`scenario`] (card, load, days), [`run`] (with `model`, the card in full, and scaled;
-//! `places`, which pages a load writes; `recorded`, jobs of fio, traces; `pace`, what puts a scaled card right; `live`, one
-//! card; `faults`, when data can no longer be corrected; `study`, many cards; `factors`, what a life is made of;
-//! `what_if`, what else could be chosen), `tables`, `findings`, `charts`.
+//! Layer: rank 10. In reading order: [`scenario`] (card, load, days), [`run`] (with `model`, the card
+//! in full, and scaled; `places`, the pages that a load writes; `recorded`, jobs of fio and traces;
+//! `pace`, the correction of a scaled card; `live`, one card; `faults`, uncorrectable errors; `study`,
+//! many cards; `factors`, the factors of a life; `what_if`, alternatives), `tables`, `findings`,
+//! `charts`.
 //!
-//! Equations, parameters and known error: docs/models/life.md.
+//! Equations, parameters and the known error: docs/models/life.md.
 
 pub mod run;
 pub mod scenario;

@@ -1,12 +1,12 @@
-//! Lives, factors and what-ifs, and the result that is made of them.
+//! Simulates lives, computes factors and alternatives, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`life`].
 
 pub mod factors;
 pub mod faults;
 pub mod live;
-pub mod model;
-pub mod pace;
+pub(super) mod model;
+pub(super) mod pace;
 pub mod places;
 pub mod study;
 
@@ -34,23 +34,23 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     if let Some(file) = trace {
         recorded::open(file)?;
     }
-    for (section, is_there) in [("fio", *jobs), ("trace", trace.is_some())] {
-        if is_there {
-            let text = format!("The section [{section}] is not used: workload.kind is another.");
-            run.warnings.push(text);
-        }
-    }
+    let unused = [jobs.then_some("fio"), trace.as_ref().map(|_| "trace")].into_iter().flatten();
+    run.warnings.extend(
+        unused.map(|section| {
+            format!("The section [{section}] is not used: workload.kind is another.")
+        }),
+    );
     Ok((reading.value, run))
 }
 
-/// Whether `request` can be run; a checksum of the job file or the trace.
+/// Checks `request`; returns a checksum of the job file or the trace.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let (scenario, _) = read(request)?;
     what_if::choices(&scenario)?;
     recorded::checksum(&scenario)
 }
 
-/// What the scenario asks of its card, and what there is to say about it.
+/// The load of the scenario, and remarks on it.
 fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure> {
     let model = Model::full(&scenario.part, scenario.days.powered).map_err(refused)?;
     match &scenario.load {
@@ -59,7 +59,7 @@ fn work(scenario: &Scenario, seed: Seed) -> Result<(Work, Vec<String>), Failure>
             let (source, days) = (Source::Pattern(*pattern), scenario.days);
             Ok((Work { bytes_a_day, source, days }, Vec::new()))
         }
-        Load::Fio(fio) => recorded::fio(scenario, fio, &model, seed),
+        Load::Fio { jobs, runs_a_day } => recorded::fio(scenario, jobs, *runs_a_day, &model, seed),
         Load::Trace(trace) => recorded::trace(scenario, trace, &model),
     }
 }
@@ -69,7 +69,7 @@ fn refused(error: boardlab_ftl::Error) -> Failure {
     Failure::run("the card", error, help)
 }
 
-/// Lives, factors, what-ifs.
+/// Computes lives, factors and alternatives.
 pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (scenario, mut run) = read(request)?;
     let choices =
@@ -82,7 +82,7 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     done("lives", 1);
     run.warnings.extend(notes);
     let median = base.median();
-    let factors = factors::factors(median, &base.model, &base.work);
+    let factors = factors::factors(median, &base);
     run.tables.push(tables::life(&base));
     run.tables.push(tables::factors(median, &factors));
     if !choices.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// The table of what else could be chosen.
+/// The table of the alternatives.
 fn compare(
     scenario: &Scenario,
     base: &Study,

@@ -1,9 +1,7 @@
-//! The scenario of a life: which card, which load, how many cards, and which what-ifs.
+//! The scenario of a life: the card, the load, the number of cards, and the alternatives.
 //!
-//! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. Where a
-//! trace is, the scenario says; `recorded` reads it.
-
-pub(super) mod limits;
+//! Layer: rank 10. Main types: [`Scenario`], [`Load`], [`Pattern`], [`Method`]; function: [`read`]. The
+//! scenario has only the path of a trace; `recorded` reads the trace.
 
 use crate::fio::scenario::{self, Jobs};
 use boardlab_document::quantity::Ratio;
@@ -17,26 +15,37 @@ use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, Unaligned};
 use std::path::{Path, PathBuf};
 
+/// The most cards of one run.
+const CARDS: u64 = 10_000;
+/// The longest life to simulate: instants end after 584 years.
+const HORIZON: Duration = Duration::from_secs(250 * 365 * 86_400);
+/// The most that is written or read in a day: 10 GB/s all day long.
+pub(super) const A_DAY: Bytes = Bytes::new(864_000_000_000_000);
+/// A day.
+pub(super) const DAY: Duration = Duration::from_secs(86_400);
+/// The least share that is more than nothing.
+const LEAST: Ratio = Ratio::from_millionths(1);
+
 /// A scenario, checked.
 #[derive(Debug, Clone)]
-pub struct Scenario {
+pub(crate) struct Scenario {
     /// The card.
     pub part: CardPart,
-    /// What it is put into.
+    /// The host with the card's slot.
     pub host: Host,
-    /// What is asked of it.
+    /// The load on the card.
     pub load: Load,
-    /// Loads that the scenario has besides.
+    /// Other loads in the scenario.
     pub unused: Unused,
-    /// What else is true of its days.
+    /// The conditions of its days.
     pub days: Days,
     /// How lives are computed.
     pub life: Life,
-    /// What else is tried.
+    /// The alternatives.
     pub what_if: WhatIf,
 }
 
-/// Keys that say how long something takes.
+/// Keys of times.
 const TIMED: [&str; 11] = [
     "part.bus",
     "part.controller.command",
@@ -51,52 +60,57 @@ const TIMED: [&str; 11] = [
     "board",
 ];
 
-/// Kinds of loads, each with a section of its name.
+/// Kinds of loads; each has a section of its name.
 const LOADS: [&str; 3] = ["pattern", "fio", "trace"];
 
-/// What is asked of the card.
+/// The load on a card.
 #[derive(Debug, Clone)]
-pub enum Load {
-    /// So many bytes a day, placed by a rule.
+pub(crate) enum Load {
+    /// A number of bytes a day, placed by a rule.
     Pattern(Pattern),
-    /// Jobs of fio, so many times a day.
-    Fio(Fio),
-    /// A block trace, over and over.
+    /// Jobs of fio.
+    Fio {
+        /// The jobs.
+        jobs: Jobs,
+        /// Their runs in a day.
+        runs_a_day: u64,
+    },
+    /// A block trace, repeated.
     Trace(Trace),
 }
 
-/// Loads of other kinds, which wait in the scenario.
+/// Loads of other kinds in the scenario, which are not used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unused {
+pub(crate) struct Unused {
     /// Whether there are jobs of fio.
     pub jobs: bool,
     /// A block trace.
     pub trace: Option<PathBuf>,
 }
 
-/// So many bytes a day, placed by a rule.
+/// A number of bytes a day, placed by a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
-    /// Written in a day.
+    /// Bytes written in a day.
     pub bytes_a_day: Bytes,
-    /// Where.
+    /// The rule.
     pub places: Places,
     /// Bytes of a request.
     pub request: Bytes,
     /// Share of the card that holds data.
     pub used: Ratio,
-    /// Share of these data that is given up at any time, by TRIM.
+    /// Share of these data that is trimmed at any time.
     pub trim: Ratio,
 }
 
-/// Where the next request goes.
+/// The place of the next request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Places {
-    /// Behind the last one, and from the start again.
+    /// Behind the last one, and again from the start.
     Sequential,
     /// Anywhere.
     Random,
-    /// A share of the space gets a share of the writes.
+    /// A share of the space that gets a share of the writes.
     HotCold {
         /// Of the space.
         space: Ratio,
@@ -107,33 +121,24 @@ pub enum Places {
     Zipf(Ratio),
 }
 
-/// Jobs of fio.
-#[derive(Debug, Clone)]
-pub struct Fio {
-    /// What they are.
-    pub jobs: Jobs,
-    /// How often in a day.
-    pub runs_a_day: u64,
-}
-
 section! {
     /// A block trace.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Trace(section, folder: Option<&Path>) {
-        /// Where it is.
+    pub(crate) struct Trace(section, folder: Option<&Path>) {
+        /// Its path.
         pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&file, folder)),
-        /// Which events of blkparse count.
+        /// The events of blkparse that count.
         pub action: Action => one_of(ACTIONS).or(Action::default()),
-        /// Which disk.
+        /// The disk; all if `None`.
         pub disk: Option<Disk> = section.optional::<String>("disk") => self::disk,
-        /// Times that run backwards.
+        /// What happens to times that run backwards.
         pub order: Order => one_of(ORDERS).or(Order::default()),
-        /// Places behind the end of the card.
+        /// What happens to places behind the end of the card.
         pub beyond: BeyondEnd => one_of(BEYONDS).or(BeyondEnd::default()),
-        /// Parts of blocks.
+        /// What happens to parts of blocks.
         pub ragged: Unaligned => one_of(RAGGEDS).or(Unaligned::default()),
-        /// From the beginning of one repetition to that of the next; as long as the trace, where it lacks.
-        pub every: Option<Duration> => within(Duration::from_secs(1), limits::HORIZON),
+        /// The time from the start of one repetition to the next; the length of the trace by default.
+        pub every: Option<Duration> => within(Duration::from_secs(1), HORIZON),
     }
 }
 
@@ -150,27 +155,27 @@ fn disk(section: &Section<'_>, name: Option<String>) -> Read<Option<Disk>> {
     name.map(|name| Disk::parse(&name).ok_or_else(refused)).transpose()
 }
 
-/// What else is true of a card's days.
+/// The conditions of a card's days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Days {
-    /// What the load never touches was written once, and never given up.
+    /// Whether what the load never touches was written once, and never trimmed.
     pub stale: bool,
-    /// Read in a day, spread evenly over what is in use.
+    /// Bytes read in a day, spread evenly over what is in use.
     pub reads_a_day: Bytes,
-    /// Hours of a day with power.
+    /// The time of a day with power.
     pub powered: Duration,
-    /// For so long data must survive without power.
+    /// The time that data must survive without power.
     pub shelf: Duration,
 }
 
 /// How a life is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
-    /// In full where that takes seconds, scaled otherwise.
+    /// In full if that takes seconds, scaled otherwise.
     Auto,
-    /// Fewer and larger pages, and erases that stand for several.
+    /// With fewer and larger pages, and erases that stand for several.
     Scaled,
-    /// Every program.
+    /// With every program.
     Full,
 }
 
@@ -181,28 +186,28 @@ section! {
     /// How lives are computed.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Life {
-        /// Cards, each with blocks of its own.
-        pub cards: u64 => within(1, limits::CARDS),
-        /// Longest life that is looked at.
-        pub horizon: Duration => within(limits::DAY, limits::HORIZON),
-        /// How.
+        /// The number of cards, each with blocks of its own.
+        pub cards: u64 => within(1, CARDS),
+        /// The longest life to simulate.
+        pub horizon: Duration => within(DAY, HORIZON),
+        /// The method.
         pub method: Method => one_of(METHODS),
     }
 }
 
 section! {
-    /// What else is tried.
+    /// The alternatives.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct WhatIf(section) {
-        /// Cards of each; zero for no what-ifs.
-        pub cards: u64 => up_to(limits::CARDS),
-        /// A larger spare.
-        pub spare: Ratio => within(LEAST, limits::SPARE),
-        /// Blocks of a larger cache of single-bit cells.
+    pub(crate) struct WhatIf(section) {
+        /// The number of cards for each; zero for no alternatives.
+        pub cards: u64 => up_to(CARDS),
+        /// A larger over-provisioning.
+        pub spare: Ratio => within(LEAST, Ratio::from_millionths(500_000)),
+        /// Blocks of a larger SLC cache.
         pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
-        /// Spread of the threshold levelling.
+        /// The threshold of static wear levelling.
         pub threshold: u64 => within(1, u32::MAX.into()),
-        /// Names of other cards, with commas; `all` for every built-in one, `none` for none.
+        /// Names of other cards, separated by commas; `all` for every built-in one, `none` for none.
         pub parts: String,
     }
     check(cards) {
@@ -214,14 +219,8 @@ section! {
     }
 }
 
-/// The least share that is more than nothing.
-const LEAST: Ratio = Ratio::from_millionths(1);
-
 /// Reads a whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);
@@ -235,13 +234,10 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     section.finish()?;
     title.and(experiment)?;
     let missing = |name: &str| {
-        let expected = format!("a section [{name}]");
-        section.refuse(
-            "workload",
-            &format!("is of kind {name}, which lacks"),
-            &expected,
-            "see docs/tasks/promise-a-lifetime.md",
-        )
+        let problem = format!("is of kind {name}, which lacks");
+        let (expected, help) =
+            (format!("a section [{name}]"), "see docs/tasks/promise-a-lifetime.md");
+        section.refuse("workload", &problem, &expected, help)
     };
     let (kind, runs_a_day, days) = workload?;
     unused_loads(section, kind)?;
@@ -249,7 +245,7 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     let other = trace.as_ref().filter(|_| kind != "trace").map(|trace| trace.file.clone());
     let unused = Unused { jobs: jobs.is_some() && kind != "fio", trace: other };
     let load = match kind {
-        "fio" => Load::Fio(Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day }),
+        "fio" => Load::Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day },
         "trace" => Load::Trace(trace.ok_or_else(|| missing("trace"))?),
         _ => Load::Pattern(pattern?.ok_or_else(|| missing("pattern"))?),
     };
@@ -265,14 +261,11 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
             && key != "single_bit_cache.blocks"
     };
     by_choice(section, "part", &part.managed, &tried)?;
-    if kind != "fio" {
-        untimed(section)?;
-    }
     unasked(section, &part, kind)?;
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })
 }
 
-/// Refuses what `--set` says of loads other than that of this `kind`.
+/// Refuses values of `--set` for loads other than that of this `kind`.
 fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
     let why = format!("with workload.kind = \"{kind}\"");
     let mut all = vec![];
@@ -287,16 +280,14 @@ fn unused_loads(section: &Section<'_>, kind: &str) -> Read<()> {
     all.into_iter().collect()
 }
 
-/// Refuses what `--set` says of times: a load that is no job of fio is written without them.
-fn untimed(section: &Section<'_>) -> Read<()> {
-    let help =
-        "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
-    section.idle_each(TIMED, "on a life under this load", help)
-}
-
-/// Refuses what `--set` says of the card and its days that no life of this card depends on.
+/// Refuses values of `--set` for the card and its days on which no life of this card depends.
 fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     let mut all = vec![];
+    if kind != "fio" {
+        // A load that is no job of fio is written without times.
+        let help = "wear is counted in programs and erases; only workload.kind = \"fio\" runs a job in time";
+        all.push(section.idle_each(TIMED, "on a life under this load", help));
+    }
     let read = ["part.allocation_unit", "part.controller.erased"];
     let help = "`boardlab run card-fio` shows what a host reads of a card";
     all.push(section.idle_each(read, "here: only a host that reads it would see it", help));
@@ -312,41 +303,39 @@ fn unasked(section: &Section<'_>, part: &CardPart, kind: &str) -> Read<()> {
     all.into_iter().collect()
 }
 
-/// Refuses a card of which there is no life to compute.
+/// Refuses a card whose life cannot be computed.
 fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
-    let lacks = super::run::model::lacks(part);
-    lacks.map_or(Ok(()), |what| {
-        let expected = "a card with a map of pages and a section [endurance]";
-        let help = "such a card is --set part=kioxia-16gb; others: boardlab list parts";
-        Err(section.refuse("part", what, expected, help))
-    })
+    let Some(what) = super::run::model::lacks(part) else { return Ok(()) };
+    let expected = "a card with a map of pages and a section [endurance]";
+    let help = "such a card is --set part=kioxia-16gb; others: boardlab list parts";
+    Err(section.refuse("part", what, expected, help))
 }
 
 fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {
     let kind = section.one_of("kind", &LOADS.map(|kind| (kind, kind)));
     let stale = section.one_of("unused", &[("stale", true), ("trimmed", false)]);
-    let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, limits::A_DAY).required();
-    let runs = section.key::<u64>("runs_a_day").within(1, limits::RUNS).required();
+    let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, A_DAY).required();
+    let runs = section.key::<u64>("runs_a_day").within(1, 10_000_000).required();
     let minute = Duration::from_secs(60);
-    let powered = section.key::<Duration>("powered").within(minute, limits::DAY).required();
-    let shelf = section.key::<Duration>("shelf").within(Duration::ZERO, limits::HORIZON).required();
+    let powered = section.key::<Duration>("powered").within(minute, DAY).required();
+    let shelf = section.key::<Duration>("shelf").within(Duration::ZERO, HORIZON).required();
     section.finish()?;
     let days = Days { stale: stale?, reads_a_day: reads?, powered: powered?, shelf: shelf? };
     Ok((kind?, runs?, days))
 }
 
 fn pattern(section: Section<'_>) -> Read<Pattern> {
-    let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), limits::A_DAY).required();
+    let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), A_DAY).required();
     let kinds = ["sequential", "random", "hot-cold", "zipf"].map(|kind| (kind, kind));
     let places = section.one_of("places", &kinds);
-    let request = section.key::<Bytes>("request").within(Bytes::new(512), limits::REQUEST);
+    let request = section.key::<Bytes>("request").within(Bytes::new(512), Bytes::mib(1 << 10));
     let request = request.required();
     let share = |key, most| section.key::<Ratio>(key).within(LEAST, most).required();
-    let used = share("used", limits::ALL);
-    let trim = section.key::<Ratio>("trim").up_to(limits::TRIMMED).required();
+    let used = share("used", Ratio::from_millionths(1_000_000));
+    let trim = section.key::<Ratio>("trim").up_to(Ratio::from_millionths(950_000)).required();
     let most = Ratio::from_millionths(999_999);
     let [space, writes] = ["hot_space", "hot_writes"].map(|key| share(key, most));
-    let exponent = share("exponent", limits::EXPONENT);
+    let exponent = share("exponent", Ratio::from_millionths(3_000_000));
     section.finish()?;
     let kind = places?;
     let why = format!("with places = \"{kind}\"");

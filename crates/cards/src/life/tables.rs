@@ -10,7 +10,7 @@ use boardlab_result::prose::{float, round};
 use boardlab_result::{Cell, Row, Table, Tabulated};
 use boardlab_sd::{LifeTime, PreEol};
 
-/// With three digits that count.
+/// Rounded to three significant digits.
 pub(super) fn years(value: f64) -> f64 {
     let decimals = match value {
         100.0.. => 0,
@@ -29,7 +29,7 @@ fn whole(value: f64) -> Cell {
 
 const SHARES: [&str; 3] = ["5", "50", "95"];
 
-/// Columns of quantiles; `band` says which of an item, nothing where it has none.
+/// Adds columns of quantiles; `band` returns those of an item, `None` if it has none.
 fn with_bands<T>(table: Tabulated<T>, band: impl Fn(&T) -> Option<Band>) -> Tabulated<T> {
     SHARES.into_iter().enumerate().fold(table, |table, (at, share)| {
         let of = |item: &T, cell: &dyn Fn(Point) -> Cell| {
@@ -45,7 +45,7 @@ fn with_bands<T>(table: Tabulated<T>, band: impl Fn(&T) -> Option<Band>) -> Tabu
     })
 }
 
-/// When cards come to their ends.
+/// When the cards reach their ends.
 pub(super) fn life(study: &Study) -> Table {
     let ends = [
         ("end", "end of life: the earlier of both", Lived::first as fn(&Lived) -> Option<Point>),
@@ -62,7 +62,7 @@ pub(super) fn life(study: &Study) -> Table {
     table
 }
 
-/// What a life is made of.
+/// The factors of a life.
 pub(super) fn factors(lived: &Lived, factors: &[Factor]) -> Table {
     let mut rows: Vec<_> = factors
         .iter()
@@ -86,7 +86,7 @@ pub(super) fn factors(lived: &Lived, factors: &[Factor]) -> Table {
         .table()
 }
 
-/// How worn the blocks of a card are at its end.
+/// The wear of a card's blocks at its end.
 pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
     let blocks = float(lived.worn.len().max(1));
     let mean = lived.worn.iter().sum::<f64>() / blocks;
@@ -117,7 +117,7 @@ pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
     table
 }
 
-/// When the registers that tell of health change.
+/// When the health registers change.
 pub(super) fn health(lived: &Lived, rated: u32) -> Table {
     let mut rows = Vec::new();
     let mut put = |id: &str, title: &str, code: u8, at: Point| {
@@ -144,7 +144,7 @@ pub(super) fn health(lived: &Lived, rated: u32) -> Table {
         .table()
 }
 
-/// What else could be chosen.
+/// The alternatives.
 pub(super) fn what_if(rows: &[(String, String, Result<Study, String>)]) -> Table {
     let median = |study: &Result<Study, String>| {
         study.as_ref().ok().and_then(|study| study.band(Lived::first).0[1])
@@ -163,7 +163,7 @@ pub(super) fn what_if(rows: &[(String, String, Result<Study, String>)]) -> Table
         .table()
 }
 
-/// How the scaled card was put right.
+/// The correction of the scaled card.
 pub(super) fn pace(study: &Study) -> Table {
     let scale = study.model.scale;
     let title = format!(

@@ -1,27 +1,30 @@
-//! The pictures of the SD experiment, as data.
+//! The charts of the SD experiment.
 //!
-//! Layer: rank 10. Rates are drawn in MiB/s, in which the publication counts. Long rows are thinned to at most 1,000 points
-//! by their least, mean and greatest value, so that no fluctuation is lost.
+//! Layer: rank 10. Function: [`all`]. Rates are drawn in MiB/s, the unit of the publication. A long
+//! series is thinned to at most 1,000 points, each with the least, the mean and the greatest value, so
+//! that no fluctuation is lost.
 
 use super::run::Measured;
 use super::run::free::Free;
 use super::run::measure::Rates;
-use super::run::power::Told;
+use super::run::power::WearCurve;
 use super::run::rewrites::Rewritten;
 use super::run::wear::Worn;
 use super::scenario::Scenario;
 use super::tables::levelling;
 use boardlab_result::prose::{MIB, counted, float, listed, real, round};
-use boardlab_result::{Axis, Chart, RunResult, Style};
+use boardlab_result::{Axis, Chart, Mark, RunResult, Style};
 use boardlab_sim::Bytes;
 
-/// Points of one curve.
+/// The most points of a curve.
 const POINTS: usize = 1_000;
-/// Blocks that stand together in a map of wear.
+/// Groups of neighbouring blocks in a map of wear.
 const GROUPS: usize = 16;
 /// Classes of a histogram.
 const CLASSES: u32 = 20;
-/// All of them; `clusters` are the printed ones of experiment 2, by row, and `at` names the volume of the comparison.
+
+/// Draws all charts; `clusters` are the printed ones of experiment 2 by row, and `at` names the volume
+/// of the comparison.
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -29,8 +32,7 @@ pub(super) fn all(
     (at, clusters): (&str, &[(&str, f64)]),
 ) {
     throughput(run, &measured.free);
-    let drawn: Vec<&Worn> =
-        ["none", "dynamic", "static", "kept"].iter().map(|id| measured.worn(id)).collect();
+    let drawn = ["none", "dynamic", "static", "kept"].map(|id| measured.worn(id));
     let title = format!("Erases of all blocks {at}");
     let most = drawn.iter().map(|one| format!("{} {:.1}", one.id, one.figures.most_over_mean()));
     let caption = format!(
@@ -46,8 +48,8 @@ pub(super) fn all(
     }
     bands(run, &measured.rewritten, clusters);
     first(run, scenario, &measured.rewritten);
-    let two = || measured.rewritten.iter().take(2);
-    let erased = two().map(|one| {
+    let two = &measured.rewritten[..measured.rewritten.len().min(2)];
+    let erased = two.iter().map(|one| {
         let some = one.wear.erases.iter().filter(|erases| **erases > 0).count();
         format!("{} of {} with {}", some, counted(one.wear.erases.len(), "block"), one.id)
     });
@@ -55,39 +57,27 @@ pub(super) fn all(
         "Blocks from the least to the most worn. Erased at least once: {}.",
         listed(&erased.collect::<Vec<_>>())
     );
-    let two = two();
-    let curves = two.map(|one| (one.id.clone(), one.wear.erases.as_slice()));
+    let curves: Vec<_> =
+        two.iter().map(|one| (one.id.clone(), one.wear.erases.as_slice())).collect();
     let title = "Erases of all blocks after experiment 2";
-    let curves: Vec<_> = curves.collect();
     sorted(run, ("rewritten-sorted", title, &caption), &curves);
     let caption = "Each field is the most worn of neighbouring blocks, after all rewrites.";
     map(run, ("rewritten-map", "Wear map after experiment 2", caption), &curves);
     power(run, &measured.power, scenario.wear.limit);
 }
 
-/// Bandwidth of the iterations of experiment 1.
+/// Draws the bandwidth of the iterations of experiment 1.
 fn throughput(run: &mut RunResult, free: &Free) {
-    let step = free.rates.len().div_ceil(POINTS).max(1);
-    let bins = || free.rates.chunks(step).map(Rates::of).enumerate();
-    let curve = |of: fn(&Rates) -> f64| {
-        let point =
-            |(bin, rates): (usize, Rates)| (float(bin * step + 1), round(of(&rates) / MIB, 3));
-        bins().map(point).collect::<Vec<_>>()
-    };
-    let tenth = free.rates.len() / 10;
-    let change = match tenth {
-        0 => String::new(),
-        _ => {
-            let [begin, end] = [&free.rates[..tenth], &free.rates[free.rates.len() - tenth..]]
-                .map(|rates| Rates::of(rates).mean);
-            let change = round((end / begin - 1.0) * 100.0, 1);
-            match change == 0.0 {
-                true => " The mean of the last tenth is that of the first.".to_owned(),
-                false => {
-                    format!(" The mean of the last tenth is {change:+.1} % off that of the first.")
-                }
-            }
-        }
+    let rates = free.runs.rates.as_slice();
+    let step = rates.len().div_ceil(POINTS).max(1);
+    let bins: Vec<Rates> = rates.chunks(step).map(Rates::of).collect();
+    let tenth = rates.len() / 10;
+    let mean = |rates: &[f64]| Rates::of(rates).mean;
+    let change = mean(&rates[rates.len() - tenth..]) / mean(&rates[..tenth]) - 1.0;
+    let change = match round(change * 100.0, 1) {
+        _ if tenth == 0 => String::new(),
+        0.0 => " The mean of the last tenth is that of the first.".into(),
+        change => format!(" The mean of the last tenth is {change:+.1} % off that of the first."),
     };
     let each = match step {
         1 => "an iteration a point".to_owned(),
@@ -97,8 +87,10 @@ fn throughput(run: &mut RunResult, free: &Free) {
     let axes = [Axis::fitting("iteration"), Axis::from_zero("write bandwidth (MiB/s)")];
     let title = "Experiment 1: throughput of each iteration";
     let mut chart = Chart::new("sd-throughput", title, caption, axes);
-    let mut line = |id, label, of| {
-        run.plot(&mut chart, (id, label), "mib_per_s", Style::Line, curve(of));
+    let mut line = |id, label, of: fn(&Rates) -> f64| {
+        let points = bins.iter().enumerate();
+        let points = points.map(|(bin, rates)| (float(bin * step + 1), round(of(rates) / MIB, 3)));
+        run.plot(&mut chart, (id, label), "mib_per_s", Style::Line, points);
     };
     line("iteration_most", "fastest", |rates| rates.most);
     line("iteration_mean", "mean", |rates| rates.mean);
@@ -106,7 +98,7 @@ fn throughput(run: &mut RunResult, free: &Free) {
     run.charts.push(chart);
 }
 
-/// Curves over blocks in the order of their wear.
+/// Draws curves over the blocks in the order of their wear.
 fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[(String, &[u32])]) {
     let axes = [Axis::from_zero("blocks, least worn first (%)"), Axis::from_zero("erases")];
     let mut chart = Chart::new(format!("sd-{id}"), title, caption, axes);
@@ -124,7 +116,7 @@ fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[
     run.charts.push(chart);
 }
 
-/// How many blocks have how many erases.
+/// Draws the number of blocks by their erases.
 fn histogram(run: &mut RunResult, all: &[&Worn], at: &str) {
     let most = all.iter().map(|one| one.figures.most).max().unwrap_or(0);
     let width = (most / CLASSES + 1).next_multiple_of(if most < 100 { 1 } else { 100 });
@@ -147,7 +139,7 @@ fn histogram(run: &mut RunResult, all: &[&Worn], at: &str) {
     run.charts.push(chart);
 }
 
-/// The most worn block of neighbouring blocks, a row for each state of a card.
+/// Draws the most worn block of each group of neighbours, with a row for each state of a card.
 fn map(run: &mut RunResult, (id, title, caption): (&str, &str, &str), rows: &[(String, &[u32])]) {
     let blocks = rows.first().map_or(0, |(_, erases)| erases.len());
     let group = blocks.div_ceil(GROUPS).max(1);
@@ -163,7 +155,7 @@ fn map(run: &mut RunResult, (id, title, caption): (&str, &str, &str), rows: &[(S
     run.charts.push(chart);
 }
 
-/// A map of wear, as the volume grows.
+/// Draws a map of wear as the volume grows.
 fn map_over_time(run: &mut RunResult, worn: &Worn, title: &str) {
     let label = |written: &Bytes| format!("{:.2} TB", real(*written) / 1e12);
     let rows = worn.snapshots.iter().map(|(written, erases)| (label(written), erases.as_slice()));
@@ -173,7 +165,7 @@ fn map_over_time(run: &mut RunResult, worn: &Worn, title: &str) {
     map(run, (&id, &title, caption), &rows.collect::<Vec<_>>());
 }
 
-/// The bands of every controller, the most frequent first, and the printed clusters.
+/// Draws the bands of every controller, the most frequent first, and the printed clusters.
 fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
     let axes = [Axis::fitting("controller and levelling"), log_rate()];
     let caption = "Bands of single rewrites; nothing was tuned towards the dashed lines, the clusters as printed.";
@@ -193,7 +185,7 @@ fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
             .filter_map(|(at, one)| {
                 let mut bands: Vec<_> = one.bands.iter().collect();
                 bands.sort_by_key(|band| std::cmp::Reverse(band.count));
-                Some((float(at), round(bands.get(rank)?.mean / MIB, 3)))
+                Some((float(at), round(bands.get(rank)?.rates.mean / MIB, 3)))
             })
             .collect();
         if !points.is_empty() {
@@ -208,11 +200,11 @@ fn log_rate() -> Axis {
     Axis { log2: true, ..Axis::fitting("throughput (MiB/s)") }
 }
 
-/// The first rewrites as they came, with static levelling.
+/// Draws the first rewrites in their order, with static levelling.
 fn first(run: &mut RunResult, scenario: &Scenario, all: &[Rewritten]) {
     let axes = [Axis::from_zero("rewrite"), log_rate()];
     let title = "Experiment 2: the first rewrites";
-    let write = Bytes::new(scenario.full.job.jobs[0].settings.largest_block());
+    let write = Bytes::new(scenario.full.rewrites.job.jobs[0].settings.largest_block());
     let caption = format!(
         "Each point is one write of {write}, with static levelling. Caches and logs that are full at first are those that the \
          filling of the card left."
@@ -227,8 +219,8 @@ fn first(run: &mut RunResult, scenario: &Scenario, all: &[Rewritten]) {
     run.charts.push(chart);
 }
 
-/// The most worn block as experiment 2 goes on, without an end.
-fn power(run: &mut RunResult, all: &[Told], limit: u32) {
+/// Draws the most worn block as experiment 2 goes on beyond its end.
+fn power(run: &mut RunResult, all: &[WearCurve], limit: u32) {
     let axes = [Axis::from_zero("written (TB)"), Axis::from_zero("erases of the most worn block")];
     let most = all.iter().map(|one| one.published.1).max().unwrap_or(0);
     let caption = format!(
@@ -239,8 +231,8 @@ fn power(run: &mut RunResult, all: &[Told], limit: u32) {
     let mut chart = Chart::new("sd-power", title, caption, axes);
     let mut last = 0.0_f64;
     for one in all {
-        let step = one.curve.len().div_ceil(200).max(1);
-        let curve = one.curve.iter().step_by(step).chain(one.curve.last());
+        let step = one.points.len().div_ceil(200).max(1);
+        let curve = one.points.iter().step_by(step).chain(one.points.last());
         let points: Vec<(f64, f64)> = curve
             .map(|(written, most)| (round(real(*written) / 1e12, 4), f64::from(*most)))
             .collect();
@@ -253,8 +245,6 @@ fn power(run: &mut RunResult, all: &[Told], limit: u32) {
     let (names, ends) = (("power_limit", format!("limit of {limit}")), [0.0, last]);
     run.plot(&mut chart, names, "count", Style::Dashed, ends.map(|at| (at, limit.into())));
     let published = all.first().map(|one| real(one.published.0) / 1e12);
-    chart.marks.extend(
-        published.map(|x| boardlab_result::Mark { x, label: "volume of experiment 2".into() }),
-    );
+    chart.marks.extend(published.map(|x| Mark { x, label: "volume of experiment 2".into() }));
     run.charts.push(chart);
 }

@@ -1,45 +1,67 @@
-//! What the runs say of the publication, and of cards.
+//! Findings about the publication and about cards.
 //!
-//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding
-//! is computed from the runs, the scenario or the print as it stands in the reference.
-
-pub(super) mod told;
+//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every
+//! number in a finding is computed from the runs, the scenario or the print as it stands in the
+//! reference. Volumes are in units of 1,000, as drives are sold; rates in MiB/s.
 
 use super::run::Measured;
 use super::run::measure::Rates;
-use super::run::power::Told;
+use super::run::power::WearCurve;
 use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::Scenario;
-use super::tables::{NEAR, levelling, near};
-use super::verdicts::{clusters, printed, published};
+use super::tables::{NEAR, amplification, levelling, near};
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::{find, find_if, on_print};
 use boardlab_experiment::reference::Reference;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{GIB, KIB, MIB, counted, listed, real};
 use boardlab_sim::{Bytes, Duration};
-use told::{both, days, mib_per_s, seconds, tb};
+use std::collections::BTreeMap;
 
-/// From so many times the wear on levelling is called broken.
+/// The ratio of wear from which levelling is called broken.
 const WORSE: f64 = 1.2;
 
-/// What findings are made of.
+/// The basis of the findings.
 pub(super) struct Facts<'f> {
     pub(super) scenario: &'f Scenario,
     pub(super) measured: &'f Measured,
     /// Bytes of all blocks of the flash.
     pub(super) physical: Bytes,
+    /// The printed clusters of experiment 2, by row.
+    pub(super) clusters: &'f [(&'static str, f64)],
 }
 
-/// Findings that explain cells, by index.
+impl Facts<'_> {
+    /// The mean rate of experiment 1, in bytes a second.
+    fn mean_rate(&self) -> f64 {
+        Rates::of(&self.measured.free.runs.rates).mean
+    }
+}
+
+/// `18.2 MiB/s`.
+fn mib_per_s(rate: f64) -> String {
+    format!("{:.2} MiB/s", rate / MIB)
+}
+
+/// `18.2 MiB/s (19.1 MB/s)`.
+fn both(rate: f64) -> String {
+    format!("{:.2} MiB/s ({:.2} MB/s)", rate / MIB, rate / 1e6)
+}
+
+/// `3.56 TB`.
+fn tb(bytes: Bytes) -> String {
+    format!("{:.3} TB", real(bytes) / 1e12)
+}
+
+/// The indices of the findings that explain cells.
 pub(super) struct Explaining {
     pub(super) rate: usize,
     pub(super) cycles: usize,
     pub(super) clusters: usize,
 }
 
-/// Adds all findings; those that explain cells where there is a print.
+/// Adds all findings; returns those that explain cells if there is a print.
 pub(super) fn all(
     run: &mut RunResult,
     facts: &Facts<'_>,
@@ -52,7 +74,7 @@ pub(super) fn all(
     };
     find(run, levelling_finding(facts));
     find(run, kept_finding(facts));
-    find(run, averages_finding(facts, &clusters(print)?));
+    find(run, averages_finding(facts));
     find(run, controllers_finding(facts));
     find_if(run, loops_finding(facts));
     for power in power_findings(facts) {
@@ -71,33 +93,33 @@ fn of_print(
     let cycles = on_print(run, cycles_finding(facts, reference)?);
     let clusters = on_print(run, clusters_finding(facts, reference)?);
     on_print(run, output_finding(facts, reference)?);
-    on_print(run, duration_finding(facts, reference)?);
+    on_print(run, duration_finding(facts));
     Ok(Explaining { rate, cycles, clusters })
 }
 
-/// What fio and the card had to say.
+/// Adds the remarks and the errors of fio as warnings.
 fn notes(run: &mut RunResult, facts: &Facts<'_>) {
     let Measured { free, rewritten, .. } = facts.measured;
-    run.warnings.extend(free.notes.iter().map(|note| format!("experiment 1: {note}")));
-    let failed = free.error.iter().map(|error| format!("experiment 1 ended early: {error}"));
+    run.warnings.extend(free.runs.notes.iter().map(|note| format!("experiment 1: {note}")));
+    let failed = free.runs.error.iter().map(|error| format!("experiment 1 ended early: {error}"));
     run.warnings.extend(failed);
     for one in rewritten {
-        for error in [&one.error, &one.probe.error].into_iter().flatten() {
+        for error in [&one.runs.error, &one.probe.runs.error].into_iter().flatten() {
             run.warnings.push(format!("{}: ended early: {error}", one.id));
         }
     }
 }
 
-/// Where the rate of experiment 1 comes from, and how far it is from the print.
+/// The origin of the rate of experiment 1, and its difference from the print.
 fn rate_finding(
     run: &RunResult,
     facts: &Facts<'_>,
     reference: &Reference,
 ) -> Result<String, Error> {
-    let free = &facts.measured.free;
-    let rates = Rates::of(&free.rates);
-    let volume = published(reference, "experiment1", "written")?;
-    let iterations = published(reference, "experiment1", "iterations")?;
+    let runs = &facts.measured.free.runs;
+    let rates = Rates::of(&runs.rates);
+    let volume = reference.number("experiment1", "written", "card")?;
+    let iterations = reference.number("experiment1", "iterations", "card")?;
     let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
     let each = runtime.map_or(f64::NAN, Duration::as_secs_f64);
     let implied = volume / iterations / each;
@@ -114,18 +136,18 @@ fn rate_finding(
         both(rates.mean),
         mib_per_s(rates.least),
         mib_per_s(rates.most),
-        printed(reference, "experiment1", "throughput")?,
+        reference.quote("experiment1", "throughput", "card")?,
         both(implied),
         (rates.mean / implied - 1.0) * 100.0,
-        tb(free.written),
-        printed(reference, "experiment1", "written")?,
+        tb(runs.written),
+        reference.quote("experiment1", "written", "card")?,
     ))
 }
 
 /// The total and the cycles in exact units.
 fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let volume = published(reference, "experiment1", "written")?;
-    let capacity = published(reference, "experiment1", "capacity")?;
+    let volume = reference.number("experiment1", "written", "card")?;
+    let capacity = reference.number("experiment1", "capacity", "card")?;
     let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
     let dynamic = facts.measured.worn("dynamic");
     Ok(format!(
@@ -133,22 +155,22 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
          cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees \
          less: over all its {:.2} GiB, spare included, it is {:.0} cycles, and the most worn block of the simulated card \
          has {} with dynamic levelling.",
-        printed(reference, "experiment1", "written")?,
+        reference.quote("experiment1", "written", "card")?,
         volume / 1e12,
         volume / GIB,
         volume / KIB * 1e3 / 1e12,
-        printed(reference, "experiment1", "capacity")?,
+        reference.quote("experiment1", "capacity", "card")?,
         volume / capacity,
         volume / decimal,
-        printed(reference, "experiment1", "cycles")?,
-        printed(reference, "experiment1", "capacity")?,
+        reference.quote("experiment1", "cycles", "card")?,
+        reference.quote("experiment1", "capacity", "card")?,
         physical / GIB,
         volume / physical,
         dynamic.figures.most,
     ))
 }
 
-/// How the first block over the limit and the end are told.
+/// The wear of a variant, its first block over the limit, and its end.
 fn fate(one: &Worn, limit: u32) -> String {
     let passed = one.passed.map_or_else(
         || format!("no block passes {limit}"),
@@ -172,10 +194,10 @@ fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// What levelling does to the volume.
+/// The effect of levelling on the volume.
 fn levelling_finding(facts: &Facts<'_>) -> String {
     let (fixed, dynamic) = (facts.measured.worn("static"), facts.measured.worn("dynamic"));
-    let more = (fixed.amplification() / dynamic.amplification() - 1.0) * 100.0;
+    let more = (amplification(&fixed.counters) / amplification(&dynamic.counters) - 1.0) * 100.0;
     let costs = match more {
         more if more >= 0.005 => format!("costs {more:.2} % more programs than dynamic"),
         more if more <= -0.005 => format!("takes {:.2} % fewer programs than dynamic", -more),
@@ -199,15 +221,14 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
     )
 }
 
-/// The defect that makes dynamic levelling do nothing.
+/// The defect that makes dynamic levelling ineffective.
 fn kept_finding(facts: &Facts<'_>) -> String {
     let (kept, dynamic) = (facts.measured.worn("kept"), facts.measured.worn("dynamic"));
     let times = f64::from(kept.figures.most) / f64::from(dynamic.figures.most.max(1));
-    let alike = (kept.amplification() / dynamic.amplification() - 1.0).abs() < 0.01;
-    let hidden = if alike && times >= WORSE {
-        ": throughput and amplification do not show it, erase counts do"
-    } else {
-        ""
+    let (amplified, ordinary) = (amplification(&kept.counters), amplification(&dynamic.counters));
+    let hidden = match (amplified / ordinary - 1.0).abs() < 0.01 && times >= WORSE {
+        true => ": throughput and amplification do not show it, erase counts do",
+        false => "",
     };
     let lead = match times >= WORSE {
         true => {
@@ -221,44 +242,34 @@ fn kept_finding(facts: &Facts<'_>) -> String {
     };
     format!(
         "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
-         amplification of {:.4} against {:.4}{hidden}.",
+         amplification of {amplified:.4} against {ordinary:.4}{hidden}.",
         fates(facts, &["kept", "kept-dies"]),
-        kept.amplification(),
-        dynamic.amplification(),
     )
 }
 
-fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
-}
-
-/// Which of `all` have a band near the printed cluster, its MB read as `unit`.
-fn given(all: &[Rewritten], cluster: f64, unit: f64) -> Vec<String> {
-    let has = |one: &&Rewritten| near(&one.bands, cluster / MIB * unit).is_some();
-    all.iter().filter(has).map(|one| one.id.clone()).collect()
-}
-
-/// Which printed clusters the controllers give and which they cannot.
+/// The printed clusters that the controllers reproduce, and those that they do not.
 fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let (clusters, all) = (clusters(Some(reference))?, &facts.measured.rewritten);
+    let (clusters, all) = (facts.clusters, &facts.measured.rewritten);
+    // Whether a controller has a band near the printed cluster, its MB read as `unit`.
+    let gives =
+        |one: &Rewritten, cluster: f64, unit: f64| near(&one.bands, cluster / MIB * unit).is_some();
+    let ids = |fits: &dyn Fn(&Rewritten) -> bool| -> Vec<String> {
+        all.iter().filter(|one| fits(one)).map(|one| one.id.clone()).collect()
+    };
     let mut told = Vec::new();
-    for (row, cluster) in &clusters {
-        let (binary, decimal) = (given(all, *cluster, MIB), given(all, *cluster, 1e6));
-        let more: Vec<String> = decimal.iter().filter(|id| !binary.contains(id)).cloned().collect();
+    for &(row, cluster) in clusters {
+        let binary = ids(&|one| gives(one, cluster, MIB));
+        let more = ids(&|one| gives(one, cluster, 1e6) && !gives(one, cluster, MIB));
         let more = match more.as_slice() {
             [] => String::new(),
             more => format!(" (and with MB = 10^6 B {})", listed(more)),
         };
-        let print = printed(reference, "experiment2", row)?;
+        let print = reference.quote("experiment2", row, "card")?;
         told.push(format!("{print}: {}{more}", listed(&binary)));
     }
-    let all_of = |unit: f64| -> Vec<String> {
-        let every = |one: &&Rewritten| {
-            clusters.iter().all(|(_, cluster)| near(&one.bands, cluster / MIB * unit).is_some())
-        };
-        all.iter().filter(every).map(|one| one.id.clone()).collect()
-    };
-    let both: Vec<String> = all_of(MIB).into_iter().chain(all_of(1e6)).collect();
+    let every =
+        |one: &Rewritten, unit: f64| clusters.iter().all(|one_of| gives(one, one_of.1, unit));
+    let both = [ids(&|one| every(one, MIB)), ids(&|one| every(one, 1e6))].concat();
     Ok(format!(
         "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
          controllers that also run experiment 1 at the rate of this card: {}. {} \
@@ -267,23 +278,21 @@ fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
         NEAR * 100.0,
         told.join("; "),
         listed(&both),
-        with_both(facts, &clusters, reference)?,
+        with_both(facts, reference)?,
         mechanisms(all),
     ))
 }
 
-/// The clusters that controllers give which are as fast in experiment 1 as the card is.
-fn with_both(
-    facts: &Facts<'_>,
-    clusters: &[(&str, f64)],
-    reference: &Reference,
-) -> Result<String, Error> {
-    let own = Rates::of(&facts.measured.free.rates).mean;
+/// The clusters of the controllers that are as fast in experiment 1 as the card is.
+fn with_both(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
+    let own = facts.mean_rate();
     let mut told = Vec::new();
     for one in facts.measured.rewritten.iter().filter(|one| agrees(one, own)) {
         let has = |(_, rate): &&(&str, f64)| near(&one.bands, *rate).is_some();
-        let name = |(row, _): &(&str, f64)| Ok(printed(reference, "experiment2", row)?.to_owned());
-        let names: Result<Vec<String>, Error> = clusters.iter().filter(has).map(name).collect();
+        let name =
+            |(row, _): &(&str, f64)| Ok(reference.quote("experiment2", row, "card")?.to_owned());
+        let names: Result<Vec<String>, Error> =
+            facts.clusters.iter().filter(has).map(name).collect();
         told.push(format!("{} gives {}", one.id, listed(&names?)));
     }
     Ok(told.join("; "))
@@ -291,25 +300,21 @@ fn with_both(
 
 /// Whether a controller is within 5 % of the rate of experiment 1.
 fn agrees(one: &Rewritten, own: f64) -> bool {
-    (Rates::of(&one.probe.rates).mean / own - 1.0).abs() <= 0.05
+    (Rates::of(&one.probe.runs.rates).mean / own - 1.0).abs() <= 0.05
 }
 
-/// What each cause does to a rewrite, over all controllers.
+/// The rates of rewrites by cause, over all controllers.
 fn mechanisms(all: &[Rewritten]) -> String {
-    let mut causes: Vec<(&str, f64, f64, f64)> = Vec::new();
+    let mut causes = BTreeMap::new();
     // A band whose samples have one cause in common says what that cause does.
-    let bands = || all.iter().flat_map(|one| &one.bands);
-    for BandRow { cause, mean, moved, .. } in bands().filter(|band| !band.cause.contains('%')) {
-        match causes.iter_mut().find(|(known, ..)| known == cause) {
-            Some((_, low, high, most)) => {
-                (*low, *high) = (low.min(*mean), high.max(*mean));
-                *most = most.max(*moved);
-            }
-            None => causes.push((cause, *mean, *mean, *moved)),
-        }
+    let bands = all.iter().flat_map(|one| &one.bands).filter(|band| !band.cause.contains('%'));
+    for BandRow { cause, rates: Rates { mean, .. }, moved, .. } in bands {
+        let (low, high, most) = causes.entry(cause).or_insert((*mean, *mean, *moved));
+        (*low, *high, *most) = (low.min(*mean), high.max(*mean), most.max(*moved));
     }
-    causes.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let told = causes.iter().map(|(cause, low, high, moved)| {
+    let mut causes: Vec<_> = causes.into_iter().collect();
+    causes.sort_by(|(_, (_, one, _)), (_, (_, other, _))| other.total_cmp(one));
+    let told = causes.iter().map(|(cause, (low, high, moved))| {
         let moved = if *moved < 0.05 {
             String::new()
         } else {
@@ -320,25 +325,30 @@ fn mechanisms(all: &[Rewritten]) -> String {
     format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
 }
 
-/// What of the loops survives in the one number that fio reports; `clusters` are the printed ones.
-fn averages_finding(facts: &Facts<'_>, clusters: &[(&str, f64)]) -> String {
+/// The bands of single loops that remain in the average that fio reports.
+fn averages_finding(facts: &Facts<'_>) -> String {
     let all = &facts.measured.rewritten;
-    let loops = facts.scenario.full.job.jobs[0].settings.loops;
+    let loops = facts.scenario.full.rewrites.job.jobs[0].settings.loops;
     let several = || all.iter().filter(|one| one.bands.len() > 1);
     let hidden = several().filter(|one| one.bands.len() > one.run_bands.len()).count();
     let kept = all.iter().filter(|one| one.run_bands.len() > 1);
     let kept: Vec<String> = kept
         .map(|one| {
             let rare = one.run_bands.iter().map(|band| band.count).min().unwrap_or(0);
-            format!("{} ({} of {} in the rarest)", one.id, rare, counted(one.runs, "run"))
+            format!(
+                "{} ({} of {} in the rarest)",
+                one.id,
+                rare,
+                counted(one.runs.rates.len(), "run")
+            )
         })
         .collect();
     let spread = |one: &Rewritten| {
-        let rates = Rates::of(&one.rates);
+        let rates = Rates::of(&one.runs.rates);
         (rates.most - rates.least) / rates.mean.max(1.0) * 100.0
     };
     let widest = all.iter().map(spread).fold(0.0, f64::max);
-    let print = match clusters {
+    let print = match facts.clusters {
         [(_, upper), lower @ ..] if !lower.is_empty() => {
             let apart = lower.iter().map(|(_, rate)| format!("{:.1}", upper / rate));
             format!(
@@ -363,10 +373,10 @@ fn averages_finding(facts: &Facts<'_>, clusters: &[(&str, f64)]) -> String {
     )
 }
 
-/// Which controllers agree with both experiments.
+/// The controllers that agree with both experiments.
 fn controllers_finding(facts: &Facts<'_>) -> String {
-    let own = Rates::of(&facts.measured.free.rates).mean;
-    let rate = |one: &Rewritten| Rates::of(&one.probe.rates).mean;
+    let own = facts.mean_rate();
+    let rate = |one: &Rewritten| Rates::of(&one.probe.runs.rates).mean;
     let all = &facts.measured.rewritten;
     let names = |fits: bool| {
         let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
@@ -384,19 +394,21 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
     format!(
         "A controller has to give both experiments. Each ran the job of experiment 1 {} as well. Within 5 % of the {} of \
          the card as its part file has it: {}. Not: {}.{paid}",
-        counted(facts.scenario.probes, "time"),
+        counted(facts.scenario.full.probes, "time"),
         mib_per_s(own),
         names(true),
         names(false),
     )
 }
 
-/// What the loops do in opens and flushes; nothing where no run came to its end.
+/// The opens and flushes of the loops; `None` if no run completed.
 fn loops_finding(facts: &Facts<'_>) -> Option<String> {
-    let first = facts.measured.rewritten.first().filter(|first| first.runs > 0)?;
-    let runs = count(first.runs);
-    let settings = &facts.scenario.full.job.jobs[0].settings;
-    let (loops, flushes) = (settings.loops, first.syncs / runs);
+    let first = facts.measured.rewritten.first()?;
+    let [runs, rewrites] = [first.runs.rates.len(), first.rewrites]
+        .map(|number| u64::try_from(number).unwrap_or(u64::MAX));
+    let opens = first.runs.opens.checked_div(runs)?;
+    let settings = &facts.scenario.full.rewrites.job.jobs[0].settings;
+    let (loops, flushes) = (settings.loops, first.runs.syncs / runs);
     let reach = first.flushes / runs;
     let cached = facts.scenario.part.face.cache.is_some();
     let cache = match (cached, settings.submission.fsync_on_close) {
@@ -409,28 +421,28 @@ fn loops_finding(facts: &Facts<'_>) -> Option<String> {
              nothing here"
         ),
     };
-    let more = match first.opens / runs > loops {
-        true if loops > 1 => format!(
+    let more = match opens > loops && loops > 1 {
+        true => format!(
             ", not {loops}: after every loop but the last fio opens and closes the file once more without a request"
         ),
-        _ => String::new(),
+        false => String::new(),
     };
-    let writes = count(first.rewrites) / runs / loops.max(1);
+    let writes = rewrites / runs / loops.max(1);
     Some(format!(
         "{} of {} each: in a run fio opens the device {} and asks for {}{more}. {cache}. What direct=1 writes is in no cache \
          of the host, so there is nothing to drop before a run and nothing that invalidate=1 could invalidate.",
         counted(loops, "loop"),
         counted(writes, "write"),
-        counted(first.opens / runs, "time"),
+        counted(opens, "time"),
         counted(flushes, "flush"),
     ))
 }
 
-/// What is left of the output, when every run writes to one file.
+/// What remains of the output if every run writes to one file.
 fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let iterations = published(reference, "experiment1", "iterations")?;
-    let volume = published(reference, "experiment1", "written")?;
-    let last = facts.measured.free.rates.last().copied().unwrap_or(f64::NAN);
+    let iterations = reference.number("experiment1", "iterations", "card")?;
+    let volume = reference.number("experiment1", "written", "card")?;
+    let last = facts.measured.free.runs.rates.last().copied().unwrap_or(f64::NAN);
     Ok(format!(
         "fio opens the file of --output anew in every run and cuts it to nothing, so a script that names one file keeps the last of \
          {iterations:.0} results (here {}); all of them are there only where standard output is appended. The printed total is \
@@ -441,36 +453,36 @@ fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     ))
 }
 
-/// How long a run would take at the printed clusters.
-fn duration_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let settings = &facts.scenario.full.job.jobs[0].settings;
+/// The time of a run at the printed clusters.
+fn duration_finding(facts: &Facts<'_>) -> String {
+    let settings = &facts.scenario.full.rewrites.job.jobs[0].settings;
     let size =
         settings.area.size.map_or(0, |size| size.of(facts.scenario.part.face.capacity.get()));
     let moved = Bytes::new(size.saturating_mul(settings.loops));
-    let clusters = clusters(Some(reference))?;
-    let each = clusters.iter().map(|(_, rate)| format!("{:.0} s", real(moved) / rate));
-    let ours = || facts.measured.rewritten.iter().map(|one| one.run_time);
+    let each = facts.clusters.iter().map(|(_, rate)| format!("{:.0} s", real(moved) / rate));
+    let ours = || facts.measured.rewritten.iter().map(Rewritten::run_time);
     let (shortest, longest) = (ours().min().unwrap_or_default(), ours().max().unwrap_or_default());
-    Ok(format!(
+    format!(
         "A run of experiment 2 writes {:.0} MiB. At the printed clusters it takes {}; the publication says that each lasts only seconds. \
-         Either the plotted figure does not cover all loops, or few runs were in the lower clusters. Here a run takes {} to {}.",
+         Either the plotted figure does not cover all loops, or few runs were in the lower clusters. Here a run takes {:.1} s to \
+         {:.1} s.",
         real(moved) / MIB,
         listed(&each.collect::<Vec<_>>()),
-        seconds(shortest),
-        seconds(longest),
-    ))
+        shortest.as_secs_f64(),
+        longest.as_secs_f64(),
+    )
 }
 
-/// Whether the published volume can tell the two ways of levelling apart, and which could.
+/// Whether the published volume can tell the two kinds of levelling apart, and which volume could.
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let limit = facts.scenario.wear.limit;
-    let rate = Rates::of(&facts.measured.free.rates).mean;
-    let iterations = counted(facts.scenario.full.iterations, "iteration");
+    let rate = facts.mean_rate();
+    let iterations = counted(facts.scenario.full.rewrites.iterations, "iteration");
     let pairs = facts.measured.power.chunks_exact(2);
     let told = pairs.map(|pair| {
         let (dynamic, fixed) = (&pair[0], &pair[1]);
         let (done, worst) = dynamic.published;
-        let apart = |one: &Told| one.published.1 > limit;
+        let apart = |one: &WearCurve| one.published.1 > limit;
         let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
         format!(
             "The power of experiment 2 with {} spare: after its {} in {iterations} the most worn block has {worst} erases with {} \
@@ -486,8 +498,8 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// The volume from which on a card that survives tells, and how long it takes to write at `rate`.
-fn needed(dynamic: &Told, fixed: &Told, limit: u32, rate: f64) -> String {
+/// The volume from which on a surviving card is evidence, and the time to write it at `rate`.
+fn needed(dynamic: &WearCurve, fixed: &WearCurve, limit: u32, rate: f64) -> String {
     let Some(passed) = dynamic.passed else {
         return "No volume that was tried passes it with dynamic levelling".into();
     };
@@ -504,11 +516,11 @@ fn needed(dynamic: &Told, fixed: &Told, limit: u32, rate: f64) -> String {
         _ => String::new(),
     };
     format!(
-        "With dynamic levelling alone a block passes it after {}, {:.1} times as much ({about}{} of \
+        "With dynamic levelling alone a block passes it after {}, {:.1} times as much ({about}{:.1} days of \
          writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: {tells}",
         tb(passed),
         real(passed) / real(dynamic.published.0).max(1.0),
-        days(real(passed) / rate.max(1.0)),
+        real(passed) / rate.max(1.0) / 86_400.0,
         fixed.end.1,
     )
 }

@@ -1,17 +1,18 @@
-//! The SD experiment: does wear levelling keep a card alive when the same region is written again and again?
+//! The SD experiment: does wear levelling keep a card alive when the same region is written again and
+//! again?
 //!
-//! Layer: rank 10. It composes card, slot and fio jobs, and puts the published figures beside ours. In reading
-//! order: [`scenario`] (what is run), [`run`] (with `measure`, what is measured of a card; `free`, experiment 1; `wear`,
-//! the same volume with other levelling; `watch` and `rewrites`, experiment 2 with every controller that is compared;
-//! `bands`, clusters of throughput; `power`, which volume could tell levelling apart), `tables`, `findings`,
-//! `verdicts`, `charts`.
+//! Layer: rank 10. It composes card, slot and fio jobs, and puts the published figures beside ours. In
+//! reading order: `scenario`, `run` (with `measure`, the figures of a card; `free`, experiment 1;
+//! `wear`, the same volume with different wear levelling; `watch` and `rewrites`, experiment 2 with
+//! every controller; `bands`, clusters of throughput; `power`, the volume that could tell levelling
+//! apart), `tables`, `findings`, `verdicts`, `charts`.
 //!
 //! A further controller is one entry in the scenario.
 //!
 //! Publication: LeavaTail's diary, 2024; its figures are in `reference/sdwear.toml`.
 
-pub mod run;
-pub mod scenario;
+mod run;
+mod scenario;
 
 mod charts;
 mod findings;

@@ -1,17 +1,16 @@
-//! Both experiments and what goes beyond them, side by side, and the result that is made of them.
+//! Runs both experiments and what goes beyond them in parallel, and makes the result.
 //!
 //! Layer: rank 10. Main type: [`Measured`]; functions: [`check`], [`run`].
 
-pub mod bands;
-pub mod measure;
-
+pub(super) mod bands;
 pub(super) mod free;
+pub(super) mod measure;
 pub(super) mod power;
 pub(super) mod rewrites;
 pub(super) mod watch;
 pub(super) mod wear;
 
-use super::scenario::{self, Scenario};
+use super::scenario::Scenario;
 use super::{charts, findings, tables, verdicts};
 use boardlab_document::Reading;
 use boardlab_experiment::crew::{Crew, Slot};
@@ -22,7 +21,7 @@ use boardlab_result::RunResult;
 use boardlab_result::prose::real;
 use boardlab_sim::Bytes;
 use free::Free;
-use power::{Asked, Told};
+use power::WearCurve;
 use rewrites::{Candidate, Rewritten};
 use wear::Worn;
 
@@ -30,19 +29,20 @@ use wear::Worn;
 const HELP: &str =
     "the part or what --set asks for cannot work as a card: compare it with docs/formats/part.md";
 
-/// The scenario, and the cards that it is about.
+/// The scenario, and the cards of experiment 2.
 fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Failure> {
-    let reading = request.document.read(|section| scenario::read(&section))?;
+    let reading = request.document.read(Scenario::read)?;
     let candidates = rewrites::candidates(request.document, &reading.value)?;
     Ok((reading, candidates))
 }
 
-/// Whether `request` can be run; it names no data files.
+/// Checks `request`; it names no data files.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     read(request).map(|_| 0)
 }
 
-/// Both experiments, the comparison of wear levelling, and which volume could tell it.
+/// Runs both experiments, the comparison of wear levelling, and the search for the volume that tells it
+/// apart.
 pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (Reading { value: scenario, parameters }, candidates) = read(request)?;
     let measured = measure(request, &scenario, candidates)?;
@@ -60,7 +60,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// A volume in whole terabytes, or to the megabyte where it is less.
+/// A volume in whole terabytes, or in megabytes if it is less than one.
 fn volume(bytes: Bytes) -> String {
     match real(bytes) / 1e12 {
         terabytes if terabytes >= 1.0 => format!("{terabytes:.0} TB"),
@@ -68,12 +68,12 @@ fn volume(bytes: Bytes) -> String {
     }
 }
 
-/// Everything that was measured.
+/// All measurements.
 pub(super) struct Measured {
     pub(super) free: Free,
     pub(super) worn: Vec<Worn>,
     pub(super) rewritten: Vec<Rewritten>,
-    pub(super) power: Vec<Told>,
+    pub(super) power: Vec<WearCurve>,
 }
 
 impl Measured {
@@ -82,7 +82,7 @@ impl Measured {
     }
 }
 
-/// Runs everything, on all cores.
+/// Measures everything, on all cores.
 fn measure(
     request: &Request<'_>,
     scenario: &Scenario,
@@ -102,13 +102,11 @@ fn measure(
     });
     let worn: Vec<_> = worn.collect();
     let power = scenario.wear.spares.iter().map(|&spare| {
-        let ask =
-            move |levelling, until| power::run(scenario, Asked { spare, levelling, until }, seed);
         crew.add(format!("power at {spare} spare"), HELP, move || {
-            let dynamic = ask(Levelling::Dynamic, None)?;
+            let dynamic = power::run(scenario, spare, Levelling::Dynamic, None, seed)?;
             let until = Some(dynamic.passed.unwrap_or(dynamic.end.0));
-            let fixed = ask(Levelling::Threshold(scenario.wear.threshold), until)?;
-            Ok([dynamic, fixed])
+            let fixed = Levelling::Threshold(scenario.wear.threshold);
+            Ok([dynamic, power::run(scenario, spare, fixed, until, seed)?])
         })
     });
     let power: Vec<_> = power.collect();
@@ -121,7 +119,7 @@ fn measure(
     })
 }
 
-/// Tables, findings, verdicts and charts.
+/// Adds tables, findings, verdicts and charts.
 fn assemble(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -139,7 +137,7 @@ fn assemble(
     };
     run.tables = vec![tables::experiment1(scenario, free, &at), tables::work(free)];
     if let Some(reference) = print {
-        let printed = verdicts::published(reference, "experiment1", "capacity")?;
+        let printed = reference.number("experiment1", "capacity", "card")?;
         run.tables.push(tables::units(scenario, physical, printed));
     }
     run.tables.push(free.health.clone());
@@ -156,7 +154,7 @@ fn assemble(
     let title = "Bands of whole runs of fio, as it reports them";
     run.tables.push(tables::bands("experiment2-runs", title, &of(|one| &one.run_bands)));
     run.tables.push(tables::power(power, limit));
-    let facts = findings::Facts { scenario, measured, physical };
+    let facts = findings::Facts { scenario, measured, physical, clusters: &clusters };
     let explaining = findings::all(run, &facts, print)?;
     if let (Some(reference), Some(explaining)) = (print, explaining) {
         verdicts::verdicts(run, reference, &explaining)?;

@@ -1,11 +1,10 @@
-//! The scenario of the SD experiment: which card, which fio jobs, how often, and which controllers are compared.
+//! The scenario of the SD experiment: the card, the fio jobs and how often they run, and the
+//! controllers to compare.
 //!
-//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
-
-mod limits;
+//! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Override, Read, Section, section};
+use boardlab_document::{Override, Read, Section, keys, section};
 use boardlab_parts::card::board::{self, Host};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
@@ -14,55 +13,124 @@ use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::fio::reading::Amount;
 use boardlab_workload::fio::{self, JobFile};
 
-/// A scenario of the SD experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The card.
-    pub part: CardPart,
-    /// What it is put into.
-    pub host: Host,
-    /// Plenty of unused space.
-    pub free: Repeated,
-    /// The comparison of wear levelling at the published volume.
-    pub wear: WearSpec,
-    /// No unused space.
-    pub full: Repeated,
-    /// What is zeroed before each iteration of it.
-    pub zeroed: Bytes,
-    /// Iterations of the first experiment with which each controller is tried.
-    pub probes: u64,
-    /// What the controller may be.
-    pub controllers: Vec<Controller>,
+/// The capacity that limits are taken from while the part cannot be read.
+const CARD: Bytes = Bytes::mib(1 << 20);
+/// The most erases of a block.
+const ERASES: u64 = 10_000_000;
+/// The least and the most spare of a card in the comparison of volumes.
+const SPARES: [Ratio; 2] = [Ratio::from_millionths(10_000), Ratio::from_millionths(500_000)];
+/// A sector of a card.
+const SECTOR: Bytes = Bytes::new(512);
+
+section! {
+    /// A scenario of the SD experiment, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The card.
+        pub part: CardPart => section(part::read),
+        /// The host with the card's slot.
+        pub host as "board": Host => section(board::read),
+        /// Experiment 1: plenty of unused space.
+        pub free: Repeated = section.section("experiment1", |free| {
+            let repeated = repeated(&free, capacity(&part));
+            free.finish().and(repeated)
+        }),
+        /// The comparison of wear levelling at the published volume.
+        pub wear: WearSpec,
+        /// Experiment 2: no unused space.
+        pub full: Full = section.section("experiment2", |full| Full::read(full, capacity(&part))),
+        /// The controllers to compare.
+        pub controllers as "controller": Vec<Controller> => sections(Controller::read),
+    }
+    check(controllers) {
+        let ids = || controllers.iter().map(|one| one.id.as_str());
+        if ids().enumerate().any(|(at, id)| ids().take(at).any(|other| other == id)) {
+            let (problem, help) = ("has two entries with the same id", "each is a row of a table");
+            return Err(section.refuse("controller", problem, "ids that differ", help));
+        }
+    }
+    check(part, controllers) {
+        unused::described(&section, "part")?;
+        unused::around(&section, part)?;
+        let tried = |key: &str| controllers.iter().any(|one| one.tries(key));
+        by_choice(&section, "part", &part.managed, &tried)?;
+        for key in ["part.bus.read", "part.controller.erased"] {
+            section.idle(key, "here: nothing is read", "`boardlab run card-fio` reads as well")?;
+        }
+    }
 }
 
-/// A fio job, again and again.
+fn capacity(part: &Read<CardPart>) -> Bytes {
+    part.as_ref().map_or(CARD, |part| part.face.capacity)
+}
+
+/// A fio job that runs again and again.
 #[derive(Debug, Clone)]
-pub struct Repeated {
+pub(super) struct Repeated {
     /// The job.
     pub job: JobFile,
-    /// How often.
+    /// The number of runs.
     pub iterations: u64,
-    /// What passes between two runs.
+    /// The pause before each run.
     pub between: Duration,
+}
+
+impl Repeated {
+    /// The bytes that one pass of the job writes on a card of `capacity`.
+    pub(crate) fn size(&self, capacity: Bytes) -> Bytes {
+        let size = self.job.jobs[0].settings.area.size;
+        size.map_or(capacity, |size| Bytes::new(size.of(capacity.get())))
+    }
+}
+
+fn repeated(section: &Section<'_>, card: Bytes) -> Read<Repeated> {
+    keys!(section => Repeated {
+        job: JobFile = job(section, card),
+        iterations: u64 => within(1, 1_000_000),
+        between: Duration => up_to(Duration::from_secs(24 * 3_600)),
+    })
+}
+
+section! {
+    /// Experiment 2: the job rewrites the beginning of a full card.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Full(section, card: Bytes) {
+        /// The job.
+        pub rewrites: Repeated = repeated(&section, card),
+        /// The bytes that are zeroed before each iteration.
+        pub zeroed: Bytes => within(SECTOR, card),
+        /// Iterations of experiment 1 with which each controller is tried.
+        pub probes: u64 => within(1, 10_000),
+    }
+    check(zeroed) {
+        if !zeroed.is_multiple_of(SECTOR) {
+            let (problem, help) = ("is not a multiple of a sector", "a sector has 512 B");
+            return Err(section.refuse("zeroed", problem, "whole sectors", help));
+        }
+    }
 }
 
 section! {
     /// How wear levelling is compared.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct WearSpec(section) {
-        /// What is written in all.
-        pub volume: Bytes => within(Bytes::mib(1), limits::VOLUME),
-        /// Erases that a block is good for.
-        pub limit: u32 => within(1, limits::ERASES),
+    pub(crate) struct WearSpec(section) {
+        /// The bytes written in all.
+        pub volume: Bytes => within(Bytes::mib(1), Bytes::mib(1 << 30)),
+        /// The endurance of a block, in erases.
+        pub limit: u32 => within(1, ERASES),
         /// Spread of erase counts at which static levelling moves data.
-        pub threshold: u32 => within(1, limits::ERASES),
-        /// Spares with which the question is asked which volume could tell.
+        pub threshold: u32 => within(1, ERASES),
+        /// The over-provisionings for which the volume is sought that tells levelling apart.
         pub spares: Vec<Ratio>,
     }
     check(spares) {
-        let possible = limits::LEAST_SPARE..=limits::SPARE;
-        if spares.is_empty() || !spares.iter().all(|spare| possible.contains(spare)) {
-            let expected = format!("one or more from {} to {}", limits::LEAST_SPARE, limits::SPARE);
+        let [least, most] = SPARES;
+        if spares.is_empty() || !spares.iter().all(|spare| (least..=most).contains(spare)) {
+            let expected = format!("one or more from {least} to {most}");
             let (problem, help) = ("has a spare that cannot be", "2 % and 7 % are usual");
             return Err(section.refuse("spares", problem, &expected, help));
         }
@@ -70,14 +138,14 @@ section! {
 }
 
 section! {
-    /// What the controller may be.
+    /// A controller that the card may have.
     #[derive(Debug, Clone)]
-    pub struct Controller(section) {
+    pub(crate) struct Controller(section) {
         /// Its name in tables.
         pub id: String,
         /// What it does.
         pub title: String,
-        /// What is set for it.
+        /// The keys of the part that it sets.
         pub set: Vec<Override> = section.required::<Vec<String>>("set") => overrides,
     }
 }
@@ -97,7 +165,8 @@ fn overrides(section: &Section<'_>, set: Vec<String>) -> Read<Vec<Override>> {
 }
 
 impl Controller {
-    /// Whether it makes the choice on which `key` of the part depends, and leaves the value of the key alone.
+    /// Whether it makes the choice on which `key` of the part depends, and leaves the value of the key
+    /// alone.
     fn tries(&self, key: &str) -> bool {
         let sets =
             |key: &str| self.set.iter().any(|one| one.path().strip_prefix("part.") == Some(key));
@@ -105,65 +174,9 @@ impl Controller {
     }
 }
 
-/// Reads a whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: &Section<'_>) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let part = section.section("part", part::read);
-    let host = section.section("board", board::read);
-    let card = part.as_ref().map_or(limits::CARD, |part| part.face.capacity);
-    let free = section.section("experiment1", |section| {
-        let repeated = repeated(&section, card);
-        section.finish()?;
-        repeated
-    });
-    let wear = section.section("wear", WearSpec::read);
-    let full = section.section("experiment2", |section| {
-        let repeated = repeated(&section, card);
-        let smallest = Bytes::new(512);
-        let zeroed = section.key::<Bytes>("zeroed").within(smallest, card).required();
-        let probes = section.key::<u64>("probes").within(1, limits::PROBES).required();
-        section.finish()?;
-        Ok((repeated?, zeroed?, probes?))
-    });
-    let controllers = section.sections("controller", Controller::read);
-    section.finish()?;
-    let (_, _, controllers) = (title?, experiment?, controllers?);
-    let ids = || controllers.iter().map(|one| one.id.as_str());
-    if ids().enumerate().any(|(at, id)| ids().take(at).any(|other| other == id)) {
-        let (problem, help) = ("has two entries with one id", "each is a row of a table");
-        return Err(section.refuse("controller", problem, "ids that differ", help));
-    }
-    let (full, zeroed, probes) = full?;
-    if !zeroed.is_multiple_of(Bytes::new(512)) {
-        let (problem, help) = ("sets a `zeroed` that is no whole number of sectors", "512 B each");
-        return Err(section.refuse("experiment2", problem, "whole sectors", help));
-    }
-    let (part, host, free, wear) = (part?, host?, free?, wear?);
-    unused::described(section, "part")?;
-    unused::around(section, &part)?;
-    let tried = |key: &str| controllers.iter().any(|one| one.tries(key));
-    by_choice(section, "part", &part.managed, &tried)?;
-    for key in ["part.bus.read", "part.controller.erased"] {
-        section.idle(key, "here: nothing is read", "`boardlab run card-fio` reads as well")?;
-    }
-    Ok(Scenario { part, host, free, wear, full, zeroed, probes, controllers })
-}
-
-fn repeated(section: &Section<'_>, card: Bytes) -> Read<Repeated> {
-    let text = section.required::<String>("job");
-    let iterations = section.key::<u64>("iterations").within(1, limits::ITERATIONS).required();
-    let between =
-        section.key::<Duration>("between").within(Duration::ZERO, limits::BETWEEN).required();
-    let job = text.and_then(|text| job(section, &text, card));
-    Ok(Repeated { job: job?, iterations: iterations?, between: between? })
-}
-
-/// A command line of fio, as a job that writes to the card.
-fn job(section: &Section<'_>, text: &str, card: Bytes) -> Read<JobFile> {
+/// The job that the key `job` gives as a command line of fio; it writes to the card.
+fn job(section: &Section<'_>, card: Bytes) -> Read<JobFile> {
+    let text = section.required::<String>("job")?;
     let name = section.path().rsplit('.').next().unwrap_or_default();
     let arguments = [format!("--name={name}")].into_iter();
     let arguments: Vec<_> = arguments.chain(text.split_whitespace().map(str::to_owned)).collect();

@@ -1,10 +1,10 @@
 //! The tables of the SD experiment.
 //!
-//! Layer: rank 10. `experiment1` and `experiment2` stand beside the print; the others are ours.
+//! Layer: rank 10. `experiment1` and `experiment2` are compared with the print; the others are ours.
 
 use super::run::free::Free;
 use super::run::measure::{Rates, WearFigures};
-use super::run::power::Told;
+use super::run::power::WearCurve;
 use super::run::rewrites::{BandRow, Rewritten};
 use super::run::wear::Worn;
 use super::scenario::{Controller, Scenario};
@@ -13,7 +13,7 @@ use boardlab_result::prose::{GIB, float, real, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Bytes;
 
-/// Bands of ours and of the print are the same when they are no further apart than this.
+/// The greatest relative difference between a band of ours and a printed one that count as the same.
 pub(super) const NEAR: f64 = 0.10;
 
 fn bytes(size: Bytes) -> Cell {
@@ -28,30 +28,29 @@ fn count(value: usize) -> Cell {
     Cell::int(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
-/// What was written over the capacity.
-pub(super) fn cycles(written: Bytes, capacity: Bytes) -> f64 {
-    real(written) / real(capacity)
+/// A row of a table about this card.
+fn row(id: &str, title: &str, unit: &str, cell: Cell) -> Row {
+    Row::new(id, title).of_unit(unit).cell("card", cell)
 }
 
-/// Experiment 1 as it stands beside the print: the job run on the card, and the volume of the comparison on it, which `at`
-/// names.
+/// Experiment 1 for the comparison with the print: the job on the card, and the volume of the
+/// comparison of wear levelling, which `at` names.
 pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     let (capacity, volume) = (scenario.part.face.capacity, scenario.wear.volume);
     let mut table = Table::new("experiment1", "Experiment 1: plenty of unused space")
         .column("card", "this card")
         .column("same_volume", at);
-    let mean = Rates::of(&free.rates).mean;
-    let turned = |volume| Cell::real(round(cycles(volume, capacity), 1));
-    let errors = Cell::int(u64::from(free.error.is_some()));
-    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
+    let mean = Rates::of(&free.runs.rates).mean;
+    let turned = |volume| Cell::real(round(real(volume) / real(capacity), 1));
+    let errors = Cell::int(u64::from(free.runs.error.is_some()));
     table.rows = vec![
-        row("iterations", "iterations", "count", count(free.rates.len())),
+        row("iterations", "iterations", "count", count(free.runs.rates.len())),
         row("throughput", "write bandwidth, mean of all", "bytes_per_s", rate(mean)),
-        row("written", "written in all", "bytes", bytes(free.written))
+        row("written", "written in all", "bytes", bytes(free.runs.written))
             .cell("same_volume", bytes(volume)),
         row("capacity", "of the card", "bytes", bytes(capacity))
             .cell("same_volume", bytes(capacity)),
-        row("cycles", "written in all over the capacity", "count", turned(free.written))
+        row("cycles", "written in all over the capacity", "count", turned(free.runs.written))
             .cell("same_volume", turned(volume)),
         row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.limit.into())),
         row("errors", "errors of the card", "count", errors),
@@ -59,7 +58,7 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
     at_the_head(table)
 }
 
-/// `table`, with the rows that were measured, not given, at the head of a report.
+/// `table` with its measured rows at the head of a report.
 fn at_the_head(mut table: Table) -> Table {
     const MEASURED: [&str; 6] = ["throughput", "written", "cycles", "upper", "middle", "lower"];
     let head = |row: Row| if MEASURED.contains(&row.id.as_str()) { row.at_the_head() } else { row };
@@ -67,9 +66,9 @@ fn at_the_head(mut table: Table) -> Table {
     table
 }
 
-/// What the card did for experiment 1.
+/// The work of the card for experiment 1.
 pub(super) fn work(free: &Free) -> Table {
-    let rates = Rates::of(&free.rates);
+    let rates = Rates::of(&free.runs.rates);
     let (counts, counters) = (&free.counts, &free.counters);
     let title = "What the card did for experiment 1";
     let mut table = Table::new("experiment1-work", title).column("card", "this card");
@@ -78,7 +77,7 @@ pub(super) fn work(free: &Free) -> Table {
         ("slowest", "slowest iteration", "bytes_per_s", rate(rates.least)),
         ("mean", "all of them", "bytes_per_s", rate(rates.mean)),
         ("fastest", "fastest iteration", "bytes_per_s", rate(rates.most)),
-        ("requests", "requests of fio", "count", Cell::int(free.requests)),
+        ("requests", "requests of fio", "count", Cell::int(free.runs.requests)),
         ("commands", "commands on the bus", "count", Cell::int(counts.commands)),
         ("bus", "commands and data on the bus", "ns", Cell::int(counts.bus_ns)),
         ("busy", "waits for the busy card", "ns", Cell::int(counts.busy_ns)),
@@ -87,17 +86,18 @@ pub(super) fn work(free: &Free) -> Table {
         ("erases", "blocks erased", "count", Cell::int(counters.erases.total())),
         ("amplification", "programs for a page of the host", "", amplification),
     ];
-    let row = |(id, title, unit, cell)| Row::new(id, title).of_unit(unit).cell("card", cell);
-    table.rows = rows.into_iter().map(row).collect();
+    table.rows =
+        rows.into_iter().map(|(id, title, unit, cell)| row(id, title, unit, cell)).collect();
     table
 }
 
-fn amplification(counters: &Counters) -> f64 {
+/// The write amplification factor.
+pub(super) fn amplification(counters: &Counters) -> f64 {
     float(counters.amplification_millionths()) / 1e6
 }
 
-/// The published total over every capacity and with both readings of KB that one could mean; `printed` is the
-/// capacity as printed, its GB read as GiB.
+/// The cycles of the published volume with every capacity and with both meanings of KB; `printed` is
+/// the capacity as printed, its GB read as GiB.
 pub(super) fn units(scenario: &Scenario, physical: Bytes, printed: f64) -> Table {
     let volume = scenario.wear.volume;
     let decimal = Bytes::new(volume.get() / 1_024 * 1_000);
@@ -116,11 +116,11 @@ pub(super) fn units(scenario: &Scenario, physical: Bytes, printed: f64) -> Table
         .table()
 }
 
-/// How worn the blocks are, and what the card did for it.
+/// The wear of the blocks, and the work of the card.
 fn spread<'w>(
     id: &str,
     title: impl Into<String>,
-    all: impl Iterator<Item = (&'w str, &'w WearFigures, &'w Counters)>,
+    all: impl Iterator<Item = (&'w str, WearFigures, &'w Counters)>,
 ) -> Table {
     let rows = all.map(|(id, figures, counters)| (Row::new(id, ""), (figures, counters)));
     let real = |value: f64, decimals: i32| Cell::real(round(value, decimals));
@@ -138,13 +138,13 @@ fn spread<'w>(
         .table()
 }
 
-/// The variants of wear levelling side by side: erases of the blocks in the end.
+/// The erases of the blocks at the end, by variant of wear levelling.
 pub(super) fn wear(all: &[Worn], at: &str) -> Table {
     let title = format!("Erases of the blocks {at}, by levelling");
-    spread("wear", title, all.iter().map(|one| (one.id, &one.figures, &one.counters)))
+    spread("wear", title, all.iter().map(|one| (one.id, one.figures, &one.counters)))
 }
 
-/// How far each of them came.
+/// The volume that each variant reached.
 pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
     let written = |at: Option<(u64, Bytes)>| {
         at.map_or_else(|| Cell::text("never"), |(_, written)| bytes(written))
@@ -161,31 +161,30 @@ pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
         .table()
 }
 
-/// The band of `bands` nearest to `rate`, where one is near.
+/// The band of `bands` nearest to `rate`, if one is near.
 pub(super) fn near(bands: &[BandRow], rate: f64) -> Option<&BandRow> {
-    let off = |band: &&BandRow| (band.mean / rate).ln().abs();
+    let off = |band: &&BandRow| (band.rates.mean / rate).ln().abs();
     let nearest = bands.iter().min_by(|a, b| off(a).total_cmp(&off(b)));
-    nearest.filter(|band| (band.mean / rate - 1.0).abs() <= NEAR)
+    nearest.filter(|band| (band.rates.mean / rate - 1.0).abs() <= NEAR)
 }
 
-/// Experiment 2 as it stands beside the print; `clusters` are the printed ones, by row.
+/// Experiment 2 for the comparison with the print; `clusters` are the printed ones, by row.
 pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table {
     let mut table =
         Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
-    let row = |id, title, unit, cell| Row::new(id, title).of_unit(unit).cell("card", cell);
-    table.rows.push(row("iterations", "iterations", "count", count(first.runs)));
+    table.rows.push(row("iterations", "iterations", "count", count(first.runs.rates.len())));
     table.rows.push(row("rewrites", "rewrites of the beginning", "count", count(first.rewrites)));
     for (id, printed) in clusters {
-        let found = near(&first.bands, *printed).map(|band| rate(band.mean));
+        let found = near(&first.bands, *printed).map(|band| rate(band.rates.mean));
         let cell = found.unwrap_or_else(|| Cell::text("no such band"));
         table.rows.push(row(id, "cluster of throughput", "bytes_per_s", cell));
     }
-    let errors = Cell::int(u64::from(first.error.is_some()));
+    let errors = Cell::int(u64::from(first.runs.error.is_some()));
     table.rows.push(row("errors", "errors of the card", "count", errors));
     at_the_head(table)
 }
 
-/// What the controllers are.
+/// The controllers.
 pub(super) fn titles(all: &[Controller]) -> Table {
     Table::new("experiment2-kinds", "What the controller may be")
         .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
@@ -193,30 +192,31 @@ pub(super) fn titles(all: &[Controller]) -> Table {
         .table()
 }
 
-/// Every controller with both ways of levelling.
+/// Every controller with both kinds of wear levelling.
 pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table {
     let table =
         Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
             .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
             .column("free_bytes_per_s", "experiment 1", |one| {
-                rate(Rates::of(&one.probe.rates).mean)
+                rate(Rates::of(&one.probe.runs.rates).mean)
             })
             .column("bands_count", "bands of rewrites", |one| count(one.bands.len()))
             .column("silhouette", "silhouette", |one| Cell::real(round(one.silhouette, 3)))
             .column("run_bands_count", "bands of runs", |one| count(one.run_bands.len()))
-            .column("run_ns", "a run", |one| Cell::int(one.run_time.as_nanos()));
+            .column("run_ns", "a run", |one| Cell::int(one.run_time().as_nanos()));
     let with = clusters.iter().fold(table, |table, (id, printed)| {
         table.column(format!("{id}_bytes_per_s"), format!("{id} cluster"), |one| {
-            near(&one.bands, *printed).map_or_else(|| Cell::text("no"), |band| rate(band.mean))
+            near(&one.bands, *printed)
+                .map_or_else(|| Cell::text("no"), |band| rate(band.rates.mean))
         })
     });
     with.table()
 }
 
-/// What experiment 2 did to the blocks, with every controller.
+/// The erases of the blocks after experiment 2, by controller.
 pub(super) fn rewritten_wear(all: &[Rewritten]) -> Table {
     let title = "Erases of the blocks after experiment 2, by controller and levelling";
-    let each = all.iter().map(|one| (one.id.as_str(), &one.figures, &one.counters));
+    let each = all.iter().map(|one| (one.id.as_str(), WearFigures::of(&one.wear), &one.counters));
     spread("experiment2-wear", title, each)
 }
 
@@ -235,11 +235,11 @@ pub(super) fn bands(id: &str, title: &str, all: &[(&str, &[BandRow])]) -> Table 
         for (number, band) in (1..).zip(bands.iter()) {
             table.rows.push(
                 Row::new(format!("{name}/{number}"), "")
-                    .cell("mean_bytes_per_s", rate(band.mean))
+                    .cell("mean_bytes_per_s", rate(band.rates.mean))
                     .cell("count", count(band.count))
                     .cell("share_ratio", Cell::real(round(band.share, 4)))
-                    .cell("least_bytes_per_s", rate(band.least))
-                    .cell("most_bytes_per_s", rate(band.most))
+                    .cell("least_bytes_per_s", rate(band.rates.least))
+                    .cell("most_bytes_per_s", rate(band.rates.most))
                     .cell("cause", Cell::text(&band.cause))
                     .cell("moved", Cell::real(round(band.moved, 3)))
                     .cell("erases", Cell::real(round(band.erases, 3))),
@@ -249,7 +249,7 @@ pub(super) fn bands(id: &str, title: &str, all: &[(&str, &[BandRow])]) -> Table 
     table
 }
 
-/// A word for a way of levelling.
+/// The name of a kind of wear levelling.
 pub(super) const fn levelling(levelling: Levelling) -> &'static str {
     match levelling {
         Levelling::None => "none",
@@ -258,9 +258,9 @@ pub(super) const fn levelling(levelling: Levelling) -> &'static str {
     }
 }
 
-/// Which volume could tell.
-pub(super) fn power(all: &[Told], limit: u32) -> Table {
-    let row = |one: &Told| {
+/// The volume that could tell dynamic from static levelling.
+pub(super) fn power(all: &[WearCurve], limit: u32) -> Table {
+    let row = |one: &WearCurve| {
         let name = levelling(one.levelling);
         Row::new(format!("{name}/{}", one.spare).replace(' ', ""), "")
     };

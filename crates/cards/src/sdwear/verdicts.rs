@@ -1,6 +1,6 @@
 //! The published figures beside ours, and the parameters that they depend on.
 //!
-//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`], and [`published`], one figure. The clusters of
+//! Layer: rank 10. Functions: [`verdicts`], [`name_parameters`], [`clusters`]. The clusters of
 //! experiment 2 are compared with, never steered towards.
 
 use super::findings::Explaining;
@@ -13,21 +13,7 @@ use boardlab_result::{Origin, RunResult};
 pub(super) fn clusters(print: Option<&Reference>) -> Result<Vec<(&'static str, f64)>, Error> {
     let Some(reference) = print else { return Ok(Vec::new()) };
     let each = ["upper", "middle", "lower"].into_iter();
-    each.map(|row| Ok((row, published(reference, "experiment2", row)?))).collect()
-}
-
-/// A printed figure of the card.
-pub(super) fn published(reference: &Reference, table: &str, row: &str) -> Result<f64, Error> {
-    reference.number(table, row, "card")
-}
-
-/// The same as printed.
-pub(super) fn printed<'r>(
-    reference: &'r Reference,
-    table: &str,
-    row: &str,
-) -> Result<&'r str, Error> {
-    reference.quote(table, row, "card")
+    each.map(|row| Ok((row, reference.number("experiment2", row, "card")?))).collect()
 }
 
 /// Puts the published figures beside ours and gives the verdicts.

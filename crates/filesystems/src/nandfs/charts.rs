@@ -1,33 +1,25 @@
-//! The pictures of the NAND experiment, as data.
+//! The charts of the NAND experiment.
+//!
+//! Layer: rank 10. Functions: [`mount`], [`throughput`], [`sizes`], [`levels`].
 
 use super::run::measure::{Column, Mounting, PHASES, memory};
 use super::tables::Ports;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::{Reference, ReferenceTable};
-use boardlab_result::prose::{KIB, MIB, real, round};
+use boardlab_result::prose::{KIB, MIB, float, real, round};
 use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_vfs::Structure;
-
-/// Values in the order of the categories, the rest left out.
-fn placed(values: &[Option<f64>]) -> Vec<(f64, f64)> {
-    let all = (0_u32..).zip(values);
-    all.filter_map(|(x, value)| Some((f64::from(x), (*value)?))).collect()
-}
 
 fn seconds(span: Duration) -> f64 {
     round(span.as_secs_f64(), 4)
 }
 
-fn kib(size: Bytes) -> f64 {
-    round(real(size) / KIB, 1)
-}
-
-/// What was printed, when the scenario is the published one.
+/// The print, if the scenario is the published one.
 pub(super) struct Print<'r>(pub(super) Option<&'r Reference>);
 
 impl Print<'_> {
-    /// The figures of a row by system; none where the scenario is another one.
+    /// The figures of a row by system; none if the scenario is another one.
     ///
     /// # Errors
     /// When the reference lacks table or row.
@@ -42,40 +34,37 @@ impl Print<'_> {
     }
 }
 
-/// Mount and ls on top of each other: ours with both ports, and every filesystem as printed.
+/// Draws mount and ls stacked: ours with both ports, and every filesystem as printed.
 pub(super) fn mount(
     run: &mut RunResult,
     columns: &[Column],
     [data_sheet, fitted]: Ports,
     print: &Print<'_>,
 ) -> Result<(), Error> {
-    let (mut categories, mut mounts, mut lists) = (Vec::new(), Vec::new(), Vec::new());
+    let mut bars = Vec::new();
     for (label, port) in [("data sheet", data_sheet), ("fitted port", fitted)] {
-        for Column { system, mounting, .. } in columns {
-            categories.push(format!("{system}, {label}"));
-            mounts.push(seconds(mounting.mount.with(port)));
-            lists.push(seconds(mounting.ls.with(port)));
-        }
+        bars.extend(columns.iter().map(|Column { system, mounting, .. }| {
+            let [mount, ls] = [mounting.mount, mounting.ls].map(|run| seconds(run.with(port)));
+            (format!("{system}, {label}"), mount, ls)
+        }));
     }
-    let printed = print.row("table3.2", "mount")?;
-    for ((name, mount), (_, ls)) in printed.into_iter().zip(print.row("table3.2", "ls")?) {
-        categories.push(format!("{name}, print"));
-        mounts.push(mount / 1e9);
-        lists.push(ls / 1e9);
-    }
+    let printed = print.row("table3.2", "mount")?.into_iter().zip(print.row("table3.2", "ls")?);
+    bars.extend(
+        printed.map(|((name, mount), (_, ls))| (format!("{name}, print"), mount / 1e9, ls / 1e9)),
+    );
     let caption = "What a user waits for after a start: the mount, then the first ls.";
     let axes = [Axis::fitting("filesystem"), Axis::from_zero("time (s)")];
     let mut chart = Chart::new("mount-and-ls", "Mount and ls", caption, axes);
-    chart.categories = categories;
-    for (id, times) in [("mount", mounts), ("ls", lists)] {
-        let points = (0_u32..).zip(times).map(|(at, time)| (f64::from(at), time));
-        run.plot(&mut chart, (id, id), "s", Style::Stacked, points);
-    }
+    let mounts = bars.iter().enumerate().map(|(at, (_, mount, _))| (float(at), *mount));
+    run.plot(&mut chart, ("mount", "mount"), "s", Style::Stacked, mounts);
+    let lists = bars.iter().enumerate().map(|(at, (_, _, ls))| (float(at), *ls));
+    run.plot(&mut chart, ("ls", "ls"), "s", Style::Stacked, lists);
+    chart.categories = bars.into_iter().map(|(category, ..)| category).collect();
     run.charts.push(chart);
     Ok(())
 }
 
-/// Throughput by kind of data.
+/// Draws throughput by kind of data.
 pub(super) fn throughput(
     run: &mut RunResult,
     columns: &[Column],
@@ -94,28 +83,26 @@ pub(super) fn throughput(
     let each = || PHASES.iter().enumerate().flat_map(|at| columns.iter().map(move |one| (at, one)));
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
     for (data, name) in kinds.map(|run| &run.data).enumerate() {
-        let id = format!("throughput_{name}");
         let rate = |((at, _), one): ((usize, _), &Column)| {
-            Some(round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3))
+            round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3)
         };
-        let points = placed(&each().map(rate).collect::<Vec<_>>());
-        run.plot(&mut chart, (id, name), "MiB/s", Style::Bars, points);
+        let points = each().enumerate().map(|(x, bar)| (float(x), rate(bar)));
+        run.plot(&mut chart, (format!("throughput_{name}"), name), "MiB/s", Style::Bars, points);
     }
     let mut printed = Vec::new();
-    for ((_, phase), column) in each() {
+    for (x, ((_, phase), column)) in each().enumerate() {
         let row = print.row("table3.3", phase)?;
         let theirs = row.into_iter().find(|(system, _)| system == column.system);
-        printed.push(theirs.map(|(_, rate)| rate / MIB));
+        printed.extend(theirs.map(|(_, rate)| (float(x), rate / MIB)));
     }
-    if printed.iter().any(Option::is_some) {
-        let names = ("throughput_printed", "print");
-        run.plot(&mut chart, names, "MiB/s", Style::Bars, placed(&printed));
+    if !printed.is_empty() {
+        run.plot(&mut chart, ("throughput_printed", "print"), "MiB/s", Style::Bars, printed);
     }
     run.charts.push(chart);
     Ok(())
 }
 
-/// Bars: ours, and every filesystem as printed.
+/// A chart of bars: ours, and every filesystem as printed.
 struct Bars<'t> {
     id: &'t str,
     title: &'t str,
@@ -127,21 +114,24 @@ struct Bars<'t> {
 
 impl Bars<'_> {
     fn draw(self, run: &mut RunResult, print: &Print<'_>) -> Result<(), Error> {
-        let ours = self.ours.into_iter().map(|(name, size)| (name, Some(kib(size)), None));
-        let printed = print.row(self.printed.0, self.printed.1)?.into_iter();
-        let printed = printed
-            .map(|(name, bytes)| (format!("{name}, print"), None, Some(round(bytes / KIB, 1))));
-        let all: Vec<_> = ours.chain(printed).collect();
-        let (ours, printed): (Vec<_>, Vec<_>) = all.iter().map(|one| (one.1, one.2)).unzip();
         let axes = [Axis::fitting("filesystem"), Axis::from_zero(self.axis)];
         let mut chart = Chart::new(self.id, self.title, self.caption, axes);
-        chart.categories = all.into_iter().map(|one| one.0).collect();
-        for (name, id, values) in
-            [("ours", self.id, ours), ("print", &format!("{}_printed", self.id), printed)]
-        {
-            if values.iter().any(Option::is_some) {
+        let ours = self.ours.into_iter().map(|(name, size)| (name, real(size))).collect();
+        let printed = print.row(self.printed.0, self.printed.1)?.into_iter();
+        let printed = printed.map(|(name, bytes)| (format!("{name}, print"), bytes)).collect();
+        let bars: [(_, _, Vec<(String, f64)>); 2] = [
+            ("ours", self.id.to_owned(), ours),
+            ("print", format!("{}_printed", self.id), printed),
+        ];
+        for (name, id, bars) in bars {
+            let mut points = Vec::new();
+            for (category, bytes) in bars {
+                points.push((float(chart.categories.len()), round(bytes / KIB, 1)));
+                chart.categories.push(category);
+            }
+            if !points.is_empty() {
                 // One bar a category, so stacked is in its middle.
-                run.plot(&mut chart, (id, name), "KiB", Style::Stacked, placed(&values));
+                run.plot(&mut chart, (id, name), "KiB", Style::Stacked, points);
             }
         }
         run.charts.push(chart);
@@ -149,7 +139,7 @@ impl Bars<'_> {
     }
 }
 
-/// Bars of RAM and of metadata.
+/// Draws bars of RAM and of metadata.
 pub(super) fn sizes(
     run: &mut RunResult,
     columns: &[Column],
@@ -182,7 +172,7 @@ pub(super) fn sizes(
     metadata.draw(run, print)
 }
 
-/// Mount time against the fill level.
+/// Draws the mount time against the fill level.
 pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitted]: Ports) {
     let percent = |one: &Mounting| one.level.as_f64() * 100.0;
     let caption =

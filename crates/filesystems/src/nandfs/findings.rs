@@ -1,8 +1,8 @@
-//! What the runs say of the print, and why they differ from it.
+//! Findings about the print, and why the runs differ from it.
 //!
-//! Layer: rank 10. What the publication leaves open (the files that fill the flash, the way to the flash,
-//! what tiobench wrote, when RAM was counted) explains most differences; each finding shows it with
-//! figures of the same run.
+//! Layer: rank 10. Functions: [`observations`], [`all`]. What the publication leaves open (the files
+//! that fill the flash, the way to the flash, what tiobench wrote, when RAM was counted) explains most
+//! differences; each finding shows it with figures of the same run.
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
@@ -49,7 +49,7 @@ pub(super) fn observations(
     Ok((names, all))
 }
 
-/// Adds what the runs say of the print.
+/// Adds the findings about the print.
 pub(super) fn all(
     run: &mut RunResult,
     (columns, reference): (&[Column], &Reference),
@@ -116,12 +116,12 @@ fn port(
     ))
 }
 
-/// How long a mount of `run` takes, and how much is held after it, as figures.
+/// The seconds of a mount of `run`, and the bytes of RAM after it.
 fn size(run: &Mounting, port: Port) -> (f64, f64) {
     (run.mount.with(port).as_secs_f64(), real(memory(&run.mounted)))
 }
 
-/// What the data in the files do to mount and RAM; `printed` is the RAM of the print.
+/// The effect of the data in the files on mount and RAM; `printed` is the RAM of the print.
 fn data(
     print: &Reference,
     (column, printed): (&Column, f64),

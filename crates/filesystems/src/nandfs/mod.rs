@@ -1,21 +1,20 @@
-//! The NAND experiment: which flash filesystem mounts how fast, moves how much, and takes how much
-//! memory and flash.
+//! The NAND experiment: mount time, throughput, memory and flash space of flash filesystems.
 //!
-//! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures beside
-//! ours. In reading order: `fs` (the filesystems), [`scenario`] (what is run; with `errors`), [`run`] (with `measure`,
-//! what is measured of a filesystem; `filesystem`, one of them; `fit`, two constants that the publication leaves
-//! undetermined; `powercut`, what survives), `tables`, `findings`, `verdicts`, `charts`.
+//! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures
+//! beside ours. In reading order: `fs` (the filesystems), `scenario` (with `errors`), `run` (with
+//! `measure`, the figures of a filesystem; `filesystem`, the runs of one; `fit`, two constants that the
+//! publication leaves undetermined; `powercut`, losses under power cuts), `tables`, `findings`,
+//! `verdicts`, `charts`.
 //!
 //! A further filesystem is a file in `fs` and a line in its list.
 //!
 //! Publication: Namihira, Toshiba; its figures are in `reference/nandfs.toml`.
 
-pub mod run;
-pub mod scenario;
-
 mod charts;
 mod findings;
 mod fs;
+mod run;
+mod scenario;
 mod tables;
 mod verdicts;
 

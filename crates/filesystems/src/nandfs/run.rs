@@ -1,15 +1,14 @@
-//! All filesystems measured, and the result that is made of them.
+//! Measures all filesystems, and makes the result.
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
-pub mod fit;
-pub mod measure;
-
 pub(super) mod filesystem;
+pub(super) mod fit;
+pub(super) mod measure;
 pub(super) mod powercut;
 
 use super::fs::{self, FileSystemType};
-use super::scenario::{self, Scenario};
+use super::scenario::Scenario;
 use super::{charts, findings, tables, verdicts};
 use boardlab_document::Reading;
 use boardlab_experiment::reference::Reference;
@@ -20,7 +19,7 @@ use measure::Column;
 
 /// Reads the scenario, which has a section for each filesystem of `types`.
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
-    let mut reading = request.document.read(|section| scenario::read_types(&section, types))?;
+    let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
@@ -28,12 +27,12 @@ fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scena
     Ok(reading)
 }
 
-/// Whether `request` can be run; it names no data files.
+/// Checks `request`; it names no data files.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     read(request, fs::ALL).map(|_| 0)
 }
 
-/// Tables 3.2 to 3.5, what the flash did for them, the fit, findings and charts.
+/// Makes tables 3.2 to 3.5 with the work of the flash, the fit, findings and charts.
 pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     run_types(request, fs::ALL)
 }
@@ -55,7 +54,7 @@ pub(super) fn run_types(
     Ok(run)
 }
 
-/// Tables, findings, verdicts and charts.
+/// Adds tables, findings, verdicts and charts.
 fn assemble(
     run: &mut RunResult,
     scenario: &Scenario,

@@ -1,53 +1,93 @@
-//! The scenario of the NAND experiment: which flash is filled with what, and what is run on it.
+//! The scenario of the NAND experiment: the flash, what fills it, and what runs on it.
 //!
-//! Layer: rank 10. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
-pub mod errors;
-mod limits;
+pub(super) mod errors;
 mod unused;
 
-use super::fs::{self, FileSystemType, Setting, System};
+use super::fs::{FileSystemType, Setting, System};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Misplaced, Node, Read, Section, Value, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
-use boardlab_parts::nand::part;
+use boardlab_parts::nand::part::{self, PartFile};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_workload::data::Data;
 use errors::Errors;
 use std::sync::Arc;
 
-/// A scenario of the NAND experiment, checked.
-#[derive(Debug, Clone)]
-pub struct Scenario {
-    /// The part.
-    pub part: Arc<Part>,
-    /// The board.
-    pub board: BoardSpec,
-    /// Wear and errors of the part.
-    pub errors: Errors,
-    /// The kernel that driver and filesystems belong to.
-    pub kernel: Kernel,
-    /// How the flash is filled.
-    pub fill: Fill,
-    /// Sizes of files that are compared.
-    pub files: Vec<Bytes>,
-    /// Fill levels that are compared.
-    pub levels: Vec<Ratio>,
-    /// Kinds of data in the files that are compared.
-    pub kinds: Kinds,
-    /// Throughput.
-    pub tiobench: Tiobench,
-    /// The filesystems, by the names of their columns.
-    pub(super) systems: Vec<(&'static str, Arc<dyn System>)>,
-    /// What `boardlab powercut` cuts.
-    pub powercut: PowerCut,
+/// The size of the flash while its part cannot be read.
+const FLASH: Bytes = Bytes::mib(65_536);
+/// The smallest file to fill a flash with.
+const FILE: Bytes = Bytes::kib(1);
+/// The highest fill level: the filesystem keeps the rest for itself.
+const FILL: Ratio = Ratio::from_millionths(930_000);
+/// The most operations to run and cut.
+const CUTS: u64 = 1_000_000_000;
+/// The largest share of a small flash that files may take.
+const LIVE: Ratio = Ratio::from_millionths(500_000);
+
+section! {
+    /// A scenario of the NAND experiment, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section, types: &[FileSystemType]) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The part.
+        pub file as "part": PartFile => section(part::read),
+        /// The board.
+        pub board: BoardSpec => section(board::read),
+        /// The kernel that driver and filesystems belong to.
+        pub kernel: Kernel = section.section("kernel", |kernel| {
+            let profile = kernel.one_of("profile", &KERNELS);
+            kernel.finish().and(profile)
+        }),
+        /// Wear and errors of the part.
+        pub errors: Errors = {
+            let rates = file.as_ref().ok().and_then(|file| file.errors.clone());
+            let errors = section.optional_section("errors", |errors| Errors::read(errors, rates));
+            errors.map(Option::unwrap_or_default)
+        },
+        /// How the flash is filled.
+        pub fill: Fill = section.section("fill", |fill| Fill::read(fill, room(&file))),
+        /// The variations of it to compare.
+        pub compare: Compare =
+            section.section("compare", |compare| Compare::read(compare, room(&file))),
+        /// Throughput.
+        pub tiobench: Tiobench =
+            section.section("tiobench", |tiobench| Tiobench::read(tiobench, room(&file))),
+        /// The filesystems, by the names of their columns.
+        pub systems: Vec<(&'static str, Arc<dyn System>)> = systems(&section, types),
+        /// What `boardlab powercut` cuts.
+        pub powercut: PowerCut =
+            section.section("powercut", |powercut| PowerCut::read(powercut, types)),
+    }
+    check(file, kernel, errors) {
+        fits(&section, &file.part, *kernel)?;
+        unused::refuse(&section, &file.part, *kernel, errors)?;
+    }
+}
+
+fn room(file: &Read<PartFile>) -> Bytes {
+    file.as_ref().map_or(FLASH, |file| file.part.size())
+}
+
+/// The sections of the filesystems, all of which are read before the first error counts.
+fn systems(
+    section: &Section<'_>,
+    types: &[FileSystemType],
+) -> Read<Vec<(&'static str, Arc<dyn System>)>> {
+    let read = |one: &FileSystemType| (one.name, section.section(one.name, one.read));
+    let all: Vec<_> = types.iter().map(read).collect();
+    all.into_iter().map(|(name, system)| Ok((name, system?))).collect()
 }
 
 /// A kernel, as far as flash and filesystems differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
+pub(crate) enum Kernel {
     /// 2.6.20 to 2.6.26: every read moves a whole page.
     Linux26,
     /// 6.1: a read moves the sub-pages that it needs.
@@ -55,18 +95,18 @@ pub enum Kernel {
 }
 
 /// Kernels as scenarios write them.
-pub const KERNELS: [(&str, Kernel); 2] =
+const KERNELS: [(&str, Kernel); 2] =
     [("linux-2.6", Kernel::Linux26), ("linux-6.1", Kernel::Linux61)];
 
 section! {
     /// How the flash is filled.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Fill(section, room: Bytes) {
+    pub(crate) struct Fill(section, room: Bytes) {
         /// How full it gets.
         pub level: Ratio,
         /// Size of each file.
-        pub file: Bytes => within(limits::FILE, room),
-        /// What is in them.
+        pub file: Bytes => within(FILE, room),
+        /// Their data.
         pub data: Data = section.required::<Named>("data").map(|Named(data)| data),
     }
     check(level) {
@@ -74,19 +114,37 @@ section! {
     }
 }
 
-/// Kinds of data in the files that fill the flash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kinds {
-    /// The kinds.
-    pub data: Vec<Data>,
-    /// How full the flash gets with each.
-    pub level: Ratio,
+section! {
+    /// Variations of how `[fill]` fills the flash.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Compare(section, room: Bytes) {
+        /// Sizes of files.
+        pub files: Vec<Bytes>,
+        /// Fill levels.
+        pub levels: Vec<Ratio>,
+        /// Kinds of data.
+        pub data: Vec<Data> => with(kinds),
+        /// How full the flash gets with each kind.
+        pub data_level: Ratio,
+    }
+    check(files, levels, data, data_level) {
+        once(&section, "files", files)?;
+        once(&section, "levels", levels)?;
+        once(&section, "data", data)?;
+        fits_level(&section, "levels", levels)?;
+        fits_level(&section, "data_level", &[*data_level])?;
+        if !files.iter().all(|file| (FILE..=room).contains(file)) {
+            let expected = format!("sizes from {FILE} to {room}");
+            let help = "smaller files would be millions";
+            return Err(section.refuse("files", "has a size that cannot be", &expected, help));
+        }
+    }
 }
 
 section! {
     /// What tiobench does.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct Tiobench(section, room: Bytes) {
+    pub(crate) struct Tiobench(section, room: Bytes) {
         /// Bytes of one operation.
         pub block: Bytes => within(Bytes::new(512), Bytes::mib(16)),
         /// Size of the file of each thread.
@@ -95,7 +153,7 @@ section! {
         pub random: u64 => within(1, 1_000_000),
         /// Threads, each with a file of its own.
         pub threads: u32 => within(1, 64),
-        /// Whether a file is made full size, as a hole, before it is written.
+        /// Whether a file gets its full size, as a hole, before it is written.
         pub presize: bool,
         /// Kinds of data, each a run of its own.
         pub data: Vec<Data> => with(kinds),
@@ -118,39 +176,42 @@ section! {
 section! {
     /// What `boardlab powercut` runs and cuts.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub struct PowerCut(section, systems: &[(&'static str, &'static str)]) {
+    pub(crate) struct PowerCut(section, types: &[FileSystemType]) {
         /// The filesystem.
-        pub system: &'static str = section.one_of("system", systems),
+        pub system: &'static str = {
+            let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
+            section.one_of("system", &names)
+        },
         /// Erase blocks of the flash.
         pub blocks: u32 => within(8, 4_096),
         /// Pages of each.
         pub pages_per_block: u32 => within(8, 256),
         /// Main bytes of a page.
         pub page: Bytes => within(Bytes::new(512), Bytes::kib(4)),
-        /// Spare bytes of a page.
+        /// OOB bytes of a page.
         pub oob: Bytes => within(Bytes::new(16), Bytes::new(256)),
-        /// The part of the flash that files take.
+        /// The share of the flash that files take.
         pub live: Ratio,
         /// Operations that change the flash.
-        pub operations: u64 => within(1, limits::CUTS),
-        /// Every operation below this number is cut,
-        pub exhaustive: u64 => up_to(limits::CUTS),
-        /// and of the others one in so many; none when zero.
-        pub one_in: u64 => up_to(limits::CUTS),
-        /// One recovery in so many is cut itself; none when zero.
-        pub second_one_in: u64 => up_to(limits::CUTS),
-        /// Of the operations of such a recovery one in so many.
-        pub second_operation_one_in: u64 => within(1, limits::CUTS),
-        /// The run goes on from a cut in one action of so many; never when zero.
-        pub life_one_in: u64 => up_to(limits::CUTS).or(30),
-        /// One erase in so many is broken off by a brownout and says that it is done; none when zero.
-        pub brownout_one_in: u64 => up_to(limits::CUTS).or(10),
+        pub operations: u64 => within(1, CUTS),
+        /// Every operation below this number is cut.
+        pub exhaustive: u64 => up_to(CUTS),
+        /// Of the others one in this many is cut; none if zero.
+        pub one_in: u64 => up_to(CUTS),
+        /// One recovery in this many is cut itself; none if zero.
+        pub second_one_in: u64 => up_to(CUTS),
+        /// Of the operations of such a recovery one in this many is cut.
+        pub second_operation_one_in: u64 => within(1, CUTS),
+        /// The run continues from a cut in one action of this many; never if zero.
+        pub life_one_in: u64 => up_to(CUTS).or(30),
+        /// A brownout interrupts one erase in this many, which still reports success; none if zero.
+        pub brownout_one_in: u64 => up_to(CUTS).or(10),
     }
     check(live) {
-        if *live > limits::LIVE {
-            let (problem, most) = ("leaves no room for garbage collection", limits::LIVE);
+        if *live > LIVE {
+            let problem = "leaves no room for garbage collection";
             let help = "a smaller share of a larger flash";
-            return Err(section.refuse("live", problem, &format!("at most {most}"), help));
+            return Err(section.refuse("live", problem, &format!("at most {LIVE}"), help));
         }
     }
 }
@@ -185,129 +246,40 @@ fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
 }
 
 impl Scenario {
-    /// What its filesystems are mounted with.
+    /// The setting in which its filesystems are mounted.
     pub(super) fn setting(&self, seed: Seed) -> Setting {
         Setting { kernel: self.kernel, host: self.board.host(), seed }
     }
 }
 
-/// Reads a whole scenario, its part and board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
-pub fn read(section: &Section<'_>) -> Read<Scenario> {
-    read_types(section, fs::ALL)
-}
-
-/// The same with other filesystems than those that are built.
-pub(super) fn read_types(section: &Section<'_>, types: &[FileSystemType]) -> Read<Scenario> {
-    let title = section.required::<String>("title");
-    let experiment = section.required::<String>("experiment");
-    let part = section.section("part", part::read);
-    let board = section.section("board", board::read);
-    let kernel = section.section("kernel", KernelSection::read).map(|kernel| kernel.profile);
-    let room = part.as_ref().map_or(limits::FLASH, |file| file.part.size());
-    let rates = part.as_ref().ok().and_then(|file| file.errors.clone());
-    let errors = section.optional_section("errors", |errors| errors::read(&errors, rates));
-    let fill = section.section("fill", |fill| Fill::read(fill, room));
-    let compare = section.section("compare", |compare| Compare::read(compare, room));
-    let tiobench = section.section("tiobench", |tiobench| Tiobench::read(tiobench, room));
-    let systems: Vec<_> =
-        types.iter().map(|one| (one.name, section.section(one.name, one.read))).collect();
-    let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
-    let powercut = section.section("powercut", |powercut| PowerCut::read(powercut, &names));
-    section.finish()?;
-    let systems: Read<Vec<_>> =
-        systems.into_iter().map(|(name, system)| Ok((name, system?))).collect();
-    let (part, kernel, _, _) = (part?, kernel?, title?, experiment?);
-    fits(section, &part.part, kernel)?;
-    let Compare { files, levels, data, data_level } = compare?;
-    let scenario = Scenario {
-        part: Arc::new(part.part),
-        errors: errors?.unwrap_or_default(),
-        board: board?,
-        kernel,
-        fill: fill?,
-        files,
-        levels,
-        kinds: Kinds { data, level: data_level },
-        tiobench: tiobench?,
-        systems: systems?,
-        powercut: powercut?,
-    };
-    unused::refuse(section, &scenario)?;
-    Ok(scenario)
-}
-
-/// Refuses a part that the kernel's driver or the filesystem cannot have.
+/// Refuses a part that the kernel's driver or the filesystem cannot use.
 fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
     if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
-        return Err(section.refuse(
-            "kernel",
-            "has no driver for a chip that corrects by itself",
-            "a kernel with drivers/mtd/nand/spi",
-            "--set kernel.profile=linux-6.1",
-        ));
+        let problem = "has no driver for a chip that corrects by itself";
+        let expected = "a kernel with drivers/mtd/nand/spi";
+        let help = "--set kernel.profile=linux-6.1";
+        return Err(section.refuse("kernel", problem, expected, help));
     }
     if part.programs_per_page < 2 {
-        return Err(section.refuse(
-            "part",
-            "lets a page be programmed once only, as MLC does",
-            "a part whose pages may be programmed twice",
-            "JFFS2 marks an erased block in the spare bytes of a page that it fills later",
-        ));
+        let problem = "lets a page be programmed once only, as MLC does";
+        let expected = "a part whose pages may be programmed twice";
+        let help = "JFFS2 marks an erased block in the spare bytes of a page that it fills later";
+        return Err(section.refuse("part", problem, expected, help));
     }
     Ok(())
 }
 
 /// Refuses a fill level that leaves no room for what a filesystem keeps for itself.
 fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
-    if levels.iter().all(|level| *level <= limits::FILL) {
+    if levels.iter().all(|level| *level <= FILL) {
         return Ok(());
     }
-    Err(section.refuse(
-        key,
-        "is fuller than a filesystem lets a flash be",
-        &format!("at most {}", limits::FILL),
-        "table 3.5 fills the flash to the end",
-    ))
+    let problem = "is fuller than a filesystem lets a flash be";
+    let help = "table 3.5 fills the flash to the end";
+    Err(section.refuse(key, problem, &format!("at most {FILL}"), help))
 }
 
-section! {
-    /// The section `kernel`.
-    struct KernelSection {
-        /// Which it is.
-        profile: Kernel => one_of(KERNELS),
-    }
-}
-
-section! {
-    /// What is compared with the flash as `[fill]` fills it.
-    struct Compare(section, room: Bytes) {
-        /// Sizes of files.
-        files: Vec<Bytes>,
-        /// Fill levels.
-        levels: Vec<Ratio>,
-        /// Kinds of data,
-        data: Vec<Data> => with(kinds),
-        /// and how full the flash gets with each.
-        data_level: Ratio,
-    }
-    check(files, levels, data, data_level) {
-        once(&section, "files", files)?;
-        once(&section, "levels", levels)?;
-        once(&section, "data", data)?;
-        fits_level(&section, "levels", levels)?;
-        fits_level(&section, "data_level", &[*data_level])?;
-        if !files.iter().all(|file| (limits::FILE..=room).contains(file)) {
-            let expected = format!("sizes from {} to {room}", limits::FILE);
-            let help = "smaller files would be millions";
-            return Err(section.refuse("files", "has a size that cannot be", &expected, help));
-        }
-    }
-}
-
-/// Refuses a list that names a thing twice: each is a row, and a row's name is its own.
+/// Refuses a list with a repeated entry: each is a row, and the names of rows differ.
 fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> {
     let repeated = list.iter().enumerate().any(|(at, one)| list[..at].contains(one));
     if repeated {
@@ -315,4 +287,43 @@ fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> 
         return Err(section.refuse(key, problem, "each once", help));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nandfs::fs;
+    use boardlab_media::{CellKind, ErrorRates};
+    use boardlab_parts::catalog;
+
+    /// The scenario with values set, or the error.
+    fn scenario(set: &[&str]) -> Result<Scenario, String> {
+        let document =
+            catalog::compose("nand-filesystems", set).map_err(|error| error.to_string())?;
+        let reading = document.read(|section| Scenario::read(section, fs::ALL));
+        reading.map(|reading| reading.value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn errors_are_off_unless_a_scenario_switches_them_on() {
+        let off = scenario(&[]).unwrap().errors;
+        assert_eq!((off.rates, off.erases), (None, 0));
+        let on = scenario(&["errors.bits=true", "errors.erases=5000", "part=k9f1g08u0a"]).unwrap();
+        assert_eq!(on.errors.rates, Some(ErrorRates::typical(CellKind::Slc)));
+        assert_eq!(on.errors.erases, 5_000);
+    }
+
+    #[test]
+    fn rates_that_fall_or_are_no_chances_are_refused() {
+        for (set, said) in [
+            ("part.errors.program.erases=[0, 10, 5, 20]", "no line that rises"),
+            ("part.errors.program.erases=[0, 10]", "no line that rises"),
+            ("part.errors.disturb.rate=[\"2\"]", "rate"),
+            ("part.errors.disturb.rate=[0.5]", "a chance"),
+            ("errors.factory_bad=90 %", "at most 50 %"),
+        ] {
+            let error = scenario(&[set]).unwrap_err();
+            assert!(error.contains(said), "{set}: {error}");
+        }
+    }
 }

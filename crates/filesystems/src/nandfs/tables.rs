@@ -1,4 +1,7 @@
-//! Tables 3.2 to 3.5 of the publication, and beside each what the flash did for it.
+//! Tables 3.2 to 3.5 of the publication, each with the work of the flash for it.
+//!
+//! Layer: rank 10. Functions: [`mountings_and_counts`], [`throughputs`], [`ram`], [`structures`],
+//! [`metadata`], [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
@@ -6,7 +9,6 @@ use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Duration};
-use boardlab_vfs::Structure;
 
 /// The port as the part's data sheet has it, and as fitted.
 pub(super) type Ports = [Port; 2];
@@ -19,30 +21,27 @@ fn size(bytes: Bytes) -> Cell {
     Cell::int(bytes.get())
 }
 
+/// A row of a table with a column for each filesystem: its id, title, unit and cell.
+type SystemRow<'r> = (&'r str, &'r str, &'r str, &'r dyn Fn(&Column) -> Cell);
+
 /// A table with a column for each filesystem.
-fn of_systems(id: &str, title: &str, columns: &[Column]) -> Table {
-    let table = Table::new(id, title);
-    columns.iter().fold(table, |table, one| table.column(one.system, one.system))
+fn by_system(id: &str, title: &str, columns: &[Column], rows: &[SystemRow<'_>]) -> Table {
+    let empty = Table::new(id, title);
+    let mut table = columns.iter().fold(empty, |table, one| table.column(one.system, one.system));
+    for (id, title, unit, cell) in rows {
+        let row = Row::new(*id, *title).of_unit(*unit);
+        table.rows.push(columns.iter().fold(row, |row, one| row.cell(one.system, cell(one))));
+    }
+    table
 }
 
-/// A row of such a table.
-fn of_each(
-    id: &str,
-    (title, unit): (&str, &str),
-    columns: &[Column],
-    cell: impl Fn(&Column) -> Cell,
-) -> Row {
-    let row = Row::new(id, title).of_unit(unit);
-    columns.iter().fold(row, |row, one| row.cell(one.system, cell(one)))
-}
-
-/// `table` as one with which a report begins.
+/// `table` with its rows at the head of a report.
 pub(super) fn at_the_head(mut table: Table) -> Table {
     table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
     table
 }
 
-/// Table 3.2, and what stands beside it.
+/// Table 3.2, and the tables that explain it.
 pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Table> {
     let [data_sheet, fitted] = ports;
     let named = |runs: fn(&Column) -> &[Mounting], name: fn(&Mounting) -> String| {
@@ -54,8 +53,8 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
     let files = named(|one| &one.by_file, |run| run.file.to_string());
     let levels = named(|one| &one.by_level, |run| run.level.to_string());
     let data = named(|one| &one.by_data, |run| run.data.clone());
-    let level = columns.iter().find_map(|one| one.by_data.first()).map(|run| run.level);
-    let level = level.map_or_else(String::new, |level| format!(", flash {level} full"));
+    let level = columns.iter().find_map(|one| one.by_data.first());
+    let level = level.map_or_else(String::new, |run| format!(", flash {} full", run.level));
     let by_data = format!("Mount and ls by data in the files{level}");
     let title = "Mount and ls, part as in its data sheet";
     vec![
@@ -68,7 +67,7 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
     ]
 }
 
-/// Table 3.3 for each kind of data, and what stands beside it. The first kind is that of the print.
+/// Table 3.3 for each kind of data, and the counts for it. The first kind is that of the print.
 pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Table> {
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
     let mut all = Vec::new();
@@ -93,30 +92,25 @@ pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Ve
 
 /// Table 3.2 with a port of the board.
 fn mount(id: &str, title: &str, columns: &[Column], port: Port) -> Table {
-    let mut table = of_systems(id, title, columns);
     let ls = "waits for what the mount left to do";
-    let cell = |one: &Timed| time(one.with(port));
-    table.rows = vec![
-        of_each("mount", ("mount", "ns"), columns, |one| cell(&one.mounting.mount)),
-        of_each("ls", (ls, "ns"), columns, |one| cell(&one.mounting.ls)),
+    let rows: [SystemRow<'_>; 2] = [
+        ("mount", "mount", "ns", &|one| time(one.mounting.mount.with(port))),
+        ("ls", ls, "ns", &|one| time(one.mounting.ls.with(port))),
     ];
-    table
+    by_system(id, title, columns, &rows)
 }
 
 /// Table 3.3 of the kind of data with this index, with a port of the board.
 fn throughput(id: &str, title: &str, (columns, data): (&[Column], usize), port: Port) -> Table {
-    let mut table = of_systems(id, title, columns);
-    let row = |(at, id): (usize, &&str)| {
-        let title = id.replace('_', " ");
-        of_each(id, (&title, "bytes_per_s"), columns, |one| {
-            Cell::real(one.throughput[data].phases[at].rate(port).round())
-        })
+    let rate = |at: usize| {
+        move |one: &Column| Cell::real(one.throughput[data].phases[at].rate(port).round())
     };
-    table.rows = PHASES.iter().enumerate().map(row).collect();
-    table
+    let (titles, rates) = (PHASES.map(|id| id.replace('_', " ")), [0, 1, 2, 3].map(rate));
+    let row = |at: usize| -> SystemRow<'_> { (PHASES[at], &titles[at], "bytes_per_s", &rates[at]) };
+    by_system(id, title, columns, &[0, 1, 2, 3].map(row))
 }
 
-/// A table of times with what the flash did for each of `runs`.
+/// A table of times with the work of the flash for each of `runs`.
 fn counts<'c>(
     id: &str,
     title: &str,
@@ -141,7 +135,7 @@ fn counts<'c>(
     }
 }
 
-/// What the flash did for table 3.2.
+/// The work of the flash for table 3.2.
 fn mount_counts(columns: &[Column], ports: Ports) -> Table {
     let runs = columns.iter().flat_map(|one| {
         let Mounting { mount, ls, .. } = &one.mounting;
@@ -150,7 +144,7 @@ fn mount_counts(columns: &[Column], ports: Ports) -> Table {
     counts("table3.2-counts", "What the flash did for mount and ls", columns, ports, runs)
 }
 
-/// What the flash did for table 3.3, for every kind of data.
+/// The work of the flash for table 3.3, for every kind of data.
 fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
     let runs = columns.iter().flat_map(|one| one.throughput.iter().map(move |run| (one, run)));
     let runs = runs.flat_map(|(column, run)| {
@@ -160,7 +154,7 @@ fn throughput_counts(columns: &[Column], ports: Ports) -> Table {
     counts("table3.3-counts", "What the flash did for tiobench", columns, ports, runs)
 }
 
-/// Mount and ls by what fills the flash.
+/// Mount and ls by the files and data that fill the flash.
 fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> Table {
     Table::new(id, title)
         .of(runs.iter().map(|(id, run)| (Row::new(id, ""), run)))
@@ -176,14 +170,12 @@ fn mountings(id: &str, title: &str, runs: &[(String, Mounting)], port: Port) -> 
 
 /// Table 3.4: after the mount as printed, and after every inode was read.
 pub(super) fn ram(columns: &[Column]) -> Table {
-    let mut table = of_systems("table3.4", "RAM of the structures built at mount", columns);
-    let cell = |structures: &[Structure]| size(memory(structures));
     let (mount, ls) = ("after the mount", "after ls has read every inode");
-    table.rows = vec![
-        of_each("ram", (mount, "bytes"), columns, |one| cell(&one.mounting.mounted)),
-        of_each("ram_after_ls", (ls, "bytes"), columns, |one| cell(&one.mounting.listed)),
+    let rows: [SystemRow<'_>; 2] = [
+        ("ram", mount, "bytes", &|one| size(memory(&one.mounting.mounted))),
+        ("ram_after_ls", ls, "bytes", &|one| size(memory(&one.mounting.listed))),
     ];
-    table
+    by_system("table3.4", "RAM of the structures built at mount", columns, &rows)
 }
 
 /// The structures behind table 3.4.
@@ -209,17 +201,15 @@ pub(super) fn structures(columns: &[Column]) -> Table {
 /// Table 3.5.
 pub(super) fn metadata(columns: &[Column]) -> Table {
     let title = "Metadata in the data area, flash filled to capacity";
-    let mut table = of_systems("table3.5", title, columns);
-    let bytes = |one: &Column| size(one.capacity.metadata());
     let share = |one: &Column| Cell::real(round(one.capacity.share(), 5));
-    table.rows = vec![
-        of_each("metadata", ("all but file content", "bytes"), columns, bytes),
-        of_each("share", ("of the flash", "ratio"), columns, share),
+    let rows: [SystemRow<'_>; 2] = [
+        ("metadata", "all but file content", "bytes", &|one| size(one.capacity.metadata())),
+        ("share", "of the flash", "ratio", &share),
     ];
-    table
+    by_system("table3.5", title, columns, &rows)
 }
 
-/// What was fitted to what, and what is left.
+/// The observations, the fitted constants, and the residuals.
 pub(super) fn fitted(
     names: &[String],
     all: &[Observation],

@@ -26,7 +26,7 @@ pub(super) fn verdicts(
 }
 
 impl Explaining {
-    /// What is known about the cells of a table.
+    /// The rules about the cells of a table.
     fn rules(&self, rules: Rules, table: &str) -> Rules {
         let Self { system, data, listing, zeros, readings, metadata } = *self;
         match table {

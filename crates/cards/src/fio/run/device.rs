@@ -1,12 +1,13 @@
-//! What the jobs may run on: a card in a slot, or a drive on a SATA host.
+//! The device that the jobs run on: a card in a slot, or a drive at a SATA host.
 //!
-//! Layer: rank 10. Main type: [`Device`], either of them as a block device over the same translation layers.
+//! Layer: rank 10. Main types: [`Device`], either of them as a block device over the same translation
+//! layers, and [`Did`], its work.
 
-use super::failed;
+use super::HELP;
 use crate::fio::scenario::Composition;
 use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
-use boardlab_experiment::Failure;
-use boardlab_ftl::Translation;
+use boardlab_experiment::{Cause, Failure};
+use boardlab_ftl::{Counters, Translation};
 use boardlab_parts::card::compose::compose;
 use boardlab_parts::card::{health_table, register_table};
 use boardlab_parts::drive;
@@ -22,37 +23,54 @@ use boardlab_sim::{Instant, Seed};
 pub(crate) enum Device {
     /// An SD card or an eMMC.
     Card(Box<Card<boardlab_parts::managed::Layer>>),
-    /// A drive, and what it says of itself.
+    /// A drive, and its IDENTIFY data.
     Drive(Box<Disk<Flash>>, Box<Identify>),
 }
 
-/// What a device did that no translation layer counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What a device and its flash did so far.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Did {
     /// Commands.
     pub commands: u64,
-    /// Pages that had to be read because only some of their sectors were written.
+    /// Pages that were read because only some of their sectors were written.
     pub merged: u64,
+    /// The work of the translation layer.
+    pub counters: Counters,
+    /// Erases of all blocks.
+    pub erases: u64,
+}
+
+impl Did {
+    /// What was done after `earlier`.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        Self {
+            commands: self.commands - earlier.commands,
+            merged: self.merged - earlier.merged,
+            counters: self.counters.since(&earlier.counters),
+            erases: self.erases - earlier.erases,
+        }
+    }
 }
 
 impl Device {
-    /// A new and empty device; what is written to it is forgotten.
+    /// A new and empty device, which does not keep the data written to it.
     pub(crate) fn new(composition: &Composition, seed: Seed) -> Result<Self, Failure> {
+        let failed = |system: &str, error: Cause| Failure::run(system, error, HELP);
         Ok(match composition {
             Composition::Card(part, host) => {
                 let card = compose(part, host, Data::Lost, seed);
-                Self::Card(Box::new(card.map_err(|error| failed("the card", error))?))
+                Self::Card(Box::new(card.map_err(|error| failed("the card", error.into()))?))
             }
             Composition::Drive(part, host) => {
                 let drive = drive::compose::at_port(part, (host.speed, host.end), false, seed)
-                    .map_err(|error| failed("the drive", error))?;
+                    .map_err(|error| failed("the drive", error.into()))?;
                 let disk = Disk::new(drive.storage, &drive.wiring, host.driver);
                 Self::Drive(Box::new(disk), Box::new(drive.identify))
             }
         })
     }
 
-    /// The translation layer behind it.
+    /// Its translation layer.
     pub(crate) fn layer(&self) -> &dyn Translation {
         match self {
             Self::Card(card) => card.translation(),
@@ -62,19 +80,15 @@ impl Device {
 
     /// What it did so far.
     pub(crate) fn did(&self) -> Did {
-        match self {
-            Self::Card(card) => {
-                let counts = card.counts();
-                Did { commands: counts.commands, merged: counts.merged }
-            }
-            Self::Drive(disk, _) => {
-                let (counts, merged) = (disk.counts(), disk.storage().counts().merged);
-                Did { commands: counts.commands, merged }
-            }
-        }
+        let (commands, merged) = match self {
+            Self::Card(card) => (card.counts().commands, card.counts().merged),
+            Self::Drive(disk, _) => (disk.counts().commands, disk.storage().counts().merged),
+        };
+        let (counters, wear) = (*self.layer().counters(), self.layer().wear());
+        Did { commands, merged, counters, erases: wear.summary().total }
     }
 
-    /// What a host reads of it besides data.
+    /// The registers and the data that describe it to a host.
     pub(crate) fn described(&self) -> Vec<Table> {
         match self {
             Self::Card(card) => vec![health_table(card), register_table(card)],
@@ -82,7 +96,7 @@ impl Device {
         }
     }
 
-    /// What it is called.
+    /// Its name in findings and tables.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Card(_) => "card",

@@ -1,14 +1,15 @@
-//! Jobs from their text; what is wrong with them becomes an error with file, line and column.
+//! Jobs from their text; an error in them has its file, line and column.
 //!
-//! Layer: rank 10. Functions: [`parse`], and [`unfit`] for what only a run can tell.
+//! Layer: rank 10. Functions: [`parse`], and [`failed`] for errors that only a run finds.
 
 use crate::fio::scenario::Jobs;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
+use boardlab_experiment::Failure;
 use boardlab_result::foreign::shown_at_most as shown;
-use boardlab_workload::fio::{self, Diagnostic, Diagnostics, Environment, JobFile, Misfit};
+use boardlab_workload::fio::{self, Diagnostic, Diagnostics, Environment, JobFile, Misfit, Place};
 use std::fs;
 
-/// The most that an included file may have, in bytes; the reader refuses more in all.
+/// The most bytes of an included file; the reader refuses more in all.
 const INCLUDED: u64 = 1 << 20;
 
 impl Environment for Jobs {
@@ -23,7 +24,7 @@ impl Environment for Jobs {
     }
 }
 
-/// The jobs.
+/// Parses the jobs.
 pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     const SHOWN: usize = 10;
     let file = fio::parse(&jobs.name, jobs.text.as_bytes(), jobs);
@@ -39,23 +40,26 @@ pub(crate) fn parse(jobs: &Jobs) -> Result<JobFile, Error> {
     Ok(file)
 }
 
+/// The failure of a run of fio: of the job, or of the device, where `help` says what to try.
+pub(crate) fn failed(failure: fio::Failure, help: &'static str) -> Failure {
+    match failure {
+        fio::Failure::Job(misfit) => Failure::Input(unfit(misfit)),
+        failure => Failure::run("fio", failure, help),
+    }
+}
+
 /// The error that a job cannot be run.
-pub(crate) fn unfit(Misfit { place, job, what }: Misfit) -> Error {
-    let at = At::Line { file: place.file, line: place.line, column: place.column };
-    refused(at, &job, what)
+fn unfit(Misfit { place, job, what }: Misfit) -> Error {
+    refused(at(place), &job, what)
 }
 
 /// The error that `job` cannot be run: `what` is wrong with it.
 pub(crate) fn refused(at: At, job: &str, what: &str) -> Error {
-    let message = Message {
-        title: format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4)),
-        label: String::new(),
-        help: "docs/formats/fio-jobs.md says which jobs can be simulated".into(),
-    };
-    Other { at, message }.into()
+    let title = format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4));
+    error(at, title, "docs/formats/fio-jobs.md says which jobs can be simulated")
 }
 
-/// fio's own words, the second line of which says what would be right.
+/// The error with fio's own message, the second line of which says what would be right.
 fn wrong_text(wrong: Diagnostic) -> Error {
     let words = wrong.problem.to_string();
     let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
@@ -63,11 +67,16 @@ fn wrong_text(wrong: Diagnostic) -> Error {
         "" => "docs/formats/fio-jobs.md lists the options, and what differs from fio",
         help => help,
     };
-    let message = Message {
-        title: shown(title, TEXT_SHOWN * 4),
-        label: String::new(),
-        help: shown(help, TEXT_SHOWN * 4),
-    };
-    let (line, column) = (wrong.place.line, wrong.place.column);
-    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
+    error(at(wrong.place), shown(title, TEXT_SHOWN * 4), &shown(help, TEXT_SHOWN * 4))
+}
+
+/// Where a text of the user is wrong.
+pub(crate) fn at(Place { file, line, column }: Place) -> At {
+    At::Line { file, line, column }
+}
+
+/// The error that a text of the user is wrong.
+pub(crate) fn error(at: At, title: String, help: &str) -> Error {
+    let message = Message { title, label: String::new(), help: help.into() };
+    Other { at, message }.into()
 }

@@ -1,7 +1,8 @@
-//! What a life is made of: factors whose product is exactly the life that was found.
+//! The factors of a life, whose product is exactly the simulated life.
 //!
-//! Layer: rank 10. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at the end, N blocks that the factory left good,
-//! b pages a block, p bytes a page, C the capacity, R the rated cycles and D the bytes of a day:
+//! Layer: rank 10. Main type: [`Factor`]; function: [`factors`]. With U cycles used by all blocks at
+//! the end, N blocks that the factory left good, b pages a block, p bytes a page, C the capacity, R the
+//! rated cycles and D the bytes of a day:
 //!
 //! ```text
 //!   ideal        C R / D                               days that the rated cycles of the capacity alone would last
@@ -16,31 +17,32 @@
 //!   life = ideal spare endurance weakest spread / (requests programs cells)
 //! ```
 //!
-//! `even use` is what would be used if all blocks wore equally until as many as the spare holds were dead. A card that
-//! first loses data ends earlier: the factor `retention`.
+//! `even use` is what would be used if all blocks wore equally until as many as the spare holds were
+//! dead. A card that first loses data ends earlier: the factor `retention`.
 
 use super::live::Lived;
 use super::model::Model;
-use super::places::Work;
+use super::study::Study;
 use boardlab_ftl::Cause;
 use boardlab_result::prose::float;
 
-/// One factor.
+/// A factor of a life.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// Its row.
+    /// The name of its row.
     pub id: &'static str,
-    /// What it is.
+    /// Its cause.
     pub title: &'static str,
-    /// What a life is multiplied by.
+    /// The number that multiplies the life.
     pub factor: f64,
-    /// Years with it and all before.
+    /// The years of life with it and all before it.
     pub years: f64,
 }
 
-/// The factors of one life, the ideal one first.
+/// The factors of the life of one card of `study`, the ideal one first.
 #[must_use]
-pub fn factors(lived: &Lived, model: &Model, work: &Work) -> Vec<Factor> {
+pub fn factors(lived: &Lived, study: &Study) -> Vec<Factor> {
+    let (model, work) = (&study.model, &study.work);
     let rated = f64::from(model.rated.max(1));
     let good = f64::from(model.geometry.blocks() - lived.factory_bad);
     let page = float(model.geometry.page().get());
@@ -86,7 +88,8 @@ fn even_use(lived: &Lived) -> (f64, f64) {
     (sum * share, even * share)
 }
 
-/// Programs for each page of the host on the real card: the scaled one's excess, as far as the wear was put right.
+/// Programs for each page of the host on the real card: the scaled one's excess, as far as the wear was
+/// put right.
 fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
     if model.scale.is_full() {
         return programs;
@@ -100,16 +103,9 @@ fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
 }
 
 /// Programs by cause, for each of the host, on the real card: shares of the scaled one's excess.
-#[must_use]
-pub fn causes(lived: &Lived, programs: f64) -> Vec<(&'static str, f64)> {
-    let all = [
-        ("collection", Cause::Collection),
-        ("levelling", Cause::Levelling),
-        ("fold", Cause::Fold),
-        ("map", Cause::Map),
-        ("refresh", Cause::Refresh),
-    ];
-    let counts = all.map(|(name, cause)| (name, float(lived.counters.programs[cause])));
+pub(crate) fn causes(lived: &Lived, programs: f64) -> Vec<(&'static str, f64)> {
+    let causes = [Cause::Collection, Cause::Levelling, Cause::Fold, Cause::Map, Cause::Refresh];
+    let counts = causes.map(|cause| (cause.name(), float(lived.counters.programs[cause])));
     let excess: f64 = counts.iter().map(|(_, count)| count).sum();
     let each = |(name, count): (&'static str, f64)| match excess > 0.0 {
         true => (name, count / excess * (programs - 1.0)),

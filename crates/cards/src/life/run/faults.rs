@@ -1,17 +1,20 @@
-//! When data can no longer be corrected: wrong bits, the code, the ladder of retries, over the whole card.
+//! When data become uncorrectable: bit errors, the ECC and the read retries, over the whole card.
 //!
-//! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits follows from its erases,
-//! its reads and the age of its data, by the same curves that the translation layer reads with
-//! ([`boardlab_media::ErrorRates`]). A codeword is lost when more bits are wrong at the last step of the ladder than
-//! the code corrects. Wrong bits of a codeword are Poisson distributed, and a codeword that was readable
-//! fails later exactly when its bits pass the limit: so what is expected to be lost grows by the rise of the tail. The
-//! first loss is an event of that process: it comes when the sum passes a number that is drawn
-//! once for each card, from the exponential distribution.
+//! Layer: rank 10. Main types: [`Faults`]; function: [`beyond`]. For each block the rate of wrong bits
+//! follows from its erases, its reads and the age of its data, by the same curves that the translation
+//! layer reads with ([`boardlab_media::ErrorRates`]). A codeword is lost when more bits are wrong at
+//! the last step of the ladder than the code corrects. Wrong bits of a codeword are Poisson
+//! distributed, and a codeword that was readable fails later exactly when its bits pass the limit: so
+//! what is expected to be lost grows by the rise of the tail. The first loss is an event of that
+//! process: it comes when the sum passes a number that is drawn once for each card, from the
+//! exponential distribution.
 //!
-//! Reading bit by bit, as the layer does, gives the same distribution and cannot be done for the ten billion codewords
-//! of a life. Left out: dependence of the rates on temperature, and pages of a block that differ.
+//! Reading bit by bit, as the layer does, gives the same distribution and cannot be done for the ten
+//! billion codewords of a life. Left out: dependence of the rates on temperature, and pages of a block
+//! that differ.
 
 use super::model::Scale;
+use crate::life::scenario::{DAY, Days};
 use boardlab_ftl::{Health, PageMapped, ReadErrors, Untimed};
 use boardlab_media::{ErrorRates, Stress};
 use boardlab_result::prose::float;
@@ -22,7 +25,7 @@ const ATTO: f64 = 1e18;
 
 /// What of a card can no longer be read.
 #[derive(Debug, Clone)]
-pub struct Faults {
+pub(crate) struct Faults {
     rates: ErrorRates,
     /// Bits of a codeword, wrong ones that are corrected, codewords of a real page.
     bits: f64,
@@ -40,23 +43,14 @@ pub struct Faults {
     first: f64,
 }
 
-/// What the host reads, and how long data must survive without power.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Use {
-    /// Page reads of a block in a day.
-    pub reads_a_day: f64,
-    /// Added to the age of data.
-    pub shelf: Duration,
-}
-
 impl Faults {
-    /// Nothing is lost yet.
-    #[must_use]
-    pub fn new(
+    /// No losses yet, of a card whose host reads `reads_a_day` pages of a block in a day.
+    pub(crate) fn new(
         errors: &ReadErrors,
         layer: &PageMapped<Untimed>,
         scale: Scale,
-        of: Use,
+        days: &Days,
+        reads_a_day: f64,
         seed: Seed,
     ) -> Self {
         let last = errors.retries.iter().copied().min().unwrap_or(1_000).min(1_000);
@@ -69,8 +63,8 @@ impl Faults {
             correctable: errors.correctable,
             codewords: float(page.div_ceil(errors.codeword)),
             scale,
-            reads: of.reads_a_day / float(crate::life::scenario::limits::DAY.as_nanos()),
-            shelf: of.shelf,
+            reads: reads_a_day / float(DAY.as_nanos()),
+            shelf: days.shelf,
             before: vec![(0, 0.0); layer.flash().geometry().blocks() as usize],
             looked: Instant::ZERO,
             expected: 0.0,
@@ -79,7 +73,7 @@ impl Faults {
     }
 
     /// Looks at all blocks; whether something was lost since the beginning.
-    pub fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
+    pub(crate) fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
         let Some(health) = layer.flash().health() else { return false };
         let passed = now.saturating_since(self.looked);
         self.looked = now;
@@ -172,7 +166,8 @@ mod tests {
                 assert!((beyond(mean, 1) / (1.0 - (1.0 + mean) * none) - 1.0).abs() < 1e-9);
             }
         }
-        // Means 40 and 8: R's ppois(72, 40, lower = FALSE) and ppois(72, 8, lower = FALSE) by summation.
+        // Means 40 and 8: R's ppois(72, 40, lower = FALSE) and ppois(72, 8, lower = FALSE) by
+        // summation.
         let sum = |mean: f64, from: u32| -> f64 {
             let mut term = (-mean).exp();
             let mut all = 0.0;

@@ -1,22 +1,23 @@
-//! The card as it is simulated: in full, or scaled so that a whole life takes a second.
+//! The model of a card: in full, or scaled so that a whole life takes a second.
 //!
-//! Layer: rank 10. Main types: [`Model`], [`Scale`]; functions: [`lacks`], [`Model::full`], [`Model::scaled`]. A scaled
-//! card has the same blocks, spare, policies and lives of blocks, with two things changed:
+//! Layer: rank 10. Main types: [`Model`], [`Scale`]; functions: [`lacks`], [`Model::full`],
+//! [`Model::scaled`]. A scaled card has the same blocks, spare, policies and lives of blocks, with two
+//! things changed:
 //!
 //! ```text
 //!   pages   a block has `of` pages instead of `per`: one stands for per / of neighbouring ones
 //!   step    one erase stands for `step` erases: blocks live for 1 / step as many
 //! ```
 //!
-//! Where and in which order blocks wear out stays the same; how many erases a page of the host costs does not,
-//! because it depends on the pages of a block: that is measured on both and put right (`pace`). A step is
-//! only taken where it does not blur what it scales. Blocks with cold data stay behind by a number of erases, which a
-//! step would multiply: it is one unless the load is even. Nothing that counts erases (a levelling threshold)
-//! may come to more than a hundredth of a life, and with modelled read errors, which refresh by
-//! the clock, the step is one too.
+//! The places and the order in which blocks wear out stay the same. The number of erases for a page of
+//! the host does not, because it depends on the pages of a block: it is measured on both cards and
+//! corrected (`pace`). A step is used only if it does not distort what it scales. Blocks with cold data
+//! lag by a number of erases, which a step would multiply: it is one unless the load is even. No count
+//! of erases (a levelling threshold) may exceed a hundredth of a life. With modelled read errors, which
+//! cause refreshes by the clock, the step is one too.
 //!
-//! Left out: padding at flushes (a layer that survives power cuts has its larger reserve, nothing else), the time
-//! of requests, the write cache of the card's controller but for sequential requests.
+//! Left out: padding at flushes (a power-safe layer has only its larger reserve), the time of requests,
+//! and the write cache of the card's controller, except for sequential requests.
 
 use boardlab_ftl::{
     EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
@@ -28,58 +29,55 @@ use boardlab_sim::{Bytes, Duration, Seed};
 
 /// Pages of a block of a scaled card: a multiple of two, three and four bits a cell.
 const PAGES: u32 = 24;
-/// Erases that the shortest lived block of a scaled card lives for, about.
+/// The approximate endurance of the shortest-lived block of a scaled card.
 const ERASES: u32 = 500;
-/// Blocks that a layer which survives power cuts keeps in addition.
+/// The additional reserve of a power-safe layer, in blocks.
 const POWER_SAFE: u32 = 3;
 
-/// What one page and one erase of the simulated card stand for.
+/// The real pages and erases that those of the simulated card stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Scale {
+pub(crate) struct Scale {
     /// Pages of a real block,
     pub per: u32,
     /// and of a simulated one.
     pub of: u32,
-    /// Erases that one stands for.
+    /// Real erases that a simulated one stands for.
     pub step: u32,
 }
 
 impl Scale {
     /// Whether nothing is scaled.
-    #[must_use]
-    pub const fn is_full(self) -> bool {
+    pub(crate) const fn is_full(self) -> bool {
         self.per == self.of && self.step == 1
     }
 
     /// Real pages that a simulated one stands for.
-    #[must_use]
-    pub fn pages(self) -> f64 {
+    pub(crate) fn pages(self) -> f64 {
         f64::from(self.per) / f64::from(self.of)
     }
 }
 
-/// A card as it is simulated.
+/// The model of a card.
 #[derive(Debug, Clone)]
-pub struct Model {
-    /// What is scaled.
+pub(crate) struct Model {
+    /// Its scale.
     pub scale: Scale,
     /// The simulated flash.
     pub geometry: Geometry,
-    /// All policies.
+    /// The policies of its translation layer.
     pub policies: Policies,
-    /// Lives of blocks, in simulated erases.
+    /// The endurance of its blocks, in simulated erases.
     pub reliability: Reliability,
-    /// Erases that a block is rated for, real ones.
+    /// The rated endurance of a block, in real erases.
     pub rated: u32,
-    /// What the host addresses.
+    /// The capacity for the host.
     pub capacity: Bytes,
     /// Whether neighbouring small requests are joined before they are programmed.
     pub joins: bool,
 }
 
-/// What a part lacks for a life to be computed.
-#[must_use]
-pub fn lacks(part: &CardPart) -> Option<&'static str> {
+/// Why the life of a part cannot be computed.
+pub(crate) fn lacks(part: &CardPart) -> Option<&'static str> {
     if matches!(part.managed.mapping, Mapping::LogBlocks(_)) {
         return Some("maps whole blocks, of which no life is modelled");
     }
@@ -88,20 +86,14 @@ pub fn lacks(part: &CardPart) -> Option<&'static str> {
 
 impl Model {
     /// The card with every page and every erase.
-    ///
-    /// # Errors
-    /// What the translation layer refuses.
-    pub fn full(part: &CardPart, powered: Duration) -> Result<Self, Error> {
+    pub(crate) fn full(part: &CardPart, powered: Duration) -> Result<Self, Error> {
         let geometry = part.geometry()?;
         let per = geometry.pages_per_block();
         Self::new(part, Scale { per, of: per, step: 1 }, powered)
     }
 
     /// The card scaled, for a load that is `even` over what it uses or not.
-    ///
-    /// # Errors
-    /// What the translation layer refuses.
-    pub fn scaled(part: &CardPart, powered: Duration, even: bool) -> Result<Self, Error> {
+    pub(crate) fn scaled(part: &CardPart, powered: Duration, even: bool) -> Result<Self, Error> {
         let geometry = part.geometry()?;
         let per = geometry.pages_per_block();
         let step = if even { step(part) } else { 1 };
@@ -125,14 +117,9 @@ impl Model {
             let scaled = Bytes::new(cache.get() * u64::from(scale.of) / u64::from(scale.per));
             policies.map = MapMemory::Cached { cache: scaled.max(least), segment };
         }
-        let cycles: Vec<u32> = part
-            .managed
-            .life
-            .iter()
-            .flat_map(|life| &life.cycles)
-            .map(|cycles| (cycles / scale.step).max(1))
-            .collect();
         let life = part.managed.life.as_ref();
+        let cycles = life.iter().flat_map(|life| &life.cycles);
+        let cycles: Vec<u32> = cycles.map(|cycles| (cycles / scale.step).max(1)).collect();
         let bad = life.map_or(0, |life| (life.factory_bad.millionths() << 16) / 1_000_000);
         let reliability = Reliability {
             endurance: Endurance::new(&cycles)?,
@@ -147,54 +134,49 @@ impl Model {
         Ok(Self { scale, geometry, policies, reliability, rated, capacity, joins })
     }
 
-    /// Good blocks without which the card takes no more data.
-    #[must_use]
-    pub fn needed(&self) -> u32 {
+    /// The least number of good blocks with which the card is not read-only.
+    pub(crate) fn needed(&self) -> u32 {
         self.policies.blocks_needed(self.policies.logical_blocks(&self.geometry))
     }
 
     /// A new card with the blocks of `seed`.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] when too many are bad from the factory.
-    pub fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+    pub(crate) fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
         let medium = Untimed::new(&self.geometry);
         let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?;
         layer.with_reliability(&self.reliability, seed)
     }
 
-    /// A card of which only `blocks` are left, all alike, and none of which ever dies: to measure on.
-    ///
-    /// # Errors
-    /// [`Error::TooFewBlocks`] when these are too few.
-    pub fn with_blocks(&self, blocks: u32, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
+    /// A card for measurements: with `blocks` blocks, all alike, that never die.
+    pub(crate) fn with_blocks(
+        &self,
+        blocks: u32,
+        seed: Seed,
+    ) -> Result<PageMapped<Untimed>, Error> {
         let (pages, page) = (self.geometry.pages_per_block(), self.geometry.page());
         let geometry = Geometry::new(blocks, pages, page, self.geometry.logical_pages())?;
         let geometry = geometry.striped(self.geometry.stripe())?;
         let layer = PageMapped::new(geometry, self.policies, Untimed::new(&geometry), seed)?;
         let reliability = Reliability {
             endurance: Endurance::new(&[u32::MAX])?,
-            single_bit_wear: self.reliability.single_bit_wear,
             factory_bad: 0,
-            program_failures: 0,
             end_of_life: EndOfLife::Ignored,
             reads: None,
+            ..self.reliability.clone()
         };
         layer.with_reliability(&reliability, seed)
     }
 
-    /// Programs of a card's whole life, about: what a simulation costs.
-    #[must_use]
-    pub fn programs(&self) -> u64 {
+    /// The approximate programs of a card's whole life: the cost of its simulation.
+    pub(crate) fn programs(&self) -> u64 {
         let stream = &mut Seed::new(0).stream("life.cost");
         let cycles = self.reliability.endurance.draw(stream);
         u64::from(self.geometry.pages()) * u64::from(cycles)
     }
 }
 
-/// The patrol looks only while there is power.
+/// The read errors with a slower patrol, which works only with power.
 fn powered_patrol(reads: &ReadErrors, powered: Duration) -> ReadErrors {
-    let day = u128::from(crate::life::scenario::limits::DAY.as_nanos());
+    let day = u128::from(crate::life::scenario::DAY.as_nanos());
     let slowed = u128::from(reads.patrol.as_nanos()) * day / u128::from(powered.as_nanos().max(1));
     let patrol = Duration::from_nanos(u64::try_from(slowed).unwrap_or(u64::MAX));
     ReadErrors { patrol, ..reads.clone() }

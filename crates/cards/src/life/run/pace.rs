@@ -1,9 +1,10 @@
-//! How much wear a page of the host costs, measured on the card in full and scaled: what puts the scaled one right.
+//! The wear for a page of the host, measured on the card in full and scaled: the correction of the
+//! scaled card.
 //!
-//! Layer: rank 10. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good blocks, from all of
-//! them to hardly more than the card needs, both are brought into steady state under the load, and the wear for a
-//! page written by the host is measured. Their ratio, a line between these points, says for how many pages of the host
-//! each page of the scaled card really stands.
+//! Layer: rank 10. Main types: [`Pace`], [`Level`]; function: [`measure`]. At several numbers of good
+//! blocks, from all of them to hardly more than the card needs, both are brought into steady state
+//! under the load, and the wear for a page written by the host is measured. Their ratio, a line between
+//! these points, says for how many pages of the host each page of the scaled card really stands.
 
 use super::model::Model;
 use super::places::{Op, Places, Work};
@@ -15,7 +16,8 @@ use rayon::prelude::*;
 
 /// Shares of the spare at which wear is measured, in thousandths.
 const LEVELS: [u32; 5] = [1_000, 600, 300, 100, 0];
-/// The card is written through so many times, in programs, before measuring, in each window, and in windows.
+/// The card is written through so many times, in programs, before measuring, in each window, and in
+/// windows.
 const WARM: u64 = 10;
 const WINDOW: u64 = 4;
 const WINDOWS: u32 = 8;
@@ -24,7 +26,7 @@ const AGREE: f64 = 0.003;
 
 /// Wear at one number of good blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub(crate) struct Level {
     /// Good blocks.
     pub blocks: u32,
     /// Pages of worn blocks for each page of the host, on the card in full: what was programmed, where
@@ -36,21 +38,19 @@ pub struct Level {
 
 /// How a scaled card keeps pace with the real one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pace {
+pub(crate) struct Pace {
     /// From many blocks to few.
     pub levels: Vec<Level>,
 }
 
 impl Pace {
     /// Of a card that is simulated in full.
-    #[must_use]
-    pub const fn full() -> Self {
+    pub(crate) const fn full() -> Self {
         Self { levels: Vec::new() }
     }
 
     /// Pages of the host for each that the scaled card was given for it, with so many good blocks.
-    #[must_use]
-    pub fn at(&self, blocks: u32) -> f64 {
+    pub(crate) fn at(&self, blocks: u32) -> f64 {
         let ratio = |level: &Level| level.scaled / level.full;
         let above = self.levels.iter().take_while(|level| level.blocks > blocks).count();
         match (above.checked_sub(1).map(|at| &self.levels[at]), self.levels.get(above)) {
@@ -65,10 +65,12 @@ impl Pace {
 }
 
 /// Measures both cards.
-///
-/// # Errors
-/// What the translation layer refuses.
-pub fn measure(full: &Model, scaled: &Model, work: &Work, seed: Seed) -> Result<Pace, Error> {
+pub(crate) fn measure(
+    full: &Model,
+    scaled: &Model,
+    work: &Work,
+    seed: Seed,
+) -> Result<Pace, Error> {
     let (needed, blocks) = (full.needed().max(scaled.needed()), full.geometry.blocks());
     let spare = blocks.saturating_sub(needed);
     let mut counts: Vec<u32> = LEVELS.iter().map(|share| needed + spare * share / 1_000).collect();

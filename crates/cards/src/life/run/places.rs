@@ -1,12 +1,11 @@
-//! Which pages a load writes and gives up next, on a card of any scale.
+//! The pages that a load writes and trims next, on a card of any scale.
 //!
-//! Layer: rank 10. Main types: [`Places`], the stream of operations of one card, and [`Op`]; [`Work`], what does not depend on
-//! the card. A pattern is drawn at the card's own scale. A recorded list is
-//! thinned: of every `per / of` pages written, the place of one is taken, so that a stretch of neighbours becomes
-//! each of its larger pages once, and scattered ones become a sample.
+//! Layer: rank 10. Main types: [`Places`], the stream of operations on one card; [`Op`], an operation;
+//! [`Work`], a load independent of the card. A pattern is drawn at the card's own scale. A recorded
+//! list is thinned: of every `per / of` pages written, the place of one is taken. So a range of
+//! neighbours becomes each of its larger pages once, and scattered pages become a sample.
 
 use super::model::{Model, Scale};
-use crate::life::scenario::limits;
 use crate::life::scenario::{self, Days, Pattern};
 use boardlab_document::quantity::Ratio;
 use boardlab_ftl::Extent;
@@ -14,55 +13,56 @@ use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Seed, Stream};
 use std::sync::Arc;
 
-/// Quantiles of Zipf's law that are kept.
+/// The most operations of a recorded load: each takes 12 bytes.
+pub(crate) const OPERATIONS: usize = 1 << 25;
+/// Quantiles of Zipf's law in the table.
 const QUANTILES: usize = 4_096;
-/// A recorded list is thinned over at most so many repetitions.
+/// The most repetitions over which a recorded list is thinned.
 const REPETITIONS: u32 = 64;
 
 /// An operation on logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Op {
-    /// Written.
+pub(crate) enum Op {
+    /// A write.
     Write(Extent),
-    /// Given up.
+    /// A trim.
     Trim(Extent),
 }
 
-/// What was recorded of a load, in pages of the real card.
+/// A recorded load, in pages of the real card.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recorded {
-    /// In order.
-    pub operations: Vec<Op>,
+    /// The operations, in order.
+    pub(crate) operations: Vec<Op>,
     /// Bytes that the host wrote for them.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
     /// Pages written.
-    pub pages: u64,
+    pub(crate) pages: u64,
 }
 
-/// A load, whatever the card.
+/// The operations of a load, independent of the card.
 #[derive(Debug, Clone)]
 pub enum Source {
-    /// Drawn.
+    /// Drawn from a pattern.
     Pattern(Pattern),
-    /// As it was recorded, over and over.
+    /// Recorded, and repeated.
     Recorded(Arc<Recorded>),
 }
 
-/// A load with what it comes to in a day.
+/// A load with its volume in a day.
 #[derive(Debug, Clone)]
 pub struct Work {
     /// Bytes that the host writes in a day.
     pub bytes_a_day: f64,
-    /// Where.
+    /// Its operations.
     pub source: Source,
-    /// What else is true of its days.
+    /// The conditions of its days.
     pub days: Days,
 }
 
 impl Work {
     /// Bytes of the host for which one page of the real card is written.
-    #[must_use]
-    pub fn bytes_a_page(&self, model: &Model) -> f64 {
+    pub(crate) fn bytes_a_page(&self, model: &Model) -> f64 {
         let page = model.geometry.page();
         match &self.source {
             Source::Pattern(pattern) => {
@@ -82,8 +82,7 @@ impl Work {
     }
 
     /// Share of the card that is in use.
-    #[must_use]
-    pub fn used(&self) -> f64 {
+    pub(crate) fn used(&self) -> f64 {
         match &self.source {
             Source::Pattern(pattern) => pattern.used.as_f64(),
             Source::Recorded(_) => 1.0,
@@ -93,10 +92,10 @@ impl Work {
 
 /// The operations of one card, without end.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub(crate) struct Places {
     kind: Kind,
     stream: Stream,
-    /// Pages that hold data: the first so many.
+    /// The number of pages that hold data, which are the first ones.
     used: u32,
     /// Pages of a request.
     request: u32,
@@ -104,7 +103,7 @@ pub struct Places {
     repeats: u32,
     repeated: u32,
     next: u32,
-    /// Given up before each write, in 2^-64.
+    /// The chance of a trim before each write, in 2^-64.
     trims: u64,
     trimmed: bool,
 }
@@ -130,14 +129,12 @@ fn times(count: u32, share: Ratio) -> u32 {
 
 impl Places {
     /// The operations of `work` on a card like `model`.
-    #[must_use]
-    pub fn new(work: &Work, model: &Model, seed: Seed) -> Self {
-        let logical = model.geometry.logical_pages();
-        let stream = seed.stream("life.places");
-        let empty = Self {
+    pub(crate) fn new(work: &Work, model: &Model, seed: Seed) -> Self {
+        let used = model.geometry.logical_pages();
+        let mut places = Self {
             kind: Kind::Random,
-            stream,
-            used: logical,
+            stream: seed.stream("life.places"),
+            used,
             request: 1,
             repeats: 1,
             repeated: 0,
@@ -147,14 +144,15 @@ impl Places {
         };
         match &work.source {
             Source::Recorded(list) => {
-                let thinned = thin(list, model.scale, logical);
-                Self { kind: Kind::List(thinned.into()), ..empty }
+                places.kind = Kind::List(thin(list, model.scale, used).into());
             }
-            Source::Pattern(pattern) => empty.of_pattern(pattern, model),
+            Source::Pattern(pattern) => places.place(pattern, model),
         }
+        places
     }
 
-    fn of_pattern(self, pattern: &Pattern, model: &Model) -> Self {
+    /// Takes its operations from `pattern`.
+    fn place(&mut self, pattern: &Pattern, model: &Model) {
         let page = model.geometry.page();
         let used = times(self.used, pattern.used).max(1);
         let pages = pattern.request.div_ceil(page);
@@ -175,27 +173,22 @@ impl Places {
             },
             scenario::Places::Zipf(exponent) => Kind::Zipf(zipf(exponent.as_f64(), used)),
         };
-        Self {
-            kind,
-            used,
-            request: if sequential && repeats == 1 { block } else { request },
-            repeats: if sequential { u32::try_from(repeats).unwrap_or(u32::MAX) } else { 1 },
-            // With q trims a write a share q / (1 + q) of uniformly written data is given up.
-            trims: fraction(trim * 1_000_000 / (1_000_000 - trim).max(1)),
-            ..self
-        }
+        (self.kind, self.used) = (kind, used);
+        self.request = if sequential && repeats == 1 { block } else { request };
+        self.repeats = if sequential { u32::try_from(repeats).unwrap_or(u32::MAX) } else { 1 };
+        // With q trims a write a share q / (1 + q) of uniformly written data is given up.
+        self.trims = fraction(trim * 1_000_000 / (1_000_000 - trim).max(1));
     }
 
-    /// What is written before the load begins: what it uses, and with `stale` all the rest.
-    #[must_use]
-    pub fn prepared(&self, stale: bool, logical: u32) -> Extent {
+    /// The pages to write before the load begins: those that it uses, and with `stale` all others.
+    pub(crate) fn prepared(&self, stale: bool, logical: u32) -> Extent {
         let none = matches!(self.kind, Kind::List(_)) && !stale;
         let used = if none { 0 } else { self.used };
         Extent::new(0, if stale { logical } else { used })
     }
 
     /// The next operation.
-    pub fn take(&mut self) -> Op {
+    pub(crate) fn take(&mut self) -> Op {
         if let Kind::List(list) = &self.kind {
             let at = self.next as usize;
             self.next = if at + 1 < list.len() { self.next + 1 } else { 0 };
@@ -230,7 +223,7 @@ impl Places {
         Extent::new(slot.min(slots.max(1) - 1) * self.request, self.request)
     }
 
-    /// The next stretch of a sequence.
+    /// The next range of a sequence.
     fn follow(&mut self) -> Extent {
         let count = self.request.min(self.used - self.next);
         let extent = Extent::new(self.next, count);
@@ -280,55 +273,45 @@ fn thin(list: &Recorded, scale: Scale, logical: u32) -> Vec<Op> {
     if scale.per == scale.of {
         return list.operations.clone();
     }
-    let (per, of) = (u64::from(scale.per), u64::from(scale.of));
-    let mut thinner = Thinner { per, of, logical, written: 0, trimmed: 0, out: Vec::new() };
+    let (mut out, mut trimmed) = (Vec::new(), 0);
     for repetition in 0..REPETITIONS {
         // Begins elsewhere each time, so that all pages of a list get their turn.
-        thinner.written = per * u64::from(repetition) / u64::from(REPETITIONS);
-        list.operations.iter().for_each(|&op| thinner.push(op));
-        if thinner.out.len() >= list.operations.len().min(limits::OPERATIONS / 2) {
+        let mut written = u64::from(scale.per) * u64::from(repetition) / u64::from(REPETITIONS);
+        for op in &list.operations {
+            let owed = if matches!(op, Op::Write(_)) { &mut written } else { &mut trimmed };
+            thin_one(&mut out, *op, scale, logical, owed);
+        }
+        if out.len() >= list.operations.len().min(OPERATIONS / 2) {
             break;
         }
     }
-    if !thinner.out.iter().any(|op| matches!(op, Op::Write(_))) {
+    if !out.iter().any(|op| matches!(op, Op::Write(_))) {
         let write = list.operations.iter().find(|op| matches!(op, Op::Write(_)));
-        thinner.out.extend(write.map(|_| Op::Write(Extent::new(0, 1))));
+        out.extend(write.map(|_| Op::Write(Extent::new(0, 1))));
     }
-    thinner.out
+    out
 }
 
-struct Thinner {
-    per: u64,
-    of: u64,
-    logical: u32,
-    /// Pages that have not yet come to one of the scaled card, times `of`.
-    written: u64,
-    trimmed: u64,
-    out: Vec<Op>,
-}
-
-impl Thinner {
-    fn push(&mut self, op: Op) {
-        let (Op::Write(extent) | Op::Trim(extent)) = op;
-        let writes = matches!(op, Op::Write(_));
-        let (start, end) = (u64::from(extent.first), u64::from(extent.first + extent.count));
-        let mut at = start;
-        while at < end {
-            let page = at * self.of / self.per;
-            let next = ((page + 1) * self.per).div_ceil(self.of).min(end);
-            let owed = if writes { &mut self.written } else { &mut self.trimmed };
-            *owed += (next - at) * self.of;
-            while *owed >= self.per {
-                *owed -= self.per;
-                let page = u32::try_from(page).unwrap_or(u32::MAX).min(self.logical - 1);
-                append(&mut self.out, page, writes);
-            }
-            at = next;
+/// Adds the pages of the scaled card that `op` amounts to. `owed` counts the pages, times `scale.of`,
+/// that do not yet amount to one.
+fn thin_one(out: &mut Vec<Op>, op: Op, scale: Scale, logical: u32, owed: &mut u64) {
+    let (Op::Write(extent) | Op::Trim(extent)) = op;
+    let (per, of) = (u64::from(scale.per), u64::from(scale.of));
+    let (mut at, end) = (u64::from(extent.first), u64::from(extent.first + extent.count));
+    while at < end {
+        let page = at * of / per;
+        let next = ((page + 1) * per).div_ceil(of).min(end);
+        *owed += (next - at) * of;
+        while *owed >= per {
+            *owed -= per;
+            let page = u32::try_from(page).unwrap_or(u32::MAX).min(logical - 1);
+            append(out, page, matches!(op, Op::Write(_)));
         }
+        at = next;
     }
 }
 
-/// Adds a page, to the last operation where it continues that.
+/// Adds a page, to the last operation if it continues that.
 fn append(out: &mut Vec<Op>, page: u32, writes: bool) {
     match out.last_mut() {
         Some(Op::Write(last)) if writes && last.first + last.count == page => last.count += 1,

@@ -1,45 +1,43 @@
-//! Loads that are recorded first: jobs of fio run once on the card, and block traces.
+//! Loads that are recorded first: jobs of fio that run once on the card, and block traces.
 //!
-//! Layer: rank 10. Main type: [`Recorder`], a device that writes down which pages its card was asked for; functions:
-//! [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that goes by time writes as
-//! much as this card takes. With `randrepeat=0` it is run again with other places, as fio would; otherwise each run of
-//! it writes the same places, as fio's does.
+//! Layer: rank 10. Main type: [`Pages`], a layer on a card that records which pages are requested;
+//! functions: [`fio`], [`trace`], [`checksum`]. A job runs on the card with its times, so that one that
+//! goes by time writes as much as this card takes. With `randrepeat=0` it is run again with other
+//! places, as fio would; otherwise each run of it writes the same places, as fio's does.
 
 use super::model::Model;
-use super::places::{Op, Recorded, Source, Work};
-use crate::fio::scenario::jobs;
-use crate::life::scenario::limits;
-use crate::life::scenario::{Fio, Scenario, Trace};
+use super::places::{OPERATIONS, Op, Recorded, Source, Work};
+use crate::fio::scenario::{Jobs, jobs};
+use crate::life::scenario::{A_DAY, Load, Scenario, Trace};
 use boardlab_block as block;
-use boardlab_block::{BlockDevice, Completion, Geometry, Request};
+use boardlab_block::{BlockDevice, Completion, Geometry, Layer, Layered, Request};
 use boardlab_codec::crc::crc32;
-use boardlab_document::error::{At, Error, FileProblem, Message, Other, TEXT_SHOWN};
+use boardlab_document::error::{At, Error, FileProblem, TEXT_SHOWN};
 use boardlab_experiment::Failure;
 use boardlab_ftl::Extent;
 use boardlab_parts::card::compose::compose;
-use boardlab_parts::managed::Layer;
 use boardlab_result::foreign::shown_at_most as shown;
 use boardlab_result::prose::float;
-use boardlab_sd::{Card, Data};
+use boardlab_sd::Data;
 use boardlab_sim::{Clock, Duration, Instant, Seed};
 use boardlab_workload::fio::{self as jobs_of, Host};
-use boardlab_workload::trace::{
-    self as traces, Fit, Format, Kind, Problem, Reader, Reading, Record,
-};
+use boardlab_workload::trace::{Fit, Format, Kind, Problem, Reader, Reading};
 use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
+/// What to try when a card fails.
+const HELP: &str = "write less in one run of the job, or choose another part: boardlab list parts";
 /// Runs of a job that does not repeat itself.
 const RUNS: u32 = 8;
 
-/// Pages that a card was asked for.
+/// The pages that the host requests.
 #[derive(Debug)]
 struct Pages {
     /// Bytes of a page, and logical pages.
     page: u64,
-    /// Small neighbours are joined by the card's write cache.
+    /// Whether the card's write cache joins small neighbouring requests.
     joins: bool,
     list: Recorded,
     /// Where the last write ended.
@@ -80,7 +78,7 @@ impl Pages {
     fn push(&mut self, first: u64, end: u64, writes: bool) {
         let number = |page: u64| u32::try_from(page).unwrap_or(u32::MAX);
         let (first, count) = (number(first), number(end - first));
-        let room = self.list.operations.len() < limits::OPERATIONS;
+        let room = self.list.operations.len() < OPERATIONS;
         match self.list.operations.last_mut() {
             Some(Op::Write(last)) if writes && last.first + last.count == first => {
                 last.count += count;
@@ -103,7 +101,7 @@ impl Pages {
             return refused("has more than 33 million stretches of pages: take a part of it");
         }
         let bytes_a_day = float(self.list.bytes) / seconds.max(1e-9) * 86_400.0;
-        if bytes_a_day > float(limits::A_DAY.get()) {
+        if bytes_a_day > float(A_DAY.get()) {
             return refused("writes more than 864 TB a day: repeat it less often");
         }
         let source = Source::Recorded(Arc::new(self.list));
@@ -111,59 +109,46 @@ impl Pages {
     }
 }
 
-/// A card, and what it was asked for.
-struct Recorder {
-    card: Card<Layer>,
-    pages: Pages,
-}
-
-impl BlockDevice for Recorder {
-    fn geometry(&self) -> &Geometry {
-        self.card.geometry()
-    }
-
-    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, block::Error> {
-        let geometry = self.card.geometry();
-        let extent = request.extent();
+impl<D: BlockDevice> Layer<D> for Pages {
+    fn around(
+        &mut self,
+        device: &mut D,
+        at: Instant,
+        request: Request<'_>,
+    ) -> Result<Completion, block::Error> {
+        let (kind, extent) = (request.kind(), request.extent());
+        let done = device.submit(at, request)?;
+        let geometry = device.geometry();
         let (start, length) = (extent.first.0 * geometry.block.get(), geometry.bytes(extent).get());
-        let kind = request.kind();
-        let done = self.card.submit(at, request)?;
         match kind {
-            block::Kind::Write | block::Kind::WriteZeroes => self.pages.write(start, length),
-            block::Kind::Discard => self.pages.trim(start, length),
+            block::Kind::Write | block::Kind::WriteZeroes => self.write(start, length),
+            block::Kind::Discard => self.trim(start, length),
             block::Kind::Read | block::Kind::Flush => {}
         }
         Ok(done)
     }
 }
 
-fn failed(system: &str, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    let help = "write less in one run of the job, or choose another part: boardlab list parts";
-    Failure::run(system, error, help)
-}
-
 /// The load of jobs of fio, and what there is to say about them.
 pub(crate) fn fio(
     scenario: &Scenario,
-    load: &Fio,
+    load: &Jobs,
+    runs_a_day: u64,
     model: &Model,
     seed: Seed,
 ) -> Result<(Work, Vec<String>), Failure> {
-    let file = jobs::parse(&load.jobs)?;
+    let file = jobs::parse(load)?;
     let repeats = file.jobs.iter().all(|job| job.settings.randomness.repeat);
     let runs = if repeats { 1 } else { RUNS };
     let card = compose(&scenario.part, &scenario.host, Data::Lost, seed);
-    let card = card.map_err(|error| failed("the card", error))?;
-    let mut recorder = Recorder { card, pages: Pages::new(model) };
+    let card = card.map_err(|error| Failure::run("the card", error, HELP))?;
+    let mut recorder = Layered::new(Pages::new(model), card);
     let (mut clock, mut notes) = (Clock::new(), Vec::new());
     for run in 0..runs {
         let seed = seed.child(&format!("life.fio.{run}"));
         let host = Host { seed, ..Host::default() };
         let done = jobs_of::run(&mut recorder, &mut clock, &file, &host);
-        let done = done.map_err(|failure| match failure {
-            jobs_of::Failure::Job(misfit) => Failure::Input(jobs::unfit(misfit)),
-            failure => failed("fio", failure),
-        })?;
+        let done = done.map_err(|failure| jobs::failed(failure, HELP))?;
         if run == 0 {
             notes.extend(done.notes.iter().map(ToString::to_string));
         }
@@ -175,8 +160,9 @@ pub(crate) fn fio(
                 .into(),
         );
     }
-    let seconds = 86_400.0 / float(load.runs_a_day) * f64::from(runs);
-    Ok((recorder.pages.work(scenario, seconds, &load.jobs.name)?, notes))
+    let seconds = 86_400.0 / float(runs_a_day) * f64::from(runs);
+    let (pages, _) = recorder.into_parts();
+    Ok((pages.work(scenario, seconds, &load.name)?, notes))
 }
 
 /// The regular file at `path`.
@@ -204,7 +190,7 @@ pub(crate) fn trace(
     let name = load.file.display().to_string();
     let mut head = Vec::new();
     let taken = open(&load.file)?.take(4_096).read_to_end(&mut head);
-    taken.map_err(|error| failed("the trace", error))?;
+    taken.map_err(|error| Failure::run("the trace", error, HELP))?;
     let reading = Reading {
         format: Format::detect(&head),
         action: load.action,
@@ -218,69 +204,55 @@ pub(crate) fn trace(
     let mut pages = Pages::new(model);
     let mut last = Duration::ZERO;
     for record in reader.by_ref() {
-        let record = record.map_err(wrong_trace)?;
+        let record = record.map_err(|wrong| wrong_trace(wrong.place, &wrong.problem))?;
         last = record.at;
-        let fitted = fit.fit(record, |part| take(&mut pages, &part));
-        fitted.map_err(|problem| misfit(&name, &record, problem))?;
+        let fitted = fit.fit(record, |part| match part.kind {
+            Kind::Write => pages.write(part.offset.get(), part.length.get()),
+            Kind::Discard => pages.trim(part.offset.get(), part.length.get()),
+            Kind::Read | Kind::Flush => {}
+        });
+        fitted.map_err(|problem| {
+            let line = usize::try_from(record.line).unwrap_or(usize::MAX);
+            wrong_trace(jobs_of::Place { file: name.clone(), line, column: 1 }, &problem)
+        })?;
     }
-    let mut notes = Vec::new();
     let done = fit.done();
-    for (count, what) in [
+    let notes = [
         (reader.late(), "came at a time before the request before, and at that one's time here"),
         (done.cut, "reached behind the end of the card and were cut"),
         (done.dropped, "lay behind the end of the card and were left out"),
         (done.wrapped, "lay behind the end of the card and were wrapped to its start"),
         (done.widened, "were widened to whole blocks of 512 bytes"),
-    ] {
-        if count > 0 {
-            notes.push(format!("Trace {name}: {count} requests {what}."));
-        }
-    }
+    ];
+    let notes = notes.into_iter().filter(|(count, _)| *count > 0);
+    let notes = notes.map(|(count, what)| format!("Trace {name}: {count} requests {what}."));
+    let notes = notes.collect();
     let every = load.every.unwrap_or(last).max(Duration::from_millis(1));
     Ok((pages.work(scenario, every.as_secs_f64(), &name)?, notes))
 }
 
-fn take(pages: &mut Pages, part: &Record) {
-    match part.kind {
-        Kind::Write => pages.write(part.offset.get(), part.length.get()),
-        Kind::Discard => pages.trim(part.offset.get(), part.length.get()),
-        Kind::Read | Kind::Flush => {}
-    }
-}
-
-fn misfit(file: &str, record: &Record, problem: Problem) -> Error {
-    let line = usize::try_from(record.line).unwrap_or(usize::MAX);
-    let place = boardlab_workload::fio::Place { file: file.into(), line, column: 1 };
-    wrong_trace(traces::Error { place, problem })
-}
-
 /// The error that a trace is wrong, or does not fit the card.
-fn wrong_trace(wrong: traces::Error) -> Error {
-    let message = Message {
-        title: shown(&wrong.problem.to_string(), TEXT_SHOWN * 4),
-        label: String::new(),
-        help: "docs/formats/block-traces.md describes the formats, and what may be chosen \
-               where a trace does not fit: order, ragged, beyond, disk"
-            .into(),
-    };
-    let (line, column) = (wrong.place.line, wrong.place.column);
-    Other { at: At::Line { file: wrong.place.file, line, column }, message }.into()
+fn wrong_trace(place: jobs_of::Place, problem: &Problem) -> Error {
+    let help = "docs/formats/block-traces.md describes the formats, and what may be chosen \
+                where a trace does not fit: order, ragged, beyond, disk";
+    jobs::error(jobs::at(place), shown(&problem.to_string(), TEXT_SHOWN * 4), help)
 }
 
 /// A checksum of what is read from files that the scenario only names.
 pub(crate) fn checksum(scenario: &Scenario) -> Result<u32, Failure> {
-    use crate::life::scenario::Load;
     match &scenario.load {
         Load::Pattern(_) => Ok(0),
-        Load::Fio(fio) => {
-            jobs::parse(&fio.jobs)?;
-            Ok(crc32(0, fio.jobs.text.as_bytes()))
+        Load::Fio { jobs: load, .. } => {
+            jobs::parse(load)?;
+            Ok(crc32(0, load.text.as_bytes()))
         }
         Load::Trace(trace) => {
             let (mut file, mut buffer) = (open(&trace.file)?, vec![0; 1 << 16]);
             let mut sum = 0;
             loop {
-                let got = file.read(&mut buffer).map_err(|error| failed("the trace", error))?;
+                let got = file
+                    .read(&mut buffer)
+                    .map_err(|error| Failure::run("the trace", error, HELP))?;
                 if got == 0 {
                     return Ok(sum);
                 }

@@ -1,8 +1,8 @@
-//! Many cards under one load: measured, simulated, and their quantiles.
+//! Many cards under one load: their simulation, and its quantiles.
 //!
-//! Layer: rank 10. Main types: [`Study`], [`Band`]; function: [`study`]. Cards differ in the lives of their blocks, in those that are bad
-//! from the factory, and in the places of the load; each has a seed of its own by its number, so that the result
-//! does not depend on the number of threads.
+//! Layer: rank 10. Main types: [`Study`], [`Band`]; function: [`study`]. Cards differ in the endurance
+//! of their blocks, in those that are bad from the factory, and in the places of the load. Each has a
+//! seed of its own by its number, so that the result does not depend on the number of threads.
 
 use super::live::{Lived, Point, live};
 use super::model::Model;
@@ -15,23 +15,24 @@ use boardlab_parts::card::part::CardPart;
 use boardlab_sim::Seed;
 use rayon::prelude::*;
 
-/// Programs of all cards up to which they are simulated in full.
+/// The most programs of all cards with which they are simulated in full.
 const FULL: u64 = 400_000_000;
 
-/// What became of the cards.
+/// The simulated cards.
 #[derive(Debug)]
 pub struct Study {
-    /// The card as it was simulated.
-    pub model: Model,
-    /// How a scaled one was put right.
-    pub pace: Pace,
+    /// The model of the card.
+    pub(crate) model: Model,
+    /// The correction of a scaled card.
+    pub(crate) pace: Pace,
     /// The load.
-    pub work: Work,
+    pub(crate) work: Work,
     /// Every card, by number.
     pub cards: Vec<Lived>,
 }
 
-/// Quantiles over the cards: 5, 50 and 95 %. `None` where that card had not come to its end at the horizon.
+/// Quantiles over the cards: 5, 50 and 95 %; `None` if that card had not reached its end at the
+/// horizon.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Band(pub [Option<Point>; 3]);
 
@@ -56,10 +57,10 @@ impl Study {
     }
 }
 
-/// The lives of so many cards.
+/// Simulates the lives of `cards` cards.
 ///
 /// # Errors
-/// What the translation layer refuses: above all, too few good blocks.
+/// An error of the translation layer: above all, too few good blocks.
 pub fn study(
     part: &CardPart,
     work: Work,

@@ -1,6 +1,7 @@
-//! What else could be chosen, and what it would give.
+//! The alternatives to a card and its load.
 //!
-//! Layer: rank 10. Main type: [`Choice`]; function: [`choices`]. Each choice is the card or its load with one thing changed, or another card.
+//! Layer: rank 10. Main type: [`Choice`]; function: [`choices`]. Each alternative is the card or its
+//! load with one thing changed, or another card.
 
 use super::model::lacks;
 use crate::life::scenario::Scenario;
@@ -11,51 +12,30 @@ use boardlab_ftl::{CacheSize, Levelling};
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::catalog;
 
-/// Something else that could be chosen.
+/// An alternative.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    /// Its row.
+    /// The name of its row.
     pub(crate) id: String,
-    /// What it is.
+    /// What it changes.
     pub(crate) title: String,
-    /// With its own card and load.
+    /// The scenario with that change.
     pub(crate) scenario: Scenario,
-    /// Whether the load must be recorded anew: pages of the card may have another size.
+    /// Whether the load must be recorded again: the card's pages may have another size.
     pub(crate) other_card: bool,
 }
 
-/// All that are tried.
+/// All choices to try.
 pub(crate) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
-    let mut all = levellings(scenario);
-    let what_if = &scenario.what_if;
-    let same = |id: &str, title: String, change: &dyn Fn(&mut Scenario)| {
+    let (managed, what_if) = (&scenario.part.managed, &scenario.what_if);
+    let mut all = Vec::new();
+    let mut add = |id: &str, title: String, change: &dyn Fn(&mut Scenario)| {
         let mut scenario = scenario.clone();
         change(&mut scenario);
-        Choice { id: id.into(), title, scenario, other_card: false }
+        all.push(Choice { id: id.into(), title, scenario, other_card: false });
     };
-    if what_if.spare > scenario.part.managed.spare {
-        let title = format!("{} spare instead of {}", what_if.spare, scenario.part.managed.spare);
-        all.push(same("spare", title, &|one| one.part.managed.spare = what_if.spare));
-    }
-    let blocks = u32::try_from(what_if.cache).unwrap_or(u32::MAX);
-    let cache = scenario.part.managed.policies.cache.size;
-    if cache != CacheSize::Dynamic(blocks) {
-        let title = format!("a cache of single-bit cells, {blocks} blocks of the free ones");
-        all.push(same("cache", title, &|one| {
-            one.part.managed.policies.cache.size = CacheSize::Dynamic(blocks);
-        }));
-    }
-    if scenario.days.stale {
-        let title = "what the load never touches is given up (TRIM)".into();
-        all.push(same("trim", title, &|one| one.days.stale = false));
-    }
-    all.extend(parts(scenario)?);
-    Ok(all)
-}
-
-fn levellings(scenario: &Scenario) -> Vec<Choice> {
-    let threshold = u32::try_from(scenario.what_if.threshold).unwrap_or(u32::MAX);
-    let named = [
+    let threshold = u32::try_from(what_if.threshold).unwrap_or(u32::MAX);
+    for (id, title, levelling) in [
         ("levelling-none", "no wear levelling".to_owned(), Levelling::None),
         ("levelling-dynamic", "dynamic wear levelling".into(), Levelling::Dynamic),
         (
@@ -63,19 +43,30 @@ fn levellings(scenario: &Scenario) -> Vec<Choice> {
             format!("static wear levelling, threshold {threshold}"),
             Levelling::Threshold(threshold),
         ),
-    ];
-    let others = named
-        .into_iter()
-        .filter(|(_, _, levelling)| *levelling != scenario.part.managed.policies.levelling);
-    let each = |(id, title, levelling): (&str, String, Levelling)| {
-        let mut scenario = scenario.clone();
-        scenario.part.managed.policies.levelling = levelling;
-        Choice { id: id.into(), title, scenario, other_card: false }
-    };
-    others.map(each).collect()
+    ] {
+        if levelling != managed.policies.levelling {
+            add(id, title, &|one| one.part.managed.policies.levelling = levelling);
+        }
+    }
+    if what_if.spare > managed.spare {
+        let title = format!("{} spare instead of {}", what_if.spare, managed.spare);
+        add("spare", title, &|one| one.part.managed.spare = what_if.spare);
+    }
+    let blocks = u32::try_from(what_if.cache).unwrap_or(u32::MAX);
+    let size = CacheSize::Dynamic(blocks);
+    if managed.policies.cache.size != size {
+        let title = format!("a cache of single-bit cells, {blocks} blocks of the free ones");
+        add("cache", title, &|one| one.part.managed.policies.cache.size = size);
+    }
+    if scenario.days.stale {
+        let title = "what the load never touches is given up (TRIM)".into();
+        add("trim", title, &|one| one.days.stale = false);
+    }
+    all.extend(parts(scenario)?);
+    Ok(all)
 }
 
-/// Other cards; `all` for every built-in one that has a life, `none` for none.
+/// The other cards; `all` stands for every built-in one with a life, `none` for none.
 fn parts(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
     let names = scenario.what_if.parts.as_str();
     let built_in = catalog::parts().iter().filter(|part| part.path.starts_with("parts/sd/"));

@@ -1,50 +1,48 @@
-//! Bands: throughputs that lie close together and apart from others.
+//! Bands: clusters of throughputs.
 //!
-//! Layer: rank 10, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`]. The values are
-//! sorted by their logarithm, for a band is told by a ratio, and cut at the widest gaps: as often as neighbouring
-//! bands lie apart by 5 % and by half of what the wider one spans (otherwise one is the other's tail), and the mean
-//! silhouette of all samples says that there is structure. So a rare state of a card is a band of its own, and
-//! noise is none. No number of a publication is known here.
+//! Layer: rank 10, arithmetic of the experiment. Main types: [`Band`], [`Bands`]; function: [`find`].
+//! The values are sorted by their logarithm, because ratios tell bands apart, and cut at the widest
+//! gaps. They are cut as often as neighbouring bands are 5 % apart and half of the wider band's span
+//! (otherwise one is the other's tail), and the mean silhouette of all samples indicates structure. So
+//! a rare state of a card is a band of its own, and noise is none. The code knows no number of a
+//! publication.
 //!
-//! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw, "Silhouettes: a
-//! graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5 as the least
-//! silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data" (1990).
+//! Source: single linkage in one dimension is cutting at the widest gaps; P. J. Rousseeuw,
+//! "Silhouettes: a graphical aid to the interpretation and validation of cluster analysis" (1987); 0.5
+//! as the least silhouette of a reasonable structure, Kaufman and Rousseeuw, "Finding Groups in Data"
+//! (1990).
 
+use super::measure::Rates;
 use boardlab_result::prose::float;
+use std::ops::Range;
 
-/// Bands at most.
+/// The most bands.
 const MOST: usize = 8;
-/// Neighbouring bands are apart by a stretch without a sample of at least this ratio.
+/// The least ratio between the nearest samples of neighbouring bands.
 const APART: f64 = 1.05;
-/// A mean silhouette below this is no structure.
+/// The least mean silhouette that indicates structure.
 const STRUCTURE: f64 = 0.5;
 
 /// Samples that lie close together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Band {
+pub(crate) struct Band {
     /// The samples, by index.
     pub members: Vec<usize>,
-    /// The least.
-    pub least: f64,
-    /// The mean.
-    pub mean: f64,
-    /// The greatest.
-    pub most: f64,
+    /// Their least, mean and greatest value.
+    pub rates: Rates,
 }
 
 /// All bands of some samples, from the fastest to the slowest.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Bands {
+pub(crate) struct Bands {
     /// The bands.
     pub all: Vec<Band>,
     /// The mean silhouette: 1 for bands far apart; 0 where there is one band only.
     pub silhouette: f64,
 }
 
-/// Finds the bands of `values`, all of them above zero. The same values give the same bands in whatever
-/// order they come.
-#[must_use]
-pub fn find(values: &[f64]) -> Bands {
+/// Finds the bands of `values`, all of them above zero. The order of the values does not matter.
+pub(crate) fn find(values: &[f64]) -> Bands {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[b].total_cmp(&values[a]).then(a.cmp(&b)));
     if order.is_empty() {
@@ -52,21 +50,25 @@ pub fn find(values: &[f64]) -> Bands {
     }
     let places: Vec<f64> = order.iter().map(|&index| values[index].ln()).collect();
     let (cuts, silhouette) = cuts(&places);
-    let bounds: Vec<usize> = [0].into_iter().chain(cuts).chain([order.len()]).collect();
-    let all = bounds.windows(2).map(|ends| band(values, &order[ends[0]..ends[1]])).collect();
-    Bands { all, silhouette }
+    let all = stretches(&cuts, places.len()).into_iter().map(|range| band(values, &order[range]));
+    Bands { all: all.collect(), silhouette }
+}
+
+/// The ranges into which `cuts` divide so many samples.
+fn stretches(cuts: &[usize], samples: usize) -> Vec<Range<usize>> {
+    let starts = [0].into_iter().chain(cuts.iter().copied());
+    let ends = cuts.iter().copied().chain([samples]);
+    starts.zip(ends).map(|(start, end)| start..end).collect()
 }
 
 fn band(values: &[f64], members: &[usize]) -> Band {
-    let each = || members.iter().map(|&index| values[index]);
+    let rates: Vec<f64> = members.iter().map(|&index| values[index]).collect();
     let mut members = members.to_vec();
-    let (least, most) = (each().fold(f64::MAX, f64::min), each().fold(f64::MIN, f64::max));
-    let mean = each().sum::<f64>() / float(members.len());
     members.sort_unstable();
-    Band { members, least, mean, most }
+    Band { members, rates: Rates::of(&rates) }
 }
 
-/// Where falling `places` are cut, in rising order, and how well they lie then.
+/// The cuts of falling `places`, in rising order, and the mean silhouette with them.
 fn cuts(places: &[f64]) -> (Vec<usize>, f64) {
     let mut gaps: Vec<(f64, usize)> =
         (1..places.len()).map(|at| (places[at - 1] - places[at], at)).collect();
@@ -87,16 +89,14 @@ fn cuts(places: &[f64]) -> (Vec<usize>, f64) {
 
 /// Whether the gap at each cut is wider than half of the wider band beside it.
 fn are_apart(places: &[f64], cuts: &[usize]) -> bool {
-    let ends = [0].into_iter().chain(cuts.iter().copied()).chain([places.len()]);
-    let bounds: Vec<usize> = ends.collect();
-    let width = |from: usize, to: usize| places[from] - places[to - 1];
-    bounds.windows(3).all(|ends| {
-        let widest = width(ends[0], ends[1]).max(width(ends[1], ends[2]));
-        places[ends[1] - 1] - places[ends[1]] >= widest / 2.0
+    let width = |range: &Range<usize>| places[range.start] - places[range.end - 1];
+    stretches(cuts, places.len()).windows(2).all(|two| {
+        let widest = width(&two[0]).max(width(&two[1]));
+        places[two[0].end - 1] - places[two[1].start] >= widest / 2.0
     })
 }
 
-/// Sums over the first samples: mean distances to a stretch of them then cost no loop.
+/// Sums over the first samples, so that the mean distance to a stretch of them costs no loop.
 struct Sums<'p> {
     places: &'p [f64],
     sums: Vec<f64>,
@@ -113,9 +113,9 @@ impl<'p> Sums<'p> {
         Self { places, sums }
     }
 
-    /// The distances of sample `at` to samples `from..to`, of which it may be one, added up.
-    fn distance(&self, at: usize, (from, to): (usize, usize)) -> f64 {
-        let place = self.places[at];
+    /// The sum of the distances of sample `at` to the samples of a stretch, of which it may be one.
+    fn distance(&self, at: usize, stretch: &Range<usize>) -> f64 {
+        let (place, from, to) = (self.places[at], stretch.start, stretch.end);
         let middle = at.clamp(from, to);
         let above = self.sums[middle] - self.sums[from] - place * float(middle - from);
         let below = place * float(to - middle) - (self.sums[to] - self.sums[middle]);
@@ -124,24 +124,19 @@ impl<'p> Sums<'p> {
 
     /// The mean silhouette of all samples when they are cut at `cuts`.
     fn silhouette(&self, cuts: &[usize]) -> f64 {
-        let ends = [0].into_iter().chain(cuts.iter().copied()).chain([self.places.len()]);
-        let bounds: Vec<usize> = ends.collect();
-        let stretches: Vec<(usize, usize)> =
-            bounds.windows(2).map(|ends| (ends[0], ends[1])).collect();
+        let stretches = stretches(cuts, self.places.len());
         let mut sum = 0.0;
-        for (index, &(from, to)) in stretches.iter().enumerate() {
+        for (index, stretch) in stretches.iter().enumerate() {
             // Alone in its band a sample counts as zero: Rousseeuw's convention.
-            if to - from < 2 {
+            if stretch.len() < 2 {
                 continue;
             }
-            let neighbours = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
-            let neighbours: Vec<_> =
-                neighbours.filter_map(|other| stretches.get(other).copied()).collect();
-            for at in from..to {
-                let own = self.distance(at, (from, to)) / float(to - from - 1);
-                let mean =
-                    |other: &(usize, usize)| self.distance(at, *other) / float(other.1 - other.0);
-                let next = neighbours.iter().map(mean).fold(f64::MAX, f64::min);
+            let before = index.checked_sub(1).map(|before| &stretches[before]);
+            let neighbours = || before.into_iter().chain(stretches.get(index + 1));
+            for at in stretch.clone() {
+                let own = self.distance(at, stretch) / float(stretch.len() - 1);
+                let mean = |other: &Range<usize>| self.distance(at, other) / float(other.len());
+                let next = neighbours().map(mean).fold(f64::MAX, f64::min);
                 sum += (next - own) / next.max(own).max(f64::MIN_POSITIVE);
             }
         }
@@ -162,7 +157,7 @@ mod tests {
     }
 
     fn means(values: &[f64]) -> Vec<f64> {
-        find(values).all.iter().map(|band| band.mean.round()).collect()
+        find(values).all.iter().map(|band| band.rates.mean.round()).collect()
     }
 
     #[test]
@@ -197,7 +192,7 @@ mod tests {
             bands
                 .all
                 .iter()
-                .map(|band| (band.members.len(), band.least, band.most))
+                .map(|band| (band.members.len(), band.rates.least, band.rates.most))
                 .collect::<Vec<_>>()
         };
         assert_eq!(told(&first), told(&second));

@@ -1,8 +1,8 @@
 //! Experiment 1: the job again and again on a card with plenty of unused space.
 //!
-//! Layer: rank 10. Main type: [`Free`]; functions: [`run`], and [`prepare`] for a card that was zeroed and
-//! discarded. fio is run as the publication's script runs it, in virtual time, on the card behind its slot;
-//! nothing is counted that fio or the card would not count.
+//! Layer: rank 10. Main types: [`Free`], and [`Runs`], what fio reports of a job that was run again and
+//! again; function: [`run`]. fio runs as the publication's script runs it, in virtual time, on the card
+//! in its slot; nothing is counted that fio or the card would not count.
 
 use crate::sdwear::scenario::{Repeated, Scenario};
 use boardlab_block::{BlockDevice, Extent};
@@ -18,27 +18,83 @@ use boardlab_sd::{Card, Counts, Data};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::{self, Direction, Note};
 
-/// What the first experiment gave.
+/// What fio reports of its runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Runs {
+    /// The bandwidth of each run, in bytes a second.
+    pub(crate) rates: Vec<f64>,
+    /// Bytes written in all.
+    pub(crate) written: Bytes,
+    /// Requests.
+    pub(crate) requests: u64,
+    /// The time of all runs, without what comes between them.
+    pub(crate) time: Duration,
+    /// Remarks on the jobs.
+    pub(crate) notes: Vec<Note>,
+    /// Files and devices opened.
+    pub(crate) opens: u64,
+    /// Flushes requested.
+    pub(crate) syncs: u64,
+    /// Why they ended before the last iteration.
+    pub(crate) error: Option<String>,
+}
+
+impl Runs {
+    /// Runs `repeated` on `device`, with `prepare` before each run.
+    pub(crate) fn of<D: BlockDevice>(
+        (device, clock): (&mut D, &mut Clock),
+        repeated: &Repeated,
+        seed: Seed,
+        mut prepare: impl FnMut(&mut D, &mut Clock) -> Result<(), Cause>,
+    ) -> Self {
+        // What a request costs the host is in the card's slot.
+        let host = fio::Host { submit: Duration::ZERO, complete: Duration::ZERO, seed };
+        let mut runs = Self::default();
+        for _ in 0..repeated.iterations {
+            clock.advance_to(clock.now() + repeated.between);
+            let run = prepare(device, clock)
+                .and_then(|()| Ok(fio::run(device, clock, &repeated.job, &host)?));
+            match run {
+                Ok(run) => runs.add(run),
+                Err(error) => {
+                    runs.error = Some(error.to_string());
+                    break;
+                }
+            }
+        }
+        runs
+    }
+
+    fn add(&mut self, run: fio::Run) {
+        for report in run.reports {
+            let totals = &report.account.totals[Direction::Write as usize];
+            self.rates.push(float(report.bandwidth(Direction::Write)));
+            self.written += Bytes::new(totals.bytes);
+            self.requests += totals.requests;
+            self.time += report.ended.since(report.started);
+            self.opens += report.opens;
+            self.syncs += report.account.syncs.count();
+        }
+        for note in run.notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
+}
+
+/// The outcome of experiment 1.
 #[derive(Debug, Clone)]
 pub(crate) struct Free {
-    /// Bandwidth of each iteration as fio reports it, bytes a second.
-    pub(crate) rates: Vec<f64>,
-    /// Written by fio in all.
-    pub(crate) written: Bytes,
-    /// Requests of fio.
-    pub(crate) requests: u64,
-    /// Why it ended before its last iteration.
-    pub(crate) error: Option<String>,
-    /// What the jobs had to say.
-    pub(crate) notes: Vec<Note>,
-    /// Files and devices opened, and flushes asked for, by fio.
-    pub(crate) opens: u64,
-    pub(crate) syncs: u64,
-    /// What the card did for it, its preparation not counted.
+    /// What fio reports.
+    pub(crate) runs: Runs,
+    /// What the translation layer did for it, without its preparation.
     pub(crate) counters: Counters,
+    /// What the card did on its bus meanwhile.
     pub(crate) counts: Counts,
+    /// Virtual time of all runs and pauses.
     pub(crate) took: Duration,
-    /// What the card tells of itself in the end.
+    /// The card's health registers at the end.
     pub(crate) health: Table,
 }
 
@@ -64,11 +120,6 @@ pub(crate) fn prepare(card: &mut Card<Layer>, clock: &mut Clock) -> Result<(), C
     Ok(())
 }
 
-/// The host that fio runs on: what a request costs is in the card's slot.
-pub(crate) fn host(seed: Seed) -> fio::Host {
-    fio::Host { submit: Duration::ZERO, complete: Duration::ZERO, seed }
-}
-
 /// Runs `repeated` on a new card of `part`.
 pub(crate) fn run(
     scenario: &Scenario,
@@ -81,52 +132,14 @@ pub(crate) fn run(
     prepare(&mut card, &mut clock)?;
     let (began, before) = (clock.now(), *card.translation().counters());
     let counted = *card.counts();
-    let mut free = Free {
-        rates: Vec::new(),
-        written: Bytes::ZERO,
-        requests: 0,
-        error: None,
-        notes: Vec::new(),
-        opens: 0,
-        syncs: 0,
-        counters: Counters::default(),
-        counts: Counts::default(),
-        took: Duration::ZERO,
-        health: health_table(&card),
-    };
-    for _ in 0..repeated.iterations {
-        clock.advance_to(clock.now() + repeated.between);
-        match fio::run(&mut card, &mut clock, &repeated.job, &host(seed)) {
-            Ok(run) => free.note(&run),
-            Err(error) => {
-                free.error = Some(error.to_string());
-                break;
-            }
-        }
-    }
-    free.counters = card.translation().counters().since(&before);
-    free.counts = card.counts().since(&counted);
-    free.health = health_table(&card);
-    free.health.title = "What the card tells of its health after experiment 1".into();
-    free.took = clock.now().since(began);
-    Ok(free)
-}
-
-impl Free {
-    /// Adds a run of fio.
-    fn note(&mut self, run: &fio::Run) {
-        for report in &run.reports {
-            let totals = &report.account.totals[Direction::Write as usize];
-            self.rates.push(float(report.bandwidth(Direction::Write)));
-            self.written += Bytes::new(totals.bytes);
-            self.requests += totals.requests;
-            self.opens += report.opens;
-            self.syncs += report.account.syncs.count();
-        }
-        for note in &run.notes {
-            if !self.notes.contains(note) {
-                self.notes.push(note.clone());
-            }
-        }
-    }
+    let runs = Runs::of((&mut card, &mut clock), repeated, seed, |_, _| Ok(()));
+    let mut health = health_table(&card);
+    health.title = "What the card tells of its health after experiment 1".into();
+    Ok(Free {
+        runs,
+        counters: card.translation().counters().since(&before),
+        counts: card.counts().since(&counted),
+        took: clock.now().since(began),
+        health,
+    })
 }

@@ -1,22 +1,24 @@
-//! What is measured of a card: wear, rates of iterations, samples of rewrites.
+//! The figures of a card: wear, rates of iterations, samples of rewrites.
 //!
 //! Layer: rank 10, plain data and its arithmetic. Main types: [`WearFigures`], [`Sample`], [`Rates`].
-//! The Gini coefficient of erase counts is 0 when all blocks are equally worn and nears 1 when one bears everything.
+//! The Gini coefficient of erase counts is 0 if all blocks are equally worn, and approaches 1 if one
+//! has all erases.
 
 use boardlab_ftl::Wear;
-use boardlab_result::prose::{float, real};
-use boardlab_sim::{Bytes, Duration};
+use boardlab_result::prose::float;
+use boardlab_sim::Duration;
 
-/// How unequally blocks are worn.
+/// The distribution of wear over blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct WearFigures {
+pub(crate) struct WearFigures {
     /// Erases of the least worn block.
     pub least: u32,
     /// Mean erases.
     pub mean: f64,
     /// Erases of the most worn block.
     pub most: u32,
-    /// Life that the most worn block has used, in ordinary cycles: less than its erases where cells hold one bit.
+    /// The endurance that the most worn block has used, in ordinary cycles: less than its erases in SLC
+    /// mode.
     pub used: u32,
     /// Standard deviation over mean.
     pub variation: f64,
@@ -25,9 +27,8 @@ pub struct WearFigures {
 }
 
 impl WearFigures {
-    /// Of all blocks.
-    #[must_use]
-    pub fn of(wear: &Wear) -> Self {
+    /// The figures of all blocks.
+    pub(crate) fn of(wear: &Wear) -> Self {
         let mut erases = wear.erases.clone();
         erases.sort_unstable();
         let summary = wear.summary();
@@ -51,15 +52,14 @@ impl WearFigures {
     }
 
     /// The most worn block over the mean.
-    #[must_use]
-    pub fn most_over_mean(&self) -> f64 {
+    pub(crate) fn most_over_mean(&self) -> f64 {
         if self.mean > 0.0 { f64::from(self.most) / self.mean } else { 0.0 }
     }
 }
 
 /// Least, mean and greatest of some rates, in bytes a second.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Rates {
+pub(crate) struct Rates {
     /// The least.
     pub least: f64,
     /// The mean.
@@ -69,9 +69,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Of `rates`; zeros when there are none.
-    #[must_use]
-    pub fn of(rates: &[f64]) -> Self {
+    /// The figures of `rates`; zeros if there are none.
+    pub(crate) fn of(rates: &[f64]) -> Self {
         if rates.is_empty() {
             return Self::default();
         }
@@ -83,16 +82,16 @@ impl Rates {
     }
 }
 
-/// One write of the host, and what the card did meanwhile.
+/// One write of the host, and the work of the card during it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
-    /// What was written.
+pub(crate) struct Sample {
+    /// The bytes written.
     pub bytes: u64,
-    /// How long it took.
+    /// Its time.
     pub span: Duration,
-    /// What took the time: a reason of the translation layer, or the cells that took the data.
+    /// The cause of its time: work of the translation layer, or the kind of cells that took the data.
     pub cause: &'static str,
-    /// Pages programmed for something else than the host's data.
+    /// Pages programmed besides the host's data.
     pub moved: u32,
     /// Blocks erased.
     pub erases: u32,
@@ -100,16 +99,9 @@ pub struct Sample {
 
 impl Sample {
     /// Bytes a second.
-    #[must_use]
-    pub fn rate(&self) -> f64 {
-        rate(Bytes::new(self.bytes), self.span)
+    pub(crate) fn rate(&self) -> f64 {
+        float(self.bytes) / self.span.as_secs_f64().max(1e-9)
     }
-}
-
-/// Bytes a second.
-#[must_use]
-pub fn rate(bytes: Bytes, span: Duration) -> f64 {
-    real(bytes) / span.as_secs_f64().max(1e-9)
 }
 
 #[cfg(test)]

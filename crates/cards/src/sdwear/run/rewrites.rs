@@ -1,19 +1,21 @@
-//! Experiment 2: the beginning of a full card written again and again, with every controller that is compared.
+//! Experiment 2: the beginning of a full card is rewritten again and again, with every controller to
+//! compare.
 //!
-//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`], [`run`]. The whole
-//! card is written first. Each iteration then zeroes the beginning and runs the job; each write of the job is a sample
-//! with its rate and its cause. Bands are looked for among the samples and among the bandwidths that fio reports of
-//! whole runs. Each controller is also tried on some iterations of experiment 1: it must give both.
+//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`],
+//! [`run`]. The whole card is written first. Each iteration then zeroes the beginning and runs the job;
+//! each write of the job is a sample with its rate and its cause. Bands are sought among the samples
+//! and among the bandwidths that fio reports of whole runs. Each controller also runs some iterations
+//! of experiment 1: it must reproduce both.
 //!
 //! `blkdiscard -z` writes zeros over the bus: Linux' driver for SD cards has no command for it.
 
 use super::bands::{self, Bands};
-use super::free::{self, Free};
-use super::measure::{Sample, WearFigures};
+use super::free::{self, Free, Runs};
+use super::measure::{Rates, Sample};
 use super::watch::Watch;
 use super::wear::levelled;
 use crate::sdwear::scenario::{Repeated, Scenario};
-use boardlab_block::BlockDevice;
+use boardlab_block::{BlockDevice, Layered};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_experiment::Cause;
@@ -23,12 +25,13 @@ use boardlab_parts::card::part::{self, CardPart};
 use boardlab_result::prose::float;
 use boardlab_sd::Data;
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
-use boardlab_workload::fio::{self, Direction};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
-/// Samples that are kept as they came, for a picture.
+/// Samples that are kept in their order, for a chart.
 const KEPT: usize = 120;
 
-/// A controller with a way to level wear.
+/// A controller with a kind of wear levelling.
 #[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     /// Its row: controller and levelling.
@@ -65,58 +68,57 @@ pub(crate) fn candidates(
     Ok(all)
 }
 
-/// A band and what its samples have in common.
+/// A band with the figures of its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BandRow {
-    /// Samples in it.
+    /// The number of its samples.
     pub(crate) count: usize,
-    /// Of all samples.
+    /// Its share of all samples.
     pub(crate) share: f64,
-    /// Bytes a second.
-    pub(crate) least: f64,
-    pub(crate) mean: f64,
-    pub(crate) most: f64,
-    /// What took the time, most of the samples first.
+    /// The rates of its samples.
+    pub(crate) rates: Rates,
+    /// What took the time, the most frequent cause first.
     pub(crate) cause: String,
-    /// Pages programmed for something else, for each page of the host.
+    /// Pages programmed besides the host's, for each page of the host.
     pub(crate) moved: f64,
     /// Blocks erased in a sample.
     pub(crate) erases: f64,
 }
 
-/// What the second experiment gave.
+/// The outcome of experiment 2 with one candidate.
 #[derive(Debug, Clone)]
 pub(crate) struct Rewritten {
     pub(crate) id: String,
     pub(crate) controller: String,
+    /// What fio reports.
+    pub(crate) runs: Runs,
     /// Writes of the job.
     pub(crate) rewrites: usize,
-    /// Runs of the job.
-    pub(crate) runs: usize,
-    /// Bands of single writes, and of whole runs.
+    /// Bands of single writes.
     pub(crate) bands: Vec<BandRow>,
+    /// Bands of whole runs.
     pub(crate) run_bands: Vec<BandRow>,
-    /// How well those of single writes lie apart.
+    /// How far apart the bands of single writes are.
     pub(crate) silhouette: f64,
-    /// The first writes as they came, bytes a second.
+    /// The rates of the first writes in their order, in bytes a second.
     pub(crate) first: Vec<f64>,
-    /// Bandwidth of each run.
-    pub(crate) rates: Vec<f64>,
-    /// How long one run of the job takes, on average.
-    pub(crate) run_time: Duration,
-    /// Why it ended early.
-    pub(crate) error: Option<String>,
-    pub(crate) opens: u64,
-    pub(crate) syncs: u64,
-    /// Commands for flushes that reached the card.
+    /// Flushes that reached the card.
     pub(crate) flushes: u64,
-    /// What the card did after it had been filled.
+    /// What the translation layer did once the card was full.
     pub(crate) counters: Counters,
     pub(crate) wear: Wear,
-    pub(crate) figures: WearFigures,
     /// The same controller in experiment 1.
     pub(crate) probe: Free,
+    /// Virtual time of all runs, with what comes between them.
     pub(crate) took: Duration,
+}
+
+impl Rewritten {
+    /// The mean time of a run of the job.
+    pub(crate) fn run_time(&self) -> Duration {
+        let runs = u64::try_from(self.runs.rates.len()).unwrap_or(u64::MAX).max(1);
+        Duration::from_nanos(self.runs.time.as_nanos() / runs)
+    }
 }
 
 /// Runs both experiments with `candidate`.
@@ -125,8 +127,8 @@ pub(crate) fn run(
     candidate: &Candidate,
     seed: Seed,
 ) -> Result<Rewritten, Cause> {
-    let part = &candidate.part;
-    let probes = Repeated { iterations: scenario.probes, ..scenario.free.clone() };
+    let (part, full) = (&candidate.part, &scenario.full);
+    let probes = Repeated { iterations: full.probes, ..scenario.free.clone() };
     let probe = free::run(scenario, part, &probes, seed)?;
     let mut card = compose(part, &scenario.host, Data::Lost, seed)?;
     let mut clock = Clock::new();
@@ -135,84 +137,37 @@ pub(crate) fn run(
     free::fill(&mut card, &mut clock)?;
     let (before, flushes, began) =
         (*card.translation().counters(), card.counts().flushes, clock.now());
-    let mut watch = Watch::new(&mut card, part);
-    let mut said = Said::default();
-    for _ in 0..scenario.full.iterations {
-        if let Err(error) = said.iteration(scenario, &mut watch, &mut clock, seed) {
-            said.error = Some(error.to_string());
-            break;
-        }
-    }
-    let samples = std::mem::take(&mut watch.samples);
+    let mut watched = Layered::new(Watch::new(part), card);
+    // sync, drop the caches, `blkdiscard -z`, fio.
+    let runs = Runs::of((&mut watched, &mut clock), &full.rewrites, seed, |card, clock| {
+        let zeroed = card.geometry().extent(Bytes::ZERO, full.zeroed)?;
+        Ok(card.write_zeroes(clock, zeroed).map(drop)?)
+    });
+    let (Watch { samples, .. }, card) = watched.into_parts();
     let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
-    let (bands, run_bands) = (bands::find(&rates), bands::find(&said.rates));
-    let per_run = (samples.len() / said.rates.len().max(1)).max(1);
-    let wear = card.translation().wear();
+    let (bands, run_bands) = (bands::find(&rates), bands::find(&runs.rates));
+    let per_run = (samples.len() / runs.rates.len().max(1)).max(1);
     Ok(Rewritten {
         id: candidate.id.clone(),
         controller: candidate.controller.clone(),
         rewrites: samples.len(),
-        runs: said.rates.len(),
         silhouette: bands.silhouette,
         bands: rows(&bands, rates.len(), part.managed.page, |sample| &samples[sample..=sample]),
-        run_bands: rows(&run_bands, said.rates.len(), part.managed.page, |run| {
+        run_bands: rows(&run_bands, runs.rates.len(), part.managed.page, |run| {
             let from = (run * per_run).min(samples.len());
             &samples[from..(from + per_run).min(samples.len())]
         }),
         first: rates.into_iter().take(KEPT).collect(),
-        run_time: said.run_time(),
-        rates: said.rates,
-        error: said.error,
-        opens: said.opens,
-        syncs: said.syncs,
+        runs,
         flushes: card.counts().flushes - flushes,
         counters: card.translation().counters().since(&before),
-        figures: WearFigures::of(&wear),
-        wear,
+        wear: card.translation().wear(),
         probe,
         took: clock.now().since(began),
     })
 }
 
-/// What fio said of its runs.
-#[derive(Default)]
-struct Said {
-    rates: Vec<f64>,
-    time: Duration,
-    error: Option<String>,
-    opens: u64,
-    syncs: u64,
-}
-
-impl Said {
-    /// sync, drop the caches, `blkdiscard -z`, fio.
-    fn iteration(
-        &mut self,
-        scenario: &Scenario,
-        watch: &mut Watch<'_>,
-        clock: &mut Clock,
-        seed: Seed,
-    ) -> Result<(), Cause> {
-        clock.advance_to(clock.now() + scenario.full.between);
-        let zeroed = watch.geometry().extent(Bytes::ZERO, scenario.zeroed)?;
-        watch.write_zeroes(clock, zeroed)?;
-        let run = fio::run(watch, clock, &scenario.full.job, &free::host(seed))?;
-        for report in &run.reports {
-            self.rates.push(float(report.bandwidth(Direction::Write)));
-            self.time += report.ended.since(report.started);
-            self.opens += report.opens;
-            self.syncs += report.account.syncs.count();
-        }
-        Ok(())
-    }
-
-    fn run_time(&self) -> Duration {
-        let runs = u64::try_from(self.rates.len()).unwrap_or(u64::MAX).max(1);
-        Duration::from_nanos(self.time.as_nanos() / runs)
-    }
-}
-
-/// Bands with what the samples of their members have in common.
+/// `bands` with the figures of the samples of their members.
 fn rows<'s>(
     bands: &Bands,
     all: usize,
@@ -228,9 +183,7 @@ fn rows<'s>(
         BandRow {
             count: band.members.len(),
             share: float(band.members.len()) / float(all.max(1)),
-            least: band.least,
-            mean: band.mean,
-            most: band.most,
+            rates: band.rates,
             cause: causes(each().map(|one| one.cause)),
             moved: float(moved) / float(pages.max(1)),
             erases: float(erases) / count,
@@ -239,16 +192,14 @@ fn rows<'s>(
     bands.all.iter().map(row).collect()
 }
 
-/// The causes of some samples with their shares, those of less than one in a hundred left out.
+/// The causes of some samples with their shares, without those of less than 1 %.
 fn causes<'c>(each: impl Iterator<Item = &'c str>) -> String {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
+    let mut counts = BTreeMap::new();
     for cause in each {
-        match counts.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((cause, 1)),
-        }
+        *counts.entry(cause).or_insert(0) += 1;
     }
-    counts.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
     let total: usize = counts.iter().map(|(_, count)| count).sum();
     let told: Vec<String> = counts
         .iter()

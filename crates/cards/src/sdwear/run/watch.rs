@@ -1,35 +1,35 @@
-//! A card under observation: each write is a sample with the reason for its speed.
+//! A card under observation: each write is a sample with the cause of its speed.
 //!
-//! Layer: rank 10, between workload and card. Main type: [`Watch`], a block device over a [`Card`]. What a write had
-//! to wait for is told by what the flash did while it was served: the reason other than the host's own pages
-//! that kept dies busy longest, when that is a twentieth of the write's time at least. Otherwise the cells that
-//! took the data, told by how long their programs took.
+//! Layer: rank 10, between workload and card. Main type: [`Watch`], a layer on a [`Card`]. The cause of
+//! a write's speed follows from the work of the flash during the write. It is the work, other than
+//! programs of the host's own pages, that kept dies busy longest, if that is at least a twentieth of
+//! the write's time. Otherwise it is the kind of cells that took the data, which follows from the time
+//! of their programs.
 
 use super::measure::Sample;
-use boardlab_block::{BlockDevice, Completion, Error, Geometry, Request};
+use boardlab_block::{BlockDevice, Completion, Error, Layer, Request};
 use boardlab_ftl::{Cause, CellTimes, Counters, Event, Translation};
 use boardlab_parts::card::part::CardPart;
-use boardlab_parts::managed::Layer;
+use boardlab_parts::managed::Layer as Managed;
 use boardlab_sd::Card;
 use boardlab_sim::{Duration, Instant};
 
-/// Data went to cells with all their bits.
+/// The data went to cells with all their bits in use.
 pub(crate) const ORDINARY: &str = "ordinary cells";
-/// Data went to cells used with one bit.
+/// The data went to cells in SLC mode.
 pub(crate) const SINGLE_BIT: &str = "single-bit cells";
 
-/// A card whose writes are noted.
-pub(crate) struct Watch<'c> {
-    pub(crate) card: &'c mut Card<Layer>,
+/// A layer on a card that makes each write a sample.
+pub(crate) struct Watch {
     times: Times,
     pub(crate) samples: Vec<Sample>,
 }
 
-/// What tells the cells apart.
+/// The times that tell the kinds of cells apart.
 struct Times {
-    /// Mean program and erase, all bits of a cell in use.
+    /// The mean program and the erase, with all bits of a cell in use.
     native: (u64, u64),
-    /// The same with one bit.
+    /// The same in SLC mode.
     single_bit: (u64, u64),
     /// Mapped pages of one program.
     pages: u64,
@@ -37,8 +37,8 @@ struct Times {
     dies: u64,
 }
 
-impl<'c> Watch<'c> {
-    pub(crate) fn new(card: &'c mut Card<Layer>, part: &CardPart) -> Self {
+impl Watch {
+    pub(crate) fn new(part: &CardPart) -> Self {
         let mean = |times: &CellTimes| {
             let sum: u64 = times.program.iter().map(|time| time.as_nanos()).sum();
             let rows = u64::try_from(times.program.len()).unwrap_or(1).max(1);
@@ -51,60 +51,59 @@ impl<'c> Watch<'c> {
             pages: stripe.program_pages().into(),
             dies: stripe.all_dies().into(),
         };
-        Self { card, times, samples: Vec::new() }
+        Self { times, samples: Vec::new() }
     }
 
-    /// What the write that has just been served had to wait for.
-    fn cause(&self, done: &Counters, span: Duration) -> &'static str {
-        let work = self.card.work();
+    /// What the write that `card` has just completed had to wait for.
+    fn cause(&self, card: &Card<Managed>, did: &Counters, span: Duration) -> &'static str {
+        let work = card.work();
         let foreign =
             work.iter().filter(|(cause, _)| !matches!(cause, Cause::Host | Cause::Padding));
         let (cause, time) = foreign.max_by_key(|&(_, time)| time).unwrap_or((Cause::Host, 0));
         if time * 20 >= span.as_nanos() && time > 0 {
             return cause.name();
         }
-        if self.card.events().has(Event::CacheFull) {
+        if card.events().has(Event::CacheFull) {
             return Event::CacheFull.name();
         }
-        self.times.cells(work[Cause::Host], done)
+        self.times.cells(work[Cause::Host], did)
     }
 }
 
 impl Times {
-    /// The cells that programs of `work` nanoseconds in all went to.
-    fn cells(&self, work: u64, done: &Counters) -> &'static str {
-        let programs = (done.programs[Cause::Host] / self.pages).max(1);
+    /// The cells that the programs of the host, which took `work` nanoseconds in all, went to.
+    fn cells(&self, work: u64, did: &Counters) -> &'static str {
+        let programs = (did.programs[Cause::Host] / self.pages).max(1);
         let spent = |(program, erase): (u64, u64)| {
-            let erases = done.erases[Cause::Host] * erase * self.dies;
+            let erases = did.erases[Cause::Host] * erase * self.dies;
             (program * programs + erases).abs_diff(work)
         };
         if spent(self.single_bit) < spent(self.native) { SINGLE_BIT } else { ORDINARY }
     }
 }
 
-impl BlockDevice for Watch<'_> {
-    fn geometry(&self) -> &Geometry {
-        self.card.geometry()
-    }
-
-    fn submit(&mut self, at: Instant, request: Request<'_>) -> Result<Completion, Error> {
-        let write = matches!(request, Request::Write { .. });
-        if !write {
-            return self.card.submit(at, request);
+impl Layer<Card<Managed>> for Watch {
+    fn around(
+        &mut self,
+        card: &mut Card<Managed>,
+        at: Instant,
+        request: Request<'_>,
+    ) -> Result<Completion, Error> {
+        if !matches!(request, Request::Write { .. }) {
+            return card.submit(at, request);
         }
-        let bytes = self.card.geometry().bytes(request.extent()).get();
-        let before = *self.card.translation().counters();
-        let completion = self.card.submit(at, request)?;
-        let done = self.card.translation().counters().since(&before);
+        let bytes = card.geometry().bytes(request.extent()).get();
+        let before = *card.translation().counters();
+        let completion = card.submit(at, request)?;
+        let did = card.translation().counters().since(&before);
         let span = completion.ended.since(at);
-        let own = done.programs[Cause::Host];
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         self.samples.push(Sample {
             bytes,
             span,
-            cause: self.cause(&done, span),
-            moved: number(done.programs.total() - own),
-            erases: number(done.erases.total()),
+            cause: self.cause(card, &did, span),
+            moved: number(did.programs.total() - did.programs[Cause::Host]),
+            erases: number(did.erases.total()),
         });
         Ok(completion)
     }

@@ -1,28 +1,26 @@
-//! The same bytes with other wear levelling: the published volume of experiment 1 on the same flash.
+//! The published volume of experiment 1 on the same flash, with different wear levelling.
 //!
-//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Where blocks wear does not
-//! depend on how long anything takes, so the translation layer works on a medium that only counts, from an erased
-//! card on, and gets the requests of the job in order. A block passes the limit in the iteration after which its
-//! erases are found to be more.
+//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Which blocks
+//! wear does not depend on the time of any operation. So the translation layer works on a medium that
+//! only counts, begins with an erased card, and gets the requests of the job in order. A block passes
+//! the limit in the iteration after which its erases exceed it.
 //!
-//! Left out: data that fade, and what the host would have read.
+//! Left out: retention errors, and reads of the host.
 
 use super::measure::WearFigures;
 use crate::sdwear::scenario::Scenario;
 use boardlab_experiment::Cause;
 use boardlab_ftl::{
-    Counters, EmptyBlocks, EndOfLife, Error, Extent, Levelling, LevellingTime, Translation,
-    Untimed, Wear,
+    Counters, EmptyBlocks, EndOfLife, Extent, Levelling, LevellingTime, Translation, Untimed, Wear,
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
-use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Instant, Seed};
 
-/// States of the blocks that are kept of a run.
+/// Snapshots of the blocks that a run keeps.
 const SNAPSHOTS: u64 = 12;
 
-/// A way to level wear, and what happens at the end of life.
+/// A card with a kind of wear levelling and of end of life.
 #[derive(Debug, Clone)]
 pub(crate) struct Variant {
     /// Its row.
@@ -33,34 +31,27 @@ pub(crate) struct Variant {
     pub(crate) part: CardPart,
 }
 
-/// What came of it.
+/// The wear of a variant after the published volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Worn {
     pub(crate) id: &'static str,
     pub(crate) title: String,
-    /// What the host wrote.
+    /// Bytes that the host wrote.
     pub(crate) written: Bytes,
-    /// Iterations that were finished.
+    /// Completed iterations.
     pub(crate) iterations: u64,
-    /// When a block passed the limit: iteration, and bytes until then.
+    /// When a block passed the limit: the iteration, and the bytes written by then.
     pub(crate) passed: Option<(u64, Bytes)>,
-    /// When the card took no more data.
+    /// When the card became read-only.
     pub(crate) died: Option<(u64, Bytes)>,
     pub(crate) counters: Counters,
     pub(crate) wear: Wear,
     pub(crate) figures: WearFigures,
-    /// Bytes written, and erases of each block then.
+    /// Bytes written, and the erases of each block at that point.
     pub(crate) snapshots: Vec<(Bytes, Vec<u32>)>,
 }
 
-impl Worn {
-    /// Programs for each page of the host.
-    pub(crate) fn amplification(&self) -> f64 {
-        float(self.counters.amplification_millionths()) / 1e6
-    }
-}
-
-/// The part with this levelling in the way, and blocks that die or do not.
+/// `part` with this levelling, done in the foreground, and with blocks that die or do not.
 pub(crate) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> CardPart {
     let mut part = part.clone();
     (part.managed.policies.levelling, part.managed.policies.levelling_time) =
@@ -71,8 +62,8 @@ pub(crate) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> Car
     part
 }
 
-/// The variants of the first comparison: without levelling, dynamic, static, and dynamic where blocks without
-/// valid pages wait for garbage collection; blocks that die and blocks that do not.
+/// The variants to compare: no levelling, dynamic, static, and dynamic where blocks without valid pages
+/// wait for garbage collection; with blocks that die and blocks that do not.
 pub(crate) fn variants(scenario: &Scenario) -> Vec<Variant> {
     let (part, threshold) = (&scenario.part, scenario.wear.threshold);
     let kept = |dies| {
@@ -93,56 +84,34 @@ pub(crate) fn variants(scenario: &Scenario) -> Vec<Variant> {
     ]
 }
 
-/// What is asked of a layer, in requests of so many pages.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pattern {
-    /// Pages of a request.
-    pub(crate) pages: u32,
-    /// Requests from the beginning of the area to its end.
-    pub(crate) around: u64,
-}
-
-impl Pattern {
-    /// The sequential job of `bytes` a request on a card of `part`, in an area of at most `size`.
-    pub(crate) fn of(part: &CardPart, bytes: Bytes, size: Bytes) -> Self {
-        let pages = u32::try_from(bytes.div_ceil(part.managed.page)).unwrap_or(u32::MAX);
-        let area = size.min(part.face.capacity);
-        Self { pages, around: (area / bytes).max(1) }
-    }
-
-    /// Request number `index` of an iteration.
-    fn extent(self, index: u64, all: u32) -> Extent {
-        let first = index % self.around * u64::from(self.pages);
-        let first = u32::try_from(first).unwrap_or(u32::MAX).min(all - 1);
-        Extent::new(first, self.pages.min(all - first))
-    }
-}
-
-/// Writes the published volume to a card of `variant`.
+/// Writes the published volume to a card of `variant`, with the sequential requests of the job.
 pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<Worn, Cause> {
-    let (part, spec) = (&variant.part, &scenario.wear);
-    let job = &scenario.free.job.jobs[0].settings;
-    let bytes = Bytes::new(job.largest_block());
-    let size = job
-        .area
-        .size
-        .map_or(part.face.capacity, |size| Bytes::new(size.of(part.face.capacity.get())));
-    let pattern = Pattern::of(part, bytes, size);
+    let (part, spec, job) = (&variant.part, &scenario.wear, &scenario.free);
+    let capacity = part.face.capacity;
+    let bytes = Bytes::new(job.job.jobs[0].settings.largest_block());
+    let in_area = (job.size(capacity).min(capacity) / bytes).max(1);
     let mut layer = layer(part, seed)?;
-    let (requests, iterations) = (spec.volume.div_ceil(bytes), scenario.free.iterations);
+    let (all, pages) = (layer.pages(), pages(bytes, part));
+    let extent = |request: u64| {
+        let first = request % in_area * u64::from(pages);
+        let first = u32::try_from(first).unwrap_or(u32::MAX).min(all - 1);
+        Extent::new(first, pages.min(all - first))
+    };
+    let (requests, iterations) = (spec.volume.div_ceil(bytes), job.iterations);
     let done = |iteration: u64| {
         let share = u128::from(requests) * u128::from(iteration) / u128::from(iterations);
         u64::try_from(share).unwrap_or(u64::MAX)
     };
     let (mut passed, mut died, mut snapshots, mut finished) = (None, None, Vec::new(), 0);
     for iteration in 1..=iterations {
-        let mine = done(iteration) - done(iteration - 1);
-        let answer = requests_of(&mut layer, pattern, mine);
+        let mut requests = 0..done(iteration) - done(iteration - 1);
+        let outcome =
+            requests.try_for_each(|one| layer.write(Instant::ZERO, extent(one)).map(drop));
         let written = host_bytes(&layer, part);
         if passed.is_none() && most_worn(&layer) > spec.limit {
             passed = Some((iteration, written));
         }
-        if answer.is_err() {
+        if outcome.is_err() {
             died = Some((iteration, written));
             break;
         }
@@ -166,18 +135,15 @@ pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<
     })
 }
 
-/// An erased layer of `part` on a medium that only counts.
+/// The erased translation layer of `part` on a medium that only counts.
 pub(crate) fn layer(part: &CardPart, seed: Seed) -> Result<Layer<Untimed>, Cause> {
     let geometry = part.geometry()?;
     Ok(Layer::new(&part.managed, geometry, Untimed::new(&geometry), seed)?)
 }
 
-fn requests_of(layer: &mut Layer<Untimed>, pattern: Pattern, count: u64) -> Result<(), Error> {
-    let all = layer.pages();
-    for index in 0..count {
-        layer.write(Instant::ZERO, pattern.extent(index, all))?;
-    }
-    Ok(())
+/// The pages of `part` that `bytes` take.
+pub(crate) fn pages(bytes: Bytes, part: &CardPart) -> u32 {
+    u32::try_from(bytes.div_ceil(part.managed.page)).unwrap_or(u32::MAX)
 }
 
 /// Bytes that the host wrote.

@@ -1,7 +1,8 @@
-//! The filesystems of the experiment, a file each: how a scenario sets one, and how it is mounted.
+//! The filesystems of the experiment, a file each: the section of a scenario, and the mount.
 //!
-//! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a filesystem as a scenario
-//! sets it; [`Mounted`], one on a flash. Whatever else the experiment does, it does with these alone.
+//! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a
+//! filesystem with its settings; [`Mounted`], one on a flash. The rest of the experiment uses these
+//! alone.
 
 mod jffs2;
 
@@ -23,26 +24,26 @@ pub(super) struct FileSystemType {
     pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
 }
 
-/// All that are built, in the order of the columns.
+/// All filesystems, in the order of the columns.
 pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE];
 
-/// What every filesystem is mounted with.
+/// The setting in which every filesystem is mounted.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
     /// The kernel that it runs in.
     pub kernel: Kernel,
-    /// What the CPU costs.
+    /// The costs of the CPU.
     pub host: Host,
-    /// Of its random streams.
+    /// The seed of its random streams.
     pub seed: Seed,
 }
 
-/// A filesystem as the scenario sets it.
+/// A filesystem with the settings of the scenario.
 pub(super) trait System: fmt::Debug + Send + Sync {
     /// Mounts it on `nand`.
     ///
     /// # Errors
-    /// What the filesystem says.
+    /// Those of the filesystem.
     fn mount(
         &self,
         setting: &Setting,
@@ -67,10 +68,10 @@ pub(super) trait Mounted: FileSystem {
     /// The flash.
     fn flash(&self) -> &Nand;
 
-    /// The flash, once the filesystem is not needed any longer.
+    /// Returns the flash.
     fn into_flash(self: Box<Self>) -> Nand;
 
-    /// What its kernel would hold in RAM.
+    /// The structures that its kernel would hold in RAM.
     fn structures(&self) -> Vec<Structure>;
 }
 

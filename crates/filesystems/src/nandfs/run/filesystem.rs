@@ -1,15 +1,16 @@
-//! One filesystem on the scenario's board: filled, mounted, listed, written and read.
+//! The runs of one filesystem on the scenario's board: fill, mount, ls, tiobench.
 //!
-//! Layer: rank 10. Main type: [`Lab`], what all runs share. A flash is filled once for all levels and forked at each of them.
+//! Layer: rank 10. Main type: [`Lab`], the basis of all runs. A flash is filled once for all levels and
+//! forked at each of them.
 //!
-//! Before anything is timed the flash was mounted once and all of its blocks were erased and marked, as
-//! `flash_eraseall -j` leaves them. `ls` lists every directory and looks at every inode, as `ls -lR`
-//! does, so it waits for whatever the mount left to do for any of them. tiobench finds nothing in the
-//! page cache: each of its phases begins with an empty one, for otherwise the reads of a file that fits
-//! the memory would never reach the flash.
+//! Before any measurement the flash is mounted once and all of its blocks are erased and marked, as
+//! `flash_eraseall -j` leaves them. `ls` lists every directory and reads every inode, as `ls -lR`
+//! does, so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins
+//! with an empty page cache: otherwise the reads of a file that fits the memory would never reach the
+//! flash.
 
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
-use crate::nandfs::fs::{Mounted, Setting, System};
+use crate::nandfs::fs::{Mounted, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
@@ -26,13 +27,8 @@ use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
 use boardlab_workload::{Source, tree};
 use std::sync::Arc;
 
-/// A new flash of `part` behind the driver of the scenario's kernel, without errors, on a port that
-/// costs nothing.
-pub(crate) fn nand(scenario: &Scenario, part: Arc<Part>, seed: Seed) -> Result<Nand, ProfileError> {
-    attach(scenario, part, PortCosts::default(), (seed, &Errors::default()))
-}
-
-fn attach(
+/// A new flash of `part` behind the driver of the scenario's kernel, on a port with these costs.
+pub(crate) fn attach(
     scenario: &Scenario,
     part: Arc<Part>,
     costs: PortCosts,
@@ -54,7 +50,7 @@ fn attach(
     Nand::attach(port, profile, &mut Clock::new())
 }
 
-/// Measures all filesystems that are built, on a flash whose way costs `port`.
+/// Measures all filesystems, on a flash behind a port with the costs `port`.
 pub(crate) fn columns(
     request: &Request<'_>,
     scenario: &Scenario,
@@ -74,7 +70,7 @@ struct Files {
     data: Data,
 }
 
-/// What all runs share.
+/// The basis of all runs.
 struct Lab<'a> {
     scenario: &'a Scenario,
     seed: Seed,
@@ -88,13 +84,13 @@ const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobe
 const CHUNK: usize = 32 << 10;
 /// Files of one directory.
 const DIRECTORY: u64 = 100;
-/// A background that has no end by then never has one.
+/// The most background steps; more never end.
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Lab<'_> {
-    /// Runs everything of one filesystem on all cores, the longest work first.
+    /// Performs all runs of one filesystem on all cores, the longest work first.
     fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
-        let Scenario { fill, files, levels, kinds, tiobench, .. } = self.scenario;
+        let Scenario { fill, compare, tiobench, .. } = self.scenario;
         let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
         let mut crew = Crew::default();
         let capacity =
@@ -130,49 +126,55 @@ impl Lab<'_> {
             system,
             errors: self.scenario.errors.rates.is_some(),
             mounting: find(fill.file, fill.data, fill.level),
-            by_file: files.iter().map(|file| find(*file, fill.data, fill.level)).collect(),
-            by_level: levels.iter().map(|level| find(fill.file, fill.data, *level)).collect(),
-            by_data: kinds.data.iter().map(|data| find(fill.file, *data, kinds.level)).collect(),
+            by_file: compare.files.iter().map(|&file| find(file, fill.data, fill.level)).collect(),
+            by_level: compare.levels.iter().map(|&one| find(fill.file, fill.data, one)).collect(),
+            by_data: compare
+                .data
+                .iter()
+                .map(|&one| find(fill.file, one, compare.data_level))
+                .collect(),
             throughput: runs,
             capacity,
             virtual_time,
         })
     }
 
-    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work first.
+    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work
+    /// first.
     fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
-        let Scenario { fill, files, levels, kinds, .. } = self.scenario;
-        let Fill { level, file: size, data } = *fill;
+        let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *self.scenario;
         let mut all = vec![level];
-        all.extend(levels);
+        all.extend(&compare.levels);
         all.sort_unstable();
         all.dedup();
-        let sizes = files.iter().filter(|file| **file != size);
+        let sizes = compare.files.iter().filter(|file| **file != size);
         let sizes = sizes.map(|size| (Files { size: *size, data }, vec![level]));
         // Not on the way to another level: each stop there writes a few nodes.
-        let apart = kinds.data.iter().filter(|kind| **kind != data || !all.contains(&kinds.level));
-        let apart = apart.map(|data| (Files { size, data: *data }, vec![kinds.level]));
+        let other = compare.data_level;
+        let apart = compare.data.iter().filter(|kind| **kind != data || !all.contains(&other));
+        let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
         let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
         [vec![(Files { size, data }, all)], apart, sizes].concat()
     }
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
     fn fresh(&self) -> Result<Nand, Cause> {
-        let Scenario { part, errors, .. } = self.scenario;
-        let nand = attach(self.scenario, Arc::clone(part), self.port, (self.seed, errors))?;
+        let Scenario { file, errors, .. } = self.scenario;
+        let part = Arc::new(file.part.clone());
+        let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
-        let mut fs = self.system.mount(&self.setting(), nand, &mut clock)?;
-        settle(&mut fs, &mut clock)?;
+        let mut fs = self.system.mount(&self.scenario.setting(self.seed), nand, &mut clock)?;
+        for _ in 0..BACKGROUND_MAX {
+            if !fs.background(&mut clock)? {
+                break;
+            }
+        }
         fs.unmount(&mut clock)?;
         Ok(fs.into_flash())
     }
 
-    fn setting(&self) -> Setting {
-        self.scenario.setting(self.seed)
-    }
-
     fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        let fs = self.system.mount(&self.setting(), nand, clock)?;
+        let fs = self.system.mount(&self.scenario.setting(self.seed), nand, clock)?;
         let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
         Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
     }
@@ -201,9 +203,7 @@ impl Lab<'_> {
             listed: mount.fs().structures(),
         })
     }
-}
 
-impl Lab<'_> {
     /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
     fn fill(
         &self,
@@ -254,7 +254,7 @@ impl Lab<'_> {
         Ok(offset)
     }
 
-    /// tiobench with one kind of data on an empty flash.
+    /// Runs tiobench with one kind of data on an empty flash.
     fn tiobench(&self, data: Data, nand: Nand, clock: &mut Clock) -> Result<Throughput, Cause> {
         let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
         let job = Tiobench {
@@ -306,7 +306,7 @@ impl Lab<'_> {
     }
 }
 
-/// Does `work` with a fork of `fresh`, and says how much virtual time it took.
+/// Performs `work` with a fork of `fresh`; also returns its virtual time.
 fn timed<T>(
     fresh: &Nand,
     work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
@@ -316,7 +316,7 @@ fn timed<T>(
     Ok((made, clock.now().since(Instant::ZERO)))
 }
 
-/// How full the filesystem says it is.
+/// The fill level that the filesystem reports.
 fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
     let space = mount.statfs(clock)?;
     let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
@@ -324,23 +324,13 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
     Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
 }
 
-/// Unmounts and gives the flash back.
+/// Unmounts, and returns the flash.
 fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
     mount.unmount(clock)?;
     Ok(mount.into_fs().into_flash())
 }
 
-/// Lets the background do all that it has to do.
-fn settle<F: FileSystem>(fs: &mut F, clock: &mut Clock) -> Result<(), Error> {
-    for _ in 0..BACKGROUND_MAX {
-        if !fs.background(clock)? {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// What went over the port so far.
+/// The work of the flash so far.
 fn counts(nand: &Nand) -> Counts {
     let counts = nand.counts();
     Counts {
@@ -356,7 +346,7 @@ fn counts(nand: &Nand) -> Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nandfs::scenario;
+    use crate::nandfs::fs;
     use boardlab_parts::catalog;
 
     /// Everything of a small part, with a port that costs `port`.
@@ -378,7 +368,8 @@ mod tests {
         ];
         let set = [&set, more].concat();
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
-        let scenario = document.read(|section| scenario::read(&section)).expect("built in").value;
+        let scenario =
+            document.read(|section| Scenario::read(section, fs::ALL)).expect("built in").value;
         let request = Request {
             document: &document,
             scenario: "nand-filesystems",
@@ -424,7 +415,8 @@ mod tests {
             let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
             let set = [&small[..], set].concat();
             let document = catalog::compose("nand-filesystems", &set).expect("built in");
-            let scenario = document.read(|section| scenario::read(&section)).expect("right").value;
+            let scenario =
+                document.read(|section| Scenario::read(section, fs::ALL)).expect("right").value;
             let (_, system) = &scenario.systems[0];
             let port = PortCosts::default();
             let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };

@@ -1,13 +1,13 @@
 //! The two platform constants that the publication leaves undetermined, from its own figures.
 //!
-//! Layer: rank 10. Main types: [`Observation`], a printed time and what a run says of it, and [`Fit`].
-//! A run's time T grows by one constant a command and by another a byte, so it is linear in both. [`fit`]
-//! takes the two whole constants with the least sum of (T - P)^2 / (T P) over all printed times P: the
-//! square of the relative difference, taken so that twice the print counts as much as half of it. The
-//! plain square would count the first four times as much and so prefer to fall short. Written as
-//! T / P + P / T - 2 each term is convex, so there is one best pair, and it is found by halving intervals.
-//! Neither constant may be negative: a port cannot give time back. No constant belongs to a row or to a
-//! filesystem. Nothing is random: the same run gives the same constants.
+//! Layer: rank 10. Main types: [`Observation`], a printed time with that of a run, and [`Fit`]. A run's
+//! time T grows by one constant a command and by another a byte, so it is linear in both. [`fit`] takes
+//! the two whole constants with the least sum of (T - P)^2 / (T P) over all printed times P: the square
+//! of the relative difference, taken so that twice the print counts as much as half of it. The plain
+//! square would count the first four times as much, and so prefer times that are too short. Written as
+//! T / P + P / T - 2 each term is convex, so there is one best pair, which bisection finds. Neither
+//! constant may be negative: a port cannot save time. No constant belongs to a row or to a filesystem.
+//! Nothing is random: the same run gives the same constants.
 
 use super::measure::Timed;
 use boardlab_parts::nand::board::Port;
@@ -15,27 +15,26 @@ use boardlab_parts::nand::limits;
 use boardlab_result::prose::float;
 use boardlab_sim::Duration;
 
-/// A printed time and what a run says of it.
+/// A printed time with that of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Observation {
-    /// As printed, in nanoseconds.
+pub(crate) struct Observation {
+    /// The printed time, in nanoseconds.
     pub printed_ns: f64,
-    /// Of the run, with a port that costs nothing.
+    /// The run, with a port that costs nothing.
     pub run: Timed,
 }
 
 /// The constants that fit best.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Fit {
+pub(crate) struct Fit {
     /// The constants, to whole nanoseconds.
     pub port: Port,
-    /// What is left, see [`residual`].
+    /// The residual, see [`residual`].
     pub residual: f64,
 }
 
-/// The constants that bring all of `observations` nearest to the print.
-#[must_use]
-pub fn fit(observations: &[Observation]) -> Fit {
+/// Fits the constants to all of `observations`.
+pub(crate) fn fit(observations: &[Observation]) -> Fit {
     let port = |per_command, per_byte| Port {
         per_command: Duration::from_nanos(per_command),
         per_byte: Duration::from_nanos(per_byte),
@@ -50,7 +49,7 @@ pub fn fit(observations: &[Observation]) -> Fit {
     Fit { port, residual: residual(observations, port) }
 }
 
-/// Where from 0 to `high` the convex function `value` is least; the first such place.
+/// The first place from 0 to `high` at which the convex function `value` is least.
 fn least(high: u64, value: impl Fn(u64) -> f64) -> u64 {
     let (mut low, mut high) = (0, high);
     while low < high {
@@ -64,7 +63,7 @@ fn least(high: u64, value: impl Fn(u64) -> f64) -> u64 {
     low
 }
 
-/// The sum that is made least.
+/// The sum that [`fit`] minimises.
 fn squares(observations: &[Observation], port: Port) -> f64 {
     let of = |one: &Observation| {
         let ratio = 1.0 + relative(one, port);
@@ -73,16 +72,14 @@ fn squares(observations: &[Observation], port: Port) -> f64 {
     observations.iter().filter(|one| one.run.time > Duration::ZERO).map(of).sum()
 }
 
-/// The root of the mean of what [`fit`] makes least: about the mean relative difference, where that is
-/// small.
-#[must_use]
-pub fn residual(observations: &[Observation], port: Port) -> f64 {
+/// The root of the mean of what [`fit`] minimises: approximately the mean relative difference, if that
+/// is small.
+pub(crate) fn residual(observations: &[Observation], port: Port) -> f64 {
     (squares(observations, port) / float(observations.len().max(1))).sqrt()
 }
 
-/// How far the run with `port` is from the print, relative to the print.
-#[must_use]
-pub fn relative(one: &Observation, port: Port) -> f64 {
+/// The difference of the run with `port` from the print, relative to the print.
+pub(crate) fn relative(one: &Observation, port: Port) -> f64 {
     float(one.run.with(port).as_nanos()) / one.printed_ns - 1.0
 }
 

@@ -1,10 +1,9 @@
-//! What a piece of a run took: time, and what the flash did meanwhile.
+//! The figures of a run: its time, and the work of the flash.
 //!
-//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all of
-//! one filesystem. The counts do not depend on the platform: they
-//! are what a filesystem asks of the flash. So every time is shown beside them, and the time with another
-//! port of the board follows from them: `boardlab run` with that port gives the same
-//! (`crates/lab/tests/nandfs.rs` holds it to that).
+//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all figures of one filesystem.
+//! The counts do not depend on the platform: they are the requests of a filesystem to the flash. So
+//! every time is shown with them, and the time with another port of the board follows from them:
+//! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it).
 
 use boardlab_document::quantity::Ratio;
 use boardlab_parts::nand::board::Port;
@@ -14,9 +13,9 @@ use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;
 use std::ops::Sub;
 
-/// What the flash did.
+/// The work of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub(crate) struct Counts {
     /// Commands: sequences that begin with a command cycle.
     pub commands: u64,
     /// Bytes over the bus in data cycles.
@@ -27,7 +26,7 @@ pub struct Counts {
     pub programs: u64,
     /// Blocks erased.
     pub erases: u64,
-    /// Wrong bits that the error correction put right.
+    /// Bit errors that the ECC corrected.
     pub corrected: u64,
 }
 
@@ -45,68 +44,66 @@ impl Sub for Counts {
     }
 }
 
-/// What a piece of a run took.
+/// The time of a part of a run, and the work of the flash in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Timed {
-    /// Time from its begin to its end.
+pub(crate) struct Timed {
+    /// The time from its start to its end.
     pub time: Duration,
-    /// What the flash did meanwhile.
+    /// The work of the flash.
     pub counts: Counts,
 }
 
 impl Timed {
-    /// How long it takes when the port adds `port` to every command and byte.
-    #[must_use]
-    pub fn with(&self, port: Port) -> Duration {
+    /// The time if the port adds `port` to every command and byte.
+    pub(crate) fn with(&self, port: Port) -> Duration {
         self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes
     }
 }
 
 /// A mount and the `ls` that follows it, on a flash that was filled before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mounting {
-    /// How full the flash is.
+pub(crate) struct Mounting {
+    /// The fill level of the flash.
     pub level: Ratio,
     /// Size of each file.
     pub file: Bytes,
-    /// What is in them, as scenarios write it.
+    /// The kind of data in them, as scenarios write it.
     pub data: String,
-    /// How many files there are.
+    /// The number of files.
     pub files: u64,
     /// The mount.
     pub mount: Timed,
     /// `ls` of everything, right after the mount.
     pub ls: Timed,
-    /// What is held in RAM after the mount.
+    /// The structures in RAM after the mount.
     pub mounted: Vec<Structure>,
-    /// What is held in RAM after `ls`, which reads every inode.
+    /// The structures in RAM after `ls`, which reads every inode.
     pub listed: Vec<Structure>,
 }
 
 /// The phases of tiobench, as rows of table 3.3.
-pub const PHASES: [&str; 4] =
+pub(crate) const PHASES: [&str; 4] =
     [Test::Write.name(), Test::RandomWrite.name(), Test::Read.name(), Test::RandomRead.name()];
 
 /// One phase of tiobench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Phase {
+pub(crate) struct Phase {
     /// Bytes moved by the program.
     pub moved: Bytes,
-    /// What it took.
+    /// Its time and the work of the flash.
     pub run: Timed,
 }
 
 impl Phase {
     /// Bytes a second with the port `port`.
-    #[must_use]
-    pub fn rate(&self, port: Port) -> f64 {
+    pub(crate) fn rate(&self, port: Port) -> f64 {
         Rate::new(self.moved, self.run.with(port)).map_or(0.0, Rate::bytes_per_second)
     }
 }
 
 /// A run of tiobench with one kind of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     /// The kind of data, as scenarios write it.
     pub data: String,
     /// Its phases in the order of [`PHASES`].
@@ -115,7 +112,7 @@ pub struct Throughput {
 
 /// The flash filled with one file after another, until there is no space left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capacity {
+pub(crate) struct Capacity {
     /// Main bytes of the flash, without bad blocks.
     pub flash: Bytes,
     /// Bytes of all files; they do not compress.
@@ -123,25 +120,23 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// What the flash holds beside the content of files.
-    #[must_use]
-    pub fn metadata(&self) -> Bytes {
+    /// What the flash holds besides the content of files.
+    pub(crate) fn metadata(&self) -> Bytes {
         self.flash - self.stored
     }
 
-    /// The part of the flash that it takes.
-    #[must_use]
-    pub fn share(&self) -> f64 {
+    /// Its share of the flash.
+    pub(crate) fn share(&self) -> f64 {
         real(self.metadata()) / real(self.flash)
     }
 }
 
-/// Everything that is measured of one filesystem: a column of the published tables.
+/// All figures of one filesystem: a column of the published tables.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(crate) struct Column {
     /// Its id: `jffs2`.
     pub system: &'static str,
-    /// Whether bits of the flash go wrong.
+    /// Whether the flash has bit errors.
     pub errors: bool,
     /// At the scenario's fill level with its file size.
     pub mounting: Mounting,
@@ -160,7 +155,6 @@ pub struct Column {
 }
 
 /// The memory of all `structures`.
-#[must_use]
-pub fn memory(structures: &[Structure]) -> Bytes {
+pub(crate) fn memory(structures: &[Structure]) -> Bytes {
     structures.iter().map(Structure::total).fold(Bytes::ZERO, |sum, one| sum + one)
 }

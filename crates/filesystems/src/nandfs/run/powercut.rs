@@ -1,11 +1,12 @@
-//! `boardlab powercut`: what a filesystem keeps when the power is cut at any operation of the flash.
+//! `boardlab powercut`: the losses of a filesystem when the power is cut at any operation of the flash.
 //!
-//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so that
-//! garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model and
-//! limits: `docs/models/power-cut.md`.
+//! Layer: rank 10. The scenario's section `[powercut]` gives a small flash of the scenario's part, so
+//! that garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model
+//! and limits: `docs/models/power-cut.md`.
 
 use super::filesystem;
 use crate::nandfs::fs::{ALL, FileSystemType, System};
+use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario};
 use boardlab_document::Reading;
 use boardlab_experiment::finding::find;
@@ -13,6 +14,7 @@ use boardlab_experiment::{Cause, Failure, Progress, Request};
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, TearOutcome};
 use boardlab_nand::{Nand, Part};
+use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::{counted, float};
 use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table, Verdict};
 use boardlab_sim::{Clock, Seed};
@@ -46,7 +48,7 @@ impl Bench for Cutting<'_> {
     }
 }
 
-/// Cuts the power at every operation, and shows what was lost.
+/// Cuts the power at operations of the flash, and reports the losses.
 pub(crate) fn powercut(request: &Request<'_>) -> Result<RunResult, Failure> {
     powercut_types(request, ALL)
 }
@@ -62,7 +64,11 @@ pub(crate) fn powercut_types(
             "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32";
         Failure::run(cut.system, error, help)
     };
-    let nand = filesystem::nand(&scenario, small(&scenario), request.seed);
+    let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
+    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
+    let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
+    let nand =
+        filesystem::attach(&scenario, part, Port::default(), (request.seed, &Errors::default()));
     let nand = nand.map_err(|error| failed(Box::new(error)))?;
     let live_bytes = cut.live.of(nand.port.part().size()).get();
     let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
@@ -86,31 +92,20 @@ pub(crate) fn powercut_types(
     let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
     let title = format!("Power cuts: {}", cut.system);
     let mut run = request.blank(&title, parameters);
-    report(&mut run, cut, &matrix, request);
-    Ok(run)
-}
-
-/// The scenario's part with the geometry of the section.
-fn small(scenario: &Scenario) -> Arc<Part> {
-    let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
-    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
-    Arc::new(Part { geometry, ..Part::clone(&scenario.part) })
-}
-
-type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
-
-fn report(run: &mut RunResult, cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) {
     run.tables = vec![
         table("powercut", "Cuts of the run, by operation and outcome", &matrix.first),
         table("powercut-recovery", "Second cuts, during the recovery", &matrix.second),
     ];
     if !matrix.failures.is_empty() {
-        run.tables.push(failures(matrix));
+        run.tables.push(failures(&matrix));
     }
-    picture(run, "powercut", "Survived cuts", &matrix.first);
-    picture(run, "powercut-recovery", "Survived second cuts", &matrix.second);
-    find(run, summary(cut, matrix, request));
+    picture(&mut run, "powercut", "Survived cuts", &matrix.first);
+    picture(&mut run, "powercut-recovery", "Survived second cuts", &matrix.second);
+    find(&mut run, summary(cut, &matrix, request));
+    Ok(run)
 }
+
+type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
 
 fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
     let rows = tallies.iter().map(|((kind, torn), tally)| {
@@ -145,7 +140,7 @@ fn failures(matrix: &Matrix) -> Table {
         .table()
 }
 
-/// A matrix: a row a kind of operation, a column an outcome.
+/// Draws a matrix: a row for each kind of operation, a column for each outcome.
 fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
     let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
     let outcomes: BTreeSet<TearOutcome> = tallies.keys().map(|(_, torn)| *torn).collect();

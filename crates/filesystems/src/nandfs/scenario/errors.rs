@@ -1,62 +1,55 @@
-//! What is wrong with the flash of a run: the section of a scenario that switches it on.
+//! Wear and errors of the flash of a run: the section of a scenario that switches them on.
 //!
-//! Layer: rank 10. Main type: [`Errors`]; function: [`read`]. Left out: errors under power cuts, whose losses would not be told
-//! from those of the cut.
+//! Layer: rank 10. Main type: [`Errors`]. Left out: errors under power cuts, whose losses could not be
+//! told from those of the cut.
 
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Section};
+use boardlab_document::{Read, Section, section};
 use boardlab_media::ErrorRates;
 use boardlab_nand::chip::{Die, Setup};
 use boardlab_sim::Seed;
 
-/// Erases that a flash may have behind it.
+/// The most P/E cycles before a run.
 const ERASES: u64 = 10_000_000;
-/// Blocks that may be bad: half of them.
+/// The largest share of bad blocks.
 const BAD: Ratio = Ratio::from_millionths(500_000);
 
-/// What a scenario asks for of wear and errors.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Errors {
-    /// Rates of wrong bits; none when off.
-    pub rates: Option<ErrorRates>,
-    /// Erases that every block has behind it.
-    pub erases: u32,
-    /// Blocks that are bad from the factory.
-    pub factory_bad: Ratio,
+section! {
+    /// What a scenario asks for of wear and errors.
+    #[derive(Debug, Clone, Default, PartialEq, Eq)]
+    pub(crate) struct Errors(section, of_part: Option<ErrorRates>) {
+        /// Bit error rates, those of the part; none when off.
+        pub rates: Option<ErrorRates> = section.required::<bool>("bits") => |section, bits| {
+            bit_error_rates(section, bits, of_part)
+        },
+        /// P/E cycles of every block before the run.
+        pub erases: u32 => up_to(ERASES).or(0),
+        /// The share of blocks that are bad from the factory.
+        pub factory_bad: Ratio => or(Ratio::default()),
+    }
+    check(factory_bad) {
+        if *factory_bad > BAD {
+            let (problem, help) = ("leaves too little of the flash", "data sheets allow about 2 %");
+            return Err(section.refuse("factory_bad", problem, &format!("at most {BAD}"), help));
+        }
+    }
 }
 
-/// The section `errors` of a scenario, with the rates of its part.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind, and errors of a part that has no rates.
-pub fn read(section: &Section<'_>, rates: Option<ErrorRates>) -> Read<Errors> {
-    let bits = section.required::<bool>("bits");
-    let erases = section.key::<u64>("erases").up_to(ERASES).or(0).required();
-    let factory_bad = section.key::<Ratio>("factory_bad").or(Ratio::default()).required();
-    section.finish()?;
-    let (bits, erases, factory_bad) = (bits?, erases?, factory_bad?);
-    if bits && rates.is_none() {
-        return Err(section.refuse(
-            "bits",
-            "asks for errors of a part that says nothing of them",
-            "a part with the section [errors]",
-            "copy the section of a built-in part with the same cells, its origin `assumed`",
-        ));
+fn bit_error_rates(
+    section: &Section<'_>,
+    bits: bool,
+    of_part: Option<ErrorRates>,
+) -> Read<Option<ErrorRates>> {
+    if bits && of_part.is_none() {
+        let problem = "asks for errors of a part that says nothing of them";
+        let help = "copy the section of a built-in part with the same cells, its origin `assumed`";
+        return Err(section.refuse("bits", problem, "a part with the section [errors]", help));
     }
-    if factory_bad > BAD {
-        return Err(section.refuse(
-            "factory_bad",
-            "leaves too little of the flash",
-            &format!("at most {BAD}"),
-            "data sheets allow about 2 %",
-        ));
-    }
-    let erases = u32::try_from(erases).expect("within u32");
-    Ok(Errors { rates: rates.filter(|_| bits), erases, factory_bad })
+    Ok(of_part.filter(|_| bits))
 }
 
 impl Errors {
-    /// What a die is made with.
+    /// The setup of a die.
     pub(crate) fn setup(&self, seed: Seed) -> Setup {
         let bad = (self.factory_bad.millionths() << 16) / 1_000_000;
         Setup {
@@ -66,7 +59,7 @@ impl Errors {
         }
     }
 
-    /// Lets every block of `die` have been erased before the run.
+    /// Gives every block of `die` its P/E cycles before the run.
     pub(crate) fn wear(&self, die: &mut Die) {
         for block in 0..die.part().geometry.blocks {
             die.array_mut().wear(block, self.erases);

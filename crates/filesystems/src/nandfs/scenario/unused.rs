@@ -1,11 +1,12 @@
-//! Keys of NAND parts and of their boards that no run uses, or not with the other settings.
+//! Keys of NAND parts and of their boards that no run uses, or none with the other settings.
 //!
 //! Layer: rank 10. Function: [`refuse`].
 
-use crate::nandfs::scenario::{Kernel, Scenario};
+use super::{Errors, Kernel};
 use boardlab_document::{Read, Section};
+use boardlab_nand::Part;
 
-/// What no run asks for, with the reason.
+/// Keys that no run uses, with the reason.
 const UNUSED: [(&str, &str); 10] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
@@ -19,32 +20,37 @@ const UNUSED: [(&str, &str); 10] = [
     ("board.cpu.work.node.per_kib", "here: this work is counted without bytes"),
 ];
 
-/// Refuses in `--set` what the runs of `scenario` do not use.
-pub(crate) fn refuse(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
+/// Refuses in `--set` what the runs do not use.
+pub(crate) fn refuse(
+    section: &Section<'_>,
+    part: &Part,
+    kernel: Kernel,
+    errors: &Errors,
+) -> Read<()> {
     let mut all: Vec<Read<()>> = Vec::new();
     let mut idle = |key: &str, why: &str, help: &str| all.push(section.idle(key, why, help));
     for (key, why) in UNUSED {
         idle(key, why, "leave it out");
     }
-    if scenario.kernel == Kernel::Linux26 {
+    if kernel == Kernel::Linux26 {
         let why = "with kernel.profile = \"linux-2.6\"";
         let code = "it corrects one bit in 256 bytes on every part; set kernel.profile=linux-6.1";
         idle("part.ecc", why, code);
         for key in ["board.cpu.work.lzo_compress", "board.cpu.work.lzo_decompress"] {
             idle(key, why, "it has no LZO; set kernel.profile=linux-6.1");
         }
-    } else if scenario.part.on_die_ecc.is_some() {
+    } else if part.on_die_ecc.is_some() {
         idle("part.ecc", "on a part that corrects by itself", "set part.on_die_ecc");
-    } else if scenario.part.ecc.bits < 2 {
+    } else if part.ecc.bits < 2 {
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
     }
-    if scenario.errors.erases == 0 {
+    if errors.erases == 0 {
         let help = "set errors.erases, and part.limits.endurance";
         idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
-        // How many pages were read before is seen where reads draw from chance, and where a worn block is marked.
-        let part = &scenario.part;
-        if part.timing.read.min() == part.timing.read.max() && scenario.errors.rates.is_none() {
+        // How many pages were read before is seen where reads draw from chance, and where a worn block
+        // is marked.
+        if part.timing.read.min() == part.timing.read.max() && errors.rates.is_none() {
             idle(
                 "part.limits.bad_marks",
                 "here: the marks are read before anything is measured",
@@ -52,7 +58,7 @@ pub(crate) fn refuse(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
             );
         }
     }
-    if scenario.errors.rates.is_none() {
+    if errors.rates.is_none() {
         idle("part.errors", "with errors.bits = false", "set errors.bits=true");
     }
     all.into_iter().collect()
