@@ -60,6 +60,7 @@
 //! | `=> within(LOW, HIGH).or(DEFAULT)` | the same with limits and a default: methods of [`Key`] |
 //! | `=> one_of(NAMES)`, also with `.or(DEFAULT)` | what a name in the list stands for |
 //! | `=> section(READ)`, `optional_section`, `sections` | a section, or a list of them, read so |
+//! | `=> only(NAME, \|key\| key.within(LOW, HIGH))` | the only key of a section, here with limits |
 //! | `=> with(READ, ARGUMENT...)` | what `READ(&section, KEY, ARGUMENT...)` gives |
 //! | `= EXPRESSION` | what that gives, a [`Read`]; the fields above are in scope, each a [`Read`] |
 //! | `= EXPRESSION => MAKE` | what `MAKE(&section, VALUE)` makes of that, once all keys are known |
@@ -78,15 +79,9 @@ pub trait Field: Sized {
     type Value;
 
     /// Reads a field that must be there.
-    ///
-    /// # Errors
-    /// [`Reported`](crate::Reported).
     fn required(key: Key<'_, '_, Self::Value>) -> Read<Self>;
 
     /// Reads a field that may lack.
-    ///
-    /// # Errors
-    /// [`Reported`](crate::Reported).
     fn optional(key: Key<'_, '_, Self::Value>) -> Read<Option<Self>>;
 }
 
@@ -157,6 +152,9 @@ macro_rules! section {
     (@read $section:ident [$($key:tt)*] $type:ty => section($read:expr)) => {
         $section.section($crate::section!(@key $($key)*), $read)
     };
+    (@read $section:ident [$($key:tt)*] $type:ty => only($name:expr, $limited:expr)) => {
+        $section.only::<$type>($crate::section!(@key $($key)*), $name, $limited)
+    };
     (@read $section:ident [$($key:tt)*] $type:ty => optional_section($read:expr)) => {
         $section.optional_section($crate::section!(@key $($key)*), $read)
     };
@@ -200,9 +198,6 @@ macro_rules! section {
         }
         impl $name {
             /// Reads the section.
-            ///
-            /// # Errors
-            /// Whatever is missing, unknown, of the wrong kind or cannot be.
             $vis fn read($section: $crate::Section<'_> $(, $given: $kind)*) -> $crate::Read<Self> {
                 $(let $field = $crate::section!(
                     @read $section [$field $($key)?] $type

@@ -81,7 +81,7 @@ pub use node::{Content, Node};
 pub use overrides::Override;
 pub use problems::{Read, Reported};
 pub use reader::Section;
-pub use value::{Misplaced, Value};
+pub use value::{Description, Misplaced, Value};
 
 use crate::error::{BadValue, Error};
 use crate::source::Source;

@@ -23,6 +23,7 @@
 //! for, and only then use `?`: so one run shows all the errors of a section. A missing key is
 //! reported by `finish` too, unless an unknown key looks like it: one slip, one message.
 
+use super::fields::Field;
 use super::key::{Key, Sourced, Wants, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{Problems, Read, Reported};
@@ -132,33 +133,21 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`]; so for all accessors.
     pub fn required<T: Value>(&self, key: &str) -> Read<T> {
         self.key(key).required()
     }
 
     /// The value of `key`, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional<T: Value>(&self, key: &str) -> Read<Option<T>> {
         self.key(key).optional()
     }
 
     /// The value of `key` with what it rests on.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn sourced<T: Value>(&self, key: &str) -> Read<Sourced<T>> {
         self.key(key).sourced()
     }
 
     /// The one of `names` that `key` holds, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<T> {
         let expected = || format!("one of {}", listed(names));
         let example = || format!("\"{}\"", names.first().map_or("", |(name, _)| name));
@@ -169,9 +158,6 @@ impl<'a> Section<'a> {
     }
 
     /// The one of `names` that `key` holds, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
         let Some(node) = self.node_of(key) else { return Ok(None) };
         let inner = self.inner(node);
@@ -190,9 +176,6 @@ impl<'a> Section<'a> {
     }
 
     /// Reads the section called `key`, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn section<T>(&self, key: &str, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<T> {
         match self.optional_section(key, read)? {
             Some(value) => Ok(value),
@@ -201,9 +184,6 @@ impl<'a> Section<'a> {
     }
 
     /// Reads the section called `key`, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_section<T>(
         &self,
         key: &str,
@@ -216,31 +196,33 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reads each section of the list `[[key]]`, of which there must be one at least.
-    ///
-    /// # Errors
-    /// [`Reported`].
-    pub fn sections<T>(&self, key: &str, read: impl FnMut(Section<'_>) -> Read<T>) -> Read<Vec<T>> {
-        let all = self.optional_sections(key, read)?;
-        if all.is_empty() {
-            return Err(self.lacks_section(key, "a list of sections", "[[", "]]"));
-        }
-        Ok(all)
+    /// Reads the section called `key`, whose only key is `name`: a value with the limits that `limited` sets.
+    pub fn only<T: Field>(
+        &self,
+        key: &str,
+        name: &str,
+        limited: impl for<'k, 'b> FnOnce(Key<'k, 'b, T::Value>) -> Key<'k, 'b, T::Value>,
+    ) -> Read<T> {
+        self.section(key, |section| {
+            let value = T::required(limited(section.key(name)));
+            section.finish().and(value)
+        })
     }
 
-    /// Reads each section of the list `[[key]]`, which may lack.
-    ///
-    /// # Errors
-    /// [`Reported`].
-    pub fn optional_sections<T>(
+    /// Reads each section of the list `[[key]]`, of which there must be one at least.
+    pub fn sections<T>(
         &self,
         key: &str,
         mut read: impl FnMut(Section<'_>) -> Read<T>,
     ) -> Read<Vec<T>> {
-        let Some(node) = self.node_of(key) else { return Ok(Vec::new()) };
-        let Content::List(items) = &node.content else {
-            return Err(self.not_a_section(key, node, "a list of sections"));
+        let items = match self.node_of(key) {
+            None => &[][..],
+            Some(Node { content: Content::List(items), .. }) => items,
+            Some(node) => return Err(self.not_a_section(key, node, "a list of sections")),
         };
+        if items.is_empty() {
+            return Err(self.lacks_section(key, "a list of sections", "[[", "]]"));
+        }
         // Every entry is read before the first error counts, so that all errors are shown.
         let each = items.iter().enumerate().map(|(index, item)| {
             let path = format!("{}.{index}", self.below(key));

@@ -37,9 +37,6 @@ pub struct PartFile {
 }
 
 /// Reads the section of a part.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<PartFile> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     let kind = section.one_of("kind", &[("nand", ())]).inspect_err(|_| section.leave_rest());
