@@ -56,18 +56,6 @@ pub fn parts() -> &'static [BuiltIn] {
     all(Kind::Part)
 }
 
-/// The built-in boards.
-#[must_use]
-pub fn boards() -> &'static [BuiltIn] {
-    all(Kind::Board)
-}
-
-/// The built-in scenarios.
-#[must_use]
-pub fn scenarios() -> &'static [BuiltIn] {
-    all(Kind::Scenario)
-}
-
 /// The text of a `kind` of file: a built-in one by name, or one on disk by path.
 ///
 /// A relative path counts from `folder`, or from the current folder when there is none.
