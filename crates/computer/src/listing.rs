@@ -54,10 +54,7 @@ impl Before {
         });
         let changes = changes(&self.registers, &processor.registers);
         if executed && !changes.is_empty() {
-            while line.chars().count() < CHANGES {
-                line.push(' ');
-            }
-            line += &changes;
+            line = format!("{line:<CHANGES$}{changes}");
         }
         if let Some(exception) = taken {
             let joint = if executed { " -> " } else { "-> " };
