@@ -5,8 +5,7 @@
 //! tables of ever new processes the compiler would compile the same code again and again.
 
 use super::spent::Reading;
-use boardlab_arm926::Predecoded;
-use boardlab_arm926::{Cycles, Limit};
+use boardlab_arm926::{Cycles, Limit, Predecoded};
 use boardlab_experiment::Cause;
 use boardlab_realview::{Card, Machine, Outcome, Program, Settings};
 use boardlab_sim::{Duration, Instant};
@@ -53,8 +52,10 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// `what` is wrong with a command that `printed` this.
-    fn new(what: impl Into<String>, command: &str, printed: &[u8]) -> Self {
-        Self { what: what.into(), command: command.into(), console: last(printed) }
+    pub(super) fn new(what: impl Into<String>, command: &str, printed: &[u8]) -> Self {
+        let end = &printed[printed.len().saturating_sub(SHOWN)..];
+        let console = String::from_utf8_lossy(end).into_owned();
+        Self { what: what.into(), command: command.into(), console }
     }
 }
 
@@ -226,12 +227,6 @@ impl Guest {
     pub(crate) const fn machine(&mut self) -> &mut Machine {
         &mut self.machine
     }
-}
-
-/// The end of what was printed.
-pub(super) fn last(printed: &[u8]) -> String {
-    let from = printed.len().saturating_sub(SHOWN);
-    String::from_utf8_lossy(&printed[from..]).into_owned()
 }
 
 #[cfg(test)]
