@@ -31,7 +31,7 @@ use super::value::{Misplaced, Value};
 use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
-use crate::source::{Kind, Place};
+use crate::source::{GRID, Kind, Place, SET};
 use boardlab_result::Parameter;
 use indexmap::{IndexMap, IndexSet};
 use std::cell::{Cell, RefCell};
@@ -256,7 +256,7 @@ impl<'a> Section<'a> {
         let mut result = Ok(());
         node.each_leaf(path, &mut |path, leaf| {
             let source = leaf.place.source();
-            if !source.is_set() && !source.is_grid() {
+            if ![SET, GRID].into_iter().any(|option| source.is_argument_of(option)) {
                 return;
             }
             let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
