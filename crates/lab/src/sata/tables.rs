@@ -190,25 +190,24 @@ fn add_off(table: &mut Table, reference: &Reference) -> Result<(), Error> {
     Ok(())
 }
 
+/// What the time of the link is spent on: ids and titles, in the order of [`Shares::named`].
+pub(super) fn kinds() -> [(String, &'static str); 6] {
+    let title = |name| if name == "overhead" { "idle" } else { name };
+    Shares::default().named().map(|(name, _)| (name.to_lowercase(), title(name)))
+}
+
+/// The share that the kind with this index has in all time.
+pub(super) fn share(shares: &Shares, kind: usize) -> f64 {
+    round(float(shares.named()[kind].1) / float(shares.total().max(1)), 5)
+}
+
 /// Where the time of the runs went.
 fn shares(drives: &Drives, measured: &Measured) -> Table {
-    let columns = [
-        ("payload_ratio", "payload"),
-        ("framing_ratio", "framing"),
-        ("align_ratio", "ALIGN"),
-        ("turnaround_ratio", "turnaround"),
-        ("hold_ratio", "HOLD"),
-        ("overhead_ratio", "idle"),
-    ];
     let rows = all_shares(drives, measured).into_iter();
     let rows = rows.map(|(id, title, shares)| (Row::new(id, title), shares));
     let table = Table::new("shares", "Where the time of the link goes").of(rows);
-    let columns = columns.into_iter().enumerate();
-    let table = columns.fold(table, |table, (kind, (id, title))| {
-        table.column(id, title, |shares| {
-            let share = float(shares.named()[kind].1) / float(shares.total().max(1));
-            Cell::real(round(share, 5))
-        })
+    let table = kinds().into_iter().enumerate().fold(table, |table, (kind, (id, title))| {
+        table.column(format!("{id}_ratio"), title, |one| Cell::real(share(one, kind)))
     });
     table.table()
 }
