@@ -211,7 +211,7 @@ fn coherence(measurement: &Measurement<'_>) -> Option<Table> {
     Table::new("coherence", "Used although it was not the newest")
         .of(rows)
         .column("address", "address", |one| Cell::text(format!("{:#010x}", one.at.0)))
-        .column("by", "by", |one| Cell::text(session.symbols.name(one.pc).to_string()))
+        .column("by", "by", |one| Cell::text(session.symbols.name(one.pc)))
         .column("cycle_count", "at cycle", |one| Cell::count(one.now.0))
         .column("missing", "what is missing", |one| Cell::text(one.stale.missing()))
         .unless_empty()

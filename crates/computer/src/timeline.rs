@@ -162,7 +162,7 @@ impl<'a> Drawing<'a> {
         if length > 0 {
             let mut arguments = json!({ "cycles": length });
             if let Some(at) = self.activity.at {
-                arguments["from"] = self.names.symbols.name(at).to_string().into();
+                arguments["from"] = self.names.symbols.name(at).into();
             }
             let slice = json!({
                 "name": self.activity.name, "cat": self.activity.category, "ph": "X",
