@@ -188,7 +188,11 @@ impl Value for Wait {
         match whole_micros(span) {
             Some(0) => Ok(Self::None),
             Some(micros) => Ok(Self::Fixed(micros)),
-            None => Err(Misplaced::new(node, not_udelay())),
+            None => {
+                let problem =
+                    "cannot be waited with udelay, which takes whole microseconds up to 1 s";
+                Err(Misplaced::new(node, Misfit::Rule { problem: problem.into() }))
+            }
         }
     }
 }
@@ -206,12 +210,6 @@ impl Scenario {
     /// What is programmed at once: a write buffer, or a word of a part without one.
     pub(super) fn program_unit(&self) -> &'static str {
         self.part.write_buffer.map_or("word", |_| "buffer")
-    }
-}
-
-fn not_udelay() -> Misfit {
-    Misfit::Rule {
-        problem: "cannot be waited with udelay, which takes whole microseconds up to 1 s".into(),
     }
 }
 

@@ -27,14 +27,12 @@ pub(crate) struct Memory {
 
 /// Sizes of programs that `ls` tells: `NAME 2 INODE SIZE`.
 fn files(listing: &str) -> Vec<(&str, u64)> {
-    let file = |line: &'_ str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let &[_, kind, _, size] = words.as_slice() else { return None };
-        (kind == "2").then(|| size.parse().ok())?
+    let words = |line| str::split_whitespace(line).collect::<Vec<_>>();
+    let file = |line| match words(line)[..] {
+        [name, "2", _, size] => Some((name, size.parse().ok()?)),
+        _ => None,
     };
-    let name = |line: &'_ str| line.split_whitespace().next().map(str::len);
-    let named = listing.lines().filter_map(|line| Some((line, file(line)?)));
-    named.filter_map(|(line, size)| Some((line.trim_start().get(..name(line)?)?, size))).collect()
+    listing.lines().filter_map(file).collect()
 }
 
 /// Where the memory of a system at its prompt is; `disk` is the size of the RAM disk.
