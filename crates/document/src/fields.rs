@@ -69,7 +69,7 @@
 //! missing keys are reported. Then come the checks, each about the fields that it names: there they are
 //! references to their values, and `return Err(...)` refuses the section.
 
-use crate::{Key, Read, Sourced, Value};
+use crate::{Key, Read, Section, Sourced, Value};
 
 /// What a field of a section can be. A [`Value`], a number of fewer bits than TOML's and a struct of
 /// [`section!`](crate::section!) must be there, each of them in an [`Option`] may lack; [`Sourced`] keeps
@@ -112,6 +112,21 @@ impl<T: Field> Field for Option<T> {
     }
     fn optional(key: Key<'_, '_, T::Value>) -> Read<Option<Self>> {
         T::optional(key).map(Some)
+    }
+}
+
+impl Section<'_> {
+    /// Reads the section called `key`, whose only key is `name`: a value with the limits that `limited` sets.
+    pub fn only<T: Field>(
+        &self,
+        key: &str,
+        name: &str,
+        limited: impl for<'k, 'b> FnOnce(Key<'k, 'b, T::Value>) -> Key<'k, 'b, T::Value>,
+    ) -> Read<T> {
+        self.section(key, |section| {
+            let value = T::required(limited(section.key(name)));
+            section.finish().and(value)
+        })
     }
 }
 

@@ -23,7 +23,6 @@
 //! for, and only then use `?`: so one run shows all the errors of a section. A missing key is
 //! reported by `finish` too, unless an unknown key looks like it: one slip, one message.
 
-use super::fields::Field;
 use super::key::{Key, Sourced, Wants, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{Problems, Read, Reported};
@@ -194,19 +193,6 @@ impl<'a> Section<'a> {
             Some(state) => read(state.section()).map(Some),
             None => Err(self.not_a_section(key, node, "a section")),
         }
-    }
-
-    /// Reads the section called `key`, whose only key is `name`: a value with the limits that `limited` sets.
-    pub fn only<T: Field>(
-        &self,
-        key: &str,
-        name: &str,
-        limited: impl for<'k, 'b> FnOnce(Key<'k, 'b, T::Value>) -> Key<'k, 'b, T::Value>,
-    ) -> Read<T> {
-        self.section(key, |section| {
-            let value = T::required(limited(section.key(name)));
-            section.finish().and(value)
-        })
     }
 
     /// Reads each section of the list `[[key]]`, of which there must be one at least.
