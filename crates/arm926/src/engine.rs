@@ -11,6 +11,7 @@ pub trait Engine<B: Bus> {
     /// Runs to the limit, which is met exactly: at the first boundary between two instructions where it is reached.
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop;
 
-    /// Forgets what it derived: memory or registers were changed from outside, or it is another core.
-    fn forget(&mut self);
+    /// Forgets what it derived: memory or registers were changed from outside, or it is another core. An engine that
+    /// derives nothing has nothing to forget.
+    fn forget(&mut self) {}
 }

@@ -22,8 +22,6 @@ impl<B: Bus> Engine<B> for Interpreter {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
         processor.run(limit)
     }
-
-    fn forget(&mut self) {}
 }
 
 impl<B: Bus> Processor<B> {

@@ -12,11 +12,8 @@ use boardlab_parts::catalog;
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
 use std::num::NonZeroU8;
-use std::sync::Arc;
 
-/// The board where no other is chosen.
-pub const BOARD: &str = "realview-eb";
-/// What names it.
+/// The text that names the default board.
 const SCENARIO: &str = "board = \"realview-eb\"\n";
 /// The slowest and the fastest clock of the core.
 const CLOCKS: [Hertz; 2] = [Hertz::from_hz(1_000_000), Hertz::from_hz(1_000_000_000)];
@@ -40,18 +37,8 @@ pub struct Computer {
 /// # Errors
 /// What is wrong with a file or an argument.
 pub fn open<S: AsRef<str>>(set: &[S]) -> Result<Reading<Computer>, Error> {
-    open_source(&Source::new(Kind::Scenario, "os", SCENARIO), set)
-}
-
-/// The same of a text that names or holds a board as `board`.
-///
-/// # Errors
-/// What is wrong with the text or an argument.
-pub fn open_source<S: AsRef<str>>(
-    source: &Arc<Source>,
-    set: &[S],
-) -> Result<Reading<Computer>, Error> {
-    catalog::compose_source(source, set)?.read(|top| {
+    let source = Source::new(Kind::Scenario, "os", SCENARIO);
+    catalog::compose_source(&source, set)?.read(|top| {
         let computer = top.section("board", read);
         top.finish()?;
         computer
@@ -72,13 +59,13 @@ pub fn read(section: Section<'_>) -> Read<Computer> {
     let name = section.required::<String>("title");
     let core = section.section("core", Core::read);
     let memory = section.section("memory", Memory::read);
-    let devices = section.section("devices", Devices::read);
-    let rtc = section.section("rtc", Rtc::read);
+    let waits = section.only("devices", "waits", |waits| waits.up_to(WAITS));
+    let start = section.only("rtc", "start", |start| start);
     section.finish()?;
-    let (core, memory, Devices { waits }) = (core?, memory?, devices?);
+    let (core, memory, waits) = (core?, memory?, waits?);
     let register = Waits { first: waits, next: waits };
     let timing = Timing { read: memory.read, write: memory.write, register };
-    let (memory, start) = (memory.size, rtc?.start);
+    let (memory, start) = (memory.size, start?);
     let settings = Settings { core: core.config, core_clock: core.clock, memory, timing, start };
     Ok(Computer { name: name?, settings })
 }
@@ -114,20 +101,6 @@ section! {
             let help = "such as \"128 MiB\", which is what QEMU is given for this board";
             return Err(section.refuse("size", "is no power of two", expected, help));
         }
-    }
-}
-
-section! {
-    /// The section `devices`.
-    struct Devices {
-        waits: u16 => up_to(WAITS),
-    }
-}
-
-section! {
-    /// The section `rtc`.
-    struct Rtc {
-        start: u32,
     }
 }
 

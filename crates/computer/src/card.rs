@@ -10,13 +10,14 @@
 //! divide (Linux 6.1, `generic_perform_write`, looks for signals between pages).
 
 use super::failure::Failure;
-use super::regular_file::contents;
+use super::regular_file::{check_kind, contents};
 use boardlab_block::{Contents, Extent};
+use boardlab_document::error::reason;
 use boardlab_document::lock::{self, Refused};
 use boardlab_realview::{Card, Machine, Medium};
 use boardlab_sim::Bytes;
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The largest card image: it is held in memory.
@@ -72,11 +73,7 @@ pub(super) fn insert(machine: &mut Machine, card: &CardFile) -> Result<Option<Im
 
 /// Opens and locks an image.
 fn open(path: &Path, write: bool) -> Result<File, Failure> {
-    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    let metadata = fs::metadata(path).map_err(|error| Failure::unreadable(path, &error))?;
-    if !metadata.is_file() {
-        return Err(Failure::not_a_file(path));
-    }
+    check_kind(path)?;
     let file = File::options().read(true).write(write).open(path).map_err(|error| match write {
         true => Failure::unwritable(path, &error),
         false => Failure::unreadable(path, &error),
@@ -87,7 +84,10 @@ fn open(path: &Path, write: bool) -> Result<File, Failure> {
         // Nobody writes back where no lock can be had.
         Err(refused) if !write && refused.is_unsupported() => Ok(file),
         Err(Refused::Held(holder)) => Err(Failure::InUse { path: path.into(), holder }),
-        Err(Refused::System(error)) => Err(Failure::unlockable(path, &error)),
+        Err(Refused::System(error)) => {
+            let problem = format!("no lock: {}", reason(&error));
+            Err(Failure::Unwritable { path: path.into(), problem })
+        }
     }
 }
 
@@ -103,7 +103,8 @@ impl Image {
         let total = changed.len();
         for (done, block) in changed.iter().enumerate() {
             let bytes = block_of(now, *block);
-            write_at(&self.file, &bytes.0, offset(*block))
+            at(&self.file, *block)
+                .and_then(|mut file| file.write_all(&bytes.0))
                 .map_err(|error| Failure::card(&self.path, &error, [done, total]))?;
         }
         if total > 0 {
@@ -128,7 +129,8 @@ impl Image {
         }
         for block in changed {
             let mut found = [0; BLOCK];
-            read_at(&self.file, &mut found, offset(*block)).map_err(unread)?;
+            let mut file = at(&self.file, *block).map_err(unread)?;
+            file.read_exact(&mut found).map_err(unread)?;
             if found != block_of(&self.before, *block).0 {
                 return Err(foreign(format!("its block {block} is another one")));
             }
@@ -148,26 +150,8 @@ fn offset(block: u64) -> u64 {
     block * Bytes::of(&[0; BLOCK]).get()
 }
 
-#[cfg(unix)]
-fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
-}
-
-#[cfg(not(unix))]
-fn write_at(mut file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    use std::io::{Seek, Write};
-    file.seek(io::SeekFrom::Start(offset))?;
-    file.write_all(bytes)
-}
-
-#[cfg(not(unix))]
-fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
-    use std::io::{Read, Seek};
-    file.seek(io::SeekFrom::Start(offset))?;
-    file.read_exact(bytes)
+/// The file, to be read or written from the beginning of `block` on.
+fn at(mut file: &File, block: u64) -> io::Result<&File> {
+    file.seek(SeekFrom::Start(offset(block)))?;
+    Ok(file)
 }

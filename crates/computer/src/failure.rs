@@ -102,14 +102,6 @@ impl Failure {
         Self::Unreadable { path: path.into(), problem: reason(error) }
     }
 
-    pub(super) fn not_a_file(path: &Path) -> Self {
-        Self::Unreadable { path: path.into(), problem: "it is not a regular file".into() }
-    }
-
-    pub(super) fn unlockable(path: &Path, error: &io::Error) -> Self {
-        Self::Unwritable { path: path.into(), problem: format!("no lock: {}", reason(error)) }
-    }
-
     /// The image at `path` has `written` of `changed` blocks.
     pub(super) fn card(path: &Path, error: &io::Error, [written, changed]: [usize; 2]) -> Self {
         Self::CardUnwritten { path: path.into(), problem: reason(error), written, changed }

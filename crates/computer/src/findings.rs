@@ -2,8 +2,7 @@
 //!
 //! Layer: rank 9. Function: [`add`]. Each finding names the figure that it rests on and what to do about it.
 
-use super::measurement::Measurement;
-use super::tables::{ratio, spent};
+use super::tables::{Measurement, ratio, spent};
 use boardlab_arm926::Exception;
 use boardlab_realview::{EngineKind, Outcome, Warning};
 use boardlab_result::{Origin, RunResult};
@@ -13,12 +12,8 @@ const WORTH: f64 = 0.05;
 
 /// Adds findings and warnings to `run`.
 pub(super) fn add(run: &mut RunResult, measurement: &Measurement<'_>) {
-    if let Some(finding) = largest_wait(measurement) {
-        run.find(finding);
-    }
-    for finding in
-        [caches_off(measurement), mmu_off(measurement), aborts(measurement)].into_iter().flatten()
-    {
+    let findings = [largest_wait, caches_off, mmu_off, aborts];
+    for finding in findings.into_iter().filter_map(|find| find(measurement)) {
         run.find(finding);
     }
     if *measurement.outcome == Outcome::Limit {

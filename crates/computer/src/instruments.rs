@@ -1,7 +1,8 @@
-//! Engines that look: the reference interpreter with a profile, a listing, or stops at addresses.
+//! Engines that look: the reference interpreter with a profile, a listing, stops at addresses, or single steps.
 //!
-//! Layer: rank 9. Main types: [`Profiling`], [`Watching`], [`Listing`], [`Seeking`]. They step the reference, so the machine does the same as ever. What they gather
-//! is shared with their maker behind a lock that is taken once a run.
+//! Layer: rank 9. Main types: [`Profiling`], [`Watching`], [`Listing`], [`Seeking`], [`Single`]. They step the reference
+//! interpreter, so the machine does the same as with any engine. What they gather is shared with their maker behind a
+//! lock that is taken once a run.
 
 use super::listing::Before;
 use super::masked::Masked;
@@ -58,8 +59,6 @@ impl<B: Bus> Engine<B> for Profiling {
         profile.pause(before);
         stop
     }
-
-    fn forget(&mut self) {}
 }
 
 /// Steps with a look at what interrupts may come.
@@ -75,8 +74,6 @@ impl<B: Bus> Engine<B> for Watching {
             (stop, false)
         })
     }
-
-    fn forget(&mut self) {}
 }
 
 /// Where a listing goes, and what became of it.
@@ -108,8 +105,24 @@ impl<B: Bus> Engine<B> for Listing {
             (stop, sheet.broken.is_some())
         })
     }
+}
 
-    fn forget(&mut self) {}
+/// Makes one step by the reference interpreter, over breakpoints and up to watched accesses, and then none.
+#[derive(Debug, Default)]
+pub(super) struct Single {
+    /// Whether it is done.
+    pub(super) done: Shared<bool>,
+}
+
+impl<B: Bus> Engine<B> for Single {
+    fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
+        let mut done = locked(&self.done);
+        if *done || processor.now >= limit.cycles {
+            return Stop::Limit;
+        }
+        *done = true;
+        processor.step_watched(limit.cycles).unwrap_or(Stop::Limit)
+    }
 }
 
 /// Whether the address that is sought was reached.
@@ -133,6 +146,4 @@ impl<B: Bus> Engine<B> for Seeking {
             (processor.step_within(limit.cycles), false)
         })
     }
-
-    fn forget(&mut self) {}
 }

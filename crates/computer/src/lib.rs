@@ -18,7 +18,6 @@ mod findings;
 pub mod instruments;
 pub mod listing;
 pub mod masked;
-mod measurement;
 pub mod profile;
 mod regular_file;
 pub mod run;

@@ -5,6 +5,7 @@
 //! core executes: the instruction cache's copy where it holds one, which may be older than memory.
 
 use super::symbols::Symbols;
+use boardlab_arm926::processor::Counts;
 use boardlab_arm926::{
     Bus, Exception, Instruction, Mode, Processor, Psr, Registers, Virtual, decode,
 };
@@ -18,9 +19,7 @@ pub const HEAD: &str = "     cycle  took  address   symbol                    co
 #[derive(Debug, Clone)]
 pub struct Before {
     now: u64,
-    asleep: u64,
-    instructions: u64,
-    exceptions: [u64; 8],
+    counts: Counts,
     registers: Registers,
     code: Option<u32>,
 }
@@ -30,9 +29,7 @@ impl Before {
     pub fn of<B: Bus>(processor: &Processor<B>) -> Self {
         Self {
             now: processor.now.0,
-            asleep: processor.counts.asleep,
-            instructions: processor.counts.instructions,
-            exceptions: processor.counts.exceptions,
+            counts: processor.counts,
             registers: processor.registers.clone(),
             code: code(processor),
         }
@@ -42,22 +39,19 @@ impl Before {
     pub fn line<B: Bus>(&self, processor: &Processor<B>, symbols: &Symbols) -> String {
         let took = processor.now.0 - self.now;
         let mut line = format!("{:>10} {took:>5}  ", self.now);
-        let executed = processor.counts.instructions > self.instructions;
-        let asleep = processor.counts.asleep - self.asleep;
+        let executed = processor.counts.instructions > self.counts.instructions;
+        let asleep = processor.counts.asleep - self.counts.asleep;
         if executed {
             self.instruction(&mut line, symbols);
         } else if asleep > 0 {
             line += &format!("asleep for {asleep} cycles");
         }
-        let taken = Exception::ALL.into_iter().find(|&exception| {
-            processor.counts.exceptions[exception as usize] > self.exceptions[exception as usize]
-        });
+        let (before, after) = (&self.counts.exceptions, &processor.counts.exceptions);
+        let is_taken = |one: &Exception| after[*one as usize] > before[*one as usize];
+        let taken = Exception::ALL.into_iter().find(is_taken);
         let changes = changes(&self.registers, &processor.registers);
         if executed && !changes.is_empty() {
-            while line.chars().count() < CHANGES {
-                line.push(' ');
-            }
-            line += &changes;
+            line = format!("{line:<CHANGES$}{changes}");
         }
         if let Some(exception) = taken {
             let joint = if executed { " -> " } else { "-> " };
@@ -79,7 +73,7 @@ impl Before {
 
     fn instruction(&self, line: &mut String, symbols: &Symbols) {
         let (at, thumb) = (self.registers.pc, self.registers.cpsr().thumb());
-        let name = symbols.at(at).map_or_else(String::new, |_| symbols.name(at).to_string());
+        let name = symbols.at(at).map_or_else(String::new, |_| symbols.name(at));
         let name = foreign::shown(&name);
         let (code, text) = match self.code {
             Some(code) if thumb => {

@@ -1,6 +1,6 @@
 //! The content of a file that a user names.
 //!
-//! Layer: rank 9. Functions: [`read`], [`contents`].
+//! Layer: rank 9. Functions: [`read`], [`contents`], [`check_kind`].
 
 use super::failure::Failure;
 use boardlab_sim::Bytes;
@@ -10,12 +10,17 @@ use std::path::Path;
 
 /// The content of the regular file at `path`.
 pub(super) fn read(path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
-    let system = |error: std::io::Error| Failure::unreadable(path, &error);
-    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
-    if !fs::metadata(path).map_err(system)?.is_file() {
-        return Err(Failure::not_a_file(path));
-    }
-    contents(&File::open(path).map_err(system)?, path, limit)
+    check_kind(path)?;
+    let file = File::open(path).map_err(|error| Failure::unreadable(path, &error))?;
+    contents(&file, path, limit)
+}
+
+/// Refuses what is no regular file, before it is opened: opening a pipe that nobody writes to would wait for ever.
+pub(super) fn check_kind(path: &Path) -> Result<(), Failure> {
+    let metadata = fs::metadata(path).map_err(|error| Failure::unreadable(path, &error))?;
+    let problem = "it is not a regular file".into();
+    let refused = Failure::Unreadable { path: path.into(), problem };
+    if metadata.is_file() { Ok(()) } else { Err(refused) }
 }
 
 /// The content of `file`, which was opened at `path`.

@@ -6,10 +6,10 @@
 
 use super::failure::Failure;
 use super::instruments::{Profiling, Shared, locked};
-use super::measurement::Measurement;
 use super::profile::Profile;
 use super::session::Session;
-use super::{findings, tables, timeline};
+use super::tables::{self, Measurement};
+use super::{findings, timeline};
 use boardlab_arm926::{Cycles, Limit, Recorder};
 use boardlab_realview::Outcome;
 use boardlab_result::RunResult;
@@ -153,8 +153,8 @@ impl Session {
                 Outcome::Limit if !self.has_reached(limit) => {}
                 Outcome::Output => {}
                 Outcome::Input | Outcome::Asleep => {
-                    let heard = self.hear(console, true)?;
-                    if outcome == Outcome::Asleep && heard == Heard::End {
+                    let has_ended = self.hear(console, true)?;
+                    if outcome == Outcome::Asleep && has_ended {
                         return Ok(Some(outcome));
                     }
                 }
@@ -168,20 +168,19 @@ impl Session {
         processor.now >= limit.cycles || processor.counts.instructions >= limit.instructions
     }
 
-    /// Types what the user typed: for UART 0 and for semihosting, of which a guest reads one.
-    fn hear(&mut self, console: &mut dyn Console, wait: bool) -> io::Result<Heard> {
-        match console.typed(wait)? {
+    /// Types what the user typed: for UART 0 and for semihosting, of which a guest reads one. Returns whether the input
+    /// has ended.
+    fn hear(&mut self, console: &mut dyn Console, wait: bool) -> io::Result<bool> {
+        let typed = console.typed(wait)?;
+        match &typed {
             Typed::Bytes(bytes) => {
-                self.machine.push_input(0, &bytes);
-                self.machine.push_semihosting_input(&bytes);
-                Ok(Heard::Something)
+                self.machine.push_input(0, bytes);
+                self.machine.push_semihosting_input(bytes);
             }
-            Typed::Nothing => Ok(Heard::Nothing),
-            Typed::Ended => {
-                self.machine.close_semihosting_input();
-                Ok(Heard::End)
-            }
+            Typed::Nothing => {}
+            Typed::Ended => self.machine.close_semihosting_input(),
         }
+        Ok(typed == Typed::Ended)
     }
 
     fn timeline(&mut self) -> String {
@@ -190,11 +189,4 @@ impl Session {
         let Cycles(now) = self.machine.now();
         timeline::chrome(&recorder, Cycles(now), self.computer.settings.core_clock, names)
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    Something,
-    Nothing,
-    End,
 }

@@ -4,7 +4,6 @@
 //! without symbols has none: that is no error. Leaves out: lines of the source.
 
 use boardlab_realview::{SymbolKind, Symbols as Table};
-use std::fmt;
 
 /// Longest name that is kept; those of C++ may be longer.
 const NAME: usize = 200;
@@ -84,8 +83,12 @@ impl Symbols {
 
     /// `at` as people name it: `main+0x10`, or the address alone.
     #[must_use]
-    pub const fn name(&self, at: u32) -> Named<'_> {
-        Named { symbols: self, at }
+    pub fn name(&self, at: u32) -> String {
+        match self.any_at(at) {
+            Some(symbol) if symbol.start == at => symbol.name.clone(),
+            Some(symbol) => format!("{}+{:#x}", symbol.name, at - symbol.start),
+            None => format!("{at:#010x}"),
+        }
     }
 
     /// `0x00008010 (main+0x10)`, or the bare address where no name is known.
@@ -126,23 +129,6 @@ fn without_overlaps(mut found: Vec<(u32, u64, String)>) -> Vec<Symbol> {
     code
 }
 
-/// An address with its name.
-#[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
-    symbols: &'a Symbols,
-    at: u32,
-}
-
-impl fmt::Display for Named<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.symbols.any_at(self.at) {
-            Some(symbol) if symbol.start == self.at => f.write_str(&symbol.name),
-            Some(symbol) => write!(f, "{}+{:#x}", symbol.name, self.at - symbol.start),
-            None => write!(f, "{:#010x}", self.at),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +149,7 @@ mod tests {
     #[test]
     fn data_has_a_name_where_no_function_is() {
         let symbols = of(&[(0x100, 0x20, "first")], &[(0x11C, 8, "beside"), (0x200, 8, "code")]);
-        let name = |at| symbols.name(at).to_string();
+        let name = |at| symbols.name(at);
         assert_eq!(name(0x204), "code+0x4");
         assert_eq!(symbols.suffix(0x200), " (code)");
         assert_eq!(name(0x11C), "first+0x1c", "a function goes first");
@@ -174,7 +160,7 @@ mod tests {
     #[test]
     fn an_address_has_the_name_of_the_function_around_it() {
         let symbols = symbols(&[(0x100, 0x20, "first"), (0x140, 0, "label"), (0x150, 8, "last")]);
-        let name = |at| symbols.name(at).to_string();
+        let name = |at| symbols.name(at);
         assert_eq!(name(0x100), "first");
         assert_eq!(name(0x11C), "first+0x1c");
         assert_eq!(name(0x120), "0x00000120", "behind the end of a function");
@@ -188,7 +174,7 @@ mod tests {
     #[test]
     fn a_function_at_the_end_of_memory_does_not_wrap() {
         let symbols = symbols(&[(0xFFFF_FF00, 0x100, "top")]);
-        assert_eq!(symbols.name(0xFFFF_FFFC).to_string(), "top+0xfc");
-        assert_eq!(symbols.name(0).to_string(), "0x00000000");
+        assert_eq!(symbols.name(0xFFFF_FFFC), "top+0xfc");
+        assert_eq!(symbols.name(0), "0x00000000");
     }
 }

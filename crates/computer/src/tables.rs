@@ -1,13 +1,13 @@
 //! The tables of a run.
 //!
-//! Layer: rank 9. Function: [`result`]. Tables: `run`, `waiting`, `caches`, `tlb`, `exceptions`; with a profile `functions`, `calls` and
+//! Layer: rank 9. Main type: [`Measurement`]; function: [`result`]. Tables: `run`, `waiting`, `caches`, `tlb`, `exceptions`; with a profile `functions`, `calls` and
 //! `interrupts-off`.
 //! Counts are of the core, times are cycles by its clock, rounded down to nanoseconds.
 
 use super::listing::exception_name;
 use super::masked::{self, Stretch};
-use super::measurement::Measurement;
 use super::profile::{FunctionRow, Profile, Tally};
+use super::session::Session;
 use crate::VERSION;
 use boardlab_arm926::Exception;
 use boardlab_arm926::memory::check::Stale;
@@ -15,6 +15,7 @@ use boardlab_arm926::memory::statistics::CacheCounts;
 use boardlab_realview::Outcome;
 use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::Seed;
 
 /// Functions that have a row of their own; the others are summed.
 const FUNCTIONS: usize = 40;
@@ -24,6 +25,15 @@ const STRETCHES: usize = 10;
 
 /// Violations of coherence that have a row.
 const VIOLATIONS: usize = 100;
+
+/// A run that has ended: what its tables and findings are made of.
+pub(super) struct Measurement<'a> {
+    pub(super) session: &'a Session,
+    pub(super) outcome: &'a Outcome,
+    /// Where cycles went, and how long interrupts were masked.
+    pub(super) profile: Option<&'a (Profile, Vec<Stretch>)>,
+    pub(super) seed: Seed,
+}
 
 /// The result of a run.
 pub(super) fn result(measurement: &Measurement<'_>) -> RunResult {
@@ -104,8 +114,7 @@ fn overview(measurement: &Measurement<'_>) -> Table {
     let cycles = processor.now.0;
     let awake = cycles - counts.asleep;
     let row = |id: &str, title: &str, cell| Row::new(id, title).cell("value", cell);
-    let mut table = Table::new("run", "The run").column("value", "value");
-    table.rows = vec![
+    Table::new("run", "The run").column("value", "value").with_rows([
         row("ended", "ended by", Cell::text(ending(measurement.outcome))),
         row("virtual_time", "virtual time", Cell::count(nanoseconds(measurement, cycles)))
             .of_unit("ns"),
@@ -116,8 +125,7 @@ fn overview(measurement: &Measurement<'_>) -> Table {
             .of_unit("count"),
         row("cpi", "cycles an instruction, awake", Cell::real(ratio(awake, counts.instructions))),
         row("trace_hash", "trace hash", Cell::text(format!("{:016x}", machine.trace_hash()))),
-    ];
-    table
+    ])
 }
 
 /// Where the core waited, the pipeline's own cycles and sleep: all cycles of the run.
@@ -187,11 +195,10 @@ fn exceptions(measurement: &Measurement<'_>) -> Option<Table> {
         let name = exception_name(exception);
         (Row::new(name.to_lowercase().replace(' ', "_"), name), number)
     });
-    let table = Table::new("exceptions", "Exceptions")
+    Table::new("exceptions", "Exceptions")
         .of(rows)
         .column("taken_count", "taken", |number| Cell::count(*number))
-        .table();
-    (!table.rows.is_empty()).then_some(table)
+        .unless_empty()
 }
 
 /// What was read although it was not the newest, if that was looked for and found.
@@ -201,14 +208,13 @@ fn coherence(measurement: &Measurement<'_>) -> Option<Table> {
     let rows = (1..)
         .zip(found.iter().take(VIOLATIONS))
         .map(|(number, one)| (Row::new(format!("violation-{number}"), stale_name(one.stale)), one));
-    let table = Table::new("coherence", "Used although it was not the newest")
+    Table::new("coherence", "Used although it was not the newest")
         .of(rows)
         .column("address", "address", |one| Cell::text(format!("{:#010x}", one.at.0)))
-        .column("by", "by", |one| Cell::text(session.symbols.name(one.pc).to_string()))
+        .column("by", "by", |one| Cell::text(session.symbols.name(one.pc)))
         .column("cycle_count", "at cycle", |one| Cell::count(one.now.0))
         .column("missing", "what is missing", |one| Cell::text(one.stale.missing()))
-        .table();
-    (!table.rows.is_empty()).then_some(table)
+        .unless_empty()
 }
 
 const fn stale_name(stale: Stale) -> &'static str {
@@ -252,10 +258,9 @@ fn interrupts_off(measurement: &Measurement<'_>, stretches: &[Stretch]) -> Optio
         (Row::new(format!("stretch-{number}"), number.to_string()), stretch)
     });
     let time = |cycles| Cell::count(nanoseconds(measurement, cycles));
-    let table = masked::table(title, rows, &measurement.session.symbols, time)
+    masked::table(title, rows, &measurement.session.symbols, time)
         .column("after_count", "longest after instructions", |one| Cell::count(one.after))
-        .table();
-    (!table.rows.is_empty()).then_some(table)
+        .unless_empty()
 }
 
 /// The system calls, if there were any.
@@ -269,7 +274,7 @@ fn calls(measurement: &Measurement<'_>, profile: &Profile) -> Option<Table> {
         let all = tally.elapsed.count() + tally.open;
         (Row::new(format!("call-{number}"), name.unwrap_or_default()), (tally, all))
     });
-    let table = Table::new("calls", "System calls")
+    Table::new("calls", "System calls")
         .of(rows)
         .column("calls_count", "calls", |(_, all)| Cell::count(*all))
         .column("kernel_count", "kernel cycles", |(one, _)| Cell::count(one.kernel))
@@ -278,6 +283,5 @@ fn calls(measurement: &Measurement<'_>, profile: &Profile) -> Option<Table> {
         .column("min_ns", "min", |(one, _)| of(one.elapsed.min()))
         .column("max_ns", "max", |(one, _)| of(one.elapsed.max()))
         .column("open_count", "not returned", |(one, _)| Cell::count(one.open))
-        .table();
-    (!table.rows.is_empty()).then_some(table)
+        .unless_empty()
 }

@@ -6,6 +6,7 @@
 //! marks show each change of process. A process that was left within a call, and comes back, goes on with that call. Source of the form: "Trace Event Format" (complete, instant and metadata events).
 
 use super::calls::CallNames;
+use super::listing::exception_name;
 use super::symbols::Symbols;
 use boardlab_arm926::{Cycles, Event, Exception, Mode, Recorder};
 use boardlab_sim::Hertz;
@@ -107,12 +108,8 @@ impl<'a> Drawing<'a> {
     fn of_exception(&self, exception: Exception, at: u32, call: u32) -> Activity {
         let (name, category) = match exception {
             Exception::SoftwareInterrupt => (self.names.calls.name(call), "call"),
-            Exception::Irq => ("IRQ".into(), "interrupt"),
-            Exception::Fiq => ("FIQ".into(), "interrupt"),
-            Exception::DataAbort => ("data abort".into(), "fault"),
-            Exception::PrefetchAbort => ("prefetch abort".into(), "fault"),
-            Exception::Undefined => ("undefined instruction".into(), "fault"),
-            Exception::Reset => ("reset".into(), "fault"),
+            Exception::Irq | Exception::Fiq => (exception_name(exception).into(), "interrupt"),
+            _ => (exception_name(exception).into(), "fault"),
         };
         Activity { name, category, at: Some(at) }
     }
@@ -165,7 +162,7 @@ impl<'a> Drawing<'a> {
         if length > 0 {
             let mut arguments = json!({ "cycles": length });
             if let Some(at) = self.activity.at {
-                arguments["from"] = self.names.symbols.name(at).to_string().into();
+                arguments["from"] = self.names.symbols.name(at).into();
             }
             let slice = json!({
                 "name": self.activity.name, "cat": self.activity.category, "ph": "X",

@@ -17,7 +17,7 @@
 
 use crate::misfit::Misfit;
 use crate::quantity::{self, Decimal, Dimension};
-use crate::{Content, Misplaced, Node, Value};
+use crate::{Content, Description, Misplaced, Node, Value};
 use boardlab_sim::{Duration, QuantileTable};
 use std::ops::Range;
 
@@ -256,14 +256,10 @@ fn whole(nanos: f64) -> Duration {
 
 impl Value for QuantileTable {
     const NUMBER: bool = true;
-    fn expected() -> String {
-        "a duration or a distribution of durations".into()
-    }
-    fn example() -> String {
-        "\"256 us\" or \"triangular(100 us, 150 us, 300 us)\"".into()
-    }
-    fn hint() -> String {
-        format!("shapes: {}", SHAPES.join(", "))
+    fn description() -> Description {
+        let expected = "a duration or a distribution of durations";
+        let example = "\"256 us\" or \"triangular(100 us, 150 us, 300 us)\"";
+        Description::new(expected, example).hint(format!("shapes: {}", SHAPES.join(", ")))
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {

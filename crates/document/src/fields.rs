@@ -60,6 +60,7 @@
 //! | `=> within(LOW, HIGH).or(DEFAULT)` | the same with limits and a default: methods of [`Key`] |
 //! | `=> one_of(NAMES)`, also with `.or(DEFAULT)` | what a name in the list stands for |
 //! | `=> section(READ)`, `optional_section`, `sections` | a section, or a list of them, read so |
+//! | `=> only(NAME, \|key\| key.within(LOW, HIGH))` | the only key of a section, here with limits |
 //! | `=> with(READ, ARGUMENT...)` | what `READ(&section, KEY, ARGUMENT...)` gives |
 //! | `= EXPRESSION` | what that gives, a [`Read`]; the fields above are in scope, each a [`Read`] |
 //! | `= EXPRESSION => MAKE` | what `MAKE(&section, VALUE)` makes of that, once all keys are known |
@@ -68,7 +69,7 @@
 //! missing keys are reported. Then come the checks, each about the fields that it names: there they are
 //! references to their values, and `return Err(...)` refuses the section.
 
-use crate::{Key, Read, Sourced, Value};
+use crate::{Key, Read, Section, Sourced, Value};
 
 /// What a field of a section can be. A [`Value`], a number of fewer bits than TOML's and a struct of
 /// [`section!`](crate::section!) must be there, each of them in an [`Option`] may lack; [`Sourced`] keeps
@@ -78,15 +79,9 @@ pub trait Field: Sized {
     type Value;
 
     /// Reads a field that must be there.
-    ///
-    /// # Errors
-    /// [`Reported`](crate::Reported).
     fn required(key: Key<'_, '_, Self::Value>) -> Read<Self>;
 
     /// Reads a field that may lack.
-    ///
-    /// # Errors
-    /// [`Reported`](crate::Reported).
     fn optional(key: Key<'_, '_, Self::Value>) -> Read<Option<Self>>;
 }
 
@@ -117,6 +112,21 @@ impl<T: Field> Field for Option<T> {
     }
     fn optional(key: Key<'_, '_, T::Value>) -> Read<Option<Self>> {
         T::optional(key).map(Some)
+    }
+}
+
+impl Section<'_> {
+    /// Reads the section called `key`, whose only key is `name`: a value with the limits that `limited` sets.
+    pub fn only<T: Field>(
+        &self,
+        key: &str,
+        name: &str,
+        limited: impl for<'k, 'b> FnOnce(Key<'k, 'b, T::Value>) -> Key<'k, 'b, T::Value>,
+    ) -> Read<T> {
+        self.section(key, |section| {
+            let value = T::required(limited(section.key(name)));
+            section.finish().and(value)
+        })
     }
 }
 
@@ -156,6 +166,9 @@ macro_rules! section {
     };
     (@read $section:ident [$($key:tt)*] $type:ty => section($read:expr)) => {
         $section.section($crate::section!(@key $($key)*), $read)
+    };
+    (@read $section:ident [$($key:tt)*] $type:ty => only($name:expr, $limited:expr)) => {
+        $section.only::<$type>($crate::section!(@key $($key)*), $name, $limited)
     };
     (@read $section:ident [$($key:tt)*] $type:ty => optional_section($read:expr)) => {
         $section.optional_section($crate::section!(@key $($key)*), $read)
@@ -200,9 +213,6 @@ macro_rules! section {
         }
         impl $name {
             /// Reads the section.
-            ///
-            /// # Errors
-            /// Whatever is missing, unknown, of the wrong kind or cannot be.
             $vis fn read($section: $crate::Section<'_> $(, $given: $kind)*) -> $crate::Read<Self> {
                 $(let $field = $crate::section!(
                     @read $section [$field $($key)?] $type

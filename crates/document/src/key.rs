@@ -8,7 +8,7 @@
 use super::node::{Node, Table};
 use super::problems::{Read, Reported};
 use super::reader::{Section, State};
-use super::value::{Misplaced, Value};
+use super::value::{Description, Misplaced, Value};
 use crate::misfit::Misfit;
 use crate::source::Kind;
 use boardlab_result::{Origin, Parameter};
@@ -47,17 +47,11 @@ impl<'s, 'a, T> Key<'s, 'a, T> {
     }
 
     /// The section of that name, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn section(self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<T> {
         self.section.section(self.name, read)
     }
 
     /// The section of that name, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_section(self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<Option<T>> {
         self.section.optional_section(self.name, read)
     }
@@ -102,34 +96,22 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     }
 
     /// The value, which must be there unless it has a default.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn required(mut self) -> Read<T> {
         let read = self.read(Wants::Value)?.map(|sourced| sourced.value);
         read.or_else(|| self.default.take()).ok_or_else(|| self.lacks(T::NUMBER))
     }
 
     /// The value, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional(self) -> Read<Option<T>> {
         Ok(self.read(Wants::Value)?.map(|sourced| sourced.value))
     }
 
     /// The value with what it rests on; it becomes a parameter of the result.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn sourced(self) -> Read<Sourced<T>> {
         self.read(Wants::Source)?.ok_or_else(|| self.lacks(true))
     }
 
     /// The value with what it rests on, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_sourced(self) -> Read<Option<Sourced<T>>> {
         self.read(Wants::Source)
     }
@@ -140,7 +122,8 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     }
 
     fn lacks(&self, sourced: bool) -> Reported {
-        self.section.lacks(self.name, T::expected(), &T::example(), sourced)
+        let Description { expected, example, .. } = T::description();
+        self.section.lacks(self.name, expected, &example, sourced)
     }
 }
 
@@ -167,13 +150,17 @@ impl Section<'_> {
                 Some(misfit) => Err(Misplaced::new(inner, misfit)),
                 None => Ok(value),
             });
-        let value = value
-            .map_err(|misplaced| self.report_value(key, misplaced, T::expected(), help::<T>()))?;
+        let value = value.map_err(|misplaced| {
+            let Description { expected, example, hint } = T::description();
+            let joint = if hint.is_empty() { "" } else { "; " };
+            let help = format!("write it like {example}{joint}{hint}");
+            self.report_value(key, misplaced, expected, help)
+        })?;
         let source = inner.place.source();
         let strict = source.kind().is_some_and(Kind::needs_sources);
         let has_origin = given.is_some();
         if strict && !has_origin && (T::NUMBER || wants == Wants::Source) {
-            return Err(self.unsourced(key, inner, &T::expected()));
+            return Err(self.unsourced(key, inner, &T::description().expected));
         }
         let (origin, source_text) = given.unwrap_or_else(|| {
             // What a user or a scenario chooses rests on nothing but the choice.
@@ -220,10 +207,4 @@ pub(super) fn with_source(example: &str) -> String {
     format!(
         "{{ value = {example}, origin = \"datasheet\", source = \"document, table or section\" }}"
     )
-}
-
-fn help<T: Value>() -> String {
-    let hint = T::hint();
-    let joint = if hint.is_empty() { "" } else { "; " };
-    format!("write it like {}{joint}{hint}", T::example())
 }

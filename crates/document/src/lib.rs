@@ -81,10 +81,10 @@ pub use node::{Content, Node};
 pub use overrides::Override;
 pub use problems::{Read, Reported};
 pub use reader::Section;
-pub use value::{Misplaced, Value};
+pub use value::{Description, Misplaced, Value};
 
 use crate::error::{BadValue, Error};
-use crate::source::Source;
+use crate::source::{GRID, Source};
 use boardlab_result::Parameter;
 use indexmap::IndexMap;
 use problems::Problems;
@@ -178,7 +178,7 @@ impl Document {
         for one in overrides {
             one.apply(&mut self.root)?;
             self.overridden = true;
-            self.swept |= one.node().place().source().is_grid();
+            self.swept |= one.node().place().source().is_argument_of(GRID);
         }
         Ok(())
     }

@@ -5,9 +5,12 @@
 use crate::{Read, Section};
 use boardlab_sim::{Duration, QuantileTable};
 
+/// The shortest time that is not zero.
+pub const SHORTEST: Duration = Duration::from_nanos(1);
+
 /// Reads the span called `key`, more than nothing and at most `most`.
 pub fn some_span(section: &Section<'_>, key: &str, most: Duration) -> Read<Duration> {
-    section.key::<Duration>(key).within(Duration::from_nanos(1), most).required()
+    section.key::<Duration>(key).within(SHORTEST, most).required()
 }
 
 /// Reads the distribution called `key`, whose longest duration is at most `most`.

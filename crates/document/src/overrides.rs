@@ -8,7 +8,7 @@
 use super::node::{Content, Entry, Node, Table};
 use super::parse;
 use crate::error::{Error, OverrideProblem};
-use crate::source::{Place, Source};
+use crate::source::{Place, SET, Source};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Override {
     /// # Errors
     /// [`Error::Override`] when there is no `=` or the key is not dotted names.
     pub fn parse(argument: &str) -> Result<Self, Error> {
-        Self::of(&Source::argument(argument), None)
+        Self::of(&Source::argument(SET, argument), None)
     }
 
     /// Reads the key before the first `=` of `source`, and the value at the bytes `value`, or

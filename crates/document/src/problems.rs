@@ -31,7 +31,8 @@ impl From<&Self> for Reported {
     }
 }
 
-/// What an access gives: the value, or the knowledge that its error is on record.
+/// What an access gives: the value, or the knowledge that its error is on record: something is missing, unknown, of the
+/// wrong kind or cannot be. A function that returns it has no other errors.
 pub type Read<T> = Result<T, Reported>;
 
 /// The errors of one reading.

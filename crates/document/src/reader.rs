@@ -30,7 +30,7 @@ use super::value::{Misplaced, Value};
 use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
-use crate::source::{Kind, Place};
+use crate::source::{GRID, Kind, Place, SET};
 use boardlab_result::Parameter;
 use indexmap::{IndexMap, IndexSet};
 use std::cell::{Cell, RefCell};
@@ -132,33 +132,21 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key`, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`]; so for all accessors.
     pub fn required<T: Value>(&self, key: &str) -> Read<T> {
         self.key(key).required()
     }
 
     /// The value of `key`, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional<T: Value>(&self, key: &str) -> Read<Option<T>> {
         self.key(key).optional()
     }
 
     /// The value of `key` with what it rests on.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn sourced<T: Value>(&self, key: &str) -> Read<Sourced<T>> {
         self.key(key).sourced()
     }
 
     /// The one of `names` that `key` holds, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<T> {
         let expected = || format!("one of {}", listed(names));
         let example = || format!("\"{}\"", names.first().map_or("", |(name, _)| name));
@@ -169,9 +157,6 @@ impl<'a> Section<'a> {
     }
 
     /// The one of `names` that `key` holds, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
         let Some(node) = self.node_of(key) else { return Ok(None) };
         let inner = self.inner(node);
@@ -190,9 +175,6 @@ impl<'a> Section<'a> {
     }
 
     /// Reads the section called `key`, which must be there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn section<T>(&self, key: &str, read: impl FnOnce(Section<'_>) -> Read<T>) -> Read<T> {
         match self.optional_section(key, read)? {
             Some(value) => Ok(value),
@@ -201,9 +183,6 @@ impl<'a> Section<'a> {
     }
 
     /// Reads the section called `key`, if it is there.
-    ///
-    /// # Errors
-    /// [`Reported`].
     pub fn optional_section<T>(
         &self,
         key: &str,
@@ -217,30 +196,19 @@ impl<'a> Section<'a> {
     }
 
     /// Reads each section of the list `[[key]]`, of which there must be one at least.
-    ///
-    /// # Errors
-    /// [`Reported`].
-    pub fn sections<T>(&self, key: &str, read: impl FnMut(Section<'_>) -> Read<T>) -> Read<Vec<T>> {
-        let all = self.optional_sections(key, read)?;
-        if all.is_empty() {
-            return Err(self.lacks_section(key, "a list of sections", "[[", "]]"));
-        }
-        Ok(all)
-    }
-
-    /// Reads each section of the list `[[key]]`, which may lack.
-    ///
-    /// # Errors
-    /// [`Reported`].
-    pub fn optional_sections<T>(
+    pub fn sections<T>(
         &self,
         key: &str,
         mut read: impl FnMut(Section<'_>) -> Read<T>,
     ) -> Read<Vec<T>> {
-        let Some(node) = self.node_of(key) else { return Ok(Vec::new()) };
-        let Content::List(items) = &node.content else {
-            return Err(self.not_a_section(key, node, "a list of sections"));
+        let items = match self.node_of(key) {
+            None => &[][..],
+            Some(Node { content: Content::List(items), .. }) => items,
+            Some(node) => return Err(self.not_a_section(key, node, "a list of sections")),
         };
+        if items.is_empty() {
+            return Err(self.lacks_section(key, "a list of sections", "[[", "]]"));
+        }
         // Every entry is read before the first error counts, so that all errors are shown.
         let each = items.iter().enumerate().map(|(index, item)| {
             let path = format!("{}.{index}", self.below(key));
@@ -274,7 +242,7 @@ impl<'a> Section<'a> {
         let mut result = Ok(());
         node.each_leaf(path, &mut |path, leaf| {
             let source = leaf.place.source();
-            if !source.is_set() && !source.is_grid() {
+            if ![SET, GRID].into_iter().any(|option| source.is_argument_of(option)) {
                 return;
             }
             let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });

@@ -45,8 +45,14 @@ impl Kind {
     }
 }
 
-/// The names of texts that are arguments: `--set`, and `--grid` and `--cell` of a sweep.
-pub const ARGUMENTS: [&str; 3] = ["--set", "--grid", "--cell"];
+/// The option that overrides a value.
+pub const SET: &str = "--set";
+/// The option of a sweep that gives several values.
+pub const GRID: &str = "--grid";
+/// The option of a sweep that names a cell of the grid.
+pub const CELL: &str = "--cell";
+/// The names of texts that are arguments.
+pub const ARGUMENTS: [&str; 3] = [SET, GRID, CELL];
 
 /// One text with its name.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,26 +74,10 @@ impl Source {
         Arc::new(Self { name: name.into(), text: text.into(), kind: Some(kind), folder: None })
     }
 
-    /// The argument of a `--set`.
+    /// The argument of `option`, one of [`ARGUMENTS`].
     #[must_use]
-    pub fn argument(text: impl Into<String>) -> Arc<Self> {
-        Self::of_option(ARGUMENTS[0], text.into())
-    }
-
-    /// The argument of a `--grid`.
-    #[must_use]
-    pub fn grid(text: impl Into<String>) -> Arc<Self> {
-        Self::of_option(ARGUMENTS[1], text.into())
-    }
-
-    /// The argument of a `--cell`.
-    #[must_use]
-    pub fn cell(text: impl Into<String>) -> Arc<Self> {
-        Self::of_option(ARGUMENTS[2], text.into())
-    }
-
-    fn of_option(name: &str, text: String) -> Arc<Self> {
-        Arc::new(Self { name: name.into(), text, kind: None, folder: None })
+    pub fn argument(option: &str, text: impl Into<String>) -> Arc<Self> {
+        Arc::new(Self { name: option.into(), text: text.into(), kind: None, folder: None })
     }
 
     /// The text of a `kind` of file in `folder`, shown in errors as `name`.
@@ -130,16 +120,10 @@ impl Source {
         self.kind.is_none()
     }
 
-    /// Whether this is the argument of a `--set`.
+    /// Whether this is the argument of `option`, one of [`ARGUMENTS`].
     #[must_use]
-    pub fn is_set(&self) -> bool {
-        self.is_argument() && self.name == ARGUMENTS[0]
-    }
-
-    /// Whether this is the argument of a `--grid`.
-    #[must_use]
-    pub fn is_grid(&self) -> bool {
-        self.is_argument() && self.name == ARGUMENTS[1]
+    pub fn is_argument_of(&self, option: &str) -> bool {
+        self.is_argument() && self.name == option
     }
 }
 

@@ -14,16 +14,8 @@ pub trait Value: Sized {
     /// Whether it is a number, which needs a source in a part or board file.
     const NUMBER: bool;
 
-    /// What is due, with an article: `a duration`.
-    fn expected() -> String;
-
-    /// One as it is written in a file: `"256 us"`.
-    fn example() -> String;
-
-    /// What else a help line says, such as the units.
-    fn hint() -> String {
-        String::new()
-    }
+    /// What messages say of such a value.
+    fn description() -> Description;
 
     /// Reads it.
     ///
@@ -34,6 +26,30 @@ pub trait Value: Sized {
     /// Whether it is zero, where that makes sense.
     fn is_zero(&self) -> bool {
         false
+    }
+}
+
+/// What messages say of a kind of value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// What is due, with an article: `a duration`.
+    pub expected: String,
+    /// A value as a file writes it: `"256 us"`.
+    pub example: String,
+    /// What else a help line says, such as the units; may be empty.
+    pub hint: String,
+}
+
+impl Description {
+    /// A description without a hint.
+    pub fn new(expected: impl Into<String>, example: impl Into<String>) -> Self {
+        Self { expected: expected.into(), example: example.into(), hint: String::new() }
+    }
+
+    /// The same with a hint.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self { hint: hint.into(), ..self }
     }
 }
 
@@ -89,14 +105,8 @@ macro_rules! quantities {
     ($($type:ty, $expected:literal, $example:literal, $hint:expr, $parse:path, $zero:expr;)*) => {$(
         impl Value for $type {
             const NUMBER: bool = true;
-            fn expected() -> String {
-                $expected.into()
-            }
-            fn example() -> String {
-                $example.into()
-            }
-            fn hint() -> String {
-                $hint
+            fn description() -> Description {
+                Description::new($expected, $example).hint($hint)
             }
             fn read(node: &Node) -> Result<Self, Misplaced> {
                 parsed(node, $parse)
@@ -118,14 +128,8 @@ quantities! {
 
 impl Value for u64 {
     const NUMBER: bool = true;
-    fn expected() -> String {
-        "a whole number".into()
-    }
-    fn example() -> String {
-        "16".into()
-    }
-    fn hint() -> String {
-        "without quotes and without a unit".into()
+    fn description() -> Description {
+        Description::new("a whole number", "16").hint("without quotes and without a unit")
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
@@ -148,14 +152,8 @@ impl Value for u64 {
 
 impl Value for bool {
     const NUMBER: bool = false;
-    fn expected() -> String {
-        "true or false".into()
-    }
-    fn example() -> String {
-        "true".into()
-    }
-    fn hint() -> String {
-        "without quotes".into()
+    fn description() -> Description {
+        Description::new("true or false", "true").hint("without quotes")
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
@@ -168,14 +166,8 @@ impl Value for bool {
 /// Text that is not empty. A number given by `--set` counts as text: the shell eats quotes.
 impl Value for String {
     const NUMBER: bool = false;
-    fn expected() -> String {
-        "text".into()
-    }
-    fn example() -> String {
-        "\"...\"".into()
-    }
-    fn hint() -> String {
-        "text stands in quotes".into()
+    fn description() -> Description {
+        Description::new("text", "\"...\"").hint("text stands in quotes")
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
@@ -194,14 +186,10 @@ impl Value for String {
 /// A list of values, each with its own place.
 impl<T: Value> Value for Vec<T> {
     const NUMBER: bool = T::NUMBER;
-    fn expected() -> String {
-        format!("a list, each entry {}", T::expected())
-    }
-    fn example() -> String {
-        format!("[{}]", T::example())
-    }
-    fn hint() -> String {
-        T::hint()
+    fn description() -> Description {
+        let Description { expected, example, hint } = T::description();
+        Description::new(format!("a list, each entry {expected}"), format!("[{example}]"))
+            .hint(hint)
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {

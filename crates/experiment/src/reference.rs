@@ -30,7 +30,9 @@ use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Dimension;
 use boardlab_document::source::{Kind, Place, Source};
-use boardlab_document::{Document, Misplaced, Node, Read, Section, Value as Readable, section};
+use boardlab_document::{
+    Description, Document, Misplaced, Node, Read, Section, Value as Readable, section,
+};
 use boardlab_parts::catalog;
 use boardlab_result::{Row, Unit, Value};
 use indexmap::IndexMap;
@@ -229,11 +231,8 @@ struct Named {
 
 impl Readable for Named {
     const NUMBER: bool = false;
-    fn expected() -> String {
-        "the id of a row or a column".into()
-    }
-    fn example() -> String {
-        "\"mean_ns\"".into()
+    fn description() -> Description {
+        Description::new("the id of a row or a column", "\"mean_ns\"")
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         let name = String::read(node)?;

@@ -1,5 +1,6 @@
 //! The NOR experiment against what the publication prints and what arithmetic demands.
 
+use boardlab_document::source::Kind;
 use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
@@ -220,7 +221,7 @@ fn a_data_file_is_found_from_the_scenario_that_names_it() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("image.bin"), [0x5A; 1_000]).unwrap();
     let built_in =
-        boardlab_parts::catalog::scenarios().iter().find(|file| file.name == "nor-write");
+        boardlab_parts::catalog::all(Kind::Scenario).iter().find(|file| file.name == "nor-write");
     let text = built_in
         .unwrap()
         .text

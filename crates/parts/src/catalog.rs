@@ -56,18 +56,6 @@ pub fn parts() -> &'static [BuiltIn] {
     all(Kind::Part)
 }
 
-/// The built-in boards.
-#[must_use]
-pub fn boards() -> &'static [BuiltIn] {
-    all(Kind::Board)
-}
-
-/// The built-in scenarios.
-#[must_use]
-pub fn scenarios() -> &'static [BuiltIn] {
-    all(Kind::Scenario)
-}
-
 /// The text of a `kind` of file: a built-in one by name, or one on disk by path.
 ///
 /// A relative path counts from `folder`, or from the current folder when there is none.
@@ -100,12 +88,10 @@ pub const FIO: &str = "card-fio";
 /// # Errors
 /// What is wrong with a file or an argument.
 pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> {
-    let Some(job) = job_file(name) else {
-        return compose_source(&find(Kind::Scenario, name, None)?, set);
-    };
-    let arguments = std::iter::once(job.as_str()).chain(set.iter().map(AsRef::as_ref));
-    let overrides: Result<Vec<_>, _> = arguments.map(Override::parse).collect();
-    compose_overrides(&find(Kind::Scenario, FIO, None)?, &overrides?)
+    let job = job_file(name);
+    let scenario = if job.is_some() { FIO } else { name };
+    let set = job.as_deref().into_iter().chain(set.iter().map(AsRef::as_ref));
+    compose_source(&find(Kind::Scenario, scenario, None)?, &set.collect::<Vec<_>>())
 }
 
 /// What puts a job file of fio into the scenario for such, when `name` is one: it ends in `.fio`.

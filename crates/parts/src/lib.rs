@@ -6,12 +6,16 @@
 //! - [`nor`] and [`nand`]: flash chips, and the boards that have one on their bus.
 //! - [`managed`]: managed flash: the flash behind a card or a drive, and the translation layer over it.
 //! - [`card`]: SD cards and eMMC devices; [`drive`]: SATA drives, and the hosts of boards for them.
+//! - [`Failure`]: why a part and a board are no device.
 //!
 //! What is done with a system is not here: see the experiments of `boardlab_lab`.
 
 pub mod card;
 pub mod catalog;
 pub mod drive;
+mod failure;
 pub mod managed;
 pub mod nand;
 pub mod nor;
+
+pub use failure::Failure;

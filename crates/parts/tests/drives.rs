@@ -4,10 +4,10 @@ use boardlab_block::Extent;
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Reading};
 use boardlab_ftl::Translation;
-use boardlab_parts::catalog;
 use boardlab_parts::drive::board::{self, SataHost};
-use boardlab_parts::drive::compose::{Failure, age, compose, wiring};
+use boardlab_parts::drive::compose::{age, compose, wiring};
 use boardlab_parts::drive::part::{self, DrivePart};
+use boardlab_parts::{Failure, catalog};
 use boardlab_sata::device::Data;
 use boardlab_sata::host::{Build, Pattern};
 use boardlab_sata::wire::identify::Identify;
@@ -35,7 +35,7 @@ fn every_drive_keeps_a_pattern_and_says_who_it_is() {
     assert_eq!(names().len(), 5);
     for name in names() {
         let part = read(name).value;
-        let mut drive = compose(&part, &host(), true, Seed::new(1)).unwrap();
+        let mut drive = compose(&part, host().port(), true, Seed::new(1)).unwrap();
         let words = drive.identify.emit_payload().unwrap();
         let identify = Identify::parse(&words).unwrap();
         assert_eq!(identify.sectors, part.drive.sectors, "{name}");
@@ -71,7 +71,7 @@ fn an_aged_drive_has_no_more_erased_blocks_than_its_reserve() {
     let part = read("intel-x25-e-32gb").value;
     let mut small = part.clone();
     small.drive.sectors = 2 << 20;
-    let mut drive = compose(&small, &host(), false, Seed::new(1)).unwrap();
+    let mut drive = compose(&small, host().port(), false, Seed::new(1)).unwrap();
     let aged = age(drive.storage.translation_mut(), &small).unwrap();
     let free = |drive: &boardlab_parts::drive::compose::Composed| {
         drive.storage.translation().occupancy().free_blocks
@@ -87,11 +87,11 @@ fn an_aged_drive_has_no_more_erased_blocks_than_its_reserve() {
 fn a_fifo_without_headroom_is_refused() {
     let part = read("transcend-ts32gssd25s-m").value;
     let mut host = host();
-    assert_eq!(wiring(&part, &host).unwrap().speed, host.speed);
+    assert_eq!(wiring(&part, host.port()).unwrap().speed, host.speed);
     let needed = 20 + host.end.latency + part.end.latency;
     host.end.hold_from = host.end.fifo - needed + 1;
     let left = needed - 1;
-    assert_eq!(wiring(&part, &host), Err(Failure::Headroom { end: "host", left, needed }));
+    assert_eq!(wiring(&part, host.port()), Err(Failure::Headroom { end: "host", left, needed }));
 }
 
 #[test]

@@ -288,6 +288,13 @@ impl Table {
         self
     }
 
+    /// This table with these rows as well.
+    #[must_use]
+    pub fn with_rows(mut self, rows: impl IntoIterator<Item = Row>) -> Self {
+        self.rows.extend(rows);
+        self
+    }
+
     /// This table with these rows, to which columns are added with what they say of each row's item.
     pub fn of<T>(mut self, rows: impl IntoIterator<Item = (Row, T)>) -> Tabulated<T> {
         let (rows, items): (Vec<_>, _) = rows.into_iter().unzip();
@@ -347,6 +354,12 @@ impl<T> Tabulated<T> {
     #[must_use]
     pub fn table(self) -> Table {
         self.table
+    }
+
+    /// The table, if it has rows.
+    #[must_use]
+    pub fn unless_empty(self) -> Option<Table> {
+        Some(self.table).filter(|table| !table.rows.is_empty())
     }
 }
 

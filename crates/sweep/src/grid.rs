@@ -7,7 +7,7 @@
 
 use crate::problem::GridProblem;
 use boardlab_document::error::Error;
-use boardlab_document::source::{Place, Source};
+use boardlab_document::source::{GRID, Place, Source};
 use boardlab_document::{Content, Override};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
@@ -32,7 +32,7 @@ pub(crate) struct Axis {
 impl Axis {
     /// Reads the argument of a `--grid`.
     fn parse(argument: &str) -> Result<Self, Error> {
-        let source = Source::grid(argument);
+        let source = Source::argument(GRID, argument);
         let refused = |span: Range<usize>, problem: GridProblem| {
             Err(problem.at(Some(Place::new(&source, span))))
         };
@@ -93,11 +93,11 @@ fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Overr
     let count = u128::from(to) - u128::from(from) + 1;
     if usize::try_from(count).map_or(true, |count| before + count > POINTS_MAX) {
         let problem = GridProblem::TooMany { points: count, limit: POINTS_MAX };
-        let source = Source::grid(format!("{key}={from}..{to}"));
+        let source = Source::argument(GRID, format!("{key}={from}..{to}"));
         let place = Place::new(&source, key.len() + 1..source.text().len());
         return Err(problem.at(Some(place)));
     }
-    let value = |number| Override::of(&Source::grid(format!("{key}={number}")), None);
+    let value = |number| Override::of(&Source::argument(GRID, format!("{key}={number}")), None);
     (from..=to).map(value).collect()
 }
 

@@ -20,7 +20,7 @@ mod record;
 mod summary;
 
 use boardlab_document::error::Error;
-use boardlab_document::source::{Place, Source};
+use boardlab_document::source::{CELL, Place, Source};
 use boardlab_experiment::{Experiment, Failure, Progress};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
@@ -111,7 +111,7 @@ struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// Parses the name of a cell: a table, a row and a column. The row may contain slashes.
     fn parse(cell: &'a str) -> Result<Self, Error> {
-        let place = Place::new(&Source::cell(cell), 0..cell.len());
+        let place = Place::new(&Source::argument(CELL, cell), 0..cell.len());
         let parts = cell.split('/');
         match parts.clone().count() >= 3 && parts.clone().all(|part| !part.trim().is_empty()) {
             true => Ok(Self { name: cell, place }),

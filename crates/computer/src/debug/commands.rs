@@ -5,6 +5,7 @@
 //! empty answer stands, which says that there is no such thing.
 
 use super::packets::PACKET;
+use boardlab_arm926::WatchKind;
 
 /// Why a packet is no command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,24 +25,11 @@ pub struct Resume {
     pub at: Option<u32>,
 }
 
-/// What a point stops at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PointKind {
-    /// An instruction.
-    Break,
-    /// A write of data.
-    Write,
-    /// A read of data.
-    Read,
-    /// Both.
-    Access,
-}
-
 /// A breakpoint or a watchpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// What it stops at.
-    pub kind: PointKind,
+    /// The accesses that it stops at; `None` for a breakpoint.
+    pub watched: Option<WatchKind>,
     /// Its address.
     pub at: u32,
     /// Bytes that it watches; of a breakpoint the length of the instruction.
@@ -217,14 +205,14 @@ fn point(rest: &[u8]) -> Result<Point, Misfit> {
     // Conditions and commands of GDB behind a semicolon were not offered.
     let (kind, rest) = split(rest, b',')?;
     let (at, length) = split(rest, b',')?;
-    let kind = match kind {
-        b"0" | b"1" => PointKind::Break,
-        b"2" => PointKind::Write,
-        b"3" => PointKind::Read,
-        b"4" => PointKind::Access,
+    let watched = match kind {
+        b"0" | b"1" => None,
+        b"2" => Some(WatchKind::Writes),
+        b"3" => Some(WatchKind::Reads),
+        b"4" => Some(WatchKind::Accesses),
         _ => return Err(Misfit::Unknown),
     };
-    Ok(Point { kind, at: number(at)?, length: number(length)? })
+    Ok(Point { watched, at: number(at)?, length: number(length)? })
 }
 
 /// A thread that there is: any, all, or number 1.
@@ -319,10 +307,10 @@ mod tests {
             (b"vCont;c", resume(false, None)),
             (b"vCont;s:1;c", resume(true, None)),
             (b"vCont;C05:-1", resume(false, None)),
-            (b"Z0,8000,4;X1,0", Command::Insert(point(PointKind::Break, 4))),
-            (b"z2,8000,1", Command::Remove(point(PointKind::Write, 1))),
-            (b"Z3,8000,2", Command::Insert(point(PointKind::Read, 2))),
-            (b"Z4,8000,8", Command::Insert(point(PointKind::Access, 8))),
+            (b"Z0,8000,4;X1,0", Command::Insert(point(None, 4))),
+            (b"z2,8000,1", Command::Remove(point(Some(WatchKind::Writes), 1))),
+            (b"Z3,8000,2", Command::Insert(point(Some(WatchKind::Reads), 2))),
+            (b"Z4,8000,8", Command::Insert(point(Some(WatchKind::Accesses), 8))),
             (b"qRcmd,6865", Command::Monitor(b"he".to_vec())),
             (b"Hg0", Command::Agree),
             (b"Hc-1", Command::Agree),

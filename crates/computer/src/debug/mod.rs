@@ -1,13 +1,13 @@
 //! A program under GDB, by its remote protocol.
 //!
 //! Layer: rank 9. [`Session::debug`] speaks with GDB over a [`Connection`]. In reading order: [`packets`], frames and acknowledgments;
-//! [`commands`], what GDB may ask for; [`arch`], the registers; `points`, single steps; `target`, the machine as GDB sees it. Nothing that comes over the line
-//! ends the connection but the words for it (`D`, `k`), and nothing at all loses the machine: it is the session's.
+//! [`commands`], what GDB may ask for; [`arch`], the registers; `target`, the machine as GDB sees it. Nothing that comes
+//! over the line ends the connection but the words for it (`D`, `k`), and nothing at all loses the machine: it is the
+//! session's.
 
 pub mod arch;
 pub mod commands;
 pub mod packets;
-mod points;
 mod target;
 
 use super::failure::Failure;
@@ -18,7 +18,7 @@ use packets::{Arrived, MALFORMED, PACKET, Packets};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
-use target::{Debugged, Done, Reason};
+use target::{Debugged, Reason};
 
 /// Packets that wait for a program that runs to stop.
 const WAITING: usize = 16;
@@ -74,7 +74,7 @@ impl Session {
             target,
         };
         let ended = server.serve();
-        server.target.let_be();
+        server.target.points().clear();
         self.usual_engine();
         match ended {
             Ok(parted) => Ok(parted),
@@ -217,10 +217,7 @@ impl<C: Connection> Server<'_, C> {
                 }
                 self.packets.answer(b"OK");
             }
-            command => match self.target.perform(command) {
-                Done::Words(words) => self.packets.answer(words.as_bytes()),
-                Done::Bytes(bytes) => self.packets.answer(hex(&bytes).as_bytes()),
-            },
+            command => self.packets.answer(self.target.perform(command).as_bytes()),
         }
         Next::Wait
     }

@@ -33,17 +33,10 @@ enum Place {
     #[default]
     Between,
     Body,
-    /// In a body that is too long.
-    Overlong,
     /// At the first digit of the checksum.
-    First {
-        overlong: bool,
-    },
-    /// At the second one; nothing where the first was no digit.
-    Second {
-        overlong: bool,
-        first: Option<u8>,
-    },
+    First,
+    /// At the second digit; `None` where the first was no digit.
+    Second(Option<u8>),
 }
 
 /// Frames of both directions.
@@ -51,6 +44,8 @@ enum Place {
 pub struct Packets {
     place: Place,
     body: Vec<u8>,
+    /// Whether the body is too long; the rest of it is only summed.
+    overlong: bool,
     sum: u8,
     no_acks: bool,
     /// Frames that GDB has not acknowledged, oldest first.
@@ -62,27 +57,22 @@ impl Packets {
     /// Takes a byte from GDB; what it completes.
     pub fn take(&mut self, byte: u8) -> Option<Arrived> {
         match self.place {
-            Place::Body | Place::Overlong if byte == b'$' => self.begin(),
-            Place::Body if byte == b'#' => self.place = Place::First { overlong: false },
-            Place::Overlong if byte == b'#' => self.place = Place::First { overlong: true },
+            Place::Between => return self.between(byte),
+            Place::Body if byte == b'$' => self.begin(),
+            Place::Body if byte == b'#' => self.place = Place::First,
             Place::Body => {
                 self.sum = self.sum.wrapping_add(byte);
-                if self.body.len() < PACKET {
+                self.overlong |= self.body.len() == PACKET;
+                if !self.overlong {
                     self.body.push(byte);
-                } else {
-                    self.place = Place::Overlong;
                 }
             }
-            Place::Overlong => self.sum = self.sum.wrapping_add(byte),
-            Place::First { overlong } => {
-                self.place = Place::Second { overlong, first: digit(byte) }
-            }
-            Place::Second { overlong, first } => {
+            Place::First => self.place = Place::Second(digit(byte)),
+            Place::Second(first) => {
                 self.place = Place::Between;
                 let sent = first.zip(digit(byte)).map(|(high, low)| high << 4 | low);
-                return self.end(overlong, sent == Some(self.sum));
+                return self.end(sent == Some(self.sum));
             }
-            Place::Between => return self.between(byte),
         }
         None
     }
@@ -116,7 +106,7 @@ impl Packets {
 
     fn begin(&mut self) {
         self.body.clear();
-        self.sum = 0;
+        (self.overlong, self.sum) = (false, 0);
         self.place = Place::Body;
     }
 
@@ -134,7 +124,7 @@ impl Packets {
     }
 
     /// The end of a frame, whose checksum is right or wrong.
-    fn end(&mut self, overlong: bool, right: bool) -> Option<Arrived> {
+    fn end(&mut self, right: bool) -> Option<Arrived> {
         if !self.no_acks {
             self.out.push(if right { b'+' } else { b'-' });
         }
@@ -145,7 +135,7 @@ impl Packets {
             }
             return None;
         }
-        if overlong {
+        if self.overlong {
             self.answer(TOO_LONG.as_bytes());
             return None;
         }

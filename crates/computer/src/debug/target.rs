@@ -4,15 +4,14 @@
 //! and without a trace. `monitor` knows `cycles`, `stats`, `symbol ADDRESS` and `help`.
 
 use super::arch::{CoreRegisters, DESCRIPTION};
-use super::commands::{Command, Point, PointKind, Resume};
+use super::commands::{Command, Point, Resume};
+use super::hex;
 use super::packets::{MALFORMED, PACKET};
-use super::points::Single;
 use crate::failure::Failure;
-use crate::instruments::{Shared, locked};
-use crate::measurement::Measurement;
+use crate::instruments::{Shared, Single, locked};
 use crate::run::Console;
 use crate::session::Session;
-use crate::tables;
+use crate::tables::{self, Measurement};
 use boardlab_arm926::{Exception, Limit, Points, Psr, Virtual, WatchKind, Watchpoint};
 use boardlab_realview::Outcome;
 use boardlab_result::foreign::{shown, shown_at_most};
@@ -77,20 +76,6 @@ impl Reason {
             }
             Self::Exited(code) => format!("W{code:02x}"),
         }
-    }
-}
-
-/// What a command came to.
-pub(super) enum Done {
-    /// An answer.
-    Words(String),
-    /// Bytes, as hexadecimal digits.
-    Bytes(Vec<u8>),
-}
-
-impl From<&str> for Done {
-    fn from(words: &str) -> Self {
-        Self::Words(words.into())
     }
 }
 
@@ -203,30 +188,25 @@ impl Debugged<'_> {
         }
     }
 
-    /// Lets the program be: no points.
-    pub(super) fn let_be(&mut self) {
-        self.points().clear();
-    }
-
-    fn points(&mut self) -> &mut Points {
+    pub(super) fn points(&mut self) -> &mut Points {
         &mut self.session.machine.processor_mut().points
     }
 
-    /// Does what needs no running.
-    pub(super) fn perform(&mut self, command: Command) -> Done {
+    /// Does what needs no running; returns the answer.
+    pub(super) fn perform(&mut self, command: Command) -> String {
         match command {
-            Command::Supported => Done::Words(format!(
+            Command::Supported => format!(
                 "PacketSize={PACKET:x};QStartNoAckMode+;qXfer:features:read+;vContSupported+"
-            )),
+            ),
             Command::Description(offset, length) => description(offset, length),
-            Command::Why => Done::Words(self.reason.answer()),
-            Command::ReadRegisters => Done::Bytes(self.registers().bytes()),
+            Command::Why => self.reason.answer(),
+            Command::ReadRegisters => hex(&self.registers().bytes()),
             Command::WriteRegisters(bytes) => match CoreRegisters::from_bytes(&bytes) {
                 Some(registers) => self.set_registers(&registers),
                 None => MALFORMED.into(),
             },
             Command::ReadRegister(number) => match self.registers().register(number) {
-                Some(value) => Done::Bytes(value.to_le_bytes().to_vec()),
+                Some(value) => hex(&value.to_le_bytes()),
                 None => MALFORMED.into(),
             },
             Command::WriteRegister(number, value) => {
@@ -259,7 +239,7 @@ impl Debugged<'_> {
         registers
     }
 
-    fn set_registers(&mut self, registers: &CoreRegisters) -> Done {
+    fn set_registers(&mut self, registers: &CoreRegisters) -> String {
         let to = &mut self.session.machine.processor_mut().registers;
         // The mode first: it decides which registers are seen.
         to.set_cpsr(Psr(registers.cpsr));
@@ -269,18 +249,18 @@ impl Debugged<'_> {
     }
 
     /// As far as there is memory, and as fits into a packet.
-    fn read(&self, at: u32, length: usize) -> Done {
+    fn read(&self, at: u32, length: usize) -> String {
         let places = (0..).map(|offset| at.wrapping_add(offset)).take(length.min(PACKET / 2));
         let byte = |at: u32| {
             let word = self.session.machine.peek(Virtual(at & !3))?;
             Some(word.to_le_bytes()[index(at)])
         };
         let bytes: Vec<u8> = places.map_while(byte).collect();
-        if bytes.is_empty() && length > 0 { FAULT.into() } else { Done::Bytes(bytes) }
+        if bytes.is_empty() && length > 0 { FAULT.into() } else { hex(&bytes) }
     }
 
     /// All or nothing.
-    fn write(&mut self, at: u32, data: &[u8]) -> Done {
+    fn write(&mut self, at: u32, data: &[u8]) -> String {
         let places = || (0..).map(|offset| at.wrapping_add(offset)).zip(data);
         let machine = &mut self.session.machine;
         if places().any(|(at, _)| machine.peek(Virtual(at & !3)).is_none()) {
@@ -298,10 +278,10 @@ impl Debugged<'_> {
         "OK".into()
     }
 
-    fn insert(&mut self, point: Point) -> Done {
+    fn insert(&mut self, point: Point) -> String {
         let points = self.points();
         match watchpoint(point) {
-            None if point.kind != PointKind::Break => MALFORMED.into(),
+            None if point.watched.is_some() => MALFORMED.into(),
             None if points.breakpoints().len() >= BREAKPOINTS => FULL.into(),
             None => {
                 points.set_breakpoint(Virtual(point.at));
@@ -315,7 +295,7 @@ impl Debugged<'_> {
         }
     }
 
-    fn remove(&mut self, point: Point) -> Done {
+    fn remove(&mut self, point: Point) -> String {
         let points = self.points();
         let removed = match watchpoint(point) {
             None => points.clear_breakpoint(Virtual(point.at)),
@@ -353,22 +333,16 @@ impl Debugged<'_> {
 
 /// The watchpoint that a point is, unless it is a breakpoint or watches nothing.
 fn watchpoint(point: Point) -> Option<Watchpoint> {
-    let of = match point.kind {
-        PointKind::Break => return None,
-        PointKind::Write => WatchKind::Writes,
-        PointKind::Read => WatchKind::Reads,
-        PointKind::Access => WatchKind::Accesses,
-    };
-    let length = NonZeroU32::new(point.length)?;
+    let (length, of) = (NonZeroU32::new(point.length)?, point.watched?);
     Some(Watchpoint { at: Virtual(point.at), length, of })
 }
 
 /// A piece of the description of the registers: more to come, or the last one.
-fn description(offset: usize, length: usize) -> Done {
+fn description(offset: usize, length: usize) -> String {
     let rest = DESCRIPTION.get(offset..).unwrap_or_default();
     let length = length.min(PACKET - 1);
     let more = rest.get(..length).filter(|piece| piece.len() < rest.len());
-    Done::Words(more.map_or_else(|| format!("l{rest}"), |piece| format!("m{piece}")))
+    more.map_or_else(|| format!("l{rest}"), |piece| format!("m{piece}"))
 }
 
 /// Which byte of its word `at` is.

@@ -8,7 +8,7 @@ mod unused;
 use super::fs::{FileSystemType, Setting, System};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Misplaced, Node, Read, Section, Value, section};
+use boardlab_document::{Description, Misplaced, Node, Read, Section, Value, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
@@ -222,12 +222,9 @@ struct Named(Data);
 impl Value for Named {
     const NUMBER: bool = false;
 
-    fn expected() -> String {
-        "zero, random, text, runs, or percent:N with N from 0 to 100".into()
-    }
-
-    fn example() -> String {
-        "\"percent:50\"".into()
+    fn description() -> Description {
+        let expected = "zero, random, text, runs, or percent:N with N from 0 to 100";
+        Description::new(expected, "\"percent:50\"")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

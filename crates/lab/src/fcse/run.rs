@@ -13,7 +13,7 @@ pub(super) mod spent;
 pub(super) mod switches;
 
 use super::charts::{self, picture};
-use super::scenario::{self, Scenario};
+use super::scenario::Scenario;
 use super::{findings, tables, verdicts};
 use boardlab_document::Reading;
 use boardlab_experiment::reference::Reference;
@@ -28,7 +28,7 @@ const HELP_QEMU: &str = "`qemu.command` is to be qemu-system-arm, which also has
 
 fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     let folder = request.document.source().folder();
-    Ok(request.document.read(|section| scenario::read(&section, folder))?)
+    Ok(request.document.read(|section| Scenario::read(section, folder))?)
 }
 
 /// That the kernel is not there.

@@ -1,6 +1,6 @@
 //! The scenario of the context-switch experiment: which system on which board, and what is measured of it.
 //!
-//! Layer: rank 11. Main types: [`Scenario`] and its sections; function: [`read`].
+//! Layer: rank 11. Main types: [`Scenario`] and its sections.
 
 mod limits;
 mod unused;
@@ -38,12 +38,12 @@ section! {
         /// Latency to an interrupt.
         pub real_time: RealTime,
         /// How long interrupts are off.
-        pub watched: Duration =
-            section.section("interrupts_off", InterruptsOff::read).map(|off| off.watched),
+        pub watched as "interrupts_off": Duration =>
+            only("watched", |watched| watched.positive().up_to(limits::WATCHED)),
         /// Programs that are started.
         pub exec: Exec,
         /// The other machine: a command.
-        pub qemu: String = section.section("qemu", Qemu::read).map(|qemu| qemu.command),
+        pub qemu: String => only("command", |command| command),
     }
     check(exec) {
         unused(&section, exec)?;
@@ -132,31 +132,6 @@ section! {
             return Err(section.refuse("card", problem, expected, help));
         }
     }
-}
-
-section! {
-    /// The section `interrupts_off`.
-    struct InterruptsOff {
-        /// How long interrupts are watched.
-        watched: Duration => positive().up_to(limits::WATCHED),
-    }
-}
-
-section! {
-    /// The section `qemu`.
-    struct Qemu {
-        /// The other machine.
-        command: String,
-    }
-}
-
-/// Reads a whole scenario, its board mounted in place of the name. The kernel is looked for from `folder`, the scenario's; one that `--set` names,
-/// from the current folder.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be; not that the kernel is missing.
-pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
-    Scenario::read(*section, folder)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "a section passes what it read by value")]

@@ -5,10 +5,10 @@ use super::run::write::{Measured, host, nanos, poll_loop, program_time};
 use super::scenario::{Scenario, Wait};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
-use boardlab_nor::Pause;
 use boardlab_nor::driver::Step;
 use boardlab_nor::tuner::{Completion, Replay};
 use boardlab_nor::wait::{FixedThenToggle, cfi_udelay};
+use boardlab_nor::{Host, Pause};
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Axis, Chart, Mark, RunResult, Side, Style};
 use boardlab_sim::{Duration, Seed};
@@ -59,12 +59,15 @@ fn fixed_waits(runs: &Runs<'_>, tuned_us: u64) -> Vec<Mark> {
         (tuned_us, "the best for the stated cost of a poll"),
         (runs.linux_us, linux),
     ];
-    let spins = all.into_iter().filter(|(micros, _)| matches!(cfi_udelay(*micros), Pause::Spin(_)));
-    let mark = |(micros, whose): (u64, &str)| {
-        let x = round(runs.host.udelay(micros).as_micros_f64(), 1);
-        Mark { x, label: format!("udelay({micros}), {whose}: {x} us") }
-    };
-    spins.map(mark).collect()
+    let label = |micros, whose| move |x| format!("udelay({micros}), {whose}: {x} us");
+    let marks = all.map(|(micros, whose)| mark(runs.host, micros, label(micros, whose)));
+    marks.into_iter().flatten().collect()
+}
+
+/// A mark where `udelay(micros)` ends; none where Linux sleeps instead, from a millisecond on.
+fn mark(host: &Host, micros: u64, label: impl Fn(f64) -> String) -> Option<Mark> {
+    let x = round(host.udelay(micros).as_micros_f64(), 1);
+    matches!(cfi_udelay(micros), Pause::Spin(_)).then(|| Mark { x, label: label(x) })
 }
 
 /// How many operations stand for all of them where the CPU's share is computed, and how many polls
@@ -114,11 +117,6 @@ pub(super) fn time_against_wait(
             busy.push((round(lasted, 2), round(share * 100.0, 2)));
         }
     }
-    let spins = |(micros, _): &&(u64, &str)| matches!(cfi_udelay(*micros), Pause::Spin(_));
-    let mark = |&(micros, label): &(u64, &str)| Mark {
-        x: round(host.udelay(micros).as_micros_f64(), 1),
-        label: label.into(),
-    };
     let title = "Total time against the wait before the first poll";
     let caption = "Waiting up to the shortest program costs nothing; beyond it every microsecond \
                    counts. A poll is two reads, with udelay(1) between polls. Dashed: the CPU's share \
@@ -131,7 +129,8 @@ pub(super) fn time_against_wait(
     let sleeping = ("cpu_by_wait", "CPU busy when sleeping");
     run.plot(&mut chart, sleeping, "percent", Style::Dashed, busy);
     chart.layers[1].side = Side::Right;
-    chart.marks = marks.iter().filter(spins).map(mark).collect();
+    let marks = marks.iter().map(|&(micros, label)| mark(&host, micros, |_| label.into()));
+    chart.marks = marks.flatten().collect();
     run.charts.push(chart);
 }
 

@@ -92,11 +92,10 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     };
     let mut run = request.blank("NOR flash writes: u-boot against Linux", parameters);
     assemble(&mut run, request, &runs, &measured.what_if)?;
-    let all = measured.published.iter().chain(measured.what_if.all());
-    run.virtual_time_ns = all.map(|measured| measured.virtual_time.as_nanos()).sum();
+    run.virtual_time_ns = measured.virtual_time_ns;
     let verified = format!(
         "Verified: each of the {} writes was read back, and its {} are what was written.",
-        measured.published.len() + measured.what_if.all().len(),
+        measured.writes,
         counted(scenario.data.len(), "byte"),
     );
     find(&mut run, verified);
@@ -116,6 +115,9 @@ fn first_wait(system: &System, measured: &Measured) -> u64 {
 struct All {
     published: [Measured; 4],
     what_if: WhatIfs,
+    /// Writes of both.
+    writes: usize,
+    virtual_time_ns: u64,
 }
 
 /// Runs every system, on all cores.
@@ -140,38 +142,31 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<All, Failure> {
         add(board, &scenario.improved, "Linux, improved"),
         add(board, &own_gap, "Linux, improved, own poll gap"),
     ];
-    let buffer_time = add(board, &buffer_time, "what if: buffer time");
-    let tuned_wait = add(board, &tuned, "what if: tuned");
-    let adaptive = add(board, &adaptive, "what if: adaptive");
-    let fast_bus = add(&fast, &scenario.linux, "what if: faster bus");
-    let tuned_fast_bus = add(&fast, &tuned, "what if: tuned and faster bus");
-    let twice_the_chips = add(&two, &tuned, "what if: twice the chips");
-    let four_times_the_chips = add(&four, &tuned, "what if: four times the chips");
+    let what_ifs = [
+        add(board, &buffer_time, "what if: buffer time"),
+        add(board, &tuned, "what if: tuned"),
+        add(board, &adaptive, "what if: adaptive"),
+        add(&fast, &scenario.linux, "what if: faster bus"),
+        add(&fast, &tuned, "what if: tuned and faster bus"),
+        add(&two, &tuned, "what if: twice the chips"),
+        add(&four, &tuned, "what if: four times the chips"),
+    ];
     crew.perform(request)?;
+    let (published, what_ifs) = (published.map(Slot::take), what_ifs.map(Slot::take));
+    let writes = published.iter().chain(&what_ifs);
+    let (writes, times) = (writes.clone().count(), writes.map(|one| one.virtual_time.as_nanos()));
+    let virtual_time_ns = times.sum();
+    let [buffer_time, tuned, adaptive, fast_bus, tuned_fast_bus, two, four] = what_ifs;
     let what_if = WhatIfs {
-        buffer_time: buffer_time.take(),
-        tuned: tuned_wait.take(),
-        adaptive: adaptive.take(),
-        fast_bus: fast_bus.take(),
-        tuned_fast_bus: tuned_fast_bus.take(),
-        twice_the_chips: twice_the_chips.take(),
-        four_times_the_chips: four_times_the_chips.take(),
+        buffer_time,
+        tuned,
+        adaptive,
+        fast_bus,
+        tuned_fast_bus,
+        twice_the_chips: two,
+        four_times_the_chips: four,
     };
-    Ok(All { published: published.map(Slot::take), what_if })
-}
-
-impl WhatIfs {
-    fn all(&self) -> [&Measured; 7] {
-        [
-            &self.buffer_time,
-            &self.tuned,
-            &self.adaptive,
-            &self.fast_bus,
-            &self.tuned_fast_bus,
-            &self.twice_the_chips,
-            &self.four_times_the_chips,
-        ]
-    }
+    Ok(All { published, what_if, writes, virtual_time_ns })
 }
 
 /// Tables, findings, verdicts and charts of all that was measured.

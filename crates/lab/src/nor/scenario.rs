@@ -4,7 +4,9 @@ mod unused;
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
-use boardlab_document::{Content, Misplaced, Node, Read, Reported, Section, Value, section};
+use boardlab_document::{
+    Content, Description, Misplaced, Node, Read, Reported, Section, Value, section,
+};
 use boardlab_experiment::data_file;
 use boardlab_nor::driver::{CfiInfo, Kind};
 use boardlab_nor::wait::{
@@ -38,8 +40,8 @@ section! {
         /// How waits are compared.
         pub tune: Tune,
         /// A faster bus, for the table of what-ifs.
-        pub fast_cycle: Duration =
-            section.section("what_if", WhatIf::read).map(|what_if| what_if.bus_cycle),
+        pub fast_cycle as "what_if": Duration =>
+            only("bus_cycle", |cycle| cycle.within(limits::SHORTEST, limits::BUS_CYCLE)),
         /// What is written.
         pub data: Arc<[u8]> = section.section("workload", |workload| {
             let room = part.as_ref().ok().zip(board.as_ref().ok());
@@ -141,23 +143,14 @@ section! {
     }
 }
 
-section! {
-    /// The section `what_if`.
-    struct WhatIf {
-        bus_cycle: Duration => with(limits::some_span, limits::BUS_CYCLE),
-    }
-}
-
 impl Value for Wait {
     const NUMBER: bool = false;
 
-    fn expected() -> String {
+    fn description() -> Description {
         let names = NAMES.map(|(name, _)| name).join(", ");
-        format!("{names}, a duration in whole microseconds, or \"sleep\" and a duration")
-    }
-
-    fn example() -> String {
-        "\"170 us\" or \"sleep 150 us\"".into()
+        let expected =
+            format!("{names}, a duration in whole microseconds, or \"sleep\" and a duration");
+        Description::new(expected, "\"170 us\" or \"sleep 150 us\"")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
@@ -195,7 +188,11 @@ impl Value for Wait {
         match whole_micros(span) {
             Some(0) => Ok(Self::None),
             Some(micros) => Ok(Self::Fixed(micros)),
-            None => Err(Misplaced::new(node, not_udelay())),
+            None => {
+                let problem =
+                    "cannot be waited with udelay, which takes whole microseconds up to 1 s";
+                Err(Misplaced::new(node, Misfit::Rule { problem: problem.into() }))
+            }
         }
     }
 }
@@ -213,12 +210,6 @@ impl Scenario {
     /// What is programmed at once: a write buffer, or a word of a part without one.
     pub(super) fn program_unit(&self) -> &'static str {
         self.part.write_buffer.map_or("word", |_| "buffer")
-    }
-}
-
-fn not_udelay() -> Misfit {
-    Misfit::Rule {
-        problem: "cannot be waited with udelay, which takes whole microseconds up to 1 s".into(),
     }
 }
 

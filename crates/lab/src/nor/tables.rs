@@ -83,6 +83,7 @@ pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
     let in_turn =
         |measured: &Measured, chips: usize| format!("{}, {chips} chips in turn", best(measured));
     let line = |id: &str, title: String, measured| (Row::new(id, title), measured);
+    let WhatIfs { tuned_fast_bus, twice_the_chips: two, four_times_the_chips: four, .. } = what_if;
     let typical = match scenario.part.write_buffer {
         Some(_) => "waits for the buffer time of CFI".into(),
         None => "waits for the word time of CFI, as the part has no buffer".into(),
@@ -96,19 +97,11 @@ pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
         line("fast-bus", format!("as stock, bus cycles of {cycle}"), &what_if.fast_bus),
         line(
             "tuned-fast-bus",
-            format!("{}, bus cycles of {cycle}", best(&what_if.tuned_fast_bus)),
-            &what_if.tuned_fast_bus,
+            format!("{}, bus cycles of {cycle}", best(tuned_fast_bus)),
+            tuned_fast_bus,
         ),
-        line(
-            "twice-the-chips",
-            in_turn(&what_if.twice_the_chips, 2 * chips),
-            &what_if.twice_the_chips,
-        ),
-        line(
-            "four-times-the-chips",
-            in_turn(&what_if.four_times_the_chips, 4 * chips),
-            &what_if.four_times_the_chips,
-        ),
+        line("twice-the-chips", in_turn(two, 2 * chips), two),
+        line("four-times-the-chips", in_turn(four, 4 * chips), four),
     ];
     let size = Bytes::of(&scenario.data);
     let rate = |total| Rate::new(size, total).map_or(0.0, Rate::bytes_per_second);

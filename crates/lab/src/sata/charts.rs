@@ -8,7 +8,7 @@ use super::run::what_if::{Queued, Sized};
 use super::scenario::{Continuous, Drives, Scenario};
 use super::tables::means;
 use super::tables::told::name;
-use super::tables::{all_shares, rows};
+use super::tables::{all_shares, kinds, rows, share};
 use boardlab_experiment::reference::Reference;
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::prose::{counted, float, round};
@@ -96,17 +96,10 @@ fn shares(run: &mut RunResult, drives: &Drives, measured: &Measured) {
     let mut chart = Chart::new("sata-shares", title, caption, axes);
     let all = all_shares(drives, measured);
     chart.categories = all.iter().map(|(_, title, _)| title.clone()).collect();
-    let kinds = all.first().map_or_else(Vec::new, |(_, _, shares)| {
-        shares.named().iter().map(|(name, _)| *name).collect()
-    });
-    for (kind, name) in kinds.into_iter().enumerate() {
-        let share = |shares: &boardlab_sata::Shares| {
-            round(float(shares.named()[kind].1) / float(shares.total().max(1)), 5)
-        };
-        let points = all.iter().enumerate().map(|(at, (_, _, shares))| (float(at), share(shares)));
-        let label = if name == "overhead" { "idle" } else { name };
-        let names = (format!("share_{}", name.to_lowercase()), label);
-        run.plot(&mut chart, names, "ratio", Style::Stacked, points);
+    for (kind, (id, label)) in kinds().into_iter().enumerate() {
+        let shares = all.iter().map(|(_, _, shares)| share(shares, kind));
+        let points = shares.enumerate().map(|(at, share)| (float(at), share));
+        run.plot(&mut chart, (format!("share_{id}"), label), "ratio", Style::Stacked, points);
     }
     run.charts.push(chart);
 }

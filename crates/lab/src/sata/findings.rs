@@ -14,7 +14,7 @@ use super::scenario::Scenario;
 use super::tables;
 use super::tables::means;
 use super::tables::told::{self, mb_per_s, micros, percent};
-use super::verdicts::{NEAR, NEAR_WHOLE, off, printed_rate};
+use super::verdicts::{NEAR, NEAR_WHOLE, off};
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
@@ -38,16 +38,6 @@ impl Facts<'_> {
     fn loops(&self) -> &[u64] {
         &self.scenario.continuous.loops
     }
-}
-
-/// A printed figure that has to be there.
-pub(super) fn printed(
-    reference: &Reference,
-    table: &str,
-    row: &str,
-    column: &str,
-) -> Result<f64, Error> {
-    Ok(printed_rate(reference, table, row, column)?.unwrap_or(f64::NAN))
 }
 
 /// Findings that explain cells, by index.
@@ -120,10 +110,10 @@ fn of_print(
 
 /// What MB are, and what the text computes with instead.
 fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let rate = printed(reference, "table5-1", "1", "read")?;
+    let rate = reference.number("table5-1", "1", "read")?;
     let most = Link::new(facts.scenario.host.speed, 0).rate(Direction::Read);
     let binary = rate / 1e6 * MIB;
-    let text = printed(reference, "table6-2", "command", "write")? / 1e9;
+    let text = reference.number("table6-2", "command", "write")? / 1e9;
     let exact = facts.command() / 150e6;
     Ok(format!(
         "The unit. A MB/s of the tables is 10^6 bytes a second, and a command of 32 MB is {:.0} bytes: as MiB/s {} would be {}, above the \
@@ -137,8 +127,8 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         text * 1e3,
         exact * 1e3,
         percent(exact / text - 1.0),
-        printed(reference, "table6-2", "firmware_share", "write")? * 100.0,
-        printed(reference, "table6-2", "sequencer_share", "write")? * 100.0,
+        reference.number("table6-2", "firmware_share", "write")? * 100.0,
+        reference.number("table6-2", "sequencer_share", "write")? * 100.0,
         facts.scenario.host.firmware.write.as_secs_f64() / exact * 100.0,
         facts.scenario.host.sequencer.write.as_secs_f64() / exact * 100.0,
     ))
@@ -153,7 +143,7 @@ fn gap(facts: &Facts<'_>, rate: f64) -> f64 {
 
 /// Whether the drive or the link limits the reads of table 5-1.
 fn link(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let rate = printed(reference, "table5-1", "1", "read")?;
+    let rate = reference.number("table5-1", "1", "read")?;
     let rows = means::printed(reference, "table5-1", facts.loops())?;
     let gaps = rows.iter().map(|[_, read]| gap(facts, *read));
     let (least, most) = gaps.fold((f64::MAX, 0.0_f64), |(a, b), gap| (a.min(gap), b.max(gap)));
@@ -203,7 +193,7 @@ fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<Str
     let mut whole = Vec::new();
     for (row, pair) in [("transcend", &transcend.firmware), ("buffalo", &buffalo.firmware)] {
         for (column, ran) in pair.named() {
-            whole.push(off(ran.rate(), printed(reference, "table7-1", row, column)?));
+            whole.push(off(ran.rate(), reference.number("table7-1", row, column)?));
         }
     }
     let worst = whole.iter().fold(0.0_f64, |most, one| most.max(one.abs()));
@@ -300,16 +290,16 @@ fn pause(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
 
 /// Figures 4-1 and 4-2 against the first rows.
 fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let write = printed(reference, "figure4", "intel-x25-e", "write")?;
-    let looped = printed(reference, "table5-1", "1", "write")?;
+    let write = reference.number("figure4", "intel-x25-e", "write")?;
+    let looped = reference.number("table5-1", "1", "write")?;
     let late = facts.command() / looped - facts.command() / write;
     let rounded = facts.command() / looped - facts.command() / (write - 0.5e6);
     let cut = facts.command() / looped - facts.command() / (write + 1e6);
-    let second = printed(reference, "figure4", "g-monster-v2", "write")?;
-    let second_looped = printed(reference, "table5-2", "1", "write")?;
+    let second = reference.number("figure4", "g-monster-v2", "write")?;
+    let second_looped = reference.number("table5-2", "1", "write")?;
     let ours = &facts.measured.g_monster.single.write;
-    let cut_off = printed(reference, "figure4", "intel-x25-e", "read")?;
-    let read = printed(reference, "table5-1", "1", "read")?;
+    let cut_off = reference.number("figure4", "intel-x25-e", "read")?;
+    let read = reference.number("table5-1", "1", "read")?;
     Ok(format!(
         "Single commands are printed without decimals, and cut off: {:.0} stands for the {} of a loop of one. The X25-E's {:.0} against {} in a loop \
          of one are {} a command ({} if it was rounded, up to {} if it was cut), somewhat more than the overhead of firmware ({}). The G-Monster's {:.0} is below its {} in a loop of one, although that \
@@ -330,11 +320,11 @@ fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
 
 /// What the makers promise.
 fn rating(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let rated = printed(reference, "table2-1", "intel-x25-e", "write")?;
-    let measured = printed(reference, "figure4", "intel-x25-e", "write")?;
+    let rated = reference.number("table2-1", "intel-x25-e", "write")?;
+    let measured = reference.number("figure4", "intel-x25-e", "write")?;
     let (low, read) = (
-        printed(reference, "table2-1", "transcend", "write")?,
-        printed(reference, "table2-1", "transcend", "read")?,
+        reference.number("table2-1", "transcend", "write")?,
+        reference.number("table2-1", "transcend", "read")?,
     );
     let [transcend, _] = &facts.measured.swept;
     Ok(format!(
@@ -357,7 +347,7 @@ fn mean(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         let rows = means::printed(reference, table, facts.loops())?;
         let (plain, bytes) = (means::arithmetic(&rows), means::harmonic(&rows, facts.loops()));
         for (at, column) in ["write", "read"].into_iter().enumerate() {
-            let print = printed(reference, table, "mean", column)?;
+            let print = reference.number(table, "mean", column)?;
             told.push(format!(
                 "{table} {column} {} (recomputed {}) against {}",
                 mb_per_s(print),

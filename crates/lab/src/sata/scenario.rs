@@ -142,9 +142,6 @@ fn rising(
 }
 
 /// Reads a whole scenario, its drives and its board mounted in place of their names.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: &Section<'_>) -> Read<Scenario> {
     let scenario = Scenario::read(*section)?;
     whole(section, &scenario)?;
@@ -212,7 +209,7 @@ fn check(section: &Section<'_>, scenario: &Scenario) -> Read<()> {
     let Scenario { drives, host, continuous, sweep, .. } = scenario;
     let all = drives.named();
     for (id, part) in all {
-        if let Err(problem) = boardlab_parts::drive::compose::wiring(part, host) {
+        if let Err(problem) = boardlab_parts::drive::compose::wiring(part, host.port()) {
             let problem = format!("does not go with the drive {id}: {problem}");
             let help = "lower hold_from in [sata_host] or in [link] of the drive";
             return Err(section.refuse("board", &problem, "room for what comes after HOLD", help));

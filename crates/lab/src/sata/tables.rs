@@ -10,11 +10,11 @@ use super::run::Measured;
 use super::run::measure::{Pair, Tested};
 use super::run::what_if::{Cached, Queued, Sized, Sped};
 use super::scenario::{Drives, Scenario};
-use super::verdicts::{off, printed_rate};
+use super::verdicts::off;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{counted, float, real, round};
-use boardlab_result::{Cell, Origin, Row, RunResult, Table, Tabulated};
+use boardlab_result::{Cell, Column, Origin, Row, RunResult, Table, Tabulated};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::shares::Shares;
@@ -76,7 +76,6 @@ fn rated(scenario: &Scenario, measured: &Measured, with_print: bool) -> Table {
         true => "What the drives do, beside what their makers promise",
         false => "What the drives do",
     };
-    let mut table = directions("table2-1", title);
     let ([transcend, _], drives) = (&measured.swept, &scenario.drives);
     let all = match scenario.sweep.part {
         None => "the whole drive".to_owned(),
@@ -84,22 +83,19 @@ fn rated(scenario: &Scenario, measured: &Measured, with_print: bool) -> Table {
     };
     let one = |part| format!("{}, one command", name(part));
     let swept = format!("{}, {all}", short(&drives.transcend));
-    table.rows = vec![
+    directions("table2-1", title).with_rows([
         pair("intel-x25-e", one(&drives.intel), rates(&measured.intel.single)),
         pair("g-monster-v2", one(&drives.g_monster), rates(&measured.g_monster.single)),
         pair("transcend", swept, rates(&transcend.firmware)),
-    ];
-    table
+    ])
 }
 
 fn single(drives: &Drives, measured: &Measured) -> Table {
-    let mut table = directions("figure4", "A single command");
     let row = |id, part, tested: &Tested| pair(id, name(part), rates(&tested.single)).at_the_head();
-    table.rows = vec![
+    directions("figure4", "A single command").with_rows([
         row("intel-x25-e", &drives.intel, &measured.intel),
         row("g-monster-v2", &drives.g_monster, &measured.g_monster),
-    ];
-    table
+    ])
 }
 
 /// The rates of each row of a table of loops.
@@ -110,18 +106,13 @@ pub(super) fn rows(pair: &Pair, loops: &[u64]) -> Vec<[f64; 2]> {
 
 fn continuous(id: &str, name: &str, tested: &Tested, loops: &[u64]) -> Table {
     let title = format!("{name}, commands one after the other, sequenced by firmware");
-    let mut table = directions(id, &title);
     let rates = rows(&tested.firmware, loops);
-    table.rows = loops
-        .iter()
-        .enumerate()
-        .map(|(at, &count)| {
-            let (bytes, _) = tested.firmware.write.first(at + 1);
-            pair(count.to_string(), format!("{}, {bytes}", counted(count, "loop")), rates[at])
-        })
-        .collect();
-    table.rows.push(pair("mean", "mean of the rows", means::arithmetic(&rates)).at_the_head());
-    table
+    let each = loops.iter().enumerate().map(|(at, &count)| {
+        let (bytes, _) = tested.firmware.write.first(at + 1);
+        pair(count.to_string(), format!("{}, {bytes}", counted(count, "loop")), rates[at])
+    });
+    let mean = pair("mean", "mean of the rows", means::arithmetic(&rates)).at_the_head();
+    directions(id, &title).with_rows(each.chain([mean]))
 }
 
 fn sequencers(drives: &Drives, measured: &Measured, loops: &[u64]) -> Option<Table> {
@@ -130,19 +121,15 @@ fn sequencers(drives: &Drives, measured: &Measured, loops: &[u64]) -> Option<Tab
     let most = loops.last().copied().unwrap_or(0);
     let (drive, most) = (name(&drives.g_monster), counted(most, "loop"));
     let title = format!("{drive}, {most}, by who sequences the commands");
-    let mut table = directions("table6-1", &title);
-    table.rows = vec![
+    Some(directions("table6-1", &title).with_rows([
         pair("firmware", "firmware", rates(&tested.firmware)).at_the_head(),
         pair("sequencer", "state machine", rates(sequencer)).at_the_head(),
-    ];
-    Some(table)
+    ]))
 }
 
 /// The costs of the builds, and what they are of a command at the two rates of the text.
 fn overheads(scenario: &Scenario) -> Table {
     const RATES: [f64; 2] = [150e6, 220e6];
-    let mut table =
-        directions("table6-2", "Overhead of a command, and its share at 150 and 220 MB/s");
     let bytes = real(SECTOR * u64::from(scenario.continuous.sectors));
     let host = &scenario.host;
     let of = |overhead: &boardlab_parts::drive::board::Overhead| {
@@ -162,8 +149,8 @@ fn overheads(scenario: &Scenario) -> Table {
         let row = Row::new(id, title).of_unit(unit);
         row.cell("write", Cell::real(write)).cell("read", Cell::real(read))
     };
-    table.rows = rows.into_iter().map(row).collect();
-    table
+    directions("table6-2", "Overhead of a command, and its share at 150 and 220 MB/s")
+        .with_rows(rows.map(row))
 }
 
 fn whole_drives(scenario: &Scenario, measured: &Measured) -> Table {
@@ -177,12 +164,10 @@ fn whole_drives(scenario: &Scenario, measured: &Measured) -> Table {
         (first, second) => format!("{first} and {second} sectors"),
     };
     let title = format!("{what} with 28-bit commands: {sectors}");
-    let mut table = directions("table7-1", &title);
-    table.rows = vec![
+    directions("table7-1", &title).with_rows([
         pair("transcend", name(&drives.transcend), rates(&transcend.firmware)).at_the_head(),
         pair("buffalo", name(&drives.buffalo), rates(&buffalo.firmware)).at_the_head(),
-    ];
-    table
+    ])
 }
 
 /// Says beside each printed rate how far ours is off.
@@ -190,42 +175,39 @@ fn add_off(table: &mut Table, reference: &Reference) -> Result<(), Error> {
     if table.id == "table6-2" {
         return Ok(());
     }
-    let columns = ["write", "read"];
-    *table = std::mem::replace(table, Table::new("", ""))
-        .column("write_off_ratio", "write, off by")
-        .column("read_off_ratio", "read, off by");
-    let id = table.id.clone();
-    for row in &mut table.rows {
-        for column in columns {
+    let published = reference.table(&table.id)?;
+    for column in ["write", "read"] {
+        let (id, title) = (format!("{column}_off_ratio"), format!("{column}, off by"));
+        table.columns.push(Column { id: id.clone(), title });
+        for row in &mut table.rows {
             let ours = row.cells.get(column).and_then(|cell| cell.value.as_f64());
-            let Some(print) = printed_rate(reference, &id, &row.id, column)? else { continue };
-            let Some(ours) = ours else { continue };
-            let cell = Cell::real(round(off(ours, print), 6));
-            row.cells.insert(format!("{column}_off_ratio"), cell);
+            let print = published.cell(&row.id, column).ok();
+            let print = print.and_then(|cell| cell.published.as_f64());
+            let off = ours.zip(print).map(|(ours, print)| round(off(ours, print), 6));
+            row.cells.extend(off.map(|off| (id.clone(), Cell::real(off))));
         }
     }
     Ok(())
 }
 
+/// What the time of the link is spent on: ids and titles, in the order of [`Shares::named`].
+pub(super) fn kinds() -> [(String, &'static str); 6] {
+    let title = |name| if name == "overhead" { "idle" } else { name };
+    Shares::default().named().map(|(name, _)| (name.to_lowercase(), title(name)))
+}
+
+/// The share that the kind with this index has in all time.
+pub(super) fn share(shares: &Shares, kind: usize) -> f64 {
+    round(float(shares.named()[kind].1) / float(shares.total().max(1)), 5)
+}
+
 /// Where the time of the runs went.
 fn shares(drives: &Drives, measured: &Measured) -> Table {
-    let columns = [
-        ("payload_ratio", "payload"),
-        ("framing_ratio", "framing"),
-        ("align_ratio", "ALIGN"),
-        ("turnaround_ratio", "turnaround"),
-        ("hold_ratio", "HOLD"),
-        ("overhead_ratio", "idle"),
-    ];
     let rows = all_shares(drives, measured).into_iter();
     let rows = rows.map(|(id, title, shares)| (Row::new(id, title), shares));
     let table = Table::new("shares", "Where the time of the link goes").of(rows);
-    let columns = columns.into_iter().enumerate();
-    let table = columns.fold(table, |table, (kind, (id, title))| {
-        table.column(id, title, |shares| {
-            let share = float(shares.named()[kind].1) / float(shares.total().max(1));
-            Cell::real(round(share, 5))
-        })
+    let table = kinds().into_iter().enumerate().fold(table, |table, (kind, (id, title))| {
+        table.column(format!("{id}_ratio"), title, |one| Cell::real(share(one, kind)))
     });
     table.table()
 }
@@ -318,15 +300,10 @@ fn caches(drive: &str, all: &[Cached]) -> Table {
 
 fn queue(all: &[Queued]) -> Table {
     let title = "The example at random places, by the depth of its queue";
-    let mut table = directions("queue", title);
-    table.rows = all
-        .iter()
-        .map(|one| match one.depth {
-            None => pair("off", "not queued", one.rates),
-            Some(depth) => pair(depth.to_string(), format!("{depth} queued"), one.rates),
-        })
-        .collect();
-    table
+    directions("queue", title).with_rows(all.iter().map(|one| match one.depth {
+        None => pair("off", "not queued", one.rates),
+        Some(depth) => pair(depth.to_string(), format!("{depth} queued"), one.rates),
+    }))
 }
 
 /// Every fitted parameter by the drive that it belongs to.

@@ -20,18 +20,6 @@ pub(super) fn off(ours: f64, print: f64) -> f64 {
     ours / print - 1.0
 }
 
-/// A printed figure; none where the row or the column was not printed.
-pub(super) fn printed_rate(
-    reference: &Reference,
-    table: &str,
-    row: &str,
-    column: &str,
-) -> Result<Option<f64>, Error> {
-    let table = reference.table(table)?;
-    let cell = table.cell(row, column).ok();
-    Ok(cell.and_then(|cell| cell.published.as_f64()))
-}
-
 /// Puts the published figures beside ours and gives the verdicts.
 pub(super) fn verdicts(
     run: &mut RunResult,

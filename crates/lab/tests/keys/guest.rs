@@ -4,6 +4,7 @@ use super::bench::without_inputs;
 use super::tree::Tree;
 use boardlab_computer::{Console, Order, Plan, Session, Typed, Until, board};
 use boardlab_document::error::Error;
+use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 use serde_json::{Value as Json, json};
 use std::io;
@@ -29,7 +30,12 @@ pub(crate) fn program() -> Option<&'static Path> {
 
 /// Reads the board of `tree`.
 pub(crate) fn check(tree: &Tree, set: &[String]) -> Result<(), Error> {
-    board::open_source(&tree.source(), set).map(drop)
+    let read = catalog::compose_source(&tree.source(), set)?.read(|top| {
+        let computer = top.section("board", board::read);
+        top.finish()?;
+        computer
+    });
+    read.map(drop)
 }
 
 /// All that comes out of the program on the board of `tree`, and what it prints.

@@ -49,20 +49,6 @@ section! {
     }
 }
 
-section! {
-    /// The section `memory`.
-    struct Memory {
-        ram: Bytes => within(Bytes::mib(1), limits::RAM),
-    }
-}
-
-section! {
-    /// The section `cpu`.
-    struct Cpu {
-        clock: Hertz => within(CLOCKS[0], CLOCKS[1]),
-    }
-}
-
 impl Host {
     /// What a card of `kind` is put into.
     #[must_use]
@@ -104,8 +90,8 @@ pub fn read(section: Section<'_>) -> Read<Host> {
     )?;
     fields!(section => Host {
         name as "title": String,
-        ram: Bytes = section.section("memory", Memory::read).map(|memory| memory.ram),
-        cpu: Hertz = section.section("cpu", Cpu::read).map(|cpu| cpu.clock),
+        ram as "memory": Bytes => only("ram", |ram| ram.within(Bytes::mib(1), limits::RAM)),
+        cpu: Hertz => only("clock", |clock| clock.within(CLOCKS[0], CLOCKS[1])),
         sd as "sd_slot": Option<Slot>,
         emmc as "emmc_slot": Option<Slot>,
     })

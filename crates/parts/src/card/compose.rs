@@ -1,68 +1,16 @@
 //! A card on a slot: from part and host to a device that takes requests.
 //!
-//! Layer: rank 8. Main type: [`Failure`]; functions: [`compose`], [`in_slot`]. The flash is erased and empty; what is random about it, lives of blocks and
-//! blocks that are bad from the factory, follows from the seed.
+//! Layer: rank 8. Functions: [`compose`], [`in_slot`]. The flash is erased and empty; what is random about it, lives of
+//! blocks and blocks that are bad from the factory, follows from the seed.
 
 use super::board::{Host, Slot};
 use super::part::CardPart;
-use crate::managed::{self, Layer};
-use boardlab_ftl as ftl;
+use crate::Failure;
+use crate::managed::Layer;
 use boardlab_ftl::Timed;
 use boardlab_sd as sd;
-use boardlab_sd::{Card, Data, Kind};
+use boardlab_sd::{Card, Data};
 use boardlab_sim::Seed;
-use std::fmt;
-
-/// Why a card and a slot are no device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The board has nothing to put such a card into.
-    NoSlot(Kind),
-    /// Card and slot have no mode of the bus in common.
-    NoMode(Kind),
-    /// The card's face.
-    Card(sd::Error),
-    /// The layer behind it.
-    Layer(managed::Failure),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |kind: &Kind| match kind {
-            Kind::Sd => "SD card",
-            Kind::Emmc => "eMMC",
-        };
-        match self {
-            Self::NoSlot(kind) => write!(f, "the board has no slot for an {}", name(kind)),
-            Self::NoMode(kind) => {
-                write!(f, "{} and slot have no mode of the bus in common", name(kind))
-            }
-            Self::Card(error) => error.fmt(f),
-            Self::Layer(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<sd::Error> for Failure {
-    fn from(error: sd::Error) -> Self {
-        Self::Card(error)
-    }
-}
-
-impl From<ftl::Error> for Failure {
-    fn from(error: ftl::Error) -> Self {
-        Self::Layer(error.into())
-    }
-}
-
-impl From<managed::Failure> for Failure {
-    fn from(error: managed::Failure) -> Self {
-        Self::Layer(error)
-    }
-}
 
 /// A card of `part` in the slot that `host` has for it.
 ///

@@ -13,17 +13,14 @@ use std::fmt::Write as _;
 pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
     let health = card.health();
     let [life_a, life_b] = card.life_times(&card.translation().wear());
-    let mut table = Table::new("health", "What the card tells of its health")
-        .column("value", "value")
-        .column("field", "where a host reads it");
-    let row = |id: &str, title: &str, unit: &str, cell: Cell, field: &str| {
-        let row = Row::new(id, title).cell("value", cell).cell("field", Cell::text(field));
-        if unit.is_empty() { row } else { row.of_unit(unit) }
+    let row = |id: &str, title: &str, cell: Cell, field: &str| {
+        Row::new(id, title).cell("value", cell).cell("field", Cell::text(field))
     };
-    let count = |id, title, value: u64| row(id, title, "count", Cell::int(value), CMD56);
+    let count = |id, title, value: u64| row(id, title, Cell::int(value), "CMD56").of_unit("count");
+    let ext_csd = |id, title, cell, field| row(id, title, cell, &format!("EXT_CSD {field}"));
     let used = Cell::real(f64::from(health.used()) / 10_000.0);
-    table.rows = vec![
-        row("used", "life used", "ratio", used, CMD56),
+    let rows = [
+        row("used", "life used", used, "CMD56").of_unit("ratio"),
         count("mean", "erases of a block, mean", health.mean()),
         count("least", "erases of the least worn block", health.least.into()),
         count("most", "erases of the most worn block", health.most.into()),
@@ -33,26 +30,15 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         count("spare", "spare blocks left", health.spare.into()),
         count("refreshes", "blocks written anew for their age", health.refreshes.into()),
         count("power_losses", "ends of power without a warning", health.power_losses.into()),
-        row(
-            "life_a",
-            "life of single-bit cells",
-            "",
-            life(life_a),
-            "EXT_CSD DEVICE_LIFE_TIME_EST_TYP_A",
-        ),
-        row(
-            "life_b",
-            "life of the other cells",
-            "",
-            life(life_b),
-            "EXT_CSD DEVICE_LIFE_TIME_EST_TYP_B",
-        ),
-        row("pre_eol", "spare blocks", "", spare(card.pre_eol()), "EXT_CSD PRE_EOL_INFO"),
+        ext_csd("life_a", "life of single-bit cells", life(life_a), "DEVICE_LIFE_TIME_EST_TYP_A"),
+        ext_csd("life_b", "life of the other cells", life(life_b), "DEVICE_LIFE_TIME_EST_TYP_B"),
+        ext_csd("pre_eol", "spare blocks", spare(card.pre_eol()), "PRE_EOL_INFO"),
     ];
-    table
+    Table::new("health", "What the card tells of its health")
+        .column("value", "value")
+        .column("field", "where a host reads it")
+        .with_rows(rows)
 }
-
-const CMD56: &str = "CMD56";
 
 fn life(life: Option<LifeTime>) -> Cell {
     Cell::text(match life.map(LifeTime::code) {
@@ -74,9 +60,6 @@ fn spare(state: PreEol) -> Cell {
 /// The registers of `card`, in hexadecimal; of long ones the bytes that are not zero.
 #[must_use]
 pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
-    let mut table = Table::new("registers", "What a host reads of the card")
-        .column("bytes_hex", "bytes")
-        .column("command", "command");
     let row = |id: &str, title: &str, command: &str, bytes: Option<Vec<u8>>| {
         let bytes = bytes.map_or_else(Cell::none, |bytes| Cell::text(hexadecimal(&bytes)));
         Row::new(id, title).cell("bytes_hex", bytes).cell("command", Cell::text(command))
@@ -92,8 +75,10 @@ pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
         row("ext_csd", "EXT_CSD", "CMD8", card.ext_csd().map(Into::into)),
     ];
     let emmc = card.part().face.kind == Kind::Emmc;
-    table.rows = rows.into_iter().filter(|row| emmc == (row.id == "ext_csd")).collect();
-    table
+    Table::new("registers", "What a host reads of the card")
+        .column("bytes_hex", "bytes")
+        .column("command", "command")
+        .with_rows(rows.into_iter().filter(|row| emmc == (row.id == "ext_csd")))
 }
 
 /// All bytes of a short register; runs of a long one that are not zero, each behind the number of its first.

@@ -49,9 +49,6 @@ impl CardPart {
 }
 
 /// Reads the section of a card.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<CardPart> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     let kind = section.one_of("kind", &KINDS).inspect_err(|_| section.leave_rest())?;

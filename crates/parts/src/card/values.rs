@@ -3,7 +3,7 @@
 //! Layer: rank 8. Main type: [`Letters`].
 
 use boardlab_document::misfit::Misfit;
-use boardlab_document::{Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Description, Misplaced, Node, Read, Section, Value};
 use boardlab_sd::Mode;
 
 /// A [`Mode`] as it is written in a file.
@@ -12,12 +12,8 @@ struct BusMode(Mode);
 impl Value for BusMode {
     const NUMBER: bool = false;
 
-    fn expected() -> String {
-        "a mode of the bus".into()
-    }
-
-    fn example() -> String {
-        "\"ddr50\"".into()
+    fn description() -> Description {
+        Description::new("a mode of the bus", "\"ddr50\"")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
@@ -41,12 +37,9 @@ pub(super) struct Letters<const N: usize>(pub(super) [u8; N]);
 impl<const N: usize> Value for Letters<N> {
     const NUMBER: bool = false;
 
-    fn expected() -> String {
-        format!("{N} letters or digits")
-    }
-
-    fn example() -> String {
-        format!("\"{}\"", "SD16G"[..].chars().cycle().take(N).collect::<String>())
+    fn description() -> Description {
+        let letters: String = "SD16G".chars().cycle().take(N).collect();
+        Description::new(format!("{N} letters or digits"), format!("\"{letters}\""))
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

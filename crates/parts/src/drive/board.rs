@@ -1,6 +1,6 @@
 //! Board files of the SATA experiment: the host's end of the link, and what its sequencers cost.
 //!
-//! Layer: rank 8. Main type: [`SataHost`]; function: [`read`]. What the costs mean is in
+//! Layer: rank 8. Main types: [`SataHost`], [`Port`]; function: [`read`]. What the costs mean is in
 //! [`boardlab_sata::host::Costs`].
 
 use super::limits;
@@ -12,6 +12,17 @@ use boardlab_sim::Duration;
 
 pub(super) const SPEEDS: [(&str, Speed); 3] =
     [("1.5 Gb/s", Speed::Gen1), ("3 Gb/s", Speed::Gen2), ("6 Gb/s", Speed::Gen3)];
+
+section! {
+    /// One side of a link: of a host, or of a drive.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Port(section) {
+        /// The fastest speed that it has.
+        pub speed: Speed => one_of(SPEEDS),
+        /// Its end of the link.
+        pub end: End = end(&section) => check_end,
+    }
+}
 
 section! {
     /// A board with a SATA host.
@@ -48,6 +59,12 @@ section! {
 }
 
 impl SataHost {
+    /// What a drive is connected to.
+    #[must_use]
+    pub const fn port(&self) -> Port {
+        Port { speed: self.speed, end: self.end }
+    }
+
     /// The host with commands sequenced as `build` does.
     #[must_use]
     pub const fn settings(&self, build: Build, limits: Limits) -> Settings {

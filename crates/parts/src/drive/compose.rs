@@ -1,21 +1,18 @@
 //! A drive on a host: from part and board to a link, a drive without its protocol, and IDENTIFY data.
 //!
-//! Layer: rank 8. Main types: [`Composed`], [`Failure`]; functions: [`compose`], [`age`]. The flash is erased and empty;
+//! Layer: rank 8. Main type: [`Composed`]; functions: [`compose`], [`age`]. The flash is erased and empty;
 //! what is random about it, lives of blocks and blocks that are bad from the factory, follows from the seed.
 
-use super::board::SataHost;
+use super::board::Port;
 use super::housekeeping::Housekeeping;
 use super::part::DrivePart;
-use crate::managed::{self, Layer};
-use boardlab_ftl as ftl;
+use crate::Failure;
+use crate::managed::Layer;
 use boardlab_ftl::{Extent, Timed, Translation};
-use boardlab_sata as sata;
-use boardlab_sata::Speed;
 use boardlab_sata::device::{Drive, Storage, WriteCache};
 use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::{Feature, Identify};
 use boardlab_sim::{Instant, Seed};
-use std::fmt;
 
 /// The layers behind a drive's face.
 pub type Flash = Housekeeping<Layer>;
@@ -31,84 +28,13 @@ pub struct Composed {
     pub identify: Identify,
 }
 
-/// Why a drive and a host are no system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// A FIFO overflows: after HOLD was sent more comes than it has room for.
-    Headroom {
-        /// Whose.
-        end: &'static str,
-        /// Room that is left, in dwords.
-        left: u32,
-        /// Room that is needed.
-        needed: u32,
-    },
-    /// The drive's face.
-    Drive(sata::Error),
-    /// The layer behind it.
-    Layer(managed::Failure),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Headroom { end, left, needed } => write!(
-                f,
-                "the FIFO of the {end} leaves {left} dwords above hold_from, and {needed} can come: 20 and the \
-                 latencies of both ends"
-            ),
-            Self::Drive(error) => error.fmt(f),
-            Self::Layer(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<sata::Error> for Failure {
-    fn from(error: sata::Error) -> Self {
-        Self::Drive(error)
-    }
-}
-
-impl From<managed::Failure> for Failure {
-    fn from(error: managed::Failure) -> Self {
-        Self::Layer(error)
-    }
-}
-
-impl From<ftl::Error> for Failure {
-    fn from(error: ftl::Error) -> Self {
-        Self::Layer(error.into())
-    }
-}
-
-/// A drive of `part` on `host`, new and empty. Where it does not have to be `kept`, what is written is forgotten and
+/// A drive of `part` at `port`, new and empty. Where it does not have to be `kept`, what is written is forgotten and
 /// reads give zeros.
 ///
 /// # Errors
 /// [`Failure`]: what does not fit together.
-pub fn compose(
-    part: &DrivePart,
-    host: &SataHost,
-    kept: bool,
-    seed: Seed,
-) -> Result<Composed, Failure> {
-    at_port(part, (host.speed, host.end), kept, seed)
-}
-
-/// The same at any port: the fastest speed and the end of the link that it has.
-///
-/// # Errors
-/// [`Failure`]: what does not fit together.
-pub fn at_port(
-    part: &DrivePart,
-    port: (Speed, End),
-    kept: bool,
-    seed: Seed,
-) -> Result<Composed, Failure> {
-    let wiring = linked(part, port)?;
+pub fn compose(part: &DrivePart, port: Port, kept: bool, seed: Seed) -> Result<Composed, Failure> {
+    let wiring = wiring(part, port)?;
     let geometry = part.geometry()?;
     let medium = Timed::new(&geometry, &part.managed.timing())?;
     let layer = Layer::new(&part.managed, geometry, medium, seed)?;
@@ -121,11 +47,7 @@ pub fn at_port(
 ///
 /// # Errors
 /// [`Failure::Headroom`].
-pub fn wiring(part: &DrivePart, host: &SataHost) -> Result<Wiring, Failure> {
-    linked(part, (host.speed, host.end))
-}
-
-fn linked(part: &DrivePart, (speed, host): (Speed, End)) -> Result<Wiring, Failure> {
+pub fn wiring(part: &DrivePart, Port { speed, end: host }: Port) -> Result<Wiring, Failure> {
     let headroom = |whose: &'static str, end: &End, other: &End| {
         let (left, needed) = (end.fifo - end.hold_from, end.headroom(other));
         let fits = left >= needed;

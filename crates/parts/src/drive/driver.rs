@@ -5,7 +5,7 @@
 //!
 //! Left out: several ports, coalescing of interrupts, power states of the link.
 
-use super::board::{SPEEDS, check_end, end};
+use super::board::{Port, SPEEDS, check_end, end};
 use super::limits;
 use boardlab_document::{Read, Section, section};
 use boardlab_sata::Speed;
@@ -18,10 +18,8 @@ use boardlab_sim::Duration;
 pub struct Ahci {
     /// What the board is, one line.
     pub name: String,
-    /// The fastest speed that it has.
-    pub speed: Speed,
-    /// Its end of the link.
-    pub end: End,
+    /// What a drive is connected to.
+    pub port: Port,
     /// How it drives a drive.
     pub driver: Driver,
 }
@@ -42,7 +40,7 @@ pub fn read(section: Section<'_>) -> Read<Ahci> {
     section.finish()?;
     let (name, Controller { speed, end, queue, largest, submit, complete }) = (name?, ahci?);
     let driver = Driver { queue: (queue > 1).then_some(queue), largest, submit, complete };
-    Ok(Ahci { name, speed, end, driver })
+    Ok(Ahci { name, port: Port { speed, end }, driver })
 }
 
 section! {

@@ -8,8 +8,6 @@ use boardlab_sata::wire::identify::{Feature, Identify};
 /// The answer of IDENTIFY DEVICE.
 #[must_use]
 pub fn identify_table(identify: &Identify) -> Table {
-    let mut table = Table::new("identify", "What a host reads of the drive (IDENTIFY DEVICE)")
-        .column("value", "value");
     let has = |there: bool| Cell::text(if there { "yes" } else { "no" });
     let feature = |one: Feature| has(one == Feature::On);
     let queue = identify.queue_depth.map_or_else(|| has(false), |depth| Cell::int(depth.into()));
@@ -25,7 +23,7 @@ pub fn identify_table(identify: &Identify) -> Table {
         ("write_cache", "write cache", feature(identify.write_cache)),
         ("look_ahead", "look-ahead", feature(identify.look_ahead)),
     ];
-    let rows = rows.into_iter().map(|(id, title, cell)| Row::new(id, title).cell("value", cell));
-    table.rows = rows.collect();
-    table
+    Table::new("identify", "What a host reads of the drive (IDENTIFY DEVICE)")
+        .column("value", "value")
+        .with_rows(rows.map(|(id, title, cell)| Row::new(id, title).cell("value", cell)))
 }

@@ -3,7 +3,7 @@
 //! Layer: rank 8. Main types: [`DrivePart`], [`Identity`]; function: [`read`]. All is plain data, so that a what-if is a
 //! clone with a field changed; what it rests on is recorded by the reader.
 
-use super::board::{SPEEDS, check_end, end};
+use super::board::Port;
 use super::housekeeping::Pause;
 use super::limits;
 use crate::managed::limits::{AWAY, MEMORY};
@@ -65,22 +65,19 @@ impl DrivePart {
 }
 
 /// Reads the section of a drive.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<DrivePart> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     section.one_of("kind", &[("sata", ())]).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let sectors = section.key::<u64>("sectors").within(1, limits::SECTORS).required();
     let identity = section.section("identity", Identity::read);
-    let link = section.section("link", Link::read);
+    let link = section.section("link", Port::read);
     let commands = section.section("commands", Commands::read);
     let controller = section.section("controller", controller);
     let housekeeping = section.optional_section("housekeeping", Pause::read);
     let managed = Managed::read(&section);
     section.finish()?;
-    let (managed, Link { speed, end }, commands) = (managed?, link?, commands?);
+    let (managed, Port { speed, end }, commands) = (managed?, link?, commands?);
     let drive = Drive {
         sectors: sectors?,
         lba48: commands.lba48,
@@ -126,14 +123,6 @@ fn ascii(section: &Section<'_>, key: &str, most: usize) -> Read<String> {
     }
     let expected = format!("at most {most} characters of ASCII");
     Err(section.refuse(key, "does not fit into IDENTIFY data", &expected, "shorten it"))
-}
-
-section! {
-    /// The section `link`.
-    struct Link(section) {
-        speed: Speed => one_of(SPEEDS),
-        end: End = end(&section) => check_end,
-    }
 }
 
 section! {

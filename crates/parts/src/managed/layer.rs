@@ -1,16 +1,16 @@
 //! The translation layer of a managed flash, whichever it has.
 //!
-//! Layer: rank 8. Main types: [`Layer`] and [`Failure`]. The flash is erased and empty; what is random about it,
+//! Layer: rank 8. Main type: [`Layer`]. The flash is erased and empty; what is random about it,
 //! lives of blocks and blocks that are bad from the factory, follows from the seed.
 
 use super::{Managed, Mapping};
+use crate::Failure;
 use boardlab_ftl as ftl;
 use boardlab_ftl::{
     Completion, Counters, Extent, Geometry, LogBlocks, LogPolicies, Medium, Occupancy, Pace,
     PageMapped, Reliability, Timed, Translation, Version, Wear,
 };
 use boardlab_sim::{Bytes, Instant, Seed};
-use std::fmt;
 
 /// Whatever translation layer a part has.
 #[derive(Debug, Clone)]
@@ -19,33 +19,6 @@ pub enum Layer<M = Timed> {
     Pages(Box<PageMapped<M>>),
     /// A map of blocks with open units.
     Logs(Box<LogBlocks<M>>),
-}
-
-/// Why there is no such layer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The layer refuses it.
-    Layer(ftl::Error),
-    /// A layer that maps blocks, with something that only a map of pages has.
-    PagesOnly(&'static str),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Layer(error) => error.fmt(f),
-            Self::PagesOnly(what) => write!(f, "{what} needs a map of pages"),
-        }
-    }
-}
-
-impl std::error::Error for Failure {}
-
-impl From<ftl::Error> for Failure {
-    fn from(error: ftl::Error) -> Self {
-        Self::Layer(error)
-    }
 }
 
 impl<M: Medium> Layer<M> {

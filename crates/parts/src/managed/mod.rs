@@ -17,9 +17,10 @@ pub mod values;
 
 pub use choices::Mapping;
 pub use flash::Flash;
-pub use layer::{Failure, Layer};
+pub use layer::Layer;
 pub use reliability::Life;
 
+use crate::Failure;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Read, Reported, Section, fields};
 use boardlab_ftl::{
@@ -52,9 +53,6 @@ pub struct Managed {
 
 impl Managed {
     /// Reads the sections of a part that are about its flash.
-    ///
-    /// # Errors
-    /// Whatever is missing, unknown, or of the wrong kind.
     pub fn read(section: &Section<'_>) -> Read<Self> {
         let flash = section.section("flash", Flash::read);
         let spare = section.key::<Ratio>("spare").up_to(limits::SPARE).required();

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. Main type: [`Times`], one duration or a list of them by row; function: [`count`].
 
-use boardlab_document::{Content, Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Content, Description, Misplaced, Node, Read, Section, Value};
 use boardlab_sim::Duration;
 
 /// Times of the rows of a block: one for all, or several that repeat.
@@ -28,16 +28,10 @@ impl Times {
 impl Value for Times {
     const NUMBER: bool = true;
 
-    fn expected() -> String {
-        "a duration, or a list of them for the rows of a word line".into()
-    }
-
-    fn example() -> String {
-        "\"75 us\" or [\"56 us\", \"77 us\", \"106 us\"]".into()
-    }
-
-    fn hint() -> String {
-        Duration::hint()
+    fn description() -> Description {
+        let expected = "a duration, or a list of them for the rows of a word line";
+        let example = "\"75 us\" or [\"56 us\", \"77 us\", \"106 us\"]";
+        Description::new(expected, example).hint(Duration::description().hint)
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

@@ -85,9 +85,6 @@ impl BoardSpec {
 }
 
 /// Reads the section of a board.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind.
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     section.needs(
         &["nand_port"],

@@ -5,7 +5,7 @@
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Ratio};
-use boardlab_document::{Misplaced, Node, Read, Section, Value, fields};
+use boardlab_document::{Description, Misplaced, Node, Read, Section, Value, fields};
 use boardlab_media::{Curve, ErrorRates};
 
 /// Decimals in which chances are counted.
@@ -40,16 +40,8 @@ impl Chance {
 impl Value for Chance {
     const NUMBER: bool = true;
 
-    fn expected() -> String {
-        "a chance from 0 to 1".into()
-    }
-
-    fn example() -> String {
-        "\"2e-5\"".into()
-    }
-
-    fn hint() -> String {
-        "in quotes, down to 1e-18".into()
+    fn description() -> Description {
+        Description::new("a chance from 0 to 1", "\"2e-5\"").hint("in quotes, down to 1e-18")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

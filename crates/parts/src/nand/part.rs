@@ -3,7 +3,7 @@
 //! Layer: rank 8. Main type: [`PartFile`]; function: [`read`].
 
 use super::{error_rates, limits};
-use boardlab_document::{Read, Reported, Section, fields, section};
+use boardlab_document::{Read, Section, fields, section};
 use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, TimeLimit, Timing};
 use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable};
@@ -37,9 +37,6 @@ pub struct PartFile {
 }
 
 /// Reads the section of a part.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<PartFile> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     let kind = section.one_of("kind", &[("nand", ())]).inspect_err(|_| section.leave_rest());
@@ -118,28 +115,21 @@ section! {
 
 /// The pages on which bad blocks are marked; `None` where the file leaves them to Linux' rule.
 fn bad_marks(section: &Section<'_>, key: &str) -> Read<Option<BadMarks>> {
+    const PAGES: [&str; 3] = ["first", "second", "last"];
     let Some(names) = section.key::<Vec<String>>(key).optional_sourced()? else {
         return Ok(None);
     };
-    let mut marks = BadMarks { first: false, second: false, last: false };
-    for name in &names.value {
-        match name.as_str() {
-            "first" => marks.first = true,
-            "second" => marks.second = true,
-            "last" => marks.last = true,
-            _ => return Err(refuse_marks(section)),
-        }
+    let is_named = |page: &str| names.value.iter().any(|name| name == page);
+    let [first, second, last] = PAGES.map(is_named);
+    if names.value.iter().all(|name| PAGES.contains(&name.as_str())) {
+        return Ok(Some(BadMarks { first, second, last }));
     }
-    Ok(Some(marks))
-}
-
-fn refuse_marks(section: &Section<'_>) -> Reported {
-    section.refuse(
-        "bad_marks",
+    Err(section.refuse(
+        key,
         "names no pages of a block that may be marked",
         "one or more of \"first\", \"second\" and \"last\"",
         "see \"initial invalid blocks\" in the data sheet; without the key it is where Linux looks",
-    )
+    ))
 }
 
 fn geometry(section: Section<'_>) -> Read<NandGeometry> {

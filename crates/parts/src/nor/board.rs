@@ -17,9 +17,6 @@ pub struct BoardSpec {
 }
 
 /// Reads the section of a board.
-///
-/// # Errors
-/// Whatever is missing, unknown or of the wrong kind.
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     // The title is for `boardlab list`.
     let title = section.required::<String>("title");

@@ -3,7 +3,7 @@
 use boardlab_document::{Read, Section};
 use boardlab_sim::{Bytes, Duration, Rate};
 
-pub use boardlab_document::limits::{some_span, times};
+pub use boardlab_document::limits::{SHORTEST, some_span, times};
 
 /// A bus cycle.
 pub const BUS_CYCLE: Duration = Duration::from_millis(1);

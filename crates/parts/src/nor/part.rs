@@ -12,9 +12,6 @@ const BOOTS: [(&str, Boot); 3] =
     [("uniform", Boot::Uniform), ("bottom", Boot::Bottom), ("top", Boot::Top)];
 
 /// Reads the section of a part.
-///
-/// # Errors
-/// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<Part> {
     // A part of another kind has other keys throughout: one message says it better than thirty.
     let kind = section.one_of("kind", &[("nor", ())]).inspect_err(|_| section.leave_rest());
@@ -25,7 +22,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
     let identity = section.section("identity", identity);
     let cfi = section.optional_section("cfi", cfi);
     let timing = section.section("timing", timing);
-    let limits = section.section("limits", Limits::read);
+    let endurance = section.only("limits", "endurance", |erases| erases.within(1, u32::MAX.into()));
     let features = section.section("features", features);
     section.finish()?;
     let Geometry { write_buffer, region: regions } = geometry?;
@@ -39,7 +36,7 @@ pub fn read(section: Section<'_>) -> Read<Part> {
         cfi: cfi?,
         timing: timing?,
         features: features?,
-        endurance: limits?.endurance,
+        endurance: endurance?,
     };
     let problem = match part.check() {
         Ok(()) if part.size() <= limits::PART => return Ok(part),
@@ -52,13 +49,6 @@ pub fn read(section: Section<'_>) -> Read<Part> {
         "a part that can exist",
         "compare geometry and timing with a built-in part: boardlab list parts",
     ))
-}
-
-section! {
-    /// The section `limits`.
-    struct Limits {
-        endurance: u32 => within(1, u32::MAX.into()),
-    }
 }
 
 section! {

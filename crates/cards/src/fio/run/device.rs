@@ -62,7 +62,7 @@ impl Device {
                 Self::Card(Box::new(card.map_err(|error| failed("the card", error.into()))?))
             }
             Composition::Drive(part, host) => {
-                let drive = drive::compose::at_port(part, (host.speed, host.end), false, seed)
+                let drive = drive::compose(part, host.port, false, seed)
                     .map_err(|error| failed("the drive", error.into()))?;
                 let disk = Disk::new(drive.storage, &drive.wiring, host.driver);
                 Self::Drive(Box::new(disk), Box::new(drive.identify))

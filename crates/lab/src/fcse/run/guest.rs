@@ -1,10 +1,10 @@
 //! The operating system on the simulated board: booted to the shell's prompt, given commands, watched at its marks.
 //!
-//! Layer: rank 11. Main types: [`Guest`], and [`Reading`], what an instrument shows at a mark. With the same kernel and the same
+//! Layer: rank 11. Main types: [`Guest`], and [`Said`], what a command printed and spent. With the same kernel and the same
 //! commands all is the same each time: what is typed arrives at a cycle that only depends on the run so far. It runs on the predecoded engine: in slots and
 //! tables of ever new processes the compiler would compile the same code again and again.
 
-use super::spent::Reading;
+use super::spent::Spent;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_experiment::Cause;
 use boardlab_realview::{Card, EngineKind, Machine, Outcome, Program, Settings};
@@ -52,8 +52,10 @@ pub(crate) struct Problem {
 
 impl Problem {
     /// `what` is wrong with a command that `printed` this.
-    fn new(what: impl Into<String>, command: &str, printed: &[u8]) -> Self {
-        Self { what: what.into(), command: command.into(), console: last(printed) }
+    pub(super) fn new(what: impl Into<String>, command: &str, printed: &[u8]) -> Self {
+        let end = &printed[printed.len().saturating_sub(SHOWN)..];
+        let console = String::from_utf8_lossy(end).into_owned();
+        Self { what: what.into(), command: command.into(), console }
     }
 }
 
@@ -73,19 +75,18 @@ pub(crate) struct Said {
     /// What it printed, without the prompt.
     pub(crate) text: String,
     /// The marks in order.
-    pub(crate) marks: Vec<(u32, Reading)>,
+    pub(crate) marks: Vec<(u32, Spent)>,
 }
 
 impl Said {
-    /// The readings at the first mark `from` and at the first mark `to`.
-    pub(crate) fn between(&self, from: u32, to: u32) -> Result<[Reading; 2], Problem> {
+    /// What was spent from the first mark `from` to the first mark `to`.
+    pub(crate) fn between(&self, from: u32, to: u32) -> Result<Spent, Problem> {
         let at = |value: u32| {
             let found = self.marks.iter().find(|(mark, _)| *mark == value);
-            found
-                .map(|(_, reading)| *reading)
-                .ok_or_else(|| self.lacks(&format!("no mark {value}")))
+            found.map(|(_, spent)| spent).ok_or_else(|| self.lacks(&format!("no mark {value}")))
         };
-        Ok([at(from)?, at(to)?])
+        let (before, after) = (at(from)?, at(to)?);
+        Ok(after.since(before))
     }
 
     /// The number in the line `NAME VALUE UNIT`.
@@ -154,7 +155,7 @@ impl Guest {
     pub(crate) fn run_long(&mut self, command: &str, known: Duration) -> Result<Said, Cause> {
         let mut marks = Vec::new();
         let text = self.run_with(command, known, &mut |machine, value| {
-            marks.push((value, Reading::of(machine)));
+            marks.push((value, Spent::of(machine)));
         })?;
         Ok(Said { command: command.into(), text, marks })
     }
@@ -227,12 +228,6 @@ impl Guest {
     pub(crate) const fn machine(&mut self) -> &mut Machine {
         &mut self.machine
     }
-}
-
-/// The end of what was printed.
-pub(super) fn last(printed: &[u8]) -> String {
-    let from = printed.len().saturating_sub(SHOWN);
-    String::from_utf8_lossy(&printed[from..]).into_owned()
 }
 
 #[cfg(test)]

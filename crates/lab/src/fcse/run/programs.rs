@@ -3,7 +3,7 @@
 //! Layer: rank 11. Main types: [`Memory`], [`Starts`].
 
 use super::guest::{Guest, mark};
-use super::spent::{Reading, Spent, Spread};
+use super::spent::{Spent, Spread};
 use boardlab_experiment::Cause;
 use boardlab_sim::{Bytes, Duration};
 
@@ -27,14 +27,12 @@ pub(crate) struct Memory {
 
 /// Sizes of programs that `ls` tells: `NAME 2 INODE SIZE`.
 fn files(listing: &str) -> Vec<(&str, u64)> {
-    let file = |line: &'_ str| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let &[_, kind, _, size] = words.as_slice() else { return None };
-        (kind == "2").then(|| size.parse().ok())?
+    let words = |line| str::split_whitespace(line).collect::<Vec<_>>();
+    let file = |line| match words(line)[..] {
+        [name, "2", _, size] => Some((name, size.parse().ok()?)),
+        _ => None,
     };
-    let name = |line: &'_ str| line.split_whitespace().next().map(str::len);
-    let named = listing.lines().filter_map(|line| Some((line, file(line)?)));
-    named.filter_map(|(line, size)| Some((line.trim_start().get(..name(line)?)?, size))).collect()
+    listing.lines().filter_map(file).collect()
 }
 
 /// Where the memory of a system at its prompt is; `disk` is the size of the RAM disk.
@@ -118,7 +116,7 @@ pub(crate) fn starts(guest: &mut Guest, times: u32, size: Bytes) -> Result<Start
     let kib = size.get() / 1_024;
     let command = format!("bench exec {times} {kib}");
     let said = guest.run_long(&command, PATIENCE * (2 * u64::from(times)))?;
-    let of = |what: &str, marks: &[(u32, Reading)]| {
+    let of = |what: &str, marks: &[(u32, Spent)]| {
         let blocks = said.number(&format!("{what}_blocks"))?;
         started(marks, blocks).ok_or_else(|| said.lacks(&format!("no {what} starts")))
     };
@@ -126,7 +124,7 @@ pub(crate) fn starts(guest: &mut Guest, times: u32, size: Bytes) -> Result<Start
     Ok(Starts { size, cold: of("cold", cold)?, warm: of("warm", warm)? })
 }
 
-fn started(marks: &[(u32, Reading)], blocks: u64) -> Option<Started> {
+fn started(marks: &[(u32, Spent)], blocks: u64) -> Option<Started> {
     let (mut exec, mut whole) = (Vec::new(), 0);
     let starts = marks.chunks(START.len());
     let times = u64::try_from(starts.len()).ok()?;
@@ -135,7 +133,7 @@ fn started(marks: &[(u32, Reading)], blocks: u64) -> Option<Started> {
         if !values.eq(START) {
             return None;
         }
-        let cycles = |from: usize, to: usize| Spent::between([start[from].1, start[to].1]).cycles;
+        let cycles = |from: usize, to: usize| start[to].1.since(&start[from].1).cycles;
         exec.push(cycles(1, 2));
         whole += cycles(0, 3);
     }
@@ -147,7 +145,7 @@ fn started(marks: &[(u32, Reading)], blocks: u64) -> Option<Started> {
 pub(crate) fn null_call(saved: &[u8]) -> Result<Spent, Cause> {
     let mut guest = Guest::restored(saved)?;
     let said = guest.run(&format!("bench null {NULL_CALLS}"))?;
-    Ok(Spent::between(said.between(mark::BEGIN, mark::END)?))
+    Ok(said.between(mark::BEGIN, mark::END)?)
 }
 
 /// Repetitions of the call that does nothing.

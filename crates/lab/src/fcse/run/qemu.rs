@@ -4,13 +4,12 @@
 //! hardly depends on the host; waits take their real time. (With `sleep=off`, which skips them, QEMU 7.2 takes two periods of the timer for one.)
 //! Whether it is installed decides whether these rows are there at all.
 
-use super::guest::{PROMPT, last, number};
+use super::guest::{PROMPT, Problem, number};
 use super::measure::Way;
 use super::switches::{at_once_commands, quantum_commands};
 use crate::fcse::scenario::Scenario;
 use boardlab_experiment::Cause;
 use boardlab_sim::Duration;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -38,38 +37,6 @@ pub(crate) struct Ran {
     pub(crate) waiting: Duration,
     /// As many at once, to the microsecond.
     pub(crate) at_once: Duration,
-}
-
-/// What went wrong.
-#[derive(Debug)]
-enum Problem {
-    Io(io::Error),
-    Ended { console: String },
-    Silent { command: String, console: String },
-    NoLine { command: String, console: String },
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Ended { console } => write!(f, "QEMU ended; the console's end: {console:?}"),
-            Self::Silent { command, console } => {
-                write!(f, "the prompt did not come back in `{command}`: {console:?}")
-            }
-            Self::NoLine { command, console } => {
-                write!(f, "`{command}` told no time: {console:?}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Problem {}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 /// Both ways on QEMU, or that it is not there.
@@ -111,7 +78,7 @@ impl Drop for Console {
 }
 
 impl Console {
-    fn start(scenario: &Scenario, way: Way) -> Result<Option<Self>, Problem> {
+    fn start(scenario: &Scenario, way: Way) -> io::Result<Option<Self>> {
         let started = command(&scenario.qemu, &scenario.path, way).spawn();
         let mut child = match started {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -133,38 +100,32 @@ impl Console {
 
     fn await_prompt(&mut self, command: &str) -> Result<(), Problem> {
         while !self.printed.ends_with(PROMPT) {
-            match self.output.recv_timeout(PATIENCE) {
-                Ok(bytes) => self.printed.extend(bytes),
-                Err(RecvTimeoutError::Timeout) => {
-                    let console = self.last();
-                    return Err(Problem::Silent { command: command.into(), console });
+            let what = match self.output.recv_timeout(PATIENCE) {
+                Ok(bytes) => {
+                    self.printed.extend(bytes);
+                    continue;
                 }
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Problem::Ended { console: self.last() });
-                }
-            }
+                Err(RecvTimeoutError::Timeout) => "the prompt did not come back",
+                Err(RecvTimeoutError::Disconnected) => "QEMU ended",
+            };
+            return Err(Problem::new(what, command, &self.printed));
         }
         Ok(())
     }
 
-    /// The time that the last of some commands tells.
-    fn last_of(&mut self, commands: &[String]) -> Result<Duration, Problem> {
-        let mut told = None;
+    /// Types commands; returns the time that the last one prints.
+    fn last_of(&mut self, commands: &[String; 3]) -> Result<Duration, Cause> {
         for command in commands {
             self.printed.clear();
             let line = format!("{command}\n");
             let input = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe);
             input.map_err(io::Error::from)?.write_all(line.as_bytes())?;
             self.await_prompt(command)?;
-            told = number(&String::from_utf8_lossy(&self.printed), "chg");
         }
-        let command = commands.last().cloned().unwrap_or_default();
-        let console = self.last();
-        told.map(Duration::from_nanos).ok_or(Problem::NoLine { command, console })
-    }
-
-    fn last(&self) -> String {
-        last(&self.printed)
+        let [.., command] = commands;
+        let time = number(&String::from_utf8_lossy(&self.printed), "chg");
+        let missing = || Problem::new("no line `chg`", command, &self.printed);
+        Ok(time.map(Duration::from_nanos).ok_or_else(missing)?)
     }
 }
 

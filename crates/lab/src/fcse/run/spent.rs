@@ -1,30 +1,12 @@
 //! What a piece of a run cost: cycles, instructions, misses, waiting.
 //!
-//! Layer: rank 11. Main types: [`Reading`], counts at an instant; [`Spent`], the difference of two; [`Spread`], many values of one kind.
+//! Layer: rank 11. Main types: [`Spent`], counts since reset or between two marks; [`Spread`], many values of one kind.
 
-use boardlab_arm926::memory::Statistics;
 use boardlab_realview::Machine;
 use boardlab_result::prose::{float, round};
 use boardlab_sim::Hertz;
 
-/// Counts since reset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
-    cycles: u64,
-    instructions: u64,
-    statistics: Statistics,
-}
-
-impl Reading {
-    /// Of a machine as it is.
-    pub(crate) fn of(machine: &Machine) -> Self {
-        let processor = machine.processor();
-        let instructions = processor.counts.instructions;
-        Self { cycles: machine.now().0, instructions, statistics: *processor.memory.statistics() }
-    }
-}
-
-/// What passed from one reading to another one.
+/// Counts since reset, or from one mark to another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) cycles: u64,
@@ -52,13 +34,14 @@ pub(crate) const WAITING: [(&str, &str); 6] = [
 ];
 
 impl Spent {
-    /// From reset to a reading.
-    const fn until(reading: &Reading) -> Self {
-        let Reading { cycles, instructions, statistics } = reading;
+    /// What a machine spent since reset.
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let processor = machine.processor();
+        let statistics = processor.memory.statistics();
         let all = &statistics.waiting;
         Self {
-            cycles: *cycles,
-            instructions: *instructions,
+            cycles: machine.now().0,
+            instructions: processor.counts.instructions,
             instruction_misses: statistics.instruction_cache.read_misses,
             data_misses: statistics.data_cache.read_misses,
             walks: statistics.tlb_misses,
@@ -74,9 +57,9 @@ impl Spent {
         }
     }
 
-    /// Between two readings.
-    pub(crate) fn between([from, to]: [Reading; 2]) -> Self {
-        Self::until(&to).with(&Self::until(&from), |after, before| after - before)
+    /// What was spent after `before`.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        self.with(before, |after, before| after - before)
     }
 
     /// Without `count` times `other`, but never below nothing.
@@ -153,10 +136,11 @@ mod tests {
 
     #[test]
     fn what_passed_is_the_difference_without_the_work_alone() {
-        let mut later = Reading { cycles: 1_000, instructions: 400, ..Reading::default() };
-        later.statistics.data_cache.read_misses = 9;
-        later.statistics.waiting.walk = 30;
-        let spent = Spent::between([Reading::default(), later]);
+        let mut early = Spent { cycles: 10, ..Spent::default() };
+        early.waiting[2] = 1;
+        let mut later = Spent { cycles: 1_010, instructions: 400, data_misses: 9, ..early };
+        later.waiting[2] = 31;
+        let spent = later.since(&early);
         assert_eq!((spent.cycles, spent.data_misses, spent.waiting[2]), (1_000, 9, 30));
         let alone = Spent { cycles: 100, data_misses: 5, ..Spent::default() };
         let net = spent.without(&alone, 2);

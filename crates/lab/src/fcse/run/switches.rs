@@ -65,7 +65,7 @@ pub(crate) fn last_of(guest: &mut Guest, commands: &[String; 3]) -> Result<Said,
 fn quantum(saved: &[u8], published: &Published, phase: Duration) -> Result<Quantum, Cause> {
     let mut guest = Guest::restored(saved)?;
     let said = last_of(&mut guest, &quantum_commands(published, phase))?;
-    let cycles = Spent::between(said.between(mark::BEGIN, mark::END)?).cycles;
+    let cycles = said.between(mark::BEGIN, mark::END)?.cycles;
     let (ticks, switches) = (said.number("chg_ticks")?, said.number("chg_switches")?);
     Ok(Quantum { phase, cycles, ticks, switches })
 }
@@ -85,7 +85,7 @@ pub(crate) struct AtOnce {
 pub(crate) fn at_once(saved: &[u8], published: &Published) -> Result<AtOnce, Cause> {
     let mut guest = Guest::restored(saved)?;
     let said = last_of(&mut guest, &at_once_commands(published))?;
-    let spent = Spent::between(said.between(mark::BEGIN, mark::END)?);
+    let spent = said.between(mark::BEGIN, mark::END)?;
     let (switches, flushes) = (said.number("chg_switches")?, said.number("chg_flushes")?);
     Ok(AtOnce { spent, switches, flushes, events: events(saved)? })
 }
@@ -155,8 +155,8 @@ pub(crate) fn rings(saved: &[u8], ring: &Ring, how: How) -> Result<Vec<Point>, C
             let kib = working_set.get() / 1_024;
             let command = format!("bench ring {} {processes} {kib} {}", how.name(), ring.laps);
             let said = guest.run(&command)?;
-            let alone = Spent::between(said.between(mark::HOT, mark::HOT_END)?);
-            let all = Spent::between(said.between(mark::BEGIN, mark::END)?);
+            let alone = said.between(mark::HOT, mark::HOT_END)?;
+            let all = said.between(mark::BEGIN, mark::END)?;
             let switches = said.number("ring_switches")?;
             let net = all.without(&alone, processes.into());
             points.push(Point { processes, working_set, switches, net, whole: all.cycles });

@@ -10,6 +10,7 @@ use crate::nor::tables::saving;
 use boardlab_document::Reading;
 use boardlab_experiment::crew::in_order;
 use boardlab_experiment::finding::{find, find_if};
+use boardlab_experiment::verdict::{self, is_of};
 use boardlab_experiment::{Failure, Progress, Request};
 use boardlab_nor::driver::{Kind, Ready, Step};
 use boardlab_nor::tuner::{Completion, PollLoop, Replay, ReplayResult};
@@ -33,6 +34,9 @@ const POLLS: f64 = 4e7;
 const SETTLED: usize = 256;
 /// The adaptive wait follows a drift when its mean does to this share of the mean program time.
 const ADAPTED: f64 = 0.03;
+
+/// Beginnings of the keys that no table of waits depends on.
+const UNUSED: [&str; 5] = ["uboot", "improved", "what_if", "linux.wait", "linux.poll_gap"];
 
 /// Everything that is tuned against.
 struct Bench<'s> {
@@ -68,10 +72,6 @@ impl Bench<'_> {
         Replay::new(table, &mut stream, count, self.scenario.board.bus, self.host.clone())
     }
 
-    fn system(&self, wait: Wait) -> System {
-        System { wait, poll_gap_us: 1, ..self.scenario.linux.clone() }
-    }
-
     /// The whole write of one chip when the wait for a program takes `time` microseconds.
     fn whole(&self, time: f64) -> Duration {
         let waits = self.stock.steps.of(Step::Wait);
@@ -80,16 +80,19 @@ impl Bench<'_> {
     }
 }
 
+/// Linux with another wait, and with the driver's own gap between polls.
+fn system(scenario: &Scenario, wait: Wait) -> System {
+    System { wait, poll_gap_us: 1, ..scenario.linux.clone() }
+}
+
 /// Tunes the waits of the NOR scenario.
 pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request)?;
     let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
     let (board, seed) = (&scenario.board, request.seed);
-    let stock = System { wait: Wait::WordTime, poll_gap_us: 1, ..scenario.linux.clone() };
-    let stock = simulate(&scenario, board, &stock, seed)?;
-    let tuned = System { wait: Wait::Tuned, poll_gap_us: 1, ..scenario.linux.clone() };
-    let several = board.chips > 1;
-    let in_turn = several.then(|| simulate(&scenario, board, &tuned, seed)).transpose()?;
+    let write = |wait| simulate(&scenario, board, &system(&scenario, wait), seed);
+    let stock = write(Wait::WordTime)?;
+    let in_turn = (board.chips > 1).then(|| write(Wait::Tuned)).transpose()?;
     progress("Linux as released", 1);
     let bench = Bench {
         completion: Completion::new(program_time(&scenario.part)),
@@ -131,14 +134,7 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
         );
     }
     run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
-    let used = |key: &&String| {
-        !["uboot", "improved", "what_if", "linux.wait", "linux.poll_gap"]
-            .iter()
-            .any(|other| key.starts_with(other))
-    };
-    let keys = run.parameters.iter().map(|one| &one.key).filter(used).cloned();
-    let keys: Vec<String> = keys.collect();
-    run.tables.iter_mut().for_each(|table| table.parameters.clone_from(&keys));
+    verdict::name_parameters(&mut run, |_, key| !is_of(key, &UNUSED));
     run.count_provenance();
     Ok(run)
 }
@@ -149,33 +145,18 @@ fn micros_cell(micros: f64) -> Cell {
 
 /// The best wait by theory, by brute force, and with free polls; and what the adaptive one reaches.
 fn optimum(bench: &Bench<'_>) -> Table {
-    let mut rows = Vec::new();
-    let mut add = |id: &str, title: String, wait: f64, time: f64, polls: f64| {
-        rows.push((Row::new(id, title), (wait, time, polls)));
-    };
-    let theory = |wait| bench.poll.expected(&bench.completion, wait);
-    let cost = nanos(bench.cost);
-    for (id, title, wait) in [
-        (
-            "theory",
-            format!("theory, a poll worth {cost}"),
-            bench.poll.best_wait(&bench.completion, bench.cost),
-        ),
-        (
-            "recommended",
-            format!("recommended: udelay({})", bench.tuned_us),
-            bench.lasted(bench.tuned_us),
-        ),
-        (
-            "fastest",
-            "theory, polls cost nothing".into(),
-            bench.poll.best_wait(&bench.completion, 0.0),
-        ),
-        ("stock", format!("as released: udelay({})", bench.stock_us), bench.lasted(bench.stock_us)),
-    ] {
-        let expected = theory(wait);
-        add(id, title, wait, expected.time, expected.polls);
-    }
+    let (stock, tuned, cost) = (bench.stock_us, bench.tuned_us, nanos(bench.cost));
+    let best = |cost| bench.poll.best_wait(&bench.completion, cost);
+    let waits = [
+        ("theory", format!("theory, a poll worth {cost}"), best(bench.cost)),
+        ("recommended", format!("recommended: udelay({tuned})"), bench.lasted(tuned)),
+        ("fastest", "theory, polls cost nothing".into(), best(0.0)),
+        ("stock", format!("as released: udelay({stock})"), bench.lasted(stock)),
+    ];
+    let by_theory = waits.into_iter().map(|(id, title, wait)| {
+        let expected = bench.poll.expected(&bench.completion, wait);
+        (Row::new(id, title), (wait, expected.time, expected.polls))
+    });
     let table_time = program_time(&bench.scenario.part);
     let (low, high) = (table_time.min().as_micros(), table_time.max().as_micros());
     let replay = bench.replay(OPERATIONS_BRUTE);
@@ -186,12 +167,12 @@ fn optimum(bench: &Bench<'_>) -> Table {
     // Every microsecond around the best of a coarse grid, and around the recommended wait.
     let step = step as u64;
     let around = |wait: u64| wait.saturating_sub(step)..=wait + step;
-    let fine = around(near).chain(around(bench.tuned_us));
+    let fine = around(near).chain(around(tuned));
     let (brute, tried) = replay.brute_force(fine, Pause::Spin(1), bench.cost);
-    let title = format!("brute force: udelay({brute})");
-    add("brute-force", title, bench.lasted(brute), tried.time, tried.polls);
+    let row = Row::new("brute-force", format!("brute force: udelay({brute})"));
+    let by_force = (row, (bench.lasted(brute), tried.time, tried.polls));
     Table::new("optimum", "The best wait before the first poll of a program")
-        .of(rows)
+        .of(by_theory.chain([by_force]))
         .column("wait_ns", "wait", |(wait, ..)| micros_cell(*wait))
         .column("mean_ns", "mean time", |(_, time, _)| micros_cell(*time))
         .column("polls", "polls", |(.., polls)| Cell::real(round(*polls, 2)))
@@ -263,10 +244,9 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         None => tried.iter().map(|tried| bench.whole(tried.time)).collect(),
         Some(_) => {
             let whole = |(_, _, wait): &(_, _, Wait)| {
-                let (scenario, system) = (bench.scenario, bench.system(*wait));
-                Ok::<Duration, Failure>(
-                    simulate(scenario, &scenario.board, &system, bench.seed)?.total,
-                )
+                let (scenario, system) = (bench.scenario, system(bench.scenario, *wait));
+                let written = simulate(scenario, &scenario.board, &system, bench.seed);
+                written.map(|written| written.total)
             };
             in_order(named.par_iter().map(whole))?
         }
@@ -309,7 +289,7 @@ impl Bench<'_> {
 
     fn policy(&self, wait: Wait) -> Box<dyn boardlab_nor::WaitPolicy> {
         let (scenario, cfi_info) = (self.scenario, &self.stock.cfi_info);
-        self.system(wait).policy(cfi_info, &scenario.tune, self.tuned_us, &scenario.board)
+        system(scenario, wait).policy(cfi_info, &scenario.tune, self.tuned_us, &scenario.board)
     }
 
     /// How far a part drifts over the first half of a trial: 60 us, less for a quick one.

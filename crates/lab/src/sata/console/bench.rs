@@ -64,8 +64,12 @@ impl Bench {
     ///
     /// # Errors
     /// What does not fit together.
-    pub fn new(part: &DrivePart, host: &SataHost, seed: Seed) -> Result<Self, compose::Failure> {
-        let composed = compose(part, host, true, seed)?;
+    pub fn new(
+        part: &DrivePart,
+        host: &SataHost,
+        seed: Seed,
+    ) -> Result<Self, boardlab_parts::Failure> {
+        let composed = compose(part, host.port(), true, seed)?;
         let speed = composed.wiring.speed;
         let settings = host.settings(Build::Single, Limits::default());
         let ssd = Ssd::new(speed, composed.storage, composed.identify)?;

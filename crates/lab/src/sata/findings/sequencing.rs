@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 11, findings. Functions: [`gain`], [`whole_drives`].
 
-use crate::sata::findings::{Facts, printed};
+use crate::sata::findings::Facts;
 use crate::sata::run::measure::Swept;
 use crate::sata::tables::means;
 use crate::sata::tables::told::{mb_per_s, micros, percent, span};
@@ -24,8 +24,8 @@ pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, E
     let rows = means::printed(reference, "table5-2", loops)?;
     let deviation = means::deviation(&rows);
     for (at, (column, saved)) in saved.into_iter().enumerate() {
-        let firmware = printed(reference, "table6-1", "firmware", column)?;
-        let sequencer = printed(reference, "table6-1", "sequencer", column)?;
+        let firmware = reference.number("table6-1", "firmware", column)?;
+        let sequencer = reference.number("table6-1", "sequencer", column)?;
         let printed_gain = facts.command() / firmware - facts.command() / sequencer;
         let ours = tested.firmware.named()[at].1.rate();
         let theirs = tested.sequencer.as_ref().map_or(f64::NAN, |pair| pair.named()[at].1.rate());
@@ -83,7 +83,7 @@ pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
     let mut told = Vec::new();
     let rows = ["transcend", "buffalo"].into_iter().zip(&facts.measured.swept);
     for (row, swept) in rows {
-        let write = printed(reference, "table7-1", row, "write")?;
+        let write = reference.number("table7-1", row, "write")?;
         let (firmware, sequencer) =
             (slowed(facts, swept, host.firmware.write), slowed(facts, swept, host.sequencer.write));
         told.push(format!(

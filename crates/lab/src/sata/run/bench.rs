@@ -44,7 +44,7 @@ impl Bench {
         rest: Duration,
         seed: Seed,
     ) -> Result<Self, Cause> {
-        let Composed { wiring, mut storage, identify } = compose(part, host, true, seed)?;
+        let Composed { wiring, mut storage, identify } = compose(part, host.port(), true, seed)?;
         let aged = age(storage.translation_mut(), part)?;
         let settings = host.settings(Build::Single, Limits::default());
         let mut ssd = Ssd::new(wiring.speed, storage, identify)?;

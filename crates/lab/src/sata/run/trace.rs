@@ -51,7 +51,7 @@ fn spans(
     seed: Seed,
 ) -> Result<Vec<Span>, Cause> {
     let part = small(&scenario.drives.g_monster);
-    let Composed { wiring, storage, identify } = compose(&part, &scenario.host, true, seed)?;
+    let Composed { wiring, storage, identify } = compose(&part, scenario.host.port(), true, seed)?;
     let ssd = Ssd::new(wiring.speed, storage, identify)?;
     let settings = scenario.host.settings(Build::Single, Limits::default());
     let mut engine = Engine::new(wiring, Host::new(wiring.speed, settings), ssd);

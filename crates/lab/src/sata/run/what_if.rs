@@ -165,7 +165,7 @@ pub(crate) fn queue(scenario: &Scenario, seed: Seed) -> Result<Vec<Queued>, Caus
     let most = part.drive.queue.unwrap_or(0);
     let depths = scenario.what_if.queue.iter().copied().filter(|&depth| depth <= most);
     let depths = [None].into_iter().chain(depths.map(Some));
-    let mut drive = compose(&part, &host, false, seed)?;
+    let mut drive = compose(&part, host.port(), false, seed)?;
     let aged = age(drive.storage.translation_mut(), &part)?;
     depths.map(|depth| at_random(scenario, (&drive, aged), depth, seed)).collect()
 }

@@ -6,7 +6,6 @@
 
 use crate::sata::run::Measured;
 use crate::sata::tables::{self, rate};
-use crate::sata::verdicts::printed_rate;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::float;
@@ -45,8 +44,8 @@ pub(crate) fn printed(
 ) -> Result<Vec<[f64; 2]>, Error> {
     let each = loops.iter().map(|count| {
         let row = count.to_string();
-        let of = |column| printed_rate(reference, table, &row, column);
-        Ok([of("write")?.unwrap_or(f64::NAN), of("read")?.unwrap_or(f64::NAN)])
+        let of = |column| reference.number(table, &row, column);
+        Ok([of("write")?, of("read")?])
     });
     each.collect()
 }
@@ -63,7 +62,7 @@ pub(crate) fn table(
         let ours = harmonic(&tables::rows(&tested.firmware, loops), loops);
         let (rows_mean, bytes) = (arithmetic(&print), harmonic(&print, loops));
         for (at, column) in ["write", "read"].into_iter().enumerate() {
-            let mean = printed_rate(reference, id, "mean", column)?.unwrap_or(f64::NAN);
+            let mean = reference.number(id, "mean", column)?;
             let row = Row::new(format!("{id}/{column}"), "");
             rows.push((row, [mean, rows_mean[at], bytes[at], ours[at]]));
         }
