@@ -20,7 +20,7 @@ pub(crate) fn run(input: &[u8]) {
     for one in &set {
         let _ = Override::parse(one);
     }
-    let built_in = catalog::scenarios().iter().find(|file| file.name == scenario.trim());
+    let built_in = catalog::all(Kind::Scenario).iter().find(|file| file.name == scenario.trim());
     let source = match built_in {
         Some(file) => file.source(Kind::Scenario),
         None => Source::new(Kind::Scenario, "input.toml", scenario),

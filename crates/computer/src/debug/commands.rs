@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn packets_of_gdb_are_commands() {
-        let point = |kind, length| Point { kind, at: 0x8000, length };
+        let point = |watched, length| Point { watched, at: 0x8000, length };
         let resume = |step, at| Command::Resume(Resume { step, at });
         let cases: [(&[u8], Command); 24] = [
             (b"qSupported:multiprocess+;swbreak+;;", Command::Supported),
