@@ -28,11 +28,12 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// A result of it with its parameters and without content.
+    /// A result of it with its parameters, a warning for each old name in its files, and no content.
     #[must_use]
     pub fn blank(&self, title: &str, parameters: Vec<Parameter>) -> RunResult {
         let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
         run.parameters = parameters;
+        run.warnings.extend(self.document.renamed().iter().map(ToString::to_string));
         run
     }
 

@@ -44,7 +44,7 @@ const TIMED: [&str; 11] = [
     "part.controller.write_back_after",
     "part.controller.discard",
     "part.flash.times",
-    "part.flash.single_bit",
+    "part.flash.slc",
     "part.flash.channel",
     "part.flash.slots",
     "part.flash.cache_program",
@@ -196,10 +196,10 @@ section! {
     pub struct WhatIf(section) {
         /// Cards of each; zero for no what-ifs.
         pub cards: u64 => up_to(limits::CARDS),
-        /// A larger spare.
-        pub spare: Ratio => within(LEAST, limits::SPARE),
-        /// Blocks of a larger cache of single-bit cells.
-        pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
+        /// A larger over-provisioning.
+        pub over_provisioning: Ratio => within(LEAST, limits::OVER_PROVISIONING),
+        /// Blocks of a larger SLC cache.
+        pub slc_cache_blocks: u64 => within(1, u32::MAX.into()),
         /// Spread of the threshold levelling.
         pub threshold: u64 => within(1, u32::MAX.into()),
         /// Names of other cards, with commas; `all` for every built-in one, `none` for none.
@@ -207,7 +207,7 @@ section! {
     }
     check(cards) {
         if *cards == 0 {
-            for key in ["spare", "cache_blocks", "threshold", "parts"] {
+            for key in ["over_provisioning", "slc_cache_blocks", "threshold", "parts"] {
                 section.idle(key, "with what_if.cards = 0", "give each choice a card or more")?;
             }
         }
@@ -259,11 +259,8 @@ pub fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
     unused::around(section, &part)?;
     let cards = what_if.as_ref().is_ok_and(|one| one.cards > 0);
     // One of the choices that are tried is a cache of its own size.
-    let tried = |key: &str| {
-        cards
-            && choosers(key).contains(&"single_bit_cache.size")
-            && key != "single_bit_cache.blocks"
-    };
+    let tried =
+        |key: &str| cards && choosers(key).contains(&"slc_cache.size") && key != "slc_cache.blocks";
     by_choice(section, "part", &part.managed, &tried)?;
     if kind != "fio" {
         untimed(section)?;

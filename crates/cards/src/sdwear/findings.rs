@@ -167,7 +167,7 @@ fn fate(one: &Worn, limit: u32) -> String {
 
 /// The fates of the variants with these ids.
 fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
-    let limit = facts.scenario.wear.limit;
+    let limit = facts.scenario.wear.endurance;
     let each = ids.iter().map(|id| fate(facts.measured.worn(id), limit));
     each.collect::<Vec<_>>().join("; ")
 }
@@ -463,7 +463,7 @@ fn duration_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
 
 /// Whether the published volume can tell the two ways of levelling apart, and which could.
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
-    let limit = facts.scenario.wear.limit;
+    let limit = facts.scenario.wear.endurance;
     let rate = Rates::of(&facts.measured.free.rates).mean;
     let iterations = counted(facts.scenario.full.iterations, "iteration");
     let pairs = facts.measured.power.chunks_exact(2);

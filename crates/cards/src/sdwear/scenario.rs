@@ -52,19 +52,20 @@ section! {
     pub struct WearSpec(section) {
         /// What is written in all.
         pub volume: Bytes => within(Bytes::mib(1), limits::VOLUME),
-        /// Erases that a block is good for.
-        pub limit: u32 => within(1, limits::ERASES),
+        /// Erases that a block survives.
+        pub endurance: u32 => within(1, limits::ERASES),
         /// Spread of erase counts at which static levelling moves data.
         pub threshold: u32 => within(1, limits::ERASES),
-        /// Spares with which the question is asked which volume could tell.
-        pub spares: Vec<Ratio>,
+        /// Shares of over-provisioning; for each the run says which volume could tell the levelling policies apart.
+        pub over_provisioning: Vec<Ratio>,
     }
-    check(spares) {
-        let possible = limits::LEAST_SPARE..=limits::SPARE;
-        if spares.is_empty() || !spares.iter().all(|spare| possible.contains(spare)) {
-            let expected = format!("one or more from {} to {}", limits::LEAST_SPARE, limits::SPARE);
-            let (problem, help) = ("has a spare that cannot be", "2 % and 7 % are usual");
-            return Err(section.refuse("spares", problem, &expected, help));
+    check(over_provisioning) {
+        let possible = limits::LEAST_OVER_PROVISIONING..=limits::OVER_PROVISIONING;
+        if over_provisioning.is_empty()
+            || !over_provisioning.iter().all(|share| possible.contains(share)) {
+            let expected = format!("one or more from {} to {}", limits::LEAST_OVER_PROVISIONING, limits::OVER_PROVISIONING);
+            let (problem, help) = ("has an impossible share", "2 % and 7 % are usual");
+            return Err(section.refuse("over_provisioning", problem, &expected, help));
         }
     }
 }

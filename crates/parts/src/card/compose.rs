@@ -1,7 +1,8 @@
-//! A card on a slot: from part and host to a device that takes requests.
+//! A card in a slot: composes part and host into a block device.
 //!
-//! Layer: rank 8. Main type: [`Failure`]; functions: [`compose`], [`in_slot`]. The flash is erased and empty; what is random about it, lives of blocks and
-//! blocks that are bad from the factory, follows from the seed.
+//! Layer: rank 8. Main type: [`Failure`]; functions: [`compose`], [`in_slot`]. The flash is erased
+//! and empty; its random properties, the endurance of each block and the factory bad blocks, follow
+//! from the seed.
 
 use super::board::{Host, Slot};
 use super::part::CardPart;
@@ -13,17 +14,17 @@ use boardlab_sd::{Card, Data, Kind};
 use boardlab_sim::Seed;
 use std::fmt;
 
-/// Why a card and a slot are no device.
+/// Why a card and a slot do not make a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The board has nothing to put such a card into.
+    /// The board has no slot for such a card.
     NoSlot(Kind),
-    /// Card and slot have no mode of the bus in common.
+    /// Card and slot have no bus mode in common.
     NoMode(Kind),
-    /// The card's face.
+    /// The properties of the card are invalid.
     Card(sd::Error),
-    /// The layer behind it.
+    /// The translation layer is invalid.
     Layer(managed::Failure),
 }
 
@@ -36,7 +37,7 @@ impl fmt::Display for Failure {
         match self {
             Self::NoSlot(kind) => write!(f, "the board has no slot for an {}", name(kind)),
             Self::NoMode(kind) => {
-                write!(f, "{} and slot have no mode of the bus in common", name(kind))
+                write!(f, "{} and slot have no bus mode in common", name(kind))
             }
             Self::Card(error) => error.fmt(f),
             Self::Layer(error) => error.fmt(f),

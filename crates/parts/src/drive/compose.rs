@@ -1,7 +1,9 @@
-//! A drive on a host: from part and board to a link, a drive without its protocol, and IDENTIFY data.
+//! A drive on a host: composes part and board into a link, the drive behind the protocol, and
+//! IDENTIFY data.
 //!
-//! Layer: rank 8. Main types: [`Composed`], [`Failure`]; functions: [`compose`], [`age`]. The flash is erased and empty;
-//! what is random about it, lives of blocks and blocks that are bad from the factory, follows from the seed.
+//! Layer: rank 8. Main types: [`Composed`], [`Failure`]; functions: [`compose`], [`age`]. The flash
+//! is erased and empty; its random properties, the endurance of each block and the factory bad
+//! blocks, follow from the seed.
 
 use super::board::SataHost;
 use super::housekeeping::Housekeeping;
@@ -17,36 +19,36 @@ use boardlab_sata::wire::identify::{Feature, Identify};
 use boardlab_sim::{Instant, Seed};
 use std::fmt;
 
-/// The layers behind a drive's face.
+/// The layers of a drive below its protocol.
 pub type Flash = Housekeeping<Layer>;
 
 /// A drive on a host.
 #[derive(Debug, Clone)]
 pub struct Composed {
-    /// The link, at the fastest speed that both ends have.
+    /// The link, at the fastest speed that both ends support.
     pub wiring: Wiring,
     /// The drive.
     pub storage: Storage<Flash>,
-    /// What it says of itself.
+    /// Its IDENTIFY data.
     pub identify: Identify,
 }
 
-/// Why a drive and a host are no system.
+/// Why a drive and a host do not make a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// A FIFO overflows: after HOLD was sent more comes than it has room for.
+    /// A FIFO can overflow: more dwords may arrive after HOLD was sent than it has room for.
     Headroom {
-        /// Whose.
+        /// The end whose FIFO it is.
         end: &'static str,
-        /// Room that is left, in dwords.
+        /// The room above the level of HOLD, in dwords.
         left: u32,
-        /// Room that is needed.
+        /// The room that is needed.
         needed: u32,
     },
-    /// The drive's face.
+    /// The properties of the drive are invalid.
     Drive(sata::Error),
-    /// The layer behind it.
+    /// The translation layer is invalid.
     Layer(managed::Failure),
 }
 
@@ -84,8 +86,8 @@ impl From<ftl::Error> for Failure {
     }
 }
 
-/// A drive of `part` on `host`, new and empty. Where it does not have to be `kept`, what is written is forgotten and
-/// reads give zeros.
+/// A drive of `part` on `host`, new and empty. Unless data are `kept`, writes are not stored and
+/// reads return zeros.
 ///
 /// # Errors
 /// [`Failure`]: what does not fit together.
@@ -98,7 +100,7 @@ pub fn compose(
     at_port(part, (host.speed, host.end), kept, seed)
 }
 
-/// The same at any port: the fastest speed and the end of the link that it has.
+/// The same at any port, given by its fastest speed and its end of the link.
 ///
 /// # Errors
 /// [`Failure`]: what does not fit together.
@@ -117,7 +119,7 @@ pub fn at_port(
     Ok(Composed { wiring, storage, identify: identify(part, &drive)? })
 }
 
-/// The link between the two, if neither FIFO can overflow.
+/// The link between the two. Neither FIFO can overflow.
 ///
 /// # Errors
 /// [`Failure::Headroom`].
@@ -153,8 +155,8 @@ fn identify(part: &DrivePart, drive: &Drive) -> Result<Identify, Failure> {
     Ok(identity)
 }
 
-/// Makes a used drive of a new one: all of it was written once, and then as much again as it has spare, so that blocks
-/// have to be erased from now on. Returns when that is done.
+/// Ages a new drive: writes all of it once, and then as much again as its over-provisioning, so
+/// that from now on blocks have to be erased. Returns when the writes end.
 ///
 /// # Errors
 /// What the layer refuses.

@@ -1,7 +1,7 @@
-//! The translation layer of a managed flash, whichever it has.
+//! The translation layer of a managed flash.
 //!
-//! Layer: rank 8. Main types: [`Layer`] and [`Failure`]. The flash is erased and empty; what is random about it,
-//! lives of blocks and blocks that are bad from the factory, follows from the seed.
+//! Layer: rank 8. Main types: [`Layer`] and [`Failure`]. The flash is erased and empty; its random
+//! properties, the endurance of each block and the factory bad blocks, follow from the seed.
 
 use super::{Managed, Mapping};
 use boardlab_ftl as ftl;
@@ -12,22 +12,22 @@ use boardlab_ftl::{
 use boardlab_sim::{Bytes, Instant, Seed};
 use std::fmt;
 
-/// Whatever translation layer a part has.
+/// The translation layer of a part.
 #[derive(Debug, Clone)]
 pub enum Layer<M = Timed> {
-    /// A map of pages.
+    /// A page map.
     Pages(Box<PageMapped<M>>),
-    /// A map of blocks with open units.
+    /// A block map with log blocks.
     Logs(Box<LogBlocks<M>>),
 }
 
-/// Why there is no such layer.
+/// Why the layer cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Failure {
-    /// The layer refuses it.
+    /// The layer refuses its configuration.
     Layer(ftl::Error),
-    /// A layer that maps blocks, with something that only a map of pages has.
+    /// A block-mapped layer with a feature that only a page map has.
     PagesOnly(&'static str),
 }
 
@@ -35,7 +35,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layer(error) => error.fmt(f),
-            Self::PagesOnly(what) => write!(f, "{what} needs a map of pages"),
+            Self::PagesOnly(what) => write!(f, "{what} needs a page map"),
         }
     }
 }
@@ -49,7 +49,7 @@ impl From<ftl::Error> for Failure {
 }
 
 impl<M: Medium> Layer<M> {
-    /// The layer of `part` on an erased medium of this shape.
+    /// The layer of `part` on an erased medium of this geometry.
     ///
     /// # Errors
     /// What the layer refuses, and [`Failure::PagesOnly`].
@@ -57,7 +57,7 @@ impl<M: Medium> Layer<M> {
         let policies = part.all_policies();
         if let Mapping::LogBlocks(logs) = part.mapping {
             if policies.cache.is_on() {
-                return Err(Failure::PagesOnly("a cache of single-bit cells"));
+                return Err(Failure::PagesOnly("an SLC cache"));
             }
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
             let logs = LogPolicies { levelling, levelling_time, ..logs };
@@ -85,8 +85,8 @@ fn reliability(part: &Managed) -> Result<Option<Reliability>, ftl::Error> {
     let Some(life) = &part.life else { return Ok(None) };
     let bad = (life.factory_bad.millionths() << 16) / 1_000_000;
     Ok(Some(Reliability {
-        endurance: ftl::Endurance::new(&life.cycles)?,
-        single_bit_wear: life.single_bit_wear,
+        endurance: ftl::Endurance::new(&life.pe_cycles)?,
+        slc_wear: life.slc_wear,
         factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
         program_failures: life.program_failures,
         end_of_life: life.end_of_life,

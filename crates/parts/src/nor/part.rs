@@ -16,7 +16,7 @@ const BOOTS: [(&str, Boot); 3] =
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be.
 pub fn read(section: Section<'_>) -> Read<Part> {
-    // A part of another kind has other keys throughout: one message says it better than thirty.
+    // A part of another kind has none of these keys: one error says it better than thirty.
     let kind = section.one_of("kind", &[("nor", ())]).inspect_err(|_| section.leave_rest());
     let ((), name) = (kind?, section.required::<String>("title"));
     let width = section.one_of("width", &WIDTHS);
@@ -92,7 +92,7 @@ fn identity(section: Section<'_>) -> Read<Identity> {
 }
 
 fn cfi(section: Section<'_>) -> Read<Cfi> {
-    // 2^30 us are 18 minutes; the field could say more, no part does.
+    // 2^30 us are 18 minutes; the field could represent more, but no part needs it.
     let times = keys!(section => CfiTimes {
         word_typical: u8 => up_to(30),
         buffer_typical: u8 => up_to(30),
@@ -138,7 +138,7 @@ fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Ti
 fn timing(section: Section<'_>) -> Read<Timing> {
     let buffer = |section: &Section<'_>, key: &str| match section.has(key) {
         true => timed(section, key, "buffer_program_max", limits::PROGRAM),
-        // Meaningless on a part without a write buffer.
+        // A part without a write buffer has none.
         false => Ok(Timed { time: QuantileTable::constant(Duration::ZERO), max: Duration::ZERO }),
     };
     fields!(section => Timing {

@@ -129,14 +129,14 @@ impl Model {
             .managed
             .life
             .iter()
-            .flat_map(|life| &life.cycles)
+            .flat_map(|life| &life.pe_cycles)
             .map(|cycles| (cycles / scale.step).max(1))
             .collect();
         let life = part.managed.life.as_ref();
         let bad = life.map_or(0, |life| (life.factory_bad.millionths() << 16) / 1_000_000);
         let reliability = Reliability {
             endurance: Endurance::new(&cycles)?,
-            single_bit_wear: life.map_or(1_000, |life| life.single_bit_wear),
+            slc_wear: life.map_or(1_000, |life| life.slc_wear),
             factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
             program_failures: 0,
             end_of_life: EndOfLife::ReadOnly,
@@ -174,7 +174,7 @@ impl Model {
         let layer = PageMapped::new(geometry, self.policies, Untimed::new(&geometry), seed)?;
         let reliability = Reliability {
             endurance: Endurance::new(&[u32::MAX])?,
-            single_bit_wear: self.reliability.single_bit_wear,
+            slc_wear: self.reliability.slc_wear,
             factory_bad: 0,
             program_failures: 0,
             end_of_life: EndOfLife::Ignored,
@@ -205,7 +205,7 @@ fn step(part: &CardPart) -> u32 {
     let Some(life) = part.managed.life.as_ref().filter(|_| part.managed.reads.is_none()) else {
         return 1;
     };
-    let shortest = life.cycles.first().copied().unwrap_or(1);
+    let shortest = life.pe_cycles.first().copied().unwrap_or(1);
     let counts = match part.managed.policies.levelling {
         Levelling::None | Levelling::Dynamic => 0,
         Levelling::Threshold(erases)

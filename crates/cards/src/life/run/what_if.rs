@@ -33,14 +33,19 @@ pub(crate) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
         change(&mut scenario);
         Choice { id: id.into(), title, scenario, other_card: false }
     };
-    if what_if.spare > scenario.part.managed.spare {
-        let title = format!("{} spare instead of {}", what_if.spare, scenario.part.managed.spare);
-        all.push(same("spare", title, &|one| one.part.managed.spare = what_if.spare));
+    if what_if.over_provisioning > scenario.part.managed.over_provisioning {
+        let title = format!(
+            "{} spare instead of {}",
+            what_if.over_provisioning, scenario.part.managed.over_provisioning
+        );
+        all.push(same("spare", title, &|one| {
+            one.part.managed.over_provisioning = what_if.over_provisioning;
+        }));
     }
-    let blocks = u32::try_from(what_if.cache).unwrap_or(u32::MAX);
+    let blocks = u32::try_from(what_if.slc_cache_blocks).unwrap_or(u32::MAX);
     let cache = scenario.part.managed.policies.cache.size;
     if cache != CacheSize::Dynamic(blocks) {
-        let title = format!("a cache of single-bit cells, {blocks} blocks of the free ones");
+        let title = format!("an SLC cache of {blocks} free blocks");
         all.push(same("cache", title, &|one| {
             one.part.managed.policies.cache.size = CacheSize::Dynamic(blocks);
         }));

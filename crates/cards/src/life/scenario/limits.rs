@@ -17,8 +17,8 @@ pub(crate) const ALL: Ratio = Ratio::from_millionths(1_000_000);
 pub(crate) const TRIMMED: Ratio = Ratio::from_millionths(950_000);
 /// The largest exponent of Zipf's law: 3.
 pub(crate) const EXPONENT: Ratio = Ratio::from_millionths(3_000_000);
-/// The largest share that is spare.
-pub(crate) const SPARE: Ratio = Ratio::from_millionths(500_000);
+/// The largest over-provisioning.
+pub(crate) const OVER_PROVISIONING: Ratio = Ratio::from_millionths(500_000);
 /// A day.
 pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 /// Runs of a job in a day.

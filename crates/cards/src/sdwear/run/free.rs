@@ -107,7 +107,7 @@ pub(crate) fn run(
     free.counters = card.translation().counters().since(&before);
     free.counts = card.counts().since(&counted);
     free.health = health_table(&card);
-    free.health.title = "What the card tells of its health after experiment 1".into();
+    free.health.title = "The health report of the card after experiment 1".into();
     free.took = clock.now().since(began);
     Ok(free)
 }

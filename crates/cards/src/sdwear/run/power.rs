@@ -46,7 +46,7 @@ pub(crate) struct Told {
 /// Writes on until the limit is passed, or until enough was written.
 pub(crate) fn run(scenario: &Scenario, asked: Asked, seed: Seed) -> Result<Told, Cause> {
     let mut part = levelled(&scenario.part, asked.levelling, false);
-    (part.managed.spare, part.managed.mapping, part.managed.life) =
+    (part.managed.over_provisioning, part.managed.mapping, part.managed.life) =
         (asked.spare, Mapping::Page, None);
     part.managed.policies.cache = boardlab_ftl::Cache {
         bits: part.managed.policies.cache.bits,
@@ -59,7 +59,7 @@ pub(crate) fn run(scenario: &Scenario, asked: Asked, seed: Seed) -> Result<Told,
     let geometry = part.geometry()?;
     let block = part.managed.page * u64::from(geometry.pages_per_block());
     let spare_blocks = geometry.blocks() - geometry.logical_blocks();
-    let most = block * u64::from(geometry.blocks()) * u64::from(scenario.wear.limit);
+    let most = block * u64::from(geometry.blocks()) * u64::from(scenario.wear.endurance);
     let until = asked.until.unwrap_or(Bytes::new(u64::MAX));
     let mut told = Told {
         spare: asked.spare,
@@ -79,7 +79,7 @@ pub(crate) fn run(scenario: &Scenario, asked: Asked, seed: Seed) -> Result<Told,
         if iteration == scenario.full.iterations {
             told.published = (written, worn);
         }
-        if told.passed.is_none() && worn > scenario.wear.limit {
+        if told.passed.is_none() && worn > scenario.wear.endurance {
             told.passed = Some(written);
         }
         let enough =

@@ -15,8 +15,8 @@ use boardlab_sim::{Duration, Instant};
 
 /// Data went to cells with all their bits.
 pub(crate) const ORDINARY: &str = "ordinary cells";
-/// Data went to cells used with one bit.
-pub(crate) const SINGLE_BIT: &str = "single-bit cells";
+/// Data went to cells in SLC mode.
+pub(crate) const SLC: &str = "single-bit cells";
 
 /// A card whose writes are noted.
 pub(crate) struct Watch<'c> {
@@ -27,10 +27,10 @@ pub(crate) struct Watch<'c> {
 
 /// What tells the cells apart.
 struct Times {
-    /// Mean program and erase, all bits of a cell in use.
+    /// Mean program and erase, in native mode.
     native: (u64, u64),
-    /// The same with one bit.
-    single_bit: (u64, u64),
+    /// The same in SLC mode.
+    slc: (u64, u64),
     /// Mapped pages of one program.
     pages: u64,
     /// Dies that an erase keeps busy.
@@ -47,7 +47,7 @@ impl<'c> Watch<'c> {
         let stripe = part.managed.flash.stripe(part.managed.page);
         let times = Times {
             native: mean(&part.managed.flash.native),
-            single_bit: mean(&part.managed.flash.single_bit),
+            slc: mean(&part.managed.flash.slc),
             pages: stripe.program_pages().into(),
             dies: stripe.all_dies().into(),
         };
@@ -78,7 +78,7 @@ impl Times {
             let erases = done.erases[Cause::Host] * erase * self.dies;
             (program * programs + erases).abs_diff(work)
         };
-        if spent(self.single_bit) < spent(self.native) { SINGLE_BIT } else { ORDINARY }
+        if spent(self.slc) < spent(self.native) { SLC } else { ORDINARY }
     }
 }
 

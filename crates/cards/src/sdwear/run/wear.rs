@@ -64,7 +64,7 @@ impl Worn {
 pub(crate) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> CardPart {
     let mut part = part.clone();
     (part.managed.policies.levelling, part.managed.policies.levelling_time) =
-        (levelling, LevellingTime::InTheWay);
+        (levelling, LevellingTime::Foreground);
     if let Some(life) = &mut part.managed.life {
         life.end_of_life = if dies { EndOfLife::ReadOnly } else { EndOfLife::Ignored };
     }
@@ -139,7 +139,7 @@ pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<
         let mine = done(iteration) - done(iteration - 1);
         let answer = requests_of(&mut layer, pattern, mine);
         let written = host_bytes(&layer, part);
-        if passed.is_none() && most_worn(&layer) > spec.limit {
+        if passed.is_none() && most_worn(&layer) > spec.endurance {
             passed = Some((iteration, written));
         }
         if answer.is_err() {

@@ -16,5 +16,5 @@ pub(crate) const VOLUME: Bytes = Bytes::mib(1 << 30);
 /// Erases of a block.
 pub(crate) const ERASES: u64 = 10_000_000;
 /// The most and the least spare for which the question is asked which volume could tell.
-pub(crate) const SPARE: Ratio = Ratio::from_millionths(500_000);
-pub(crate) const LEAST_SPARE: Ratio = Ratio::from_millionths(10_000);
+pub(crate) const OVER_PROVISIONING: Ratio = Ratio::from_millionths(500_000);
+pub(crate) const LEAST_OVER_PROVISIONING: Ratio = Ratio::from_millionths(10_000);

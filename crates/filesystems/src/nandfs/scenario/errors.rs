@@ -19,8 +19,8 @@ const BAD: Ratio = Ratio::from_millionths(500_000);
 pub struct Errors {
     /// Rates of wrong bits; none when off.
     pub rates: Option<ErrorRates>,
-    /// Erases that every block has behind it.
-    pub erases: u32,
+    /// P/E cycles of every block before the run.
+    pub pe_cycles: u32,
     /// Blocks that are bad from the factory.
     pub factory_bad: Ratio,
 }
@@ -31,10 +31,10 @@ pub struct Errors {
 /// Whatever is missing, unknown or of the wrong kind, and errors of a part that has no rates.
 pub fn read(section: &Section<'_>, rates: Option<ErrorRates>) -> Read<Errors> {
     let bits = section.required::<bool>("bits");
-    let erases = section.key::<u64>("erases").up_to(ERASES).or(0).required();
+    let pe_cycles = section.key::<u64>("pe_cycles").up_to(ERASES).or(0).required();
     let factory_bad = section.key::<Ratio>("factory_bad").or(Ratio::default()).required();
     section.finish()?;
-    let (bits, erases, factory_bad) = (bits?, erases?, factory_bad?);
+    let (bits, pe_cycles, factory_bad) = (bits?, pe_cycles?, factory_bad?);
     if bits && rates.is_none() {
         return Err(section.refuse(
             "bits",
@@ -51,8 +51,8 @@ pub fn read(section: &Section<'_>, rates: Option<ErrorRates>) -> Read<Errors> {
             "data sheets allow about 2 %",
         ));
     }
-    let erases = u32::try_from(erases).expect("within u32");
-    Ok(Errors { rates: rates.filter(|_| bits), erases, factory_bad })
+    let pe_cycles = u32::try_from(pe_cycles).expect("within u32");
+    Ok(Errors { rates: rates.filter(|_| bits), pe_cycles, factory_bad })
 }
 
 impl Errors {
@@ -69,7 +69,7 @@ impl Errors {
     /// Lets every block of `die` have been erased before the run.
     pub(crate) fn wear(&self, die: &mut Die) {
         for block in 0..die.part().geometry.blocks {
-            die.array_mut().wear(block, self.erases);
+            die.array_mut().wear(block, self.pe_cycles);
         }
     }
 }
