@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 12. Main types: [`Cli`], [`Command`] and [`Options`], which all commands take. The
 //! comments on the fields are the help; the man pages and the shell completions are made from the
-//! same definitions. Leaves out: what a scenario may hold, which `boardlab_lab` says.
+//! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
 mod os;
 mod unused;
@@ -70,7 +70,7 @@ pub(crate) struct Options {
     /// No progress bar, and no list of the files written
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
-    /// Leave out the time on the wall, so that equal runs print equal results
+    /// Leave out the wall time, so that equal runs print equal results
     #[arg(long, global = true)]
     pub(crate) no_wall_time: bool,
     /// When to use colours; auto means on a terminal, unless NO_COLOR is set
@@ -91,7 +91,7 @@ pub(crate) enum Command {
     /// Run one scenario
     #[command(after_help = RUN)]
     Run(Scenario),
-    /// Do published evaluations again, beside the figures as printed
+    /// Reproduce published evaluations, and compare with the published figures
     #[command(after_help = REPRODUCE)]
     Reproduce {
         /// Evaluations; all of them if left out
@@ -101,10 +101,10 @@ pub(crate) enum Command {
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
     Tune(Scenario),
-    /// Say how long a card lives under a load, and what shortens its life
+    /// Predict the life of a card under a load, and show what shortens it
     #[command(after_help = LIFE)]
     Life(Scenario),
-    /// Cut the power at every flash operation, and say what survives
+    /// Cut the power at every flash operation, and show what survives
     #[command(after_help = POWERCUT)]
     Powercut(Scenario),
     /// Run a scenario at every point of a grid of values
@@ -127,7 +127,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Look into flash images: dumps of a flash, and what mkfs.jffs2 makes
+    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -276,7 +276,7 @@ Examples:
 /// What `image` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImageAction {
-    /// Say what is in a file, of which flash, and how that is known
+    /// Show the contents of a file, its flash, and the evidence for both
     #[command(after_help = IMAGE_INFO)]
     Info {
         /// Image file; it stays as it is
@@ -301,7 +301,7 @@ pub(crate) enum ImageAction {
         /// Bytes of content to write at most, holes not counted
         #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
         max_size: Bytes,
-        /// What is known of the flash.
+        /// The user's knowledge of the flash.
         #[command(flatten)]
         flash: Flash,
     },
@@ -317,7 +317,7 @@ pub(crate) enum ImageAction {
         /// Names to list at most
         #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
         max_names: u64,
-        /// What is known of the flash.
+        /// The user's knowledge of the flash.
         #[command(flatten)]
         flash: Flash,
     },
@@ -338,7 +338,7 @@ pub(crate) enum SataAction {
     },
 }
 
-/// What the user knows of the flash of an image; what is left out is found out.
+/// The user's knowledge of the flash of an image; omitted values are detected.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The flash of the image, found out where left out")]
 pub(crate) struct Flash {
@@ -428,7 +428,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The form of a result, or the name of the attachment that is asked for in its place.
+    /// The form of a result, or the name of the attachment that is printed instead.
     pub(crate) const fn of_result(self) -> Result<Format, &'static str> {
         match self {
             Self::Table => Ok(Format::Table),
@@ -474,20 +474,21 @@ impl From<Listed> for Kind {
 }
 
 impl Cli {
-    /// The arguments of this process; or, after help, version or a usage error went to the
-    /// terminal, the exit status.
+    /// The arguments of this process. After help, version or a usage error was printed: the exit
+    /// status.
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
         Self::parsed(env::args_os()).map_err(|error| {
             if error.use_stderr() && env::args_os().any(|argument| !is_plain(&argument)) {
-                // The error repeats an argument that would reach the terminal raw, or cut off where clap
-                // takes it for a colour: it is made again of what the terminal may have.
+                // The error repeats an argument that would reach the terminal unescaped, or be cut
+                // off where clap takes it for a colour. So it is created again from escaped
+                // arguments.
                 let shown = env::args_os().map(|argument| shown_bytes(argument.as_encoded_bytes()));
                 let error = Self::parsed(shown).err().unwrap_or(error);
                 terminal::tell(error.render().to_string().trim_end());
                 return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
             }
             let printed = error.print();
-            // Nobody is left to tell when standard error is closed.
+            // If standard error is closed, nothing can be reported.
             if !error.use_stderr() {
                 let printed = output::expect_stdout().and_then(|()| output::finished(printed));
                 if let Err(error) = printed {
@@ -505,7 +506,7 @@ fn is_plain(argument: &OsStr) -> bool {
 }
 
 impl Cli {
-    /// What `arguments` say; refused where a command cannot follow an option that was given.
+    /// Parses `arguments`, and refuses options that have no effect on the command.
     fn parsed<A: Into<OsString> + Clone>(
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, clap::Error> {
@@ -516,7 +517,7 @@ impl Cli {
     }
 }
 
-/// Takes any text, and offers the names of the published evaluations to help and completions.
+/// Accepts any text, and offers the names of the published evaluations to help and completions.
 ///
 /// clap's own list of possible values would refuse with less help than the registry does.
 #[derive(Debug, Clone)]
@@ -540,7 +541,7 @@ impl TypedValueParser for Evaluation {
     }
 }
 
-/// Why the text after `--seed` is no seed.
+/// The error of an invalid seed.
 #[derive(Debug)]
 struct NoSeed;
 
@@ -560,7 +561,7 @@ fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// Threads of a sweep: more than any machine has cores are a slip.
+/// Threads of a sweep; a number beyond the cores of any machine is an error.
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     const MOST: usize = 1_024;
     let number = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= MOST);

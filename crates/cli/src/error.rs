@@ -1,7 +1,7 @@
-//! What can go wrong between the laboratory and the user: files that cannot be read or written.
+//! The errors of the program besides those of the laboratory: files that cannot be read or written.
 //!
-//! Layer: rank 12. Main type: [`Error`], drawn as `boardlab_lab` draws its own: what is wrong, the
-//! place, and what to try. Paths and texts from files are untrusted, so they pass through
+//! Layer: rank 12. Main type: [`Error`], rendered as the errors of `boardlab_lab`: the problem, the
+//! place, and what to try. Paths and texts from files are untrusted, so they are escaped by
 //! `boardlab_result::foreign`.
 
 use crate::exit::Status;
@@ -15,64 +15,64 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How many characters of a text an error repeats.
+/// The number of characters of a text that an error repeats.
 const TEXT_SHOWN: usize = 240;
 
-/// Why a command did not do what it was told.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// What the laboratory says of a scenario, a name or a run.
+    /// An error of the laboratory about a scenario, a name or a run.
     Lab(Failure),
     /// A saved result cannot be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         problem: ReadProblem,
     },
-    /// A file is no saved result.
+    /// A file is not a saved result.
     NotAResult {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         problem: boardlab_report::Error,
     },
-    /// An attachment whose name is not that of a plain file.
+    /// An attachment has a name that is not a plain file name.
     AttachmentName {
-        /// The saved result that it is in, unless it was just made.
+        /// The saved result that contains it, unless it was just computed.
         path: Option<PathBuf>,
         /// The name.
         name: String,
     },
-    /// Two attachments of different content that would be written to one file.
+    /// Two different attachments would be written to the same file.
     AttachmentTwice {
         /// The name.
         name: String,
     },
-    /// What `--out` names is there and is no folder.
+    /// The path of `--out` exists and is not a folder.
     NotAFolder {
-        /// What is in the way.
+        /// The path.
         path: PathBuf,
     },
-    /// A file or a folder cannot be written, as was seen before the run.
+    /// A file or a folder cannot be written, detected before the run.
     Unwritable {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         problem: io::Error,
     },
     /// A file could not be written at the end of the run.
     Incomplete {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// What the operating system says.
+        /// The error of the operating system.
         problem: io::Error,
     },
-    /// Another process writes into the folder of `--out`.
+    /// Another process is writing into the folder of `--out`.
     FolderInUse {
-        /// Which one.
+        /// The path.
         path: PathBuf,
-        /// Who does.
+        /// The process.
         holder: Holder,
     },
     /// The files in a folder are not those of its manifest.
@@ -81,7 +81,7 @@ pub(crate) enum Error {
         path: PathBuf,
         /// What differs.
         differences: Vec<Difference>,
-        /// Who writes there just now.
+        /// The process that is currently writing there.
         writer: Option<Holder>,
     },
     /// The manifest of a folder cannot be understood.
@@ -100,23 +100,23 @@ pub(crate) enum Error {
         /// The scenarios of the second one.
         b: Vec<String>,
     },
-    /// A flash image cannot be read, or not so.
+    /// A flash image cannot be read, or not with these options.
     Image {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         problem: boardlab_image::Error,
     },
     /// A program cannot be run, or did not end well.
     Os(boardlab_computer::Failure),
-    /// No debugger can come where it was told to.
+    /// The address for debuggers cannot be used.
     Listen {
         /// The address and the port.
         address: String,
-        /// What the operating system says.
+        /// The error of the operating system.
         problem: io::Error,
     },
-    /// The result has no output of fio, and that was asked for.
+    /// The result has no output of fio, which was requested.
     NoOutputOfFio,
     /// A form or a folder for the result of a command that has none.
     NoResult,
@@ -126,11 +126,11 @@ pub(crate) enum Error {
     Stdout(io::Error),
     /// Standard output was closed before the start.
     StdoutClosed,
-    /// Who reads what a program prints went away, and files that were asked for are not written.
+    /// The reader of a program's output closed the pipe, so requested files are not written.
     ReaderGone,
-    /// The user ended a run that keeps what its guest wrote to the card.
+    /// The user interrupted a run that writes the card back.
     Interrupted,
-    /// More than one of these; the first is what matters most.
+    /// Several errors, the most important first.
     Several(Vec<Self>),
 }
 
@@ -139,7 +139,7 @@ pub(crate) enum Error {
 pub(crate) enum ReadProblem {
     /// It is a pipe, a device, a socket or a folder.
     NotAFile,
-    /// It is larger than any result.
+    /// It is larger than the limit.
     TooLarge {
         /// The largest size in bytes.
         limit: u64,
@@ -151,7 +151,7 @@ pub(crate) enum ReadProblem {
         /// Its column in bytes, from 1.
         column: usize,
     },
-    /// What the operating system says.
+    /// The error of the operating system.
     System(io::Error),
 }
 
@@ -186,18 +186,18 @@ struct Message {
 }
 
 impl Message {
-    /// About no file.
+    /// A message without a file.
     fn nowhere(title: String, help: &str) -> Self {
         Self { title, place: None, help: help.into() }
     }
 
-    /// About the file at `path`.
+    /// A message about the file at `path`.
     fn at(path: &Path, title: String, help: &str) -> Self {
         Self { title, place: Place::file(path), help: help.into() }
     }
 }
 
-/// A file, and line and column in it where there are such.
+/// A file, and line and column in it if known.
 struct Place {
     path: String,
     at: Option<(usize, usize)>,
@@ -210,7 +210,7 @@ impl Place {
 }
 
 impl Error {
-    /// What the shell is told.
+    /// The exit status.
     pub(crate) fn status(&self) -> Status {
         match self {
             Self::Lab(Failure::Run { .. })
@@ -225,7 +225,7 @@ impl Error {
         }
     }
 
-    /// What all of `steps` say that went wrong; all of them were tried.
+    /// All errors of `steps`, each of which was tried.
     pub(crate) fn all(steps: impl IntoIterator<Item = Result<(), Self>>) -> Result<(), Self> {
         let mut errors: Vec<_> = steps.into_iter().filter_map(Result::err).collect();
         match errors.len() {
@@ -235,7 +235,7 @@ impl Error {
         }
     }
 
-    /// Draws the message; `styled` with the colours of a terminal.
+    /// Renders the message, with the colours of a terminal if `styled`.
     pub(crate) fn render(&self, styled: bool) -> String {
         terminal::drawn(styled, |styled| self.draw(styled))
     }
@@ -330,7 +330,7 @@ impl Error {
     }
 }
 
-/// What is wrong with a form of output that a command does not have.
+/// The message for a form of output that a command does not have.
 fn no_such_output(error: &Error) -> Message {
     let (title, help) = match error {
         Error::NoOutputOfFio => (
@@ -346,7 +346,7 @@ fn no_such_output(error: &Error) -> Message {
     Message::nowhere(title.into(), help)
 }
 
-/// What is wrong with a standard stream.
+/// The message for an error of a standard stream.
 fn stream(error: &Error) -> Message {
     let (title, help) = match error {
         Error::Stdin(problem) => (
@@ -399,7 +399,7 @@ impl ReadProblem {
 
 fn reader_gone() -> Message {
     Message {
-        title: "who read what the program prints went away before the program ended".into(),
+        title: "the reader of the output closed the pipe before the program ended".into(),
         place: None,
         help:
             "the result, and the files asked for, are not written; let the reader read to the end"
@@ -448,7 +448,7 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
     Message { title, place, help: problem.help() }
 }
 
-/// The first line of what `report` says as the title, the rest as the help.
+/// A message with the first line of the error of `report` as the title, and the rest as the help.
 fn split(problem: &boardlab_report::Error, place: Option<Place>) -> Message {
     let text = problem.to_string();
     let (title, help) = text.split_once('\n').unwrap_or((&text, "report this with the result"));
@@ -462,7 +462,7 @@ fn names(scenarios: &[String]) -> String {
     shown(&scenarios.join(", "))
 }
 
-/// The reason alone, without the number of the operating system.
+/// The reason alone, without the error number of the operating system.
 fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -1,7 +1,7 @@
-//! What the shell is told.
+//! The exit status.
 //!
-//! Layer: rank 12. Main type: [`Status`]. Status 2 is also that of clap's usage errors. A status
-//! for what is refused for safety comes with the commands that write to real devices.
+//! Layer: rank 12. Main type: [`Status`]. Status 2 is also that of clap's usage errors. Left out: a
+//! status for requests refused for safety, which commands that write to real devices will need.
 
 use crate::args::{Color, Options};
 use crate::error::Error;
@@ -11,19 +11,19 @@ use boardlab_result::{RunResult, Verdict};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
-/// How a command ended.
+/// The outcome of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// All is done.
+    /// Success.
     Done,
-    /// The run failed, or a figure of ours differs from the print and nothing says why.
+    /// The run failed, or a figure differs from the published one without an explanation.
     Failed,
     /// A file, an argument or a name is wrong, or something cannot be written.
     Input,
 }
 
 impl Status {
-    /// What the verdicts in `results` say.
+    /// The status by the verdicts in `results`.
     pub(crate) fn of(results: &[RunResult]) -> Self {
         let failed = results.iter().any(|result| result.verdict_count(Verdict::Fail) > 0);
         if failed { Self::Failed } else { Self::Done }

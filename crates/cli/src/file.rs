@@ -1,12 +1,13 @@
-//! Files that a command writes: as a whole, or not at all, whenever the process is killed.
+//! Files that a command writes atomically: completely or not at all, even if the process is killed.
 //!
-//! Layer: rank 12. Main types: [`Target`], a file that the user named, looked at before the run; and
-//! [`Part`], a temporary file in the folder of its target, which takes its name once it is flushed.
+//! Layer: rank 12. Main types: [`Target`], a file that the user named, checked before the run; and
+//! [`Part`], a temporary file in the folder of its target, which is renamed to it once it is
+//! flushed.
 //!
-//! A process that is killed leaves its temporary file behind. It held a lock on it, so the next one
-//! that writes into the folder knows that nobody needs it any more, and removes it
-//! ([`clear`]). What is no regular file is never written: a pipe, a device or a socket is somebody
-//! else's end of a line. A symbolic link is followed, and stays.
+//! A killed process leaves its temporary file behind. It held a lock on the file, so the next
+//! process that writes into the folder detects that the file is unused, and removes it ([`clear`]).
+//! Only regular files are written, never a pipe, a device or a socket. A symbolic link is followed,
+//! and is kept.
 
 use boardlab_document::lock::{self, Refused};
 use std::ffi::OsStr;
@@ -15,27 +16,28 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// What the names of temporary files begin and end with; the process and a number are between.
+/// The beginning and the end of the names of temporary files, with the process and a number in
+/// between.
 const PART: [&str; 2] = [".boardlab-", ".part"];
-/// What is written to see that there is room: a block of most filesystems.
+/// The bytes that are written to check for free space: a block of most filesystems.
 const PROBE: [u8; 4_096] = [0; 4_096];
-/// Symbolic links that are followed, as Linux does (path_resolution(7)).
+/// The largest number of symbolic links that are followed, as in Linux (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// A file that the user named for output.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Where it lies, links followed.
+    /// Its path, with symbolic links resolved.
     path: PathBuf,
 }
 
 impl Target {
-    /// The file at `path`, which need not exist yet. Asked before a run, so that a wrong path does not
-    /// cost one; a file that is there stays as it is.
+    /// The file at `path`, which need not exist yet. Checked before a run, so that a wrong path
+    /// does not waste one; an existing file is not changed.
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         let path = followed(path)?;
         if is_there(&path)? {
-            // A file that may not be written is not replaced either.
+            // A file without write permission is not replaced either.
             File::options().write(true).open(&path)?;
         }
         let target = Self { path };
@@ -44,7 +46,7 @@ impl Target {
         Ok(target)
     }
 
-    /// Whether it is the file at `path`, by another name too.
+    /// Whether it is the file at `path`, possibly by another name.
     pub(crate) fn is(&self, path: &Path) -> bool {
         let file = |path: &Path| fs::metadata(path).ok().and_then(|metadata| identity(&metadata));
         match (file(&self.path), file(path)) {
@@ -62,10 +64,10 @@ impl Target {
         Ok(part)
     }
 
-    /// Puts `part`, which is whole, in the place of the file.
+    /// Replaces the file by the complete `part`.
     pub(crate) fn finish(&self, mut part: Part) -> io::Result<()> {
         part.flush()?;
-        // It may have become something else during the run.
+        // The path may have become something else during the run.
         is_there(&self.path)?;
         part.put(&self.path)?;
         sync(self.folder())
@@ -83,7 +85,7 @@ impl Target {
     }
 }
 
-/// A temporary file, which goes away with this value unless it was put in its place.
+/// A temporary file, which is removed when this value is dropped, unless it was renamed.
 #[derive(Debug)]
 pub(crate) struct Part {
     file: File,
@@ -92,7 +94,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// A new one in `folder`, locked as long as this process needs it.
+    /// A new temporary file in `folder`, locked as long as this process needs it.
     pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let mut number = 0_u32;
         loop {
@@ -103,16 +105,16 @@ impl Part {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 opened => opened?,
             };
-            // Where no locks are to be had, nobody can know that a file is left behind.
+            // Without locks a file that was left behind cannot be detected.
             let locked = lock::exclusive(&file);
-            // Another process may have locked and removed it just now, taking it for left behind.
+            // Another process may just have locked and removed it as left behind.
             if !matches!(locked, Err(Refused::Held(_))) && is_at(&file, &path) {
                 return Ok(Self { file, path, placed: false });
             }
         }
     }
 
-    /// Sees that `folder` takes a file.
+    /// Checks that a file can be written in `folder`.
     pub(crate) fn probe(folder: &Path) -> io::Result<()> {
         let mut part = Self::create(folder)?;
         part.file.write_all(&PROBE)
@@ -123,19 +125,19 @@ impl Part {
         &mut self.file
     }
 
-    /// Forces it to the disk.
+    /// Makes the file durable.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// Gives it the name `path` in its folder.
+    /// Renames it to `path` in its folder.
     pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
         fs::rename(&self.path, path)?;
         self.placed = true;
         Ok(())
     }
 
-    /// Takes the owner and the permissions of the file that it replaces.
+    /// Copies the owner and the permissions of the file that it replaces.
     fn take_over(&mut self, before: &fs::Metadata) -> io::Result<()> {
         let permissions: Permissions = before.permissions();
         own(&self.file, before);
@@ -146,17 +148,17 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         if !self.placed {
-            // What is left of it is of no use; that it stays is no second error.
+            // A failure to remove it is not reported as a second error.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes the temporary files in `folder` of processes that are gone.
+/// Removes the temporary files in `folder` of processes that have ended.
 pub(crate) fn clear(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_part(&entry.file_name())) {
-        // No link and no pipe by the same name; opening a pipe could wait.
+        // Neither a link nor a pipe of that name: opening a pipe could block.
         if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -166,11 +168,11 @@ pub(crate) fn clear(folder: &Path) {
     }
 }
 
-/// Removes `file`, which was opened at `path`, if nobody needs it.
+/// Removes `file`, which was opened at `path`, if it is unused.
 fn remove_if_left(file: &File, path: &Path) {
-    // While it is locked its name cannot become that of another file, but it may have become so before.
+    // While it is locked its name cannot pass to another file, but it may have done so before.
     if lock::exclusive(file).is_ok() && is_at(file, path) {
-        // It may not be ours to remove.
+        // This process may not be allowed to remove it.
         let _ = fs::remove_file(path);
     }
 }
@@ -182,13 +184,13 @@ fn is_part(name: &OsStr) -> bool {
     numbers.is_some_and(|(process, number)| is_number(process) && is_number(number))
 }
 
-/// Forces the names in `folder` to the disk.
+/// Makes the names in `folder` durable.
 pub(crate) fn sync(folder: &Path) -> io::Result<()> {
-    // What cannot be opened as a folder, as on Windows, needs no such thing.
+    // Where a folder cannot be opened, as on Windows, this is not needed.
     File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
 }
 
-/// Whether a regular file is at `path`; an error where something else is.
+/// Whether a regular file is at `path`; an error if it is something else.
 pub(crate) fn is_there(path: &Path) -> io::Result<bool> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => Ok(true),
@@ -206,7 +208,7 @@ fn special() -> io::Error {
     )
 }
 
-/// `path` without symbolic links, whether a file is there or not; its folder must be.
+/// `path` with symbolic links resolved. The file need not exist, but its folder must.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_path_buf();
     for _ in 0..LINKS {
@@ -214,7 +216,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
             return Err(ErrorKind::IsADirectory.into());
         }
         if path.file_name().is_none() {
-            // `.`, `..`, `/` and nothing at all.
+            // `.`, `..`, `/` and the empty path.
             fs::metadata(&path)?;
             return Err(ErrorKind::IsADirectory.into());
         }
@@ -222,7 +224,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
         let Ok(link) = fs::read_link(&path) else {
             return Ok(folder.join(path.file_name().unwrap_or_default()));
         };
-        // What `/dev/stdout` and `/dev/fd` lead to is an open file: a new one by its name would be
+        // `/dev/stdout` and `/dev/fd` refer to an open file; a new file of its name would be
         // another one.
         if folder.starts_with("/proc") {
             return Err(special());
@@ -232,12 +234,12 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// The folder that `path` lies in.
+/// The folder of `path`.
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Which file it is: its device, and its number there while it has a name.
+/// The identity of a file: its device and inode, while it has a name.
 #[cfg(unix)]
 fn identity(metadata: &fs::Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -249,7 +251,7 @@ fn identity(_metadata: &fs::Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// Whether `file`, which was opened at `path`, is there still. True where files have no identity.
+/// Whether `file`, which was opened at `path`, is still there. True where files have no identity.
 pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     let [here, there] = [file.metadata(), fs::metadata(path)];
     match (here, there) {
@@ -258,11 +260,11 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Gives `file` the owner of what it replaces, where this process may do so.
+/// Gives `file` the owner of the file that it replaces, if this process may do so.
 #[cfg(unix)]
 fn own(file: &File, before: &fs::Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
-    // Only root may give files away; for all others the file is theirs from now on.
+    // Only root may change the owner; for other users the new file is theirs.
     let _ = fchown(file, Some(before.uid()), Some(before.gid()));
 }
 

@@ -1,15 +1,15 @@
-//! The folder of `--out`: what is written there, and under which names.
+//! The folder of `--out`: its files and their names.
 //!
-//! Layer: rank 12. Main type: [`Folder`]. One process writes into a folder at a time: it holds a lock on
-//! the folder itself from before the run to its end. The files of a result are written as a whole: all
-//! of them under temporary names first, then the [manifest](crate::manifest) takes its name, then they
-//! take theirs. So a kill at any instant leaves the old files, or the new ones, or a folder whose
-//! manifest tells what is missing.
+//! Layer: rank 12. Main type: [`Folder`]. One process writes into a folder at a time: it holds a
+//! lock on the folder itself from before the run to its end. The files of a result are written as a
+//! set: first all of them under temporary names, then the [manifest](crate::manifest) is renamed,
+//! then the files. So a kill at any instant leaves the old files, or the new ones, or a folder
+//! whose manifest shows what is missing.
 //!
-//! Files of other names that are in the folder stay, but for those of the result before: what its
-//! manifest names and nobody changed since goes away with it. The names of attachments may come from a
-//! saved result and are untrusted: only plain file names are taken, so that nothing is written outside
-//! of the folder or hidden in it.
+//! Other files in the folder are kept, except those of the former result: files that its manifest
+//! names and that have not changed since are removed with it. The names of attachments may come
+//! from a saved result and are untrusted: only plain file names are accepted, so that nothing is
+//! written outside of the folder or hidden in it.
 
 use crate::error::{Error, shown_path};
 use crate::file::{self, Part};
@@ -24,7 +24,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 
-/// The files that every result gives.
+/// The files that every result has.
 const OWN: [&str; 4] = [RESULT, "cells.csv", "series.csv", "index.html"];
 
 /// The file that `report` and `compare` read back.
@@ -36,7 +36,7 @@ pub(crate) struct Folder {
     path: PathBuf,
     /// Whether to say nothing about what was written.
     quiet: bool,
-    /// Folders that this process made, which go away if they stay empty.
+    /// The folders that this process created, which are removed if they stay empty.
     made: Vec<PathBuf>,
     /// The folder, locked.
     #[allow(dead_code, reason = "a lock is held, not used")]
@@ -48,17 +48,17 @@ pub(crate) struct Folder {
 pub(crate) enum Holds {
     /// A result, whose files are one set.
     Result,
-    /// Files of which each is whole by itself.
+    /// Files that are independent of each other.
     Files,
 }
 
-/// Content by the name it is to have.
+/// The name and the content of a file.
 type Named = (String, Vec<u8>);
 
 impl Folder {
-    /// The folder at `path`, made where it lacks, locked, and able to take files. Asked before a run,
-    /// so that a wrong path does not cost one. Who writes single files, and not a result, shares the
-    /// folder with others who do.
+    /// The folder at `path`, created if missing, locked, and checked for writing. Called before a
+    /// run, so that a wrong path does not waste one. Processes that write single files instead of a
+    /// result share the folder.
     pub(crate) fn at(path: &Path, quiet: bool, holds: Holds) -> Result<Self, Error> {
         let existing = path.ancestors().find(|ancestor| ancestor.exists());
         if let Some(ancestor) = existing.filter(|ancestor| !ancestor.is_dir()) {
@@ -66,7 +66,7 @@ impl Folder {
         }
         let refused = |problem| Error::Unwritable { path: path.into(), problem };
         let mut folder = Self { path: path.into(), quiet, made: Vec::new(), lock: None };
-        // A process whose run failed may take away the folder that it made, between the two.
+        // Between the two, a process whose run failed may remove the folder that it created.
         while !folder.lock.as_ref().is_some_and(|lock| file::is_at(lock, path)) {
             folder.make().map_err(refused)?;
             folder.enter(holds)?;
@@ -79,13 +79,13 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Makes the folder and those that it lies in, as far as they lack.
+    /// Creates the folder and its missing parents.
     fn make(&mut self) -> io::Result<()> {
         let lacking: Vec<_> = self.path.ancestors().take_while(|path| !path.exists()).collect();
         for path in lacking.into_iter().rev().filter(|path| !path.as_os_str().is_empty()) {
             match fs::create_dir(path) {
                 Ok(()) => self.made.push(path.into()),
-                // Another process was faster.
+                // Another process created it first.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -93,7 +93,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Locks the folder. Where another process has it, that one needs what this one made.
+    /// Locks the folder. If another process holds the lock, it uses the folders that this one
+    /// created.
     fn enter(&mut self, holds: Holds) -> Result<(), Error> {
         let locked = lock(&self.path, holds);
         if let Err(Error::FolderInUse { .. }) = locked {
@@ -103,22 +104,24 @@ impl Folder {
         Ok(())
     }
 
-    /// The paths of what every result gives.
+    /// The paths of the files that every result has.
     pub(crate) fn own(&self) -> impl Iterator<Item = PathBuf> {
         OWN.iter().chain([&manifest::NAME]).map(|name| self.path.join(name))
     }
 
-    /// Sees that what every result gives can be written: nothing else has one of the names.
+    /// Checks that the files that every result has can be written: nothing else has one of their
+    /// names.
     pub(crate) fn takes_results(&self) -> Result<(), Error> {
         self.free(OWN.iter().chain([&manifest::NAME]).copied())
             .map_err(|(path, problem)| Error::Unwritable { path, problem })
     }
 
-    /// Sees that no folder, pipe or device has one of `names`.
+    /// Checks that no folder, pipe or device has one of `names`.
     fn free<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), (PathBuf, io::Error)> {
         for name in names {
             let path = self.path.join(name);
-            // A link is replaced, wherever it leads: nothing is written outside of the folder.
+            // A symbolic link is replaced, whatever its target: nothing is written outside of the
+            // folder.
             let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
             if !is_link && let Err(problem) = file::is_there(&path) {
                 return Err((path, problem));
@@ -167,7 +170,7 @@ impl Folder {
         for (part, path) in parts {
             part.put(&path).map_err(|problem| failed(path.clone(), problem))?;
             if written.is_empty() {
-                // The manifest is on the disk before what it speaks of.
+                // The manifest is durable before the files that it names.
                 file::sync(&self.path).map_err(here)?;
             }
             written.push(path);
@@ -176,14 +179,14 @@ impl Folder {
         Ok(written)
     }
 
-    /// Removes what the manifest that is there names and `manifest` does not, if nobody changed it.
+    /// Removes unchanged files that the existing manifest names and `manifest` does not.
     fn forget_others(&self, manifest: &Manifest) {
         let before = saved::read_bytes(&self.path.join(manifest::NAME)).ok();
         let Some(before) = before.and_then(|text| Manifest::parse(&text).ok()) else { return };
         let names: HashSet<_> = manifest.files.iter().map(|file| &file.name).collect();
         for file in before.files.iter().filter(|file| !names.contains(&file.name)) {
             if file.read(&self.path).is_ok() {
-                // A file that stays is in no manifest, as if somebody had put it there.
+                // A file that cannot be removed is in no manifest, like a file of the user.
                 let _ = fs::remove_file(self.path.join(&file.name));
             }
         }
@@ -210,7 +213,7 @@ impl Folder {
         }
     }
 
-    /// Tells the user what was written.
+    /// Reports the written files to the user.
     pub(crate) fn tell(&self, written: &[PathBuf]) {
         for path in written.iter().filter(|_| !self.quiet) {
             terminal::tell(&format!("wrote {}", shown_path(path)));
@@ -220,18 +223,18 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Who shares the folder may not have written into it yet.
+        // Another process that shares the folder may not have written into it yet.
         if self.lock.as_ref().is_some_and(|lock| lock::exclusive(lock).is_err()) {
             return;
         }
         for made in self.made.iter().rev() {
-            // Only an empty folder goes away.
+            // Only an empty folder is removed.
             let _ = fs::remove_dir(made);
         }
     }
 }
 
-/// Locks the folder at `path`; nothing where the filesystem gives no lock.
+/// Locks the folder at `path`; `None` if the filesystem has no locks.
 fn lock(path: &Path, holds: Holds) -> Result<Option<File>, Error> {
     let refused = |problem| Error::Unwritable { path: path.into(), problem };
     let folder = File::open(path).map_err(refused)?;
@@ -241,7 +244,7 @@ fn lock(path: &Path, holds: Holds) -> Result<Option<File>, Error> {
     };
     match locked {
         Ok(()) => Ok(Some(folder)),
-        // Then it is for the user to start one at a time; the manifest tells if that was not so.
+        // Then the user must run one process at a time; the manifest shows if not.
         Err(refused) if refused.is_unsupported() => Ok(None),
         Err(Refused::Held(holder)) => Err(Error::FolderInUse { path: path.into(), holder }),
         Err(Refused::System(problem)) => Err(refused(problem)),
@@ -261,7 +264,7 @@ pub(crate) fn is_ours(name: &str) -> bool {
     OWN.contains(&name) || is_plain(name)
 }
 
-/// Whether `name` is that of a plain file that is none of ours.
+/// Whether `name` is a plain file name other than those of a result.
 pub(crate) fn is_plain(name: &str) -> bool {
     let mut own = OWN.iter().chain([&manifest::NAME]);
     let own = own.any(|own| own.eq_ignore_ascii_case(name));

@@ -5,14 +5,14 @@
 //! - [`args`]: every command and option, once; help, man pages and completions derive from it.
 //! - [`commands`]: one file a command.
 //! - [`saved`]: results that `report` and `compare` read back.
-//! - [`output`]: standard output, and [`closed`]: whether there is one; [`progress`]: the bar on
-//!   standard error; [`terminal`]: what foreign text passes through before people see it.
-//! - [`file`]: files written as a whole or not at all; [`folder`]: those of `--out`, and
-//!   [`manifest`]: which they are.
-//! - [`error`]: what can go wrong here, and [`exit`]: what the shell is told.
+//! - [`output`]: standard output, and [`closed`]: whether it is open; [`progress`]: the bar on
+//!   standard error; [`terminal`]: the escapes for untrusted text.
+//! - [`file`]: files written atomically; [`folder`]: the folder of `--out`, and [`manifest`]: the
+//!   list of its files.
+//! - [`error`]: the errors of the program, and [`exit`]: the exit status.
 //!
-//! Results go to standard output and everything else to standard error, so that `--format json`
-//! can be piped. No figure is made here.
+//! Results go to standard output and everything else to standard error, so that `--format json` can
+//! be piped. No figure is computed here.
 
 mod args;
 mod closed;

@@ -1,8 +1,8 @@
-//! The manifest of a folder of `--out`: which files a run wrote, how large, and with which digest.
+//! The manifest of a folder of `--out`: the files of a run with their sizes and digests.
 //!
-//! Layer: rank 12. Main types: [`Manifest`] and [`Difference`]. It takes its name before the files
-//! take theirs, so that a folder in which a kill or a full disk left files of two runs is known by it.
-//! It is read back from a folder that may come from anywhere, and is untrusted.
+//! Layer: rank 12. Main types: [`Manifest`] and [`Difference`]. It is renamed before the files are,
+//! so that it reveals a folder in which a kill or a full disk left files of two runs. A manifest
+//! that is read back is untrusted input.
 
 use crate::error::ReadProblem;
 use crate::folder;
@@ -13,11 +13,11 @@ use std::fmt::{self, Write};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Its file.
+/// The file name.
 pub(crate) const NAME: &str = "manifest.json";
-/// The form that is written and read.
+/// The schema version.
 const SCHEMA: u32 = 1;
-/// Differences that are told.
+/// The largest number of differences in a message.
 const TOLD: usize = 8;
 
 /// The files of a folder.
@@ -49,7 +49,7 @@ pub(crate) enum Difference {
     Missing(String),
     /// It has another size.
     Size { name: String, found: usize, expected: u64 },
-    /// It has another content of the same size.
+    /// It has other content of the same size.
     Content(String),
     /// It cannot be read.
     Unreadable { name: String, problem: String },
@@ -68,7 +68,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// All of `differences` in words, or as many as a message can hold.
+/// The text of `differences`, or of as many as fit into a message.
 pub(crate) fn told(differences: &[Difference]) -> String {
     let told = differences.iter().take(TOLD).map(ToString::to_string);
     let mut told = told.collect::<Vec<_>>().join("; ");
@@ -79,13 +79,13 @@ pub(crate) fn told(differences: &[Difference]) -> String {
 }
 
 impl Entry {
-    /// What the manifest says of a file with this content.
+    /// The entry of a file with this content.
     pub(crate) fn of(name: &str, content: &[u8]) -> Self {
         let bytes = u64::try_from(content.len()).expect("u64 holds usize");
         Self { name: name.into(), bytes, sha256: digest(content) }
     }
 
-    /// The content of the file in `folder`, if it is that of the manifest.
+    /// Reads the file in `folder`, if it agrees with the manifest.
     pub(crate) fn read(&self, folder: &Path) -> Result<Vec<u8>, Difference> {
         let name = self.name.clone();
         let content = match saved::read_bytes(&folder.join(&name)) {
@@ -107,19 +107,19 @@ impl Entry {
 }
 
 impl Manifest {
-    /// Of `files`, written by this version.
+    /// A manifest of `files` by this version.
     pub(crate) fn of(files: Vec<Entry>) -> Self {
         Self { schema: SCHEMA, version: boardlab_experiment::VERSION.into(), files }
     }
 
-    /// As it is written.
+    /// The text of the manifest.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string_pretty(self).expect("a manifest has text keys") + "\n"
     }
 
-    /// What `text` says, or what is wrong with it.
+    /// Parses `text`; the error is a description.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
-        /// What every schema has.
+        /// The field that every schema has.
         #[derive(Deserialize)]
         struct Any {
             schema: u32,

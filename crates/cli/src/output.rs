@@ -1,7 +1,7 @@
-//! Where a result goes: standard output in the form of `--format`, and the folder of `--out`.
+//! The output of results: standard output in the form of `--format`, and the folder of `--out`.
 //!
 //! Layer: rank 12. Main type: [`Output`]. The files are written first, so that a reader that stops
-//! early, such as `head`, costs nothing but text. Where they are is told last, below the text.
+//! early, such as `head`, loses only text. Their paths are printed last, below the text.
 
 use crate::args::{Color, Form, Options};
 use crate::closed;
@@ -15,20 +15,21 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Columns where standard output is no terminal.
+/// The width where standard output is not a terminal.
 const WIDTH: usize = 100;
-/// Columns at most: longer lines of text are hard to read.
+/// The largest width: longer lines of text are hard to read.
 const WIDTH_MAX: usize = 160;
 
-/// Where results go.
+/// The output of results.
 pub(crate) struct Output<'a> {
     options: &'a Options,
     folder: Option<Folder>,
 }
 
 impl<'a> Output<'a> {
-    /// For results, as the user chose; without `--out`, they go into the folder `otherwise`, if there
-    /// is one. Standard output and the folder are looked at now, because the run may be long.
+    /// The output of results by the user's options. Without `--out` they are written into the
+    /// folder `otherwise`, if it is given. Standard output and the folder are checked now, because
+    /// the run may be long.
     pub(crate) fn open(options: &'a Options, otherwise: Option<&str>) -> Result<Self, Error> {
         expect_stdout()?;
         let output = Self::in_folder(options, otherwise, Holds::Result)?;
@@ -36,7 +37,7 @@ impl<'a> Output<'a> {
         Ok(output)
     }
 
-    /// For single files, which are printed where there is no folder.
+    /// The output of single files, which are printed if there is no folder.
     pub(crate) fn of_files(options: &'a Options) -> Result<Self, Error> {
         let output = Self::in_folder(options, None, Holds::Files)?;
         if output.folder.is_none() {
@@ -55,7 +56,8 @@ impl<'a> Output<'a> {
         Ok(Self { options, folder })
     }
 
-    /// As [`Output::show`], but tables go to standard error, because standard output is a guest's; with --quiet nowhere.
+    /// As [`Output::show`], but tables go to standard error, because standard output belongs to a
+    /// guest; with --quiet they are not printed.
     pub(crate) fn show_beside(&self, shown: Shown<'_>) -> Result<Status, Error> {
         if !matches!(self.options.format, Form::Table) {
             return self.show(shown);
@@ -72,8 +74,8 @@ impl<'a> Output<'a> {
         Ok(Status::of(folder::results(shown)))
     }
 
-    /// Writes and prints `shown`; its verdicts give the status. What cannot be written is printed all
-    /// the same.
+    /// Writes and prints `shown`; its verdicts decide the status. It is printed even if it cannot
+    /// be written.
     pub(crate) fn show(&self, shown: Shown<'_>) -> Result<Status, Error> {
         let stdout = io::stdout();
         let options =
@@ -95,7 +97,7 @@ impl<'a> Output<'a> {
         Error::all([saved, printed]).map(|()| Status::of(folder::results(shown)))
     }
 
-    /// Writes `shown` into the folder, if there is one; the files.
+    /// Writes `shown` into the folder, if there is one. Returns the files.
     fn save(
         &self,
         shown: Shown<'_>,
@@ -120,14 +122,14 @@ impl<'a> Output<'a> {
         Ok(Status::Done)
     }
 
-    /// Tells the user `words` on standard error, unless nothing is to be told.
+    /// Prints `words` on standard error, unless `--quiet` is set.
     pub(crate) fn say(&self, words: &str) {
         if !self.options.quiet {
             terminal::tell(words);
         }
     }
 
-    /// The files that a result gives in any case, if there is a folder.
+    /// The files that every result has, if there is a folder.
     pub(crate) fn own(&self) -> Vec<PathBuf> {
         self.folder.iter().flat_map(Folder::own).collect()
     }
@@ -151,7 +153,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Refuses a form of fio's before a run that prints none.
+/// Refuses a format of fio before a run without output of fio.
 pub(crate) const fn expect_fio(options: &Options, is_printed: bool) -> Result<(), Error> {
     if !is_printed && options.format.of_result().is_err() {
         return Err(Error::NoOutputOfFio);
@@ -166,7 +168,7 @@ fn attached(results: &[RunResult], name: &'static str) -> Result<String, Error> 
     if texts.is_empty() { Err(Error::NoOutputOfFio) } else { Ok(texts.concat()) }
 }
 
-/// Whether to use colours on a stream that is a terminal or not. `NO_COLOR` counts when it is set
+/// Whether to use colours on a stream, which may be a terminal. `NO_COLOR` applies when it is set
 /// and not empty (no-color.org).
 pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
     match color {
@@ -176,7 +178,7 @@ pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
     }
 }
 
-/// Sees that there is a standard output to print to.
+/// Checks that standard output is open.
 pub(crate) fn expect_stdout() -> Result<(), Error> {
     if closed::stdout() { Err(Error::StdoutClosed) } else { Ok(()) }
 }
@@ -187,7 +189,7 @@ fn print(text: &[u8]) -> Result<(), Error> {
     finished(stdout.write_all(text).and_then(|()| stdout.flush())).map(|_| ())
 }
 
-/// What became of printing. A reader that closed the pipe has seen enough: no error.
+/// The status of printing. A closed pipe is not an error.
 pub(crate) fn finished(printed: io::Result<()>) -> Result<Status, Error> {
     match printed {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Stdout(error)),

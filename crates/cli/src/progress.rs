@@ -1,4 +1,4 @@
-//! The progress bar: on standard error, on a terminal alone, gone when the work is done.
+//! The progress bar: on standard error, only on a terminal, and removed when the work ends.
 //!
 //! Layer: rank 12. Main type: [`Progress`]. Steps may be reported from several threads.
 
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// How often the bar moves on its own, so that a long step does not look like a hang.
+/// The interval at which the bar is redrawn, so that a long step does not look like a hang.
 const TICK: Duration = Duration::from_millis(100);
 
-/// A bar that is cleared when it goes out of scope, also by an error.
+/// A bar that is cleared when it is dropped, also after an error.
 pub(crate) struct Progress(ProgressBar);
 
 impl Progress {
@@ -28,21 +28,21 @@ impl Progress {
         Self(bar)
     }
 
-    /// Tells a warning, with `quiet` too, above the bar.
+    /// Prints a warning above the bar, even with `quiet`.
     pub(crate) fn warn(&self, words: &str) {
         self.0.suspend(|| terminal::tell(&format!("warning: {words}")));
     }
 
-    /// Takes note of a finished step.
+    /// Reports a completed step.
     pub(crate) fn report(&self, progress: experiment::Progress<'_>) {
-        // How many steps there are is known with the first one.
+        // The number of steps is known with the first one.
         if self.0.length().is_none() {
             self.0
                 .set_style(style("{spinner} {prefix} [{bar:32}] {pos}/{len} {elapsed} {wide_msg}"));
         }
         let count = |steps: usize| u64::try_from(steps).unwrap_or(u64::MAX);
         self.0.set_length(count(progress.total));
-        // Threads may report out of order; a bar that goes back would confuse.
+        // Threads may report out of order; the bar never moves backwards.
         self.0.set_position(self.0.position().max(count(progress.done)));
         self.0.set_message(shown(progress.step).into_owned());
     }

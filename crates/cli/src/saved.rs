@@ -1,8 +1,8 @@
-//! Results that were saved: what `--format json` prints and `--out` writes.
+//! Saved results: the output of `--format json` and the files of `--out`.
 //!
-//! Layer: rank 12. Function: [`read`]. The files are untrusted: size, kind, encoding, form and the
-//! names of attachments are checked before anything is shown. Of a folder all files are checked
-//! against its [manifest](crate::manifest); a file that is named itself is read as it is.
+//! Layer: rank 12. Function: [`read`]. The files are untrusted input: size, kind, encoding, form
+//! and the names of attachments are checked before anything is shown. All files of a folder are
+//! checked against its [manifest](crate::manifest); a file named directly is not.
 
 use crate::error::{Error, ReadProblem, shown_path};
 use crate::folder;
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 /// The largest file that is read. Our own results have less than a megabyte.
 const SIZE_LIMIT: u64 = 256 << 20;
-/// How often a folder is looked at that is not whole, and the pause between: another process may be
-/// giving its files their names.
+/// How often an incomplete folder is checked, and the pause between: another process may be
+/// renaming its files.
 const LOOKS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(30);
 
@@ -52,7 +52,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     read_bytes(path).map_err(|problem| Error::Unreadable { path: path.into(), problem })
 }
 
-/// The result in `folder`, all files of which are those of its manifest.
+/// The result in `folder`, all files of which agree with its manifest.
 fn read_folder(folder: &Path) -> Result<Vec<u8>, Error> {
     let mut differences = Vec::new();
     for look in 0..LOOKS {
@@ -97,7 +97,7 @@ fn read_manifest(folder: &Path) -> Result<Option<Manifest>, Error> {
     }
 }
 
-/// Who writes into `folder` just now, besides this process.
+/// The other process that is currently writing into `folder`.
 fn writer(folder: &Path) -> Option<Holder> {
     match lock::shared(&File::open(folder).ok()?) {
         Err(Refused::Held(holder)) => Some(holder).filter(|one| one.process != Some(process::id())),
@@ -115,7 +115,7 @@ fn warn_of_no_manifest(folder: &Path) {
 
 /// The content of the regular file at `path`.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadProblem> {
-    // Asked before opening: opening a pipe that nobody writes to would wait for ever.
+    // Checked before opening: opening a pipe without a writer would block forever.
     let metadata = fs::metadata(path).map_err(ReadProblem::System)?;
     if !metadata.is_file() {
         return Err(ReadProblem::NotAFile);
@@ -126,8 +126,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadProblem> {
     }
     let file = File::open(path).map_err(ReadProblem::System)?;
     let mut bytes = Vec::new();
-    // The file may grow meanwhile, and some have more than they say. One byte beyond the limit
-    // tells a file that is too large from one that just fits.
+    // The file may grow meanwhile, and some are longer than their metadata say. One byte beyond the
+    // limit distinguishes a file that is too large from one that just fits.
     file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(ReadProblem::System)?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
         return too_large;

@@ -1,26 +1,28 @@
-//! What people see: every text for standard output and standard error passes through here.
+//! Terminal output: every text for standard output and standard error passes through this module.
 //!
-//! Layer: rank 12. Functions: [`tell`], [`harmless`] and [`drawn`]; main type: [`Escaping`]. Names in programs, images, job files,
-//! saved results and arguments are foreign text, so what a terminal would not simply draw becomes an escape, by
-//! [`boardlab_result::foreign`], also where no terminal is: a pipe may lead to one. Three things pass as they are, by
-//! purpose: what a guest prints, unless `--safe-console` asks otherwise; the content of a file that was asked for; and CSV and the
-//! outputs of fio for programs, unless a terminal reads them.
+//! Layer: rank 12. Functions: [`tell`], [`harmless`] and [`drawn`]; main type: [`Escaping`]. Names
+//! in programs, images, job files, saved results and arguments are untrusted text, so characters
+//! that a terminal would not simply draw are escaped by [`boardlab_result::foreign`], also into
+//! pipes, which may lead to a terminal. Three kinds of output are deliberately not escaped: that of
+//! a guest, unless `--safe-console` is set; the content of a requested file; and CSV and the
+//! formats of fio for programs, unless standard output is a terminal.
 
 use boardlab_result::foreign::{Escaper, is_harmless};
 use std::io::{self, Write};
 
-/// Tells the user `words` on standard error.
+/// Prints `words` on standard error.
 pub(crate) fn tell(words: &str) {
     tell_in_colours(words, false);
 }
 
-/// As [`tell`]; with `colour` the colours that are in `words` stay.
+/// As [`tell`]; with `colour` the colours in `words` are kept.
 pub(crate) fn tell_in_colours(words: &str, colour: bool) {
-    // Nobody is left to tell when standard error is closed.
+    // If standard error is closed, nothing can be reported.
     let _ = writeln!(io::stderr().lock(), "{}", harmless(words, colour));
 }
 
-/// `text` in its lines, with escapes for what is not harmless. Colours stay where `colour` is set.
+/// `text` with its line breaks and with escapes for harmful characters. Colours are kept if
+/// `colour` is set.
 pub(crate) fn harmless(text: &str, colour: bool) -> String {
     let mut harmless = String::with_capacity(text.len());
     let mut rest = text;
@@ -40,22 +42,23 @@ pub(crate) fn harmless(text: &str, colour: bool) -> String {
     harmless
 }
 
-/// What `draw` makes of foreign text, with its colours if `styled` is set. Where the text brings control characters of its own, nobody can tell
-/// them from the colours: then it goes without.
+/// The output of `draw`, which renders untrusted text, with its colours if `styled` is set. If the
+/// text itself has control characters, which cannot be distinguished from colours, it is drawn
+/// without colours.
 pub(crate) fn drawn(styled: bool, draw: impl Fn(bool) -> String) -> String {
     let plain = draw(false);
     let clean = harmless(&plain, false);
     if styled && clean == plain { draw(true) } else { clean }
 }
 
-/// Bytes of the Select Graphic Rendition (ECMA-48, 8.3.117) at the beginning of `text`, or 0.
+/// The length of the Select Graphic Rendition (ECMA-48, 8.3.117) at the beginning of `text`, or 0.
 fn colour_length(text: &str) -> usize {
     let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
     let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
     end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| 2 + end + 1)
 }
 
-/// A stream of text with foreign text in it.
+/// A writer that escapes untrusted text.
 #[derive(Debug)]
 pub(crate) struct Escaping<W: Write> {
     to: W,
@@ -63,7 +66,7 @@ pub(crate) struct Escaping<W: Write> {
 }
 
 impl<W: Write> Escaping<W> {
-    /// To `to`.
+    /// A writer to `to`.
     pub(crate) fn new(to: W) -> Self {
         Self { to, escaper: Escaper::default() }
     }
@@ -83,7 +86,8 @@ impl<W: Write> Write for Escaping<W> {
 impl<W: Write> Drop for Escaping<W> {
     fn drop(&mut self) {
         let rest = self.escaper.finish();
-        // What matters was flushed by who knows of errors; this is the half of a character at most.
+        // At most a part of a character is left; everything else was flushed where errors are
+        // handled.
         let _ = self.to.write_all(rest.as_bytes()).and_then(|()| self.to.flush());
     }
 }

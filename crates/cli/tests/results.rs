@@ -41,6 +41,19 @@ fn list_shows_the_same_in_three_forms() {
 }
 
 #[test]
+fn a_key_with_its_old_name_is_read_and_a_warning_states_the_new_one() {
+    let with = |set: &str| {
+        run(&["run", "card-fio", "--set", set, "--format", "json", "--no-wall-time"]).json()
+    };
+    let (mut old, new) = (with("part.spare=8 %"), with("part.over_provisioning=8 %"));
+    let warning =
+        "--set part.spare=8 %: `spare` is now called `over_provisioning`; use the new name.";
+    let warnings = old["warnings"].as_array_mut().unwrap();
+    assert_eq!(warnings.remove(0), warning);
+    assert_eq!(old, new);
+}
+
+#[test]
 fn list_shows_the_kinds_that_were_asked_for() {
     let json = run(&["list", "boards", "parts", "--format", "json"]).json();
     let ids: Vec<_> = json["tables"].as_array().unwrap().iter().map(|t| &t["id"]).collect();

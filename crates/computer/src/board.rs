@@ -52,7 +52,7 @@ pub fn open<S: AsRef<str>>(set: &[S]) -> Result<Reading<Computer>, Error> {
 pub fn read(section: Section<'_>) -> Read<Computer> {
     section.needs(
         &["core"],
-        "tells of no core that runs programs",
+        "describes no core that runs programs",
         "a board with [core]",
         "take board = \"realview-eb\", or add what docs/formats/board.md lists for programs",
     )?;

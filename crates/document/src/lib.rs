@@ -8,7 +8,7 @@
 //! - [`quantity`]: `256 us`, `128 KiB`, `4 MiB / 11 ms`, exactly;
 //!   [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
 //! - [`node`]: the tree; `parse`: from text to tree; [`files`]: the keys that name other files;
-//!   [`overrides`]: `--set`.
+//!   [`overrides`]: `--set`; `renamed`: old names of keys.
 //! - [`value`]: what one value can be; [`problems`]: errors are gathered; [`reader`]: checked access
 //!   to sections; [`key`]: one value with limits and provenance; [`mod@fields`]: sections as structs, the way to
 //!   write one; [`limits`]: times below what any device has.
@@ -72,6 +72,7 @@ mod parse;
 pub mod problems;
 pub mod quantity;
 pub mod reader;
+mod renamed;
 pub mod source;
 pub mod value;
 
@@ -81,6 +82,7 @@ pub use node::{Content, Node};
 pub use overrides::Override;
 pub use problems::{Read, Reported};
 pub use reader::Section;
+pub use renamed::Renamed;
 pub use value::{Description, Misplaced, Value};
 
 use crate::error::{BadValue, Error};
@@ -101,6 +103,8 @@ pub struct Document {
     swept: bool,
     /// What `--set` or `--grid` gives and no reading used; kept for points of a grid alone.
     idle: Arc<Mutex<Vec<BadValue>>>,
+    /// Old names that were read as the new ones.
+    renamed: Vec<Renamed>,
 }
 
 /// What a reading gives.
@@ -118,8 +122,9 @@ impl Document {
     /// # Errors
     /// [`Error::Syntax`] when it is not TOML.
     pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
-        let root = parse::document(source)?;
-        Ok(Self { root, overridden: false, swept: false, idle: Arc::default() })
+        let (mut root, mut renamed) = (parse::document(source)?, Vec::new());
+        renamed::update(&mut root, "", &mut renamed);
+        Ok(Self { root, overridden: false, swept: false, idle: Arc::default(), renamed })
     }
 
     /// The text that the top level stands in.
@@ -165,6 +170,7 @@ impl Document {
         entry.node = other.root;
         self.overridden |= other.overridden;
         self.swept |= other.swept;
+        self.renamed.extend(other.renamed);
     }
 
     /// Applies `overrides` in order; the last one for a key wins.
@@ -179,6 +185,7 @@ impl Document {
             one.apply(&mut self.root)?;
             self.overridden = true;
             self.swept |= one.node().place().source().is_argument_of(GRID);
+            self.renamed.extend_from_slice(one.renamed());
         }
         Ok(())
     }
@@ -188,6 +195,12 @@ impl Document {
     #[must_use]
     pub const fn is_overridden(&self) -> bool {
         self.overridden
+    }
+
+    /// The old names in its files and arguments, each a warning.
+    #[must_use]
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
     }
 
     /// Takes what of `--set` and `--grid` the readings of this point of a grid had no use for.

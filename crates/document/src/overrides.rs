@@ -7,6 +7,7 @@
 
 use super::node::{Content, Entry, Node, Table};
 use super::parse;
+use super::renamed::{self, Renamed};
 use crate::error::{Error, OverrideProblem};
 use crate::source::{Place, SET, Source};
 use std::ops::Range;
@@ -20,6 +21,7 @@ const DEEPEST: usize = 16;
 pub struct Override {
     parts: Vec<Part>,
     node: Node,
+    renamed: Vec<Renamed>,
 }
 
 /// One part of the dotted key.
@@ -51,7 +53,7 @@ impl Override {
         let Some(equals) = argument.find('=') else {
             return refused(0..argument.len(), OverrideProblem::NoEquals);
         };
-        let mut parts = Vec::new();
+        let (mut parts, mut renamed) = (Vec::<Part>::new(), Vec::new());
         let mut start = 0;
         for piece in argument[..equals].split('.') {
             let name = piece.trim();
@@ -63,11 +65,18 @@ impl Override {
             if parts.len() == DEEPEST {
                 return refused(place, OverrideProblem::TooDeep { limit: DEEPEST });
             }
-            parts.push(Part { name: name.into(), place: Place::new(source, place) });
+            let (place, section) = (Place::new(source, place), last_two(&parts).1);
+            let new = renamed::renamed(section, name, &place);
+            let name = new.as_ref().map_or(name, |renamed| renamed.new).into();
+            renamed.extend(new);
+            parts.push(Part { name, place });
             start += piece.len() + 1;
         }
         let value = value.unwrap_or(equals + 1..argument.len());
-        Ok(Self { parts, node: parse::argument(source, value) })
+        let (mut node, (section, key)) = (parse::argument(source, value), last_two(&parts));
+        renamed::update(&mut node, key, &mut renamed);
+        renamed.extend(renamed::update_value(&mut node, section, key));
+        Ok(Self { parts, node, renamed })
     }
 
     /// The dotted key.
@@ -81,6 +90,12 @@ impl Override {
     #[must_use]
     pub const fn node(&self) -> &Node {
         &self.node
+    }
+
+    /// The old names in it.
+    #[must_use]
+    pub fn renamed(&self) -> &[Renamed] {
+        &self.renamed
     }
 
     /// Puts the value into the tree below `root`.
@@ -139,4 +154,13 @@ impl Override {
     fn source(&self) -> &Arc<Source> {
         self.node.place.source()
     }
+}
+
+/// The names of the last two of `parts`, empty where there is none.
+fn last_two(parts: &[Part]) -> (&str, &str) {
+    let name = |from_end: usize| {
+        let part = parts.len().checked_sub(from_end).map(|index| &parts[index]);
+        part.map_or("", |part| part.name.as_str())
+    };
+    (name(2), name(1))
 }

@@ -108,8 +108,8 @@ impl<'a> Section<'a> {
         self.node_of(key).is_some()
     }
 
-    /// Refuses a file of another kind, which has none of `keys`, as a whole: its title `tells of no` such thing.
-    /// One message says it better than thirty.
+    /// Refuses a file of another kind, which has none of `keys`, as a whole: the file `describes
+    /// no` such thing. One error says it better than thirty.
     ///
     /// # Errors
     /// [`Reported`] when all of them lack.

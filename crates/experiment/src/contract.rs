@@ -33,6 +33,7 @@ impl Request<'_> {
     pub fn blank(&self, title: &str, parameters: Vec<Parameter>) -> RunResult {
         let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
         run.parameters = parameters;
+        run.warnings.extend(self.document.renamed().iter().map(ToString::to_string));
         run
     }
 

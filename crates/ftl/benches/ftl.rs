@@ -4,8 +4,7 @@
 //! in steady state 60 million a second, sequential ones 200 million, timed ones with statistics 20
 //! million; experiment 1 of the card evaluation, 700 million timed programs of 16 KiB, in less than
 //! 30 s and 64 MB. Four times the programs take four times as long (group `linear`), and memory is
-//! said for a mapped page. Criterion measures wall time: run it on a machine that does nothing
-//! else.
+//! reported for each mapped page. Criterion measures wall time: run it on an idle machine.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
@@ -36,7 +35,7 @@ fn timing() -> Timing {
     let rate = |bytes| Rate::new(Bytes::new(bytes), micros(1)).unwrap();
     Timing {
         native: CellTimes::uniform(micros(75), micros(1_000), micros(4_000)),
-        single_bit: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
+        slc: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
         channel: rate(400),
         link: rate(90),
         command: micros(5),
@@ -113,7 +112,7 @@ fn timed(criterion: &mut Criterion) {
     }
 }
 
-/// The same layer, asked for more and more programs.
+/// The same layer with increasing numbers of programs.
 fn linear(criterion: &mut Criterion) {
     let part = part(Stripe::SINGLE);
     let medium = Timed::new(&part, &timing()).unwrap();
@@ -132,7 +131,7 @@ fn linear(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a timed layer takes, before and after requests.
+/// The memory of a timed layer, before and after requests.
 fn memory(_: &mut Criterion) {
     let part = part(Stripe::SINGLE);
     let before = MEMORY.current_usage();

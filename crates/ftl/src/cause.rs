@@ -1,7 +1,7 @@
-//! Why an operation of the flash happens: every program, read and erase has one cause.
+//! The cause of each flash operation: every program, read and erase has exactly one.
 //!
-//! Layer: names that all layers below the host share. Main types: [`Cause`], [`ByCause`]. The causes
-//! add up: that is the conservation law that [`crate::counters`] holds. Source: the write
+//! Layer: vocabulary that all layers below the host share. Main types: [`Cause`], [`ByCause`]. The
+//! counts by cause add up to all operations; [`crate::counters`] asserts it. Source: the write
 //! amplification of Hu et al. (SYSTOR 2009) split by its sources.
 
 use std::ops::{AddAssign, Index, IndexMut};
@@ -43,7 +43,7 @@ impl Cause {
         Self::Retry,
     ];
 
-    /// A word for tables: `collection`.
+    /// The name in tables, such as `collection`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl Cause {
     }
 }
 
-/// A number for each cause.
+/// One number for each cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ByCause([u64; Cause::ALL.len()]);
 
@@ -71,7 +71,7 @@ impl ByCause {
         self.0.iter().sum()
     }
 
-    /// Causes and numbers, zeros included.
+    /// Iterates over causes and numbers, zeros included.
     pub fn iter(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
         Cause::ALL.into_iter().zip(self.0)
     }

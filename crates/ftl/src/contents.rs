@@ -1,13 +1,13 @@
 //! A medium that keeps the content of each page, and loses power at a chosen step.
 //!
-//! Layer: a medium, for integrity tests, recovery and devices that need data. Main types: [`Contents`],
-//! [`PageState`]. A page holds the stamp that it was programmed with: logical page and version, as the
-//! spare bytes of a real page do. Every page program, page of a copy and erase is one step; power is
-//! lost in the middle of a step, which leaves a torn page or a half-erased block, and all later steps
-//! do nothing.
+//! Layer: a medium, for integrity tests, recovery and devices that need data. Main types:
+//! [`Contents`], [`PageState`]. A page holds the stamp that it was programmed with: logical page
+//! and version, as the OOB bytes of a real page do. Every page program, page of a copy and erase is
+//! one step; power is lost in the middle of a step, which leaves a torn page or a half-erased
+//! block, and all later steps do nothing.
 //!
 //! Source: the outcomes of an interrupted program and erase in `boardlab-media`, reduced to what a
-//! translation layer can tell: readable, erased, or neither. Left out: time.
+//! translation layer can distinguish: readable, erased, or neither. Left out: time.
 
 use crate::cause::Cause;
 use crate::geometry::{Geometry, Page, PageRun};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub enum PageState {
     /// Nothing was programmed since the erase.
     Erased,
-    /// Neither erased nor readable: an interrupted step, or a page that it corrupted.
+    /// Neither erased nor readable: interrupted, or corrupted by an interrupted step.
     Torn,
     /// Data.
     Data(Stamp),
@@ -38,27 +38,29 @@ pub struct Contents {
     /// Steps until power is lost.
     steps_left: Option<u64>,
     steps: u64,
-    /// What pages hold besides a stamp, by number of the page: records of the layer itself.
+    /// The records of the layer itself that pages hold besides a stamp, by page number.
     words: BTreeMap<u32, Arc<[u64]>>,
-    /// Pages that share cells: rows of a word line.
+    /// The number of rows that share a word line.
     bits: u32,
-    /// What the spare bytes of a block's first page say: erases, mode, and how many were opened before.
+    /// The contents of the OOB bytes of each block's first page: erase count, mode, and the number
+    /// of blocks opened before it.
     erases: Vec<u32>,
     modes: Vec<CellMode>,
     opened: Vec<u64>,
     opens: u64,
-    /// What the pages that were programmed last say of their block.
+    /// The label in the last programmed pages of each block.
     labels: Vec<Option<Label>>,
     /// Blocks that are marked bad.
     bad: Vec<bool>,
-    /// Page that was being programmed, or first page of the block that was being erased, at the end.
+    /// The page that was being programmed, or the first page of the block that was being erased,
+    /// when power was lost.
     torn: Option<Page>,
-    /// When the request under way began: it ends then, for nothing takes time.
+    /// When the current request began. It ends at the same time, since nothing takes time.
     now: Instant,
 }
 
 impl Contents {
-    /// All blocks erased, with power for ever.
+    /// A medium with all blocks erased and no power cut.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         Self {
@@ -80,9 +82,8 @@ impl Contents {
         }
     }
 
-    /// The same, with cells of `bits` bits: rows `bits` at a time share cells, and a program that power
-    /// is lost in spoils, of its die, the rows before its own that share them, and what was programmed
-    /// before it into the same flash page.
+    /// The same with `bits` rows in each word line. A torn program corrupts the earlier rows of its
+    /// word line on its die, and the earlier mapped pages of its flash page.
     #[must_use]
     pub fn paired(self, bits: u32) -> Self {
         Self { bits: bits.max(1), ..self }
@@ -94,24 +95,24 @@ impl Contents {
         self.erases[block as usize]
     }
 
-    /// How the cells of a block were used last.
+    /// The mode in which a block was last opened.
     #[must_use]
     pub fn mode(&self, block: u32) -> CellMode {
         self.modes[block as usize]
     }
 
-    /// Blocks are opened one after another: the number of this one, its last time.
+    /// The sequence number of the block's last opening among all openings.
     #[must_use]
     pub fn opened(&self, block: u32) -> u64 {
         self.opened[block as usize]
     }
 
-    /// The label of a block whose pages are complete.
+    /// The label of a block that holds all pages of its unit.
     #[must_use]
     pub fn whole(&self, block: u32) -> Option<Label> {
         let last = |label: &Label| Page { block, offset: label.pages - 1 };
         let label = self.labels[block as usize];
-        label.filter(|label| matches!(self.holds(last(label)), PageState::Data(_)))
+        label.filter(|label| matches!(self.state(last(label)), PageState::Data(_)))
     }
 
     /// Whether a block is marked bad.
@@ -123,13 +124,13 @@ impl Contents {
     /// The record that a readable page holds, if any.
     #[must_use]
     pub fn words(&self, page: Page) -> Option<&[u64]> {
-        let readable = matches!(self.holds(page), PageState::Data(_));
+        let readable = matches!(self.state(page), PageState::Data(_));
         let number = self.geometry.first_page(page.block) + page.offset;
         self.words.get(&number).filter(|_| readable).map(|words| &words[..])
     }
 
     /// Corrupts the pages before `page` that share its cells.
-    fn spoil_shared(&mut self, page: Page) {
+    fn corrupt_shared(&mut self, page: Page) {
         let (mine, units) = (self.geometry.place(page.offset), self.geometry.stripe().units);
         for offset in 0..page.offset {
             let other = self.geometry.place(offset);
@@ -138,7 +139,7 @@ impl Contents {
                 && other.row / self.bits == mine.row / self.bits
                 && self.modes[page.block as usize] == CellMode::Native;
             if same_flash_page || (lower && other.die == mine.die) {
-                self.spoil(Page { offset, ..page });
+                self.corrupt(Page { offset, ..page });
             }
         }
     }
@@ -148,19 +149,19 @@ impl Contents {
         self.steps_left = Some(steps);
     }
 
-    /// Whether there is power.
+    /// Whether power is on.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         self.torn.is_none()
     }
 
-    /// Steps done so far.
+    /// The number of completed steps.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// The page, or the first page of the block, at which power was lost.
+    /// The page, or the first page of the block, that the power cut tore.
     #[must_use]
     pub const fn torn(&self) -> Option<Page> {
         self.torn
@@ -168,18 +169,18 @@ impl Contents {
 
     /// The state of a page.
     #[must_use]
-    pub fn holds(&self, page: Page) -> PageState {
+    pub fn state(&self, page: Page) -> PageState {
         self.holds[self.index(page)]
     }
 
     /// Makes a page unreadable, as a torn program does to pages that share its cells.
-    pub fn spoil(&mut self, page: Page) {
+    pub fn corrupt(&mut self, page: Page) {
         let index = self.index(page);
         self.holds[index] = PageState::Torn;
     }
 
-    /// Power is back: a block may be programmed from its first page on after which all are erased. The
-    /// counts of [`Medium::seen`] begin anew.
+    /// Restores power. Each block may be programmed from the first page on behind its last page
+    /// that is not erased. The counts of [`Medium::operations`] restart from zero.
     pub fn restart(&mut self) {
         self.cells = Cells::new(&self.geometry);
         (self.steps_left, self.torn) = (None, None);
@@ -197,7 +198,8 @@ impl Contents {
         self.geometry.first_page(page.block) as usize + page.offset as usize
     }
 
-    /// Returns whether the next step is done; the step of the power cut is recorded with `page`.
+    /// Counts the next step and returns whether it completes. The step that the power cut
+    /// interrupts is recorded as `page`.
     fn step(&mut self, page: Page) -> bool {
         if !self.is_on() {
             return false;
@@ -224,7 +226,7 @@ impl Contents {
             let index = self.index(page);
             self.holds[index] = holds;
             if holds == PageState::Torn {
-                self.spoil_shared(page);
+                self.corrupt_shared(page);
             }
         }
     }
@@ -249,7 +251,7 @@ impl Medium for Contents {
         for ((&offset, &logical), to) in moves.zip(copies.to.offset..) {
             let from = Page { block: copies.from, offset };
             let to = Page { block: copies.to.block, offset: to };
-            match self.holds(from) {
+            match self.state(from) {
                 _ if logical == Stamp::NOTHING => self.put(to, Stamp::FILLER),
                 PageState::Data(stamp) => {
                     let number = |page: Page| self.geometry.first_page(page.block) + page.offset;
@@ -329,8 +331,8 @@ impl Medium for Contents {
         RequestTiming { transferred: now, accepted: now, finished: now, ..RequestTiming::default() }
     }
 
-    fn seen(&self) -> OperationCounts {
-        self.cells.seen()
+    fn operations(&self) -> OperationCounts {
+        self.cells.operations()
     }
 
     fn programmed(&self, block: u32) -> u32 {
@@ -338,7 +340,7 @@ impl Medium for Contents {
     }
 
     fn version(&self, page: Page) -> Version {
-        match self.holds(page) {
+        match self.state(page) {
             PageState::Data(stamp) => stamp.version,
             PageState::Erased | PageState::Torn => Version(0),
         }
@@ -351,9 +353,9 @@ mod tests {
     use boardlab_sim::Bytes;
 
     #[test]
-    fn a_torn_program_spoils_the_row_that_shares_its_cells_unless_they_hold_one_bit() {
+    fn a_torn_program_corrupts_the_row_that_shares_its_cells_unless_they_hold_one_bit() {
         let part = Geometry::new(4, 8, Bytes::new(64), 8).expect("a geometry");
-        for (mode, spoils) in [(CellMode::Native, true), (CellMode::SingleBit, false)] {
+        for (mode, corrupts) in [(CellMode::Native, true), (CellMode::Slc, false)] {
             let mut medium = Contents::new(&part).paired(2);
             let stamp = |logical| Stamp { logical, version: Version(1) };
             medium.open(0, mode);
@@ -361,8 +363,8 @@ mod tests {
             medium.cut_after(0);
             medium.program(PageRun { block: 0, offset: 3, count: 1 }, stamp(3), Cause::Host);
             assert_eq!(medium.steps(), 3, "the torn one is none");
-            let held = [0, 1, 2, 3].map(|offset| medium.holds(Page { block: 0, offset }));
-            let lower = if spoils { PageState::Torn } else { PageState::Data(stamp(2)) };
+            let held = [0, 1, 2, 3].map(|offset| medium.state(Page { block: 0, offset }));
+            let lower = if corrupts { PageState::Torn } else { PageState::Data(stamp(2)) };
             assert_eq!(
                 held,
                 [PageState::Data(stamp(0)), PageState::Data(stamp(1)), lower, PageState::Torn]

@@ -1,12 +1,12 @@
 //! The counters of a translation layer, by cause, and the conservation laws between them.
 //!
-//! Layer: bookkeeping of the mechanism. Main type: [`Counters`]. The laws are assertions that always
-//! run, at places that are passed once a block.
+//! Layer: bookkeeping of the mechanism. Main type: [`Counters`]. The laws are assertions in every
+//! build; they run once for each filled or erased block.
 
 use crate::cause::{ByCause, Cause};
 use crate::medium::OperationCounts;
 
-/// Operations of the flash and of the host since the beginning, in mapped pages and blocks.
+/// Operations of the flash and of the host so far, in mapped pages and blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
     /// Pages programmed.
@@ -23,7 +23,7 @@ pub struct Counters {
     pub trimmed: u64,
     /// Flushes requested by the host.
     pub flushes: u64,
-    /// Victims that garbage collection took, and the valid pages that were in them.
+    /// Victims of garbage collection.
     pub victims: u64,
     /// Valid pages of those victims.
     pub victim_pages: u64,

@@ -10,16 +10,16 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A number of the shape that cannot be.
+    /// A number of the geometry is impossible.
     Geometry {
-        /// Which one.
+        /// Which number.
         what: &'static str,
-        /// What was given.
+        /// The given number.
         found: u64,
-        /// The nearest that is possible.
+        /// The nearest possible number.
         needed: u64,
     },
-    /// The part has too few blocks for what it shall hold and how it is managed.
+    /// The part has too few blocks for its data and its policies.
     TooFewBlocks {
         /// Blocks of the part, bad ones not counted.
         blocks: u32,
@@ -28,15 +28,15 @@ pub enum Error {
         /// Of these, blocks that the host's pages fill.
         logical: u32,
     },
-    /// A policy with a number that makes no sense.
+    /// A number of a policy is out of range.
     Policy {
         /// Which number of which policy.
         what: &'static str,
-        /// What was given.
+        /// The given number.
         found: u64,
-        /// The least that works.
+        /// The smallest valid number.
         least: u64,
-        /// The greatest that works.
+        /// The greatest valid number.
         most: u64,
     },
     /// A request beyond the last page.

@@ -1,14 +1,14 @@
 //! Programs that fail, and blocks that are marked bad.
 //!
 //! Layer: cells, beside [`crate::reliability`]; `page_map` handles the failures. Main type:
-//! [`Failures`]. When a block is opened, it is drawn whether one of its programs will fail, and
-//! which. One draw per block is cheap, and a failed block is not filled any further, so it fails at
-//! most once.
+//! [`Failures`]. When a block is opened, a random draw decides whether one of its programs will
+//! fail, and which. One draw per block is cheap, and a failed block is not filled any further, so
+//! it fails at most once.
 //!
 //! ```text
 //!   open block --> ... pages ... --> program fails: tried (Cause::Retry), block closed
 //!                                       |   the data go to the next open block of the stream
-//!                                       `-> queued: what is valid is moved (Cause::Refresh), block marked bad
+//!                                       `-> queued: valid pages are moved (Cause::Refresh), block marked bad
 //! ```
 //!
 //! Source: JEDEC JESD47 and the data sheets' rule for a failed program: copy the pages before it
@@ -20,18 +20,18 @@
 use boardlab_sim::Stream;
 
 const NEVER: u32 = u32::MAX;
-/// The rate is given in parts of this.
+/// The denominator of the failure rate.
 const PARTS: u64 = 1_000_000_000_000;
 
-/// Which programs fail.
+/// The programs that will fail.
 #[derive(Debug, Clone)]
 pub(crate) struct Failures {
-    /// Of [`PARTS`] programs of a flash page.
+    /// The number of failures in [`PARTS`] programs of a flash page.
     rate: u64,
     draw: Stream,
-    /// By block: the page at which it will fail.
+    /// By block: the page whose program will fail.
     fails_at: Vec<u32>,
-    /// By block: whether it did, and was not given up yet.
+    /// By block: whether its program failed and the block is not yet retired.
     failed: Vec<bool>,
 }
 
@@ -46,7 +46,8 @@ impl Failures {
         self.rate > 0
     }
 
-    /// How many of the pages of a block that is opened can be programmed; `units` fail together.
+    /// Draws for a block that is opened, and returns how many of its pages can be programmed.
+    /// `units` pages fail together.
     pub(crate) fn sound_pages(&mut self, block: u32, pages: u32, units: u32) -> u32 {
         let fails_at = &mut self.fails_at[block as usize];
         *fails_at = NEVER;
@@ -74,7 +75,7 @@ impl Failures {
     }
 
     /// Drops the volatile state after a power cut.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn drop_volatile(&mut self) {
         self.failed.fill(false);
         self.fails_at.fill(NEVER);
     }

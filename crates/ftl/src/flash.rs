@@ -1,7 +1,7 @@
-//! The base of every translation layer: the flash, the map of pages, and the counters.
+//! The base of every translation layer: the medium, the page map, and the counters.
 //!
-//! Layer: mechanism. Main type: [`Flash`]. A layer adds where a write goes and what it does when
-//! space runs out; reads, corrections and completions are the same for all.
+//! Layer: mechanism. Main type: [`Flash`]. A layer adds where a write goes and how it makes space;
+//! reads, corrections and completions are the same for all.
 
 use crate::cause::Cause;
 use crate::counters::Counters;
@@ -15,7 +15,7 @@ use crate::table::Table;
 use crate::translation::{Completion, Events, Extent, Wear};
 use boardlab_sim::{Instant, Seed};
 
-/// A medium with the map of its pages.
+/// A medium with its page map.
 #[derive(Debug, Clone)]
 pub struct Flash<M> {
     pub(crate) geometry: Geometry,
@@ -26,10 +26,11 @@ pub struct Flash<M> {
     pub(crate) version: Version,
     /// Logical pages with data.
     pub(crate) mapped: u32,
-    /// When the present request began.
+    /// When the current request began.
     pub(crate) now: Instant,
     pub(crate) events: Events,
-    /// Too few good blocks are left, or no free block was available.
+    /// Whether the device is read-only: too few good blocks are left, or no free block was
+    /// available.
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
 }
@@ -52,7 +53,7 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// The shape of the part.
+    /// The geometry of the part.
     #[must_use]
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
@@ -195,9 +196,9 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// Wear of all blocks, of which the first `single_bit` never hold more than one bit a cell and
-    /// `spare_blocks` may still go bad.
-    pub(crate) fn wear(&self, single_bit: u32, spare_blocks: u32) -> Wear {
+    /// The wear of all blocks. The first `slc` of them are always in SLC mode; `spare_blocks` may
+    /// still go bad.
+    pub(crate) fn wear(&self, slc: u32, spare_blocks: u32) -> Wear {
         let health = self.health();
         let erases = self.pool.wear().to_vec();
         let worn = health.map(|health| {
@@ -207,7 +208,7 @@ impl<M: Medium> Flash<M> {
         Wear {
             worn: worn.unwrap_or_else(|| erases.clone()),
             erases,
-            single_bit,
+            slc_blocks: slc,
             retired: self.pool.retired(),
             factory_bad: health.map_or(0, |health| health.factory_bad),
             spare_blocks,

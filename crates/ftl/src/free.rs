@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub enum Allocation {
     /// The one freed last, as from a stack: no wear levelling.
     LastFreed,
-    /// The one that was erased least often.
+    /// The one with the lowest erase count.
     #[default]
     LeastWorn,
 }
@@ -57,7 +57,7 @@ impl FreeBlocks {
         }
     }
 
-    /// The erase count of the most worn block; where they are in no order, of the next one.
+    /// The erase count of the most worn block; in a stack, of the block on top.
     pub(crate) fn most_worn(&self, erases: &[u32]) -> Option<u32> {
         match self {
             Self::Stack(blocks) => blocks.last().map(|&block| erases[block as usize]),

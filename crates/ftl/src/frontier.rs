@@ -1,4 +1,4 @@
-//! An open block and how far it is filled.
+//! An open block and its fill level.
 //!
 //! Layer: part of the mechanism. Main type: [`Frontier`].
 
@@ -39,7 +39,7 @@ impl Frontier {
         self.next
     }
 
-    /// Takes the next pages, at most `most` and as many as there are.
+    /// Takes the next pages: `most`, or all that are left if fewer.
     #[inline]
     pub(crate) fn take(&mut self, most: u32) -> PageRun {
         let run = PageRun { block: self.block, offset: self.next, count: most.min(self.room()) };

@@ -1,21 +1,21 @@
 //! The geometry of a managed part: superblocks of mapped pages, and how they are striped over dies
 //! and planes.
 //!
-//! Layer: what every other module measures in. Main types: [`Geometry`], [`Stripe`], [`Page`],
+//! Layer: the units of every other module. Main types: [`Geometry`], [`Stripe`], [`Page`],
 //! [`PageRun`]. A *block* here is a superblock: one erase block of each plane of each die, erased
-//! together. A *page* is the mapped unit, of which a flash page holds one or more. Pages of a block are
-//! numbered so that neighbours lie on different planes, then dies, then channels: a run of pages keeps
-//! all of them busy, and planes of a die never lose step.
+//! together. A *page* is the mapped unit, of which a flash page holds one or more. Pages of a block
+//! are numbered first over the planes of a die, then over dies of all channels: a run of pages
+//! keeps all of them busy, and the planes of a die are always programmed together.
 //!
-//! Source: striping and multi-plane pairing by superpages as FEMU and MQSim describe their "line" and
-//! plane allocation; the numbers are the caller's. Left out: blocks of one superblock that differ in
-//! size, and more than 2^32 - 2 pages.
+//! Source: striping and multi-plane pairing by superpages follow the "line" of FEMU and the plane
+//! allocation of MQSim; the caller provides the numbers. Left out: blocks of one superblock that
+//! differ in size, and more than 2^32 - 2 pages.
 
 use crate::error::Error;
 use boardlab_sim::Bytes;
 use std::fmt;
 
-/// How the pages of a block lie over the part.
+/// How the pages of a block are striped over the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stripe {
     /// Channels, each a bus of its own.
@@ -32,7 +32,7 @@ impl Stripe {
     /// One die of one plane, whose flash page is the mapped page.
     pub const SINGLE: Self = Self { channels: 1, dies: 1, planes: 1, units: 1 };
 
-    /// Mapped pages that one die programs at once.
+    /// The mapped pages of one multi-plane program of a die.
     #[must_use]
     pub const fn program_pages(self) -> u32 {
         self.planes * self.units
@@ -51,7 +51,7 @@ impl Stripe {
     }
 }
 
-/// A part, checked: every number is at least one and all pages can be numbered.
+/// A valid geometry: every number is at least one and all pages can be numbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     blocks: u32,
@@ -67,8 +67,8 @@ impl Geometry {
     /// `logical_pages` are offered to the host.
     ///
     /// # Errors
-    /// [`Error::Geometry`] when a number is zero, a block has no whole number of rows, there are
-    /// more than 2^32 - 2 pages, or fewer blocks than the host sees and one to collect into.
+    /// [`Error::Geometry`] when a number is zero, a block is not a whole number of rows, or there
+    /// are more than 2^32 - 2 pages.
     pub fn new(
         blocks: u32,
         pages_per_block: u32,
@@ -86,10 +86,10 @@ impl Geometry {
         part.checked()
     }
 
-    /// The same part with its pages laid over channels, dies and planes.
+    /// The same part with its pages striped over channels, dies and planes.
     ///
     /// # Errors
-    /// [`Error::Geometry`] when a number is zero or a block has no whole number of rows.
+    /// [`Error::Geometry`] when a number is zero or a block is not a whole number of rows.
     pub fn striped(self, stripe: Stripe) -> Result<Self, Error> {
         Self { stripe, ..self }.checked()
     }
@@ -154,7 +154,7 @@ impl Geometry {
         self.logical_pages
     }
 
-    /// How the pages lie over the part.
+    /// How the pages are striped over the part.
     #[must_use]
     pub const fn stripe(&self) -> Stripe {
         self.stripe
@@ -172,7 +172,7 @@ impl Geometry {
         self.logical_pages.div_ceil(self.pages_per_block)
     }
 
-    /// The block and the offset of page number `index`.
+    /// The block and the offset of the page with number `index`.
     #[must_use]
     #[inline]
     pub const fn locate(&self, index: u32) -> Page {
@@ -191,7 +191,7 @@ impl Geometry {
         block * self.pages_per_block
     }
 
-    /// Where on the part a page offset lies.
+    /// The channel, die and row of a page offset.
     #[must_use]
     #[inline]
     pub const fn place(&self, offset: u32) -> Place {
@@ -201,7 +201,7 @@ impl Geometry {
         Place { channel: die % channels, die, row: slot / dies, within: offset % (planes * units) }
     }
 
-    /// The share of spare that is left when `kept` blocks hold no data: parts of `blocks`.
+    /// The effective over-provisioning when `kept` blocks hold no data.
     #[must_use]
     pub const fn spare(&self, kept: u32) -> Spare {
         let data_pages = self.blocks.saturating_sub(kept) as u64 * self.pages_per_block as u64;
@@ -255,7 +255,7 @@ impl fmt::Display for Page {
     }
 }
 
-/// Neighbouring pages of one block.
+/// Adjacent pages of one block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRun {
     /// Superblock.
@@ -272,7 +272,7 @@ impl From<Page> for PageRun {
     }
 }
 
-/// Where an offset within a block lies on the part.
+/// The location of a page offset on the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The channel of the die.
@@ -281,7 +281,7 @@ pub struct Place {
     pub die: u32,
     /// Row of flash pages within the block of that die.
     pub row: u32,
-    /// Which of the mapped pages that the die programs at once.
+    /// Index among the mapped pages of one multi-plane program.
     pub within: u32,
 }
 

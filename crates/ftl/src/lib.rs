@@ -1,26 +1,28 @@
 //! Flash translation layers: mapping, garbage collection, wear levelling.
 //!
-//! Layer: rank 3, uses `sim` and `media`. One mechanism, small policies, and a medium that provides
-//! time or contents. In reading order:
+//! Layer: rank 3, uses `sim` and `media`. It consists of one mechanism, small policies, and a
+//! medium that provides time or contents. In reading order:
 //!
 //! - [`geometry`]: [`Geometry`], superblocks of mapped pages laid over dies and planes.
-//! - [`cause`] and [`counters`]: why the flash does something, and the laws between the numbers.
+//! - [`cause`] and [`counters`]: the cause of each operation, and the conservation laws between the
+//!   counts.
 //! - [`medium`]: the trait [`Medium`], the flash as the mechanism uses it; [`Untimed`] only counts.
-//! - [`contents`]: [`Contents`], a medium that remembers what pages hold and can lose power.
-//! - [`timed`]: [`Timed`], a medium that takes time: link, channels, dies, buffer.
+//! - [`contents`]: [`Contents`], a medium that keeps the contents of pages and can lose power.
+//! - [`timed`]: [`Timed`], a medium with timing: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: victim selection, wear levelling, write streams, cache admission.
 //! - [`page_map::policies`]: [`Policies`], all of these for one part, and its over-provisioning.
 //! - [`flash`]: [`Flash`], the base of every layer: medium, tables, blocks and counts.
-//! - [`page_map`]: [`PageMapped`], the mechanism with a map of pages.
-//! - [`log_block`]: [`LogBlocks`], whole blocks mapped, and logs of a few open units or of all.
-//! - [`page_map::slc_cache`]: [`Cache`], an SLC cache: blocks used with one bit per cell.
-//! - [`page_map::demand_map`]: [`MapMemory`], a map in flash with a bounded cache.
+//! - [`page_map`]: [`PageMapped`], the mechanism with a page map.
+//! - [`log_block`]: [`LogBlocks`], block mapping with log blocks (BAST, FAST).
+//! - [`page_map::slc_cache`]: [`Cache`], an SLC cache.
+//! - [`page_map::demand_map`]: [`MapMemory`], a demand-paged map (DFTL): in flash, with a bounded
+//!   cache.
 //! - [`reliability`]: [`Reliability`], worn-out blocks, failed programs, read errors, refresh.
 //! - [`page_map::power`]: [`PowerSafety`], the measures that make power cuts safe.
 //! - [`page_map::recovery`]: [`PageMappedAfterCut`], the map rebuilt from the contents of the
 //!   flash.
-//! - [`translation`]: the trait [`Translation`] that devices above use.
+//! - [`translation`]: the trait [`Translation`], the interface to devices.
 //!
 //! ```
 //! use boardlab_ftl::{Extent, Geometry, PageMapped, Policies, Translation, Untimed};
@@ -39,10 +41,10 @@
 //! # Ok::<(), boardlab_ftl::Error>(())
 //! ```
 //!
-//! The key decision: a request's time is not simulated with an event heap. Each resource of the
-//! part stores until when it is busy, and an operation begins when all that it needs are free. That
-//! is exact for resources served in order of arrival, and makes tens of millions of page programs
-//! per second possible.
+//! The key decision: time is not simulated with an event heap. Each resource of the part stores
+//! until when it is busy, and an operation begins when all the resources that it needs are free.
+//! That is exact for resources served in order of arrival, and allows tens of millions of page
+//! programs per second.
 
 pub mod cause;
 pub mod contents;

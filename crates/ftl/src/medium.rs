@@ -1,4 +1,4 @@
-//! The flash as the mechanism uses it, and a flash that only counts.
+//! The interface to the flash, and a medium that only counts.
 //!
 //! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`Untimed`]. The mechanism
 //! operates on mapped pages and superblocks and gives a cause for each operation; the medium
@@ -14,64 +14,63 @@ use crate::cause::{ByCause, Cause};
 use crate::geometry::{Geometry, Page, PageRun};
 use boardlab_sim::{Duration, Instant};
 
-/// The number of a write of a logical page, by which contents are distinguished. Zero is none.
+/// The sequence number of a write, which identifies the content of a page. Zero means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Version(pub u64);
 
-/// How many bits the cells of a block are used with.
+/// How many bits each cell of a block stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum CellMode {
     /// As many as they can hold.
     #[default]
     Native,
     /// One (SLC mode): fast, durable, and with fewer pages.
-    SingleBit,
+    Slc,
 }
 
-/// What is programmed besides the data: which logical pages, from which write.
+/// What is programmed into the OOB bytes besides the data: logical page and version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Logical page of the first page of the run; the others follow. [`Stamp::NOTHING`] where a page
-    /// holds no data of anyone.
+    /// The logical page of the first page of the run; the others follow. [`Stamp::NOTHING`] where a
+    /// page holds no logical page.
     pub logical: u32,
-    /// Which write.
+    /// The version.
     pub version: Version,
 }
 
 impl Stamp {
-    /// The logical page of a page that holds no data.
+    /// In place of the logical page where a page holds none.
     pub const NOTHING: u32 = u32::MAX;
     /// A padding page.
     pub const FILLER: Self = Self { logical: Self::NOTHING, version: Version(0) };
 }
 
-/// Pages of one block that are moved, in order, to neighbouring pages of another.
+/// Pages of one block that are copied, in order, to adjacent pages of another.
 #[derive(Debug, Clone, Copy)]
 pub struct Copies<'a> {
-    /// Block that they come from.
+    /// The source block.
     pub from: u32,
-    /// Their offsets there.
+    /// The offsets of the pages in it.
     pub offsets: &'a [u32],
-    /// The logical page of each; [`Stamp::NOTHING`] of a stale one, whose copy is nobody's either.
+    /// The logical page of each; [`Stamp::NOTHING`] for a stale page, whose copy is stale as well.
     pub logical: &'a [u32],
-    /// Where they go; as many pages as there are offsets.
+    /// The target; as many pages as there are offsets.
     pub to: PageRun,
 }
 
-/// What the spare bytes of a block's pages say besides their stamps, where a unit is gathered in
-/// it: once its first `pages` pages are programmed, what other blocks hold of the unit and is older
-/// is void.
+/// A record in the OOB bytes of a block into which a unit is merged. Once the first `pages` pages
+/// of the block are programmed, older data of the unit in other blocks are void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Label {
     /// Logical block.
     pub unit: u32,
-    /// What was written with a version less than this one is older.
+    /// Data of a lower version are older.
     pub version: Version,
-    /// Pages that make it whole.
+    /// The number of pages that complete the block.
     pub pages: u32,
 }
 
-/// The operations of a medium, in mapped pages and superblocks.
+/// Operation counts of a medium, in mapped pages and superblocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OperationCounts {
     /// Pages programmed.
@@ -87,29 +86,29 @@ pub struct OperationCounts {
 pub struct RequestTiming {
     /// When the last of its data had passed the link.
     pub transferred: Instant,
-    /// When the device could accept the next request's data: from then on it is not busy.
+    /// When the device could accept the next request's data; from then on it is not busy.
     pub accepted: Instant,
-    /// When all that the request programmed or read had been finished.
+    /// When all programs and reads of the request were complete.
     pub finished: Instant,
     /// Nanoseconds of busy dies, by cause.
     pub work: ByCause,
-    /// Nanoseconds for which its data, or the device for space afterwards, waited, by the cause of
-    /// the delay.
+    /// Nanoseconds for which its data waited, or the device waited for space after them, by the
+    /// cause of the delay.
     pub waited: ByCause,
 }
 
 /// The flash below a translation layer.
 pub trait Medium {
-    /// Programs a run of pages that were erased, in order; `stamp` is that of the first.
+    /// Programs a run of erased pages in order; `stamp` is that of the first.
     fn program(&mut self, run: PageRun, stamp: Stamp, cause: Cause);
 
-    /// Programs one page with a record of the layer itself, which a medium without contents forgets.
+    /// Programs one page with a record of the layer itself, which media without contents discard.
     fn program_record(&mut self, page: Page, stamp: Stamp, words: &[u64], cause: Cause) {
         let _ = words;
         self.program(page.into(), stamp, cause);
     }
 
-    /// Reads pages and programs what they held to others. Counts as reads and as programs.
+    /// Copies pages. Counts as reads and as programs.
     fn copy(&mut self, copies: Copies<'_>, cause: Cause);
 
     /// Reads a run of pages.
@@ -118,25 +117,25 @@ pub trait Medium {
     /// Erases a superblock.
     fn erase(&mut self, block: u32, cause: Cause);
 
-    /// Marks a retired superblock bad, so that it is known after a restart.
+    /// Marks a retired superblock bad, so that it is recognised after a restart.
     fn mark_bad(&mut self, block: u32) {
         let _ = block;
     }
 
-    /// An erased superblock will be programmed, its cells used in `mode`.
+    /// Opens an erased superblock in `mode`.
     fn open(&mut self, block: u32, mode: CellMode) {
         let _ = (block, mode);
     }
 
-    /// Pages of a superblock that are programmed from now on say so.
+    /// Sets the label of the pages that will be programmed in a superblock.
     fn label(&mut self, block: u32, label: Label) {
         let _ = (block, label);
     }
 
-    /// The operations so far.
-    fn seen(&self) -> OperationCounts;
+    /// The counts of all operations so far.
+    fn operations(&self) -> OperationCounts;
 
-    /// Pages of a block that were programmed since its erase.
+    /// The pages of a block that were programmed since its erase.
     fn programmed(&self, block: u32) -> u32;
 
     /// The version of a page; [`Version`] zero where the medium keeps none.
@@ -145,64 +144,64 @@ pub trait Medium {
         Version(0)
     }
 
-    /// A request of the host begins at `at`; operations until [`Medium::end`] belong to it.
+    /// Begins a request of the host at `at`; operations until [`Medium::end`] belong to it.
     fn begin(&mut self, at: Instant) {
         let _ = at;
     }
 
-    /// As [`Medium::begin`], without a request of the host: work in the background.
+    /// As [`Medium::begin`], for background work instead of a request of the host.
     fn background(&mut self, at: Instant) {
         self.begin(at);
     }
 
-    /// The request is over; says when.
+    /// Ends the request and returns its timing.
     fn end(&mut self) -> RequestTiming {
         RequestTiming::default()
     }
 
-    /// Until further notice pages of the host come over a link outside, and so long it takes for as
-    /// many as a die programs at once; zero when they are there.
+    /// Sets the time in which one group of pages, as many as a die programs at once, arrives over a
+    /// link outside of the medium; zero when the data are already there.
     fn pace(&mut self, each: Duration) {
         let _ = each;
     }
 
-    /// Programs data that still wait for a full flash page or its planes.
+    /// Programs data that wait in the buffer for a complete group.
     fn flush(&mut self) {}
 
-    /// When all operations have ended.
+    /// When all operations will have ended.
     fn quiet(&self) -> Instant {
         Instant::ZERO
     }
 
-    /// For how long each resource was busy; nothing on media that take no time.
+    /// The busy time of each resource; empty on media without timing.
     fn busy(&self) -> Busy {
         Busy::default()
     }
 
-    /// Time that passes without the flash: work of the controller.
+    /// Lets `span` pass without the flash, for work of the controller.
     fn delay(&mut self, span: Duration) {
         let _ = span;
     }
 }
 
-/// The rules of the cells: order within a block, and nothing twice.
+/// The rules of the cells: pages of a block in order, and none twice.
 #[derive(Debug, Clone)]
 pub struct Cells {
     pages_per_block: u32,
-    /// For each block, the page that may be programmed next.
+    /// For each block, the next page that may be programmed.
     next: Vec<u32>,
     seen: OperationCounts,
 }
 
 impl Cells {
-    /// All blocks erased.
+    /// A medium with all blocks erased.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         let next = vec![0; geometry.blocks() as usize];
         Self { pages_per_block: geometry.pages_per_block(), next, seen: OperationCounts::default() }
     }
 
-    /// A run of pages is programmed.
+    /// Records the program of a run of pages.
     ///
     /// # Panics
     /// When the run does not begin at the first erased page of its block, or leaves it.
@@ -215,7 +214,7 @@ impl Cells {
         self.seen.programs += u64::from(run.count);
     }
 
-    /// A run of pages is read.
+    /// Records the read of a run of pages.
     ///
     /// # Panics
     /// When one of them was not programmed.
@@ -226,7 +225,7 @@ impl Cells {
         self.seen.reads += u64::from(run.count);
     }
 
-    /// Pages are moved.
+    /// Records a copy of pages.
     ///
     /// # Panics
     /// As for their reads and programs.
@@ -240,14 +239,14 @@ impl Cells {
         self.program(copies.to);
     }
 
-    /// A block is erased.
+    /// Records the erase of a block.
     #[inline]
     pub fn erase(&mut self, block: u32) {
         self.next[block as usize] = 0;
         self.seen.erases += 1;
     }
 
-    /// The first `used` pages of `block` are taken for programmed: what is found when power comes back.
+    /// Assumes that the first `used` pages of `block` are programmed, as found after a power cut.
     ///
     /// # Panics
     /// When a block has fewer.
@@ -256,20 +255,20 @@ impl Cells {
         self.next[block as usize] = used;
     }
 
-    /// The first page of `block` that is still erased.
+    /// The first erased page of `block`.
     #[must_use]
     pub fn next(&self, block: u32) -> u32 {
         self.next[block as usize]
     }
 
-    /// What was asked for so far.
+    /// The counts of all operations so far.
     #[must_use]
-    pub const fn seen(&self) -> OperationCounts {
+    pub const fn operations(&self) -> OperationCounts {
         self.seen
     }
 }
 
-/// Time for which each resource was busy.
+/// The busy time of each resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Busy {
     /// The link.
@@ -282,14 +281,14 @@ pub struct Busy {
     pub by_cause: ByCause,
 }
 
-/// A medium that holds the rules and counts, and takes no time.
+/// A medium that asserts the rules and counts, without timing or contents.
 #[derive(Debug, Clone)]
 pub struct Untimed {
     cells: Cells,
 }
 
 impl Untimed {
-    /// All blocks erased.
+    /// A medium with all blocks erased.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
         Self { cells: Cells::new(geometry) }
@@ -317,8 +316,8 @@ impl Medium for Untimed {
         self.cells.erase(block);
     }
 
-    fn seen(&self) -> OperationCounts {
-        self.cells.seen()
+    fn operations(&self) -> OperationCounts {
+        self.cells.operations()
     }
 
     fn programmed(&self, block: u32) -> u32 {

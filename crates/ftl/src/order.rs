@@ -1,11 +1,11 @@
-//! Numbers in an order: lists threaded through arrays, so that nothing is allocated for a change.
+//! Doubly linked lists of numbers, threaded through arrays, so that no change allocates.
 //!
 //! Layer: a data structure of the pool (blocks in the order of closing) and of the cached map
 //! (segments in the order of use). Main type: [`Order`].
 
 const NONE: u32 = u32::MAX;
 
-/// Some lists of the numbers below a bound, each number in one of them at most.
+/// Lists of the numbers below a bound. Each number is in at most one of them.
 #[derive(Debug, Clone)]
 pub(crate) struct Order<const LISTS: usize> {
     /// Neighbours of each number.
@@ -22,7 +22,7 @@ impl<const LISTS: usize> Order<LISTS> {
         Self { older: neighbours.clone(), newer: neighbours, oldest: ends, newest: ends }
     }
 
-    /// Puts a number that is in no list behind all others of one.
+    /// Appends a number that is in no list.
     #[inline]
     pub(crate) fn push(&mut self, list: usize, number: u32) {
         let before = std::mem::replace(&mut self.newest[list], number);
@@ -33,7 +33,7 @@ impl<const LISTS: usize> Order<LISTS> {
         }
     }
 
-    /// Takes a number out of the list that it is in.
+    /// Removes a number from the list that it is in.
     #[inline]
     pub(crate) fn remove(&mut self, list: usize, number: u32) {
         let (older, newer) = (self.older[number as usize], self.newer[number as usize]);

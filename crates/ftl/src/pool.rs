@@ -1,8 +1,8 @@
 //! The blocks of a part: the wear of each, its valid pages, and the lists of blocks.
 //!
-//! Layer: below every mapping; knows blocks, no pages and no data. Main types: [`Pool`], [`State`],
-//! [`Tier`]. Numbers of a block lie in arrays of their own; lists run through these arrays, so that
-//! nothing is allocated for a request.
+//! Layer: below every mapping; it knows blocks, but neither pages nor data. Main types: [`Pool`],
+//! [`State`], [`Tier`]. Each attribute of a block has an array of its own; lists are threaded
+//! through these arrays, so that no request allocates.
 //!
 //! ```text
 //!           take_free            close              take_victim          release
@@ -10,8 +10,8 @@
 //!                                                                   `---> Retired (worn out)
 //! ```
 //!
-//! Closed blocks stand in a dense array (to draw from), in the order in which they were closed (FIFO,
-//! windows), and, where greedy collection asks for it, in lists by the number of valid pages.
+//! Closed blocks are in a dense array (for random draws), in the order in which they were closed
+//! (FIFO, windows), and, for greedy collection only, in lists by the number of valid pages.
 //!
 //! Source: bucket lists by valid count as described for greedy collection by Bux and Iliadis,
 //! "Performance of greedy garbage collection in flash-based solid-state drives" (2010).
@@ -23,26 +23,26 @@ use crate::order::Order;
 
 const NONE: u32 = u32::MAX;
 
-/// What a block is used for.
+/// The state of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Erased, nobody's.
+    /// Erased and unused.
     Free,
-    /// Being filled, or its data being moved.
+    /// Being filled, or its data are being moved.
     Open,
-    /// Full, or given up as full.
+    /// Full, or closed before it was full.
     Closed,
-    /// Bad: never used again.
+    /// Bad, never used again.
     Retired,
 }
 
-/// Which of two sets of blocks a block belongs to.
+/// The set of blocks that a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Tier {
-    /// Where data stay.
+    /// Ordinary blocks.
     #[default]
     Main,
-    /// SLC cache blocks, which are emptied into the main ones.
+    /// SLC cache blocks, which are folded into the main ones.
     Cache,
     /// Blocks for hot data, kept apart from the others.
     Hot,
@@ -51,13 +51,13 @@ pub enum Tier {
 impl Tier {
     const ALL: usize = 3;
 
-    /// Whether data stay there.
+    /// Whether data stay there: everywhere but in the cache.
     const fn settles(self) -> bool {
         !matches!(self, Self::Cache)
     }
 }
 
-/// What is touched whenever a page becomes invalid, in one cache line.
+/// What every invalidation of a page changes, in one cache line.
 #[derive(Debug, Clone, Copy)]
 struct Links {
     valid: u32,
@@ -70,10 +70,10 @@ struct Links {
 /// Lists of closed blocks by their number of valid pages.
 #[derive(Debug, Clone)]
 struct Buckets {
-    /// Those of the main blocks, then those of the hot ones.
+    /// The heads of the lists of main blocks, then those of hot blocks.
     head: Vec<u32>,
     lists: usize,
-    /// No list before these has a block.
+    /// For each of the two, a lower bound of the first list that is not empty.
     least: [usize; 2],
 }
 
@@ -94,24 +94,25 @@ impl Buckets {
 pub struct Pool {
     links: Vec<Links>,
     erases: Vec<u32>,
-    /// Clock of the mechanism when the block was closed.
+    /// The mechanism's clock when each block was closed.
     closed_at: Vec<u64>,
-    /// Closed blocks of each tier in no order, and the place of each block there.
+    /// Closed blocks of each tier in no order, and the index of each block there.
     closed: [Vec<u32>; Tier::ALL],
     place: Vec<u32>,
     /// Closed blocks of each tier in the order of closing.
     by_age: Order<{ Tier::ALL }>,
     free: [FreeBlocks; Tier::ALL],
     buckets: Option<Buckets>,
-    /// How many closed blocks in which data stay have each erase count, and the least that any has.
+    /// The number of closed blocks outside the cache with each erase count, and the least erase
+    /// count among them.
     closed_by_wear: Vec<u32>,
     least_wear: usize,
     retired: u32,
 }
 
 impl Pool {
-    /// A part whose blocks are all free. `by_valid` keeps the lists by valid pages, which
-    /// [`Pool::least_valid`] needs.
+    /// A part whose blocks are all free. `by_valid`: whether to keep the lists by valid pages,
+    /// which [`Pool::least_valid`] needs.
     #[must_use]
     pub fn new(geometry: &Geometry, allocation: Allocation, by_valid: bool) -> Self {
         let blocks = geometry.blocks() as usize;
@@ -119,7 +120,7 @@ impl Pool {
             Links { valid: 0, next: NONE, prev: NONE, state: State::Free, tier: Tier::Main };
         let lists = geometry.pages_per_block() as usize + 1;
         let mut free = FreeBlocks::new(allocation);
-        // Downwards, so that a stack gives block 0 first.
+        // In descending order, so that a stack yields block 0 first.
         (0..geometry.blocks()).rev().for_each(|block| free.insert(block, 0));
         Self {
             links: vec![links; blocks],
@@ -149,7 +150,7 @@ impl Pool {
         self.links[block as usize].valid
     }
 
-    /// How often a block was erased.
+    /// The erase count of a block.
     #[must_use]
     pub fn erases(&self, block: u32) -> u32 {
         self.erases[block as usize]
@@ -161,19 +162,19 @@ impl Pool {
         &self.erases
     }
 
-    /// What a block is used for.
+    /// The state of a block.
     #[must_use]
     pub fn state(&self, block: u32) -> State {
         self.links[block as usize].state
     }
 
-    /// The set that a block belongs to.
+    /// The tier of a block.
     #[must_use]
     pub fn tier(&self, block: u32) -> Tier {
         self.links[block as usize].tier
     }
 
-    /// The clock when a block was closed.
+    /// The mechanism's clock when a block was closed.
     #[must_use]
     pub fn closed_at(&self, block: u32) -> u64 {
         self.closed_at[block as usize]
@@ -186,7 +187,7 @@ impl Pool {
         self.free[tier as usize].len()
     }
 
-    /// Blocks that went bad.
+    /// The number of retired blocks.
     #[must_use]
     pub const fn retired(&self) -> u32 {
         self.retired
@@ -203,16 +204,16 @@ impl Pool {
         self.by_age.iter(tier as usize)
     }
 
-    /// Closed blocks in which data stay, of each tier the oldest first.
+    /// Closed blocks outside the cache, of each tier the oldest first.
     pub fn settled(&self) -> impl Iterator<Item = u32> + '_ {
         self.by_age(Tier::Main).chain(self.by_age(Tier::Hot))
     }
 
-    /// The closed block of a tier, not the cache, with the fewest valid pages: of several, the one
-    /// that lost a page last.
+    /// The closed block with the fewest valid pages of a tier other than the cache. Of several, the
+    /// one whose page became invalid last.
     ///
     /// # Panics
-    /// When the pool was built without these lists.
+    /// When the pool was built without lists by valid pages.
     pub fn least_valid(&mut self, tier: Tier) -> Option<u32> {
         let buckets = self.buckets.as_mut().expect("greedy collection keeps lists by valid pages");
         let lists = buckets.lists;
@@ -224,7 +225,7 @@ impl Pool {
         (*least < lists).then(|| buckets.head[from + *least])
     }
 
-    /// The least erase count of a closed block in which data stay.
+    /// The least erase count of a closed block outside the cache.
     #[must_use]
     pub fn least_worn_closed(&self) -> Option<u32> {
         let count =
@@ -245,7 +246,7 @@ impl Pool {
         Some(block)
     }
 
-    /// Gives a free block the erase count that was found on it.
+    /// Sets the erase count of a free block, as read from its OOB bytes.
     ///
     /// # Panics
     /// When the block is not free.
@@ -256,8 +257,9 @@ impl Pool {
         self.free[tier as usize].insert(block, erases);
     }
 
-    /// A pool of free blocks only learns how worn they are, and retires those that are marked bad.
-    pub(crate) fn take_marks(&mut self, flash: &Contents) {
+    /// Reads erase counts and bad-block marks from the flash into a pool of free blocks, and
+    /// retires the marked ones.
+    pub(crate) fn read_marks(&mut self, flash: &Contents) {
         for block in 0..self.blocks() {
             self.set_erases(block, flash.erases(block));
             if flash.is_bad(block) {
@@ -266,7 +268,7 @@ impl Pool {
         }
     }
 
-    /// Opens a certain free block.
+    /// Opens the free block `block`.
     ///
     /// # Panics
     /// When the block is not free.
@@ -283,7 +285,7 @@ impl Pool {
         Some(block)
     }
 
-    /// Moves a free block to the other set of blocks.
+    /// Moves a free block to another tier.
     ///
     /// # Panics
     /// When the block is not free.
@@ -294,7 +296,7 @@ impl Pool {
         self.free[tier as usize].insert(block, erases);
     }
 
-    /// The set that an open block will be closed in.
+    /// Sets the tier in which an open block will be closed.
     ///
     /// # Panics
     /// When the block is not open.
@@ -304,13 +306,14 @@ impl Pool {
         links.tier = tier;
     }
 
-    /// Pages of `block` became valid.
+    /// Adds to the valid pages of `block`.
     #[inline]
     pub fn add_valid(&mut self, block: u32, pages: u32) {
         self.links[block as usize].valid += pages;
     }
 
-    /// Pages of `block` became invalid; whether it is a closed block in which nothing is valid now.
+    /// Subtracts from the valid pages of `block`. Returns whether it is a closed block that has
+    /// none left.
     ///
     /// # Panics
     /// When the block has fewer valid pages.
@@ -331,15 +334,16 @@ impl Pool {
         valid == 0
     }
 
-    /// Looks at `blocks` before pages of them become invalid: they turn into their valid pages.
+    /// Prefetches the entries of `blocks`, some of whose pages will become invalid, and replaces
+    /// each block by its valid pages.
     #[inline]
-    pub(crate) fn look_ahead(&self, blocks: &mut [u32]) {
+    pub(crate) fn prefetch(&self, blocks: &mut [u32]) {
         for block in blocks {
             *block = self.links[*block as usize].valid;
         }
     }
 
-    /// An open block is full, or nothing more goes into it; `clock` is remembered.
+    /// Closes an open block, full or not, at `clock`.
     ///
     /// # Panics
     /// When the block is not open.
@@ -361,7 +365,7 @@ impl Pool {
         }
     }
 
-    /// Takes a closed block out of all lists: its data will be moved.
+    /// Removes a closed block from all lists, and opens it, so that its data can be moved.
     ///
     /// # Panics
     /// When the block is not closed.
@@ -385,10 +389,10 @@ impl Pool {
         }
     }
 
-    /// A block was erased and is free, in the main set or the cache.
+    /// Frees an erased block into `tier`.
     ///
     /// # Panics
-    /// When it is not open, or something in it is valid.
+    /// When it is not open, or has valid pages.
     pub fn release(&mut self, block: u32, tier: Tier) {
         let links = &mut self.links[block as usize];
         assert_eq!(links.state, State::Open, "Pool::release");
@@ -400,10 +404,10 @@ impl Pool {
         self.free[tier as usize].insert(block, *erases);
     }
 
-    /// A block went bad while it was open, or is bad from the beginning.
+    /// Retires a block that is open or free.
     ///
     /// # Panics
-    /// When it is closed, or something in it is valid.
+    /// When it is closed, or has valid pages.
     pub fn retire(&mut self, block: u32) {
         let links = &mut self.links[block as usize];
         assert_eq!(links.valid, 0, "nothing valid is given up");
@@ -426,7 +430,7 @@ impl Pool {
             self.closed_by_wear.resize((erases + 1).next_power_of_two(), 0);
         }
         self.closed_by_wear[erases] += 1;
-        // Walks up over what is empty now, so that looking for the least starts near it.
+        // Raises the bound past empty counts, so that the next search starts near the least.
         while self.least_wear < erases && self.closed_by_wear[self.least_wear] == 0 {
             self.least_wear += 1;
         }

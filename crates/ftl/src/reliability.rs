@@ -6,16 +6,16 @@
 //! retired; when too few are left the device is read-only.
 //!
 //! ```text
-//!   host read --> wrong bits of each codeword <= t ? -- yes --> data;  >= refresh_at: block is queued
-//!                   |  no: read again with shifted voltages, each step leaves fewer wrong bits
+//!   host read --> bit errors of each codeword <= t ? -- yes --> data;  >= refresh_at: block is queued
+//!                   |  no: read again with shifted voltages, each step leaves fewer bit errors
 //!                   `- no step left: unreadable
-//!   queue, patrol --> block's data are written anew (Cause::Refresh)
+//!   queue, patrol --> block's data are rewritten (Cause::Refresh)
 //! ```
 //!
 //! Sources: rates by wear, retention and read disturb as [`ErrorRates`] says; retries and their
 //! gain, Cai, Ghose, Haratsch, Luo, Mutlu, "Error characterization, mitigation, and recovery in
 //! flash-memory-based solid-state drives" (Proceedings of the IEEE, 2017). Programs that fail:
-//! [`crate::failures`]. Left out: wrong bits in pages that garbage collection reads, and cells that
+//! [`crate::failures`]. Left out: bit errors in pages that garbage collection reads, and cells that
 //! recover.
 
 use crate::cause::Cause;
@@ -28,26 +28,27 @@ use crate::translation::{Event, Events};
 use boardlab_media::{BitErrors, ErrorRates, Row, Stress};
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
-/// The P/E cycles that the blocks of a part last: quantiles at equal steps of probability.
+/// The P/E cycles that the blocks of a part survive: quantiles at equal steps of probability.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endurance {
     points: Box<[u32]>,
 }
 
 impl Endurance {
-    /// The distribution with these quantiles from probability 0 to 1, straight lines between them.
+    /// The distribution with these quantiles from probability 0 to 1, linear between them.
     ///
     /// # Errors
-    /// [`Error::Policy`] when there is none, or one is zero or less than the one before.
+    /// [`Error::Policy`] when `points` is empty, or one of them is zero or less than the one
+    /// before.
     pub fn new(points: &[u32]) -> Result<Self, Error> {
         let sound = points.first().is_some_and(|&first| first > 0) && points.is_sorted();
         let found = points.first().copied().unwrap_or(0).into();
-        let what = "endurance in cycles, rising with the quantile,";
+        let what = "endurance in P/E cycles, rising with the quantile,";
         let error = Error::Policy { what, found, least: 1, most: u32::MAX.into() };
         if sound { Ok(Self { points: points.into() }) } else { Err(error) }
     }
 
-    /// The cycles of one block.
+    /// Draws the P/E cycles that one block survives.
     #[must_use]
     pub fn draw(&self, stream: &mut Stream) -> u32 {
         let steps = u64::try_from(self.points.len() - 1).expect("a length fits u64");
@@ -64,10 +65,10 @@ impl Endurance {
 /// The behaviour at the end of life, when too few good blocks are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum EndOfLife {
-    /// The device takes no more data.
+    /// The device accepts no more data.
     #[default]
     ReadOnly,
-    /// Blocks never die: for experiments that count cycles beyond the rated ones.
+    /// Blocks never wear out: for experiments that count cycles beyond the rated ones.
     Ignored,
 }
 
@@ -76,13 +77,13 @@ pub enum EndOfLife {
 pub struct ReadErrors {
     /// The bit error rates.
     pub rates: ErrorRates,
-    /// Bytes that are corrected together, check bytes included.
+    /// The size of a codeword, ECC bytes included.
     pub codeword: Bytes,
-    /// Wrong bits that the code corrects in each.
+    /// The number of bit errors that the ECC corrects in a codeword.
     pub correctable: u32,
-    /// Share of the wrong bits that each step of the retry ladder leaves, in thousandths.
+    /// The share of the bit errors that each step of the retry ladder leaves, in thousandths.
     pub retries: Vec<u32>,
-    /// Wrong bits of a codeword from which on its block is written anew.
+    /// The number of bit errors of a codeword from which on its block is refreshed.
     pub refresh_at: u32,
     /// The period in which an idle-time patrol reads each block once; zero for none.
     pub patrol: Duration,
@@ -91,17 +92,18 @@ pub struct ReadErrors {
 /// The reliability of the cells and the ECC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reliability {
-    /// Cycles that blocks live for.
+    /// The P/E cycles that blocks survive.
     pub endurance: Endurance,
-    /// What an erase wears cells used with one bit, in thousandths of a cycle.
-    pub single_bit_wear: u32,
-    /// Blocks that are bad from the factory, in 65,536ths.
+    /// The wear of an erase in SLC mode, in thousandths of a P/E cycle.
+    pub slc_wear: u32,
+    /// The share of factory bad blocks, in 65,536ths.
     pub factory_bad: u32,
-    /// Programs of a flash page that fail, of 10^12. Layers that map whole blocks refuse any.
+    /// The number of failures in 10^12 programs of a flash page. Block-mapped layers refuse any but
+    /// 0.
     pub program_failures: u64,
-    /// What happens at the end.
+    /// The behaviour at the end of life.
     pub end_of_life: EndOfLife,
-    /// Reads that need correction, if that is modelled.
+    /// The bit errors of reads, if they are modelled.
     pub reads: Option<ReadErrors>,
 }
 
@@ -109,26 +111,26 @@ pub struct Reliability {
 #[derive(Debug, Clone)]
 pub struct Health {
     end_of_life: EndOfLife,
-    single_bit_wear: u64,
-    /// Life and wear of each block in thousandths of a cycle.
+    slc_wear: u64,
+    /// The endurance and the wear of each block, in thousandths of a P/E cycle.
     life: Vec<u64>,
     worn: Vec<u64>,
     mode: Vec<CellMode>,
     reader: Option<Reader>,
-    /// When each block was opened, and page reads since.
+    /// When each block was opened, and the page reads since.
     opened: Vec<Instant>,
     reads: Vec<u64>,
     /// Blocks to be refreshed.
     queue: Vec<u32>,
     pub(crate) failures: Failures,
     patrolled: u64,
-    /// Bad blocks from the factory.
+    /// The number of factory bad blocks.
     pub factory_bad: u32,
     /// Pages that could not be read, by the host or on patrol.
     pub unreadable: u64,
-    /// Steps of the retry ladder.
+    /// The number of read retries.
     pub retries: u64,
-    /// Programs that failed.
+    /// The number of failed programs.
     pub failed_programs: u64,
 }
 
@@ -139,7 +141,7 @@ pub(crate) struct ReadPath<'a, M> {
     pub(crate) events: &'a mut Events,
 }
 
-/// The errors of each step of the ladder, the plain read first.
+/// The error model of each step of the retry ladder, the plain read first.
 #[derive(Debug, Clone)]
 struct Reader {
     steps: Vec<BitErrors>,
@@ -149,7 +151,7 @@ struct Reader {
     patrol: Duration,
 }
 
-/// What reading one page took.
+/// The outcome of a page read.
 struct Outcome {
     retries: u32,
     readable: bool,
@@ -174,7 +176,7 @@ impl Reader {
         })
     }
 
-    /// The most wrong bits of any codeword of a page.
+    /// The greatest number of bit errors in a codeword of a page.
     fn worst(&self, step: usize, row: Row, stress: Stress, bits: u64) -> usize {
         let wrong = self.steps[step].wrong_bits(row, stress, bits);
         let same = |a: &u64, b: &u64| a / self.codeword_bits == b / self.codeword_bits;
@@ -210,7 +212,7 @@ impl Health {
         let blocks = blocks as usize;
         Ok(Self {
             end_of_life: of.end_of_life,
-            single_bit_wear: of.single_bit_wear.into(),
+            slc_wear: of.slc_wear.into(),
             life,
             worn: vec![0; blocks],
             mode: vec![CellMode::Native; blocks],
@@ -227,38 +229,39 @@ impl Health {
         })
     }
 
-    /// A block will be filled from `now` on.
+    /// Opens a block at `now`.
     pub(crate) fn open(&mut self, block: u32, mode: CellMode, now: Instant) {
         self.mode[block as usize] = mode;
         self.opened[block as usize] = now;
         self.reads[block as usize] = 0;
     }
 
-    /// A block was erased; whether that failed because it is at its end.
-    pub(crate) fn dies(&mut self, block: u32) -> bool {
+    /// Counts an erase of a block. Returns whether it failed, because the block has reached its
+    /// endurance.
+    pub(crate) fn erase_fails(&mut self, block: u32) -> bool {
         let worn = &mut self.worn[block as usize];
         *worn += match self.mode[block as usize] {
             CellMode::Native => 1_000,
-            CellMode::SingleBit => self.single_bit_wear,
+            CellMode::Slc => self.slc_wear,
         };
         self.end_of_life == EndOfLife::ReadOnly && *worn > self.life[block as usize]
     }
 
-    /// Whole cycles that a block has gone through.
+    /// The whole P/E cycles of wear of a block.
     #[must_use]
     pub fn cycles(&self, block: u32) -> u64 {
         self.worn[block as usize] / 1_000
     }
 
-    /// Whether reads may need correction.
+    /// Whether bit errors are modelled.
     #[inline]
     pub(crate) const fn reads_are_corrected(&self) -> bool {
         self.reader.is_some()
     }
 
-    /// A page of `bits` bits is read: how often it must be read again, and whether it could be
-    /// read. If it should be written anew its block is queued.
-    fn look_at(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
+    /// Reads a page of `bits` bits. Returns the number of retries, and whether the page was
+    /// readable. Queues its block if it should be refreshed.
+    fn read_page(&mut self, page: Page, now: Instant, bits: u64) -> (u32, bool) {
         let Some(reader) = &self.reader else { return (0, true) };
         let row = Row { block: page.block, page: page.offset };
         let outcome = reader.read(row, self.stress(page.block, now), bits);
@@ -281,7 +284,7 @@ impl Health {
         ReadPath { medium, counters, events }: ReadPath<'_, M>,
         cause: Cause,
     ) {
-        let (retries, readable) = self.look_at(page, now, bits);
+        let (retries, readable) = self.read_page(page, now, bits);
         if !readable && cause == Cause::Host {
             events.add(Event::Unreadable);
         }
@@ -292,11 +295,12 @@ impl Health {
         }
     }
 
-    /// Drops the volatile state of the controller after a power cut; the state of the cells stays.
-    pub(crate) fn forget(&mut self) {
+    /// Drops the volatile state of the controller after a power cut; the state of the cells
+    /// remains.
+    pub(crate) fn drop_volatile(&mut self) {
         self.queue.clear();
         self.patrolled = 0;
-        self.failures.forget();
+        self.failures.drop_volatile();
     }
 
     /// Queues a block for refresh.
@@ -311,7 +315,7 @@ impl Health {
         self.queue.pop()
     }
 
-    /// The blocks of `blocks` that the patrol has come to by `now`, each at most once.
+    /// The blocks of `blocks` that the patrol has reached by `now`, each at most once.
     pub(crate) fn patrolled(
         &mut self,
         now: Instant,
@@ -325,13 +329,13 @@ impl Health {
         (from..due).map(move |turn| u32::try_from(turn % blocks).expect("a block"))
     }
 
-    /// The life that was drawn for a block, in thousandths of a cycle.
+    /// The endurance that was drawn for a block, in thousandths of a P/E cycle.
     #[must_use]
     pub fn life(&self, block: u32) -> u64 {
         self.life[block as usize]
     }
 
-    /// What of it is used, in thousandths of a cycle.
+    /// The wear of a block, in thousandths of a P/E cycle.
     #[must_use]
     pub fn worn(&self, block: u32) -> u64 {
         self.worn[block as usize]

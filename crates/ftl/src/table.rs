@@ -1,27 +1,28 @@
-//! Where each logical page lies, what each physical page holds, and which of these are valid.
+//! The page map: the physical page of each logical page, the reverse, and which physical pages are
+//! valid.
 //!
-//! Layer: tables of the page map; no policy. Main type: [`Table`]. 4 bytes for each logical and each
-//! physical page, and one bit that says whether the physical page is the current one: garbage
-//! collection reads the bits of its victim, 64 pages at a time, and an overwrite clears one bit and
-//! leaves the reverse entry as it is, which spares a write to distant memory.
+//! Layer: tables of the page map; no policy. Main type: [`Table`]. It has 4 bytes for each logical
+//! and each physical page, and a valid bit for each physical page. Garbage collection reads the
+//! bits of its victim, 64 pages at a time. An overwrite clears one bit and leaves the reverse entry
+//! as it is, which saves a write to distant memory.
 //!
-//! Left out: the reverse map in the spare bytes of the flash, which is what a power cut leaves; see
-//! the recovery of the map.
+//! Left out: the reverse map in the OOB bytes of the flash, which survives a power cut; see
+//! [`crate::page_map::recovery`].
 
 use crate::geometry::{Geometry, Page};
 
-/// A logical page without data, a physical page that holds none.
+/// The entry of a logical page without data, and of a physical page without any.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The page map and its reverse.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     geometry: Geometry,
-    /// By logical page: number of the physical page.
+    /// By logical page: the number of the physical page.
     physical: Vec<u32>,
-    /// By physical page: the logical page, where the bit below is set.
+    /// By physical page: the logical page; meaningful where the bit in `valid` is set.
     logical: Vec<u32>,
-    /// By block, whole words for each: which pages are valid.
+    /// The valid bits; each block begins at a word.
     valid: Vec<u64>,
     words: usize,
 }
@@ -44,7 +45,7 @@ impl Table {
         u32::try_from(self.physical.len()).expect("pages are numbered by u32")
     }
 
-    /// Where a logical page lies.
+    /// The physical page of a logical page.
     #[inline]
     pub(crate) fn get(&self, logical: u32) -> Option<Page> {
         match self.physical[logical as usize] {
@@ -69,10 +70,10 @@ impl Table {
         block as usize * self.words + (offset / 64) as usize
     }
 
-    /// Looks at what an overwrite of each of `pages` will need, so that the distant reads are under way
-    /// at once instead of one after another. `found` gets the blocks.
+    /// Prefetches what an overwrite of each of `pages` needs, so that the distant reads overlap.
+    /// The blocks of the pages are appended to `found`.
     #[inline]
-    pub(crate) fn look_ahead(&self, pages: &[u32], found: &mut Vec<u32>) {
+    pub(crate) fn prefetch(&self, pages: &[u32], found: &mut Vec<u32>) {
         found.clear();
         found.extend(pages.iter().map(|&page| self.physical[page as usize]));
         found.retain_mut(|physical| {
@@ -83,7 +84,7 @@ impl Table {
         });
     }
 
-    /// A logical page now lies on `to`; where it lay, which is no longer valid.
+    /// Maps a logical page to `to`. Returns its former physical page, which is no longer valid.
     #[inline]
     pub(crate) fn set(&mut self, logical: u32, to: Page) -> Option<Page> {
         let physical = self.geometry.first_page(to.block) + to.offset;
@@ -105,8 +106,8 @@ impl Table {
         Some(page)
     }
 
-    /// How many of the `count` logical pages from `first` on lie next to each other in one block, or
-    /// all nowhere: at least one.
+    /// The physical page of `first`, and how many of the `count` logical pages from it on are
+    /// adjacent in that block, or have no data either: at least one.
     #[inline]
     pub(crate) fn neighbours(&self, first: u32, count: u32) -> (Option<Page>, u32) {
         let run = &self.physical[first as usize..(first + count) as usize];
@@ -125,18 +126,18 @@ impl Table {
         (Some(page), same)
     }
 
-    /// `count` pages from `first` on are no longer valid.
+    /// Invalidates `count` physical pages from `first` on.
     #[inline]
     pub(crate) fn drop_run(&mut self, first: Page, count: u32) {
         self.each_word(first, count, |word, mask| *word &= !mask);
     }
 
-    /// The logical pages from `first` on have no data any more.
+    /// Unmaps the logical pages from `first` on.
     pub(crate) fn clear_run(&mut self, first: u32, count: u32) {
         self.physical[first as usize..(first + count) as usize].fill(NOWHERE);
     }
 
-    /// The logical pages from `logical` on now lie on the pages from `to` on.
+    /// Maps the logical pages from `logical` on to the pages from `to` on.
     #[inline]
     pub(crate) fn set_run(&mut self, logical: u32, to: Page, count: u32) {
         let physical = self.geometry.first_page(to.block) + to.offset;
@@ -149,7 +150,8 @@ impl Table {
         self.each_word(to, count, |word, mask| *word |= mask);
     }
 
-    /// Calls `change` with each word that `count` pages from `first` on lie in, and their bits.
+    /// Calls `change` with each word of valid bits of `count` pages from `first` on, and with the
+    /// mask of those pages.
     #[inline]
     fn each_word(&mut self, first: Page, count: u32, change: impl Fn(&mut u64, u64)) {
         let (mut offset, end) = (first.offset, first.offset + count);
@@ -175,8 +177,8 @@ impl Table {
         }
     }
 
-    /// Moves the pages at `offsets` of `from` to the pages from `to` on. What they leave stays marked
-    /// as valid until [`Table::drop_block`].
+    /// Maps the logical pages at `offsets` of the block `from` to the pages from `to` on. The old
+    /// pages stay marked as valid until [`Table::drop_block`].
     #[inline]
     pub(crate) fn relocate(&mut self, from: u32, offsets: &[u32], to: Page) {
         let count = u32::try_from(offsets.len()).expect("at most a block");
@@ -186,7 +188,7 @@ impl Table {
             let logical = self.logical[(source + offset) as usize];
             self.logical[physical as usize] = logical;
         }
-        // Apart from the loop above, so that the distant writes of many pages are under way at once.
+        // A loop of its own, so that the distant writes of many pages overlap.
         let moved = &self.logical[target as usize..(target + count) as usize];
         for (&logical, physical) in moved.iter().zip(target..target + count) {
             self.physical[logical as usize] = physical;
@@ -194,7 +196,8 @@ impl Table {
         self.each_word(to, count, |word, mask| *word |= mask);
     }
 
-    /// As [`Table::relocate`], stale pages among them, whose copies nobody holds; how many were valid.
+    /// As [`Table::relocate`], with stale pages among them, whose copies belong to no logical page.
+    /// Returns how many were valid.
     pub(crate) fn relocate_all(&mut self, from: u32, offsets: &[u32], to: Page) -> u32 {
         let (source, target) = (self.geometry.first_page(from), self.geometry.first_page(to.block));
         let mut valid = 0;
@@ -220,7 +223,7 @@ impl Table {
         &self.logical[physical as usize..(physical + count) as usize]
     }
 
-    /// No page of `block` is valid any more.
+    /// Invalidates all pages of `block`.
     pub(crate) fn drop_block(&mut self, block: u32) {
         let from = block as usize * self.words;
         self.valid[from..from + self.words].fill(0);

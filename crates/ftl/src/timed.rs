@@ -1,9 +1,9 @@
 //! A medium with timing: a link, channels, dies with planes, and a buffer.
 //!
-//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There are no events: the
+//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There is no event queue: the
 //! link, each channel and each die store until when they are busy, and an operation begins when all
-//! that it needs are free. That is exact as long as each serves in order of arrival. Nothing is
-//! allocated for a request.
+//! the resources that it needs are free. That is exact as long as each serves in order of arrival.
+//! A request allocates nothing.
 //!
 //! ```text
 //!   host -- link --> buffer (slots) -- channel --> page registers -- program --> cells
@@ -12,14 +12,14 @@
 //! ```
 //!
 //! Pages that a die programs at once (planes times mapped pages of a flash page) form a group; it
-//! is sent when it is complete, or when the host flushes. Without slots, what the host sends runs
-//! through into the registers, and the link waits for the end of the program: the simplest of
-//! cards. With n slots a transfer may begin when the group n before it has left the buffer. Without
-//! cache program a register is free when the program has ended, with it when the program has begun.
+//! is sent when it is complete, or when the host flushes. Without slots, host data pass directly
+//! into the page registers, and the link waits for the end of the program, as in the simplest
+//! cards. With n slots a transfer may begin when the n-th group before it has left the buffer.
+//! Without cache program a register is free when the program ends, with it when the program begins.
 //!
 //! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
-//! ONFI 4.2 for multi-plane and cache program. Left out: suspending a program or an erase for a
-//! read, reads that overtake, copyback within a die, wear that changes times.
+//! ONFI 4.2 for multi-plane and cache program. Left out: program and erase suspend, reads that
+//! overtake, copyback within a die, times that depend on wear.
 
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
@@ -27,12 +27,13 @@ use crate::geometry::{Geometry, Page, PageRun};
 use crate::medium::{Busy, CellMode, Cells, Copies, Medium, OperationCounts, RequestTiming, Stamp};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
-/// Times of the cells in one mode.
+/// The array times in one cell mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellTimes {
-    /// Read of a row into the register (tR), by row, repeating: rows of one word line differ.
+    /// Read of a row into the register (tR); the list repeats over the rows, since the rows of a
+    /// word line differ.
     pub read: Vec<Duration>,
-    /// Program of a row (tPROG), by row, repeating.
+    /// Program of a row (tPROG); the list repeats over the rows.
     pub program: Vec<Duration>,
     /// Erase of a block (tBERS).
     pub erase: Duration,
@@ -46,28 +47,29 @@ impl CellTimes {
     }
 }
 
-/// Times of a part and of what surrounds it.
+/// The timing of a part, its controller and its link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// Cells with all their bits.
+    /// The cells in native mode.
     pub native: CellTimes,
-    /// The same cells used with one bit.
-    pub single_bit: CellTimes,
-    /// Each channel.
+    /// The same cells in SLC mode.
+    pub slc: CellTimes,
+    /// The rate of each channel.
     pub channel: Rate,
-    /// The link to the host, its overhead for each block or frame included. One on which a group
-    /// takes no time stands for a link that the device above models: requests then begin when their
-    /// data have come, or have a pace ([`Medium::pace`]).
+    /// The rate of the link to the host, with its overhead for each block or frame. A link on which
+    /// a group takes no time stands for one that the device above models: requests then begin when
+    /// their data have arrived, or have a pace ([`Medium::pace`]).
     pub link: Rate,
-    /// Time on the link before each request's data.
+    /// The time on the link before the data of each request.
     pub command: Duration,
-    /// Groups that fit into the buffer; zero when a transfer waits for the program before it.
+    /// The number of groups that fit into the buffer; zero when a transfer waits for the program
+    /// before it.
     pub slots: u32,
     /// Whether a register takes the next group while the cells are programmed.
     pub cache_program: bool,
 }
 
-/// Busy-until and busy-for of one resource, in nanoseconds.
+/// One resource: until when it is busy, and for how long it was, in nanoseconds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Resource {
     free: u64,
@@ -75,7 +77,8 @@ struct Resource {
 }
 
 impl Resource {
-    /// Serves for `span` from `ready` on or when free; returns start and end.
+    /// Occupies the resource for `span` as soon as it is free, from `ready` on. Returns start and
+    /// end.
     #[inline]
     fn serve(&mut self, ready: u64, span: u64) -> (u64, u64) {
         let start = self.free.max(ready);
@@ -89,35 +92,35 @@ impl Resource {
 #[derive(Debug, Clone, Copy)]
 struct Die {
     cells: Resource,
-    /// When the registers can take the next group.
+    /// When the page registers can take the next group.
     register: u64,
-    /// Group that the registers hold after a read.
+    /// The group that the page registers hold after a read.
     loaded: u64,
-    /// Until when the die does something that is not for the host, and why.
+    /// The end and the cause of the die's last operation that was not for the host.
     others: (u64, Cause),
 }
 
-/// A place in the buffer.
+/// A slot of the buffer.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     free: u64,
-    /// What the group that was in it had to wait for.
+    /// What delayed the last group in it.
     behind: Cause,
 }
 
 const NOTHING: u64 = u64::MAX;
 
-/// Pages of a block that wait in the buffer for their group.
+/// Pages of a block that wait in the buffer for the rest of their group.
 #[derive(Debug, Clone, Copy, Default)]
 struct PendingGroup {
-    /// When the first of them began to come, and when the last had.
+    /// When the transfer of the first of them began, and when that of the last ended.
     begun: u64,
     arrived: u64,
     pages: u32,
     from_host: bool,
 }
 
-/// The times of one mode, ready for use.
+/// The times of one cell mode in nanoseconds.
 #[derive(Debug, Clone)]
 struct Cycle {
     read: Box<[u64]>,
@@ -145,23 +148,23 @@ impl Cycle {
     }
 }
 
-/// A medium that takes time.
+/// A medium with timing.
 #[derive(Debug, Clone)]
 pub struct Timed {
     geometry: Geometry,
     cells: Cells,
-    /// By mode.
+    /// By cell mode.
     cycles: [Cycle; 2],
     mode: Vec<CellMode>,
-    /// Transfer of 0, 1, 2... pages of a group over a channel and over the link.
+    /// The transfer times of 0, 1, 2... pages of a group over a channel and over the link.
     channel_times: Box<[u64]>,
     link_times: Box<[u64]>,
     command: u64,
-    /// The link takes time.
+    /// Whether the link takes time.
     has_link: bool,
-    /// Pages that a die programs at once.
+    /// The pages of a group.
     group: u32,
-    /// A group's time on a link outside, for pages that come while they are written.
+    /// The time of a group on a link outside, for pages that arrive while they are written.
     pace: u64,
     overlapped: bool,
     cache_program: bool,
@@ -171,10 +174,10 @@ pub struct Timed {
     gathered: Vec<PendingGroup>,
     /// Blocks with an incomplete group.
     incomplete: Vec<Page>,
-    /// When each of the last groups of the host left the buffer, and which of them is the oldest.
+    /// When each of the last groups of the host left the buffer, and the index of the oldest.
     slots: Box<[Slot]>,
     oldest: usize,
-    /// The request: from when on it may do something, until when all of it is done, and its work.
+    /// The current request: its earliest next start, its ends, and its work.
     now: u64,
     transferred: u64,
     finished: u64,
@@ -184,10 +187,10 @@ pub struct Timed {
 }
 
 impl Timed {
-    /// An erased part, at rest.
+    /// An erased, idle part.
     ///
     /// # Errors
-    /// [`Error::Policy`] when no time is given for the rows of a block.
+    /// [`Error::Policy`] when a list of times is empty.
     pub fn new(geometry: &Geometry, timing: &Timing) -> Result<Self, Error> {
         let stripe = geometry.stripe();
         let times = |rate: Rate| -> Box<[u64]> {
@@ -209,7 +212,7 @@ impl Timed {
         Ok(Self {
             geometry: *geometry,
             cells: Cells::new(geometry),
-            cycles: [Cycle::new(&timing.native)?, Cycle::new(&timing.single_bit)?],
+            cycles: [Cycle::new(&timing.native)?, Cycle::new(&timing.slc)?],
             mode: vec![CellMode::Native; geometry.blocks() as usize],
             channel_times: times(timing.channel),
             has_link: link_times.iter().any(|&time| time > 0),
@@ -240,7 +243,7 @@ impl Timed {
         &self.cycles[self.mode[block as usize] as usize]
     }
 
-    /// Calls `each` for the parts of a run that belong to one group.
+    /// Calls `each` for the part of a run in each group.
     #[inline]
     fn by_group(&mut self, run: PageRun, mut each: impl FnMut(&mut Self, PageRun)) {
         let size = self.geometry.stripe().program_pages();
@@ -252,7 +255,7 @@ impl Timed {
         }
     }
 
-    /// Pages of one group come over the link; from when until when.
+    /// Transfers pages of one group over the link. Returns start and end.
     #[inline]
     fn receive(&mut self, pages: u32, first_of_group: bool) -> (u64, u64) {
         let mut ready = self.now;
@@ -264,7 +267,7 @@ impl Timed {
         }
         let span = match self.pace {
             0 => self.link_times[pages as usize],
-            // Groups are whole nearly always, and a division takes its time.
+            // Nearly all groups are complete, and a division is slow.
             pace if pages == self.group => pace,
             pace => pace * u64::from(pages) / u64::from(self.group),
         };
@@ -274,7 +277,7 @@ impl Timed {
         (start, end)
     }
 
-    /// Pages of one group are in the buffer; the group is sent when it is complete.
+    /// Adds pages of one group to the buffer, and sends the group when it is complete.
     #[inline]
     fn gather(&mut self, run: PageRun, came: (u64, u64), cause: Cause) {
         let size = self.geometry.stripe().program_pages();
@@ -295,7 +298,7 @@ impl Timed {
         }
     }
 
-    /// The pages gathered for a block go to its die and are programmed.
+    /// Sends the pages gathered for a block to their die and programs them.
     #[inline]
     fn send(&mut self, page: Page, cause: Cause) {
         let gathered = std::mem::take(&mut self.gathered[page.block as usize]);
@@ -304,7 +307,7 @@ impl Timed {
         let die = &mut self.dies[place.die as usize];
         let channel = &mut self.channels[place.channel as usize];
         let arrived = gathered.arrived.max(self.now);
-        // Without a buffer the channel carries them while they come.
+        // Without a buffer the channel transfers them while they arrive.
         let through = gathered.from_host && !self.overlapped;
         let transfer = self.channel_times[gathered.pages as usize];
         let told = self.has_link || self.pace > 0;
@@ -334,7 +337,8 @@ impl Timed {
         self.by_cause[cause] += span;
     }
 
-    /// Pages of one group are read and leave over the channel; when the last is out.
+    /// Reads pages of one group and transfers them over the channel. Returns when the transfer
+    /// ends.
     #[inline]
     fn fetch(&mut self, run: PageRun, cause: Cause) -> u64 {
         let place = self.geometry.place(run.offset);
@@ -355,14 +359,14 @@ impl Timed {
         }
         let channel = &mut self.channels[place.channel as usize];
         let out = channel.serve(ready, self.channel_times[run.count as usize]).1;
-        // The next group's data may come when these have left the registers.
+        // The next group may enter the registers when these data have left.
         let die = &mut self.dies[place.die as usize];
         die.register = die.register.max(out);
         out
     }
 
-    /// Nobody wants what was not programmed yet.
-    fn forget_gathered(&mut self, block: u32) {
+    /// Drops pages of a block that wait in the buffer.
+    fn drop_gathered(&mut self, block: u32) {
         if self.gathered[block as usize].pages > 0 {
             self.gathered[block as usize] = PendingGroup::default();
             self.incomplete.retain(|other| other.block != block);
@@ -409,7 +413,7 @@ impl Medium for Timed {
             let out = if this.is_gathered(part) { this.now } else { this.fetch(part, cause) };
             if cause == Cause::Host {
                 let link = this.link_times[part.count as usize];
-                // What a device above sends on in its own order does not wait here for its turn.
+                // Where the device above models the link, data do not queue for it here.
                 let end = if this.has_link { this.link.serve(out, link).1 } else { out };
                 this.transferred = this.transferred.max(end);
                 this.finished = this.finished.max(end);
@@ -421,7 +425,7 @@ impl Medium for Timed {
 
     fn erase(&mut self, block: u32, cause: Cause) {
         self.cells.erase(block);
-        self.forget_gathered(block);
+        self.drop_gathered(block);
         let span = self.cycle(block).erase;
         let mut ended = 0;
         for die in &mut self.dies {
@@ -435,7 +439,7 @@ impl Medium for Timed {
     }
 
     fn mark_bad(&mut self, block: u32) {
-        self.forget_gathered(block);
+        self.drop_gathered(block);
     }
 
     fn open(&mut self, block: u32, mode: CellMode) {
@@ -446,13 +450,13 @@ impl Medium for Timed {
         while let Some(page) = self.incomplete.pop() {
             self.send(page, Cause::Host);
         }
-        // What a flush waits for may have been begun by requests before it.
+        // A flush also waits for programs that earlier requests began.
         let last = self.dies.iter().map(|die| die.cells.free).max();
         self.finished = self.finished.max(last.unwrap_or(0));
     }
 
-    fn seen(&self) -> OperationCounts {
-        self.cells.seen()
+    fn operations(&self) -> OperationCounts {
+        self.cells.operations()
     }
 
     fn programmed(&self, block: u32) -> u32 {

@@ -1,12 +1,12 @@
-//! What a device above sees of any translation layer, whatever its mapping.
+//! The interface of all translation layers, independent of their mapping.
 //!
-//! Layer: the upper face of the crate. Main types: [`Translation`], [`Completion`], [`Extent`]. A
-//! request is submitted at a point in time and answered with when it is done; because the flash
-//! below keeps for each of its parts until when it is busy, requests may overlap without a queue of
-//! events.
+//! Layer: the interface to devices above. Main types: [`Translation`], [`Completion`], [`Extent`].
+//! A request is submitted at an instant, and the result says when it completes. Since the flash
+//! below stores for each resource until when it is busy, requests may overlap without an event
+//! queue.
 //!
-//! Data are told apart by [`Version`]s: a write gives each of its pages the version that it returns,
-//! a read says which version each page holds. Who needs bytes keeps them by page and version.
+//! A [`Version`] identifies data: a write gives its pages the version that it returns, and a read
+//! returns the version of each page. A device that needs bytes stores them by page and version.
 
 use crate::cause::ByCause;
 use crate::counters::Counters;
@@ -16,7 +16,7 @@ use crate::medium::{RequestTiming, Version};
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::fmt;
 
-/// Neighbouring logical pages.
+/// Adjacent logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Extent {
     /// First logical page.
@@ -32,7 +32,7 @@ impl Extent {
         Self { first, count }
     }
 
-    /// The same, when it lies within `pages`.
+    /// Returns the extent if it lies within `pages`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`].
@@ -45,22 +45,22 @@ impl Extent {
     }
 }
 
-/// Something that made a request slower and is not an operation of the flash.
+/// A reason for a slow request that is not an operation of the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// The cache of single-bit cells had no room.
+    /// The SLC cache was full.
     CacheFull,
-    /// The write went on in sequence for longer than the cache takes, and past it.
-    PastCache,
-    /// The part of the map that was needed was not in memory.
+    /// The write continued a run beyond the length that the SLC cache admits, and bypassed it.
+    CacheBypass,
+    /// A part of the map was not cached.
     MapMiss,
-    /// The write went to an allocation unit that was not open.
+    /// The write was to a unit that was not open.
     OpenUnitMiss,
-    /// There was no room in the log blocks: one of them had to be merged.
+    /// The log blocks were full, so a unit had to be merged.
     LogsFull,
-    /// A page could only be read with shifted read voltages.
+    /// A page was readable only with shifted read voltages.
     ReadRetry,
-    /// A page could not be read at all: its data are lost.
+    /// A page was unreadable: its data are lost.
     Unreadable,
 }
 
@@ -68,7 +68,7 @@ impl Event {
     /// All, in the order in which they are shown.
     pub const ALL: [Self; 7] = [
         Self::CacheFull,
-        Self::PastCache,
+        Self::CacheBypass,
         Self::MapMiss,
         Self::OpenUnitMiss,
         Self::LogsFull,
@@ -76,12 +76,12 @@ impl Event {
         Self::Unreadable,
     ];
 
-    /// A word for tables: `cache full`.
+    /// The name in tables, such as `cache full`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::CacheFull => "cache full",
-            Self::PastCache => "past the cache",
+            Self::CacheBypass => "past the cache",
             Self::MapMiss => "map miss",
             Self::OpenUnitMiss => "open unit miss",
             Self::LogsFull => "logs full",
@@ -96,7 +96,7 @@ impl Event {
 pub struct Events(u8);
 
 impl Events {
-    /// Adds one.
+    /// Adds an event.
     pub fn add(&mut self, event: Event) {
         self.0 |= 1 << event as usize;
     }
@@ -107,47 +107,46 @@ impl Events {
         self.0 |= others.0;
     }
 
-    /// Whether it happened.
+    /// Whether `event` occurred.
     #[must_use]
     pub const fn has(self, event: Event) -> bool {
         self.0 >> event as usize & 1 == 1
     }
 
-    /// All that happened.
+    /// Iterates over the events that occurred.
     pub fn iter(self) -> impl Iterator<Item = Event> {
         Event::ALL.into_iter().filter(move |&event| self.has(event))
     }
 }
 
-/// When a request was done, and what the flash had to do for it.
+/// The completion of a request: its instants and its cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Completion {
     /// When the last of its data had passed the link.
     pub transferred: Instant,
-    /// When the next request's data could come: from then on the device is not busy.
+    /// When the device could accept the next request's data; from then on it is not busy.
     pub accepted: Instant,
-    /// When everything that the request set going was finished.
+    /// When all operations that the request caused were complete.
     pub finished: Instant,
-    /// Nanoseconds for which it kept dies busy, by cause: what it set going, perhaps at the cost of
-    /// requests after it.
+    /// Nanoseconds of die time that it caused, by cause; they may delay later requests.
     pub work: ByCause,
-    /// Nanoseconds for which its data waited, and for which the device was busy after them, by the
-    /// cause of what was in the way: why it was slow. `Host` is earlier data of the host.
+    /// Nanoseconds for which its data waited, or the device waited for space after them, by the
+    /// cause of the delay. `Host` stands for earlier data of the host.
     pub waited: ByCause,
-    /// What else made it slow.
+    /// Other reasons for slowness.
     pub events: Events,
-    /// The version of what was written.
+    /// The version of the written data.
     pub version: Version,
 }
 
 impl Completion {
-    /// Of a request that took no time at `at`.
+    /// The completion of a request that took no time at `at`.
     #[must_use]
     pub fn at(at: Instant) -> Self {
         Self { transferred: at, accepted: at, finished: at, ..Self::default() }
     }
 
-    /// Of a request that the medium was done with as it says.
+    /// The completion of a request with the timing of the medium.
     #[must_use]
     pub(crate) fn of(done: RequestTiming, events: Events, version: Version) -> Self {
         Self {
@@ -162,12 +161,12 @@ impl Completion {
     }
 }
 
-/// How pages come to the layer when they do not come all at once.
+/// The rate at which pages of one write arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// Pages that come together: those that one die programs at once.
+    /// Pages that arrive together: as many as a die programs at once.
     pub group: u32,
-    /// How long so many take to come, once the ones before were accepted.
+    /// The time in which a group arrives, after the group before it was accepted.
     pub each: Duration,
 }
 
@@ -176,17 +175,17 @@ pub trait Translation {
     /// Pages that the host sees.
     fn pages(&self) -> u32;
 
-    /// Bytes of such a page.
+    /// Bytes of a page.
     fn page_size(&self) -> Bytes;
 
-    /// Writes pages; they hold a new version, the one returned.
+    /// Writes pages and returns their new version.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::ReadOnly`].
     fn write(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error>;
 
-    /// Writes single pages, each a request of its own that begins when the one before was accepted.
-    /// Returns the completion of the last.
+    /// Writes single pages, each as a request of its own that begins when the one before is
+    /// accepted. Returns the completion of the last.
     ///
     /// # Errors
     /// As for [`Translation::write`]; the pages before have been written.
@@ -198,8 +197,9 @@ pub trait Translation {
         Ok(last)
     }
 
-    /// Writes pages that come over a link of the device above, a group at a time. The completion is
-    /// that of all; its version is of the last pages, and the others may have other ones.
+    /// Writes pages that arrive in groups over a link of the device above. The completion is that
+    /// of all groups; its version is that of the last pages, and earlier pages may have other
+    /// versions.
     ///
     /// # Errors
     /// As for [`Translation::write`]; the pages before have been written.
@@ -226,8 +226,8 @@ pub trait Translation {
         Ok(all)
     }
 
-    /// Reads pages. `versions`, empty or as many as there are pages, gets what they hold: zero for
-    /// a page without data, and on media that keep no versions.
+    /// Reads pages. `versions`, empty or one for each page, receives their versions: zero for a
+    /// page without data, and on media without versions.
     ///
     /// # Errors
     /// [`Error::OutOfRange`].
@@ -238,66 +238,66 @@ pub trait Translation {
         versions: &mut [Version],
     ) -> Result<Completion, Error>;
 
-    /// Gives up what pages hold.
+    /// Trims pages.
     ///
     /// # Errors
     /// [`Error::OutOfRange`].
     fn trim(&mut self, at: Instant, extent: Extent) -> Result<Completion, Error>;
 
-    /// Makes durable all that was written and given up.
+    /// Makes all writes and trims durable.
     fn flush(&mut self, at: Instant) -> Completion;
 
-    /// The host leaves the device alone from `from` until `until`: work in the background. Returns
-    /// when the last of it ends, which may be later by one step.
+    /// Does background work while the host is idle from `from` until `until`. Returns when it ends,
+    /// at most one step later than `until`.
     fn idle(&mut self, from: Instant, until: Instant) -> Instant;
 
-    /// What was done so far.
+    /// The counters.
     fn counters(&self) -> &Counters;
 
-    /// How worn the blocks are.
+    /// The wear of the blocks.
     fn wear(&self) -> Wear;
 
-    /// What the blocks are used for now.
+    /// What the blocks currently hold.
     fn occupancy(&self) -> Occupancy;
 
-    /// For how long link, channels and dies were busy; nothing where time is not modelled.
+    /// The busy time of link, channels and dies; empty where time is not modelled.
     fn busy(&self) -> Busy;
 }
 
-/// What the blocks of a device are used for: why its next writes are fast or slow.
+/// What the blocks of a device hold, which decides how fast its next writes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Occupancy {
     /// Logical pages with data.
     pub pages: u32,
-    /// Free blocks, those of a fixed cache not counted.
+    /// Free blocks, without those of a fixed cache.
     pub free_blocks: u32,
-    /// Blocks of the cache that hold data, the one that is being filled included.
+    /// SLC cache blocks that hold data, including the open one.
     pub cache_blocks: u32,
 }
 
-/// Wear of all blocks that are in use.
+/// The wear of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wear {
-    /// Erases of each block; of retired ones too.
+    /// The erase count of each block, retired ones included.
     pub erases: Vec<u32>,
-    /// What they have used of each block's life, in ordinary cycles: less where cells hold one bit.
+    /// Wear of each block in P/E cycles of its native mode: an erase in SLC mode counts less than one.
     pub worn: Vec<u32>,
-    /// So many blocks, the first ones, never hold more than one bit a cell.
-    pub single_bit: u32,
-    /// Blocks that are bad.
+    /// The number of blocks, the first ones, that are always in SLC mode.
+    pub slc_blocks: u32,
+    /// The number of bad blocks.
     pub retired: u32,
-    /// Of these, blocks that were bad from the factory.
+    /// The number of factory bad blocks among them.
     pub factory_bad: u32,
     /// Good blocks that may still go bad before the device is read-only.
     pub spare_blocks: u32,
-    /// Whether the device takes no more data.
+    /// Whether the device is read-only.
     pub read_only: bool,
-    /// Pages that could not be read: their data are lost.
+    /// The number of unreadable pages, whose data are lost.
     pub unreadable: u64,
 }
 
 impl Wear {
-    /// The least, the sum and the greatest.
+    /// Summarises the erase counts.
     #[must_use]
     pub fn summary(&self) -> WearSummary {
         WearSummary {
@@ -310,16 +310,16 @@ impl Wear {
     }
 }
 
-/// What a table shows of wear; mean and spread follow from the sums.
+/// A summary of erase counts; mean and deviation follow from the sums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WearSummary {
-    /// Erases of the least worn block.
+    /// The least erase count.
     pub least: u32,
-    /// Erases of the most worn block.
+    /// The greatest erase count.
     pub most: u32,
-    /// Erases of all blocks.
+    /// The sum of all erase counts.
     pub total: u64,
-    /// The sum of their squares.
+    /// The sum of the squares of the erase counts.
     pub squares: u128,
     /// Blocks.
     pub blocks: usize,

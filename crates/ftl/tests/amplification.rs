@@ -1,10 +1,10 @@
-//! Write amplification under random writes against theory: collection policies, spare, block sizes,
-//! hot and cold data, pages given up.
+//! Write amplification under random writes against theory: garbage collection policies,
+//! over-provisioning, block sizes, hot and cold data, trimmed pages.
 //!
 //! Each run fills the part, overwrites it until the state is steady, and then counts. The spare
-//! that theory speaks of is the effective one: logical pages are chosen after reserve and open
-//! blocks were deducted (`Policies::kept_blocks`). The whole table runs with `BOARDLAB_FULL`;
-//! otherwise a seeded sample.
+//! factor of theory is the effective one: logical pages are chosen after reserve and open blocks
+//! are deducted (`Policies::kept_blocks`). The whole table runs with `BOARDLAB_FULL`; otherwise a
+//! seeded sample.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of tests")]
 #![allow(clippy::print_stderr, reason = "tests say what spare they mean")]
@@ -17,7 +17,7 @@ use boardlab_ftl::{
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
-/// A part, how it is managed, and how long it is looked at.
+/// A part, its policies, and the length of the run.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     policies: Policies,
@@ -65,7 +65,7 @@ impl Point {
         ftl
     }
 
-    /// Programs for each page that `draw` has the host write.
+    /// The write amplification of host writes drawn by `draw`.
     fn amplification(&self, mut draw: impl FnMut(&mut Stream) -> u32) -> f64 {
         let mut ftl = self.build();
         self.steady(&mut ftl, &mut draw)
@@ -136,7 +136,7 @@ fn points(collection: Collection) -> Vec<Point> {
     all
 }
 
-/// Points that are in no table: any spare, any block size, any number of choices.
+/// Points beyond the table: random spare factors, block sizes and numbers of choices.
 fn odd_points(name: &str) -> Vec<(Point, u32)> {
     let mut draw = Seed::new(11).stream(name);
     let mut between = |low: u64, high: u64| (low + draw.below(high - low + 1)) as u32;
@@ -227,8 +227,8 @@ fn points_that_are_in_no_table_follow_theory_too() {
     }
 }
 
-/// Theory has every block wait until it is chosen. Where much is spare, random collection leaves
-/// blocks in which nothing is valid, and a layer that takes these back at once does better.
+/// In theory every block waits until it is chosen. With a high spare factor random collection
+/// leaves blocks without valid pages, and a layer that frees these at once does better.
 #[test]
 fn blocks_that_come_free_at_once_make_random_collection_cheaper_where_much_is_spare() {
     let run = |emptied| {

@@ -1,5 +1,5 @@
-//! Timing obeys physics: nothing is faster than its link, channels and planes allow, and what can
-//! overlap does.
+//! Timing obeys physics: nothing is faster than its link, channels and planes allow, and operations
+//! overlap where they can.
 
 #![allow(clippy::cast_precision_loss, reason = "ratios of times")]
 
@@ -22,7 +22,7 @@ fn rate(bytes_per_micro: u64) -> Rate {
     Rate::new(Bytes::new(bytes_per_micro), micros(1)).unwrap()
 }
 
-/// A part with its times.
+/// A part with its timing.
 #[derive(Debug)]
 struct Setup {
     geometry: Geometry,
@@ -80,7 +80,7 @@ impl Setup {
             erase: micros(between(&mut stream, 1_500, 5_000)),
         };
         let timing = Timing {
-            single_bit: cells.clone(),
+            slc: cells.clone(),
             native: cells,
             channel: rate(between(&mut stream, 20, 800)),
             link: rate(between(&mut stream, 10, 600)),
@@ -97,7 +97,7 @@ impl Setup {
         PageMapped::new(self.geometry, self.policies, medium, Seed::new(1)).unwrap()
     }
 
-    /// The same part, with whole blocks mapped in one of three ways.
+    /// The same part with one of three block mappings.
     fn logs(&self, kind: u64) -> LogBlocks<Timed> {
         let medium = Timed::new(&self.geometry, &self.timing).unwrap();
         let kinds = [LogPolicies::in_order(2), LogPolicies::own(2), LogPolicies::shared(2)];
@@ -121,7 +121,7 @@ impl Setup {
         row.get() as f64 * rows as f64 / seconds
     }
 
-    /// What no sequential transfer can exceed: the slowest of link, channels and dies.
+    /// The upper bound of sequential transfers: the slowest of link, channels and dies.
     fn ceiling(&self, rows: &[[f64; 3]]) -> f64 {
         let total = |what: usize| rows.iter().map(|row| row[what]).sum::<f64>();
         let slowest = [0, 1, 2].map(total).into_iter().fold(0.0, f64::max);
@@ -147,15 +147,15 @@ impl Setup {
 
     /// The cells that the host's data go to first.
     fn cells(&self) -> &CellTimes {
-        if self.policies.cache.is_on() { &self.timing.single_bit } else { &self.timing.native }
+        if self.policies.cache.is_on() { &self.timing.slc } else { &self.timing.native }
     }
 
-    /// The same part with a cache of single-bit cells that holds all that the host sees.
+    /// The same part with an SLC cache for the whole capacity.
     fn cached(seed: u64) -> Self {
         let mut setup = Self::draw(seed);
         let mut stream = Seed::new(seed).stream("cache");
         let spans = |stream: &mut Stream, low, high| vec![micros(between(stream, low, high))];
-        setup.timing.single_bit = CellTimes {
+        setup.timing.slc = CellTimes {
             read: spans(&mut stream, 15, 40),
             program: spans(&mut stream, 100, 400),
             erase: micros(2_000),
@@ -242,7 +242,7 @@ fn no_configuration_exceeds_its_link_channels_or_planes() {
 }
 
 #[test]
-fn no_cache_of_single_bit_cells_exceeds_its_link_channels_or_planes() {
+fn no_cache_of_slc_cells_exceeds_its_link_channels_or_planes() {
     let mut pipelined = 0;
     for seed in 0..200 {
         let setup = Setup::cached(seed);
@@ -284,8 +284,7 @@ fn whatever_is_done_nothing_is_busy_for_longer_than_there_is_time() {
             "seed {seed}: all data pass the link: {sent:?} of {most:?}"
         );
         // Each row that was programmed kept its dies for its time: no program is free.
-        let quick =
-            setup.timing.native.program.iter().chain(&setup.timing.single_bit.program).min();
+        let quick = setup.timing.native.program.iter().chain(&setup.timing.slc.program).min();
         let groups =
             ftl.counters().programs.total() / u64::from(setup.geometry.stripe().program_pages());
         let dies: Duration = busy.dies.iter().copied().sum();
@@ -300,7 +299,7 @@ fn card(program: u64, slots: u32) -> Setup {
     let geometry = Geometry::new(64, 256, Bytes::kib(16), 12_000).unwrap();
     let cells = CellTimes::uniform(micros(75), micros(program), micros(4_500));
     let timing = Timing {
-        single_bit: cells.clone(),
+        slc: cells.clone(),
         native: cells,
         channel: rate(400),
         link: rate(45),

@@ -1,4 +1,4 @@
-//! The map in flash: hits and misses as the size of the cache says, and what they cost.
+//! The demand-paged map: hits and misses by the size of the cache, and their cost.
 
 use boardlab_ftl::{
     Cause, Event, Extent, Geometry, MapMemory, PageMapped, Policies, Translation, Untimed,

@@ -1,7 +1,7 @@
-//! No lost write: random writes, trims, flushes, reads and rests against a shadow map, over every
-//! collection, levelling and stream policy.
+//! No lost write: random writes, trims, flushes, reads and idle times against a shadow map, over
+//! every garbage collection, wear levelling and stream policy.
 //!
-//! The medium remembers what each page holds, so a read proves that the map leads to the latest
+//! The medium keeps the contents of each page, so a read proves that the map refers to the latest
 //! version. The sequence and the seed are printed on failure.
 
 use boardlab_ftl::{
@@ -39,7 +39,7 @@ fn below(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(bound.into())).unwrap()
 }
 
-/// A layer and what it should hold.
+/// A layer and its expected contents.
 struct Pair {
     ftl: PageMapped<Contents>,
     shadow: Vec<Version>,
@@ -55,7 +55,7 @@ impl Pair {
         Self { ftl, shadow: vec![Version(0); 760], now: Instant::ZERO }
     }
 
-    /// One operation; whether it was a read that found something else than was written.
+    /// Performs one operation. Returns whether it was a read of unexpected contents.
     fn step(&mut self, stream: &mut Stream) -> bool {
         self.now += Duration::from_micros(1);
         let first = below(stream, 760);
@@ -133,7 +133,7 @@ fn no_write_is_lost_under_any_policy() {
                     streams,
                     reserve: 1 + below(&mut draw, 2),
                     idle_blocks: if idle { 3 } else { 0 },
-                    levelling_time: [LevellingTime::InTheWay, LevellingTime::Idle]
+                    levelling_time: [LevellingTime::Foreground, LevellingTime::Idle]
                         [usize::from(idle)],
                     cache: match streams {
                         Streams::ByClass { .. } => Cache::default(),

@@ -1,9 +1,8 @@
-//! Throughput of a card with single-bit logs falls into bands, each with its cause: room in the logs, a
-//! unit that is merged, a unit that is merged and one that is moved for wear.
+//! Throughput of a card with logs in SLC mode is in bands, each with its cause: room in the logs, a
+//! merge, a merge with a move of wear levelling.
 //!
-//! A full card whose first 4 MiB are rewritten again and again: 16 KiB pages on two planes, units
-//! of 12 MiB, logs of 4 MiB. Times of the cells are data-sheet figures; nothing is fitted to a
-//! published band.
+//! The first 4 MiB of a full card are rewritten repeatedly: 16 KiB pages on two planes, units of 12
+//! MiB, logs of 4 MiB. Array times are data-sheet figures; nothing is fitted to a published band.
 
 use boardlab_ftl::{
     ByCause, Cause, CellTimes, Event, Extent, Geometry, Levelling, LogBlocks, LogCells,
@@ -25,7 +24,7 @@ fn card(policies: LogPolicies) -> LogBlocks<Timed> {
     let rate = |bytes| Rate::new(Bytes::new(bytes), Duration::from_secs(1)).unwrap();
     let timing = Timing {
         native: CellTimes::uniform(micros(75), micros(1_000), micros(4_500)),
-        single_bit: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
+        slc: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
         channel: rate(200_000_000),
         link: rate(45_000_000),
         command: Duration::ZERO,
@@ -39,10 +38,10 @@ fn card(policies: LogPolicies) -> LogBlocks<Timed> {
     ftl
 }
 
-fn single_bit(chain: u32) -> LogPolicies {
+fn slc(chain: u32) -> LogPolicies {
     LogPolicies {
         logs: Logs::Own { units: 2, chain, all: 2 * chain },
-        cells: LogCells::SingleBit { bits: 3, fixed: false },
+        cells: LogCells::Slc { bits: 3, fixed: false },
         ..LogPolicies::default()
     }
 }
@@ -89,7 +88,7 @@ fn band(samples: &[Sample], belong: impl Fn(&Sample) -> bool) -> (u64, u64, usiz
 
 #[test]
 fn room_merges_and_levelling_are_bands_apart() {
-    let policies = LogPolicies { levelling: Levelling::Threshold(6), ..single_bit(3) };
+    let policies = LogPolicies { levelling: Levelling::Threshold(6), ..slc(3) };
     let samples = rewrite(&mut card(policies), 400, Duration::ZERO);
     let merged = |s: &Sample| s.did(Cause::Fold);
     let levelled = |s: &Sample| s.did(Cause::Levelling);
@@ -114,7 +113,7 @@ fn room_merges_and_levelling_are_bands_apart() {
 
 #[test]
 fn merging_while_the_host_is_away_leaves_room() {
-    let policies = LogPolicies { merge_when_idle: true, ..single_bit(3) };
+    let policies = LogPolicies { merge_when_idle: true, ..slc(3) };
     let rested = rewrite(&mut card(policies), 60, Duration::from_secs(2));
     assert!(rested.iter().all(|s| s.rate > 32_500 && !s.did(Cause::Fold)));
     let hurried = rewrite(&mut card(policies), 60, Duration::from_millis(1));
@@ -130,7 +129,7 @@ fn merging_while_the_host_is_away_leaves_room() {
 #[test]
 fn a_longer_chain_merges_less_often_and_not_faster() {
     let slow = |chain| {
-        let samples = rewrite(&mut card(single_bit(chain)), 240, Duration::ZERO);
+        let samples = rewrite(&mut card(slc(chain)), 240, Duration::ZERO);
         band(&samples, |s| s.did(Cause::Fold))
     };
     let [(low1, _, one), (_, _, two), (low4, _, four)] = [1, 2, 4].map(slow);

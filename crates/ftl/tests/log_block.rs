@@ -1,4 +1,5 @@
-//! The hybrid layer: the three merges, and thrashing beyond the open units.
+//! The block-mapped layer with logs: the three merges, and thrashing beyond the limit of open
+//! units.
 
 use boardlab_ftl::{
     Cause, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Translation, Untimed,

@@ -1,7 +1,7 @@
-//! No lost write where whole blocks are mapped: random writes, trims, flushes, reads and rests against
-//! a shadow map, over every kind of log, use of their cells, and levelling.
+//! No lost write in a block-mapped layer: random writes, trims, flushes, reads and idle times
+//! against a shadow map, over every kind of log, cell mode and wear levelling.
 //!
-//! The medium remembers what each page holds, so a read proves that the map leads to the latest
+//! The medium keeps the contents of each page, so a read proves that the map refers to the latest
 //! version. The seed and the policies are printed on failure.
 
 use boardlab_ftl::{
@@ -34,19 +34,19 @@ fn below(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(bound.into())).unwrap()
 }
 
-/// All policies with these logs: cells and logs for writes in order.
+/// All policies with these logs: cell modes and sequential logs.
 fn variants(logs: Logs, levelling: Levelling) -> Vec<LogPolicies> {
     let base = LogPolicies { logs, levelling, ..LogPolicies::default() };
     if matches!(logs, Logs::InOrder { .. }) {
         return vec![base];
     }
-    let single = |fixed| LogCells::SingleBit { bits: 3, fixed };
+    let single = |fixed| LogCells::Slc { bits: 3, fixed };
     let cells = [LogCells::Ordinary, single(false), single(true)];
     let both = |cells| [0, 1].map(|sequential| LogPolicies { cells, sequential, ..base });
     cells.into_iter().flat_map(both).collect()
 }
 
-/// A layer and what it should hold.
+/// A layer and its expected contents.
 struct Pair {
     ftl: LogBlocks<Contents>,
     shadow: Vec<Version>,
@@ -78,7 +78,7 @@ impl Pair {
         }
     }
 
-    /// One operation; whether it was a read that found something else than was written.
+    /// Performs one operation. Returns whether it was a read of unexpected contents.
     fn step(&mut self, stream: &mut Stream) -> bool {
         self.now += Duration::from_micros(1);
         // Half of the operations go to a tenth of the pages.
@@ -132,7 +132,7 @@ fn no_write_is_lost_whatever_takes_the_writes_and_levels_wear() {
     for (seed, policies) in (0..).zip(all) {
         let mut draw = Seed::new(seed).stream("operations");
         let idle = draw.chance(1, 2);
-        let levelling_time = [LevellingTime::InTheWay, LevellingTime::Idle][usize::from(idle)];
+        let levelling_time = [LevellingTime::Foreground, LevellingTime::Idle][usize::from(idle)];
         let merge_when_idle = draw.chance(1, 2);
         let policies = LogPolicies { levelling_time, merge_when_idle, ..policies };
         let mut pair = Pair::new(policies, seed);

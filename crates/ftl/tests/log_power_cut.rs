@@ -1,9 +1,8 @@
-//! Power is lost anywhere in a layer that maps whole blocks: what was flushed is there afterwards, and
-//! nothing older than it.
+//! Power cuts anywhere in a block-mapped layer: flushed data persist, and nothing older reappears.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done
-//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
-//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page the contents at the last flush and all later ones. After a
+//! cut and recovery each page must hold one of these. Parts whose shared cells are exposed may
+//! violate that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Extent, Geometry, Levelling, LogBlocks, LogCells,
@@ -25,12 +24,13 @@ fn pick<T: Copy>(draw: &mut Stream, all: &[T]) -> T {
 
 struct Device {
     ftl: LogBlocks<Contents>,
-    /// What a logical page may hold after a cut: the first certainly was, the others may be.
+    /// The contents that a logical page may have after a cut: the first is durable, the others are
+    /// possible.
     may: Vec<Vec<Version>>,
     seed: u64,
-    /// Pages that were not what they should be, after cuts.
+    /// Pages with wrong contents after cuts.
     wrong: u32,
-    /// Whether blocks die.
+    /// Whether blocks wear out.
     mortal: bool,
 }
 
@@ -51,7 +51,7 @@ fn policies(draw: &mut Stream) -> LogPolicies {
     ];
     let logs = pick(draw, &logs);
     let any = !matches!(logs, Logs::InOrder { .. });
-    let single = LogCells::SingleBit { bits: 3, fixed: draw.chance(1, 2) };
+    let single = LogCells::Slc { bits: 3, fixed: draw.chance(1, 2) };
     LogPolicies {
         logs,
         cells: if any && draw.chance(1, 2) { single } else { LogCells::Ordinary },
@@ -72,7 +72,7 @@ impl Device {
         if !life.is_empty() {
             let quality = Reliability {
                 endurance: Endurance::new(life).unwrap(),
-                single_bit_wear: 500,
+                slc_wear: 500,
                 factory_bad: 1_000,
                 program_failures: 0,
                 end_of_life: EndOfLife::ReadOnly,
@@ -116,7 +116,7 @@ impl Device {
         self.may[range].iter_mut().for_each(|may| may.push(Version(0)));
     }
 
-    /// A unit, or the first part of it, is written in order or given up.
+    /// Writes a unit, or the first part of it, sequentially, or trims it.
     fn unit(&mut self, draw: &mut Stream) {
         let pages = self.ftl.flash().geometry().pages_per_block();
         let first = below(draw, PAGES / pages) * pages;
@@ -131,7 +131,8 @@ impl Device {
         }
     }
 
-    /// One operation of the host; when power is lost in it, it may or may not have been done.
+    /// Performs one operation of the host; if power is lost meanwhile, it may or may not have taken
+    /// effect.
     fn step(&mut self, draw: &mut Stream) {
         // Half of the operations go to a tenth of the pages.
         let space = if draw.chance(1, 2) { PAGES / 10 } else { PAGES };
@@ -162,7 +163,7 @@ impl Device {
         }
     }
 
-    /// Power comes back, and is perhaps lost again before recovery is done. Says how often.
+    /// Restores power, and perhaps cuts it again during recovery. Returns how often.
     fn recover(mut self, draw: &mut Stream, again: u64) -> (Self, u32) {
         let mut cuts = 0;
         loop {
@@ -180,7 +181,7 @@ impl Device {
         }
     }
 
-    /// Compares every page with what it may hold; from now on it holds what it does.
+    /// Compares every page with its permitted contents, and adopts the contents found.
     fn check(&mut self) {
         self.ftl.assert_sound();
         let found = self.held(0, PAGES);
@@ -362,7 +363,7 @@ fn recovery_reads_each_page_that_is_not_erased_once_and_merges_what_was_open() {
     }
     let part = *ftl.flash().geometry();
     let used = (0..part.pages())
-        .filter(|&page| ftl.flash().medium().holds(part.locate(page)) != PageState::Erased);
+        .filter(|&page| ftl.flash().medium().state(part.locate(page)) != PageState::Erased);
     let used = u64::try_from(used.count()).unwrap();
     let wear = ftl.wear().erases.iter().sum::<u32>();
     let ftl = restarted(ftl);

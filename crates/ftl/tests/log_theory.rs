@@ -1,4 +1,4 @@
-//! Programs a page where whole blocks are mapped, against what can be derived: random writes, and merge
+//! Write amplification of block-mapped layers against derived figures: random writes, and merge
 //! counts of the published layers.
 
 use boardlab_ftl::{
@@ -142,7 +142,7 @@ fn block_mapping_costs_nothing_in_order_and_the_gap_where_pages_are_left_out() {
     assert_eq!(again, 8 + u64::from(B) - 11 + 10, "the rest, and what lies before the page");
 }
 
-/// Shared logs, and one for writes in order.
+/// Shared logs, and one sequential log.
 fn fast(logs: u32) -> LogBlocks<Untimed> {
     let mut ftl = filled(LogPolicies::shared(logs));
     // Ends in the log for writes in order: nothing is in the shared ones.
@@ -196,8 +196,8 @@ fn the_oldest_shared_log_takes_along_all_that_its_units_have() {
 }
 
 #[test]
-fn a_log_of_single_bit_cells_is_folded_and_one_in_order_switched() {
-    let cells = LogCells::SingleBit { bits: 3, fixed: false };
+fn a_log_of_slc_cells_is_folded_and_one_in_order_switched() {
+    let cells = LogCells::Slc { bits: 3, fixed: false };
     let logs = Logs::Own { units: 2, chain: 2, all: 4 };
     let policies = LogPolicies { cells, logs, sequential: 1, ..LogPolicies::default() };
     let mut ftl = filled(policies);

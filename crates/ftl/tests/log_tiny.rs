@@ -1,5 +1,5 @@
-//! Parts of a few blocks that are mapped as whole blocks: each works, full to the last page, or is
-//! refused with the number of blocks that it needs; none hangs, and none runs out of free blocks.
+//! Block-mapped parts of a few blocks: each works when full to the last page, or is refused with
+//! the number of blocks that it needs; none hangs or runs out of free blocks.
 
 use boardlab_ftl::{
     Error, Extent, Geometry, Levelling, LevellingTime, LogBlocks, LogCells, LogPolicies, Logs,
@@ -35,10 +35,10 @@ fn policies(stream: &mut Stream) -> LogPolicies {
     let cells = match logs {
         Logs::InOrder { .. } => LogCells::Ordinary,
         _ if stream.chance(1, 3) => LogCells::Ordinary,
-        _ => LogCells::SingleBit { bits, fixed: stream.chance(1, 2) },
+        _ => LogCells::Slc { bits, fixed: stream.chance(1, 2) },
     };
     let in_order = matches!(logs, Logs::InOrder { .. });
-    let times = [LevellingTime::InTheWay, LevellingTime::Idle];
+    let times = [LevellingTime::Foreground, LevellingTime::Idle];
     LogPolicies {
         logs,
         cells,
@@ -49,7 +49,7 @@ fn policies(stream: &mut Stream) -> LogPolicies {
     }
 }
 
-/// Fills the part, then overwrites and gives up pages at random.
+/// Fills the part, then overwrites and trims random pages.
 fn exercise(mut ftl: LogBlocks<Untimed>, stream: &mut Stream) {
     let pages = ftl.pages();
     ftl.write(NOW, Extent::new(0, pages)).unwrap();
@@ -113,12 +113,12 @@ fn policies_that_make_no_sense_are_refused() {
     assert_eq!(refused(own(2, 3, 7)), ("logs of all units", 7));
     assert_eq!(refused(LogPolicies::shared(0)), ("shared logs", 0));
     assert_eq!(refused(LogPolicies::in_order(0)), ("open units", 0));
-    assert_eq!(refused(LogPolicies { sequential: 3, ..base }), ("logs for writes in order", 3));
+    assert_eq!(refused(LogPolicies { sequential: 3, ..base }), ("sequential logs", 3));
     let beside = LogPolicies { sequential: 1, ..LogPolicies::in_order(1) };
-    assert_eq!(refused(beside), ("logs for writes in order beside a block map", 1));
-    let cells = LogCells::SingleBit { bits: 17, fixed: false };
+    assert_eq!(refused(beside), ("sequential logs beside a block map", 1));
+    let cells = LogCells::Slc { bits: 17, fixed: false };
     assert_eq!(refused(LogPolicies { cells, ..base }).1, 17);
-    let cells = LogCells::SingleBit { bits: 1, fixed: false };
+    let cells = LogCells::Slc { bits: 1, fixed: false };
     assert_eq!(refused(LogPolicies { cells, ..LogPolicies::in_order(1) }).1, 1);
     let levelling = Levelling::Threshold(0);
     assert_eq!(refused(LogPolicies { levelling, ..base }), ("spread of erase counts", 0));

@@ -1,4 +1,4 @@
-//! Wear where whole blocks are mapped: what levelling does, blocks that die, and the end of a device.
+//! Wear of block-mapped layers: wear levelling, worn-out blocks, and the end of life of a device.
 
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Event, Extent, Geometry, Levelling,
@@ -26,7 +26,7 @@ fn layer<M: Medium>(policies: LogPolicies, medium: impl FnOnce(&Geometry) -> M) 
 fn quality(cycles: &[u32]) -> Reliability {
     Reliability {
         endurance: Endurance::new(cycles).unwrap(),
-        single_bit_wear: 100,
+        slc_wear: 100,
         factory_bad: 0,
         program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
@@ -34,9 +34,9 @@ fn quality(cycles: &[u32]) -> Reliability {
     }
 }
 
-/// Three kinds of layer, the second with single-bit logs.
+/// Three kinds of layer, the second with logs in SLC mode.
 fn kinds() -> [LogPolicies; 3] {
-    let cells = LogCells::SingleBit { bits: 3, fixed: false };
+    let cells = LogCells::Slc { bits: 3, fixed: false };
     let logs = Logs::Own { units: 2, chain: 3, all: 6 };
     let chained = LogPolicies { logs, cells, ..LogPolicies::default() };
     [LogPolicies::in_order(2), chained, LogPolicies::shared(4)]
@@ -58,7 +58,7 @@ fn hot(policies: LogPolicies) -> (LogBlocks<Untimed>, u32, u32) {
 #[test]
 fn only_static_levelling_reaches_data_that_nobody_writes() {
     for kind in kinds() {
-        for levelling_time in [LevellingTime::InTheWay, LevellingTime::Idle] {
+        for levelling_time in [LevellingTime::Foreground, LevellingTime::Idle] {
             let with = |levelling| hot(LogPolicies { levelling, levelling_time, ..kind });
             let (none, dynamic) = (with(Levelling::None), with(Levelling::Dynamic));
             let (ftl, least, most) = with(Levelling::Threshold(20));
@@ -73,8 +73,8 @@ fn only_static_levelling_reaches_data_that_nobody_writes() {
 }
 
 #[test]
-fn fixed_logs_take_the_wear_of_the_writes_and_single_bit_cells_bear_it() {
-    let cells = LogCells::SingleBit { bits: 3, fixed: true };
+fn fixed_logs_take_the_wear_of_the_writes_and_slc_cells_bear_it() {
+    let cells = LogCells::Slc { bits: 3, fixed: true };
     let logs = Logs::Own { units: 2, chain: 3, all: 6 };
     let policies = LogPolicies { cells, logs, merge_when_idle: true, ..LogPolicies::default() };
     let ftl = layer(policies, Untimed::new);
@@ -84,7 +84,7 @@ fn fixed_logs_take_the_wear_of_the_writes_and_single_bit_cells_bear_it() {
         ftl.idle(NOW, NOW);
     }
     let wear = ftl.wear();
-    assert_eq!(wear.single_bit, 6);
+    assert_eq!(wear.slc_blocks, 6);
     let (fixed, others) = wear.erases.split_at(6);
     assert_eq!(fixed.iter().sum::<u32>(), 3_000, "each write filled one log");
     assert_eq!(others.iter().sum::<u32>(), 2_925, "each but the first ended a data block");
@@ -109,7 +109,7 @@ fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
         assert!(matches!(error, Error::ReadOnly { retired } if retired == wear.retired));
         assert!((1..=8).contains(&(wear.retired - spare)), "{} of {spare}", wear.retired);
         let cycles: u32 = wear.worn.iter().sum();
-        // Levelling counts erases, and those of single-bit cells wear a tenth.
+        // Levelling counts erases, and those in SLC mode wear a tenth.
         let least = if kind.cells == LogCells::Ordinary { 5_000 } else { 2_500 };
         assert!((least..=6_100).contains(&cycles), "{kind:?}: {cycles} of 6,000 cycles");
         assert!(ftl.read(NOW, Extent::new(0, LOGICAL), &mut []).is_ok());
@@ -139,12 +139,12 @@ fn with_the_end_of_life_ignored_blocks_go_on_and_bad_ones_count_against_the_spar
     assert!(matches!(refused, Err(Error::Policy { found: 1, most: 0, .. })));
 }
 
-/// A random device whose blocks die, until it is read-only: what was accepted is there.
+/// A random device whose blocks wear out, until it is read-only: accepted data are readable.
 fn live(seed: u64) -> u32 {
     let mut draw = Seed::new(seed).stream("life");
     let kind = kinds()[usize::try_from(draw.below(3)).unwrap()];
     let levellings = [Levelling::None, Levelling::Threshold(3), Levelling::RandomSwap(7)];
-    let fixed = LogCells::SingleBit { bits: 3, fixed: true };
+    let fixed = LogCells::Slc { bits: 3, fixed: true };
     let any = !matches!(kind.logs, Logs::InOrder { .. });
     let policies = LogPolicies {
         levelling: levellings[usize::try_from(draw.below(3)).unwrap()],

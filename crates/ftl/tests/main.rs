@@ -1,5 +1,5 @@
-//! The tests of this crate from outside, in one program, since linking twenty takes longer than
-//! most of them.
+//! The integration tests of this crate, in one program, since linking twenty programs takes longer
+//! than most of the tests.
 
 #![allow(
     clippy::unwrap_used,

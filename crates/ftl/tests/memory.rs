@@ -1,4 +1,4 @@
-//! Memory: about nine bytes a mapped page, and none more however long a run is.
+//! Memory: about nine bytes a mapped page, independent of the length of a run.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -20,7 +20,7 @@ fn memory_is_nine_bytes_a_mapped_page_and_does_not_grow() {
     let rate = Rate::new(Bytes::new(100), micros(1)).unwrap();
     let cells = CellTimes::uniform(micros(75), micros(1_000), micros(4_000));
     let timing = Timing {
-        single_bit: cells.clone(),
+        slc: cells.clone(),
         native: cells,
         channel: rate,
         link: rate,

@@ -1,8 +1,8 @@
-//! Power is lost anywhere: what was flushed is there afterwards, and nothing older than it.
+//! Power cuts anywhere in a page-mapped layer: flushed data persist, and nothing older reappears.
 //!
-//! A model keeps for each logical page what the last flush made certain and all that was done
-//! since. After a cut and recovery each page must hold one of these. Parts whose shared cells are
-//! exposed may break that for the pages of one word line, no more. The seed is printed on failure.
+//! A model keeps for each logical page the contents at the last flush and all later ones. After a
+//! cut and recovery each page must hold one of these. Parts whose shared cells are exposed may
+//! violate that for the pages of one word line, no more. The seed is printed on failure.
 
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, Collection, Contents, EmptyBlocks, EndOfLife, Endurance,
@@ -23,18 +23,19 @@ fn pick<T: Copy>(draw: &mut Stream, all: &[T]) -> T {
     all[usize::try_from(draw.below(all.len().try_into().unwrap())).unwrap()]
 }
 
-/// What a logical page may hold after a cut: the first certainly was, the others may be.
+/// The contents that a logical page may have after a cut: the first is durable, the others are
+/// possible.
 type May = Vec<Version>;
 
 struct Device {
     ftl: PageMapped<Contents>,
     may: Vec<May>,
-    /// Pages of a write that was refused without power: nobody knows its version.
+    /// Pages of a write that was refused without power, so that its version is unknown.
     unknown: Vec<bool>,
-    /// Pages written anew.
+    /// Refreshed pages.
     refreshed: u64,
     seed: u64,
-    /// Pages that were not what they should be, after cuts; of these, pages that had been given up.
+    /// Pages with wrong contents after cuts; of these, trimmed pages.
     wrong: u32,
     returned: u32,
 }
@@ -90,7 +91,7 @@ fn policies(draw: &mut Stream) -> Policies {
     }
 }
 
-/// Blocks that die, programs that fail, and pages that must be written anew after some reads.
+/// Blocks that wear out, programs that fail, and pages that must be refreshed after some reads.
 fn quality(draw: &mut Stream) -> Reliability {
     let rates = ErrorRates {
         disturb: ErrorRates::constant(100_000_000_000_000).program,
@@ -98,7 +99,7 @@ fn quality(draw: &mut Stream) -> Reliability {
     };
     Reliability {
         endurance: Endurance::new(&[pick(draw, &[5, 20, 100]), 200, 400]).unwrap(),
-        single_bit_wear: 300,
+        slc_wear: 300,
         factory_bad: 2_000,
         program_failures: pick(draw, &[0, 300_000_000, 3_000_000_000]),
         end_of_life: EndOfLife::ReadOnly,
@@ -127,7 +128,8 @@ impl Device {
         Self { ftl, may, unknown, refreshed: 0, seed, wrong: 0, returned: 0 }
     }
 
-    /// The end of the device has come in the middle of a write: what of it was done?
+    /// The device has become read-only in the middle of a write: permits the contents
+    /// found.
     fn refused(&mut self, first: u32, count: u32) {
         let on = self.is_on();
         let found = self.held(first, count);
@@ -149,7 +151,8 @@ impl Device {
         found
     }
 
-    /// One operation of the host; when power is lost in it, it may or may not have been done.
+    /// Performs one operation of the host; if power is lost meanwhile, it may or may not have taken
+    /// effect.
     fn step(&mut self, draw: &mut Stream) {
         // Half of the operations go to a tenth of the pages.
         let space = if draw.chance(1, 2) { PAGES / 10 } else { PAGES };
@@ -188,7 +191,7 @@ impl Device {
         }
     }
 
-    /// Power comes back, and is perhaps lost again before recovery is done. Says how often.
+    /// Restores power, and perhaps cuts it again during recovery. Returns how often.
     fn recover(mut self, draw: &mut Stream, again: u64) -> (Self, u32) {
         let mut cuts = 0;
         loop {
@@ -206,7 +209,7 @@ impl Device {
         }
     }
 
-    /// Compares every page with what it may hold; from now on it holds what it does.
+    /// Compares every page with its permitted contents, and adopts the contents found.
     fn check(&mut self) {
         self.ftl.assert_sound();
         let found = self.held(0, PAGES);
@@ -240,7 +243,7 @@ impl Device {
     }
 }
 
-/// What came of many cuts.
+/// The results of many cuts.
 #[derive(Debug, Default)]
 struct Cuts {
     cuts: u32,
@@ -248,7 +251,7 @@ struct Cuts {
     again: u32,
     /// The most pages that were wrong after one.
     worst: u32,
-    /// Blocks that died, and devices that came to their end.
+    /// Worn-out blocks, and devices at their end of life.
     retired: u32,
     ended: u32,
     failed_programs: u64,
@@ -364,7 +367,7 @@ fn recovery_costs_a_read_for_each_page_that_is_not_erased_and_keeps_wear() {
     let wear = ftl.wear().erases;
     let part = *ftl.flash().geometry();
     let used = (0..part.pages()).filter(|&page| {
-        ftl.flash().medium().holds(part.locate(page)) != boardlab_ftl::PageState::Erased
+        ftl.flash().medium().state(part.locate(page)) != boardlab_ftl::PageState::Erased
     });
     let used = u64::try_from(used.count()).unwrap();
     let ftl = restarted(ftl);
@@ -460,7 +463,7 @@ fn failing(program_failures: u64, bits: u32, seed: u64) -> PageMapped<Contents> 
     let ftl = PageMapped::new(part, policies, medium, Seed::new(seed)).unwrap();
     let of = Reliability {
         endurance: Endurance::new(&[20, 60]).unwrap(),
-        single_bit_wear: 1_000,
+        slc_wear: 1_000,
         factory_bad: 4_000,
         program_failures,
         end_of_life: EndOfLife::ReadOnly,

@@ -1,4 +1,4 @@
-//! Blocks that die, pages that need correction, and the end of a device.
+//! Worn-out blocks, pages that need correction, and the end of life of a device.
 
 use boardlab_ftl::{
     Cache, CacheSize, Cause, CellTimes, Collection, Contents, EndOfLife, Endurance, Error, Event,
@@ -13,7 +13,7 @@ const LOGICAL: u32 = 1_200;
 fn quality(cycles: &[u32]) -> Reliability {
     Reliability {
         endurance: Endurance::new(cycles).unwrap(),
-        single_bit_wear: 100,
+        slc_wear: 100,
         factory_bad: 0,
         program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
@@ -108,7 +108,7 @@ fn nonsense_is_refused() {
     let error = Endurance::new(&[0, 5]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "endurance in cycles, rising with the quantile, of 0: from 1 to 4294967295"
+        "endurance in P/E cycles, rising with the quantile, of 0: from 1 to 4294967295"
     );
     assert!(Endurance::new(&[9, 5]).is_err());
     let one = Policies { reserve: 1, ..policies() };
@@ -188,7 +188,7 @@ fn a_read_that_does_not_correct_is_tried_again_and_takes_longer() {
     let rate = Rate::new(Bytes::new(400), micros(1)).unwrap();
     let cells = CellTimes::uniform(micros(75), micros(1_000), micros(4_000));
     let timing = Timing {
-        single_bit: cells.clone(),
+        slc: cells.clone(),
         native: cells,
         channel: rate,
         link: rate,
@@ -324,7 +324,7 @@ fn programs_that_fail_need_more_reserve() {
     let error = layer(policies(), &of, 1, Untimed::new).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "reserve of free blocks, where blocks may die, of 2: from 4 to 100"
+        "reserve of free blocks, where blocks wear out, of 2: from 4 to 100"
     );
 }
 
@@ -346,7 +346,7 @@ fn cells_of_one_to_four_bits_have_rows_and_lives_of_their_own() {
         let spans = |each: &[u64]| each.iter().map(|&span| micros(span)).collect::<Vec<_>>();
         let timing = Timing {
             native: CellTimes { read: spans(&[50]), program: spans(program), erase: micros(4_000) },
-            single_bit: CellTimes::uniform(micros(25), micros(200), micros(2_000)),
+            slc: CellTimes::uniform(micros(25), micros(200), micros(2_000)),
             channel: rate,
             link: rate,
             command: Duration::ZERO,

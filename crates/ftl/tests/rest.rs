@@ -1,5 +1,5 @@
-//! While the host rests the layer works in the background, and then rests as well: it never moves
-//! the same data round and round.
+//! While the host is idle the layer does background work, and then becomes idle as well: it never
+//! moves the same data endlessly.
 
 use boardlab_ftl::{
     CellTimes, Collection, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped,
@@ -17,7 +17,7 @@ fn layer(policies: Policies) -> PageMapped<Timed> {
     let fast = Rate::new(Bytes::new(400), micros(1)).unwrap();
     let timing = Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         channel: fast,
         link: fast,
         command: Duration::ZERO,

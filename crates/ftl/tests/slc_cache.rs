@@ -1,4 +1,4 @@
-//! The cache of single-bit cells: how fast it is, when it is full, and what folding costs.
+//! The SLC cache: its speed, a full cache, and the cost of folding.
 
 use boardlab_ftl::pool::Tier;
 use boardlab_ftl::{
@@ -17,7 +17,7 @@ fn card(cache: Cache) -> PageMapped<Timed> {
     let rate = |bytes| Rate::new(Bytes::new(bytes), micros(1)).unwrap();
     let timing = Timing {
         native: CellTimes::uniform(micros(75), micros(1_000), micros(4_500)),
-        single_bit: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
+        slc: CellTimes::uniform(micros(25), micros(250), micros(2_000)),
         channel: rate(400),
         link: rate(45),
         command: Duration::ZERO,
@@ -157,14 +157,14 @@ fn a_run_that_goes_on_past_what_the_cache_takes_goes_past_it() {
     let mut now = Instant::ZERO;
     for request in 0..16 {
         let done = ftl.write(now, Extent::new(request * 64, 64)).unwrap();
-        assert_eq!(done.events.has(Event::PastCache), request >= 2, "request {request}");
+        assert_eq!(done.events.has(Event::CacheBypass), request >= 2, "request {request}");
         now = done.accepted;
     }
     assert_eq!(ftl.occupancy().cache_blocks, 2, "the first 128 pages of 1,024");
     // The same pages again, here and there: each is a run of its own.
     for request in 0..16_u32 {
         let done = ftl.write(now, Extent::new(request * 7 % 16 * 64, 64)).unwrap();
-        assert!(!done.events.has(Event::PastCache));
+        assert!(!done.events.has(Event::CacheBypass));
         now = done.accepted;
     }
     assert!(ftl.occupancy().cache_blocks >= 16, "{:?}", ftl.occupancy());
@@ -176,7 +176,7 @@ fn a_request_longer_than_what_the_cache_takes_is_cut() {
     let short = Admission::ShortRuns { pages: 40, streams: 1 };
     let mut ftl = card(Cache { admission: short, ..fixed(16, WhenFull::Fold) });
     let done = ftl.write(Instant::ZERO, Extent::new(0, 100)).unwrap();
-    assert!(done.events.has(Event::PastCache));
+    assert!(done.events.has(Event::CacheBypass));
     let tier = |page| ftl.flash().pool().tier(ftl.flash().locate(page).unwrap().block);
     assert_eq!([tier(0), tier(39)], [Tier::Cache; 2]);
     assert_eq!([tier(40), tier(99)], [Tier::Main; 2]);

@@ -1,5 +1,5 @@
-//! Parts of a few blocks: each works, full to the last page, or is refused with the number of blocks
-//! that it needs; none hangs, and none runs out of free blocks.
+//! Page-mapped parts of a few blocks: each works when full to the last page, or is refused with the
+//! number of blocks that it needs; none hangs or runs out of free blocks.
 
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, Contents, Error, Extent, Folding, Geometry, Levelling,
@@ -64,7 +64,7 @@ fn policies(stream: &mut Stream) -> Policies {
     }
 }
 
-/// Fills the part, then overwrites and gives up pages at random.
+/// Fills the part, then overwrites and trims random pages.
 fn exercise(mut ftl: PageMapped<Untimed>, stream: &mut Stream) {
     let pages = ftl.pages();
     ftl.write(Instant::ZERO, Extent::new(0, pages)).unwrap();

@@ -1,8 +1,8 @@
 //! Wear at the volumes of the published card evaluation: 14.4 GiB of 16 KiB pages in blocks of 12 MiB.
 //!
-//! Experiment 1 rewrites 1.0687 GiB in sequence, 11,205,597,184 KiB in all, on a card that is empty
-//! otherwise. Experiment 2 rewrites 4 MiB on a full card. What is expected here was computed by an
-//! independent reference of a hundred lines: none of it was published, and none of it is an input.
+//! Experiment 1 rewrites 1.0687 GiB in sequence, 11,205,597,184 KiB in all, on an otherwise empty
+//! card. Experiment 2 rewrites 4 MiB on a full card. An independent reference of a hundred lines
+//! computed the expected figures: none of them was published, and none is an input.
 
 use boardlab_ftl::{
     Cause, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,
@@ -13,7 +13,7 @@ use boardlab_sim::{Bytes, Instant, Seed};
 /// 14.4 GiB.
 const LOGICAL: u32 = 943_718;
 const PAGES_PER_BLOCK: u32 = 768;
-/// Cycles that the cells are rated for.
+/// The rated P/E cycles of the cells.
 const RATED: u32 = 3_000;
 
 fn card(policies: Policies, spare_percent: u32) -> PageMapped<Untimed> {
@@ -27,7 +27,7 @@ fn policies(levelling: Levelling) -> Policies {
     Policies { levelling, streams: Streams::Single, ..Policies::default() }
 }
 
-/// What a run came to.
+/// The result of a run.
 struct Run {
     wear: WearSummary,
     /// Bytes written when the first block went beyond its rated cycles.

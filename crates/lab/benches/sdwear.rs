@@ -12,8 +12,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 /// Experiment 1 as in the scenario, and next to nothing beside it.
 const EXPERIMENT_1: [&str; 5] = [
     "wear.volume=1 GiB",
-    "wear.limit=1",
-    "wear.spares=[\"2 %\"]",
+    "wear.endurance=1",
+    "wear.over_provisioning=[\"2 %\"]",
     "experiment2.iterations=1",
     "experiment2.probes=1",
 ];

@@ -223,7 +223,7 @@ fn what_the_system_cannot_do_is_refused_with_what_is_due() {
         ("exec.sizes=[\"100 KiB\"]", "whole KiB up to 70 KiB that rise"),
         ("exec.card=swissbit-s46-8gb", "swissbit-s46u-8gb"),
         ("exec.card=sandisk-inand-7232-16gb", "an SD card"),
-        ("exec.slot.modes=[\"sdr104\"]", "a mode of the bus"),
+        ("exec.slot.modes=[\"sdr104\"]", "a bus mode"),
         ("quemu.command=x", "qemu"),
     ] {
         let error = registry::perform(Action::Run, "context-switch", &[set], Seed::new(1), &|_| ())

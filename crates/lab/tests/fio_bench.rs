@@ -149,7 +149,7 @@ fn a_drive_of_the_evaluation_takes_the_same_jobs() {
 #[test]
 fn a_board_without_a_place_for_the_device_is_refused() {
     let text = refusal("drive-fio", &["board=raspberry-pi-4"]);
-    assert!(text.contains("tells of no controller") && text.contains("linux-ahci"), "{text}");
+    assert!(text.contains("describes no controller") && text.contains("linux-ahci"), "{text}");
     let text = refusal("drive-fio", &["part=s29gl512p"]);
     assert!(text.contains("kind") || text.contains("sata"), "{text}");
 }

@@ -24,7 +24,7 @@ const SMALL: [&str; 4] = [
     "capacity=256 MiB",
     "flash.pages_per_block=48",
     "endurance.rated=1000",
-    "endurance.cycles=[1000]",
+    "endurance.pe_cycles=[1000]",
 ];
 
 fn card(set: &[&str]) -> CardPart {
@@ -97,7 +97,7 @@ fn sequential_writes_of_all_blocks_live_for_their_cycles() {
 fn twice_the_endurance_is_twice_the_bytes() {
     let random = work(pattern(Places::Random));
     let bytes = |cycles: &str| {
-        let cycles = format!("endurance.cycles=[{cycles}]");
+        let cycles = format!("endurance.pe_cycles=[{cycles}]");
         median(&lives(&card(&[&cycles]), random.clone(), Method::Full, 3))
     };
     assert_near(bytes("400"), 2.0 * bytes("200"), 0.01, "bytes");
@@ -124,7 +124,8 @@ fn a_hot_spot_kills_the_first_block_early_without_levelling_and_spares_cold_ones
 
 /// Median bytes of a scaled card and of one in full; blocks live for `cycles` and up to a fifth more.
 fn assert_scaled_as_full(name: &str, cycles: u32, set: &[&str], pattern: Pattern) {
-    let cycles = format!("endurance.cycles=[{cycles}, {}, {}]", cycles * 11 / 10, cycles * 6 / 5);
+    let cycles =
+        format!("endurance.pe_cycles=[{cycles}, {}, {}]", cycles * 11 / 10, cycles * 6 / 5);
     let mut all = vec![cycles.as_str()];
     all.extend(set);
     let part = card(&all);
@@ -149,7 +150,7 @@ fn a_scaled_card_lives_as_long_as_one_in_full_under_uneven_loads() {
     }
     let zipf = pattern(Places::Zipf(percent(100)));
     assert_scaled_as_full("zipf", 400, &[], Pattern { request: Bytes::kib(4), ..zipf });
-    let cache = ["single_bit_cache.size=dynamic", "single_bit_cache.blocks=8"];
+    let cache = ["slc_cache.size=dynamic", "slc_cache.blocks=8"];
     assert_scaled_as_full("cache", 1_000, &cache, pattern(Places::Random));
     let most = Pattern { used: percent(80), ..pattern(Places::Random) };
     assert_scaled_as_full("random, 80 % in use", 1_000, &[], most);
@@ -158,7 +159,7 @@ fn a_scaled_card_lives_as_long_as_one_in_full_under_uneven_loads() {
 #[test]
 fn factors_multiply_to_the_life_and_wear_never_exceeds_lives() {
     for places in [Places::Sequential, Places::Random, HOT_SPOT] {
-        let part = card(&["endurance.cycles=[900, 1000, 1300]", "endurance.factory_bad=1 %"]);
+        let part = card(&["endurance.pe_cycles=[900, 1000, 1300]", "endurance.factory_bad=1 %"]);
         let study = lives(&part, work(pattern(places)), Method::Full, 3);
         let lived = study.median();
         let factors = factors(lived, &study);
@@ -180,7 +181,7 @@ fn data_are_lost_at_the_cycle_that_the_code_gives() {
     const SLOPE: f64 = 2e-6; // wrong bits of each bit and cycle
     let steps: Vec<(u64, u64)> = vec![(0, 0), (10_000, 20_000_000_000_000_000)];
     let rates = ErrorRates { program: Curve::new(&steps).unwrap(), ..ErrorRates::none() };
-    let mut part = card(&["endurance.cycles=[5000]", "endurance.rated=5000"]);
+    let mut part = card(&["endurance.pe_cycles=[5000]", "endurance.rated=5000"]);
     part.managed.reads = Some(ReadErrors {
         rates,
         codeword: Bytes::kib(1),
@@ -240,7 +241,7 @@ const QUICK: [&str; 6] = [
     "part.capacity=64 MiB",
     "part.flash.pages_per_block=24",
     "part.endurance.rated=100",
-    "part.endurance.cycles=[90, 100, 120]",
+    "part.endurance.pe_cycles=[90, 100, 120]",
     "life.cards=4",
     "what_if.cards=2",
 ];

@@ -1,13 +1,13 @@
 //! Error correction of a page, step by step.
 //!
-//! Layer: rank 3, over `codec`. Main types: [`Code`], which code; [`Engine`], which applies the
-//! code to the steps of a page; [`Corrections`], its result. The ECC bytes of an erased step are
-//! all ones with every code here, so an erased page reads without errors.
+//! Layer: rank 3, over `codec`. Main types: [`Code`], an ECC; [`Engine`], which applies it to the
+//! steps of a page; [`Corrections`], its result. The ECC bytes of an erased step are all ones with
+//! every code here, so an erased page reads without errors.
 //!
 //! Beyond the strength of a code: Hamming detects any two bit errors of a step; three errors in the
-//! data flip one parity bit of each pair, as one error does, and are always taken for one, which
-//! makes four. BCH reports more than `t` bit errors except for a small share that lies within reach
-//! of another code word (docs/models/ecc.md has it measured).
+//! data flip one parity bit of each pair, as one error does, and are always miscorrected as one,
+//! which makes four. BCH reports more than `t` bit errors except for a small share within the
+//! distance `t` of another codeword (docs/models/ecc.md has it measured).
 //!
 //! Source: Linux 6.1 `drivers/mtd/nand/ecc-sw-hamming.c`, `ecc-sw-bch.c`; for erased pages
 //! `nand_check_erased_ecc_chunk` of `drivers/mtd/nand/raw/nand_base.c`.
@@ -19,7 +19,7 @@ use std::fmt;
 /// An error correcting code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// None: the user gets the data as the cells return them.
+    /// None: the user gets the data as the cells return them, with all bit errors.
     None,
     /// One bit in 256 or 512 bytes.
     Hamming(hamming::Step),
@@ -30,12 +30,12 @@ pub enum Code {
         /// Bit errors that are corrected.
         bits: u32,
     },
-    /// The chip corrects by itself.
+    /// On-die ECC.
     OnDie,
 }
 
 impl Code {
-    /// The code that meets the requirement of a data sheet; `None` when there is none here.
+    /// The code that meets the requirement of a data sheet; `None` when none is implemented.
     #[must_use]
     pub fn for_need(need: EccNeed) -> Option<Self> {
         match (need.bits, need.step.get()) {
@@ -47,7 +47,7 @@ impl Code {
     }
 }
 
-/// No code of this shape.
+/// There is no code with these parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownCode(pub Code);
 
@@ -158,8 +158,8 @@ impl Engine {
         self.correct_steps(data, codes, |_, _| {})
     }
 
-    /// As [`Engine::correct`], and calls `told` for each step with bit errors: its number, and the
-    /// corrected bits or `None` when it is uncorrectable.
+    /// As [`Engine::correct`], and calls `told` for each step with bit errors, with its number and
+    /// the corrected bits, or `None` when it is uncorrectable.
     ///
     /// # Panics
     /// As [`Engine::correct`].

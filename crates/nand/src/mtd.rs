@@ -70,8 +70,8 @@ impl Nand {
         self.port.counts()
     }
 
-    /// The smallest part of a page that may be programmed by itself: the part's sub-page, or a step of
-    /// the code where that is larger.
+    /// The smallest part of a page that may be programmed by itself: the part's sub-page, or an ECC
+    /// step if that is larger.
     #[must_use]
     pub fn subpage(&self) -> Bytes {
         self.port.part().subpage().max(self.driver.step())
@@ -102,7 +102,7 @@ impl Nand {
         self.driver.bad_blocks().mark(block) != Mark::Good
     }
 
-    /// The bytes of a program: whole sub-pages.
+    /// Checks the bytes of a program: whole sub-pages.
     fn check_program(&self, offset: Bytes, data: &[u8]) -> Result<(), Error> {
         let length = Bytes::of(data);
         self.geometry.range(offset, length)?;

@@ -40,13 +40,13 @@ impl fmt::Display for LayoutError {
         match self {
             Self::Beyond { range, size } => write!(
                 f,
-                "spare bytes {} to {} do not lie within {size}",
+                "OOB bytes {} to {} are not within {size}",
                 range.start,
                 range.end.saturating_sub(1)
             ),
-            Self::Overlap { position } => write!(f, "spare byte {position} has two uses"),
+            Self::Overlap { position } => write!(f, "OOB byte {position} has two uses"),
             Self::Crowded { needed, size } => {
-                write!(f, "{needed} bytes of codes and mark do not fit {size} spare bytes")
+                write!(f, "{needed} bytes of ECC and mark do not fit {size} OOB bytes")
             }
         }
     }
@@ -89,14 +89,13 @@ impl Layout {
         Ok(Self { size, ecc, free, mark })
     }
 
-    /// Linux' layout for 16 spare bytes and six bytes of codes: codes in 0-3 and 6-7, mark in 5, free
-    /// 8-15.
+    /// Linux' layout for 16 OOB bytes and six ECC bytes: ECC in 0-3 and 6-7, mark in 5, free 8-15.
     #[must_use]
     pub fn small_page() -> Self {
         Self { size: 16, ecc: vec![0..4, 6..8], free: one(8..16), mark: 5..6 }
     }
 
-    /// Linux' layout for large pages: mark in 0-1, then free, `codes` bytes of codes at the end.
+    /// Linux' layout for large pages: mark in 0-1, then free bytes, `codes` ECC bytes at the end.
     ///
     /// # Errors
     /// [`LayoutError::Crowded`].
@@ -109,8 +108,9 @@ impl Layout {
         Ok(Self { size, ecc, free, mark: 0..2 })
     }
 
-    /// The layout of a chip that corrects by itself: in each of as many equal parts as there are steps
-    /// two bytes of mark or nothing, free bytes, and codes in the second half (W25N01GV data sheet
+    /// The layout of a chip with on-die ECC. The OOB area has one equal part for each ECC step. A
+    /// part begins with two bytes, which are the bad-block mark in the first one and unused in the
+    /// others; then come free bytes, and the ECC bytes in the second half (W25N01GV data sheet
     /// revision L, 8.2.28: spare area).
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Layout {
         Self::new(size, ecc, free, 0..2)
     }
 
-    /// The layout that Linux' software error correction uses with pages of this size.
+    /// The layout of Linux' software ECC for pages of this size.
     ///
     /// # Errors
     /// [`LayoutError::Crowded`].
@@ -202,13 +202,13 @@ impl Layout {
     }
 }
 
-/// A list of one range, which a macro that lists ranges would read otherwise.
+/// A list of one range. `vec![range]` would be linted as a likely mistake.
 fn one(range: Range<usize>) -> Vec<Range<usize>> {
     std::iter::once(range).collect()
 }
 
-/// The pieces of `ranges` that hold the `length` bytes from byte `from` on, each with where it lies in
-/// those bytes.
+/// The pieces of `ranges` that hold the `length` bytes from byte `from` on, each with its position
+/// among those bytes.
 fn pieces(
     ranges: &[Range<usize>],
     from: usize,

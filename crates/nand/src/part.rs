@@ -21,7 +21,7 @@ pub enum BusWidth {
 }
 
 impl BusWidth {
-    /// Bytes that one data cycle moves.
+    /// The bytes of one data cycle.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
@@ -31,7 +31,7 @@ impl BusWidth {
     }
 }
 
-/// How the part is wired.
+/// The bus interface of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Interface {
     /// Command latch, address latch and data lines.
@@ -45,7 +45,7 @@ pub enum Interface {
     },
 }
 
-/// How long an operation takes and after which time the chip gives up and reports failure.
+/// The duration of an operation, and the time after which the chip aborts it and reports failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeLimit {
     /// The distribution of completion times.
@@ -54,7 +54,7 @@ pub struct TimeLimit {
     pub max: Duration,
 }
 
-/// Times of the array and of the bus.
+/// The times of array and bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
     /// tR: a page from the array into the page register.
@@ -105,8 +105,8 @@ pub struct Onfi {
     pub timing_modes: u16,
 }
 
-/// Pages of a block on which the mark of a bad block may stand: the factory puts it on each of them,
-/// and a block with a mark on any of them is bad.
+/// The pages of a block that can carry the bad-block mark: a factory bad block has it on each of
+/// them, and a block with the mark on any of them is bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BadMarks {
     /// The first page.
@@ -127,10 +127,10 @@ impl BadMarks {
     /// The first, the second and the last page.
     pub const ALL: Self = Self { first: true, second: true, last: true };
 
-    /// The pages that Linux 6.1 looks at: by the manufacturer, the first byte of the identity, and
+    /// The pages that Linux 6.1 checks: by the manufacturer, the first byte of the identity, and
     /// the cells (`amd_nand_init`, `esmt_nand_init`, `hynix_nand_init`, `macronix_nand_init`,
     /// `micron_nand_init`, `samsung_nand_init`, `toshiba_nand_init`); the first one where none of
-    /// them says anything (`nand_bbm_get_next_page`) and on a serial bus (`spinand_isbad`).
+    /// them applies (`nand_bbm_get_next_page`) and on a serial bus (`spinand_isbad`).
     #[must_use]
     pub fn of_linux(identity: &[u8], cell: CellKind, page: Bytes, interface: Interface) -> Self {
         let maker = match interface {
@@ -147,7 +147,7 @@ impl BadMarks {
         }
     }
 
-    /// The numbers of the pages in blocks of so many, in rising order.
+    /// The numbers of the pages in blocks of `pages_per_block`, in rising order.
     pub fn pages(self, pages_per_block: u32) -> impl Iterator<Item = u32> {
         let last = pages_per_block.saturating_sub(1);
         let early = [(self.first, 0), (self.second, 1)].into_iter();
@@ -160,23 +160,23 @@ impl BadMarks {
 /// A NAND part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Name for people.
+    /// The name of the part.
     pub name: String,
-    /// How it is wired.
+    /// The bus interface.
     pub interface: Interface,
     /// Blocks, pages and bytes.
     pub geometry: NandGeometry,
-    /// Bits a cell.
+    /// The cell type.
     pub cell: CellKind,
     /// NOP: programs of one page between two erases that the data sheet allows.
     pub programs_per_page: u32,
-    /// Bytes that 90h (or 9Fh on a serial bus) gives.
+    /// The identity bytes that 90h returns (9Fh on a serial bus).
     pub identity: Vec<u8>,
     /// The ONFI parameter page; `None` on a part that has none.
     pub onfi: Option<Onfi>,
-    /// Times.
+    /// The timing.
     pub timing: Timing,
-    /// P/E cycles that the data sheet guarantees for a block.
+    /// The P/E cycles that the data sheet specifies.
     pub endurance: u32,
     /// Bad blocks that the data sheet allows over the whole life.
     pub bad_blocks_max: u32,
@@ -184,7 +184,7 @@ pub struct Part {
     pub bad_marks: BadMarks,
     /// The ECC that the data sheet requires; unused with `on_die_ecc`.
     pub ecc: EccNeed,
-    /// Error correction within the chip.
+    /// The on-die ECC.
     pub on_die_ecc: Option<EccNeed>,
 }
 
@@ -194,7 +194,7 @@ pub enum PartError {
     /// There are no blocks, pages or bytes, or the page is not a power of two from 512 bytes to
     /// 32 KiB, or a block is not 1 to 1,024 pages, or there are more than 2^24 pages.
     Geometry(NandGeometry),
-    /// Fewer than 8 spare bytes, or more than a quarter of the page.
+    /// Fewer than 8 OOB bytes, or more than a quarter of the page.
     Oob(Bytes),
     /// Not 1 to 16 programs a page.
     Programs(u32),
@@ -206,9 +206,9 @@ pub enum PartError {
     Lanes(u32),
     /// Text of the parameter page that is too long or not ASCII.
     Onfi(String),
-    /// An error correction that no code here gives.
+    /// An ECC requirement that no implemented code meets.
     Ecc(EccNeed),
-    /// A time that no operation can have.
+    /// A distribution of times that exceeds its maximum.
     Time {
         /// Which.
         name: &'static str,
@@ -229,12 +229,12 @@ impl fmt::Display for PartError {
                 it.blocks, it.pages_per_block, it.page
             ),
             Self::Oob(size) => {
-                write!(f, "{size} of spare bytes are not 8 B to a quarter of a page")
+                write!(f, "an OOB area of {size} is not from 8 B to a quarter of a page")
             }
             Self::Programs(count) => {
-                write!(f, "{count} programs a page are not 1 to 16")
+                write!(f, "{count} programs of a page are not 1 to 16")
             }
-            Self::NoMarks => write!(f, "the mark of a bad block needs a page"),
+            Self::NoMarks => write!(f, "the bad-block mark needs a page"),
             Self::Identity(count) => write!(f, "{count} identity bytes are not 2 to 8"),
             Self::Lanes(count) => write!(f, "{count} data lines are not 1, 2 or 4"),
             Self::Onfi(text) => {
@@ -245,7 +245,7 @@ impl fmt::Display for PartError {
             }
             Self::Ecc(need) => write!(
                 f,
-                "{} bits in {} are no error correction here: 1 bit in 256 B or 512 B, up to 64 bits in 512 B or 1 KiB",
+                "no ECC here corrects {} bits in {}: 1 bit in 256 B or 512 B, up to 64 bits in 512 B or 1 KiB",
                 need.bits, need.step
             ),
             Self::Time { name, longest, max } => {
@@ -270,9 +270,9 @@ impl Part {
         self.geometry.page == Bytes::new(512)
     }
 
-    /// Where the mark of a bad block is, counted from the first main byte: spare byte 5 of a small page
-    /// on eight lines, else spare byte 0 (K9F5608U0C and K9F1G08U0A data sheets, "Initial invalid
-    /// block(s)").
+    /// The column of the bad-block mark, counted from the first main byte: OOB byte 5 of a small
+    /// page on eight lines, else OOB byte 0 (K9F5608U0C and K9F1G08U0A data sheets, "Initial
+    /// invalid block(s)").
     #[must_use]
     pub fn bad_mark_column(&self) -> usize {
         let x8 = self.interface != Interface::Parallel(BusWidth::X16);
@@ -280,8 +280,9 @@ impl Part {
         self.geometry.page.to_usize() + spare
     }
 
-    /// The smallest part of a page that may be programmed by itself: the page shared out to the
-    /// allowed programs, at most four as in Linux 6.1 (`subpage_sft`). Cells of several bits have none.
+    /// The smallest part of a page that may be programmed by itself: the page divided by the
+    /// allowed programs, at most four as in Linux 6.1 (`subpage_sft`). MLC and denser cells have no
+    /// sub-pages.
     #[must_use]
     pub fn subpage(&self) -> Bytes {
         let parts = match self.programs_per_page {

@@ -1,8 +1,8 @@
 //! The port of the board to the chip: the cost and the number of bus cycles.
 //!
-//! Layer: rank 3, between driver and chip. Main types: [`Port`], [`PortTiming`], [`Counts`]. A driver
-//! asks for operations (load a page, move bytes, program, erase); the port makes cycles of them, for
-//! a parallel chip or one on a serial bus, and moves the clock on.
+//! Layer: rank 3, between driver and chip. Main types: [`Port`], [`PortTiming`], [`Counts`]. A
+//! driver requests operations (load a page, transfer bytes, program, erase); the port performs
+//! their cycles, on a parallel chip or one on a serial bus, and advances the clock.
 //!
 //! # Times
 //! ```text
@@ -11,18 +11,18 @@
 //!   + per_command for each operation, + per_byte for each data byte
 //!   waits: tWB + tR | tPROG | tBERS, tRR before data out, tWHR before a status, tADL before data in
 //! ```
-//! The cycles of a board may be slower than the part's, never faster. The time of a whole transfer is
-//! computed at once.
+//! The cycles of a board may be slower than the part's, never faster. The time of a whole transfer
+//! is computed and rounded once.
 //!
 //! # What counts as a command
 //! A sequence that begins with a command cycle: 00h-30h, 05h-E0h, 80h-10h (85h is one of its own),
-//! 60h-D0h, 70h, 90h, ECh, FFh; on a serial bus each selection of the chip. After a wait there is one
-//! status read: a driver that polls the ready line or, on a serial bus, the status would make more,
-//! which cost no time beyond the wait.
+//! 60h-D0h, 70h, 90h, ECh, FFh; on a serial bus each selection of the chip. After a wait there is
+//! one status read. A driver that polls the ready line or, on a serial bus, the status would make
+//! more of them, but they take no time beyond the wait.
 //!
-//! # Loss of power
-//! The port counts the programs and erases that it starts. [`Port::cut_at_operation`] takes the
-//! power away in one of them and [`Port::cut_at`] at an instant; every operation is then
+//! # Power cuts
+//! The port counts the programs and erases that it starts. [`Port::cut_at_operation`] cuts the
+//! power in one of them and [`Port::cut_at`] at an instant; every operation is then
 //! [`PortError::PowerCut`] until [`Port::power_on`].
 
 mod cycles;
@@ -36,7 +36,7 @@ use boardlab_sim::{Clock, Duration, Hertz, Instant};
 use cycles::{column_bytes, count};
 use std::fmt;
 
-/// What the board adds to the part's times.
+/// The times that the board adds to those of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PortTiming {
     /// The shortest write cycle of the board; the part's tWC where that is longer.
@@ -100,7 +100,7 @@ impl From<Refusal> for PortError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Outcome {
-    /// The status says so.
+    /// The status reports success.
     Done,
     /// The status has the fail bit.
     Failed,
@@ -138,7 +138,7 @@ pub struct Port {
     wire: Wire,
     timing: PortTiming,
     counts: Counts,
-    /// The row and, on a serial bus, the column of what goes on.
+    /// The row and, on a serial bus, the column of the current operation.
     row: Row,
     column: usize,
     plan: Plan,
@@ -150,7 +150,7 @@ impl Port {
     /// The port to the chip around `die`, with power on.
     ///
     /// # Errors
-    /// When the part's own error correction cannot be.
+    /// When the part's on-die ECC is invalid.
     pub fn new(die: Die, timing: PortTiming) -> Result<Self, PartError> {
         let wire = match die.part().interface {
             Interface::Parallel(_) => Wire::Parallel(ParallelChip::new(die)),
@@ -197,15 +197,14 @@ impl Port {
         &self.counts
     }
 
-    /// Programs and erases started since the beginning: explore a run by cutting it at each number
-    /// below.
+    /// The number of programs and erases so far: every smaller number is a possible
+    /// [`Port::cut_at_operation`].
     #[must_use]
     pub const fn operations(&self) -> u64 {
         self.operations
     }
 
-    /// Cuts the power in program or erase `number`, counted from zero since the beginning, and leaves
-    /// it like `torn`.
+    /// Cuts the power in program or erase `number`, counted from zero, with the outcome `torn`.
     pub const fn cut_at_operation(&mut self, number: u64, torn: TearOutcome) {
         self.plan = Plan::AtOperation(number, torn);
     }
@@ -285,7 +284,7 @@ impl Port {
         self.data_out(clock, buffer)
     }
 
-    /// Loads a page into the page register and waits for it; bytes from `column` on come next.
+    /// Loads a page into the page register and waits for it; the next output begins at `column`.
     ///
     /// # Errors
     /// [`PortError`].
@@ -341,7 +340,7 @@ impl Port {
         }
     }
 
-    /// Moves bytes of the loaded page out, one after the other.
+    /// Reads consecutive bytes of the loaded page.
     ///
     /// # Errors
     /// [`PortError`].
@@ -359,7 +358,7 @@ impl Port {
         self.select(clock, &[code, high, low, 0], Phase::Out(buffer))
     }
 
-    /// Begins a program of a page: the register is all ones, bytes for `column` come next.
+    /// Begins a program of a page: the register is all ones, and the next input begins at `column`.
     ///
     /// # Errors
     /// [`PortError`].
@@ -372,7 +371,7 @@ impl Port {
         self.row = row;
         self.column = column;
         if let Wire::Serial(_) = self.wire {
-            // Nothing goes in yet, but the buffer is all ones from here on.
+            // No data yet, but from here on the buffer is all ones.
             self.select(clock, &[0x06], Phase::None)?;
             let [low, high] = column_bytes(column);
             return self.select(clock, &[0x02, high, low], Phase::In(&[]));
@@ -407,7 +406,7 @@ impl Port {
         Ok(())
     }
 
-    /// Moves bytes into the page register, one after the other.
+    /// Writes consecutive bytes into the page register.
     ///
     /// # Errors
     /// [`PortError`].
@@ -499,7 +498,7 @@ impl Port {
         Ok(value[0])
     }
 
-    /// The verdict of the status on the last program or erase.
+    /// The outcome of the last program or erase by the status.
     fn outcome(&mut self, clock: &mut Clock) -> Result<Outcome, PortError> {
         let status = self.status(clock)?;
         let fail = match self.wire {
@@ -537,7 +536,7 @@ impl Port {
         Ok(())
     }
 
-    /// Checks the power; a cut instant that has passed takes it away.
+    /// Checks that power is on, and cuts it if the instant of a cut has passed.
     fn powered(&mut self, now: Instant) -> Result<(), PortError> {
         if let Some(at) = self.cut {
             return Err(PortError::PowerCut(at));

@@ -1,9 +1,9 @@
-//! The built-in parts, boards, scenarios and reference tables, and how a name becomes a document.
+//! The built-in parts, boards, scenarios and reference tables, and the composition of documents
+//! from names.
 //!
-//! Layer: rank 8. Main types: [`BuiltIn`], a file of the repository embedded in the program, and
-//! the function [`compose`], which makes one document of a scenario, its part, its board and the
-//! user's `--set`. Whatever takes a name takes a path too: what contains a `/` or ends in `.toml`
-//! is one.
+//! Layer: rank 8. Main type: [`BuiltIn`], a file of the repository embedded in the program;
+//! function: [`compose`], which makes one document of a scenario, its part, its board and the
+//! user's `--set`. A path may stand for a name: it contains a `/` or ends in `.toml`.
 
 use boardlab_document::error::Error;
 use boardlab_document::files::{mounted, mounts};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A file of the repository, embedded in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BuiltIn {
-    /// What users type.
+    /// The name that users type.
     pub name: &'static str,
     /// Its path in the repository.
     pub path: &'static str,
@@ -79,14 +79,14 @@ pub fn find(kind: Kind, name: &str, folder: Option<&Path>) -> Result<Arc<Source>
     }
 }
 
-/// The scenario that runs a job file of fio on a card.
+/// The name of the scenario that runs a fio job file on a card.
 pub const FIO: &str = "card-fio";
 
-/// The scenario called `name`, a built-in one or a path, with the arguments of all `--set`. The path of a job
-/// file of fio, `my.fio`, is taken for the built-in scenario that runs such on a card.
+/// The scenario called `name`, a built-in one or a path, with the arguments of all `--set`. The
+/// path of a fio job file, `my.fio`, stands for the built-in scenario that runs it on a card.
 ///
 /// # Errors
-/// What is wrong with a file or an argument.
+/// The error in a file or an argument.
 pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> {
     let job = job_file(name);
     let scenario = if job.is_some() { FIO } else { name };
@@ -94,7 +94,8 @@ pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> 
     compose_source(&find(Kind::Scenario, scenario, None)?, &set.collect::<Vec<_>>())
 }
 
-/// What puts a job file of fio into the scenario for such, when `name` is one: it ends in `.fio`.
+/// If `name` ends in `.fio`, returns the override that puts this job file into the scenario
+/// [`FIO`].
 fn job_file(name: &str) -> Option<String> {
     let is_one = Path::new(name).extension().is_some_and(|end| end == "fio");
     is_one.then(|| format!("fio.file={name}"))
@@ -106,14 +107,14 @@ fn job_file(name: &str) -> Option<String> {
 /// The names of part and board can be set as well: `--set part=parts/mine.toml`.
 ///
 /// # Errors
-/// What is wrong with a file or an argument.
+/// The error in a file or an argument.
 pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<Document, Error> {
     let overrides: Result<Vec<_>, _> =
         set.iter().map(|one| Override::parse(one.as_ref())).collect();
     compose_overrides(source, &overrides?)
 }
 
-/// As [`compose_source`], with overrides that were read already.
+/// As [`compose_source`], with parsed overrides.
 pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result<Document, Error> {
     let names = |one: &&Override| mounted(&one.path()).is_some();
     let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
@@ -121,7 +122,7 @@ pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result
     document.set(files)?;
     for key in mounts(&document) {
         let (Some(node), Some(kind)) = (document.get(&key), mounted(&key)) else { continue };
-        // Not a name: a section written in place, or an error that the reader reports.
+        // Otherwise it is a section written in place, or an error that the reader reports.
         let Some(name) = node.as_text() else { continue };
         let place = node.place().clone();
         let found = find(kind, name, place.source().folder()).map_err(|error| error.at(&place))?;

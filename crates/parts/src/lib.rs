@@ -1,4 +1,4 @@
-//! Parts and boards: what their files say, and how a system is composed of them.
+//! Parts and boards: their files, and the composition of systems from them.
 //!
 //! Layer: rank 8. In reading order:
 //!
@@ -8,7 +8,7 @@
 //! - [`card`]: SD cards and eMMC devices; [`drive`]: SATA drives, and the hosts of boards for them.
 //! - [`Failure`]: why a part and a board are no device.
 //!
-//! What is done with a system is not here: see the experiments of `boardlab_lab`.
+//! Left out: what is done with a system; see the experiments of `boardlab_lab`.
 
 pub mod card;
 pub mod catalog;

@@ -130,7 +130,7 @@ fn cards_are_as_fast_as_their_makers_say() {
 }
 
 #[test]
-fn single_bit_cells_make_the_card_of_the_evaluation_nearly_twice_as_fast() {
+fn slc_cells_make_the_card_of_the_evaluation_nearly_twice_as_fast() {
     let mut part = read("kioxia-16gb").value;
     part.managed.policies.cache.size = boardlab_ftl::CacheSize::Dynamic(400);
     let mut card = card(&part);
@@ -163,9 +163,9 @@ fn short_lived(part: &CardPart) -> CardPart {
     let mut part = part.clone();
     part.face.capacity =
         part.managed.page * (200 * u64::from(part.managed.flash.block_pages(part.managed.page)));
-    part.managed.spare = Ratio::from_millionths(300_000);
+    part.managed.over_provisioning = Ratio::from_millionths(300_000);
     let life = part.managed.life.as_mut().unwrap();
-    (life.rated, life.cycles, life.factory_bad) = (5, vec![4, 6], Ratio::default());
+    (life.rated, life.pe_cycles, life.factory_bad) = (5, vec![4, 6], Ratio::default());
     part
 }
 
@@ -233,14 +233,14 @@ fn what_cannot_be_together_is_refused_with_a_reason() {
     let refused = |part: &CardPart, host: &Host| {
         compose(part, host, Data::Lost, Seed::new(1)).unwrap_err().to_string()
     };
-    assert_eq!(refused(&logs, &host()), "a cache of single-bit cells needs a map of pages");
+    assert_eq!(refused(&logs, &host()), "an SLC cache needs a page map");
     let mut full = part.clone();
-    full.managed.spare = Ratio::default();
+    full.managed.over_provisioning = Ratio::default();
     assert!(refused(&full, &host()).contains("needed"), "{}", refused(&full, &host()));
     let mut slotless = host();
     slotless.sd = None;
     assert_eq!(refused(&part, &slotless), "the board has no slot for an SD card");
     let mut foreign = host();
     foreign.sd.as_mut().unwrap().modes = vec![Mode::Hs400];
-    assert_eq!(refused(&part, &foreign), "SD card and slot have no mode of the bus in common");
+    assert_eq!(refused(&part, &foreign), "SD card and slot have no bus mode in common");
 }

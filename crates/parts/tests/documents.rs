@@ -5,7 +5,7 @@
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, SIZE_LIMIT, Source};
 use boardlab_document::{Document, Override, Read, Section, Sourced};
-use boardlab_parts::catalog::{compose, compose_source, find};
+use boardlab_parts::catalog::{self, compose, compose_source, find};
 use boardlab_result::Origin;
 use boardlab_sim::{Bytes, Duration};
 use proptest::prelude::*;
@@ -219,6 +219,47 @@ fn a_device_or_an_unreadable_file_is_refused() {
     let error = find(Kind::Scenario, "/proc/self/mem", None).unwrap_err().to_string();
     assert!(error.contains("input/output error"), "{error}");
     assert!(error.lines().last().unwrap().contains("= help: "), "{error}");
+}
+
+#[test]
+fn a_built_in_file_with_the_old_names_reads_as_it_is() {
+    const OLD: [(&str, &str); 11] = [
+        ("\nover_provisioning = {", "\nspare = {"),
+        ("\nover_provisioning = [", "\nspares = ["),
+        ("\nover_provisioning = \"", "\nspare = \""),
+        (
+            "\nendurance = { value = 3000, origin = \"published\"",
+            "\nlimit = { value = 3000, origin = \"published\"",
+        ),
+        ("\nslc_cache_blocks =", "\ncache_blocks ="),
+        ("slc_cache", "single_bit_cache"),
+        ("slc_wear", "single_bit_wear"),
+        ("[flash.slc]", "[flash.single_bit]"),
+        ("mapping.cells=slc", "mapping.cells=single-bit"),
+        ("\npe_cycles = { value = [2", "\ncycles = { value = [2"),
+        ("\npe_cycles =", "\nerases ="),
+    ];
+    let mut warnings = 0;
+    for kind in [Kind::Part, Kind::Scenario] {
+        for file in catalog::all(kind) {
+            let old =
+                OLD.iter().fold(file.text.to_owned(), |text, (new, old)| text.replace(new, old));
+            let parsed = |text: &str| Document::parse(&Source::new(kind, file.name, text)).unwrap();
+            let (new, old) = (parsed(file.text), parsed(&old));
+            let values = |document: &Document| {
+                let values = document.values().into_iter();
+                let each = values.map(|(key, value)| {
+                    let set = Override::parse(&value).map(|one| one.path()).unwrap_or_default();
+                    (key.clone(), if key.contains(".set.") { set } else { value })
+                });
+                each.collect::<Vec<_>>()
+            };
+            assert_eq!(values(&old), values(&new), "{}", file.name);
+            assert!(new.renamed().is_empty(), "{} has an old name", file.name);
+            warnings += old.renamed().len();
+        }
+    }
+    assert!(warnings > 40, "{warnings}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Tables on a terminal, and how wide their columns are.
+//! Tables on a terminal, and the widths of their columns.
 //!
-//! Layer: rank 8, inside `report`. Main type: [`Grid`]; function: [`widths`].
-//! A table that is too wide wraps headings and words first, at spaces; figures stay whole, and the
-//! first column, which names the rows, keeps up to two fifths of the table. Only where the longest
-//! words do not fit side by side are words broken. Left out: hiding columns.
+//! Layer: rank 8, inside `report`. Main type: [`Grid`]; function: [`widths`]. A table that is too
+//! wide wraps headings and words first, at spaces; figures stay whole, and the first column, which
+//! names the rows, keeps up to two fifths of the table. Words are broken only where the longest
+//! ones do not fit side by side. Left out: hiding columns.
 
 use crate::text;
 use boardlab_result::foreign::shown;
@@ -11,7 +11,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle, Width,
 };
 
-/// A space at which a cell does not break while there is room; shown as a plain one.
+/// A no-break space, at which a cell breaks only without other room; shown as a plain space.
 pub(crate) const TIE: &str = "\u{a0}";
 
 /// Rules above and below the header and at the end, none at the sides.
@@ -20,21 +20,22 @@ const STYLE: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// Spaces around the content of a column.
+/// The number of spaces around the content of a column.
 const PADDING: usize = 2;
 
-/// What a column that wraps a heading or a verdict asks for at most; text asks for more and shares.
+/// The largest width that a column with a wrapped heading or verdict requests; columns of text
+/// request more and share the rest.
 const SMALL: usize = 12;
 
-/// Between two columns.
+/// The width between two columns.
 const SEPARATOR: usize = 1;
 
-/// What a column asks for, in columns of the terminal.
+/// The width that a column requests, in columns of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// Its longest word: narrower, and a word is broken.
+    /// The length of its longest word; below it a word is broken.
     least: usize,
-    /// Its longest line: wider, and nothing is gained.
+    /// The length of its longest line; more width is useless.
     most: usize,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Without rows; the columns from `right` on are aligned to the right.
+    /// A grid without rows; the columns from `right` on are aligned to the right.
     pub(crate) fn new(headings: &[&str], right: usize) -> Self {
         Self {
             lines: vec![headings.iter().map(|heading| shown(heading).into_owned()).collect()],
@@ -71,7 +72,8 @@ impl Grid {
         let around = PADDING * count + SEPARATOR * count.saturating_sub(1);
         let room = limit.saturating_sub(around);
         if needs(&self.lines).iter().map(|need| need.least).sum::<usize>() > room {
-            // Too narrow for whole figures: better the unit below its number than half of it.
+            // Too narrow for whole figures: breaks between number and unit rather than within a
+            // number.
             for cell in self.lines.iter_mut().flatten() {
                 *cell = cell.replace(TIE, " ");
             }
@@ -118,7 +120,7 @@ fn widths(needs: &[Need], room: usize) -> Vec<usize> {
     let Some(first) = needs.first() else { return widths };
     widths[0] += spare.min(first.most.min(room * 2 / 5).saturating_sub(first.least));
     spare = room.saturating_sub(widths.iter().sum());
-    // The least first: half of what a heading or a verdict asks for would be of no use to it.
+    // The smallest request first: a heading or a verdict cannot use half of its request.
     let asked = |index: usize| needs[index].most - needs[index].least;
     let mut others: Vec<usize> = (1..needs.len()).collect();
     others.sort_by_key(|index| asked(*index));
@@ -129,7 +131,7 @@ fn widths(needs: &[Need], room: usize) -> Vec<usize> {
         widths[*index] += given;
         spare -= given;
     }
-    // What the others left, from the first on.
+    // Distributes the rest, from the first column on.
     for (width, need) in widths.iter_mut().zip(needs) {
         let given = need.most.saturating_sub(*width).min(spare);
         *width += given;

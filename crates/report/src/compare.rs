@@ -1,4 +1,4 @@
-//! Two results side by side, as a result of its own that every renderer can show.
+//! The comparison of two results, as a result that every renderer can show.
 //!
 //! Layer: rank 8, inside `report`. Function: [`compare`]. Every table that both have becomes a
 //! table with A, B and B/A for each cell in which they differ; rows that are equal are counted,
@@ -75,7 +75,8 @@ fn compare_tables(result: &mut RunResult, a: &Table, b: &Table) {
     }
 }
 
-/// What of a table is equal: how many rows, and which columns in the others; `None` for nothing.
+/// What is equal in a table: the number of rows, and the columns in the other rows; `None` if
+/// nothing is.
 fn equality(table: &str, same: usize, rows: usize, columns: &[&str]) -> Option<String> {
     if same == rows {
         return Some(format!("{table}: all rows equal ({rows})"));
@@ -91,7 +92,7 @@ fn equality(table: &str, same: usize, rows: usize, columns: &[&str]) -> Option<S
 }
 
 /// The columns of a comparison for `column`: in A, in B, and B/A. `mean_ns` has the ratio
-/// `mean_ns_ratio`: the end tells the unit.
+/// `mean_ns_ratio`: the suffix is the unit.
 fn sides(column: &Column) -> [Column; 3] {
     let (id, title) = (&column.id, &column.title);
     [
@@ -120,7 +121,7 @@ fn differences(columns: &[Column], a: &Row, b: &Row) -> Row {
     row
 }
 
-/// B/A of two numbers; `None` where it would say nothing: a division by zero, or another sign.
+/// B/A of two numbers; `None` where it is meaningless: a division by zero, or another sign.
 fn ratio(a: &Value, b: &Value) -> Option<f64> {
     let ratio = b.as_f64()? / a.as_f64()?;
     (ratio.is_finite() && ratio >= 0.0).then_some(ratio)

@@ -1,11 +1,12 @@
-//! Results as CSV: one line a cell, in long form, so that any spreadsheet or data frame pivots it
-//! as it likes.
+//! Results as CSV: one line a cell, in long form, so that any spreadsheet or data frame can pivot
+//! it.
 //!
-//! Layer: rank 8, inside `report`. Functions: [`cells`] and [`series`]. Fields are quoted as
-//! RFC 4180 says; lines end with a bare newline, not with its CRLF, because the readers are shell
-//! tools as often as spreadsheets. Numbers are exact and in the unit that the column's id ends
-//! with. A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a
-//! formula, so words that do get an apostrophe in front (OWASP, CSV Injection); numbers stay numbers.
+//! Layer: rank 8, inside `report`. Functions: [`cells`] and [`series`]. Fields are quoted as RFC
+//! 4180 says; lines end with a bare newline, not with its CRLF, because the readers are shell tools
+//! as often as spreadsheets. Numbers are exact and in the unit that the column's id ends with. A
+//! spreadsheet evaluates a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as
+//! a formula, so such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay
+//! numbers.
 
 use boardlab_result::csv::line;
 use boardlab_result::{RunResult, Value};

@@ -1,8 +1,8 @@
-//! What can go wrong when a result is read or a report is written.
+//! The errors of reading a result and of writing a report.
 //!
 //! Layer: rank 8, inside `report`. Main type: [`Error`], which says where, what was found and what
-//! was expected. Rendering itself does not fail on a strange result: what cannot be drawn is left
-//! out.
+//! was expected. Rendering itself does not fail on an unusual result: it omits what cannot be
+//! drawn.
 
 use std::fmt;
 
@@ -19,11 +19,11 @@ pub enum Error {
         /// What was found there and what was expected.
         found: String,
     },
-    /// The result has another version of the form than this program reads.
+    /// The result has another schema version than this program reads.
     Schema {
-        /// Where the number stands: `schema` or `results[2].schema`.
+        /// The path of the number: `schema` or `results[2].schema`.
         place: String,
-        /// What stands there.
+        /// The value that was found.
         found: String,
         /// The version that this program reads.
         expected: u32,

@@ -1,16 +1,16 @@
-//! Figures for people: a value and its unit become a short text with four significant digits.
+//! Figures for people: a short text of a value with its unit, with four significant digits.
 //!
 //! Layer: rank 8, inside `report`; used by the terminal and the HTML renderers, never by JSON or
 //! CSV, which carry the exact numbers. Sizes are binary (`KiB`, `MiB`), rates are decimal (1 MB/s
-//! is 1,000,000 bytes a second): each is what data sheets and tools print, and the two spellings
-//! keep them apart. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4).
-//! Left out: any choice of unit by the reader.
+//! is 1,000,000 bytes a second): data sheets and tools print them so, and the spelling
+//! distinguishes them. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4). Left
+//! out: any choice of unit by the reader.
 
 use boardlab_result::prose::{GIB, KIB, MIB};
 use boardlab_result::{Row, RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
-/// Digits that a figure shows.
+/// The significant digits of a figure.
 const DIGITS: i32 = 4;
 
 /// Between groups of three digits: U+202F, narrow and not breaking.
@@ -70,19 +70,19 @@ pub fn nanoseconds(span: u64) -> String {
     )
 }
 
-/// Whether the title of `row` tells more than its id: `sequential write` does not.
+/// Whether the title of `row` says more than its id: `sequential write` does not.
 pub(crate) fn says_more(row: &Row) -> bool {
     !row.title.is_empty() && row.title != row.id && row.title != row.id.replace('_', " ")
 }
 
-/// Whether a run gave this result. Lists and comparisons have neither inputs nor virtual time, and
-/// a seed and a time would mean nothing there.
+/// Whether the result is that of a run. Lists and comparisons have neither inputs nor virtual time,
+/// so seed and times would be meaningless.
 pub(crate) const fn ran(run: &RunResult) -> bool {
     run.virtual_time_ns > 0 || !run.parameters.is_empty()
 }
 
-/// How far ours is from the print, relative to the print; `None` without two numbers or when
-/// the print is zero.
+/// The relative error of our figure to the published one; `None` without two numbers or when the
+/// published one is zero.
 #[must_use]
 pub fn relative_error(ours: &Value, published: &Value) -> Option<f64> {
     let (ours, published) = (ours.as_f64()?, published.as_f64()?);
@@ -174,7 +174,7 @@ fn scaled(number: f64, steps: &[Step]) -> String {
     let rounded = significant(number);
     let fits = |step: &&Step| rounded.abs() >= step.from;
     let step = steps.iter().rev().find(fits).unwrap_or(&steps[0]);
-    // A kibibyte is no power of ten, so what was rounded in bytes is rounded again in its unit.
+    // A kibibyte is not a power of ten, so a size rounded in bytes is rounded again in its unit.
     format!("{} {}", plain(number / step.worth), step.name)
 }
 

@@ -1,13 +1,13 @@
-//! The headline of a report: the published figures that sum it up, beside ours.
+//! The headlines of a report: the published figures that summarise it, beside ours.
 //!
-//! Layer: rank 8, inside `report`. Main type: [`Headline`]. Built without knowing any experiment:
-//! a headline is a cell with a published figure and ours, in a row whose id is `total` or that says so of
-//! itself.
+//! Layer: rank 8, inside `report`. Main type: [`Headline`]. It is independent of the experiments: a
+//! headline is a cell with a published figure and ours, in a row whose id is `total` or that is
+//! marked as a headline.
 
 use crate::format;
 use boardlab_result::{Reproduction, Row, RunResult, Table, Value, Verdict};
 
-/// The id of the row that sums a table up.
+/// The id of the row that summarises a table.
 const TOTAL: &str = "total";
 
 /// One published figure beside ours.
@@ -29,7 +29,7 @@ pub(crate) struct Headline<'a> {
     pub(crate) ours: String,
     /// Ours relative to the print.
     pub(crate) error: Option<String>,
-    /// What the comparison says.
+    /// The verdict of the comparison.
     pub(crate) verdict: Option<Verdict>,
     /// Index of the finding that explains the difference.
     pub(crate) finding: Option<usize>,
@@ -44,7 +44,7 @@ pub(crate) fn headlines(reproduction: &Reproduction) -> Vec<Headline<'_>> {
     .collect()
 }
 
-/// What a list of `headlines` is called.
+/// The heading of a list of `headlines`.
 pub(crate) fn heading(headlines: &[Headline<'_>]) -> &'static str {
     if headlines.iter().all(|one| one.row.is_none()) {
         "Published totals"
@@ -54,7 +54,7 @@ pub(crate) fn heading(headlines: &[Headline<'_>]) -> &'static str {
 }
 
 impl Headline<'_> {
-    /// Which figure of its table it is; nothing where the table has one total.
+    /// The name of the figure within its table; `None` where the table has one total.
     pub(crate) fn place(&self) -> Option<String> {
         Some(format!("{}, {}", self.row.as_ref()?, self.column))
     }

@@ -1,10 +1,11 @@
-//! The versioned JSON of a result: written the same way every time, and read back.
+//! The versioned JSON of a result: its deterministic writer, and its reader.
 //!
 //! Layer: rank 8, inside `report`. The form is the serde form of `boardlab_result`, published as
 //! `docs/formats/result.schema.json`. Functions: [`run`], [`reproduction`], [`read`]. Objects and
 //! lists of words are indented by two spaces; a list of numbers stays on one line, so that a curve
-//! does not fill the screen. Floating-point numbers are the shortest that read back equal. Characters that a terminal
-//! would not simply draw are escapes of JSON, `\u009b`: the text is the same, and safe to look at.
+//! does not fill the screen. Floating-point numbers are the shortest that read back equal.
+//! Characters that could control a terminal are JSON escapes, `\u009b`: the text is the same, and
+//! safe to display.
 
 use crate::Error;
 use boardlab_result::foreign::is_harmless;
@@ -37,7 +38,7 @@ fn write(result: &impl Serialize) -> String {
     harmless(String::from_utf8(json).expect("JSON is UTF-8"))
 }
 
-/// `json` with escapes for what is not harmless: outside of strings there is nothing such.
+/// Escapes harmful characters in `json`, which occur in strings only.
 fn harmless(json: String) -> String {
     let stays = |character: char| character == '\n' || is_harmless(character);
     if json.chars().all(stays) {
@@ -56,7 +57,7 @@ fn harmless(json: String) -> String {
     harmless
 }
 
-/// Reads one run or several; one run comes back as a reproduction of one.
+/// Reads one run or several; one run is returned as a reproduction of one.
 ///
 /// # Errors
 /// [`Error::Json`] with line and column when the text is not a result; [`Error::Schema`] when it
@@ -75,7 +76,7 @@ pub fn read(text: &str) -> Result<Reproduction, Error> {
     serde_json::from_str(text).map_err(|error| json_error(&error))
 }
 
-/// What tells one run from several, and one version from another.
+/// The fields that distinguish one run from several, and the schema version.
 #[derive(Deserialize)]
 struct Shape {
     schema: Option<serde_json::Value>,
@@ -87,8 +88,8 @@ struct RunShape {
     schema: Option<serde_json::Value>,
 }
 
-/// A `T` that is written as an object. A derived struct also takes a list of its fields in order,
-/// which no version of the form means.
+/// A `T` that must be an object. A derived struct would also accept a list of its fields in order,
+/// which no schema version allows.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -97,7 +98,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// Takes the fields of an [`Object`].
+/// The visitor for the fields of an [`Object`].
 struct Fields<T>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
@@ -128,7 +129,7 @@ fn json_error(error: &serde_json::Error) -> Error {
     let full = error.to_string();
     let place = format!(" at line {line} column {column}");
     let mut found = full.strip_suffix(&place).unwrap_or(&full).to_owned();
-    // serde cannot say what an untagged enum expects; `Value` is the only one of a result.
+    // serde does not say what an untagged enum expects; `Value` is the only such enum of a result.
     if found.contains("untagged enum Value") {
         found = "expected a whole number, a number, a text or null".into();
     }
@@ -139,7 +140,8 @@ fn json_error(error: &serde_json::Error) -> Error {
 #[derive(Default)]
 struct Layout {
     pretty: PrettyFormatter<'static>,
-    /// An element of a list has begun and its kind is not known yet; true for the first one.
+    /// Set when an element of a list has begun whose kind is not yet known; true for the first
+    /// element.
     element: Option<bool>,
 }
 
@@ -159,7 +161,7 @@ impl Layout {
 }
 
 /// `PrettyFormatter` closes a list on a line of its own if an element was reported to it as ended.
-/// Only elements on lines of their own are: words here, objects by their last field.
+/// So only elements on lines of their own are reported: texts here, objects by their last field.
 impl Formatter for Layout {
     fn write_bool<W: ?Sized + Write>(&mut self, writer: &mut W, value: bool) -> io::Result<()> {
         self.same_line(writer)?;

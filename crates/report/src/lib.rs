@@ -1,7 +1,7 @@
 //! Shows a result: terminal tables, JSON, CSV and a self-contained HTML report.
 //!
-//! Layer: rank 8; sees `boardlab_result` alone, so it shows every experiment there is and every
-//! one to come. It returns text and never prints or writes files. In reading order:
+//! Layer: rank 8; it depends on `boardlab_result` alone, so it shows every present and future
+//! experiment. It returns text and never prints or writes files. In reading order:
 //!
 //! - [`mod@format`]: a figure for people from a value and its unit.
 //! - [`terminal`], [`json`], [`csv`]: the three forms of `--format`; [`render`] chooses one.

@@ -1,4 +1,4 @@
-//! A table of a comparison as people read it: one line a difference.
+//! A table of a comparison for people: one line a difference.
 //!
 //! Layer: rank 8, inside `report`. Main type: [`Pair`]; function: [`pairs`]. In the result, and so
 //! in JSON and CSV, a comparison has the columns `a_mean_ns`, `b_mean_ns` and `mean_ns_ratio` for
@@ -7,10 +7,10 @@
 use crate::format;
 use boardlab_result::{Row, RunResult, Table, Unit, Value};
 
-/// The name under which [`crate::compare`] gives its result.
+/// The scenario name of the results of [`crate::compare`].
 pub(crate) const SCENARIO: &str = "compare";
 
-/// Headings of the columns behind the row's name.
+/// The headings of the columns after the row's name.
 pub(crate) const HEADINGS: [&str; 4] = ["quantity", "A", "B", "B/A"];
 
 /// One quantity of one row, in A and in B.
@@ -33,7 +33,7 @@ struct Quantity<'a> {
     ratio: Option<&'a str>,
 }
 
-/// The differences of `table` in order; `None` for a table of another shape.
+/// The differences of `table` in order; `None` for a table that is not a comparison.
 pub(crate) fn pairs<'a>(run: &RunResult, table: &'a Table) -> Option<Vec<Pair<'a>>> {
     let quantities = (run.scenario == SCENARIO).then(|| quantities(table)).flatten()?;
     let of_row = |row: &'a Row| {

@@ -1,10 +1,10 @@
-//! Results on a terminal: tables, findings and warnings, as wide as the terminal is.
+//! Results on a terminal: tables, findings and warnings, fitted to its width.
 //!
 //! Layer: rank 8, inside `report`. Functions: [`run`] and [`reproduction`]; both return text, only
-//! the program prints. Under each row with published figures stands a row `print` with the figure
-//! as printed and the verdict. Colour only repeats what the words say. All words are foreign text: a saved result
-//! may say anything, so [`shown`] escapes them before they are measured. Left out: charts other than
-//! histograms, which become a line of blocks.
+//! the program prints. Below each row with published figures is a row `print` with the figure as
+//! printed and the verdict. Colour only repeats the text. Saved results are untrusted input, so
+//! [`shown`] escapes all texts before their width is measured. A histogram becomes a line of
+//! blocks. Left out: other charts.
 
 use crate::columns::{Grid, TIE};
 use crate::headline::{self, Headline, headlines};
@@ -16,7 +16,7 @@ use boardlab_result::{
 };
 use std::fmt::Write as _;
 
-/// Narrower than this, a terminal is treated as this wide.
+/// The smallest width; a narrower terminal is treated as this wide.
 const WIDTH_MIN: usize = 60;
 
 /// Blocks in the line of a histogram, at most.
@@ -30,7 +30,7 @@ pub fn run(run: &RunResult, options: &Options) -> String {
     page.text
 }
 
-/// Several runs, after a summary of the published figures that sum them up.
+/// Several runs, after their headlines.
 #[must_use]
 pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
     let mut page = Page { text: String::new(), options };
@@ -183,7 +183,7 @@ impl Page<'_> {
         }
     }
 
-    /// `words` wrapped behind `lead`, later lines indented as far.
+    /// `words` wrapped behind `lead`, with later lines indented to the same column.
     fn paragraph(&mut self, lead: &str, words: &str) {
         let indent = text::width(lead);
         for (index, line) in text::wrap(&sentence(words), self.width() - indent).iter().enumerate()
@@ -194,12 +194,12 @@ impl Page<'_> {
     }
 }
 
-/// `words` as [`shown`]; ends of lines are spaces, at which lines may break.
+/// `words` as [`shown`], with newlines replaced by spaces.
 fn sentence(words: &str) -> String {
     shown(&words.replace(['\n', '\t'], " ")).into_owned()
 }
 
-/// Seed, version and times; nothing for a result that no run gave, such as a list.
+/// Seed, version and times; `None` for a result that is not that of a run, such as a list.
 fn provenance(run: &RunResult, wall_time: bool) -> Option<String> {
     if !format::ran(run) {
         return None;
@@ -256,7 +256,7 @@ fn published(cell: &Cell, unit: Unit) -> String {
 const VERDICTS: [Verdict; 5] =
     [Verdict::Pass, Verdict::Input, Verdict::Explained, Verdict::Fail, Verdict::NotBuilt];
 
-/// A verdict with its sign, so that it can be told without colour and at a glance.
+/// A verdict with its sign, so that it is recognised without colour and at a glance.
 const fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓ pass",
@@ -286,7 +286,8 @@ fn painted(text: &str, code: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// What a table rests on; nothing for a table that compares nothing and assumes nothing.
+/// The counts of fitted and assumed parameters of a table; `None` for a table without comparisons
+/// and assumptions.
 fn origins(table: &Table) -> Option<String> {
     let (fitted, assumed) = (table.fitted_count, table.assumed_count);
     (fitted + assumed + table.compared_count > 0).then(|| {
@@ -303,7 +304,7 @@ fn plural(count: usize, noun: &str) -> String {
     if count == 1 { noun.into() } else { format!("{noun}s") }
 }
 
-/// A histogram as a line of blocks and its range; other charts give nothing.
+/// A histogram as a line of blocks and its range; `None` for other charts.
 fn histogram(run: &RunResult, chart: &Chart) -> Option<(String, String)> {
     if !chart.categories.is_empty() {
         return None;

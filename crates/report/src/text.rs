@@ -1,9 +1,8 @@
-//! Words on a terminal: how many columns they take, where lines break, and sparklines.
+//! Text on a terminal: its width, line breaks, and sparklines.
 //!
-//! Layer: rank 8, inside `report`. Functions: [`width`], [`longest_word`], [`wrap`],
-//! [`sparkline`]. Widths are those
-//! of UAX #11 (East Asian wide characters take two columns). Left out: hyphenation and the
-//! Japanese rules on which character may not begin a line.
+//! Layer: rank 8, inside `report`. Functions: [`width`], [`longest_word`], [`wrap`], [`sparkline`].
+//! Widths are those of UAX #11 (East Asian wide characters take two columns). Left out:
+//! hyphenation, and the Japanese rules for characters that may not begin a line.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -11,13 +10,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const UNITS: [&str; 13] =
     ["ns", "us", "ms", "s", "h", "B", "KiB", "MiB", "GiB", "MB/s", "MHz", "ticks", "%"];
 
-/// Columns that `text` takes.
+/// The width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// Columns that the longest piece of `text` takes at which a line need not break: a word, or one
-/// wide character.
+/// The width of the longest unbreakable piece of `text`: a word, or one wide character.
 pub(crate) fn longest_word(text: &str) -> usize {
     let words = text.split(' ');
     words.flat_map(pieces).map(|piece| width(&piece)).max().unwrap_or(0)
@@ -74,7 +72,7 @@ fn append(lines: &mut Vec<String>, piece: &str, spaced: bool, limit: usize) {
     }
 }
 
-/// A word cut wherever a line may break: around each wide character.
+/// A word split wherever a line may break: around each wide character.
 fn pieces(word: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut after_wide = true;
@@ -89,7 +87,7 @@ fn pieces(word: &str) -> Vec<String> {
     pieces
 }
 
-/// Eight heights of a block; nothing is a space.
+/// The eight heights of a block; zero is a space.
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// `heights` from zero as one line of at most `limit` blocks. More heights than that are averaged

@@ -1,4 +1,4 @@
-//! Pictures, described by what they show. How they are drawn is the renderer's business.
+//! Charts, described by their data. The renderer decides how to draw them.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct Curve {
     pub id: String,
     /// Unit of `y`: `bytes_per_s`, `ns`, `count`, `ratio`, `s`, `us`.
     pub unit: String,
-    /// Positions; indices into the chart's categories where it has such.
+    /// Positions; indices into the chart's categories if it has any.
     pub x: Vec<f64>,
     /// Values.
     pub y: Vec<f64>,
@@ -20,7 +20,7 @@ pub struct Curve {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Stable id; the name of a downloaded picture.
+    /// Stable id; the file name of a downloaded image.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -70,7 +70,7 @@ impl Chart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What it measures, with the unit: `wait (us)`.
+    /// The quantity with its unit: `wait (us)`.
     pub label: String,
     /// Whether the axis begins at zero.
     #[serde(default)]
@@ -133,7 +133,7 @@ pub enum Style {
     Points,
     /// The area under a line.
     Area,
-    /// A row of coloured fields over categories, one row a layer; the value is the colour.
+    /// A heat map over categories, one row a layer; the colour is the value.
     Heat,
 }
 
@@ -152,8 +152,8 @@ pub enum Side {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
-    /// Where on the horizontal axis.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// What it says.
+    /// The label.
     pub label: String,
 }

@@ -1,8 +1,10 @@
-//! Lines of CSV, as all tables that are written have them.
+//! Lines of CSV, for all CSV that the program writes.
 //!
-//! Layer: rank 1. Function: [`line()`]. Fields are quoted as RFC 4180 says; lines end with a bare newline, not with its CRLF, because
-//! the readers are shell tools as often as spreadsheets. A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or the end of
-//! a line as a formula, so words that do get an apostrophe in front (OWASP, CSV Injection); numbers stay numbers.
+//! Layer: rank 1. Function: [`line()`]. Fields are quoted as RFC 4180 says; lines end with a bare
+//! newline, not with its CRLF, because the readers are shell tools as often as spreadsheets. A
+//! spreadsheet evaluates a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break as a
+//! formula, so such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay
+//! numbers.
 
 use std::borrow::Cow;
 
@@ -17,7 +19,8 @@ pub fn line<'t>(csv: &mut String, fields: impl IntoIterator<Item = Cow<'t, str>>
     csv.push('\n');
 }
 
-/// `field` as no spreadsheet runs it. The signs that East Asian input methods give for `=`, `+`, `-` and `@` count as well.
+/// `field` in a form that no spreadsheet evaluates. The full-width forms of `=`, `+`, `-` and `@`
+/// count as well.
 fn defused(field: &str) -> Cow<'_, str> {
     const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
     if field.starts_with(FORMULA) && !is_number(field) {
@@ -27,7 +30,7 @@ fn defused(field: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether `field` is a decimal number and nothing else, as we write them: `-12`, `0.5`, `1e-7`.
+/// Whether `field` is a decimal number as we write it: `-12`, `0.5`, `1e-7`.
 fn is_number(field: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let signed = |text: &str| digits(text.strip_prefix(['-', '+']).unwrap_or(text));

@@ -1,16 +1,19 @@
-//! Text from outside, made safe to show: names in a program, an image, a job file or a saved result.
+//! Untrusted text, made safe to display: names in a program, an image, a job file or a saved
+//! result.
 //!
-//! Layer: rank 1. Functions: [`shown`], [`shown_bytes`] and [`shown_at_most`] for a text on one line; main type:
-//! [`Escaper`], for a stream of bytes. All foreign text passes through here before a terminal gets it, so that it can
-//! neither move the cursor nor hide or turn what stands beside it. What a terminal does not simply draw becomes an escape:
-//! `\u{1b}` for a character, `\xff` for a byte that is no UTF-8. Sources: ECMA-48 for control characters, UAX #9, 2 for
-//! marks of direction, UAX #44 `Default_Ignorable_Code_Point` for characters that are not seen. Left out: letters that look
-//! like others, and backslashes, which stay as they are.
+//! Layer: rank 1. Functions: [`shown`], [`shown_bytes`] and [`shown_at_most`] for a text on one
+//! line; main type: [`Escaper`], for a stream of bytes. All untrusted text passes through this
+//! module before it reaches a terminal, so that it can neither move the cursor nor hide or reorder
+//! other text. Characters that a terminal would not simply draw become escapes: `\u{1b}` for a
+//! character, `\xff` for a byte that is not UTF-8. Sources: ECMA-48 for control characters, UAX #9,
+//! 2 for marks of direction, UAX #44 `Default_Ignorable_Code_Point` for invisible characters. Left
+//! out: letters that look like others, and backslashes, which are not escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal only draws `character`: no control character, no mark of direction, no character without a shape.
+/// Whether a terminal only draws `character`: it is not a control character, a directional mark or
+/// invisible.
 #[must_use]
 pub fn is_harmless(character: char) -> bool {
     let hidden = matches!(character,
@@ -22,7 +25,7 @@ pub fn is_harmless(character: char) -> bool {
     !character.is_control() && !hidden
 }
 
-/// `text` on one line, with escapes for what is not harmless.
+/// `text` on one line, with escapes for harmful characters.
 #[must_use]
 pub fn shown(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_harmless) {
@@ -33,7 +36,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
-/// As [`shown`], of bytes that may be no UTF-8.
+/// As [`shown`], for bytes that may not be UTF-8.
 #[must_use]
 pub fn shown_bytes(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
@@ -44,7 +47,7 @@ pub fn shown_bytes(bytes: &[u8]) -> String {
     shown
 }
 
-/// As [`shown`], cut to `limit` characters of `text`, with dots where something is cut.
+/// As [`shown`], truncated to `limit` characters of `text`, with dots in place of the rest.
 #[must_use]
 pub fn shown_at_most(text: &str, limit: usize) -> String {
     let end = text.char_indices().nth(limit).map(|(end, _)| end);
@@ -68,18 +71,18 @@ fn push_byte(shown: &mut String, byte: u8) {
     write!(shown, "\\x{byte:02x}").expect("a String takes all text");
 }
 
-/// Escapes a stream of bytes that comes in pieces of any size. Ends of lines and tabs stay: `\n`, `\t`, and `\r` beside
-/// `\n`.
+/// Escapes a stream of bytes that arrives in pieces of any size. Line ends and tabs stay: `\n`,
+/// `\t`, and `\r` next to `\n`.
 #[derive(Debug, Clone, Default)]
 pub struct Escaper {
-    /// The beginning of a character, or a carriage return: what follows decides.
+    /// The beginning of a character, or a carriage return, whose form depends on the next byte.
     kept: Vec<u8>,
-    /// The last byte was a line feed.
+    /// Whether the last byte was a line feed.
     at_start: bool,
 }
 
 impl Escaper {
-    /// What `bytes` are shown as, as far as it is known yet.
+    /// Returns the escaped form of `bytes`, as far as it is determined.
     #[must_use]
     pub fn take(&mut self, bytes: &[u8]) -> String {
         let mut shown = String::with_capacity(bytes.len());
@@ -89,7 +92,7 @@ impl Escaper {
         shown
     }
 
-    /// What was kept back, when nothing follows.
+    /// Returns the escaped form of the kept bytes at the end of the stream.
     #[must_use]
     pub fn finish(&mut self) -> String {
         shown_bytes(&std::mem::take(&mut self.kept))
@@ -111,14 +114,14 @@ impl Escaper {
             (b'\r', Ok(_)) => return,
             (b'\n' | b'\t', Ok(_)) => shown.push(char::from(byte)),
             (_, Ok(text)) => text.chars().for_each(|character| push(shown, character)),
-            // A character of which bytes are still to come.
+            // A character of which some bytes have not yet arrived.
             (_, Err(error)) if error.error_len().is_none() => return,
             (_, Err(_)) => return self.broken(byte, shown),
         }
         self.kept.clear();
     }
 
-    /// Bytes that are no character; the last one may begin one.
+    /// Handles bytes that are not a character; the last one may begin one.
     fn broken(&mut self, last: u8, shown: &mut String) {
         self.kept.pop();
         let alone = self.kept.is_empty();

@@ -1,13 +1,13 @@
-//! The one typed result of a run: what every experiment returns and every renderer shows.
+//! The typed result of a run, which every experiment returns and every renderer shows.
 //!
-//! Layer: rank 1; knows no simulator. In reading order:
+//! Layer: rank 1; independent of the simulators. In reading order:
 //!
-//! - [`run`]: [`RunResult`], the whole of one run, and [`Reproduction`], several of them.
+//! - [`run`]: [`RunResult`], the result of one run, and [`Reproduction`], those of several.
 //! - [`table`]: [`Table`], [`Row`], [`Cell`] and the [`Verdict`] on a cell with a published figure.
-//! - [`chart`]: [`Chart`], a picture described by its data, not by its drawing; [`Curve`].
-//! - [`timeline`]: [`Timeline`], who did what when.
-//! - [`origin`]: [`Parameter`] and [`Origin`], where each input came from.
-//! - [`foreign`]: text from outside, made safe to show; [`csv`]: safe to put into a spreadsheet.
+//! - [`chart`]: [`Chart`], described by its data, not by its drawing; [`Curve`].
+//! - [`timeline`]: [`Timeline`], spans of time in lanes.
+//! - [`origin`]: [`Parameter`] and [`Origin`], the sources of all inputs.
+//! - [`foreign`]: untrusted text, made safe to display; [`csv`]: made safe for a spreadsheet.
 //!
 //! The serde form of these types *is* the versioned JSON (`schema` 1): a saved result can be read
 //! back and rendered again. Keys end in their unit (`_ns`, `_bytes`, `_bytes_per_s`, `_count`,

@@ -1,21 +1,21 @@
-//! Where an input came from.
+//! The origin of an input.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a parameter rests on.
+/// The origin of a parameter's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Printed in the part's or the board's data sheet.
     Datasheet,
-    /// A figure of the publication that is an input.
+    /// A published figure that is an input.
     Published,
     /// Computed from other parameters.
     Derived,
     /// Measured on a device.
     Measured,
-    /// Printed nowhere that we know of: a reasoned guess, or set on the command line.
+    /// Not known to be published: a reasoned guess, or set on the command line.
     Assumed,
     /// Chosen so that a result agrees with a published figure.
     Fitted,
@@ -40,16 +40,16 @@ impl fmt::Display for Origin {
     }
 }
 
-/// One input of a run: its key, its value as written, and what it rests on.
+/// One input of a run: its key, its value as written, and its origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
-    /// The key by which `--set` reaches it.
+    /// The key for `--set`.
     pub key: String,
     /// The value as written, with its unit.
     pub value: String,
-    /// What it rests on.
+    /// The origin.
     pub origin: Origin,
-    /// Document and place.
+    /// The source: document and section.
     pub source: String,
 }

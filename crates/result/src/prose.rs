@@ -1,11 +1,11 @@
-//! Figures in sentences and charts: counts as figures, rounding, lists of names.
+//! Figures in sentences and charts: counts, rounding, lists of names.
 //!
 //! Layer: rank 1, formatting.
 
 use boardlab_sim::Bytes;
 use std::fmt::{Debug, Display};
 
-/// Bytes of a KiB, as a figure.
+/// Bytes of a KiB.
 pub const KIB: f64 = 1_024.0;
 /// Bytes of a MiB.
 pub const MIB: f64 = 1_024.0 * KIB;
@@ -23,7 +23,7 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, noun: &str) -
     format!("{count} {noun}{plural}")
 }
 
-/// A share in whole percent that is called neither none nor all where it is neither.
+/// A share in whole percent; a share between 0 and 1 is never rounded to 0 % or 100 %.
 #[must_use]
 pub fn percent_of(share: f64) -> String {
     match share * 100.0 {
@@ -33,14 +33,14 @@ pub fn percent_of(share: f64) -> String {
     }
 }
 
-/// A count of bytes as a figure.
+/// A number of bytes as a floating-point number.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "display, and ratios of volumes")]
 pub fn real(bytes: Bytes) -> f64 {
     bytes.get() as f64
 }
 
-/// A count as a figure.
+/// A count as a floating-point number.
 ///
 /// # Panics
 /// When it is negative.
@@ -50,7 +50,7 @@ pub fn float(count: impl TryInto<u128, Error: Debug>) -> f64 {
     count.try_into().expect("a count is not negative") as f64
 }
 
-/// `value` with so many decimals.
+/// `value` rounded to `decimals` decimals.
 #[must_use]
 pub fn round(value: f64, decimals: i32) -> f64 {
     let scale = 10_f64.powi(decimals);

@@ -1,4 +1,4 @@
-//! The whole of one run.
+//! The result of one run.
 
 use crate::chart::{Chart, Curve, Layer, Style};
 use crate::origin::{Origin, Parameter};
@@ -6,10 +6,10 @@ use crate::table::{Table, Verdict};
 use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 
-/// The version of the JSON form. It rises when a field changes its meaning or goes away.
+/// The version of the JSON schema. It rises when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
 
-/// What one run of one scenario gave.
+/// The result of one run of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunResult {
@@ -17,51 +17,51 @@ pub struct RunResult {
     pub schema: u32,
     /// Name of the scenario.
     pub scenario: String,
-    /// What it is about, for people.
+    /// The title.
     pub title: String,
     /// Seed of the run.
     pub seed: u64,
     /// Version of boardlab.
     pub version: String,
-    /// Virtual time that passed, summed over the systems of the scenario.
+    /// The elapsed virtual time, summed over the systems of the scenario.
     pub virtual_time_ns: u64,
-    /// Time on the wall, the one field that may differ between equal runs.
+    /// The wall time, the only field that may differ between equal runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall_time_ns: Option<u64>,
     /// Tables in order.
     pub tables: Vec<Table>,
     /// Curves, by id.
     pub series: Vec<Curve>,
-    /// Pictures over the curves.
+    /// Charts over the curves.
     #[serde(default)]
     pub charts: Vec<Chart>,
-    /// Pictures of who did what when.
+    /// Timelines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timelines: Vec<Timeline>,
     /// All inputs.
     pub parameters: Vec<Parameter>,
-    /// What the run teaches, in sentences.
+    /// The findings of the run, in sentences.
     pub findings: Vec<String>,
-    /// What to be careful about, in sentences.
+    /// The warnings, in sentences.
     pub warnings: Vec<String>,
-    /// Texts to take away, such as a patch.
+    /// Texts for further use, such as a patch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
 }
 
-/// A text to take away.
+/// A text for further use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Attachment {
     /// File name without folders.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub title: String,
     /// The content.
     pub text: String,
 }
 
-/// Several runs together, as `reproduce` and `report` show them.
+/// The results of several runs, as `reproduce` and `report` show them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reproduction {
@@ -132,8 +132,8 @@ impl RunResult {
         self.findings.len() - 1
     }
 
-    /// Counts, for every table, the fitted and assumed parameters that it names and the cells with
-    /// a published figure that they had to explain.
+    /// Counts, for every table, its fitted and assumed parameters and its cells with a published
+    /// figure.
     pub fn count_provenance(&mut self) {
         for table in &mut self.tables {
             let of = |origin: Origin| {
@@ -147,7 +147,7 @@ impl RunResult {
         }
     }
 
-    /// How many cells have each verdict.
+    /// The number of cells with `verdict`.
     #[must_use]
     pub fn verdict_count(&self, verdict: Verdict) -> usize {
         let cells = self.tables.iter().flat_map(Table::cells);
@@ -156,7 +156,7 @@ impl RunResult {
 }
 
 impl Reproduction {
-    /// Several runs together.
+    /// The results of several runs.
     #[must_use]
     pub const fn new(results: Vec<RunResult>) -> Self {
         Self { schema: SCHEMA, results }

@@ -1,13 +1,13 @@
-//! Tables: rows of cells, each perhaps beside a published figure with a verdict.
+//! Tables: rows of cells, which may have a published figure and a verdict.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a number counts, told by how its key ends.
+/// The unit of a number, from the suffix of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
-    /// Virtual or measured time, `_ns`.
+    /// A virtual or measured time, `_ns`.
     Nanoseconds,
     /// A size, `_bytes`.
     Bytes,
@@ -55,7 +55,7 @@ pub enum Value {
     Real(f64),
     /// Words.
     Text(String),
-    /// Nothing was measured here.
+    /// Nothing was measured.
     None,
 }
 
@@ -72,19 +72,19 @@ impl Value {
     }
 }
 
-/// How our figure compares with the published one.
+/// The result of the comparison of our figure with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal as far as the print can tell.
+    /// Equal within the precision of the published figure.
     Pass,
-    /// A published input, or a fit to this very cell, determines it alone: no evidence.
+    /// A published input, or a fit to this cell, determines it alone, so it is no evidence.
     Input,
-    /// It differs, and a finding says why.
+    /// It differs, and a finding explains why.
     Explained,
-    /// It differs, and nothing says why.
+    /// It differs without an explanation.
     Fail,
-    /// The system that this cell is about is not built yet.
+    /// The system of this cell is not built yet.
     NotBuilt,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// One figure of ours and, where there is one, the published figure beside it.
+/// One figure of ours and, if there is one, the published figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
@@ -112,16 +112,16 @@ pub struct Cell {
     /// The published figure as it was printed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<String>,
-    /// What the comparison says.
+    /// The verdict of the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// Index into the run's findings of the one that explains the difference.
+    /// The index, in the run's findings, of the one that explains the difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<usize>,
 }
 
 impl Cell {
-    /// A cell with nothing published beside it.
+    /// A cell without a published figure.
     #[must_use]
     pub const fn new(value: Value) -> Self {
         Self { value, published: None, printed: None, verdict: None, finding: None }
@@ -136,7 +136,7 @@ impl Cell {
         Self::new(Value::Int(i64::try_from(value).expect("Cell::int: larger than i64")))
     }
 
-    /// A count, at most what a cell holds.
+    /// A count, clamped to the range of a cell.
     #[must_use]
     pub fn count(value: u64) -> Self {
         Self::int(value.min(i64::MAX.unsigned_abs()))
@@ -177,14 +177,15 @@ pub struct Column {
 pub struct Row {
     /// Stable id, such as `L-7`.
     pub id: String,
-    /// What the row is about, for people.
+    /// The title.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Unit of the cells whose column names none, as the end of a column's id would: `ns`. Such a
-    /// column is called by a system, and one table compares times, sizes and rates of it.
+    /// The unit of the cells whose column id has no unit, written as the suffix of an id would be:
+    /// `ns`. Such a column has the name of a system, and the table compares times, sizes and rates
+    /// of systems.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Whether its published cells stand at the head of a report, as those of a row `total` always do.
+    /// Whether its published cells are headlines of a report, as those of a row `total` always are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub headline: bool,
     /// Cells by column id.
@@ -204,14 +205,14 @@ impl Row {
         }
     }
 
-    /// This row as one that a report begins with.
+    /// Marks this row as a headline of a report.
     #[must_use]
     pub fn at_the_head(mut self) -> Self {
         self.headline = true;
         self
     }
 
-    /// This row with a unit for the cells whose column names none.
+    /// This row with a unit for the cells whose column id has none.
     #[must_use]
     pub fn of_unit(mut self, unit: impl Into<String>) -> Self {
         self.unit = unit.into();
@@ -243,7 +244,7 @@ pub struct Table {
     pub id: String,
     /// Heading for people.
     pub title: String,
-    /// Where the published figures stand, such as `nor.md, table 5`.
+    /// The source of the published figures, such as `nor.md, table 5`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Columns in order.
@@ -253,13 +254,13 @@ pub struct Table {
     /// Keys of the parameters that this table depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<String>,
-    /// How many of them were fitted.
+    /// The number of these that are fitted.
     #[serde(default)]
     pub fitted_count: usize,
-    /// How many of them were assumed.
+    /// The number of these that are assumed.
     #[serde(default)]
     pub assumed_count: usize,
-    /// How many cells with a published figure those had to explain.
+    /// The number of cells with a published figure.
     #[serde(default)]
     pub compared_count: usize,
 }
@@ -314,7 +315,7 @@ impl Table {
         self.row(row)?.cells.get(column)
     }
 
-    /// The cell of `row` and `column`, to add to it.
+    /// The cell of `row` and `column`, to be changed.
     #[must_use]
     pub fn cell_mut(&mut self, row: &str, column: &str) -> Option<&mut Cell> {
         self.rows.iter_mut().find(|candidate| candidate.id == row)?.cells.get_mut(column)
@@ -326,7 +327,7 @@ impl Table {
     }
 }
 
-/// A table whose last rows have an item each, of which every further column says something.
+/// A table whose last rows have an item each, from which further columns compute their cells.
 #[derive(Debug)]
 pub struct Tabulated<T> {
     table: Table,
@@ -334,7 +335,8 @@ pub struct Tabulated<T> {
 }
 
 impl<T> Tabulated<T> {
-    /// This table with one more column: of each item what `cell` makes of it, nothing for `None`.
+    /// This table with one more column: `cell` computes the cell of each item; there is none for
+    /// `None`.
     #[must_use]
     pub fn column<C: Into<Option<Cell>>>(
         mut self,

@@ -1,12 +1,12 @@
-//! Who did what when: spans in lanes over one time axis. How they are drawn is the renderer's business.
+//! Timelines: spans in lanes over one time axis. The renderer decides how to draw them.
 
 use serde::{Deserialize, Serialize};
 
-/// A picture of spans of time: a lane for each party, a colour for each activity.
+/// Spans of time: a lane for each party, a colour for each activity.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Timeline {
-    /// Stable id; the name of a downloaded picture.
+    /// Stable id; the file name of a downloaded image.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -16,24 +16,24 @@ pub struct Timeline {
     pub time: String,
     /// The parties, from top to bottom.
     pub lanes: Vec<String>,
-    /// What they do, in the order of the legend.
+    /// The activities, in the order of the legend.
     pub activities: Vec<Activity>,
-    /// When; those of one lane do not overlap.
+    /// The spans; those of one lane do not overlap.
     pub spans: Vec<Span>,
 }
 
-/// Something that a party does.
+/// An activity of a party.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Activity {
     /// Name in the legend.
     pub label: String,
-    /// Whether its time is shaded over all lanes, for a wait that stops everybody.
+    /// Whether its time is shaded over all lanes, for a wait that stops all parties.
     #[serde(default)]
     pub shaded: bool,
 }
 
-/// One party did one thing from one time to another.
+/// One activity of one party from one time to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
@@ -45,7 +45,7 @@ pub struct Span {
     pub from: f64,
     /// When it ended.
     pub to: f64,
-    /// What it was, more closely.
+    /// The details.
     pub label: String,
 }
 
@@ -77,7 +77,7 @@ impl Activity {
         Self { label: label.into(), shaded: false }
     }
 
-    /// A wait that stops everybody.
+    /// A wait that stops all parties.
     #[must_use]
     pub fn shaded(label: impl Into<String>) -> Self {
         Self { label: label.into(), shaded: true }

@@ -34,7 +34,7 @@ fn device() -> Device {
     let no_time = Rate::new(Bytes::mib(1 << 30), Duration::from_nanos(1)).expect("not zero");
     let timing = Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         channel: Rate::new(Bytes::new(40), micros(1)).expect("not zero"),
         link: no_time,
         command: Duration::ZERO,

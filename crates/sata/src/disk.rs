@@ -503,7 +503,7 @@ const fn block_cause(cause: Cause) -> Option<block::Cause> {
 
 const fn event_cause(event: Event) -> block::Cause {
     match event {
-        Event::CacheFull | Event::PastCache => block::Cause::Cache,
+        Event::CacheFull | Event::CacheBypass => block::Cause::Cache,
         Event::MapMiss => block::Cause::Mapping,
         Event::OpenUnitMiss | Event::LogsFull => block::Cause::Merge,
         Event::ReadRetry | Event::Unreadable => block::Cause::Retry,

@@ -29,7 +29,7 @@
 //! let cells = CellTimes::uniform(micros(25), micros(200), micros(1_500));
 //! let timing = Timing {
 //!     native: cells.clone(),
-//!     single_bit: cells,
+//!     slc: cells,
 //!     channel: rate(200),
 //!     link: rate(1 << 40),
 //!     command: Duration::ZERO,

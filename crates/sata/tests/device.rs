@@ -89,7 +89,7 @@ fn large(lba48: bool, all: u64) -> Rig {
     let geometry = Geometry::new(blocks, 1_024, Bytes::kib(64), pages).unwrap();
     let geometry = geometry.striped(stripe).unwrap();
     let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
-    let timing = Timing { native: cells.clone(), single_bit: cells, ..drive::timing() };
+    let timing = Timing { native: cells.clone(), slc: cells, ..drive::timing() };
     let medium = Timed::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let drive = Drive {

@@ -26,7 +26,7 @@ fn ssd(read: u64, program: u64, blocks: u32) -> Ssd<Layer> {
     let cells = CellTimes::uniform(micros(read), micros(program), micros(2_000));
     let timing = Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         channel: Rate::new(Bytes::new(400), micros(1)).unwrap(),
         ..drive::timing()
     };

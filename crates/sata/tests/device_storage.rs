@@ -399,7 +399,7 @@ fn a_worn_out_drive_refuses_and_keeps_what_it_holds() {
     use boardlab_ftl::{EndOfLife, Endurance, Reliability};
     let reliability = Reliability {
         endurance: Endurance::new(&[20, 30]).unwrap(),
-        single_bit_wear: 100,
+        slc_wear: 100,
         factory_bad: 0,
         program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,

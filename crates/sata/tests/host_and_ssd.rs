@@ -83,7 +83,7 @@ fn large(sectors: u64, lba48: bool) -> Drives {
     let geometry = Geometry::new(pages / 2_048 + 64, 2_048, Bytes::kib(64), pages).unwrap();
     let geometry = geometry.striped(stripe).unwrap();
     let cells = CellTimes::uniform(micros(20), micros(500), micros(2_000));
-    let timing = Timing { native: cells.clone(), single_bit: cells, ..drive::timing() };
+    let timing = Timing { native: cells.clone(), slc: cells, ..drive::timing() };
     let medium = Timed::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let window = Bytes::kib(256);

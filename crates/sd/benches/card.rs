@@ -34,7 +34,7 @@ fn card(data: Data) -> Card<PageMapped<Timed>> {
     let cells = CellTimes::uniform(micros(75), micros(1_000), micros(4_500));
     let timing = Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         channel: Rate::new(Bytes::new(400), micros(1)).unwrap(),
         link: free_link(),
         command: Duration::ZERO,

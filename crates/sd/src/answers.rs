@@ -74,10 +74,10 @@ impl<T: Translation> Card<T> {
         Some(register.register())
     }
 
-    /// Life used of the cells that hold one bit (type A) and of all others (type B), as EXT_CSD
-    /// reports it; `None` without such cells or without a rating.
+    /// Life used of the SLC cells (type A) and of all others (type B), as EXT_CSD reports it;
+    /// `None` without such cells or without a rating.
     pub fn life_times(&self, wear: &Wear) -> [Option<LifeTime>; 2] {
-        let single = usize::try_from(wear.single_bit).unwrap_or(usize::MAX).min(wear.worn.len());
+        let single = usize::try_from(wear.slc_blocks).unwrap_or(usize::MAX).min(wear.worn.len());
         let (single, others) = wear.worn.split_at(single);
         [single, others].map(|worn| {
             let used = worn.iter().copied().map(u64::from).sum();

@@ -3,14 +3,14 @@
 //! Layer: below the card; it knows no flash. Main types: [`Mode`], [`Bus`].
 //!
 //! A command is 48 bits on its own line and is answered there with 48 or 136 bits. A block of 512
-//! bytes goes over 1, 4 or 8 lines with a start bit, a CRC-16 for each line and an end bit; with
-//! double data rate each line moves two bits a clock and has two CRCs, one for each edge. After a
-//! block that is written, the card answers with a status of 5 bits and then holds line 0 low while
-//! it is busy.
+//! bytes is transferred over 1, 4 or 8 lines with a start bit, a CRC-16 for each line and an end
+//! bit; with double data rate each line carries two bits a clock and has two CRCs, one for each
+//! edge. After a block that is written, the card answers with a status of 5 bits and then holds
+//! line 0 low while it is busy.
 //!
 //! Source: SD Physical Layer Simplified Specification 6.00, sections 3.6 (formats) and 4.12
 //! (timing: N_CR 2 to 64 clocks, N_RC at least 8, N_WR at least 2, N_CRC 2); JESD84-B51 for eMMC.
-//! Where the specification gives a range, a part says which value it has.
+//! Where the specification gives a range, the part file states the value.
 
 use boardlab_sim::{Duration, Hertz};
 use std::fmt;
@@ -18,7 +18,7 @@ use std::fmt;
 /// Bytes of a block.
 pub const BLOCK: u64 = 512;
 
-/// How the bus is clocked.
+/// The bus mode: its clock and data rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// SD default speed, 25 MHz; also the first mode after power-up.
@@ -44,7 +44,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// All, slowest first within SD and within eMMC.
+    /// All modes, slowest first within SD and within eMMC.
     pub const ALL: [Self; 10] = [
         Self::Default,
         Self::HighSpeed,
@@ -81,7 +81,7 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Data move on both edges of the clock.
+    /// Whether data are transferred on both edges of the clock.
     #[must_use]
     pub const fn double(self) -> bool {
         matches!(self, Self::Ddr50 | Self::Ddr52 | Self::Hs400)
@@ -121,7 +121,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Which of the two kindred protocols.
+/// The protocol of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// SD memory card.
@@ -153,7 +153,7 @@ impl Width {
     }
 }
 
-/// Clocks that pass where the specification leaves a range.
+/// The clocks between commands and blocks, for which the specification gives a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gaps {
     /// `N_CR`: from a command to its response, 2 to 64 clocks.
@@ -186,7 +186,7 @@ const COMMAND: u64 = 48;
 const CRC: u64 = 16;
 /// Start bit and end bit.
 const FRAME: u64 = 2;
-/// From the end of a block to the card's status: `N_CRC`.
+/// `N_CRC`: from the end of a block to the card's status.
 const BEFORE_STATUS: u64 = 2;
 /// Start bit, three bits, end bit.
 const STATUS: u64 = 5;
@@ -234,13 +234,13 @@ impl Bus {
         self.clock
     }
 
-    /// A command and its short response, and the gap to the next command.
+    /// The time of a command, its short response, and the gap to the next command.
     #[must_use]
     pub fn command(&self) -> Duration {
         self.clock.time_of(2 * COMMAND + self.gaps.response + self.gaps.next_command)
     }
 
-    /// Clocks of one block on the data lines, from start bit to end bit.
+    /// The clocks of one block on the data lines, from start bit to end bit.
     #[must_use]
     pub const fn block_clocks(&self) -> u64 {
         let bits = BLOCK * 8 / self.width.lines();
@@ -248,20 +248,20 @@ impl Bus {
         payload + CRC + FRAME
     }
 
-    /// `blocks` blocks written one after the other without busy: gap, block, status.
+    /// The time of `blocks` consecutive block writes without busy: gap, block, status.
     #[must_use]
     pub fn write(&self, blocks: u64) -> Duration {
         self.clock
             .time_of(blocks * (self.gaps.write + self.block_clocks() + BEFORE_STATUS + STATUS))
     }
 
-    /// `blocks` blocks read one after the other.
+    /// The time of `blocks` consecutive block reads.
     #[must_use]
     pub fn read(&self, blocks: u64) -> Duration {
         self.clock.time_of(blocks * (self.gaps.read + self.block_clocks()))
     }
 
-    /// Bytes a second that the data lines move with nothing between them: what no card exceeds.
+    /// The bytes a second of the data lines without any gap: an upper bound for every card.
     #[must_use]
     pub const fn raw(&self) -> u64 {
         let edges = if self.mode.double() { 2 } else { 1 };

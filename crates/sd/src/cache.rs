@@ -10,7 +10,7 @@ use std::ops::Range;
 /// Which blocks of a page were written.
 pub(crate) type BlockMask = u128;
 
-/// A page has no more blocks than [`BlockMask`] has bits.
+/// The largest page: it has no more blocks than [`BlockMask`] has bits.
 pub(crate) const LARGEST_PAGE: Bytes = Bytes::kib(64);
 
 /// The bits of the blocks in `blocks`.
@@ -22,7 +22,7 @@ pub(crate) fn filled(blocks: Range<u32>) -> BlockMask {
 /// Pages that are not on flash yet, oldest first.
 #[derive(Debug, Clone)]
 pub(crate) struct Cache {
-    /// Pages that fit.
+    /// The number of pages that fit.
     room: usize,
     pages: BTreeMap<u32, BlockMask>,
     order: VecDeque<u32>,
@@ -43,8 +43,8 @@ impl Cache {
         self.order.is_empty()
     }
 
-    /// Makes way for `count` whole pages from `first` on that bypass the cache, when they would
-    /// evict everything else; returns whether they do.
+    /// Prepares for `count` whole pages from `first` on. If they would evict everything else they
+    /// bypass the cache, and their cached copies are dropped. Returns whether they do.
     pub(crate) fn yields(&mut self, first: u32, count: u32) -> bool {
         if (count as usize) < self.room {
             return false;
@@ -72,14 +72,15 @@ impl Cache {
         self.pages.get(&page).copied().unwrap_or(0)
     }
 
-    /// Removes a page out of order: the host discarded it, or wants it on flash.
+    /// Removes a page out of order, because the host discarded it or made it durable.
     pub(crate) fn remove(&mut self, page: u32) -> Option<BlockMask> {
         let blocks = self.pages.remove(&page)?;
         self.order.retain(|&held| held != page);
         Some(blocks)
     }
 
-    /// The oldest pages that follow each other, up to `most`, and which blocks of each were written.
+    /// Takes the oldest page and those that follow it, up to `most` in all, and which blocks of
+    /// each were written.
     pub(crate) fn take(&mut self, most: u32, run: &mut Vec<(u32, BlockMask)>) -> bool {
         run.clear();
         while let Some(&page) = self.order.front() {

@@ -1,11 +1,11 @@
 //! The card: requests become commands on the bus and pages of the translation layer.
 //!
-//! Layer: rank 4, the crate's reason. Main type: [`Card`]. The host's driver splits a request into
-//! transfers of at most [`crate::part::Host::largest`]; a transfer is one command, its data row by
-//! row of what the flash programs at once, and for a write the wait until the card is no longer
-//! busy. A row is passed to the translation layer when its last block has arrived; the next one may
-//! follow when that has been accepted. Whether programs and transfers overlap is thus decided
-//! below, by the buffers of the flash; its own link takes no time ([`free_link`]).
+//! Layer: rank 4, the centre of the crate. Main type: [`Card`]. The host's driver splits a request
+//! into transfers of at most [`crate::part::Host::largest`]; a transfer is one command, its data
+//! row by row of what the flash programs at once, and for a write the wait until the card is no
+//! longer busy. A row is passed to the translation layer when its last block has arrived; the next
+//! one may follow when that has been accepted. Whether programs and transfers overlap is thus
+//! decided below, by the buffers of the flash; its own link takes no time ([`free_link`]).
 //!
 //! A partly written page is read first, unless the card has a write cache and the rest of the page
 //! arrives in time. A transfer as large as the cache bypasses it. Without a cache a write ends when
@@ -49,7 +49,7 @@ pub struct Counts {
     pub flushes: u64,
     /// Discards and erases.
     pub discards: u64,
-    /// Nanoseconds of the bus: commands and data.
+    /// Nanoseconds for which the bus was busy with commands and data.
     pub bus_ns: u64,
     /// Nanoseconds for which the host waited for a busy card.
     pub busy_ns: u64,
@@ -75,14 +75,14 @@ impl Counts {
     }
 }
 
-/// How written bytes are kept.
+/// Which written bytes are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Data {
-    /// They are not kept: every read gives what an erased block reads as.
+    /// They are not kept: every read returns the content of an erased block.
     Lost,
     /// The newest ones are kept.
     Newest,
-    /// All versions are kept that a power cut could restore, and the layer below says which version
+    /// All versions that a power cut could restore are kept, and the layer below says which version
     /// it holds.
     Versions,
 }
@@ -111,15 +111,15 @@ pub struct Card<T> {
     pub(crate) free: Instant,
     pub(crate) cache: Option<Cache>,
     pub(crate) store: Option<Store>,
-    /// Bytes of the present write that are kept as they arrive.
+    /// Bytes of the current write that are kept as they arrive.
     pub(crate) incoming: Option<(Extent, Vec<u8>)>,
     pub(crate) run: Vec<(u32, BlockMask)>,
     pub(crate) versions: Vec<Version>,
     pub(crate) counts: Counts,
-    /// All was durable when the last request ended.
+    /// Whether everything was durable when the last request ended.
     pub(crate) settled: bool,
     pub(crate) power_ups: u32,
-    /// Of the present request.
+    /// The flash work of the current request.
     pub(crate) work: ByCause,
     pub(crate) events: Events,
 }
@@ -168,17 +168,17 @@ impl<T: Translation> Card<T> {
         })
     }
 
-    /// What the card is.
+    /// The properties of the card.
     pub const fn part(&self) -> &Part {
         &self.part
     }
 
-    /// The bus that it is on.
+    /// The bus.
     pub const fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// What it did.
+    /// The counters.
     pub const fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -433,7 +433,7 @@ const fn named(cause: ftl::Cause) -> Option<block::Cause> {
 
 const fn event(event: Event) -> Option<block::Cause> {
     Some(match event {
-        Event::CacheFull | Event::PastCache => block::Cause::Cache,
+        Event::CacheFull | Event::CacheBypass => block::Cause::Cache,
         Event::MapMiss => block::Cause::Mapping,
         Event::OpenUnitMiss | Event::LogsFull => block::Cause::Merge,
         Event::ReadRetry | Event::Unreadable => block::Cause::Retry,

@@ -12,11 +12,11 @@ use boardlab_sim::{Bytes, Duration, Hertz};
 /// What CMD38 does to blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Discard {
-    /// The card has none.
+    /// The card does not support it.
     None,
     /// The card unmaps whole pages; what is read afterwards is undefined.
     Discard,
-    /// Every block reads as erased afterwards.
+    /// Erases every block.
     Erase,
 }
 
@@ -36,13 +36,13 @@ pub struct Wiring {
 /// The behaviour of the host's driver around a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Host {
-    /// From one request to the next: interrupt, completion, set-up of the transfer.
+    /// The time from one request to the next: interrupt, completion, set-up of the transfer.
     pub request: Duration,
     /// Largest transfer of one command; larger requests are split.
     pub largest: Bytes,
-    /// The length is announced by CMD23; otherwise CMD12 ends a transfer.
+    /// Whether CMD23 announces the length of a transfer; otherwise CMD12 ends it.
     pub announces: bool,
-    /// CMD13 asks for the state after each write.
+    /// Whether CMD13 asks for the state after each write.
     pub asks_state: bool,
 }
 
@@ -55,19 +55,19 @@ pub struct Face {
     pub capacity: Bytes,
     /// The unit of the card's speed guarantees.
     pub allocation_unit: AllocationUnit,
-    /// CMD23 is understood.
+    /// Whether the card supports CMD23.
     pub counts_blocks: bool,
     /// From a command to its first effect inside the card: the controller's own time.
     pub command: Duration,
-    /// Size of the volatile write cache; `None` where each write is on flash when it ends.
+    /// The size of the volatile write cache; `None` where each write is durable when it ends.
     pub cache: Option<Bytes>,
     /// The idle time of the host before the cache is written to flash.
     pub write_back_after: Duration,
     /// What CMD38 does.
     pub discard: Discard,
-    /// An erased block reads as ones, otherwise as zeros.
+    /// Whether an erased block reads as ones; otherwise it reads as zeros.
     pub erased_ones: bool,
-    /// Who made it.
+    /// The CID.
     pub cid: Cid,
     /// Speed classes.
     pub classes: Classes,
@@ -86,12 +86,12 @@ pub struct Part {
     pub wiring: Wiring,
     /// The host's driver.
     pub host: Host,
-    /// Erases that a block is rated for.
+    /// The P/E cycles that a block is rated for.
     pub rated: u32,
 }
 
-/// What the part needs to know of the translation layer: bytes of a mapped page, and how many there
-/// are.
+/// What the card needs of the translation layer: the size of a mapped page, and the number of
+/// pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a mapped page.
@@ -101,11 +101,11 @@ pub struct Shape {
 }
 
 impl Part {
-    /// The bus, and whether all numbers fit together.
+    /// Checks that all numbers fit together, and returns the bus.
     ///
     /// # Errors
-    /// [`Error::Capacity`] when it is not a multiple of the allocation unit or not what the pages
-    /// hold, [`Error::Bus`], [`Error::Page`], [`Error::Limit`].
+    /// [`Error::Capacity`] when the capacity is not a multiple of the allocation unit or does not
+    /// match the pages, [`Error::Bus`], [`Error::Page`], [`Error::Limit`].
     pub fn check(&self, shape: Shape) -> Result<Bus, Error> {
         let unit = self.face.allocation_unit.size();
         if self.face.capacity.is_zero() || !self.face.capacity.is_multiple_of(unit) {

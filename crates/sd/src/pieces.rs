@@ -6,20 +6,20 @@ use crate::cache::{BlockMask, filled};
 use boardlab_block::Extent;
 use boardlab_ftl as ftl;
 
-/// Pages are numbered in 32 bits: the card was checked to have no more.
+/// Converts a page number to 32 bits: [`crate::part::Part::check`] has refused larger cards.
 pub(crate) fn number(page: u64) -> u32 {
     u32::try_from(page).expect("the layer below numbers its pages in 32 bits")
 }
 
-/// Where a piece of one page begins in it, and its length, in bytes.
+/// The byte offset of a piece within its page, and its length in bytes.
 pub(crate) fn within_page(piece: Extent, page_blocks: u64) -> (usize, usize) {
     let size = crate::BLOCK.get();
     let bytes = |blocks: u64| usize::try_from(blocks * size).expect("a page fits in memory");
     (bytes(piece.first.0 % page_blocks), bytes(piece.count))
 }
 
-/// An extent in pieces of at most `most` blocks that do not cross a multiple of `grid` blocks; no
-/// grid if zero.
+/// Splits an extent into pieces of at most `most` blocks that do not cross a multiple of `grid`
+/// blocks; there is no grid if it is zero.
 pub(crate) fn pieces(extent: Extent, most: u64, grid: u64) -> impl Iterator<Item = Extent> {
     let (mut next, end) = (extent.first.0, extent.first.0 + extent.count);
     std::iter::from_fn(move || {
@@ -31,7 +31,7 @@ pub(crate) fn pieces(extent: Extent, most: u64, grid: u64) -> impl Iterator<Item
     })
 }
 
-/// What of `extent` lies before and behind `inner`.
+/// The parts of `extent` before and behind `inner`.
 pub(crate) fn edges(extent: Extent, inner: Extent) -> impl Iterator<Item = Extent> {
     let (start, end) = (extent.first.0, extent.first.0 + extent.count);
     let (from, to) = match inner.count {
@@ -51,7 +51,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Each page, and which of its blocks.
+    /// Iterates over the pages and which blocks of each the extent covers.
     pub(crate) fn iter(self) -> impl Iterator<Item = (u32, BlockMask)> {
         let blocks = self.page_blocks;
         pieces(self.extent, blocks, blocks).map(move |piece| {
@@ -61,13 +61,13 @@ impl Pages {
         })
     }
 
-    /// Whether every block of each is meant.
+    /// Whether the extent covers every block of each page.
     pub(crate) fn are_whole(self) -> bool {
         let Self { extent, page_blocks } = self;
         extent.first.0 % page_blocks == 0 && extent.count % page_blocks == 0
     }
 
-    /// All of them.
+    /// All of these pages.
     pub(crate) fn whole(self) -> ftl::Extent {
         let Self { extent, page_blocks } = self;
         let first = extent.first.0 / page_blocks;

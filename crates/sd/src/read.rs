@@ -51,8 +51,8 @@ impl<T: Translation> Card<T> {
         })
     }
 
-    /// The bytes of `piece`, into the buffer of a read of `extent`; the layer below has said which
-    /// versions of its pages it holds.
+    /// Copies the bytes of `piece` into the buffer of a read of `extent`; the layer below has
+    /// already returned the versions of the pages.
     fn fetch(&mut self, extent: Extent, piece: Extent, buffer: &mut [u8]) {
         let size = crate::BLOCK.to_usize();
         let start = usize::try_from(piece.first.0 - extent.first.0).unwrap_or(0) * size;

@@ -1,14 +1,15 @@
-//! The bytes of a card that keeps any.
+//! The bytes of a card that keeps its data.
 //!
-//! Layer: below the card. Main type: [`Store`]. The translation layer tells pages apart by version;
-//! here are the bytes of each version that may still be asked for. After a flush the older ones are
-//! dropped; a power cut may bring them back until then.
+//! Layer: below the card. Main type: [`Store`]. The translation layer identifies page contents by
+//! version; the store has the bytes of each version that may still be read. After a flush the older
+//! ones are dropped; a power cut may bring them back until then.
 
 use boardlab_ftl::Version;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 
-/// The bytes of one page in one version; without one while they are only in the card's cache.
+/// The bytes of one page in one version; they have no version while they are only in the card's
+/// cache.
 #[derive(Debug, Clone)]
 struct StoredPage {
     version: Option<Version>,
@@ -19,9 +20,9 @@ struct StoredPage {
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     page: usize,
-    /// What a page without data reads as.
+    /// The byte that a page without data reads as.
     erased: u8,
-    /// The layer below says which version it holds.
+    /// Whether the layer below says which version it holds.
     versions: bool,
     pages: BTreeMap<u32, Vec<StoredPage>>,
     /// Pages with more than one version.
@@ -39,7 +40,7 @@ impl Store {
         self.versions
     }
 
-    /// The bytes of `page` from `within` on, in `version`.
+    /// Reads `page` in `version`, from the byte `within` on.
     pub(crate) fn read(&self, page: u32, version: Version, within: usize, buffer: &mut [u8]) {
         if !self.versions {
             return self.newest(page, within, buffer);
@@ -49,7 +50,7 @@ impl Store {
         self.give(copy, within, buffer);
     }
 
-    /// The bytes of `page` from `within` on as they were written last.
+    /// Reads the newest bytes of `page`, from the byte `within` on.
     pub(crate) fn newest(&self, page: u32, within: usize, buffer: &mut [u8]) {
         self.give(self.pages.get(&page).and_then(|copies| copies.last()), within, buffer);
     }
@@ -61,7 +62,8 @@ impl Store {
         }
     }
 
-    /// Bytes of `page` from `within` on are written; the layer below has given them no version yet.
+    /// Writes bytes of `page` from the byte `within` on; the layer below has not yet given them a
+    /// version.
     pub(crate) fn write(&mut self, page: u32, within: usize, bytes: &[u8]) {
         let copies = self.pages.entry(page).or_default();
         match copies.last_mut() {
@@ -80,21 +82,21 @@ impl Store {
         }
     }
 
-    /// The newest bytes of `page` went to the layer below, as `version`.
+    /// Records that the layer below gave `version` to the newest bytes of `page`.
     pub(crate) fn name(&mut self, page: u32, version: Version) {
         if let Some(newest) = self.pages.get_mut(&page).and_then(|copies| copies.last_mut()) {
             newest.version = Some(version);
         }
     }
 
-    /// The host gave a page up.
+    /// Drops a page that the host discarded.
     pub(crate) fn forget(&mut self, page: u32) {
         self.pages.remove(&page);
     }
 
-    /// Power was lost: of each page only the version that the layer below still holds is kept,
-    /// where that can be told. The others must not come back with the next part of a page that is
-    /// written.
+    /// After a power cut, keeps of each page only the version that the layer below still holds, if
+    /// it has versions. The other versions must not reappear when a part of the page is written
+    /// next.
     pub(crate) fn keep_held(&mut self, mut held: impl FnMut(u32) -> Version) {
         if !self.versions {
             return;
@@ -106,7 +108,7 @@ impl Store {
         self.pages.retain(|_, copies| !copies.is_empty());
     }
 
-    /// All that was written is durable: older versions will not be asked for again.
+    /// Drops older versions, which will not be read again since all writes are durable.
     pub(crate) fn settle(&mut self) {
         for page in self.several.drain(..) {
             if let Some(copies) = self.pages.get_mut(&page) {

@@ -1,7 +1,7 @@
-//! How blocks reach the flash: transfers, pages that are not whole, the write cache, discards.
+//! The write path: transfers, partial pages, the write cache, discards.
 //!
-//! Layer: rank 4, part of [`Card`]. Where nothing has to be looked at page by page, a transfer goes
-//! to the layer below in one piece, at the pace of the bus. Source and what is left out: see
+//! Layer: rank 4, part of [`Card`]. Where no page needs individual handling, a transfer goes to the
+//! layer below as a whole, at the pace of the bus. Source and what is left out: see
 //! [`crate::card`].
 
 use crate::bus::Kind;
@@ -24,8 +24,8 @@ impl<T: Translation> Card<T> {
         Ok(done.finished)
     }
 
-    /// Whole pages go to the layer below; those that are not whole are read first. Returns when the
-    /// next may come, and when all is programmed.
+    /// Writes pages to the layer below; partial pages are read first. Returns when the next data
+    /// may arrive, and when all is programmed.
     fn program(
         &mut self,
         at: Instant,
@@ -43,7 +43,7 @@ impl<T: Translation> Card<T> {
         self.program_whole(now, ftl::Extent::new(first, count))
     }
 
-    /// Pages of which every block is new go to the layer below.
+    /// Writes pages of which every block is new to the layer below.
     #[inline]
     fn program_whole(
         &mut self,
@@ -59,8 +59,8 @@ impl<T: Translation> Card<T> {
         Ok((done.accepted, done.finished))
     }
 
-    /// A command is over when what it wrote is on flash: all without a cache, and what a reliable
-    /// write moved with one.
+    /// Ends a command when its data are durable: all data on a card without a cache, and those of a
+    /// reliable write with one.
     fn commit(&mut self, at: Instant, transfer: Extent) -> Result<Instant, ftl::Error> {
         let mut at = at;
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks }.whole();
@@ -78,13 +78,14 @@ impl<T: Translation> Card<T> {
         Ok(done.finished)
     }
 
-    /// All that the layer was given is durable; what that makes superfluous goes with the next
-    /// request, for power may have been lost on the way.
+    /// Records that everything in the layer below is durable. Superseded versions are dropped at
+    /// the next request, since power may have been lost meanwhile.
     fn settle(&mut self) {
         self.settled = true;
     }
 
-    /// Gives up cached pages, a row at a time, until there are no more than fit, or none.
+    /// Evicts cached pages to the layer below, a row at a time, until the rest fits, or all of
+    /// them.
     pub(crate) fn destage(
         &mut self,
         at: Instant,
@@ -104,8 +105,8 @@ impl<T: Translation> Card<T> {
         Ok((accepted, finished))
     }
 
-    /// Writes cached pages while the host is away, until it is back at `until`. Returns when all is
-    /// on flash, or `until`.
+    /// Writes back cached pages while the host is idle, until it returns at `until`. Returns when
+    /// all pages are durable, or `until`.
     pub(crate) fn write_back(&mut self, until: Instant) -> Result<Instant, ftl::Error> {
         if self.cache.as_ref().is_none_or(Cache::is_empty) {
             return Ok(self.free);
@@ -122,7 +123,7 @@ impl<T: Translation> Card<T> {
         Ok(if empty { finished.max(now) } else { until })
     }
 
-    /// A piece of a write within one row has arrived.
+    /// Handles the arrival of a piece of a write within one row.
     pub(crate) fn arrived(
         &mut self,
         at: Instant,
@@ -177,8 +178,8 @@ impl<T: Translation> Card<T> {
         if durable && self.part.face.kind == Kind::Sd { self.flush(now) } else { Ok(now) }
     }
 
-    /// The pages of a transfer that goes to flash as it comes: all of it whole pages, and no cache,
-    /// or none that is larger.
+    /// The pages of a transfer that is written as it arrives: it covers whole pages only, and there
+    /// is no cache, or one that is not larger than the transfer.
     fn passes_on(&mut self, transfer: Extent) -> Option<ftl::Extent> {
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
         if !pages.are_whole() {
@@ -189,8 +190,8 @@ impl<T: Translation> Card<T> {
         past.then_some(whole)
     }
 
-    /// All pages of a transfer as they come, in one piece. Returns when the last was accepted, and when
-    /// all are programmed.
+    /// Writes all pages of a transfer as they arrive, in one request. Returns when the last was
+    /// accepted, and when all are programmed.
     fn write_paced(
         &mut self,
         at: Instant,
@@ -210,7 +211,7 @@ impl<T: Translation> Card<T> {
         Ok((done.accepted, done.finished))
     }
 
-    /// The same row by row, past the cache or through it.
+    /// The same row by row, with or without the cache.
     fn write_rows(
         &mut self,
         at: Instant,
@@ -237,7 +238,7 @@ impl<T: Translation> Card<T> {
         Ok((now, finished))
     }
 
-    /// Empties the cache. Without one there is nothing to do, and no command that would do it.
+    /// Flushes the cache. Without a cache there is nothing to do, and the host sends no command.
     pub(crate) fn flush(&mut self, at: Instant) -> Result<Instant, ftl::Error> {
         if self.cache.is_none() {
             return Ok(at);
@@ -253,7 +254,7 @@ impl<T: Translation> Card<T> {
         Ok(ended)
     }
 
-    /// CMD32, CMD33 and CMD38. An erase also writes the pages of which it covers only a part.
+    /// Sends CMD32, CMD33 and CMD38. An erase also writes the pages that it covers only in part.
     pub(crate) fn discard(
         &mut self,
         start: Instant,
@@ -308,7 +309,7 @@ impl<T: Translation> Card<T> {
         bytes
     }
 
-    /// Puts the bytes of a write where reads will find them.
+    /// Stores the bytes of a write.
     pub(crate) fn keep(&mut self, extent: Extent, bytes: &[u8]) {
         let Some(store) = &mut self.store else { return };
         let mut rest = bytes;
@@ -320,7 +321,7 @@ impl<T: Translation> Card<T> {
         }
     }
 
-    /// Keeps the bytes of a piece of the write under way.
+    /// Stores the bytes of a piece of the current write.
     fn keep_incoming(&mut self, piece: Extent) {
         let Some((extent, bytes)) = self.incoming.take() else { return };
         let at = |block: u64| {

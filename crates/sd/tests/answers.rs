@@ -10,7 +10,7 @@ use boardlab_sim::{Bytes, Instant, Seed};
 /// Erases that a block lives for.
 const RATED: u32 = 40;
 
-/// A card whose blocks die, over ordinary blocks and `cache` of single-bit cells.
+/// A card whose blocks wear out, over ordinary blocks and an SLC cache of `cache` blocks.
 fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<Timed>> {
     let geometry = geometry(32);
     let medium = Timed::new(&geometry, &timing(0)).unwrap();
@@ -18,7 +18,7 @@ fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<Timed>> {
     let policies = Policies { reserve: 2, cache, ..Policies::default() };
     let reliability = Reliability {
         endurance: Endurance::new(&[RATED - 8, RATED + 8]).unwrap(),
-        single_bit_wear: 100,
+        slc_wear: 100,
         factory_bad: 0,
         program_failures: 0,
         end_of_life: EndOfLife::ReadOnly,
@@ -88,7 +88,7 @@ fn life_used_rises_with_wear_stops_at_a_hundred_percent_and_the_dead_card_says_s
 }
 
 #[test]
-fn an_emmc_tells_the_life_of_single_bit_cells_apart_from_that_of_the_others() {
+fn an_emmc_tells_the_life_of_slc_cells_apart_from_that_of_the_others() {
     let mut emmc = in_slot(Face { kind: Kind::Emmc, ..face() });
     emmc.wiring.mode = Mode::HighSpeed;
     let mut card = mortal(&emmc, CacheSize::Fixed(4));

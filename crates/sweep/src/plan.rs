@@ -10,7 +10,7 @@ use boardlab_codec::crc32;
 use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Document, Override};
+use boardlab_document::{Document, Override, Renamed};
 use boardlab_experiment::crew::in_order;
 use boardlab_experiment::{Action, Experiment, Failure, Request, VERSION, scenario_name};
 use boardlab_parts::catalog;
@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) header: Header,
     /// What every point changes in the scenario.
     pub(crate) set: Vec<Override>,
+    /// Old names in the scenario, its files and the arguments.
+    pub(crate) renamed: Vec<Renamed>,
     experiments: &'static [Experiment],
     source: Arc<Source>,
 }
@@ -67,7 +69,9 @@ impl Plan {
             inputs: IndexMap::new(),
             checksum: 0,
         };
-        let mut plan = Self { scenario, grid, header, set, experiments: order.experiments, source };
+        let (experiments, renamed) = (order.experiments, Vec::new());
+        let mut plan = Self { scenario, grid, header, set, renamed, experiments, source };
+        plan.renamed = plan.document(0)?.renamed().to_vec();
         plan.check(&pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
     }

@@ -89,6 +89,7 @@ pub(super) fn summary(
     let title = format!("Sweep over {}: {}", keys.join(", "), counted(count, "point"));
     let seed = plan.grid.seed(0).get();
     let mut run = RunResult::new(&plan.scenario, &title, seed, VERSION);
+    run.warnings.extend(plan.renamed.iter().map(ToString::to_string));
     run.virtual_time_ns = overview.virtual_time_ns;
     run.parameters = parameters(plan);
     let mut table = table(&keys, &chosen, overview.failed > 0);

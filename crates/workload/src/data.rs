@@ -16,7 +16,7 @@ use std::str::FromStr;
 /// A kind of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Data {
-    /// Zeros: what tiobench writes unless it is told otherwise.
+    /// Zeros, tiobench's default.
     #[default]
     Zero,
     /// Random bytes, incompressible.

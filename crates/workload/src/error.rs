@@ -35,14 +35,14 @@ impl fmt::Display for Step {
 pub enum Error {
     /// The chunk is zero or not a multiple of the device's write size.
     Chunk {
-        /// The chunk asked for.
+        /// The requested chunk.
         chunk: Bytes,
         /// The write size of the device.
         unit: Bytes,
     },
     /// An erase does not begin or end at the boundary of an erase block.
     NotWholeBlocks {
-        /// First byte asked for.
+        /// The first requested byte.
         offset: Bytes,
         /// How many.
         length: Bytes,
@@ -53,9 +53,9 @@ pub enum Error {
     },
     /// The source ended before all bytes were written or compared.
     SourceEnded {
-        /// How many were asked for.
+        /// The requested number of bytes.
         expected: Bytes,
-        /// How many there were.
+        /// The number of bytes in the source.
         found: Bytes,
     },
     /// The device returned an error.

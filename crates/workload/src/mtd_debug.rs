@@ -3,15 +3,16 @@
 //! Layer: rank 6. Main types: [`Job`], [`Report`], [`WriteReport`]. What the tools do (mtd-utils,
 //! commits a2d188795599 and 475bf707b958, around 2.1.5, the same in both):
 //!
-//! - `mtd_debug write` allocates the whole length and gives it to one write(2); only when there is no
-//!   memory it goes by 64 KiB. Read likewise. The kernel cuts the call into pieces of at most
-//!   [`KERNEL_BUFFER`]. So a [`Job`]'s chunk, the bytes of one program, is the kernel's piece.
+//! - `mtd_debug write` allocates the whole length and passes it to one write(2); only without
+//!   memory it writes 64 KiB at a time. The same holds for read. The kernel splits the call into
+//!   pieces of at most [`KERNEL_BUFFER`]. So a [`Job`]'s chunk, the bytes of one program, is the
+//!   kernel's piece.
 //! - `mtd_debug write` does not erase and does not read back; a short write goes unnoticed.
-//! - `flashcp` erases the blocks that the file touches in one call, writes by 10 KiB and reads back:
-//!   [`Job::erase_first`], [`Job::chunk`] and then [`verify`].
+//! - `flashcp` erases the blocks that the file touches in one call, writes 10 KiB at a time and
+//!   reads back: [`Job::erase_first`], [`Job::chunk`] and then [`verify`].
 //!
-//! Unlike the tools, a last chunk that is no whole write unit is padded with FFh, which leaves the
-//! flash as it is; the tools get EINVAL from a NAND there.
+//! Deliberate deviation: a last chunk that is not a whole write unit is padded with FFh, which does
+//! not change the flash; the tools get EINVAL from a NAND.
 
 use crate::error::{Error, Step};
 use crate::mtd_info::Info;
@@ -19,9 +20,9 @@ use crate::source::Source;
 use boardlab_mtd::{Geometry, Mtd, ReadHealth};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Rate};
 
-/// The most that Linux passes to a driver at once: KMALLOC_MAX_SIZE with pages of 4 KiB (Linux 3.4
-/// and 6.1, `mtdchar_write` in `drivers/mtd/mtdchar.c`, `mtd_kmalloc_up_to`). With less memory at
-/// hand the kernel halves it until it gets some.
+/// The largest piece that Linux passes to a driver: KMALLOC_MAX_SIZE with pages of 4 KiB (Linux 3.4
+/// and 6.1, `mtdchar_write` in `drivers/mtd/mtdchar.c`, `mtd_kmalloc_up_to`). With less free memory
+/// the kernel halves it until the allocation succeeds.
 pub const KERNEL_BUFFER: Bytes = Bytes::mib(4);
 
 /// A range of flash, and how to process it.
@@ -82,7 +83,7 @@ impl Job {
 /// The result of a pass over the flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes asked for, padding excluded.
+    /// The requested bytes, without padding.
     pub bytes: Bytes,
     /// Calls of the device.
     pub operations: u64,

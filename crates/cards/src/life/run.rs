@@ -132,7 +132,7 @@ fn compare(
 
 /// Names the parameters that each table depends on.
 fn name_parameters(run: &mut RunResult) {
-    const TIMED: [&str; 4] = ["part.bus.", "part.flash.times.", "part.flash.single_bit.", "board."];
+    const TIMED: [&str; 4] = ["part.bus.", "part.flash.times.", "part.flash.slc.", "board."];
     verdict::name_parameters(run, |table, key| {
         !is_of(key, &TIMED) && (!key.starts_with("what_if.") || table == "what-if")
     });

@@ -53,7 +53,7 @@ const TIMED: [&str; 11] = [
     "part.controller.write_back_after",
     "part.controller.discard",
     "part.flash.times",
-    "part.flash.single_bit",
+    "part.flash.slc",
     "part.flash.channel",
     "part.flash.slots",
     "part.flash.cache_program",
@@ -202,9 +202,9 @@ section! {
         /// The number of cards for each; zero for no alternatives.
         pub cards: u64 => up_to(CARDS),
         /// A larger over-provisioning.
-        pub spare: Ratio => within(LEAST, Ratio::from_millionths(500_000)),
+        pub over_provisioning: Ratio => within(LEAST, Ratio::from_millionths(500_000)),
         /// Blocks of a larger SLC cache.
-        pub cache as "cache_blocks": u64 => within(1, u32::MAX.into()),
+        pub slc_cache_blocks: u64 => within(1, u32::MAX.into()),
         /// The threshold of static wear levelling.
         pub threshold: u64 => within(1, u32::MAX.into()),
         /// Names of other cards, separated by commas; `all` for every built-in one, `none` for none.
@@ -212,7 +212,7 @@ section! {
     }
     check(cards) {
         if *cards == 0 {
-            for key in ["spare", "cache_blocks", "threshold", "parts"] {
+            for key in ["over_provisioning", "slc_cache_blocks", "threshold", "parts"] {
                 section.idle(key, "with what_if.cards = 0", "give each choice a card or more")?;
             }
         }
@@ -255,11 +255,8 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     unused::around(section, &part)?;
     let cards = what_if.as_ref().is_ok_and(|one| one.cards > 0);
     // One of the choices that are tried is a cache of its own size.
-    let tried = |key: &str| {
-        cards
-            && choosers(key).contains(&"single_bit_cache.size")
-            && key != "single_bit_cache.blocks"
-    };
+    let tried =
+        |key: &str| cards && choosers(key).contains(&"slc_cache.size") && key != "slc_cache.blocks";
     by_choice(section, "part", &part.managed, &tried)?;
     unasked(section, &part, kind)?;
     Ok(Scenario { part, host: host?, load, unused, days, life: life?, what_if: what_if? })

@@ -105,7 +105,7 @@ pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
         ("cycles_most", "of the most worn block", Cell::real(round(most, 1))),
         ("cycles_deviation", "standard deviation", Cell::real(round(deviation, 1))),
         ("most_to_mean", "most worn to mean", Cell::real(round(most / mean.max(1e-9), 4))),
-        ("factory_bad_count", "blocks bad from the factory", whole(lived.factory_bad.into())),
+        ("factory_bad_count", "factory bad blocks", whole(lived.factory_bad.into())),
         ("grown_bad_count", "blocks that went bad", whole(lived.grown_bad.into())),
         ("spare_count", "spare blocks of the new card", whole(lived.spare.into())),
         ("years", "years", Cell::real(years(end.years))),
@@ -136,7 +136,7 @@ pub(super) fn health(lived: &Lived, rated: u32) -> Table {
             put("pre_eol", "PRE_EOL_INFO", now.code(), look.at);
         }
     }
-    Table::new("health", "What the card tells of its health: the median card")
+    Table::new("health", "The health report of the card: the median card")
         .of(rows)
         .column("value", "value", |(code, _)| Cell::text(format!("0x{code:02X}")))
         .column("years", "years", |(_, at)| Cell::real(years(at.years)))

@@ -63,7 +63,7 @@ pub(super) fn all(
     sorted(run, ("rewritten-sorted", title, &caption), &curves);
     let caption = "Each field is the most worn of neighbouring blocks, after all rewrites.";
     map(run, ("rewritten-map", "Wear map after experiment 2", caption), &curves);
-    power(run, &measured.power, scenario.wear.limit);
+    power(run, &measured.power, scenario.wear.endurance);
 }
 
 /// Draws the bandwidth of the iterations of experiment 1.

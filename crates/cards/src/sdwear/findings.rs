@@ -189,7 +189,7 @@ fn fate(one: &Worn, limit: u32) -> String {
 
 /// The fates of the variants with these ids.
 fn fates(facts: &Facts<'_>, ids: &[&str]) -> String {
-    let limit = facts.scenario.wear.limit;
+    let limit = facts.scenario.wear.endurance;
     let each = ids.iter().map(|id| fate(facts.measured.worn(id), limit));
     each.collect::<Vec<_>>().join("; ")
 }
@@ -475,7 +475,7 @@ fn duration_finding(facts: &Facts<'_>) -> String {
 
 /// Whether the published volume can tell the two kinds of levelling apart, and which volume could.
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
-    let limit = facts.scenario.wear.limit;
+    let limit = facts.scenario.wear.endurance;
     let rate = facts.mean_rate();
     let iterations = counted(facts.scenario.full.rewrites.iterations, "iteration");
     let pairs = facts.measured.power.chunks_exact(2);

@@ -12,7 +12,7 @@ pub(super) mod wear;
 
 use super::scenario::Scenario;
 use super::{charts, findings, tables, verdicts};
-use boardlab_document::Reading;
+use boardlab_document::{Override, Reading};
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
@@ -48,6 +48,8 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let measured = measure(request, &scenario, candidates)?;
     let title = format!("SD card wear levelling under {} of writes", volume(scenario.wear.volume));
     let mut run = request.blank(&title, parameters);
+    let renamed = scenario.controllers.iter().flat_map(|one| &one.set).flat_map(Override::renamed);
+    run.warnings.extend(renamed.map(ToString::to_string));
     let reference = Reference::named("sdwear")?;
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &measured, print)?;
@@ -101,7 +103,7 @@ fn measure(
         crew.add(name, HELP, move || wear::run(scenario, &one, seed))
     });
     let worn: Vec<_> = worn.collect();
-    let power = scenario.wear.spares.iter().map(|&spare| {
+    let power = scenario.wear.over_provisioning.iter().map(|&spare| {
         crew.add(format!("power at {spare} spare"), HELP, move || {
             let dynamic = power::run(scenario, spare, Levelling::Dynamic, None, seed)?;
             let until = Some(dynamic.passed.unwrap_or(dynamic.end.0));
@@ -130,7 +132,7 @@ fn assemble(
     let pages = scenario.part.geometry().map_or(0, |geometry| geometry.pages());
     let physical = scenario.part.managed.page * u64::from(pages);
     let clusters = verdicts::clusters(print)?;
-    let limit = scenario.wear.limit;
+    let limit = scenario.wear.endurance;
     let at = match print {
         Some(_) => "at the published volume".to_owned(),
         None => format!("at a volume of {}", volume(scenario.wear.volume)),

@@ -121,18 +121,18 @@ section! {
         /// The bytes written in all.
         pub volume: Bytes => within(Bytes::mib(1), Bytes::mib(1 << 30)),
         /// The endurance of a block, in erases.
-        pub limit: u32 => within(1, ERASES),
+        pub endurance: u32 => within(1, ERASES),
         /// Spread of erase counts at which static levelling moves data.
         pub threshold: u32 => within(1, ERASES),
         /// The over-provisionings for which the volume is sought that tells levelling apart.
-        pub spares: Vec<Ratio>,
+        pub over_provisioning: Vec<Ratio>,
     }
-    check(spares) {
+    check(over_provisioning) {
         let [least, most] = SPARES;
-        if spares.is_empty() || !spares.iter().all(|spare| (least..=most).contains(spare)) {
+        if over_provisioning.is_empty() || !over_provisioning.iter().all(|spare| (least..=most).contains(spare)) {
             let expected = format!("one or more from {least} to {most}");
             let (problem, help) = ("has a spare that cannot be", "2 % and 7 % are usual");
-            return Err(section.refuse("spares", problem, &expected, help));
+            return Err(section.refuse("over_provisioning", problem, &expected, help));
         }
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn experiment1(scenario: &Scenario, free: &Free, at: &str) -> Table {
             .cell("same_volume", bytes(capacity)),
         row("cycles", "written in all over the capacity", "count", turned(free.runs.written))
             .cell("same_volume", turned(volume)),
-        row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.limit.into())),
+        row("endurance", "cycles of a block", "count", Cell::int(scenario.wear.endurance.into())),
         row("errors", "errors of the card", "count", errors),
     ];
     at_the_head(table)

@@ -60,7 +60,7 @@ pub(super) fn name_parameters(run: &mut RunResult) {
             "experiment1" | "experiment1-work" | "health" => {
                 &["part.", "board.", "experiment1.", "wear."]
             }
-            "experiment1-units" => &["part.capacity", "part.spare", "wear.volume"],
+            "experiment1-units" => &["part.capacity", "part.over_provisioning", "wear.volume"],
             "wear" | "wear-life" => &["part.", "wear.", "experiment1."],
             "power" => &["part.", "wear.", "experiment2."],
             "experiment2-kinds" => &[],
@@ -70,7 +70,7 @@ pub(super) fn name_parameters(run: &mut RunResult) {
         let counted = matches!(table, "wear" | "wear-life" | "power");
         let timed = [
             "part.flash.times.",
-            "part.flash.single_bit.",
+            "part.flash.slc.",
             "part.bus.",
             "part.controller.",
             "part.flash.channel",

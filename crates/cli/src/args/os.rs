@@ -1,6 +1,7 @@
 //! The arguments of `boardlab os`.
 //!
-//! Layer: rank 12. Main type: [`OsAction`]. What a board may hold is said by `boardlab_computer::board`.
+//! Layer: rank 12. Main type: [`OsAction`]. `boardlab_computer::board` defines the contents of
+//! boards.
 
 use super::size;
 use boardlab_computer::trace::From;
@@ -51,7 +52,7 @@ Examples:
 /// What `os` does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OsAction {
-    /// Run a program, and say where its cycles went
+    /// Run a program, and show where its cycles went
     #[command(after_help = RUN)]
     Run(OsRun),
     /// Write every instruction of a stretch of a run
@@ -80,7 +81,7 @@ pub(crate) struct OsRun {
     /// File for the state of the machine at the end, to go on from
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) save: Option<PathBuf>,
-    /// Look for stale code, data, descriptors and translations; a find is a failure
+    /// Check for stale code, data, descriptors and translations; any makes the run fail
     #[arg(long)]
     pub(crate) check: bool,
     /// Type standard input as it comes, also where it is no terminal

@@ -1,20 +1,20 @@
-//! Options of every command that a command cannot follow: given all the same, they are refused.
+//! Refuses options of every command that have no effect on a certain command.
 //!
-//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are not among them: a command that tells
-//! nothing is quiet already.
+//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are always
+//! allowed: a command without such output already complies.
 
 use super::Form;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// A command that cannot follow an option.
+/// An option that has no effect on some commands.
 struct Unused {
     /// The option, without dashes.
     option: &'static str,
-    /// Commands, each with its action where it has some.
+    /// The commands, each with its action if it has one.
     commands: &'static [&'static str],
-    /// Why not.
+    /// The reason.
     why: &'static str,
 }
 
@@ -48,7 +48,7 @@ const UNUSED: [Unused; 3] = [
     },
 ];
 
-/// Commands whose results have no output of fio, whatever they are given.
+/// Commands whose results never have output of fio.
 const WITHOUT_FIO: [&str; 10] = [
     "list",
     "reproduce",
@@ -62,7 +62,7 @@ const WITHOUT_FIO: [&str; 10] = [
     "image extract",
 ];
 
-/// Refuses what was given to a command that cannot follow it.
+/// Refuses options that have no effect on the given command.
 pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Error> {
     let (mut path, mut last) = (String::new(), matches);
     while let Some((name, below)) = last.subcommand() {
@@ -78,7 +78,7 @@ pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Erro
         Err(top.error(ErrorKind::ArgumentConflict, text))
     };
     for one in &UNUSED {
-        // A sweep that keeps its points can forget them.
+        // A sweep with `--out` keeps its points, so it can restart.
         let kept = one.option == "restart" && given("out");
         if one.commands.contains(&path.as_str()) && given(one.option) && !kept {
             return refused(one.option, one.why);

@@ -1,8 +1,7 @@
 //! `boardlab compare`: two saved results side by side.
 //!
-//! Two files of one result each are compared whatever they are. Of files with several, results of
-//! the same scenario are compared, the first with the first and so on; the rest is named in a
-//! warning.
+//! Two files of one result each are always compared. Of files with several results, those of the
+//! same scenario are compared, the first with the first and so on; a warning names the rest.
 
 use crate::args::Options;
 use crate::error::Error;

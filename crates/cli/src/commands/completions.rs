@@ -1,4 +1,4 @@
-//! `boardlab completions`: what a shell needs to complete commands, options and names.
+//! `boardlab completions`: shell completions of commands, options and names.
 
 use crate::args::{Cli, Options};
 use crate::error::Error;

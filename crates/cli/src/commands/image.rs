@@ -1,4 +1,4 @@
-//! `boardlab image`: what is in a flash image.
+//! `boardlab image`: the contents of a flash image.
 
 use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
@@ -24,7 +24,7 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         ImageAction::Extract { file, target, path, flash, max_names, max_size } => {
             let limits = Limits { names: *max_names, content: *max_size };
             match extract([file, target], path, &flash.into(), limits) {
-                // The image is not to blame.
+                // The error is not about the image.
                 made @ Err(
                     Problem::NotEmpty
                     | Problem::Unfinished

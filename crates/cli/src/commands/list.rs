@@ -1,4 +1,4 @@
-//! `boardlab list`: what there is.
+//! `boardlab list`: the built-in parts, boards and scenarios.
 
 use crate::args::{Listed, Options};
 use crate::error::Error;

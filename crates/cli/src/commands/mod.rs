@@ -1,6 +1,6 @@
-//! The commands, one file each: they ask `boardlab_lab` and hand the result to the output.
+//! The commands, one file each: they call `boardlab_lab` and pass the result to the output.
 //!
-//! Layer: rank 12. Functions: [`perform`], and [`timed`] around what may take long.
+//! Layer: rank 12. Functions: [`perform`], and [`timed`] for long work.
 
 mod compare;
 mod completions;
@@ -21,7 +21,7 @@ use crate::progress::Progress;
 use boardlab_experiment::{Action, Failure};
 use std::time::Instant;
 
-/// Does what the user asked for.
+/// Performs the user's command.
 pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
     let options = &cli.options;
     match &cli.command {
@@ -42,8 +42,8 @@ pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
     }
 }
 
-/// What `make` gives, and the time on the wall in nanoseconds unless the user leaves it out.
-/// Meanwhile a progress bar shows `name`.
+/// Calls `make` with a progress bar called `name`. Returns its result and the wall time in
+/// nanoseconds, unless the user omits it.
 fn timed<T>(
     name: &str,
     options: &Options,

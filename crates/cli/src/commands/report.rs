@@ -1,4 +1,4 @@
-//! `boardlab report`: the HTML report of results that were saved.
+//! `boardlab report`: the HTML report of saved results.
 
 use crate::args::Options;
 use crate::error::Error;
@@ -9,7 +9,7 @@ use boardlab_report::Shown;
 use boardlab_result::Reproduction;
 use std::path::PathBuf;
 
-/// Where the report goes without `--out`.
+/// The folder of the report without `--out`.
 const FOLDER: &str = "boardlab-report";
 
 /// Writes the report of all results saved at `runs`, in order.

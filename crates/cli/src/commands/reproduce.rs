@@ -1,4 +1,4 @@
-//! `boardlab reproduce`: the published evaluations, beside the print.
+//! `boardlab reproduce`: the published evaluations, compared with the published figures.
 
 use super::timed;
 use crate::args::Options;
@@ -27,7 +27,7 @@ pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Err
     output.show(Shown::Reproduction(&Reproduction::new(results)))
 }
 
-/// One evaluation, asked for alone so that it has a time on the wall of its own.
+/// Runs one evaluation by itself, so that it has its own wall time.
 fn reproduce(experiment: &Experiment, options: &Options) -> Result<Vec<RunResult>, Error> {
     let name = experiment.name;
     let (made, wall_time_ns) =

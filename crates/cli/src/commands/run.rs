@@ -1,4 +1,4 @@
-//! `boardlab run`, `tune`, `powercut` and `life`: what can be asked of one scenario.
+//! `boardlab run`, `tune`, `powercut` and `life`: the actions on one scenario.
 
 use super::timed;
 use crate::args::{Options, Scenario};

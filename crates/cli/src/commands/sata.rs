@@ -1,4 +1,4 @@
-//! `boardlab sata`: a SATA drive, as the host of the SATA evaluation talks to it.
+//! `boardlab sata`: a SATA drive behind the host of the SATA evaluation.
 
 use crate::args::{Form, Options, SataAction};
 use crate::error::Error;

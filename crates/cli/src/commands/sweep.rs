@@ -1,8 +1,8 @@
 //! `boardlab sweep`: one scenario at every point of a grid.
 //!
-//! With `--out` the folder also has the journal of the points that are done, so that the same
-//! command goes on after a kill. The time on the wall is left out: the result of a sweep that was
-//! killed is that of one that was not.
+//! With `--out` the folder also has the journal of the completed points, so that the same command
+//! resumes after a kill. The wall time is omitted, so that a resumed sweep has the same result as
+//! an uninterrupted one.
 
 use crate::args::{Options, Sweep};
 use crate::error::Error;
@@ -13,10 +13,10 @@ use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_report::Shown;
 use boardlab_sweep::{Order, sweep};
 
-/// The file of `--out` that keeps what is done.
+/// The journal in the folder of `--out`.
 const JOURNAL: &str = "sweep.journal";
 
-/// Runs all points that are not done yet, and shows the result of all.
+/// Runs all remaining points, and shows the result of all.
 pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let journal = options.out.as_ref().map(|folder| folder.join(JOURNAL));

@@ -19,21 +19,21 @@ pub(crate) const CASES: &[Case] = &[
         "allocation unit that no card can tell",
         [PART, "allocation_unit", "allocation_unit = { value = \"3 MiB\", origin = \"assumed\", source = \"a test\" }"],
         "\"3 MiB\"",
-        &["`part.allocation_unit`: `3 MiB` is no size that a card can tell", "4 MiB"],
+        &["`part.allocation_unit`: `3 MiB` is a size that SD status cannot represent", "4 MiB"],
     )
     .with(RUN),
     Case::line(
-        "negative spare",
-        [PART, "spare", "spare = { value = \"-7 %\", origin = \"assumed\", source = \"a test\" }"],
+        "negative over-provisioning",
+        [PART, "over_provisioning", "over_provisioning = { value = \"-7 %\", origin = \"assumed\", source = \"a test\" }"],
         "\"-7 %\"",
-        &["`part.spare`: `-7 %` is negative"],
+        &["`part.over_provisioning`: `-7 %` is negative"],
     )
     .with(RUN),
     Case::line(
-        "no spare at all",
-        [PART, "spare", "spare = { value = \"0 %\", origin = \"assumed\", source = \"a test\" }"],
+        "no over-provisioning at all",
+        [PART, "over_provisioning", "over_provisioning = { value = \"0 %\", origin = \"assumed\", source = \"a test\" }"],
         "\"0 %\"",
-        &["`part.spare`: `0 %` or another key cannot be: ", "1229 blocks", "needed"],
+        &["`part.over_provisioning`: `0 %` or another key cannot be: ", "1229 blocks", "needed"],
     )
     .with(RUN),
     Case::line(
@@ -45,16 +45,16 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "lives that fall with the quantile",
-        [PART, "cycles", "cycles = { value = [3000, 2000], origin = \"assumed\", source = \"a test\" }"],
+        [PART, "pe_cycles", "pe_cycles = { value = [3000, 2000], origin = \"assumed\", source = \"a test\" }"],
         "[",
-        &["`part.endurance.cycles`", "is no distribution of lives", "none below the one before"],
+        &["`part.endurance.pe_cycles`", "is not a distribution of endurance", "none below the one before"],
     )
     .with(RUN),
     Case::line(
         "lives of zero erases",
-        [PART, "cycles", "cycles = { value = [0, 2000], origin = \"assumed\", source = \"a test\" }"],
+        [PART, "pe_cycles", "pe_cycles = { value = [0, 2000], origin = \"assumed\", source = \"a test\" }"],
         "[",
-        &["`part.endurance.cycles`", "is no distribution of lives"],
+        &["`part.endurance.pe_cycles`", "is not a distribution of endurance"],
     )
     .with(RUN),
     Case::line(
@@ -68,7 +68,7 @@ pub(crate) const CASES: &[Case] = &[
         "mapped page that no flash page is made of",
         [PART, "page = { value = \"16 KiB\", origin = \"assumed\", source = \"controller", "page = { value = \"5 KiB\", origin = \"assumed\", source = \"a test\" }"],
         "\"5 KiB\"",
-        &["`part.mapping.page`: `5 KiB` makes no whole number of mapped pages a flash page of 16 KiB"],
+        &["`part.mapping.page`: `5 KiB` does not divide a flash page of 16 KiB"],
     )
     .with(RUN),
     Case::line(
@@ -86,7 +86,7 @@ pub(crate) const CASES: &[Case] = &[
     )
     .with(RUN),
     Case::line(
-        "unknown mode of the bus",
+        "unknown bus mode",
         [PART, "modes", "modes = { value = [\"ddr51\"], origin = \"assumed\", source = \"a test\" }"],
         "\"ddr51\"",
         &["`part.bus.modes`: `ddr51` is not known here", "did you mean `ddr50`?"],
@@ -117,7 +117,7 @@ pub(crate) const CASES: &[Case] = &[
         "class that there is none of",
         [PART, "speed", "speed = { value = 5, origin = \"assumed\", source = \"a test\" }"],
         "5",
-        &["`part.classes.speed`: `5` is no class", "0, 2, 4, 6, 10"],
+        &["`part.classes.speed`: `5` is not a class", "0, 2, 4, 6, 10"],
     )
     .with(RUN),
     Case::line(

@@ -115,7 +115,7 @@ pub(crate) const CASES: &[Case] = &[
         "HOLD that never ends",
         [BOARD, "hold_to", "hold_to = { value = 448, origin = \"assumed\", source = \"a test\" }"],
         "448",
-        &["`board.sata_host.hold_to`: `448` is not below where HOLD begins"],
+        &["`board.sata_host.hold_to`: `448` is not below the level at which HOLD begins"],
     )
     .with(RUN),
     Case::line(
@@ -128,7 +128,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "board without a host for SATA",
         &["run", "sata-ssd", "--set", "board=raspberry-pi-4"],
-        &["tells of no host for a SATA drive", "take board = \"ml505\""],
+        &["describes no host for a SATA drive", "take board = \"ml505\""],
     )
     .at("boards/raspberry-pi-4.toml:1:9"),
     Case::arguments(

@@ -170,7 +170,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "board without a way to a NAND",
         &["run", FILE, "--set", "board=powerpc-800"],
-        &["tells of no way to a NAND flash", "boards/powerpc-800.toml"],
+        &["describes no port to a NAND flash", "boards/powerpc-800.toml"],
     ),
     Case::arguments(
         "NAND scenario with a NOR part",

@@ -50,24 +50,14 @@ pub(crate) const CASES: &[Case] = &[
     ),
     Case::arguments(
         "grid over a key that no point uses",
-        &["sweep", "card-fio", "--grid", "part.single_bit_cache.folding=valid,whole"],
-        &[
-            "has no effect with single_bit_cache.size = \"none\"",
-            "set the size to fixed or dynamic",
-        ],
+        &["sweep", "card-fio", "--grid", "part.slc_cache.folding=valid,whole"],
+        &["has no effect with slc_cache.size = \"none\"", "set the size to fixed or dynamic"],
     )
     .at("--grid:1:"),
     Case::arguments(
         "--set of a key that no point uses",
-        &[
-            "sweep",
-            "card-fio",
-            "--grid",
-            "seed=1,2",
-            "--set",
-            "part.single_bit_cache.folding=whole",
-        ],
-        &["`whole` has no effect with single_bit_cache.size"],
+        &["sweep", "card-fio", "--grid", "seed=1,2", "--set", "part.slc_cache.folding=whole"],
+        &["`whole` has no effect with slc_cache.size"],
     )
     .at("--set:1:"),
     grid!("grid with a value twice", "seed=1,2,1", "--grid:1:10", &["a value is given twice"]),

@@ -304,17 +304,18 @@ mod tests {
     #[test]
     fn errors_are_off_unless_a_scenario_switches_them_on() {
         let off = scenario(&[]).unwrap().errors;
-        assert_eq!((off.rates, off.erases), (None, 0));
-        let on = scenario(&["errors.bits=true", "errors.erases=5000", "part=k9f1g08u0a"]).unwrap();
+        assert_eq!((off.rates, off.pe_cycles), (None, 0));
+        let on =
+            scenario(&["errors.bits=true", "errors.pe_cycles=5000", "part=k9f1g08u0a"]).unwrap();
         assert_eq!(on.errors.rates, Some(ErrorRates::typical(CellKind::Slc)));
-        assert_eq!(on.errors.erases, 5_000);
+        assert_eq!(on.errors.pe_cycles, 5_000);
     }
 
     #[test]
     fn rates_that_fall_or_are_no_chances_are_refused() {
         for (set, said) in [
-            ("part.errors.program.erases=[0, 10, 5, 20]", "no line that rises"),
-            ("part.errors.program.erases=[0, 10]", "no line that rises"),
+            ("part.errors.program.pe_cycles=[0, 10, 5, 20]", "no line that rises"),
+            ("part.errors.program.pe_cycles=[0, 10]", "no line that rises"),
             ("part.errors.disturb.rate=[\"2\"]", "rate"),
             ("part.errors.disturb.rate=[0.5]", "a chance"),
             ("errors.factory_bad=90 %", "at most 50 %"),

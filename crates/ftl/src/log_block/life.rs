@@ -16,14 +16,14 @@ use crate::reliability::Reliability;
 use boardlab_sim::Seed;
 
 impl<M: Medium> LogBlocks<M> {
-    /// The same part, with blocks that wear out and pages that have bit errors.
+    /// The same layer with blocks that wear out and pages that have bit errors.
     ///
     /// # Errors
-    /// [`Error::TooFewBlocks`] when too few are good from the factory; [`Error::Policy`], also for
-    /// programs that fail, which are not modelled here.
+    /// [`Error::TooFewBlocks`] when too few blocks are good initially; [`Error::Policy`], also for
+    /// failing programs, which are not modelled here.
     ///
     /// # Panics
-    /// When the part has been used.
+    /// When the layer has been used.
     pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
         if of.program_failures > 0 {
             let what = "programs that fail of 10^12, where whole blocks are mapped,";
@@ -55,7 +55,7 @@ impl<M: Medium> LogBlocks<M> {
 
     /// Returns an erased block to its tier, or retires it.
     pub(super) fn release(&mut self, block: u32) {
-        if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+        if self.flash.health.as_deref_mut().is_some_and(|health| health.erase_fails(block)) {
             self.flash.medium.mark_bad(block);
             self.flash.pool.retire(block);
             self.flash.read_only |= self.is_worn_out();

@@ -1,20 +1,19 @@
-//! Merges: all data of a unit move into one block, and its logs are erased.
+//! Merges: all data of a unit are moved into one block, and its logs are erased.
 //!
-//! Layer: the other half of [`crate::log_block`]; wear levelling and background work are merges
-//! too.
+//! Layer: part of [`crate::log_block`]; wear levelling and background work are merges too.
 //!
 //! ```text
-//!   log in order, nothing behind it    switch   the log is the data block
-//!   log in order so far                partial  the rest is copied behind it
-//!   anything else                      full     all is copied into a third block
+//!   sequential log, nothing behind it  switch   the log becomes the data block
+//!   sequential log, not complete       partial  the rest is copied behind it
+//!   anything else                      full     all pages are copied into a third block
 //! ```
 //!
-//! A page that leaves a log of single-bit cells is programmed with the cause fold, any other with
-//! the cause merge: a slow write says by its causes how much of either it paid for. Levelling
-//! rewrites a unit whose data block has been erased least, with the cause levelling.
+//! Pages copied from a log in SLC mode have the cause fold, all others the cause merge, so the
+//! causes of a slow write show its share of each. Wear levelling rewrites the unit of the least
+//! worn data block, with the cause levelling.
 //!
-//! Source: the three merges of Kim et al. (2002) and Lee et al. (2007). What of a unit lies in shared
-//! logs when its log for writes in order is closed stays there if it is newer (Lee et al.).
+//! Source: the three merges of Kim et al. (2002) and Lee et al. (2007). When the sequential log of
+//! a unit is merged, newer pages of the unit in shared logs stay there (Lee et al.).
 
 use super::policies::Logs;
 use super::{AcceptedPages, LogBlocks, NONE};
@@ -28,13 +27,13 @@ use crate::pool::Tier;
 use std::ops::Range;
 
 impl<M: Medium> LogBlocks<M> {
-    /// Merges a unit because the host needs a log, and levels wear if due.
+    /// Merges a unit because the host needs a log, then levels wear if due.
     pub(super) fn merge_for_host(&mut self, unit: u32) -> Result<(), Error> {
         self.merge(unit, matches!(self.policies.logs, Logs::Shared { .. }))?;
         self.after_merge()
     }
 
-    /// Merges every unit that has a page in the oldest shared log, and erases it.
+    /// Merges every unit that has a page in the oldest shared log, and erases the log.
     pub(super) fn merge_oldest_shared(&mut self) -> Result<(), Error> {
         self.empty_oldest_shared()?;
         self.after_merge()
@@ -42,7 +41,7 @@ impl<M: Medium> LogBlocks<M> {
 
     fn after_merge(&mut self) -> Result<(), Error> {
         self.refresh_next();
-        if self.policies.levelling_time == LevellingTime::InTheWay {
+        if self.policies.levelling_time == LevellingTime::Foreground {
             self.level();
         }
         self.flash.writable()
@@ -56,13 +55,14 @@ impl<M: Medium> LogBlocks<M> {
             let Some(logical) = self.flash.table.holder(Page { block, offset }) else { continue };
             self.merge(self.flash.geometry.locate(logical).block, false)?;
         }
-        self.secure_before_erase(block)?;
+        self.make_durable_before_erase(block)?;
         self.logs.retain(|log| log.frontier.block() != Some(block));
         self.discard(block, None);
         Ok(())
     }
 
-    /// Closes a unit. `leave` what lies elsewhere and newer than in its log for writes in order.
+    /// Merges a unit. `leave`: whether newer pages outside of its sequential log stay where they
+    /// are.
     pub(super) fn merge(&mut self, unit: u32, leave: bool) -> Result<(), Error> {
         let leave = leave && self.safety.is_none();
         let fits = |log: &&super::Log| log.unit == unit && log.in_order && (log.whole || leave);
@@ -83,7 +83,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     pub(super) fn take_target(&mut self) -> Result<u32, Error> {
-        // None only when blocks have died.
+        // There is none only when blocks have worn out.
         let block = self.flash.pool.take_free(Tier::Main).ok_or_else(|| self.flash.refused())?;
         self.prepare(block, CellMode::Native);
         Ok(block)
@@ -103,7 +103,7 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     /// Copies the pages of a unit from offset `from` on to the same offsets of `target`, and pads
-    /// to what its planes program at once. Returns the offset after which there is nothing.
+    /// them to whole multi-plane programs. Returns the end of the copied pages.
     pub(super) fn gather(
         &mut self,
         unit: u32,
@@ -140,7 +140,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Copies the pages before `offset` that a block filled in order skips.
+    /// Copies the pages before `offset` that a sequentially filled block skips.
     pub(super) fn fill_gap(&mut self, at: usize, offset: u32) {
         let log = &mut self.logs[at];
         let (unit, from) = (log.unit, log.frontier.next());
@@ -167,7 +167,7 @@ impl<M: Medium> LogBlocks<M> {
     fn cause_of(&self, block: u32) -> Cause {
         match self.mode_of[block as usize] {
             CellMode::Native => Cause::Merge,
-            CellMode::SingleBit => Cause::Fold,
+            CellMode::Slc => Cause::Fold,
         }
     }
 
@@ -176,8 +176,8 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.counters.programs[Cause::Padding] += u64::from(run.count);
     }
 
-    /// Completes a merge: `target`, or no block, holds all data of the unit; its logs and its
-    /// former block are erased.
+    /// Completes a merge: `target`, or no block, becomes the data block of the unit; its logs and
+    /// its former data block are erased.
     pub(super) fn replace_data_block(&mut self, unit: u32, target: u32, cause: Option<Cause>) {
         self.due.remove(&unit);
         let mut at = 0;
@@ -209,10 +209,10 @@ impl<M: Medium> LogBlocks<M> {
         self.flash.counters.erases[cause] += 1;
         self.release(block);
         self.leveller.erased(block);
-        self.flash.counters.assert_conserved(self.flash.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.operations());
     }
 
-    /// Handles a trim in a unit: if it has no data any more, its blocks become free.
+    /// Handles a trim in a unit: frees its blocks if it has no data left.
     pub(super) fn return_emptied(&mut self, unit: u32) {
         if !self.has_data(unit) {
             self.flash.counters.emptied += u64::from(self.data[unit as usize] != NONE);
@@ -220,7 +220,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Does one move of wear levelling; returns whether there was any.
+    /// Does one move of wear levelling. Returns whether there was one.
     fn level(&mut self) -> bool {
         if self.flash.read_only || self.flash.pool.free(Tier::Main) == 0 {
             return false;
@@ -247,8 +247,8 @@ impl<M: Medium> LogBlocks<M> {
         self.replace_data_block(unit, target, Some(cause));
     }
 
-    /// Does one step of background work, with `moves` of wear levelling left; returns whether there
-    /// was any.
+    /// Does one step of background work; `moves` is the remaining number of wear-levelling moves.
+    /// Returns whether there was a step.
     pub(super) fn background(&mut self, moves: &mut u32) -> bool {
         if self.refresh_next() {
             return true;

@@ -1,19 +1,19 @@
 //! Block mapping with log blocks for writes: the translation layers of cheap cards.
 //!
 //! Layer: a mapping on pool, table and medium, beside [`crate::page_map`]. Main types:
-//! [`LogBlocks`], [`LogPolicies`], [`Merges`]. A *unit* is a logical block. It has a data block, in
-//! which each page lies at its own offset. Writes go to log blocks ([`route`]), which are emptied
-//! by merging all of a unit into one block ([`merge`]). Whose logs they are, and in which order
-//! they take pages, makes the published layers:
+//! [`LogBlocks`], [`LogPolicies`], [`Merges`]. A *unit* is a logical block. In its data block each
+//! page lies at its own offset. Writes go to log blocks ([`route`]), which are emptied by merging
+//! all pages of a unit into one block ([`merge`]). The published layers differ in which units share
+//! a log, and in the order in which a log accepts pages:
 //!
 //! ```text
-//!   Logs::InOrder   block mapping: a block written in order replaces the data block
-//!   Logs::Own       BAST: an open unit has logs of its own; a write elsewhere merges the unit used longest ago
+//!   Logs::InOrder   block mapping: a sequentially written block replaces the data block
+//!   Logs::Own       BAST: an open unit has logs of its own; a write elsewhere merges the least recently used unit
 //!   Logs::Shared    FAST: all units write into the same logs; the oldest is merged with all units in it
 //! ```
 //!
-//! Sources: see [`policies`]. Left out: the block map's own place in flash, and garbage collection
-//! without a merge (superblocks, LAST).
+//! Sources: see [`policies`]. Left out: the storage of the block map in flash, and garbage
+//! collection without a merge (superblocks, LAST).
 
 pub mod life;
 pub mod merge;
@@ -44,11 +44,11 @@ const NONE: u32 = u32::MAX;
 /// The number of merges, by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Merges {
-    /// The log became the data block as it was.
+    /// Switch merges: the log became the data block.
     pub switches: u64,
-    /// The log became the data block after the rest was copied.
+    /// Partial merges: the log became the data block after the remaining pages were copied to it.
     pub partial: u64,
-    /// All was copied into a third block.
+    /// Full merges: all pages were copied into a third block.
     pub full: u64,
 }
 
@@ -56,22 +56,22 @@ pub struct Merges {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AcceptedPages {
     Any,
-    /// The next page of its unit only.
+    /// Only the next page of its unit.
     Next,
 }
 
 /// A log block.
 #[derive(Debug, Clone)]
 struct Log {
-    /// [`NONE`] where all units share it.
+    /// The unit; [`NONE`] where all units share the log.
     unit: u32,
     takes: AcceptedPages,
     frontier: Frontier,
-    /// Each page that was programmed is that of its offset.
+    /// Whether each programmed page is at its own offset of the unit.
     in_order: bool,
-    /// None of them is void.
+    /// Whether all programmed pages are valid.
     whole: bool,
-    /// When its unit was last written to.
+    /// When its unit was last written.
     used: u64,
 }
 
@@ -81,7 +81,7 @@ impl Log {
     }
 }
 
-/// A layer on a medium.
+/// A block-mapped translation layer on a medium.
 #[derive(Debug, Clone)]
 pub struct LogBlocks<M> {
     flash: Flash<M>,
@@ -91,27 +91,27 @@ pub struct LogBlocks<M> {
     random: Stream,
     /// By unit: its data block.
     data: Vec<u32>,
-    /// By block: the unit that it is the data block of, and how its cells are used.
+    /// By block: the unit whose data block it is, and its cell mode.
     unit_of: Vec<u32>,
     mode_of: Vec<CellMode>,
-    /// In the order in which they were opened.
+    /// The logs in the order in which they were opened.
     logs: Vec<Log>,
-    /// Counts pieces of requests: the clock of [`Log::used`].
+    /// The number of request parts so far: the clock of [`Log::used`].
     turn: u64,
     /// The power-cut safety, where the part has it.
     safety: Option<PowerSafety>,
     /// Units with trimmed pages that are still present in the flash.
     due: BTreeSet<u32>,
-    /// Kept to keep their memory.
+    /// Buffers, kept to reuse their memory.
     offsets: Vec<u32>,
     logical: Vec<u32>,
 }
 
 impl<M: Medium> LogBlocks<M> {
-    /// A layer on an erased part. `seed` is for levelling that draws.
+    /// A layer on an erased part. `seed` is for random wear levelling.
     ///
     /// # Errors
-    /// [`Error::Policy`]; [`Error::TooFewBlocks`] with the number that is needed.
+    /// [`Error::Policy`]; [`Error::TooFewBlocks`] with the required number.
     pub fn new(
         geometry: Geometry,
         policies: LogPolicies,
@@ -161,19 +161,19 @@ impl<M: Medium> LogBlocks<M> {
         &self.policies
     }
 
-    /// How often units were merged.
+    /// The number of merges.
     #[must_use]
     pub const fn merges(&self) -> Merges {
         self.merges
     }
 
-    /// First logical page of a unit, and how many it has.
+    /// The first logical page of a unit, and its number of pages.
     fn pages_of(&self, unit: u32) -> (u32, u32) {
         let first = self.flash.geometry.first_page(unit);
         (first, self.flash.geometry.pages_per_block().min(self.pages() - first))
     }
 
-    /// Writes the pages of an extent in one unit, or the first part of them; returns how many.
+    /// Writes the pages of an extent within one unit, or the first of them. Returns how many.
     fn write_part(&mut self, first: u32, count: u32) -> Result<u32, Error> {
         let Page { block: unit, offset } = self.flash.geometry.locate(first);
         let count = count.min(self.flash.geometry.pages_per_block() - offset);
@@ -194,7 +194,7 @@ impl<M: Medium> LogBlocks<M> {
         Ok(run.count)
     }
 
-    /// Voids the pages of logical pages; returns how many had data.
+    /// Unmaps logical pages. Returns how many had data.
     fn drop_pages(&mut self, first: u32, count: u32) -> u32 {
         let (mut at, mut dropped) = (first, 0);
         while at < first + count {
@@ -212,11 +212,11 @@ impl<M: Medium> LogBlocks<M> {
         dropped
     }
 
-    /// Fills a log up to the next multiple of `pages`.
+    /// Pads a log to the next multiple of `pages`.
     fn fill_up(&mut self, at: usize, pages: u32) {
         let log = &mut self.logs[at];
         if let Some(run) = log.frontier.fill_up(pages).filter(|run| run.count > 0) {
-            // The pages that belong here can no longer be put here.
+            // The pages of these offsets can no longer be written here.
             log.in_order = false;
             self.flash.medium.program(run, Stamp::FILLER, Cause::Padding);
             self.flash.counters.programs[Cause::Padding] += u64::from(run.count);
@@ -224,8 +224,8 @@ impl<M: Medium> LogBlocks<M> {
     }
 
     /// Checks all tables: every valid page belongs to a logical page, in a log or at its own offset
-    /// in the data block of its unit, counts are right, and no block is lost. For tests: it takes
-    /// time in proportion to the part.
+    /// in the data block of its unit, counts are right, and no block is lost. For tests: the time
+    /// is proportional to the size of the part.
     ///
     /// # Panics
     /// When a table is inconsistent.
@@ -255,7 +255,7 @@ impl<M: Medium> LogBlocks<M> {
         assert_eq!(count(State::Open), self.logs.len(), "every open block is a log");
         let data = self.data.iter().filter(|&&block| block != NONE).count();
         assert_eq!(count(State::Closed), data, "every closed block is a data block");
-        self.flash.counters.assert_conserved(self.flash.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.operations());
     }
 }
 
@@ -328,7 +328,7 @@ impl<M: Medium> Translation for LogBlocks<M> {
     fn flush(&mut self, at: Instant) -> Completion {
         self.flash.begin(at);
         self.flash.counters.flushes += 1;
-        self.secure();
+        self.make_durable();
         let units = self.flash.geometry.stripe().units;
         for at in 0..self.logs.len() {
             self.fill_up(at, units);
@@ -365,7 +365,7 @@ impl<M: Medium> Translation for LogBlocks<M> {
 
     fn occupancy(&self) -> Occupancy {
         let logs = match self.policies.cells {
-            LogCells::SingleBit { .. } => {
+            LogCells::Slc { .. } => {
                 self.logs.iter().filter(|l| l.takes == AcceptedPages::Any).count()
             }
             LogCells::Ordinary => 0,

@@ -1,20 +1,20 @@
-//! What a layer that maps whole blocks does so that power may be lost.
+//! Power-cut safety of a block-mapped layer.
 //!
-//! Layer: beside [`super::merge`]; what is chosen is [`PowerSafety`]. The newest copy of a page has
-//! the highest version. What has been given up has none, so an older copy must not be found: the
-//! block that a unit is gathered in carries a [`Label`] that makes void what is older elsewhere,
-//! and a flush gathers every unit of which pages were given up. A unit that has no page left is
-//! gathered in a page of filling.
+//! Layer: beside [`super::merge`]; the policy is [`PowerSafety`]. Recovery takes the copy of a page
+//! with the highest version. A trimmed page must have no valid copy, so older ones have to be
+//! voided: the block into which a unit is merged carries a [`Label`] that voids older pages of the
+//! unit elsewhere, and a flush merges every unit with trimmed pages. A unit without any page left
+//! is merged into a padding page.
 //!
 //! ```text
-//!   trim  --> unit is due --- flush, or the oldest shared log is erased ---> gathered, with a label
-//!   data at risk in shared cells --- flush, or as above ---> log filled up, or its unit merged
+//!   trim  --> unit is due --- flush, or the oldest shared log is erased ---> merged, with a label
+//!   data at risk in shared cells --- flush, or as above ---> log padded, or its unit merged
 //! ```
 //!
-//! A log that is switched when it is full has no room for a label and needs none: it has every page
-//! of its unit, and no older copy is newer. Source: versions and completeness in the spare bytes as
-//! in the layers that [`crate::page_map::recovery`] names; how cards do it is not published:
-//! assumed.
+//! A full log that becomes a data block by a switch merge has no room for a label and needs none:
+//! it holds the newest copy of every page of its unit. Source: versions and completeness in the OOB
+//! bytes as in the layers that [`crate::page_map::recovery`] names; how cards do it is not
+//! published: assumed.
 
 use super::policies::Logs;
 use super::{LogBlocks, NONE};
@@ -23,8 +23,8 @@ use crate::medium::{CellMode, Label, Medium};
 use crate::page_map::power::PowerSafety;
 
 impl<M: Medium> LogBlocks<M> {
-    /// The same layer, before its first use, kept so that its map can be rebuilt after a cut of power:
-    /// see [`super::recovery`].
+    /// The same layer, before its first use, with power-cut safety, so that its map can be rebuilt
+    /// after a power cut: see [`super::recovery`].
     ///
     /// # Panics
     /// When the layer has been used.
@@ -39,13 +39,13 @@ impl<M: Medium> LogBlocks<M> {
         self
     }
 
-    /// What was chosen about power.
+    /// The power-cut safety.
     #[must_use]
     pub const fn power_safety(&self) -> Option<PowerSafety> {
         self.safety
     }
 
-    /// The end of what is programmed to gather a unit that has pages from `from` to `end`.
+    /// The end of the pages that a merge programs for a unit with pages from `from` to `end`.
     pub(super) fn end_of_target(&self, from: u32, end: u32) -> u32 {
         let group = self.flash.geometry.stripe().program_pages();
         let full = end.next_multiple_of(group);
@@ -61,7 +61,7 @@ impl<M: Medium> LogBlocks<M> {
         }
     }
 
-    /// Closes a unit that has no page.
+    /// Merges a unit that has no page.
     pub(super) fn merge_nothing(&mut self, unit: u32) -> Result<(), Error> {
         let mut target = NONE;
         if self.safety.is_some() {
@@ -69,18 +69,18 @@ impl<M: Medium> LogBlocks<M> {
             self.gather(unit, 0, target, None);
             self.replace_data_block(unit, target, None);
         }
-        // In shared logs there may be older copies, for as long as the label must stay.
+        // Shared logs may hold older copies; the label must stay until they are erased.
         if target == NONE || !matches!(self.policies.logs, Logs::Shared { .. }) {
             self.replace_data_block(unit, NONE, None);
         }
         Ok(())
     }
 
-    /// Makes all that was written and given up safe.
-    pub(super) fn secure(&mut self) {
+    /// Makes all writes and trims durable.
+    pub(super) fn make_durable(&mut self) {
         let Some(safety) = self.safety else { return };
         if self.gather_due().is_err() {
-            // Only on a device that has just become read-only: what was given up may be back.
+            // Happens only on a device that has just become read-only: trimmed data may reappear.
             return;
         }
         let padding = safety.padding(&self.flash.geometry);
@@ -98,9 +98,9 @@ impl<M: Medium> LogBlocks<M> {
         Ok(())
     }
 
-    /// Shared log `block` will be erased: what replaces its pages, and what says that they are
-    /// void, must be safe.
-    pub(super) fn secure_before_erase(&mut self, block: u32) -> Result<(), Error> {
+    /// Prepares the erase of shared log `block`: the replacements of its pages, and the labels that
+    /// void them, must be durable.
+    pub(super) fn make_durable_before_erase(&mut self, block: u32) -> Result<(), Error> {
         let Some(safety) = self.safety else { return Ok(()) };
         self.gather_due()?;
         let padding = safety.padding(&self.flash.geometry);

@@ -1,23 +1,23 @@
-//! The block map rebuilt after a cut of power, from nothing but what lies in the flash.
+//! Rebuilds the block map after a power cut, from the contents of the flash alone.
 //!
 //! Layer: above [`super::power`] and [`crate::contents`]. Main type: [`LogBlocksAfterCut`]. All
-//! pages that are not erased are read once ([`Cause::Map`]). Of each page the copy with the highest
-//! version counts, unless it is older than the label of a block in which its unit is whole. Then
-//! every unit is brought into one block:
+//! pages that are not erased are read once ([`Cause::Map`]). Of each logical page the copy with the
+//! highest version is valid, unless it is older than the label of a block that holds its whole
+//! unit. Then every unit is merged into one block:
 //!
 //! ```text
 //!   scan -> newest whole block of each unit -> newest copies -> erase what has none, labels apart
 //!        -> units with pages in a log, or in several blocks, are merged -> erase the labels left over
 //! ```
 //!
-//! So no log is open afterwards, and a merge needs one free block, which there was before the cut.
-//! A block is erased only when a label or higher versions elsewhere make all of it void: nothing is
-//! wrong if power is lost again.
+//! So no log is open afterwards. A merge needs one free block, which there was before the cut. A
+//! block is erased only when a label or higher versions elsewhere void all of it, so recovery is
+//! safe against another power cut.
 //!
-//! On a device that has come to its end there may be none: then what is scattered stays so, and is
+//! A worn-out device may have no free block: then scattered pages stay where they are, and can be
 //! read.
 //!
-//! Left out: going on with a log, checkpoints that shorten the scan.
+//! Left out: logs that stay open, checkpoints that shorten the scan.
 
 use super::policies::LogPolicies;
 use super::{AcceptedPages, Log, LogBlocks, NONE};
@@ -33,50 +33,50 @@ use crate::pool::State;
 use crate::reliability::Health;
 use boardlab_sim::Seed;
 
-/// What is left when power is lost: the flash, and what the part is built for.
+/// The remains after a power cut: the flash, and the configuration of the part.
 #[derive(Debug, Clone)]
 pub struct LogBlocksAfterCut {
-    /// The flash; [`Contents::restart`] gives it power again.
+    /// The flash; [`Contents::restart`] restores its power.
     pub medium: Contents,
     geometry: Geometry,
     policies: LogPolicies,
     safety: PowerSafety,
-    /// What the cells are like; what the controller knew of them is forgotten.
+    /// The state of the cells, without the volatile state of the controller.
     health: Option<Box<Health>>,
 }
 
-/// What the scan found.
+/// The result of the scan.
 struct ScanResult {
-    /// By unit: the label of the newest block in which it is whole.
+    /// By unit: the newest block that holds the whole unit, and its label.
     whole: Vec<Option<(Label, u32)>>,
-    /// By block: whether it is one of those.
+    /// By block: whether it is one of these.
     is_label: Vec<bool>,
-    /// By logical page.
+    /// By logical page: its newest copy.
     newest: Vec<Option<(Version, Page)>>,
-    /// By block: pages that hold data, void or not, and pages that are not erased.
+    /// By block: the pages with data, void or not, and the end of the pages that are not erased.
     data: Vec<u32>,
     used: Vec<u32>,
     version: Version,
 }
 
 impl LogBlocks<Contents> {
-    /// Forgets all that is in memory.
+    /// Drops everything in memory.
     ///
     /// # Errors
-    /// Gives the layer back when it was not [`LogBlocks::power_safe`].
+    /// Returns the layer when it was not [`LogBlocks::power_safe`].
     pub fn into_remains(self) -> Result<LogBlocksAfterCut, Box<Self>> {
         let Some(safety) = self.safety else { return Err(Box::new(self)) };
         let (policies, Flash { medium, geometry, mut health, .. }) = (self.policies, self.flash);
         if let Some(health) = &mut health {
-            health.forget();
+            health.drop_volatile();
         }
         Ok(LogBlocksAfterCut { medium, geometry, policies, safety, health })
     }
 }
 
 impl LogBlocksAfterCut {
-    /// Rebuilds the layer. Counters begin anew, with what recovery did; `seed` is for policies that
-    /// draw.
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random
+    /// policies.
     ///
     /// # Errors
     /// As for [`LogBlocks::new`].
@@ -84,7 +84,7 @@ impl LogBlocksAfterCut {
         let layer = LogBlocks::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety);
         layer.flash.health = self.health;
-        layer.flash.pool.take_marks(&layer.flash.medium);
+        layer.flash.pool.read_marks(&layer.flash.medium);
         layer.flash.read_only = layer.is_worn_out();
         let found = layer.scan();
         layer.fill_tables(&found);
@@ -95,7 +95,7 @@ impl LogBlocksAfterCut {
         } else {
             layer.keep_scattered();
         }
-        layer.flash.counters.assert_conserved(layer.flash.medium.seen());
+        layer.flash.counters.assert_conserved(layer.flash.medium.operations());
         Ok(layer)
     }
 }
@@ -135,7 +135,7 @@ impl LogBlocks<Contents> {
             }
         }
         found.whole.iter().flatten().for_each(|&(_, block)| found.is_label[block as usize] = true);
-        // Of equal versions the first counts: the original.
+        // Of equal versions the first, the original, is valid.
         order.into_iter().for_each(|block| self.scan_block(block, &mut found));
         self.flash.version = found.version;
         found
@@ -144,7 +144,7 @@ impl LogBlocks<Contents> {
     fn scan_block(&mut self, block: u32, found: &mut ScanResult) {
         for offset in 0..self.flash.geometry.pages_per_block() {
             let page = Page { block, offset };
-            match self.flash.medium.holds(page) {
+            match self.flash.medium.state(page) {
                 PageState::Erased => continue,
                 PageState::Data(stamp) if stamp.logical != Stamp::NOTHING => {
                     found.take(stamp, page, self.flash.geometry.locate(stamp.logical).block);
@@ -161,7 +161,7 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Map, valid pages and wear; blocks that are not erased are open for now.
+    /// Fills map, valid pages and cell modes. Blocks that are not erased are open for now.
     fn fill_tables(&mut self, found: &ScanResult) {
         for block in 0..self.flash.geometry.blocks() {
             self.mode_of[block as usize] = self.flash.medium.mode(block);
@@ -177,7 +177,7 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Erases open blocks in which nothing is valid and that `may` go.
+    /// Erases the open blocks without valid pages for which `may` holds.
     fn erase_void(&mut self, may: impl Fn(u32) -> bool) {
         for block in 0..self.flash.geometry.blocks() {
             let void =
@@ -188,7 +188,8 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Takes for data blocks those that hold all of a unit, at its place, and nothing that is void.
+    /// Makes data blocks of those that hold all pages of a unit at their own offsets, and no void
+    /// page.
     fn adopt(&mut self, found: &ScanResult) {
         for unit in 0..self.flash.geometry.logical_blocks() {
             let (first, pages) = self.pages_of(unit);
@@ -197,7 +198,8 @@ impl LogBlocks<Contents> {
             });
             let Some((Page { block, .. }, _)) = held.clone().next() else { continue };
             let all = held.clone().count();
-            // A whole block has pages of no other unit, and a clean one no others at all.
+            // A labelled block has no pages of other units, and a clean one has no other pages at
+            // all.
             let placed = held.all(|(page, offset)| page == Page { block, offset });
             let whole = found.whole[unit as usize].is_some_and(|(_, whole)| whole == block);
             let clean = whole || found.data[block as usize] as usize == all;
@@ -210,8 +212,7 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Brings every other unit with data into a block of its own, while there is one; whether there
-    /// was.
+    /// Merges every other unit with data into a free block. Returns whether there were enough.
     fn merge_scattered(&mut self, found: &ScanResult) -> bool {
         for unit in 0..self.flash.geometry.logical_blocks() {
             if self.data[unit as usize] != NONE || !self.has_data(unit) {
@@ -221,14 +222,14 @@ impl LogBlocks<Contents> {
             self.gather(unit, 0, target, None);
             self.merges.full += 1;
             self.replace_data_block(unit, target, None);
-            // The label of the unit is on the new block.
+            // The new block carries the label of the unit.
             let old = found.whole[unit as usize].map(|(_, block)| block);
             self.erase_void(|block| Some(block) == old || !found.is_label[block as usize]);
         }
         true
     }
 
-    /// Blocks that could not be merged are logs that nothing more goes into.
+    /// Keeps blocks that could not be merged as full logs.
     fn keep_scattered(&mut self) {
         assert!(self.flash.read_only, "before the cut there was a block to merge into");
         for block in 0..self.flash.geometry.blocks() {

@@ -1,19 +1,19 @@
-//! Which log a page goes to, and what must be merged before there is one.
+//! Selects the log for a page, and merges a unit first if there is none.
 //!
-//! Layer: the writing half of [`crate::log_block`]. One question, answered for each piece of a request
-//! that one log can take:
+//! Layer: the write path of [`crate::log_block`]. The log of each part of a request that one log
+//! can take:
 //!
 //! ```text
-//!   in order      the unit's block, its gap filled; a page before its end: merge, begin another
-//!   sequential    first page of a unit: a log of its own; the page after its last: that log
+//!   in order      the unit's replacing block, its gap filled; an earlier page: merge, begin another
+//!   sequential    first page of a unit: a sequential log; the page after its last: that log
 //!   own           newest log of the unit; full: another, up to the chain, then the unit is merged;
-//!                 too many units or logs: the unit used longest ago is merged
+//!                 too many units or logs: the least recently used unit is merged
 //!   shared        the newest log; full: another; too many: the oldest is merged
 //! ```
 //!
-//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), as [`super::policies`]
-//! says. Deviation: chains longer than one log, and logs for writes in order beside a unit's own,
-//! are this model's (assumed).
+//! Source: the write procedures of Kim et al. (2002) and Lee et al. (2007), see
+//! [`super::policies`]. Deliberate deviation: chains longer than one log, and sequential logs
+//! beside a unit's own, are this model's (assumed).
 
 use super::policies::{LogCells, Logs};
 use super::{AcceptedPages, Log, LogBlocks, NONE};
@@ -24,7 +24,7 @@ use crate::pool::Tier;
 use crate::translation::Event;
 
 impl<M: Medium> LogBlocks<M> {
-    /// Index of a log that takes page `offset` of `unit`, with room.
+    /// The index of a log that has room for page `offset` of `unit`.
     pub(super) fn log_for(&mut self, unit: u32, offset: u32) -> Result<usize, Error> {
         self.turn += 1;
         let at = match (self.policies.logs, self.policies.sequential) {
@@ -50,7 +50,7 @@ impl<M: Medium> LogBlocks<M> {
         u32::try_from(logs).expect("fewer logs than blocks")
     }
 
-    /// The block that will replace the data block of `unit`, filled up to `offset`.
+    /// The index of the block that will replace the data block of `unit`, filled up to `offset`.
     fn replacing_block(&mut self, unit: u32, offset: u32, units: u32) -> Result<usize, Error> {
         match self.logs.iter().position(|log| log.unit == unit) {
             Some(at) => {
@@ -64,14 +64,14 @@ impl<M: Medium> LogBlocks<M> {
             None => self.flash.events.add(Event::OpenUnitMiss),
         }
         if self.count(AcceptedPages::Next) == units {
-            self.merge_longest_unused(|_| true)?;
+            self.merge_least_recently_used(|_| true)?;
         }
         let at = self.open(unit, AcceptedPages::Next)?;
         self.fill_gap(at, offset);
         Ok(at)
     }
 
-    /// The log for writes in order, where the page is one of those.
+    /// The index of a sequential log, if the page belongs into one.
     fn sequential_log(&mut self, unit: u32, offset: u32) -> Result<Option<usize>, Error> {
         let next = |log: &Log| log.takes == AcceptedPages::Next;
         let mine = self.logs.iter().position(|log| next(log) && log.unit == unit);
@@ -90,12 +90,12 @@ impl<M: Medium> LogBlocks<M> {
         }
         if self.count(AcceptedPages::Next) == self.policies.sequential {
             self.flash.events.add(Event::LogsFull);
-            self.merge_longest_unused(next)?;
+            self.merge_least_recently_used(next)?;
         }
         self.open(unit, AcceptedPages::Next).map(Some)
     }
 
-    /// A log that takes any page of `unit`.
+    /// The index of a log that accepts any page of `unit`.
     fn log_for_any(&mut self, unit: u32) -> Result<usize, Error> {
         let (owner, chain, all) = match self.policies.logs {
             Logs::Own { chain, all, .. } => (unit, chain, all),
@@ -119,12 +119,12 @@ impl<M: Medium> LogBlocks<M> {
         }
         if self.count(AcceptedPages::Any) == all {
             self.flash.events.add(Event::LogsFull);
-            self.merge_longest_unused(any)?;
+            self.merge_least_recently_used(any)?;
         }
         self.open(owner, AcceptedPages::Any)
     }
 
-    /// Merges another unit when `unit` is not open and no more may be.
+    /// Merges another unit if `unit` is not open and the limit of open units is reached.
     fn make_way(&mut self, unit: u32) -> Result<(), Error> {
         let Logs::Own { units, .. } = self.policies.logs else { return Ok(()) };
         if self.is_open(unit) {
@@ -134,26 +134,26 @@ impl<M: Medium> LogBlocks<M> {
         let mut open: Vec<u32> = self.logs.iter().map(|log| log.unit).collect();
         open.sort_unstable();
         open.dedup();
-        if open.len() == units as usize { self.merge_longest_unused(|_| true) } else { Ok(()) }
+        if open.len() == units as usize { self.merge_least_recently_used(|_| true) } else { Ok(()) }
     }
 
-    /// Merges the unit, of those with logs that `count`, that was written to longest ago.
-    fn merge_longest_unused(&mut self, count: impl Fn(&Log) -> bool) -> Result<(), Error> {
+    /// Merges the least recently written unit among those with logs for which `count` holds.
+    fn merge_least_recently_used(&mut self, count: impl Fn(&Log) -> bool) -> Result<(), Error> {
         let logs = self.logs.iter().filter(|log| count(log));
         let oldest = logs.min_by_key(|log| log.used).map(|log| log.unit);
         self.merge_for_host(oldest.expect("there are too many logs"))
     }
 
-    /// A free block becomes a log.
+    /// Makes a log of a free block.
     fn open(&mut self, unit: u32, takes: AcceptedPages) -> Result<usize, Error> {
         let (mode, pages) = match (self.policies.cells, takes) {
-            (LogCells::SingleBit { .. }, AcceptedPages::Any) => {
-                (CellMode::SingleBit, self.policies.log_pages(&self.flash.geometry))
+            (LogCells::Slc { .. }, AcceptedPages::Any) => {
+                (CellMode::Slc, self.policies.log_pages(&self.flash.geometry))
             }
             _ => (CellMode::Native, self.flash.geometry.pages_per_block()),
         };
         let block = match mode {
-            CellMode::SingleBit if self.policies.fixed_blocks() > 0 => self.take_fixed(),
+            CellMode::Slc if self.policies.fixed_blocks() > 0 => self.take_fixed(),
             _ => self.flash.pool.take_free(Tier::Main),
         };
         let block = block.ok_or_else(|| self.flash.refused())?;
@@ -169,7 +169,7 @@ impl<M: Medium> LogBlocks<M> {
         Ok(self.logs.len() - 1)
     }
 
-    /// A block of those that are only ever logs; one of the others where one of them has died.
+    /// Takes one of the fixed log blocks, or another block if one of them has worn out.
     fn take_fixed(&mut self) -> Option<u32> {
         if let Some(block) = self.flash.pool.take_free(Tier::Cache) {
             return Some(block);

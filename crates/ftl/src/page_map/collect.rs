@@ -122,7 +122,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Erases and frees an open block.
     pub(crate) fn erase(&mut self, block: u32, cause: Cause) {
-        self.secure_before_erase();
+        self.make_durable_before_erase();
         if self.has_failed(block) {
             self.retire(block);
             return;
@@ -131,7 +131,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.counters.erases[cause] += 1;
         self.release(block);
         self.leveller.erased(block);
-        self.flash.counters.assert_conserved(self.flash.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.operations());
     }
 
     /// Does at most `most` moves of wear levelling; returns whether there was one.

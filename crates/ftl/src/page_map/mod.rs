@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Source: Hu et al. (SYSTOR 2009) for the mechanism; [`crate::geometry::Spare`] accounts for the
-//! reserve and the open blocks. Left out: the map's own space in flash (see the demand-loaded map).
+//! reserve and the open blocks. Left out: the storage of the map in flash (see
+//! [`crate::page_map::demand_map`]).
 
 mod collect;
 pub mod demand_map;
@@ -44,9 +45,9 @@ use crate::translation::{Completion, Event, Extent, Occupancy, Pace, Translation
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
 
 /// The limit of blocks that wear levelling moves whenever the host needs a new one.
-const MOVES_IN_THE_WAY: u32 = 4;
-/// The number of single writes that are prefetched together.
-const LOOK_AHEAD: usize = 32;
+const FOREGROUND_MOVES: u32 = 4;
+/// The number of single writes whose map entries are prefetched together.
+const PREFETCHED: usize = 32;
 
 /// A page-mapped translation layer on a medium.
 #[derive(Debug, Clone)]
@@ -67,7 +68,8 @@ pub struct PageMapped<M> {
     pub(crate) map: Option<Box<DemandMap>>,
     /// The power-cut safety, where the part has it.
     pub(crate) trims: Option<Box<Trims>>,
-    /// Offsets of the valid pages of a victim, and blocks that have none: kept to keep their memory.
+    /// Offsets of the valid pages of a victim, and blocks that have none; kept to reuse their
+    /// memory.
     pub(crate) offsets: Vec<u32>,
     pub(crate) emptied: Vec<u32>,
     pub(crate) ahead: Vec<u32>,
@@ -108,7 +110,7 @@ impl<M: Medium> PageMapped<M> {
             trims: None,
             offsets: Vec::with_capacity(geometry.pages_per_block() as usize),
             emptied: Vec::new(),
-            ahead: Vec::with_capacity(LOOK_AHEAD),
+            ahead: Vec::with_capacity(PREFETCHED),
         })
     }
 
@@ -148,7 +150,7 @@ impl<M: Medium> PageMapped<M> {
         }
         let admitted = self.runs.as_deref_mut().map_or(count, |runs| runs.admit(extent));
         if admitted < count {
-            self.flash.events.add(Event::PastCache);
+            self.flash.events.add(Event::CacheBypass);
         }
         self.write_to(Extent::new(first, admitted), Tier::Cache)?;
         self.write_to(Extent::new(first + admitted, count - admitted), Tier::Main)
@@ -250,7 +252,7 @@ impl<M: Medium> PageMapped<M> {
         dropped
     }
 
-    /// Frees a closed block without valid pages, unless the what-if keeps it.
+    /// Frees a closed block without valid pages, unless [`EmptyBlocks::Kept`] is chosen.
     pub(crate) fn return_emptied(&mut self, block: u32) {
         if self.policies.emptied == EmptyBlocks::Kept || !self.write_due_trims() {
             return;
@@ -271,8 +273,8 @@ impl<M: Medium> PageMapped<M> {
         self.close(stream);
         self.shrink_cache();
         self.refresh_next();
-        if self.policies.levelling_time == LevellingTime::InTheWay {
-            self.level(MOVES_IN_THE_WAY);
+        if self.policies.levelling_time == LevellingTime::Foreground {
+            self.level(FOREGROUND_MOVES);
         }
         while self.frontiers[usize::from(stream)].room() == 0 {
             let opened =
@@ -340,7 +342,7 @@ impl<M: Medium> PageMapped<M> {
         self.flash.medium.open(block, mode);
         let mut pages = match mode {
             CellMode::Native => self.flash.geometry.pages_per_block(),
-            CellMode::SingleBit => self.policies.cache.pages(&self.flash.geometry),
+            CellMode::Slc => self.policies.cache.pages(&self.flash.geometry),
         };
         if let Some(health) = &mut self.flash.health {
             health.open(block, mode, self.flash.now);
@@ -353,7 +355,7 @@ impl<M: Medium> PageMapped<M> {
         self.stream_of[block as usize] = match mode {
             CellMode::Native if stream < data || stream == map => stream,
             CellMode::Native => data - 1,
-            CellMode::SingleBit => 0,
+            CellMode::Slc => 0,
         };
         self.frontiers[usize::from(stream)] = Frontier::new(block, pages);
     }
@@ -365,7 +367,7 @@ impl<M: Medium> PageMapped<M> {
     }
 
     /// Checks all tables: every valid page belongs to a logical page, counts are right, and no
-    /// block is lost. For tests: it takes time in proportion to the part.
+    /// block is lost. For tests: the time is proportional to the size of the part.
     ///
     /// # Panics
     /// When a table is inconsistent.
@@ -389,7 +391,7 @@ impl<M: Medium> PageMapped<M> {
         assert_eq!(count(State::Free), listed as usize, "every free block is listed");
         let open = self.frontiers.iter().filter(|frontier| frontier.block().is_some()).count();
         assert_eq!(count(State::Open), open, "every open block is being filled");
-        self.flash.counters.assert_conserved(self.flash.medium.seen());
+        self.flash.counters.assert_conserved(self.flash.medium.operations());
     }
 }
 
@@ -426,12 +428,12 @@ impl<M: Medium> Translation for PageMapped<M> {
 
     fn write_each(&mut self, at: Instant, pages: &[u32]) -> Result<Completion, Error> {
         let mut last = Completion::at(at);
-        for chunk in pages.chunks(LOOK_AHEAD) {
+        for chunk in pages.chunks(PREFETCHED) {
             chunk
                 .iter()
                 .try_for_each(|&page| Extent::new(page, 1).within(self.pages()).map(|_| ()))?;
-            self.flash.table.look_ahead(chunk, &mut self.ahead);
-            self.flash.pool.look_ahead(&mut self.ahead);
+            self.flash.table.prefetch(chunk, &mut self.ahead);
+            self.flash.pool.prefetch(&mut self.ahead);
             for &page in chunk {
                 last = self.write(last.accepted, Extent::new(page, 1))?;
             }
@@ -474,7 +476,7 @@ impl<M: Medium> Translation for PageMapped<M> {
     fn flush(&mut self, at: Instant) -> Completion {
         self.flash.begin(at);
         self.flash.counters.flushes += 1;
-        self.secure_all();
+        self.make_all_durable();
         let units = self.flash.geometry.stripe().units;
         for stream in 0..self.frontiers.len() {
             let Some(filler) = self.frontiers[stream].fill_up(units) else { continue };

@@ -29,7 +29,7 @@ pub enum EmptyBlocks {
 pub enum LevellingTime {
     /// Whenever the host needs a new block.
     #[default]
-    InTheWay,
+    Foreground,
     /// Only while the host is idle.
     Idle,
 }
@@ -62,7 +62,7 @@ impl Default for Policies {
         Self {
             collection: Collection::Greedy,
             levelling: Levelling::Dynamic,
-            levelling_time: LevellingTime::InTheWay,
+            levelling_time: LevellingTime::Foreground,
             streams: Streams::CopiesApart,
             emptied: EmptyBlocks::Returned,
             cache: Cache::default(),
@@ -82,8 +82,8 @@ impl Policies {
         u32::from(self.streams.count()) + u32::from(self.levelling.moves()) + u32::from(map)
     }
 
-    /// Blocks that hold no data of the steady state: the reserve and all open blocks but the one
-    /// that counts as full when its turn comes.
+    /// The number of blocks that hold no data in the steady state: the reserve, and all open blocks
+    /// but the one that counts as full when it is the victim.
     #[must_use]
     pub fn kept_blocks(&self) -> u32 {
         self.reserve + self.frontiers() - 1 + self.cache.fixed_blocks()

@@ -72,8 +72,8 @@ impl PowerSafety {
         }
     }
 
-    /// Host pages that one trim page speaks of. Where [`PowerSafety::flushed_at_risk`] is not zero, one
-    /// of the pages at risk may be a trim page, and then data that had been given up are back.
+    /// The host pages that one trim page covers. Where [`PowerSafety::flushed_at_risk`] is not
+    /// zero, one of the pages at risk may be a trim page; without it trimmed data reappear.
     #[must_use]
     pub fn pages_of_trim_page(geometry: &Geometry) -> u32 {
         let words = u32::try_from(geometry.page().get() / 8).unwrap_or(u32::MAX / WORD);
@@ -93,7 +93,7 @@ impl PowerSafety {
 #[derive(Debug, Clone)]
 pub(crate) struct Trims {
     pub(crate) safety: PowerSafety,
-    /// Logical page of the first trim page, and host pages that one speaks of.
+    /// The logical page of the first trim page, and the host pages that one covers.
     pub(crate) first: u32,
     per_page: u32,
     bits: Vec<u64>,
@@ -114,20 +114,20 @@ impl Trims {
         geometry.logical_pages().div_ceil(self.per_page)
     }
 
-    /// The host pages that a trim page speaks of begin here.
+    /// The first host page that a trim page covers.
     pub(crate) const fn first_of(&self, page: u32) -> u32 {
         page * self.per_page
     }
 
-    fn set(&mut self, logical: u32, given_up: bool) -> bool {
+    fn set(&mut self, logical: u32, trimmed: bool) -> bool {
         let (word, bit) = ((logical / WORD) as usize, 1 << (logical % WORD));
         let before = self.bits[word] & bit != 0;
-        if given_up {
+        if trimmed {
             self.bits[word] |= bit;
         } else {
             self.bits[word] &= !bit;
         }
-        before != given_up
+        before != trimmed
     }
 
     /// Records that pages have data again. No trim page is needed: their versions show it.
@@ -139,7 +139,7 @@ impl Trims {
     }
 
     /// Records a trimmed page; returns whether it was trimmed before.
-    pub(crate) fn given_up(&mut self, logical: u32) -> bool {
+    pub(crate) fn note_trimmed(&mut self, logical: u32) -> bool {
         !self.set(logical, true)
     }
 
@@ -201,7 +201,8 @@ impl<M: Medium> PageMapped<M> {
         Ok(self)
     }
 
-    /// Good blocks that the part must have to hold `pages` pages, those of the layer itself among them.
+    /// The good blocks that the part needs to hold `pages` pages, including those of the layer
+    /// itself.
     pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
         let whole = self.flash.geometry.pages_per_block();
         let pool = self.policies.streams.pool_spare(whole);
@@ -211,8 +212,8 @@ impl<M: Medium> PageMapped<M> {
         self.policies.blocks_needed(pages.div_ceil(self.dense_pages())) + pool + 1
     }
 
-    /// Pages of a block that can be counted on. Padding must never eat what a collection gains, on
-    /// average over all blocks.
+    /// The pages of a block that are certain to hold data. On average over all blocks, padding must
+    /// use less than garbage collection gains.
     fn dense_pages(&self) -> u32 {
         let padding = self.power_safety().map_or(1, |safety| safety.padding(&self.flash.geometry));
         self.flash.geometry.pages_per_block() - if padding > 1 { 2 * padding } else { 0 }
@@ -230,7 +231,7 @@ impl<M: Medium> PageMapped<M> {
         // So that the trim page is newer than everything that it voids.
         self.flash.version.0 += 1;
         for logical in first..first + count {
-            if !trims.given_up(logical) {
+            if !trims.note_trimmed(logical) {
                 trims.due.insert(logical / trims.per_page);
             }
         }
@@ -239,9 +240,9 @@ impl<M: Medium> PageMapped<M> {
     /// Prepares the erase of a block: the replacements of its data, and the trim pages that void
     /// them, must be durable.
     #[inline]
-    pub(crate) fn secure_before_erase(&mut self) {
+    pub(crate) fn make_durable_before_erase(&mut self) {
         if self.trims.is_some() {
-            self.secure(false);
+            self.make_durable(false);
         }
     }
 
@@ -250,19 +251,19 @@ impl<M: Medium> PageMapped<M> {
     #[inline]
     pub(crate) fn write_due_trims(&mut self) -> bool {
         let due = |trims: &Trims| !trims.due.is_empty();
-        !self.trims.as_deref().is_some_and(due) || self.secure(false)
+        !self.trims.as_deref().is_some_and(due) || self.make_durable(false)
     }
 
     /// Makes all writes and trims durable, with garbage collection if necessary.
-    pub(crate) fn secure_all(&mut self) {
+    pub(crate) fn make_all_durable(&mut self) {
         if self.trims.is_some() {
-            self.secure(true);
+            self.make_durable(true);
         }
     }
 
     /// Returns whether everything is durable: false when no block is left for the trims because
     /// blocks have worn out.
-    fn secure(&mut self, may_collect: bool) -> bool {
+    fn make_durable(&mut self, may_collect: bool) -> bool {
         // Data first: a trim page no longer covers pages that were written since.
         self.pad_word_lines();
         let next = |trims: &Trims| trims.due.first().copied();

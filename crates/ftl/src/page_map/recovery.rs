@@ -1,7 +1,7 @@
 //! Rebuilds the map after a power cut, from the contents of the flash alone.
 //!
 //! Layer: above [`crate::page_map::power`] and [`crate::contents`]. Main type:
-//! [`PageMappedAfterCut`]. Every page carries its logical page and version in its spare bytes.
+//! [`PageMappedAfterCut`]. Every page carries its logical page and version in its OOB bytes.
 //! Recovery reads all pages that are not erased ([`Cause::Map`]): of each logical page the highest
 //! version is valid, unless a newer trim page voids it.
 //!
@@ -15,7 +15,7 @@
 //! version of the original, which then stays valid, so that recovery never needs more free blocks
 //! than there were. Recovery is safe against another power cut: it erases only void blocks.
 //!
-//! Source: the scan of spare bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
+//! Source: the scan of OOB bytes as JFFS2 and UBI do (Linux 6.1, drivers/mtd/ubi/attach.c: the
 //! highest sequence number wins; a block without data is erased again), for pages. Left out:
 //! checkpoints that shorten the scan.
 
@@ -64,15 +64,15 @@ impl PageMapped<Contents> {
         policies.reserve -= 2;
         let Flash { medium, geometry, mut health, .. } = self.flash;
         if let Some(health) = &mut health {
-            health.forget();
+            health.drop_volatile();
         }
         Ok(PageMappedAfterCut { medium, geometry, policies, safety, health })
     }
 }
 
 impl PageMappedAfterCut {
-    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for policies that
-    /// draw.
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random
+    /// policies.
     ///
     /// # Errors
     /// As for [`PageMapped::new`].
@@ -80,17 +80,17 @@ impl PageMappedAfterCut {
         let layer = PageMapped::new(self.geometry, self.policies, self.medium, seed)?;
         let mut layer = layer.power_safe(self.safety)?;
         layer.flash.health = self.health;
-        layer.flash.pool.take_marks(&layer.flash.medium);
+        layer.flash.pool.read_marks(&layer.flash.medium);
         layer.flash.read_only = layer.is_worn_out();
         let mut found = layer.scan();
-        layer.void_given_up(&mut found);
+        layer.void_trimmed(&mut found);
         layer.fill_tables(&found);
         layer.erase_void_blocks();
         let short =
             |layer: &PageMapped<_>| layer.flash.pool.free(Tier::Main) <= layer.policies.reserve;
         while !layer.flash.read_only && short(&layer) && layer.collect_next() {}
         layer.flash.read_only |= short(&layer);
-        layer.flash.counters.assert_conserved(layer.flash.medium.seen());
+        layer.flash.counters.assert_conserved(layer.flash.medium.operations());
         Ok(layer)
     }
 }
@@ -110,7 +110,7 @@ impl PageMapped<Contents> {
         for block in order {
             for offset in 0..pages {
                 let page = Page { block, offset };
-                match self.flash.medium.holds(page) {
+                match self.flash.medium.state(page) {
                     PageState::Erased => continue,
                     PageState::Torn => {}
                     PageState::Data(stamp) => found.take(stamp, page),
@@ -129,7 +129,7 @@ impl PageMapped<Contents> {
     }
 
     /// Drops the pages that the newest trim pages void.
-    fn void_given_up(&mut self, found: &mut ScanResult) {
+    fn void_trimmed(&mut self, found: &mut ScanResult) {
         let Some(mut trims) = self.trims.take() else { return };
         for index in 0..trims.pages(&self.flash.geometry) {
             let newest = found.newest[(trims.first + index) as usize];
@@ -145,7 +145,7 @@ impl PageMapped<Contents> {
                 let newest = &mut found.newest[logical as usize];
                 if newest.is_none_or(|(written, _)| written < version) {
                     *newest = None;
-                    trims.given_up(logical);
+                    trims.note_trimmed(logical);
                 }
             }
         }
@@ -160,9 +160,7 @@ impl PageMapped<Contents> {
                 self.flash.pool.take(block);
                 used.push(block);
                 self.stream_of[block as usize] = self.policies.streams.count() - 1;
-                if self.policies.cache.is_on()
-                    && self.flash.medium.mode(block) == CellMode::SingleBit
-                {
+                if self.policies.cache.is_on() && self.flash.medium.mode(block) == CellMode::Slc {
                     self.flash.pool.set_tier(block, Tier::Cache);
                 }
             }

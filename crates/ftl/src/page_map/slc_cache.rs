@@ -1,5 +1,4 @@
-//! The SLC cache: blocks used with one bit per cell, fast to program, and folded into ordinary
-//! blocks later.
+//! The SLC cache: blocks in SLC mode, fast to program, and folded into ordinary blocks later.
 //!
 //! Layer: a stream of the mechanism with blocks of its own. Main types: [`Cache`], [`CacheSize`],
 //! [`WhenFull`], [`Folding`]. Admitted host data ([`Admission`]) go into an open cache block first.
@@ -7,14 +6,14 @@
 //! collection ([`Cause::Fold`]). A block whose data were all overwritten meanwhile needs no copies.
 //!
 //! ```text
-//!   host --> let in? --> open cache block --> closed cache blocks --fold--> stream 0 --> ordinary blocks
-//!               |          `-- no room: fold now, or write to stream 0 at once
+//!   host --> admitted? --> open cache block --> closed cache blocks --fold--> stream 0 --> ordinary blocks
+//!               |            `-- no room: fold now, or write to stream 0 at once
 //!               `-- no --> stream 0
 //! ```
 //!
 //! Source: the static and dynamic caches that data sheets and reviews describe (Micron, "Optimized
 //! client computing with dynamic write acceleration", 2014); the policies of one product are not
-//! published, so which is used is a parameter. Folding on the chip, single-bit pages into one word
+//! published, so which is used is a parameter. Folding within the die, SLC pages into one word
 //! line: SanDisk, US 8,144,512; that it takes whole blocks is assumed. Left out: admission by the
 //! content of data, and the channel time that folding within the die saves.
 
@@ -66,9 +65,9 @@ pub enum Folding {
 pub struct Cache {
     /// Which blocks.
     pub size: CacheSize,
-    /// Bits per cell in ordinary use: a cache block has this many times fewer pages.
+    /// Bits of a cell in native mode: a cache block has this many times fewer pages.
     pub bits: u32,
-    /// What is let in.
+    /// Which writes are admitted.
     pub admission: Admission,
     /// What happens when it is full.
     pub when_full: WhenFull,
@@ -93,13 +92,13 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// Whether there is one.
+    /// Whether there is a cache.
     #[must_use]
     pub const fn is_on(&self) -> bool {
         !matches!(self.size, CacheSize::None)
     }
 
-    /// Blocks that ordinary data never get.
+    /// The number of blocks that never hold ordinary data.
     #[must_use]
     pub const fn fixed_blocks(&self) -> u32 {
         match self.size {
@@ -108,17 +107,18 @@ impl Cache {
         }
     }
 
-    /// Pages of a cache block: whole rows.
+    /// The pages of a cache block, in whole rows.
     #[must_use]
     pub fn pages(&self, geometry: &Geometry) -> u32 {
         let row = geometry.stripe().row_pages();
         geometry.pages_per_block() / self.bits.max(1) / row * row
     }
 
-    /// The same, when it makes sense on this part.
+    /// Returns the cache if its numbers are valid on this part.
     ///
     /// # Errors
-    /// [`Error::Policy`] when there are no blocks, a block would have no page, or nothing is let in.
+    /// [`Error::Policy`] when it has no blocks, a block would have no page, or no write is
+    /// admitted.
     pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         self.admission.checked()?;
         if matches!(self.size, CacheSize::Fixed(0) | CacheSize::Dynamic(0)) {
@@ -153,7 +153,7 @@ impl<M: Medium> PageMapped<M> {
         self.close(stream);
         loop {
             if let Some(block) = self.take_cache_block() {
-                self.fill(block, stream, CellMode::SingleBit);
+                self.fill(block, stream, CellMode::Slc);
                 return true;
             }
             self.flash.events.add(Event::CacheFull);
@@ -246,7 +246,7 @@ impl<M: Medium> PageMapped<M> {
         self.policies.cache.fold_after.map(|away| self.last_request.saturating_add(away))
     }
 
-    /// The set that an erased block returns to.
+    /// The tier that an erased block returns to.
     pub(crate) fn home(&self, block: u32) -> Tier {
         match self.policies.cache.size {
             CacheSize::Fixed(_) => self.flash.pool.tier(block),

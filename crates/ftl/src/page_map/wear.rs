@@ -12,20 +12,20 @@ use crate::reliability::Reliability;
 use boardlab_sim::Seed;
 
 impl<M: Medium> PageMapped<M> {
-    /// The same part, with blocks that wear out and pages that have bit errors.
+    /// The same layer with blocks that wear out and pages that have bit errors.
     ///
     /// # Errors
-    /// [`Error::TooFewBlocks`] when too few are good from the factory, [`Error::Policy`] when the
-    /// reserve is less than two blocks: an erase that fails takes one of them. Two more where
-    /// programs fail.
+    /// [`Error::TooFewBlocks`] when too few blocks are good initially, [`Error::Policy`] when the
+    /// reserve is less than two blocks, since an erase that fails takes one of them, or less than
+    /// four where programs fail.
     ///
     /// # Panics
-    /// When the part has been used.
+    /// When the layer has been used.
     pub fn with_reliability(mut self, of: &Reliability, seed: Seed) -> Result<Self, Error> {
         let (reserve, blocks) = (self.policies.reserve, self.flash.geometry.blocks());
         let least = self.reserve_needed(of.program_failures > 0);
         if reserve < least {
-            let what = "reserve of free blocks, where blocks may die,";
+            let what = "reserve of free blocks, where blocks wear out,";
             let (found, least, most) = (reserve.into(), least.into(), blocks.into());
             return Err(Error::Policy { what, found, least, most });
         }
@@ -52,7 +52,7 @@ impl<M: Medium> PageMapped<M> {
 
     /// Returns an erased block to its tier, or retires it.
     pub(crate) fn release(&mut self, block: u32) {
-        if self.flash.health.as_deref_mut().is_some_and(|health| health.dies(block)) {
+        if self.flash.health.as_deref_mut().is_some_and(|health| health.erase_fails(block)) {
             self.retire(block);
         } else {
             let home = self.home(block);

@@ -1,49 +1,49 @@
-//! Which writes of the host go into the cache of single-bit cells.
+//! Admission to the SLC cache: which writes of the host go into it.
 //!
-//! Layer: policy. Main types: [`Admission`], and [`Runs`], which follows the host. A controller
-//! sees requests one by one and cannot know how long a run will become; it can see that a request
-//! begins where one of the last ones ended. So the first pages of every run are let in, and what
-//! goes on beyond them is not. How a run is cut into requests makes no difference.
+//! Layer: policy. Main types: [`Admission`], and [`Runs`], which detects sequential runs. A
+//! controller sees requests one by one and cannot know how long a run will become, but it can see
+//! that a request begins where a recent one ended. So the first pages of every run are admitted,
+//! and its later pages bypass the cache. How a run is split into requests makes no difference.
 //!
 //! Source: the distinction of sequential from random writes by the first page, Lee et al., "A log
 //! buffer-based flash translation layer using fully-associative sector translation" (2007), and its
 //! use for a cache, Im, Shin, "ComboFTL: improving performance and lifespan of MLC flash memory
-//! using SLC flash buffer" (2010). What a product does is not published. Left out: runs downwards
-//! or with gaps, flushes that end a run.
+//! using SLC flash buffer" (2010). The admission of products is not published. Left out: descending
+//! runs, runs with gaps, flushes that end a run.
 
 use crate::error::Error;
 use crate::translation::Extent;
 use std::collections::VecDeque;
 
-/// Which writes are let in.
+/// Which writes are admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Admission {
     /// Everything.
     #[default]
     All,
-    /// The first pages of each run; what goes on in sequence after them goes past the cache.
+    /// The first pages of each run; its later pages bypass the cache.
     ShortRuns {
-        /// Pages of a run that are let in.
+        /// The number of pages of a run that are admitted.
         pages: u32,
-        /// Runs that are followed at once: of more, the one continued longest ago is forgotten, and
-        /// what continues it is the beginning of a run.
+        /// The number of runs that are tracked at once. If there are more, the least recently
+        /// continued is dropped, and its continuation counts as a new run.
         streams: u32,
     },
 }
 
 impl Admission {
-    /// Most runs followed at once.
+    /// The largest number of runs tracked at once.
     pub const MOST_STREAMS: u32 = 64;
 
-    /// The same, when its numbers make sense.
+    /// Returns the policy if its numbers are valid.
     ///
     /// # Errors
-    /// [`Error::Policy`] when no page is let in, or no run or more than 64 are followed.
+    /// [`Error::Policy`] when no page is admitted, or no run or more than 64 are tracked.
     pub fn checked(self) -> Result<Self, Error> {
         let Self::ShortRuns { pages, streams } = self else { return Ok(self) };
         let numbers = [
-            ("pages of a run that the cache takes", pages, u32::MAX),
-            ("runs followed at once", streams, Self::MOST_STREAMS),
+            ("pages of a run that the cache admits", pages, u32::MAX),
+            ("runs tracked at once", streams, Self::MOST_STREAMS),
         ];
         for (what, found, most) in numbers {
             if !(1..=most).contains(&found) {
@@ -62,24 +62,24 @@ struct Run {
     pages: u32,
 }
 
-/// The runs that the host writes.
+/// The tracked runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Runs {
     admitted: u32,
     streams: usize,
-    /// The one continued last is the last.
+    /// The runs, the most recently continued last.
     runs: VecDeque<Run>,
 }
 
 impl Runs {
-    /// What follows the host; `None` when everything is let in.
+    /// The tracker for `admission`; `None` when everything is admitted.
     pub(crate) fn new(admission: Admission) -> Option<Self> {
         let Admission::ShortRuns { pages, streams } = admission else { return None };
         let streams = streams as usize;
         Some(Self { admitted: pages, streams, runs: VecDeque::with_capacity(streams) })
     }
 
-    /// How many pages of this write, from its first one on, are let in.
+    /// Returns how many pages of this write, from its first one on, are admitted.
     pub(crate) fn admit(&mut self, extent: Extent) -> u32 {
         let Extent { first, count } = extent;
         let continued = self.runs.iter().rposition(|run| run.next == first);

@@ -1,6 +1,7 @@
-//! Which block is emptied next.
+//! Victim selection: which block garbage collection empties next.
 //!
-//! Layer: policy. Main types: [`Collection`], and [`Collector`], which chooses. Sources:
+//! Layer: policy. Main types: [`Collection`], the policy, and [`Collector`], which applies it.
+//! Sources:
 //!
 //! | policy | source |
 //! |---|---|
@@ -9,33 +10,34 @@
 //! | greedy, windowed greedy | Hu, Eleftheriou, Haas, Iliadis, Pletka, "Write amplification analysis in flash-based solid state drives" (SYSTOR 2009) |
 //! | cost-benefit | Rosenblum, Ousterhout (1992), in the form of Kawaguchi, Nishioka, Motoda, "A flash-memory based file system" (USENIX 1995): age (1 - u) / 2u |
 //!
-//! Left out: policies that look at the content, and FeGC's own ageing.
+//! Left out: policies that depend on the content of data, and the ageing of FeGC.
 
 use crate::error::Error;
 use crate::pool::{Pool, State, Tier};
 use boardlab_sim::Stream;
 use std::cmp::Ordering;
 
-/// Which closed block garbage collection takes.
+/// Which closed block is the victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Collection {
-    /// Any, each equally likely.
+    /// A random one, each equally likely.
     Random,
     /// The one that was closed first.
     Fifo,
     /// The one with the fewest valid pages.
     #[default]
     Greedy,
-    /// The one with the fewest valid pages among so many that were closed first.
+    /// The one with the fewest valid pages in a window of this many that were closed first.
     WindowedGreedy(u32),
-    /// The one with the fewest valid pages among so many drawn at random.
+    /// The one with the fewest valid pages among this many random ones (d-choices).
     Choices(u32),
-    /// The one with the best `(1 - u) / 2u * age` among so many drawn at random; zero looks at all.
+    /// The one with the greatest `(1 - u) / 2u * age` among this many random ones; among all if
+    /// zero.
     CostBenefit(u32),
 }
 
 impl Collection {
-    /// The same, when its number makes sense.
+    /// Returns the policy if its number is valid.
     ///
     /// # Errors
     /// [`Error::Policy`] when a window or a number of choices is zero.
@@ -55,28 +57,28 @@ impl Collection {
     }
 }
 
-/// A policy and what it remembers from one choice to the next.
+/// A policy with its state.
 #[derive(Debug, Clone)]
 pub struct Collector {
     policy: Collection,
-    /// Cost-benefit: the runners-up, which are looked at again.
+    /// Cost-benefit: the runners-up, which are candidates again next time.
     kept: Vec<u32>,
     scored: Vec<Benefit>,
 }
 
-/// So many runners-up are kept: what is good stays good for a while, so a sample and these come close
-/// to looking at all blocks.
+/// The number of runners-up that are kept. A good victim stays good for a while, so a sample with
+/// these comes close to a search of all blocks.
 const KEPT: usize = 16;
 
 impl Collector {
-    /// A policy that has not chosen yet.
+    /// A policy in its initial state.
     #[must_use]
     pub const fn new(policy: Collection) -> Self {
         Self { policy, kept: Vec::new(), scored: Vec::new() }
     }
 
-    /// The block of a tier to empty next, at `clock` in the units of [`Pool::closed_at`]; `None`
-    /// when none is closed.
+    /// Returns the next victim of a tier, at `clock` in the units of [`Pool::closed_at`]; `None`
+    /// when no block is closed.
     pub fn choose(
         &mut self,
         pool: &mut Pool,
@@ -143,7 +145,8 @@ fn draw(pool: &Pool, tier: Tier, stream: &mut Stream) -> Option<u32> {
     Some(closed[at])
 }
 
-/// `(1 - u) / 2u * age` as a fraction, so that comparing takes two multiplications and no division.
+/// `(1 - u) / 2u * age` as a fraction, so that a comparison needs two multiplications and no
+/// division.
 #[derive(Debug, Clone, Copy)]
 struct Benefit {
     block: u32,
@@ -159,11 +162,11 @@ impl Benefit {
         Self { block, gain, cost: valid.into() }
     }
 
-    /// Of two that are equal, the block with the lower number is first.
+    /// Orders the greater benefit first, and of two equal ones the lower block number.
     fn better_first(&self, other: &Self) -> Ordering {
         let mine = u128::from(self.gain) * u128::from(other.cost);
         let its = u128::from(other.gain) * u128::from(self.cost);
-        // A block in which nothing is valid costs nothing.
+        // A block without valid pages costs nothing.
         let nothing = (self.cost != 0).cmp(&(other.cost != 0));
         nothing.then(its.cmp(&mine)).then(self.block.cmp(&other.block))
     }

@@ -1,7 +1,7 @@
-//! Which data are moved so that blocks wear equally.
+//! Wear levelling: which data are moved so that blocks wear equally.
 //!
-//! Layer: policy. Main types: [`Levelling`], and [`Leveller`], which keeps what a policy remembers and
-//! proposes one [`Move`] at a time. Sources:
+//! Layer: policy. Main types: [`Levelling`], the policy, and [`Leveller`], which keeps its state
+//! and proposes one [`Move`] at a time. Sources:
 //!
 //! | policy | source |
 //! |---|---|
@@ -11,44 +11,45 @@
 //! | dual pool | Chang, "On efficient wear leveling for large-scale flash-memory storage systems" (SAC 2007) |
 //! | random swap | Ban, patent US 6,732,221 (2004); JFFS2 collects a clean block in one of 128 cases |
 //!
-//! Deviations: dual pool takes its hot block among the free ones, as the threshold policy does, so no
-//! data have to be moved out of the way, and a block of the cold pool returns to the hot one when it is
-//! erased, not when its erases since it came exceed others'. Left out: progressive thresholds.
+//! Deliberate deviations: dual pool takes its hot block from the free ones, as the threshold policy
+//! does, so it needs no second move; and a block of the cold pool returns to the hot one when it is
+//! erased, not when its erases since it joined exceed those of others. Left out: progressive
+//! thresholds.
 
 use crate::error::Error;
 use crate::pool::{Pool, State, Tier};
 use boardlab_sim::Stream;
 
-/// How wear is levelled.
+/// The wear-levelling policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Levelling {
-    /// Not at all: free blocks are used as a stack.
+    /// None: free blocks are used as a stack.
     None,
-    /// The least worn free block is used next; data that nobody writes stay where they are.
+    /// Dynamic: the least worn free block is used next; cold data stay where they are.
     #[default]
     Dynamic,
-    /// Dynamic, and the data of the least worn block go to the most worn free one when their erase
-    /// counts are so far apart.
+    /// Dynamic; in addition the data of the least worn block are moved to the most worn free one
+    /// when their erase counts differ by this much (static levelling).
     Threshold(u32),
-    /// Dynamic, and sets of 2^`shift` blocks in which nothing was erased are collected when there are
-    /// `threshold` erases for each set in which something was.
+    /// Dynamic; in addition sets of 2^`shift` blocks without an erase are collected when there are
+    /// `threshold` erases for each set with one.
     SwLeveler {
-        /// Binary logarithm of the blocks that share a bit.
+        /// The binary logarithm of the number of blocks in a set.
         shift: u8,
-        /// Erases for each set bit.
+        /// Erases for each set with an erase.
         threshold: u32,
     },
-    /// Dynamic, and blocks are in a hot or a cold pool, half of them each at first: the data of the
-    /// least worn cold block go to the most worn free one when their erase counts are so far apart.
-    /// A hot block that stays behind by twice as much becomes cold.
+    /// Dynamic; in addition blocks are in a hot or a cold pool, half of them in each at first. The
+    /// data of the least worn cold block are moved to the most worn free one when their erase
+    /// counts differ by this much. A hot block that is behind by twice as much becomes cold.
     DualPool(u32),
-    /// Dynamic, and after so many erases, one of which is not that of the last swap, any block is
-    /// collected.
+    /// Dynamic; in addition a random block is collected after this many erases, at least one of
+    /// them besides that of the last swap.
     RandomSwap(u32),
 }
 
 impl Levelling {
-    /// The same, when its numbers make sense.
+    /// Returns the policy if its numbers are valid.
     ///
     /// # Errors
     /// [`Error::Policy`] for a threshold or an interval of zero, or sets of more than 2^16 blocks.
@@ -76,30 +77,30 @@ impl Levelling {
     }
 }
 
-/// Data to be moved.
+/// A move of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Move {
-    /// From this block onto the most worn free one.
+    /// From this block to the most worn free one.
     OntoWorn(u32),
-    /// From this block to wherever copies go.
+    /// From this block to the stream of copies.
     Anywhere(u32),
 }
 
-/// A policy and what it remembers.
+/// A policy with its state.
 #[derive(Debug, Clone)]
 pub struct Leveller {
     policy: Levelling,
-    /// SW Leveler: sets in which something was erased. Dual pool: cold blocks.
+    /// SW Leveler: sets with an erase. Dual pool: cold blocks.
     marked: Vec<bool>,
     /// Erases since the marks were cleared, or since the last swap.
     erases: u64,
     marks: u64,
-    /// SW Leveler: next block to look at.
+    /// SW Leveler: the next block to examine.
     cursor: u32,
 }
 
 impl Leveller {
-    /// A policy at the beginning of the life of a part of `blocks` blocks.
+    /// A policy in its initial state, for a part of `blocks` blocks.
     #[must_use]
     pub fn new(policy: Levelling, blocks: u32) -> Self {
         let marks = match policy {
@@ -112,7 +113,7 @@ impl Leveller {
         Self { policy, marked, erases: 0, marks: 0, cursor: 0 }
     }
 
-    /// A block was erased.
+    /// Records the erase of a block.
     #[inline]
     pub fn erased(&mut self, block: u32) {
         match self.policy {
@@ -132,7 +133,7 @@ impl Leveller {
         *mark = true;
     }
 
-    /// What is to be moved now, if anything.
+    /// Returns the next move, if one is due.
     pub fn next(&mut self, pool: &Pool, random: &mut Stream) -> Option<Move> {
         match self.policy {
             Levelling::None | Levelling::Dynamic => None,
@@ -149,7 +150,7 @@ impl Leveller {
             Levelling::SwLeveler { shift, threshold } => self.next_unmarked(pool, shift, threshold),
             Levelling::RandomSwap(every) => {
                 let closed = pool.closed(Tier::Main);
-                // The erase of a swap alone is never the reason of the next one, or rests would not
+                // The erase of a swap alone never triggers the next swap, or idle work would not
                 // end.
                 if self.erases < u64::from(every).max(2) || closed.is_empty() {
                     return None;
@@ -168,7 +169,7 @@ impl Leveller {
         if worn < pool.least_worn_closed()?.saturating_add(spread) {
             return None;
         }
-        // The hot pool gives up a block that stays behind the others: what it holds is cold.
+        // A hot block that is far behind the others holds cold data and joins the cold pool.
         let hot = (0..pool.blocks()).filter(|&block| !self.marked[block as usize]);
         let behind = hot.min_by_key(|&block| pool.erases(block))?;
         if worn > pool.erases(behind).saturating_add(2 * spread) {
@@ -179,14 +180,14 @@ impl Leveller {
         (worn >= pool.erases(coldest).saturating_add(spread)).then_some(Move::OntoWorn(coldest))
     }
 
-    /// A block now holds cold data.
+    /// Records that a block now holds cold data.
     pub(crate) fn holds_cold(&mut self, block: u32) {
         if matches!(self.policy, Levelling::DualPool(_)) {
             self.marked[block as usize] = true;
         }
     }
 
-    /// Steps cyclically to the next closed block of a set in which nothing was erased.
+    /// Steps cyclically to the next closed block of a set without an erase.
     fn next_unmarked(&mut self, pool: &Pool, shift: u8, threshold: u32) -> Option<Move> {
         if self.erases < u64::from(threshold) * self.marks.max(1) {
             return None;
@@ -199,7 +200,7 @@ impl Leveller {
                 return Some(Move::Anywhere(block));
             }
             if self.cursor >> shift != set {
-                // Nothing of the set can be moved: it counts as done.
+                // No block of the set can be moved, so it is marked.
                 self.mark(set);
             }
         }

@@ -1,8 +1,8 @@
-//! Policies: what is chosen, never how it is done.
+//! Policies: they choose; the mechanism acts.
 //!
-//! Layer: small values and functions that the mechanism asks. In reading order: [`collection`], which
-//! block is emptied next; [`levelling`], which data are moved for the sake of wear; [`streams`], what
-//! is written side by side; [`admission`], what goes into the cache.
+//! Layer: small values and functions that the mechanism consults. In reading order: [`collection`],
+//! victim selection; [`levelling`], wear levelling; [`streams`], the separation of hot from cold
+//! data; [`admission`], admission to the SLC cache.
 
 pub mod admission;
 pub mod collection;

@@ -1,47 +1,47 @@
 //! Which pages share open blocks: the separation of hot from cold data.
 //!
-//! Layer: policy. Main type: [`Streams`]. Each stream fills a block of its own, so pages that die
-//! at the same time lie together. Sources: own stream for copies, Dayan, Bonnet, "Garbage
-//! collection techniques for flash-resident page-mapping FTLs" (2015) and the measurements in this
-//! project's table of anchors; generations, Chiang, Lee, Chang, "Using data clustering to improve
-//! cleaning performance for flash memory" (DAC: pages are promoted on update and demoted on
+//! Layer: policy. Main type: [`Streams`]. Each stream fills a block of its own, so pages that
+//! become invalid at the same time lie together. Sources: a stream for copies, Dayan, Bonnet,
+//! "Garbage collection techniques for flash-resident page-mapping FTLs" (2015) and the measurements
+//! in this project's table of anchors; generations, Chiang, Lee, Chang, "Using data clustering to
+//! improve cleaning performance for flash memory" (DAC: pages are promoted on update and demoted on
 //! cleaning, 1999).
 //!
-//! Pools of known classes, each with its share of the spare: Desnoyers, "Analytic modeling of SSD
-//! write performance" (SYSTOR 2012), section on hot and cold data. Left out: more than two classes,
-//! classes that change.
+//! Pools of known classes, each with its share of the over-provisioning: Desnoyers, "Analytic
+//! modeling of SSD write performance" (SYSTOR 2012), section on hot and cold data. Left out: more
+//! than two classes, and pages that change their class.
 
 use crate::error::Error;
 use crate::geometry::Geometry;
 
-/// How pages are kept apart.
+/// The separation of pages into streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Streams {
-    /// Everything into one open block.
+    /// All writes share one open block.
     Single,
-    /// What garbage collection copies goes into a block of its own.
+    /// Copies of garbage collection have an open block of their own.
     #[default]
     CopiesApart,
-    /// So many streams from hot to cold. A copy goes one stream colder than the block it comes from; a
-    /// write of the host one stream hotter than the block that held the page before, the first write
-    /// into the hottest.
+    /// This many streams from hot to cold. A copy goes one stream colder than its source block; a
+    /// write of the host goes one stream hotter than the block with the former version of the page,
+    /// and the first write goes to the hottest.
     Generations(u8),
-    /// The host has said which pages are hot, as a multi-stream write or a placement hint does: the
-    /// first `hot_pages`. They get `hot_blocks` blocks of their own, the others the rest; each pool
-    /// is collected for itself, so how the spare is shared out is fixed.
+    /// The host has declared the first `hot_pages` hot, as a multi-stream write or a placement hint
+    /// does. They have `hot_blocks` blocks of their own, and the other pages have the rest. Each
+    /// pool is collected by itself, so its share of the over-provisioning is fixed.
     ByClass {
         /// Logical pages that are hot.
         hot_pages: u32,
-        /// Blocks for them.
+        /// The number of blocks for them.
         hot_blocks: u32,
     },
 }
 
 impl Streams {
-    /// Most streams.
+    /// The largest number of streams.
     pub const MOST: u8 = 8;
 
-    /// How many there are.
+    /// The number of streams.
     #[must_use]
     pub const fn count(self) -> u8 {
         match self {
@@ -51,11 +51,11 @@ impl Streams {
         }
     }
 
-    /// The same, when the numbers make sense on this part.
+    /// Returns the policy if its numbers are valid on this part.
     ///
     /// # Errors
     /// [`Error::Policy`] for fewer than two or more than eight generations, for a class without
-    /// pages, and for a pool without a block to spare.
+    /// pages, and for a pool without a spare block.
     pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         let count = self.count();
         match self {
@@ -87,7 +87,7 @@ impl Streams {
         }
     }
 
-    /// The stream of a page that is copied out of a block of stream `from`.
+    /// The stream of a page that is copied from a block of stream `from`.
     #[must_use]
     #[inline]
     pub const fn of_copy(self, from: u8) -> u8 {
@@ -122,7 +122,7 @@ impl Streams {
         }
     }
 
-    /// Blocks that a pool of its own takes beyond those that its data fill.
+    /// The blocks that a pool of hot pages needs beyond those that its data fill.
     #[must_use]
     pub const fn pool_spare(self, pages_per_block: u32) -> u32 {
         match self {
@@ -133,7 +133,7 @@ impl Streams {
         }
     }
 
-    /// Whether the stream of a write depends on where the page lay.
+    /// Whether the stream of a write depends on the former location of the page.
     #[must_use]
     pub const fn looks_back(self) -> bool {
         matches!(self, Self::Generations(_))

@@ -1,6 +1,6 @@
 //! Write amplification by theory: closed forms and mean-field equations, computed here.
 //!
-//! All is for pages written uniformly at random, one by one, without end, on a device whose logical
+//! All formulas are for endless uniform random writes of single pages on a device whose logical
 //! pages all hold data. `alpha` is physical over logical pages, reserve and open blocks deducted.
 //! Sources: Xiang, Kurkoski, "An improved analytic expression for write amplification in NAND
 //! flash" (arXiv 1110.4245); Desnoyers, "Analytic modeling of SSD write performance" (SYSTOR 2012);
@@ -61,8 +61,9 @@ pub(crate) fn choices(alpha: f64, b: u32, d: f64) -> f64 {
     f64::from(b) / host
 }
 
-/// Classes in pools of their own: shares of the space and of the writes, the spare shared out best. The
-/// amplification, and the share of the spare that the first of two classes gets.
+/// Classes in pools of their own, with shares of the space and of the writes and the optimal
+/// distribution of the over-provisioning. Returns the amplification, and the share of the
+/// over-provisioning of the first of two classes.
 pub(crate) fn separated(
     alpha: f64,
     classes: &[(f64, f64); 2],

@@ -127,7 +127,7 @@ section! {
         rises(&section, "sizes", sizes, fits, &expected, "each is the size of a program's file")?;
         if card.face.kind != Kind::Sd || slot.wiring(card).is_none() {
             let problem = "is no card for the system's slot";
-            let expected = "an SD card with a mode of the bus that [exec.slot] has";
+            let expected = "an SD card with a bus mode that [exec.slot] has";
             let help = "`boardlab list` shows the built-in parts; all SD cards have the mode `default`";
             return Err(section.refuse("card", problem, expected, help));
         }

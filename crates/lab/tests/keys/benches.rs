@@ -11,7 +11,7 @@ macro_rules! small_card {
     ($part:literal $(, $more:expr)* $(,)?) => {
         &[
             concat!($part, ".capacity=64 MiB"),
-            concat!($part, ".spare=40 %"),
+            concat!($part, ".over_provisioning=40 %"),
             concat!($part, ".flash.pages_per_block=32"),
             $($more),*
         ]
@@ -57,7 +57,7 @@ pub(crate) fn elsewhere(name: &str, path: &str) -> Option<&'static str> {
     found.map(|one| one.context)
 }
 
-const READS: &str = "part.reads={ codeword = \"1 KiB\", correctable = 40, refresh_at = 20, retries = [\"60 %\", \"40 %\"], patrol = \"10 days\", errors = { program = { erases = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention = { erases = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention_share = { hours = [0, 1, 1000], share = [\"0 %\", \"50 %\", \"100 %\"] }, disturb = { erases = [0, 20, 60], rate = [\"1e-9\", \"1e-8\", \"4e-8\"] } } }";
+const READS: &str = "part.reads={ codeword = \"1 KiB\", correctable = 40, refresh_at = 20, retries = [\"60 %\", \"40 %\"], patrol = \"10 days\", errors = { program = { pe_cycles = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention = { pe_cycles = [0, 20, 60], rate = [\"1e-4\", \"1e-3\", \"4e-3\"] }, retention_share = { hours = [0, 1, 1000], share = [\"0 %\", \"50 %\", \"100 %\"] }, disturb = { pe_cycles = [0, 20, 60], rate = [\"1e-9\", \"1e-8\", \"4e-8\"] } } }";
 
 /// What controllers of cards choose: keys that are read, or matter, with one choice alone.
 const CHOICES: &[(&str, &[&str])] = &[
@@ -65,16 +65,16 @@ const CHOICES: &[(&str, &[&str])] = &[
         "a map in flash",
         &["part.mapping.kind=demand-page", "part.mapping.cache=256 B", "part.mapping.segment=16"],
     ),
-    ("a cache", &["part.single_bit_cache.size=fixed", "part.single_bit_cache.blocks=6"]),
+    ("a cache", &["part.slc_cache.size=fixed", "part.slc_cache.blocks=6"]),
     (
         "a cache of short runs",
         &[
-            "part.single_bit_cache.size=fixed",
-            "part.single_bit_cache.blocks=6",
-            "part.single_bit_cache.admission=short-runs",
-            "part.single_bit_cache.run_pages=8",
-            "part.single_bit_cache.run_streams=2",
-            "part.single_bit_cache.when_full=bypass",
+            "part.slc_cache.size=fixed",
+            "part.slc_cache.blocks=6",
+            "part.slc_cache.admission=short-runs",
+            "part.slc_cache.run_pages=8",
+            "part.slc_cache.run_streams=2",
+            "part.slc_cache.when_full=bypass",
         ],
     ),
     ("generations", &["part.collection.streams=generations", "part.collection.generations=3"]),

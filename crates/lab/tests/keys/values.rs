@@ -44,7 +44,7 @@ const GIVEN: &[(&str, &[&str])] = &[
         "experiment2.job",
         &["--readwrite=write --filename=/dev/mmcblk0 --bs=1M --size=2M --loops=8 --direct=1"],
     ),
-    ("controller.0.set", &["[\"part.spare=50 %\"]"]),
+    ("controller.0.set", &["[\"part.over_provisioning=50 %\"]"]),
     ("write_back_after", &["1 h"]),
     ("intel-x25-e.title", &["Another thing: of another kind"]),
     ("g-monster-v2.title", &["Another thing: of another kind"]),

@@ -9,10 +9,10 @@ const CASES: [Case; 4] = [
     Case {
         of: "life sd-life",
         set: &[
-            "part.endurance.cycles=[90, 100, 120]",
+            "part.endurance.pe_cycles=[90, 100, 120]",
             "life.cards=1",
             "pattern.places=hot-cold",
-            "what_if.spare=50 %",
+            "what_if.over_provisioning=50 %",
         ],
         findings: &[
             Sentence {
@@ -50,8 +50,8 @@ const CASES: [Case; 4] = [
         of: "life sd-life",
         set: &[
             "part=swissbit-s46u-8gb",
-            "part.spare=20 %",
-            "part.endurance.cycles=[90, 100, 120]",
+            "part.over_provisioning=20 %",
+            "part.endurance.pe_cycles=[90, 100, 120]",
             "life.cards=2",
             "life.horizon=1 days",
             "pattern.bytes_a_day=1 MB",
@@ -76,8 +76,8 @@ const CASES: [Case; 4] = [
     Case {
         of: "life sd-life",
         set: &[
-            "part.endurance.cycles=[250]",
-            "part.spare=60 %",
+            "part.endurance.pe_cycles=[250]",
+            "part.over_provisioning=60 %",
             "pattern.places=sequential",
             "pattern.request=1 MiB",
             "life.cards=2",
@@ -105,9 +105,9 @@ const CASES: [Case; 4] = [
         of: "life sd-life",
         set: &[
             "part=swissbit-s46u-8gb",
-            "part.spare=20 %",
-            "part.endurance.cycles=[90, 100, 120]",
-            "part.reads.errors.program.erases=[0, 40, 60, 80000]",
+            "part.over_provisioning=20 %",
+            "part.endurance.pe_cycles=[90, 100, 120]",
+            "part.reads.errors.program.pe_cycles=[0, 40, 60, 80000]",
             "part.reads.errors.program.rate=[\"0\", \"0\", \"5e-2\", \"5e-2\"]",
             "life.cards=3",
             "what_if.cards=0",

@@ -4,14 +4,14 @@ use super::{Case, Sentence, check};
 
 const SMALL: [&str; 11] = [
     "part.capacity=64 MiB",
-    "part.spare=40 %",
+    "part.over_provisioning=40 %",
     "part.flash.pages_per_block=32",
-    "part.endurance.cycles=[30, 31, 33]",
-    "part.single_bit_cache.blocks=6",
+    "part.endurance.pe_cycles=[30, 31, 33]",
+    "part.slc_cache.blocks=6",
     "experiment1.job=--readwrite=write --ioengine=libaio --iodepth=4 --bs=1M --size=24M --filename=/dev/mmcblk0 --runtime=1 --time_based --direct=1",
-    "wear.limit=30",
+    "wear.endurance=30",
     "wear.threshold=4",
-    "wear.spares=[\"30 %\"]",
+    "wear.over_provisioning=[\"30 %\"]",
     "experiment2.zeroed=1 MiB",
     "experiment2.probes=1",
 ];

@@ -1,4 +1,4 @@
-//! Array, page register, ready/busy and power of a chip, whatever its pins are.
+//! Array, page register, ready/busy and power of a chip, independent of its bus.
 //!
 //! Layer: inside the chip. Main type: [`Die`].
 //!
@@ -15,8 +15,9 @@
 //! the physics of [`boardlab_media::nand_torn`]. Completion times are drawn when the operation
 //! starts, from one stream for each kind, so that reads never change the times of erases.
 //!
-//! In a block beyond its life ([`boardlab_media::Lifetime`]) or with an injected [`Fault`] a
-//! program or an erase fails after its maximum time: half done, with the fail bit in the status.
+//! In a worn-out block ([`boardlab_media::Lifetime`]) or with an injected [`Fault`] a program or an
+//! erase fails after its maximum time: it changes half of the bits and sets the fail bit of the
+//! status.
 
 use super::Refusal;
 use crate::part::{Part, PartError};
@@ -36,9 +37,9 @@ pub struct Setup {
     pub seed: Seed,
     /// Bit errors; none when `None`.
     pub errors: Option<ErrorRates>,
-    /// Blocks that are bad from the factory, in 65,536ths of all.
+    /// The share of factory bad blocks, in 65,536ths.
     pub factory_bad: u32,
-    /// Blocks that do not reach the endurance, in 65,536ths of all.
+    /// The share of blocks that do not reach the endurance, in 65,536ths.
     pub early_bad: u32,
 }
 
@@ -72,7 +73,7 @@ pub enum Cut {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Work {
     Idle,
-    /// A load of the register, a reset or whatever else leaves the cells alone.
+    /// A load of the register, a reset or another operation that does not change cells.
     Wait,
     Program {
         row: Row,
@@ -88,9 +89,9 @@ enum Work {
 /// Violations of the data sheet, and their number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Violations {
-    /// How often.
+    /// Their number.
     pub count: u64,
-    /// The last one.
+    /// The last violation.
     pub last: Option<Violation>,
 }
 
@@ -107,7 +108,7 @@ struct Streams {
 pub struct Die {
     part: Arc<Part>,
     array: NandArray,
-    /// Main bytes, then spare bytes.
+    /// The page register: main bytes, then OOB bytes.
     register: Vec<u8>,
     errors: Option<BitErrors>,
     lifetime: Lifetime,
@@ -122,7 +123,7 @@ pub struct Die {
 }
 
 impl Die {
-    /// A die from the factory, with its bad blocks marked.
+    /// A new die, with its factory bad blocks marked.
     ///
     /// # Errors
     /// When the part cannot exist.
@@ -175,7 +176,7 @@ impl Die {
         &mut self.array
     }
 
-    /// Broken rules of the data sheet since the beginning.
+    /// The violations of the data sheet so far.
     #[must_use]
     pub const fn violations(&self) -> Violations {
         self.violations
@@ -197,7 +198,7 @@ impl Die {
         self.faults.push(fault);
     }
 
-    /// Lets `stream` choose the bits that torn and failed operations leave from now on.
+    /// Draws the bits of torn and failed operations from `stream` from now on.
     pub fn set_torn_stream(&mut self, stream: Stream) {
         self.streams.torn = stream;
     }
@@ -230,13 +231,13 @@ impl Die {
         self.failed
     }
 
-    /// Whether there is power.
+    /// Whether power is on.
     #[must_use]
     pub const fn is_powered(&self) -> bool {
         self.powered
     }
 
-    /// Completes a program or an erase whose time is over.
+    /// Completes a program or an erase whose time has passed.
     pub fn advance(&mut self, now: Instant) {
         if self.work == Work::Idle || now < self.ready_at {
             return;
@@ -256,7 +257,7 @@ impl Die {
         }
     }
 
-    /// Whether the die takes a new operation at `now`.
+    /// Checks that the die accepts a new operation at `now`.
     ///
     /// # Errors
     /// [`Refusal::Off`], [`Refusal::Busy`].
@@ -285,7 +286,7 @@ impl Die {
         Ok(())
     }
 
-    /// Is busy for a read's time with something that leaves cells and register alone.
+    /// Keeps the die busy for `time`, without a change of cells or register.
     pub(super) fn hold(&mut self, now: Instant, time: Duration) {
         self.begin(now, Work::Wait, time);
     }
@@ -344,7 +345,7 @@ impl Die {
         if !self.powered {
             return;
         }
-        // With a given outcome the operation is hit even where its time is just over.
+        // A given outcome is applied even if the operation has just completed.
         if cut == Cut::ByTime {
             self.advance(now);
         }
@@ -411,7 +412,7 @@ impl Die {
         match torn {
             TearOutcome::NotBegun => ProgramTear::Untouched,
             TearOutcome::Partial => ProgramTear::Partial(self.any_fraction()),
-            // All but a few of the bits.
+            // All bits but a few.
             TearOutcome::Weak => ProgramTear::Partial(share(65_000, 65_536)),
             TearOutcome::Finished => ProgramTear::Complete,
         }
@@ -426,7 +427,7 @@ impl Die {
         }
     }
 
-    /// Anywhere between nothing and all, neither included.
+    /// A random fraction between zero and one, both excluded.
     fn any_fraction(&mut self) -> Fraction {
         share(1 + self.streams.torn.below(65_535), 65_536)
     }

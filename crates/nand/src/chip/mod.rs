@@ -2,9 +2,9 @@
 //!
 //! Layer: inside the crate, below the port. In reading order:
 //!
-//! - [`die`]: [`Die`], array, page register, ready/busy and power, whatever the pins are.
+//! - [`die`]: [`Die`], array, page register, ready/busy and power, independent of the bus.
 //! - [`parallel`]: [`ParallelChip`], command, address and data cycles.
-//! - [`spi`]: [`SpiChip`], the same die behind a serial bus, with its own error correction.
+//! - [`spi`]: [`SpiChip`], the same die behind a serial bus, with on-die ECC.
 //! - [`parameter`]: the ONFI parameter page.
 //!
 //! Time is an argument of every cycle. A sequence that no data sheet allows returns a [`Refusal`]
@@ -35,24 +35,24 @@ pub enum Refusal {
     Busy,
     /// There is no such command.
     UnknownCommand(u8),
-    /// The command does not follow from those before it.
+    /// The command is not allowed after those before it.
     OutOfSequence(u8),
-    /// An address cycle that no command asked for, or more of them than it takes.
+    /// An address cycle without a command that takes it.
     UnexpectedAddress,
     /// Fewer address cycles than the command takes.
     AddressIncomplete {
-        /// How many it takes.
+        /// The number that the command takes.
         expected: u32,
-        /// How many came.
+        /// The number of cycles so far.
         found: u32,
     },
-    /// A data-in cycle that no command asked for.
+    /// A data-in cycle without a command that takes it.
     UnexpectedData,
-    /// A data-out cycle when there is nothing to give.
+    /// A data-out cycle when there is nothing to read.
     NoData,
     /// There is no such page.
     NoSuchRow(Row),
-    /// The column, or the end of the data, lies beyond the spare bytes.
+    /// The column, or the end of the data, is beyond the OOB bytes.
     BeyondPage {
         /// The first column beyond.
         column: usize,
@@ -68,11 +68,11 @@ impl fmt::Display for Refusal {
             Self::Busy => f.write_str("the chip is busy"),
             Self::UnknownCommand(code) => write!(f, "the chip has no command {code:02X}h"),
             Self::OutOfSequence(code) => {
-                write!(f, "command {code:02X}h does not follow from the commands before it")
+                write!(f, "command {code:02X}h is not allowed after the commands before it")
             }
             Self::UnexpectedAddress => f.write_str("no command takes this address cycle"),
             Self::AddressIncomplete { expected, found } => {
-                write!(f, "{found} address cycles came where {expected} are taken")
+                write!(f, "{found} address cycles were sent where the command takes {expected}")
             }
             Self::UnexpectedData => f.write_str("no command takes this data cycle"),
             Self::NoData => f.write_str("there is nothing to read"),

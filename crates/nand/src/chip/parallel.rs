@@ -11,9 +11,9 @@
 //!                90h, 00h | 20h -> identity out;  ECh, 00h -> busy -> parameter page out
 //! ```
 //!
-//! On a small page 01h and 50h choose where the column counts from: its second half, its spare bytes.
-//! 01h holds for one operation, 00h and 50h until another one. After a status a 00h without address
-//! goes back to data out.
+//! On a small page 01h and 50h select the origin of the column: the second half of the page, or its
+//! OOB bytes. 01h applies to one operation, 00h and 50h until the next such command. After a status
+//! a 00h without address returns to data out.
 //!
 //! Source: ONFI 1.0, section 5; K9F5608U0C data sheet, "Pointer operation".
 
@@ -31,18 +31,18 @@ pub const READY: u8 = 0x60;
 /// Status bit 7: not write-protected.
 pub const UNPROTECTED: u8 = 0x80;
 
-/// What the command interface waits for.
+/// The state of the command interface: what it waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// A command.
     Idle,
-    /// Address cycles of this command, and then what ends it.
+    /// Address cycles of this command, then the command that ends it.
     Address(u8),
     /// Data in, 85h or 10h, for a page whose address is complete.
     DataIn(Row),
 }
 
-/// What data-out cycles give.
+/// The source of data-out cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Output {
     Nothing,
@@ -60,13 +60,13 @@ pub struct ParallelChip {
     state: State,
     output: Output,
     cycles: Vec<u8>,
-    /// The next column of the register, or the next byte of what else is given.
+    /// The next column of the register, or the next byte of another output.
     column: usize,
-    /// Columns that data came in for since 80h.
+    /// The columns that data were written to since 80h.
     loaded: Range<usize>,
-    /// Small page: the command that chose where columns count from.
+    /// Small page: the command that selected the origin of the column.
     pointer: u8,
-    /// The register was being read before the status was.
+    /// Whether the register was being read before the status.
     resumes: bool,
     /// The page of a program whose column is being changed (85h).
     pending: Option<Row>,
@@ -74,7 +74,7 @@ pub struct ParallelChip {
 }
 
 impl ParallelChip {
-    /// A chip around `die`, ready for commands. A part with a serial bus is given eight lines.
+    /// A chip with `die`, ready for commands. A part with a serial bus gets eight data lines.
     #[must_use]
     pub fn new(die: Die) -> Self {
         let width = match die.part().interface {
@@ -101,12 +101,12 @@ impl ParallelChip {
         &self.die
     }
 
-    /// The die; faults, errors and contents are its own.
+    /// The die, for faults, bit errors and contents.
     pub const fn die_mut(&mut self) -> &mut Die {
         &mut self.die
     }
 
-    /// Bits of a row address that choose the page; those above choose the block.
+    /// The number of bits of a row address that select the page; those above select the block.
     #[must_use]
     pub const fn page_bits(part: &Part) -> u32 {
         part.geometry.pages_per_block.next_power_of_two().trailing_zeros()
@@ -134,7 +134,7 @@ impl ParallelChip {
         [low, middle, high]
     }
 
-    /// The power goes and takes the state of the command interface with it.
+    /// Cuts the power; the state of the command interface is lost.
     pub fn power_cut(&mut self, now: Instant, cut: super::Cut) {
         self.die.power_cut(now, cut);
         self.forget();
@@ -325,7 +325,7 @@ impl ParallelChip {
         }
     }
 
-    /// What happens when the last address cycle of `code` has come.
+    /// Handles the last address cycle of `code`.
     fn address_complete(&mut self, now: Instant, code: u8) -> Result<(), Refusal> {
         match code {
             0x00 | 0x01 | 0x50 if self.die.part().is_small_page() => {
@@ -365,7 +365,7 @@ impl ParallelChip {
         }
     }
 
-    /// Address cycles that a command takes.
+    /// The number of address cycles that a command takes.
     fn taken(&self, code: u8) -> usize {
         let part = self.die.part();
         let (columns, rows) = (Self::column_cycles(part), Self::row_cycles(part));
@@ -406,7 +406,7 @@ impl ParallelChip {
                 0x50 => 512,
                 _ => 0,
             };
-            // Only four address lines reach the 16 spare bytes.
+            // Four address bits select one of the 16 OOB bytes.
             let mask = if base == 512 { part.geometry.oob.to_usize() - 1 } else { 0xFF };
             base + (usize::from(self.cycles[0]) & mask)
         } else {
@@ -434,7 +434,8 @@ impl ParallelChip {
         self.resumes = false;
     }
 
-    /// Without an address to follow, a read command returns from a status to the register.
+    /// Expects the address of a read command; without one the command returns from a status to the
+    /// register.
     fn expect_read_address(&mut self, code: u8) {
         let back = self.resumes || self.output == Output::Register;
         self.expect_address(code);
@@ -473,7 +474,7 @@ impl ParallelChip {
         Ok(())
     }
 
-    /// What is shorter than asked for comes again from its beginning.
+    /// Outputs `bytes`, repeated if the buffer is longer.
     fn give_again_and_again(&mut self, bytes: &[u8], buffer: &mut [u8]) {
         let given = bytes.iter().cycle().skip(self.column);
         buffer.iter_mut().zip(given).for_each(|(byte, &given)| *byte = given);

@@ -1,7 +1,7 @@
-//! The ONFI parameter page: 256 bytes that say what the chip is.
+//! The ONFI parameter page: 256 bytes that describe the chip.
 //!
-//! Layer: inside the chip. Source: ONFI 1.0, section 5.4.1; places as in Linux 6.1
-//! (`struct nand_onfi_params`). Fields of which a [`Part`] knows nothing are zero.
+//! Layer: inside the chip. Source: ONFI 1.0, section 5.4.1; places as in Linux 6.1 (`struct
+//! nand_onfi_params`). Fields that a [`Part`] does not have are zero.
 
 use crate::part::{BusWidth, Interface, Part};
 use boardlab_sim::Duration;
@@ -9,8 +9,8 @@ use boardlab_sim::Duration;
 /// The length of one copy of the page.
 pub const LENGTH: usize = 256;
 
-/// Byte 107: blocks that are good, from block 0 on. [`boardlab_media::Lifetime`] keeps block 0 good;
-/// their endurance (bytes 108-109) is that of the others, which is 0 there.
+/// Byte 107: the number of guaranteed good blocks from block 0 on. [`boardlab_media::Lifetime`]
+/// keeps block 0 good. 0 in bytes 108-109 states that their endurance is that of the other blocks.
 const VALID_AT_THE_BEGINNING: u8 = 1;
 
 /// The parameter page; `None` on a part that has none.
@@ -50,13 +50,13 @@ pub fn page(part: &Part) -> Option<[u8; LENGTH]> {
     Some(page)
 }
 
-/// tCCS. A part has none of its own: a change of column waits tWHR before data come out and tADL before
-/// they go in (the [`crate::Port`] keeps both), so the longer one is always enough.
+/// tCCS. A part file has no such time: a change of column waits tWHR before data out and tADL
+/// before data in (the [`crate::Port`] observes both), so the longer of them is always sufficient.
 fn change_of_column(part: &Part) -> Duration {
     part.timing.write_to_read.max(part.timing.address_to_data)
 }
 
-/// Byte 112 tells bits in 512 bytes; 0xFF says that another step is used.
+/// Byte 112 is the number of correctable bits in 512 bytes; 0xFF states another step.
 fn ecc_bits(part: &Part) -> u8 {
     let need = part.ecc;
     if part.on_die_ecc.is_some() {

@@ -1,7 +1,7 @@
-//! A chip with a serial bus, and its own error correction.
+//! A chip with a serial bus and on-die ECC.
 //!
-//! Layer: inside the chip. Main types: [`SpiChip`], [`Phase`]. Each call is one selection of the chip:
-//! an operation code with what follows it, then data in one direction.
+//! Layer: inside the chip. Main types: [`SpiChip`], [`Phase`]. Each call is one selection of the
+//! chip: an operation code with address and dummy bytes, then data in one direction.
 //!
 //! | code | what follows | does |
 //! |---|---|---|
@@ -17,9 +17,10 @@
 //! | D8h | 3 row | erase |
 //!
 //! Source: W25N01GV data sheet revision L, section 8. The array is locked after power-on, as there.
-//! Assumed: the code that corrects, since data sheets do not publish theirs; here Hamming for one bit
-//! and BCH for more, its bytes where [`Layout::on_die`] has them. A program corrects nothing: codes
-//! are calculated of what is in the buffer. Left out: continuous read, bad block links, one-time area.
+//! Assumed: the ECC, since data sheets do not publish it. Here it is Hamming for one bit and BCH
+//! for more, with its bytes at the positions of [`Layout::on_die`]. A program corrects nothing: the
+//! ECC bytes are calculated from the contents of the buffer. Left out: continuous read, bad block
+//! links, one-time area.
 
 use super::die::{Cut, Die};
 use super::{ParallelChip, Refusal};
@@ -38,11 +39,11 @@ pub const WRITE_ENABLED: u8 = 0x02;
 pub const ERASE_FAIL: u8 = 0x04;
 /// Status: the last program failed.
 pub const PROGRAM_FAIL: u8 = 0x08;
-/// Status: the last page read had wrong bits, all corrected.
+/// Status: the last page read had bit errors, all corrected.
 pub const CORRECTED: u8 = 0x10;
 /// Status: the last page read could not be corrected.
 pub const UNCORRECTABLE: u8 = 0x20;
-/// Configuration: the chip corrects by itself.
+/// Configuration: on-die ECC is enabled.
 pub const ECC_ENABLE: u8 = 0x10;
 /// Protection: the bits that lock blocks.
 const LOCKED: u8 = 0x7C;
@@ -58,7 +59,7 @@ pub enum Phase<'a> {
     Out(&'a mut [u8]),
 }
 
-/// The chip's own error correction.
+/// The on-die ECC.
 #[derive(Debug, Clone)]
 struct OnDie {
     engine: Engine,
@@ -74,18 +75,18 @@ pub struct SpiChip {
     protection: u8,
     configuration: u8,
     write_enabled: bool,
-    /// What the last page read met: [`CORRECTED`], [`UNCORRECTABLE`] or nothing.
+    /// The ECC status of the last page read: [`CORRECTED`], [`UNCORRECTABLE`] or zero.
     ecc: u8,
     erased_last: bool,
-    /// Columns that data came in for.
+    /// The columns that data were written to.
     loaded: Range<usize>,
 }
 
 impl SpiChip {
-    /// A chip around `die`, after power-on: the array locked, the correction on.
+    /// A chip with `die`, after power-on: the array is locked, the ECC enabled.
     ///
     /// # Errors
-    /// When the correction's bytes do not fit the spare bytes.
+    /// When the ECC bytes do not fit the OOB area.
     pub fn new(die: Die) -> Result<Self, PartError> {
         let part = die.part();
         let on_die = match part.on_die_ecc {
@@ -120,12 +121,12 @@ impl SpiChip {
         &self.die
     }
 
-    /// The die; faults, errors and contents are its own.
+    /// The die, for faults, bit errors and contents.
     pub const fn die_mut(&mut self) -> &mut Die {
         &mut self.die
     }
 
-    /// The power goes and takes the registers with it.
+    /// Cuts the power; the registers are lost.
     pub fn power_cut(&mut self, now: Instant, cut: Cut) {
         self.die.power_cut(now, cut);
         self.protection = LOCKED;
@@ -135,7 +136,8 @@ impl SpiChip {
         self.loaded = 0..0;
     }
 
-    /// One selection that ends at `now`: `out` is the operation code with its address and dummy bytes.
+    /// Performs one selection that ends at `now`; `out` is the operation code with its address and
+    /// dummy bytes.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -262,7 +264,7 @@ impl SpiChip {
         self.unlocked()?;
         let main = self.die.part().geometry.page.to_usize();
         let mut columns = self.loaded.clone();
-        // Codes of steps without data are all ones and change nothing.
+        // The ECC bytes of steps without data are all ones and change nothing.
         let corrects = self.configuration & ECC_ENABLE != 0 && columns.start < main;
         if let (true, Some(OnDie { engine, layout, codes })) = (corrects, &mut self.on_die) {
             let (data, spare) = self.die.register_mut().split_at_mut(main);

@@ -24,13 +24,13 @@ pub enum Mark {
     Factory,
 }
 
-/// The table of bad blocks in RAM.
+/// The bad-block table in RAM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadBlocks {
     marks: Vec<Mark>,
-    /// The version of the table on the flash, where there is one.
+    /// The version of the table on the flash, if there is one.
     pub(super) version: u8,
-    /// The blocks that hold its two copies there.
+    /// The blocks that hold its two copies on the flash.
     pub(super) tables: [Option<u32>; 2],
 }
 
@@ -56,7 +56,7 @@ impl BadBlocks {
         &self.marks
     }
 
-    /// How many blocks are bad, those that hold tables not included.
+    /// The number of bad blocks, without those that hold tables.
     #[must_use]
     pub fn count(&self) -> usize {
         self.marks.iter().filter(|mark| matches!(mark, Mark::Worn | Mark::Factory)).count()
@@ -88,7 +88,8 @@ impl Driver {
     /// Marks a block bad on the flash and in the table.
     ///
     /// # Errors
-    /// [`Error::ProgramFailed`] when no page takes the mark, [`Error::PowerCut`].
+    /// [`Error::ProgramFailed`] when the mark cannot be programmed on any page,
+    /// [`Error::PowerCut`].
     pub fn mark_bad(
         &mut self,
         port: &mut Port,

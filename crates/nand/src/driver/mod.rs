@@ -1,9 +1,9 @@
-//! The driver: pages with error correction, spare bytes, bad blocks.
+//! The driver: pages with ECC, OOB bytes, bad blocks.
 //!
 //! Layer: rank 3, between the `Mtd` and the port. In reading order:
 //!
-//! - [`profile`]: [`Profile`], which kernel's habits, code and layout.
-//! - this file: [`Driver`], how pages are read, programmed and erased.
+//! - [`profile`]: [`Profile`], the behaviour of a kernel, its ECC and its layout of the OOB area.
+//! - this file: [`Driver`], the read, program and erase paths.
 //! - [`bad_blocks`]: [`BadBlocks`], the table in RAM, the scan that makes it, and the marks.
 //! - [`table`]: the same table on the flash.
 //!
@@ -13,8 +13,8 @@
 //! and reports it at its end, the last partly read page is cached, and OOB bytes are always
 //! transferred as a whole. The ECC does not cover them.
 //!
-//! Left out: read retries, on-flash bad block tables of vendors, cached programs (2.6 has them switched
-//! off), locks, panics' writes.
+//! Left out: read retries, vendors' bad-block tables on flash, cache programs (disabled in 2.6),
+//! locks, writes during a panic.
 
 pub mod bad_blocks;
 pub mod profile;
@@ -39,11 +39,11 @@ pub struct EccCounts {
     pub failed: u64,
     /// Data bytes of which the host calculated ECC bytes.
     pub bytes: u64,
-    /// Time of that.
+    /// The time of these calculations.
     pub time: Duration,
 }
 
-/// A driver with its buffers and its table of bad blocks.
+/// A driver with its buffers and its bad-block table.
 #[derive(Debug, Clone)]
 pub struct Driver {
     profile: Profile,
@@ -55,7 +55,7 @@ pub struct Driver {
     data: Vec<u8>,
     spare: Vec<u8>,
     codes: Vec<u8>,
-    /// The page that `data` holds as the cells have it.
+    /// The page whose contents `data` caches.
     cached: Option<Row>,
 }
 
@@ -96,19 +96,19 @@ impl Driver {
         &self.profile
     }
 
-    /// What the error correction did.
+    /// The totals of the error correction.
     #[must_use]
     pub const fn ecc(&self) -> &EccCounts {
         &self.ecc
     }
 
-    /// Bytes that the code covers at once.
+    /// The size of an ECC step.
     #[must_use]
     pub fn step(&self) -> Bytes {
         Bytes::new(u64::try_from(self.engine.step()).expect("a step fits u64"))
     }
 
-    /// The table of bad blocks.
+    /// The bad-block table.
     #[must_use]
     pub const fn bad_blocks(&self) -> &BadBlocks {
         &self.bad
@@ -417,7 +417,8 @@ impl Driver {
         read.map(|_| &self.spare[..])
     }
 
-    /// Reads a page back, as `CONFIG_MTD_NAND_VERIFY_WRITE` of Linux 2.6 does: as the cells give it.
+    /// Reads a page back and compares it, as `CONFIG_MTD_NAND_VERIFY_WRITE` of Linux 2.6 does,
+    /// without ECC.
     fn verify(
         &mut self,
         port: &mut Port,
@@ -438,13 +439,13 @@ impl Driver {
         }
     }
 
-    /// The codes of a page, into the buffer for them.
+    /// Calculates the ECC bytes of a page into their buffer.
     fn calculate(&mut self, clock: &mut Clock, data: &[u8]) {
         self.engine.calculate(data, &mut self.codes);
         self.spend(clock, data.len());
     }
 
-    /// The host's time for the codes of so many bytes.
+    /// Spends the host's time for the ECC bytes of `bytes` of data.
     fn spend(&mut self, clock: &mut Clock, bytes: usize) {
         if !self.engine.is_software() {
             return;

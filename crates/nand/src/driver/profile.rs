@@ -1,8 +1,8 @@
 //! The behaviour of a driver: which kernel, which ECC, which layout of the OOB area.
 //!
 //! Layer: rank 3. Main type: [`Profile`]. Source: as for the driver; `subpage_read` is
-//! `NAND_SUBPAGE_READ` of Linux 6.1 (set for software codes on large pages; with it the last page
-//! is not kept).
+//! `NAND_SUBPAGE_READ` of Linux 6.1 (set for software ECC on large pages; with it the last page is
+//! not cached).
 
 use crate::ecc::{Code, Engine, UnknownCode};
 use crate::oob::{Layout, LayoutError};
@@ -19,57 +19,58 @@ use std::ops::Range;
 pub struct Profile {
     /// The error correction.
     pub code: Code,
-    /// The use of the spare bytes.
+    /// The layout of the OOB area.
     pub layout: Layout,
-    /// A read of a part of a page moves only the steps of the code that it touches; otherwise it moves
-    /// the whole page and keeps it for the next read.
+    /// Whether a partial read of a page transfers only the ECC steps that it touches; otherwise it
+    /// transfers and caches the whole page.
     pub subpage_read: bool,
-    /// Every program is read back and compared (`CONFIG_MTD_NAND_VERIFY_WRITE`, until Linux 3.5).
+    /// Whether every program is read back and compared (`CONFIG_MTD_NAND_VERIFY_WRITE`, until Linux
+    /// 3.5).
     pub verify_write: bool,
-    /// How fast the host calculates codes; at no cost when `None`.
+    /// The rate at which the host calculates ECC bytes; at no cost when `None`.
     pub ecc_rate: Option<Rate>,
-    /// The table of bad blocks is kept on the flash, in its last blocks.
+    /// Whether the bad-block table is kept on the flash, in its last blocks.
     pub flash_table: bool,
-    /// A program that the data sheet does not allow is an error. Real chips say nothing, and hold the
-    /// data less well.
+    /// Whether a program that the data sheet does not allow is an error. Real chips report nothing,
+    /// but the data have more bit errors.
     pub strict: bool,
 }
 
-/// Why a driver does not attach.
+/// Why a driver cannot attach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProfileError {
-    /// The part cannot exist.
+    /// The part is invalid.
     Part(PartError),
-    /// There is no such code.
+    /// There is no such ECC.
     Code(UnknownCode),
-    /// The part asks for a code that there is not here.
+    /// The part requires an ECC that is not implemented.
     Need(EccNeed),
-    /// The page is not whole steps of the code.
+    /// The page is not a whole number of ECC steps.
     Step {
         /// Bytes of a step.
         step: usize,
         /// Main bytes of a page.
         page: usize,
     },
-    /// The layout cannot be.
+    /// The layout is invalid.
     Layout(LayoutError),
-    /// The layout is for another number of spare bytes, or of bytes of codes.
+    /// The layout has another number of OOB bytes or of ECC bytes.
     Spare {
-        /// Of the part and the code: spare bytes, bytes of codes.
+        /// The numbers of OOB bytes and of ECC bytes of part and ECC.
         expected: (usize, usize),
-        /// Of the layout.
+        /// The numbers of the layout.
         found: (usize, usize),
     },
-    /// The chip is another one than the part.
+    /// The identity of the chip differs from that of the part.
     Identity {
-        /// Of the part.
+        /// The identity of the part.
         expected: Vec<u8>,
-        /// Of the chip.
+        /// The identity of the chip.
         found: Vec<u8>,
     },
     /// The port failed.
     Port(PortError),
-    /// The look for bad blocks failed.
+    /// The scan for bad blocks failed.
     Mtd(Error),
 }
 
@@ -79,19 +80,19 @@ impl fmt::Display for ProfileError {
             Self::Part(error) => error.fmt(f),
             Self::Code(error) => error.fmt(f),
             Self::Need(need) => {
-                write!(f, "no code here corrects {} bits in {}", need.bits, need.step)
+                write!(f, "no ECC here corrects {} bits in {}", need.bits, need.step)
             }
             Self::Step { step, page } => {
-                write!(f, "a page of {page} bytes is not whole steps of {step} bytes")
+                write!(f, "a page of {page} bytes is not a whole number of steps of {step} bytes")
             }
             Self::Layout(error) => error.fmt(f),
             Self::Spare { expected, found } => write!(
                 f,
-                "the layout has {} spare bytes, {} of them codes; part and code have {} and {}",
+                "the layout has {} OOB bytes, {} of them ECC bytes; part and ECC have {} and {}",
                 found.0, found.1, expected.0, expected.1
             ),
             Self::Identity { expected, found } => {
-                write!(f, "the chip says it is {found:02X?}, not {expected:02X?}")
+                write!(f, "the chip's identity is {found:02X?}, not {expected:02X?}")
             }
             Self::Port(error) => error.fmt(f),
             Self::Mtd(error) => error.fmt(f),
@@ -102,7 +103,7 @@ impl fmt::Display for ProfileError {
 impl std::error::Error for ProfileError {}
 
 impl Profile {
-    /// Linux 2.6.20 to 2.6.26 with software correction: Hamming over 256 bytes, whole pages.
+    /// Linux 2.6.20 to 2.6.26 with software ECC: Hamming over 256 bytes, whole pages.
     ///
     /// # Errors
     /// When the layout does not fit the part.
@@ -110,11 +111,11 @@ impl Profile {
         Self::with(part, Code::Hamming(Step::Bytes256), false)
     }
 
-    /// Linux 6.1: the chip's own correction where there is one, Hamming where one bit is enough,
-    /// else BCH; parts of pages are read by steps.
+    /// Linux 6.1: on-die ECC if the chip has it, Hamming where one bit is sufficient, else BCH;
+    /// partial reads are by ECC steps.
     ///
     /// # Errors
-    /// When no code or layout fits the part.
+    /// When no ECC or layout fits the part.
     pub fn linux_6_1(part: &Part) -> Result<Self, ProfileError> {
         if part.on_die_ecc.is_some() {
             return Self::with(part, Code::OnDie, false);
@@ -126,10 +127,10 @@ impl Profile {
         Self::with(part, code, !part.is_small_page())
     }
 
-    /// Linux' layout for a part and a code.
+    /// The profile with Linux' layout for a part and an ECC.
     ///
     /// # Errors
-    /// When the code is not one of the part, or its bytes do not fit the spare bytes.
+    /// When the ECC does not fit the part, or its bytes do not fit the OOB area.
     pub fn with(part: &Part, code: Code, subpage_read: bool) -> Result<Self, ProfileError> {
         let (page, oob) = (part.geometry.page.to_usize(), part.geometry.oob.to_usize());
         let engine = Engine::new(code).map_err(ProfileError::Code)?;
@@ -154,7 +155,7 @@ impl Profile {
         })
     }
 
-    /// Whether it fits the part; the engine if so.
+    /// Checks that the profile fits the part, and returns the ECC engine.
     pub(super) fn check(&self, part: &Part) -> Result<Engine, ProfileError> {
         let (page, oob) = (part.geometry.page.to_usize(), part.geometry.oob.to_usize());
         let engine = Engine::new(self.code).map_err(ProfileError::Code)?;
@@ -162,14 +163,14 @@ impl Profile {
             return Err(ProfileError::Step { step: engine.step(), page });
         }
         let codes = page / engine.step() * engine.code_bytes();
-        // A chip's own codes lie in the layout as well, but are none of the driver's business.
+        // The ECC bytes of on-die ECC are in the layout too, but the driver does not use them.
         let found = (self.layout.size(), self.layout.ecc_bytes());
         let expected = (oob, if self.code == Code::OnDie { found.1 } else { codes });
         if found == expected { Ok(engine) } else { Err(ProfileError::Spare { expected, found }) }
     }
 
-    /// The spare bytes from the first to the last of those that hold bytes of codes; all of them where
-    /// the codes have gaps, as Linux does.
+    /// The OOB bytes from the first to the last that hold the given ECC bytes; all of them where
+    /// the ECC bytes have gaps, as Linux does.
     pub(super) fn code_places(&self, from: usize, length: usize) -> Range<usize> {
         match self.layout.ecc() {
             [all] => all.start + from..all.start + from + length,

@@ -1,19 +1,19 @@
 //! The bad-block table on the flash.
 //!
 //! Layer: rank 3. Source: Linux 6.1 `nand_bbt.c`, `bbt_main_descr` and `bbt_mirror_descr`, with
-//! patterns in the spare bytes: a table is looked for in the last four blocks; spare bytes 8 to 11
-//! of a block's first page are `Bbt0`, of the second copy `1tbB`, byte 12 is the version; the main
-//! bytes hold two bits a block, lowest first: 11 good, 10 worn, 00 bad from the factory. The newer
-//! copy counts, and only the older one is written again. A copy goes where it was, and never over
-//! the other one.
+//! patterns in the OOB area. A table is searched in the last four blocks. OOB bytes 8 to 11 of a
+//! block's first page are `Bbt0`, or `1tbB` for the second copy; byte 12 is the version. The main
+//! bytes hold two bits a block, lowest first: 11 good, 10 worn, 00 factory bad. The newer copy is
+//! valid, and only the older one is rewritten. A copy is written where it was, and never over the
+//! other one.
 //!
 //! ```text
-//!   spare  0        8    12 13            main  0                1
+//!   OOB    0        8    12 13            main  0                1
 //!          mark ... Bbt0 v  ...                 b3 b2 b1 b0      b7 b6 b5 b4  ...
 //! ```
 //!
-//! Left out: tables of fewer or more bits a block, for several chips, without spare bytes. Blocks that
-//! hold tables are written as good and reserved again when they are found.
+//! Left out: tables with fewer or more bits a block, for several chips, or without OOB bytes.
+//! Blocks that hold tables are stored as good, and reserved again when they are found.
 
 use super::{BadBlocks, Driver, Mark};
 use crate::port::Port;
@@ -44,7 +44,7 @@ impl Driver {
             let version = spare.get(VERSION).copied().unwrap_or_default();
             let copy = PATTERNS.iter().position(|&known| known == pattern);
             let Some(copy) = copy else { continue };
-            // A block that went bad can hold a copy from before.
+            // A block that went bad may hold an older copy.
             if found[copy].as_ref().is_some_and(|(_, known)| !is_newer(version, known.version)) {
                 continue;
             }
@@ -77,7 +77,8 @@ impl Driver {
         self.write_table(port, clock, 1)
     }
 
-    /// Writes one copy where it was, or to the first block that takes it and does not hold the other.
+    /// Writes one copy where it was, or to the first block that can be programmed and does not hold
+    /// the other.
     fn write_table(
         &mut self,
         port: &mut Port,
@@ -170,14 +171,14 @@ impl Driver {
     }
 }
 
-/// Whether a version comes after another: they wrap around, and the one that is ahead by less than half
-/// of them is newer.
+/// Whether a version is newer than another. Versions wrap around: the one that is ahead by less
+/// than half of the range is newer.
 const fn is_newer(version: u8, than: u8) -> bool {
     let ahead = version.wrapping_sub(than);
     ahead != 0 && ahead < 128
 }
 
-/// The last blocks, from the end.
+/// The blocks that may hold a table, from the end.
 fn table_blocks(port: &Port) -> impl Iterator<Item = u32> + use<> {
     let blocks = port.part().geometry.blocks;
     (blocks.saturating_sub(BLOCKS)..blocks).rev()

@@ -9,7 +9,7 @@ use boardlab_media::Row;
 use boardlab_sim::{Clock, Duration, Hertz, Instant};
 
 impl Port {
-    /// The time of command and address cycles.
+    /// Counts a command, and advances the clock by its command and address cycles.
     pub(super) fn command(
         &mut self,
         clock: &mut Clock,
@@ -35,7 +35,7 @@ impl Port {
         self.parallel().output(clock.now(), buffer).map_err(PortError::from)
     }
 
-    /// One selection of a chip on a serial bus, with its time.
+    /// Performs one selection of a chip on a serial bus, with its time.
     pub(super) fn select(
         &mut self,
         clock: &mut Clock,
@@ -103,7 +103,7 @@ impl Port {
         Ok(())
     }
 
-    /// The command that a column of a small page is counted from.
+    /// The command that selects the origin of a column of a small page.
     pub(super) const fn small_page_pointer(column: usize) -> u8 {
         match column {
             0..256 => 0x00,
@@ -120,7 +120,7 @@ impl Port {
         self.part().timing.read_cycle.max(self.timing.read_cycle)
     }
 
-    /// Bytes a data cycle.
+    /// The bytes of a data cycle.
     pub(super) fn width(&self) -> u64 {
         match self.part().interface {
             Interface::Parallel(width) => width.bytes(),
@@ -147,7 +147,7 @@ pub(super) fn count(length: usize) -> u64 {
     u64::try_from(length).expect("a length fits u64")
 }
 
-/// A column as its two address bytes, low one first.
+/// A column as two address bytes, the low one first.
 pub(super) fn column_bytes(column: usize) -> [u8; 2] {
     u16::try_from(column).expect("a page has fewer than 65,536 columns").to_le_bytes()
 }

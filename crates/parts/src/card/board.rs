@@ -1,7 +1,7 @@
-//! Board files of the card experiments: the slots, and what their driver does around each command.
+//! Board files of the card experiments: the slots, and the cost of their driver for each command.
 //!
-//! Layer: rank 8. Main types: [`Host`], and [`Slot`], what a card is put into; function: [`read`]. Leaves
-//! out: DMA that competes for memory, interrupts of other devices, tuning of the bus.
+//! Layer: rank 8. Main types: [`Host`], and [`Slot`], what a card is put into; function: [`read`].
+//! Left out: DMA that competes for memory, interrupts of other devices, tuning of the bus.
 
 use super::part::CardPart;
 use super::{limits, values};
@@ -16,23 +16,23 @@ const CLOCKS: [Hertz; 2] = [Hertz::from_hz(100_000), Hertz::from_hz(100_000_000_
 /// What the card experiments need of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// What it is, one line.
+    /// The title.
     pub name: String,
     /// The CPU's clock.
     pub cpu: Hertz,
-    /// Memory in all.
+    /// The size of the memory.
     pub ram: Bytes,
     /// The slot for SD cards, if there is one.
     pub sd: Option<Slot>,
-    /// The way to an eMMC, if there is one.
+    /// The slot for an eMMC, if there is one.
     pub emmc: Option<Slot>,
 }
 
 section! {
-    /// What a card is put into.
+    /// A slot for a card.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Slot {
-        /// Modes of the bus that it can do.
+        /// The bus modes that it supports.
         pub modes: Vec<Mode> => with(values::modes),
         /// Data lines.
         pub width as "lines": Width => one_of(WIDTHS),
@@ -42,15 +42,15 @@ section! {
         pub request: Duration => up_to(limits::COMMAND),
         /// Largest transfer of one command.
         pub largest: Bytes => within(Bytes::new(512), limits::MEMORY),
-        /// The driver announces lengths by CMD23 where a card understands it.
+        /// Whether the driver announces lengths by CMD23 to cards that support it.
         pub counts_blocks as "set_block_count": bool,
-        /// The driver asks for the state by CMD13 after each write.
+        /// Whether the driver asks for the state by CMD13 after each write.
         pub asks_state: bool,
     }
 }
 
 impl Host {
-    /// What a card of `kind` is put into.
+    /// The slot for a card of `kind`.
     #[must_use]
     pub const fn slot(&self, kind: Kind) -> Option<&Slot> {
         match kind {
@@ -61,7 +61,7 @@ impl Host {
 }
 
 impl Slot {
-    /// The fastest mode that slot and card both can do, as wired.
+    /// The fastest bus mode that slot and card both support, with its wiring.
     #[must_use]
     pub fn wiring(&self, card: &CardPart) -> Option<Wiring> {
         let (kind, gaps, width) = (card.face.kind, card.gaps, self.width);
@@ -72,7 +72,8 @@ impl Slot {
             let bus = Bus::new(kind, mode, width, clock, gaps)?;
             Some((bus.raw(), Wiring { mode, width, clock, gaps }))
         });
-        // Of two that are equally fast the one named last: DDR50 needs a lower clock than SDR50.
+        // Of two equally fast modes, takes the last in the list: DDR50 needs a lower clock than
+        // SDR50.
         wired.max_by_key(|(rate, _)| *rate).map(|(_, wiring)| wiring)
     }
 }
@@ -84,7 +85,7 @@ impl Slot {
 pub fn read(section: Section<'_>) -> Read<Host> {
     section.needs(
         &["sd_slot", "emmc_slot"],
-        "tells of no slot for a card",
+        "describes no slot for a card",
         "a board with [sd_slot] or [emmc_slot]",
         "take board = \"raspberry-pi-4\", or add what docs/formats/board.md lists for cards",
     )?;

@@ -1,4 +1,4 @@
-//! A card on a slot: from part and host to a device that takes requests.
+//! A card in a slot: composes part and host into a block device.
 //!
 //! Layer: rank 8. Functions: [`compose`], [`in_slot`]. The flash is erased and empty; what is random about it, lives of
 //! blocks and blocks that are bad from the factory, follows from the seed.

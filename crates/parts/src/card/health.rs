@@ -1,14 +1,14 @@
-//! What a card tells of itself, as tables of a result: its registers byte by byte, and its health in words.
+//! The registers and the health report of a card, as tables of a result.
 //!
-//! Layer: rank 8. Functions: [`health_table`] and [`register_table`]. Both come from what a host can read of a card;
-//! what only the model knows, such as the wear of each block, is not in them.
+//! Layer: rank 8. Functions: [`health_table`] and [`register_table`]. Both contain only what a host
+//! can read of a card, not what only the model knows, such as the wear of each block.
 
 use boardlab_ftl::Translation;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sd::{Card, Kind, LifeTime, PreEol};
 use std::fmt::Write as _;
 
-/// The health of `card` as its own answers have it: life used, erases, spare blocks.
+/// The health of `card` from its own answers: life used, erases, spare blocks.
 #[must_use]
 pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
     let health = card.health();
@@ -24,9 +24,9 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         count("mean", "erases of a block, mean", health.mean()),
         count("least", "erases of the least worn block", health.least.into()),
         count("most", "erases of the most worn block", health.most.into()),
-        count("rated", "erases that a block is rated for", health.rated.into()),
-        count("factory_bad", "blocks bad from the factory", health.factory_bad.into()),
-        count("grown_bad", "blocks gone bad since", health.grown_bad.into()),
+        count("rated", "P/E cycles that a block is rated for", health.rated.into()),
+        count("factory_bad", "factory bad blocks", health.factory_bad.into()),
+        count("grown_bad", "grown bad blocks", health.grown_bad.into()),
         count("spare", "spare blocks left", health.spare.into()),
         count("refreshes", "blocks written anew for their age", health.refreshes.into()),
         count("power_losses", "ends of power without a warning", health.power_losses.into()),
@@ -81,7 +81,8 @@ pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
         .with_rows(rows.into_iter().filter(|row| emmc == (row.id == "ext_csd")))
 }
 
-/// All bytes of a short register; runs of a long one that are not zero, each behind the number of its first.
+/// All bytes of a short register; of a long one the runs of bytes that are not zero, each behind
+/// the number of its first byte.
 fn hexadecimal(bytes: &[u8]) -> String {
     let mut text = String::new();
     let short = bytes.len() <= 16;

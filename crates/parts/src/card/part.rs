@@ -1,7 +1,7 @@
 //! Card files: from TOML to [`CardPart`].
 //!
-//! Layer: rank 8. Main type: [`CardPart`]; function: [`read`]. All is
-//! plain data, so that a what-if is a clone with a field changed; what it rests on is recorded by the reader.
+//! Layer: rank 8. Main type: [`CardPart`]; function: [`read`]. It is plain data, so that a what-if
+//! is a clone with a changed field; the reader records the sources of the values.
 
 use super::limits;
 use super::values::{self, Letters};
@@ -23,23 +23,23 @@ const HEALTHS: [(&str, Option<HealthFormat>); 3] = [
     ("sandisk", Some(HealthFormat::SanDisk)),
 ];
 
-/// A card, as its file describes it.
+/// The contents of a card file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardPart {
-    /// What it is, one line.
+    /// The title.
     pub name: String,
-    /// What a host sees.
+    /// The properties that a host sees.
     pub face: Face,
-    /// Modes of the bus that it can do.
+    /// The bus modes that it supports.
     pub modes: Vec<Mode>,
-    /// Clocks between commands and blocks.
+    /// The clocks between commands and blocks.
     pub gaps: Gaps,
     /// The flash behind it.
     pub managed: Managed,
 }
 
 impl CardPart {
-    /// Shape of the part as the translation layer sees it.
+    /// The geometry of the part for the translation layer.
     ///
     /// # Errors
     /// What the layer refuses.
@@ -50,7 +50,7 @@ impl CardPart {
 
 /// Reads the section of a card.
 pub fn read(section: Section<'_>) -> Read<CardPart> {
-    // A part of another kind has other keys throughout: one message says it better than thirty.
+    // A part of another kind has none of these keys: one error says it better than thirty.
     let kind = section.one_of("kind", &KINDS).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let face = face(&section, kind);
@@ -84,7 +84,7 @@ fn check(section: &Section<'_>, part: &CardPart) -> Read<()> {
     part.managed.check(section, part.face.capacity)
 }
 
-/// The face, and what of the bus the card decides.
+/// The properties that a host sees, the bus modes and the gaps.
 fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
     let capacity = section.key("capacity").within(Bytes::new(512), limits::CAPACITY).required();
     let unit = section.required::<Bytes>("allocation_unit");
@@ -93,7 +93,12 @@ fn face(section: &Section<'_>, kind: Kind) -> Read<(Face, Vec<Mode>, Gaps)> {
             let sizes: Vec<_> = AllocationUnit::sizes().map(|size| size.to_string()).collect();
             let expected = format!("one of {}", sizes.join(", "));
             let help = "the card's SD status has a code for each of these (AU_SIZE)";
-            section.refuse("allocation_unit", "is no size that a card can tell", &expected, help)
+            section.refuse(
+                "allocation_unit",
+                "is a size that SD status cannot represent",
+                &expected,
+                help,
+            )
         })
     });
     let bus = section.section("bus", Bus::read);
@@ -173,7 +178,7 @@ fn class(section: &Section<'_>, key: &str, known: &[u8]) -> Read<u8> {
     known.iter().copied().find(|&class| u64::from(class) == found).ok_or_else(|| {
         let names: Vec<_> = known.iter().map(u8::to_string).collect();
         let help = "it is what the card's logo says; 0 where there is none";
-        section.refuse(key, "is no class", &format!("one of {}", names.join(", ")), help)
+        section.refuse(key, "is not a class", &format!("one of {}", names.join(", ")), help)
     })
 }
 

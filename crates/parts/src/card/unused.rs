@@ -1,4 +1,4 @@
-//! Keys of cards and of their boards that no run uses, whatever it does with the card: what only describes.
+//! Keys of cards and of their boards that no run uses, because they only describe.
 //!
 //! Layer: rank 8. Functions: [`described`], [`around`].
 
@@ -6,7 +6,8 @@ use super::part::CardPart;
 use boardlab_document::{Read, Section};
 use boardlab_sd::Kind;
 
-/// What an eMMC has not, or has in another form that is not read from the part.
+/// Keys of SD cards alone: an eMMC has no such feature, or has it in a form that is not read from
+/// the part.
 const SD_ALONE: [&str; 7] = [
     "part.identity",
     "part.classes",
@@ -16,17 +17,18 @@ const SD_ALONE: [&str; 7] = [
     "part.controller.erased",
     "board.emmc_slot.set_block_count",
 ];
-/// What a card says of itself.
+/// Keys that only registers and health report show.
 const DESCRIBED: [&str; 4] = ["identity", "classes", "erase_time", "health"];
 
-/// Refuses in `--set` what the card at the dotted path `card` says of itself, for a run that does not show it.
+/// Refuses in `--set` the keys that only registers and health report of the card at the dotted path
+/// `card` show, for a run that shows neither.
 pub fn described(section: &Section<'_>, card: &str) -> Read<()> {
     let help = "`boardlab run card-fio` shows what a host reads of a card";
     let keys = DESCRIBED.map(|key| format!("{card}.{key}"));
     section.idle_each(keys, "here: only a host that reads it would see it", help)
 }
 
-/// Refuses in `--set` what a board has around the slot that `part` is put into.
+/// Refuses in `--set` the keys of a board besides the slot of `part`.
 pub fn around(section: &Section<'_>, part: &CardPart) -> Read<()> {
     let (other, kind) = match part.face.kind {
         Kind::Sd => ("board.emmc_slot", "on an SD card"),

@@ -1,4 +1,4 @@
-//! Values of card files that no other file has: a mode of the bus, a word of letters.
+//! Values that only card files have: bus modes, and texts of letters.
 //!
 //! Layer: rank 8. Main type: [`Letters`].
 
@@ -25,13 +25,13 @@ impl Value for BusMode {
     }
 }
 
-/// The modes of the bus that `section` lists.
+/// Reads the list of bus modes called `key`.
 pub(super) fn modes(section: &Section<'_>, key: &str) -> Read<Vec<Mode>> {
     let modes = section.required::<Vec<BusMode>>(key)?;
     Ok(modes.into_iter().map(|BusMode(mode)| mode).collect())
 }
 
-/// Exactly `N` letters of ASCII.
+/// A text of exactly `N` ASCII letters or digits.
 pub(super) struct Letters<const N: usize>(pub(super) [u8; N]);
 
 impl<const N: usize> Value for Letters<N> {

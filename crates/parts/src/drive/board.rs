@@ -1,4 +1,4 @@
-//! Board files of the SATA experiment: the host's end of the link, and what its sequencers cost.
+//! Board files of the SATA experiment: the host's end of the link, and the cost of its sequencers.
 //!
 //! Layer: rank 8. Main types: [`SataHost`], [`Port`]; function: [`read`]. What the costs mean is in
 //! [`boardlab_sata::host::Costs`].
@@ -28,32 +28,32 @@ section! {
     /// A board with a SATA host.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct SataHost(section) {
-        /// What it is, one line; stands beside the section.
+        /// The title, which is outside of the section.
         pub name: String = Read::Ok(String::new()),
-        /// The fastest speed that it has.
+        /// The fastest speed that it supports.
         pub speed: Speed => one_of(SPEEDS),
         /// Its end of the link.
         pub end: End = end(&section) => check_end,
-        /// A job is set up, before any timer.
+        /// The set-up of a job, before the timer starts.
         pub setup: Duration => up_to(limits::COMMAND),
-        /// From the start of a command until it can go to the link.
+        /// The time from the start of a command until it is passed to the link.
         pub start: Duration => up_to(limits::COMMAND),
-        /// From the end of a command until that was noticed.
+        /// The time from the end of a command until the host detects it.
         pub poll: Duration => up_to(limits::COMMAND),
-        /// What firmware spends on each command besides.
+        /// The additional cost of sequencing in firmware.
         pub firmware: Overhead,
-        /// What the sequencer in hardware spends.
+        /// The cost of sequencing in hardware.
         pub sequencer: Overhead,
     }
 }
 
 section! {
-    /// What is spent on each command of a loop.
+    /// The cost of each command of a loop.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Overhead {
-        /// On a write.
+        /// Of a write.
         pub write: Duration => up_to(limits::COMMAND),
-        /// On a read.
+        /// Of a read.
         pub read: Duration => up_to(limits::COMMAND),
     }
 }
@@ -86,7 +86,7 @@ impl SataHost {
 pub fn read(section: Section<'_>) -> Read<SataHost> {
     section.needs(
         &["sata_host"],
-        "tells of no host for a SATA drive",
+        "describes no host for a SATA drive",
         "a board with [sata_host]",
         "take board = \"ml505\", or add what docs/formats/board.md lists for SATA",
     )?;
@@ -96,7 +96,7 @@ pub fn read(section: Section<'_>) -> Read<SataHost> {
     Ok(SataHost { name: name?, ..host? })
 }
 
-/// The keys of an end; whether HOLD fits its FIFO, [`check_end`] sees.
+/// Reads the keys of an end; [`check_end`] checks them.
 pub(super) fn end(section: &Section<'_>) -> Read<End> {
     keys!(section => End {
         latency: u32 => within(1, limits::LATENCY),
@@ -108,17 +108,21 @@ pub(super) fn end(section: &Section<'_>) -> Read<End> {
     })
 }
 
-/// Refuses an end unless HOLD begins within the FIFO and ends below that.
+/// Refuses an end unless HOLD begins within the FIFO and ends at a lower fill level.
 pub(super) fn check_end(section: &Section<'_>, end: End) -> Read<End> {
-    let help =
-        "the FIFO must also take what comes after HOLD was sent: 20 dwords and what is on the way";
+    let help = "the FIFO must have room for what arrives after HOLD was sent: 20 dwords and those in flight";
     if end.hold_from >= end.fifo {
         let expected = format!("less than the {} dwords of the FIFO", end.fifo);
-        return Err(section.refuse("hold_from", "leaves the FIFO no room", &expected, help));
+        return Err(section.refuse("hold_from", "leaves no room in the FIFO", &expected, help));
     }
     if end.hold_to >= end.hold_from {
         let expected = format!("less than `hold_from`, {}", end.hold_from);
-        return Err(section.refuse("hold_to", "is not below where HOLD begins", &expected, help));
+        return Err(section.refuse(
+            "hold_to",
+            "is not below the level at which HOLD begins",
+            &expected,
+            help,
+        ));
     }
     Ok(end)
 }

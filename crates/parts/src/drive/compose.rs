@@ -1,4 +1,5 @@
-//! A drive on a host: from part and board to a link, a drive without its protocol, and IDENTIFY data.
+//! A drive on a host: composes part and board into a link, the drive behind the protocol, and
+//! IDENTIFY data.
 //!
 //! Layer: rank 8. Main type: [`Composed`]; functions: [`compose`], [`age`]. The flash is erased and empty;
 //! what is random about it, lives of blocks and blocks that are bad from the factory, follows from the seed.
@@ -14,17 +15,17 @@ use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::{Feature, Identify};
 use boardlab_sim::{Instant, Seed};
 
-/// The layers behind a drive's face.
+/// The layers of a drive below its protocol.
 pub type Flash = Housekeeping<Layer>;
 
 /// A drive on a host.
 #[derive(Debug, Clone)]
 pub struct Composed {
-    /// The link, at the fastest speed that both ends have.
+    /// The link, at the fastest speed that both ends support.
     pub wiring: Wiring,
     /// The drive.
     pub storage: Storage<Flash>,
-    /// What it says of itself.
+    /// Its IDENTIFY data.
     pub identify: Identify,
 }
 
@@ -43,7 +44,7 @@ pub fn compose(part: &DrivePart, port: Port, kept: bool, seed: Seed) -> Result<C
     Ok(Composed { wiring, storage, identify: identify(part, &drive)? })
 }
 
-/// The link between the two, if neither FIFO can overflow.
+/// The link between the two. Neither FIFO can overflow.
 ///
 /// # Errors
 /// [`Failure::Headroom`].
@@ -75,8 +76,8 @@ fn identify(part: &DrivePart, drive: &Drive) -> Result<Identify, Failure> {
     Ok(identity)
 }
 
-/// Makes a used drive of a new one: all of it was written once, and then as much again as it has spare, so that blocks
-/// have to be erased from now on. Returns when that is done.
+/// Ages a new drive: writes all of it once, and then as much again as its over-provisioning, so
+/// that from now on blocks have to be erased. Returns when the writes end.
 ///
 /// # Errors
 /// What the layer refuses.

@@ -1,7 +1,7 @@
-//! Board files of jobs on a drive: a controller with a queue, and its driver.
+//! Board files for fio jobs on a drive: an AHCI controller with a command queue, and its driver.
 //!
-//! Layer: rank 8. Main type: [`Ahci`]; function: [`read`]. The controller is an end of the link as any other; that it is
-//! an AHCI one shows in the queue and in what a driver spends on a command.
+//! Layer: rank 8. Main type: [`Ahci`]; function: [`read`]. The controller is an ordinary end of the
+//! link; AHCI determines its queue and the driver's cost of a command.
 //!
 //! Left out: several ports, coalescing of interrupts, power states of the link.
 
@@ -16,7 +16,7 @@ use boardlab_sim::Duration;
 /// A controller with its driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ahci {
-    /// What the board is, one line.
+    /// The title of the board.
     pub name: String,
     /// What a drive is connected to.
     pub port: Port,
@@ -31,7 +31,7 @@ pub struct Ahci {
 pub fn read(section: Section<'_>) -> Read<Ahci> {
     section.needs(
         &["ahci"],
-        "tells of no controller for the jobs of a SATA drive",
+        "describes no controller for jobs on a SATA drive",
         "a board with [ahci]",
         "take board = \"linux-ahci\", or add what docs/formats/board.md lists for it",
     )?;

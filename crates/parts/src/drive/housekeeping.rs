@@ -1,11 +1,12 @@
-//! A named state of a drive: it pauses once when so much was read since it was last at rest.
+//! A state of a drive in which it pauses once after a certain amount of reads since it was last
+//! idle.
 //!
-//! Layer: rank 8, a translation layer over another. Main types: [`Pause`], [`Housekeeping`]. What the drive does in the
-//! pause is not known: a table written back, blocks refreshed. Nothing else is answered while it lasts. At rest the
-//! drive is done with it, and the count begins anew.
+//! Layer: rank 8, a translation layer over another. Main types: [`Pause`], [`Housekeeping`]. What
+//! the drive does in the pause is not known; it may write back a table or refresh blocks. It
+//! answers no request meanwhile. When the drive is idle the count restarts.
 //!
-//! Source: one drive of the evaluation, whose runs of 4, 8 and 16 GB take the same time more than their rate says
-//! (sata.md, table 5-2).
+//! Source: one drive of the evaluation, whose runs of 4, 8 and 16 GB exceed the time at their rate
+//! by the same amount (sata.md, table 5-2).
 
 use super::limits;
 use boardlab_document::section;
@@ -16,24 +17,24 @@ use boardlab_sata::SECTOR;
 use boardlab_sim::{Bytes, Duration, Instant};
 
 section! {
-    /// When and for how long.
+    /// The pause.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub struct Pause {
-        /// So much was read.
+        /// The amount of reads after which it begins.
         pub after: Bytes => within(SECTOR, limits::READ),
-        /// For how long.
+        /// Its length.
         pub span as "pause": Duration => up_to(limits::PAUSE),
     }
 }
 
-/// A layer with such a pause, or without.
+/// A translation layer with or without such a pause.
 #[derive(Debug, Clone)]
 pub struct Housekeeping<T> {
     layer: T,
     pause: Option<Pause>,
-    /// Bytes read since the drive was at rest.
+    /// Bytes read since the drive was last idle.
     read: Bytes,
-    /// Until when it does nothing else.
+    /// When the pause ends.
     until: Instant,
 }
 

@@ -1,11 +1,11 @@
-//! What a drive says of itself, as a table of a result.
+//! The IDENTIFY data of a drive, as a table of a result.
 //!
-//! Layer: rank 8. Function: [`identify_table`]. It is what IDENTIFY DEVICE answers, in words.
+//! Layer: rank 8. Function: [`identify_table`].
 
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sata::wire::identify::{Feature, Identify};
 
-/// The answer of IDENTIFY DEVICE.
+/// The answer to IDENTIFY DEVICE as a table.
 #[must_use]
 pub fn identify_table(identify: &Identify) -> Table {
     let has = |there: bool| Cell::text(if there { "yes" } else { "no" });

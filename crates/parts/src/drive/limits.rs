@@ -1,4 +1,4 @@
-//! The largest values that any drive or host has; beyond them a model would run out of numbers or time.
+//! The largest values of a drive or a host; with larger ones the model would overflow or never end.
 
 use boardlab_sim::{Bytes, Duration};
 
@@ -8,9 +8,9 @@ pub(super) const SECTORS: u64 = 1 << 32;
 pub(super) const LATENCY: u64 = 4_096;
 /// Dwords of a FIFO.
 pub(super) const FIFO: u64 = 65_536;
-/// What a command costs, wherever.
+/// Any cost of a command.
 pub(super) const COMMAND: Duration = Duration::from_secs(1);
 /// A pause for housekeeping.
 pub(super) const PAUSE: Duration = Duration::from_secs(60);
-/// What is read between two of them.
+/// The reads between two pauses.
 pub(super) const READ: Bytes = Bytes::mib(1 << 24);

@@ -1,13 +1,13 @@
-//! SATA drives as part files describe them: reading one, reading the host, and building the two.
+//! SATA drives: their part files, their boards, and a drive composed of both.
 //!
 //! Layer: rank 8. In reading order:
 //!
-//! - [`part`]: [`part::DrivePart`], everything that a part file says of a drive, as plain data.
-//! - [`board`]: [`board::SataHost`], the end of a board and what its sequencers cost.
+//! - [`part`]: [`part::DrivePart`], the contents of a part file as plain data.
+//! - [`board`]: [`board::SataHost`], the host's end of the link and the cost of its sequencers.
 //! - [`driver`]: [`driver::Ahci`], a controller with a queue and its driver.
-//! - [`housekeeping`]: a named state of a drive, in which it pauses once.
+//! - [`housekeeping`]: a state of a drive in which it pauses once.
 //! - [`mod@compose`]: [`fn@compose::compose`], a drive on that host with its link.
-//! - [`fn@identify_table`]: what the drive then says of itself.
+//! - [`fn@identify_table`]: the IDENTIFY data of the drive.
 //! - `unused`: keys that a choice leaves without use.
 //!
 //! Source: the keys are those of docs/formats/part.md and board.md; what they mean is in docs/models/sata-ssd.md,

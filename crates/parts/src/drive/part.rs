@@ -1,7 +1,7 @@
 //! Drive files: from TOML to [`DrivePart`].
 //!
-//! Layer: rank 8. Main types: [`DrivePart`], [`Identity`]; function: [`read`]. All is plain data, so that a what-if is a
-//! clone with a field changed; what it rests on is recorded by the reader.
+//! Layer: rank 8. Main types: [`DrivePart`], [`Identity`]; function: [`read`]. It is plain data, so
+//! that a what-if is a clone with a changed field; the reader records the sources of the values.
 
 use super::board::Port;
 use super::housekeeping::Pause;
@@ -15,21 +15,21 @@ use boardlab_sata::link::End;
 use boardlab_sata::{SECTOR, Speed};
 use boardlab_sim::{Bytes, Duration};
 
-/// A drive, as its file describes it.
+/// The contents of a drive file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrivePart {
-    /// What it is, one line.
+    /// The title.
     pub name: String,
     /// Texts of its IDENTIFY data.
     pub identity: Identity,
-    /// The fastest speed that it has.
+    /// The fastest speed that it supports.
     pub speed: Speed,
     /// Its end of the link.
     pub end: End,
-    /// What a host sees, and what the controller does. How pages lie over dies follows from the flash, whatever stands
-    /// here.
+    /// The properties that a host sees, and the controller. How pages are striped over dies follows
+    /// from the flash, whatever this field says.
     pub drive: Drive,
-    /// A pause for housekeeping, where the drive is in a state to make one.
+    /// The pause for housekeeping, if there is one.
     pub housekeeping: Option<Pause>,
     /// The flash behind it.
     pub managed: Managed,
@@ -55,7 +55,7 @@ impl DrivePart {
         SECTOR * self.drive.sectors
     }
 
-    /// Shape of the part as the translation layer sees it.
+    /// The geometry of the part for the translation layer.
     ///
     /// # Errors
     /// What the layer refuses.
@@ -66,7 +66,7 @@ impl DrivePart {
 
 /// Reads the section of a drive.
 pub fn read(section: Section<'_>) -> Read<DrivePart> {
-    // A part of another kind has other keys throughout: one message says it better than thirty.
+    // A part of another kind has none of these keys: one error says it better than thirty.
     section.one_of("kind", &[("sata", ())]).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let sectors = section.key::<u64>("sectors").within(1, limits::SECTORS).required();
@@ -95,7 +95,7 @@ pub fn read(section: Section<'_>) -> Read<DrivePart> {
 fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
     const ADDRESSED: u64 = boardlab_sata::wire::identify::SECTORS_28;
     if !part.drive.lba48 && part.drive.sectors > ADDRESSED {
-        let problem = "are more than commands of 28 bits can address, and the drive has no others";
+        let problem = "are more than 28-bit commands can address, and the drive has no others";
         let expected = format!("at most {ADDRESSED}, or lba48 = true in [commands]");
         return Err(section.refuse("sectors", problem, &expected, "see docs/formats/part.md"));
     }
@@ -134,7 +134,7 @@ section! {
     }
 }
 
-/// What the section says of the drive; the rest comes from others.
+/// The properties in this section; the caller sets the others.
 fn controller(section: Section<'_>) -> Read<Drive> {
     fields!(section => Drive {
         command: Duration => up_to(limits::COMMAND),
@@ -157,7 +157,7 @@ fn dwords(section: &Section<'_>, key: &str, least: Bytes, most: Bytes) -> Read<u
     let size = section.key::<Bytes>(key).within(least, most).required()?;
     if !size.is_multiple_of(Bytes::new(4)) {
         let help = "SATA moves dwords, so frames are counted in them";
-        return Err(section.refuse(key, "is no whole number of dwords", "dwords of 4 B", help));
+        return Err(section.refuse(key, "is not a whole number of dwords", "dwords of 4 B", help));
     }
     Ok(u32::try_from(size.get() / 4).expect("at most 8 KiB"))
 }

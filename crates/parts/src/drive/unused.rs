@@ -1,4 +1,4 @@
-//! Keys of drives that a choice elsewhere in the part leaves without use.
+//! Keys of drives that another key of the part makes useless.
 //!
 //! Layer: rank 8. Function: [`by_choice`].
 
@@ -7,7 +7,7 @@ use crate::managed::unused;
 use boardlab_document::{Read, Section};
 use boardlab_sata::device::WriteCache;
 
-/// Refuses in `--set` what of the drive at the dotted path `drive` is not used.
+/// Refuses in `--set` the unused keys of the drive at the dotted path `drive`.
 pub fn by_choice(section: &Section<'_>, drive: &str, part: &DrivePart) -> Read<()> {
     let chosen = unused::by_choice(section, drive, &part.managed, &|_| false);
     if part.drive.write_cache == WriteCache::Through {

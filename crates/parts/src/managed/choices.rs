@@ -1,7 +1,7 @@
-//! What a controller chooses: mapping, collection, levelling, the cache of single-bit cells.
+//! The policies of a controller: mapping, garbage collection, wear levelling, SLC cache.
 //!
-//! Layer: rank 8. Main type: [`Mapping`]; functions: [`mapping`] and [`policies`]. No maker publishes these,
-//! so nearly all are assumed in every part file; a scenario can set each of them.
+//! Layer: rank 8. Main type: [`Mapping`]; functions: [`mapping`] and [`policies`]. No manufacturer
+//! publishes these, so nearly all are assumed in every part file; a scenario can set each of them.
 
 use super::limits;
 use super::values::count;
@@ -12,25 +12,25 @@ use boardlab_ftl::{
 };
 use boardlab_sim::{Bytes, Duration};
 
-/// How logical pages are found.
+/// The mapping of logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mapping {
-    /// A map of pages, all of it in the controller's memory.
+    /// A page map, entirely in the controller's memory.
     Page,
-    /// A map of pages in flash, with a cache of so many bytes in segments of so many entries.
+    /// A demand-paged map: a page map in flash with a cache of segments.
     DemandPage {
-        /// Bytes of entries in memory.
+        /// The size of the cache.
         cache: Bytes,
-        /// Entries that are cached together.
+        /// The number of entries that are cached together.
         segment: u32,
     },
-    /// A map of blocks, and logs that take writes; how wear is levelled stands with the other policies,
-    /// whatever stands here.
+    /// A block map with log blocks. Wear levelling follows from the other policies, whatever this
+    /// value says.
     LogBlocks(LogPolicies),
 }
 
 impl Mapping {
-    /// Where a map of pages is kept.
+    /// Where a page map is kept.
     #[must_use]
     pub const fn memory(self) -> MapMemory {
         match self {
@@ -57,8 +57,8 @@ const KINDS: [(&str, Kind); 5] = [
     ("blocks", Kind::InOrder),
 ];
 
-/// The section `mapping`: how pages are found, and bytes of a mapped page where it is not the flash's. Cells
-/// of the flash have `bits`.
+/// Reads the section `mapping`: the mapping, and the size of a mapped page where it differs from
+/// the flash page. `bits` is the number of bits of a cell.
 pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<Bytes>)> {
     let kind = section.one_of("kind", &KINDS);
     let page = section.key::<Bytes>("page").within(Bytes::new(512), limits::PAGE).optional();
@@ -79,7 +79,7 @@ pub(super) fn mapping(section: Section<'_>, bits: u32) -> Read<(Mapping, Option<
     Ok((mapping?, page?))
 }
 
-/// Which logs there are, and how they are used; what is left out is the simplest that can be.
+/// Reads the logs and their use; the default of each optional key is the simplest choice.
 fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
     let optional = |key: &str, least, otherwise: u32| {
         u32::required(section.key(key).within(least, limits::ERASES).or(otherwise.into()))
@@ -102,24 +102,26 @@ fn logs(section: &Section<'_>, kind: Kind, bits: u32) -> Read<LogPolicies> {
         }
     };
     let sequential = optional("sequential", 0, 0);
-    let single_bit = section.optional_one_of("cells", &[("ordinary", false), ("single-bit", true)]);
+    let slc = section.optional_one_of("cells", &[("ordinary", false), ("slc", true)]);
     let fixed = section.key::<bool>("fixed").or(false).required();
     let idle = section.key::<bool>("merge_when_idle").or(false).required();
-    let single = LogCells::SingleBit { bits, fixed: fixed? };
     Ok(LogPolicies {
         logs: logs?,
-        cells: if single_bit? == Some(true) { single } else { LogCells::Ordinary },
+        cells: match (slc?, fixed?) {
+            (Some(true), fixed) => LogCells::Slc { bits, fixed },
+            _ => LogCells::Ordinary,
+        },
         sequential: sequential?,
         merge_when_idle: idle?,
         ..LogPolicies::default()
     })
 }
 
-/// The sections `collection`, `levelling` and `single_bit_cache` of a part.
+/// Reads the sections `collection`, `levelling` and `slc_cache` of a part.
 pub(super) fn policies(part: &Section<'_>, bits: u32) -> Read<Policies> {
     let collected = part.section("collection", collection);
     let levelled = part.section("levelling", levelling);
-    let cache = part.optional_section("single_bit_cache", |section| cache(section, bits));
+    let cache = part.optional_section("slc_cache", |section| cache(section, bits));
     let ((levelling, levelling_time), cache) = (levelled?, cache?);
     let cache = cache.unwrap_or(Cache { bits, ..Cache::default() });
     Ok(Policies { levelling, levelling_time, cache, ..collected? })
@@ -168,7 +170,7 @@ fn sw_leveler(threshold: u32) -> Levelling {
     Levelling::SwLeveler { shift: 0, threshold }
 }
 
-/// The policy called `key`, whose number, where it has one, is called `number`.
+/// Reads the policy called `key`, and its number, if it has one, from the key `number`.
 fn policy<T: Copy>(
     section: &Section<'_>,
     key: &str,
@@ -176,7 +178,8 @@ fn policy<T: Copy>(
     (number, least, most): (&str, u64, u64),
 ) -> Read<T> {
     let chosen = section.one_of(key, names);
-    // Known in any case, so that a policy can be changed on the command line without taking its number away.
+    // The number is a known key in any case, so that the command line can change a policy without
+    // removing its number.
     if section.has(number) && !matches!(chosen, Ok(Policy::Of(_))) {
         count(section, number, 0, u32::MAX.into())?;
     }
@@ -215,7 +218,7 @@ fn levelling(section: Section<'_>) -> Read<(Levelling, LevellingTime)> {
             other
         }
     };
-    let times = [("in-the-way", LevellingTime::InTheWay), ("idle", LevellingTime::Idle)];
+    let times = [("in-the-way", LevellingTime::Foreground), ("idle", LevellingTime::Idle)];
     let when = section.one_of("when", &times);
     section.finish()?;
     Ok((levelling?, when?))
@@ -240,7 +243,7 @@ fn cache(section: Section<'_>, bits: u32) -> Read<Cache> {
     })
 }
 
-/// What the cache lets in: everything where the file says nothing.
+/// Reads the admission to the cache; by default it admits everything.
 fn admission(section: &Section<'_>) -> Read<Admission> {
     let runs = section.optional_one_of("admission", &[("all", false), ("short-runs", true)]);
     let number = |key, most| Option::<u32>::required(section.key(key).within(1, most));
@@ -252,7 +255,7 @@ fn admission(section: &Section<'_>) -> Read<Admission> {
         (Some(pages), Some(streams)) => Ok(Admission::ShortRuns { pages, streams }),
         _ => Err(section.refuse(
             "admission",
-            "asks how long a run is and how many are followed",
+            "needs the length of a run and the number of tracked runs",
             "`run_pages` and `run_streams` beside it",
             "see docs/formats/part.md",
         )),

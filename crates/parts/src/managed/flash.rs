@@ -1,4 +1,4 @@
-//! Managed flash: cells, geometry, times, and how wide the way to it is.
+//! Managed flash: cells, geometry, timing and channels.
 //!
 //! Layer: rank 8. Main type: [`Flash`].
 
@@ -14,9 +14,9 @@ section! {
     /// The flash.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Flash(section) {
-        /// Bits of a cell as it is ordinarily used.
+        /// The cell type in native mode.
         pub cell: CellKind => one_of(CELLS),
-        /// Channels, each a bus of its own.
+        /// The number of channels, each a bus of its own.
         pub channels: u32 => within(1, limits::DIES),
         /// Dies on each channel.
         pub dies: u32 => within(1, limits::DIES),
@@ -24,34 +24,34 @@ section! {
         pub planes: u32 => within(1, limits::DIES),
         /// A page of one plane.
         pub page: Bytes => within(Bytes::new(512), limits::PAGE),
-        /// Pages of an erase block of one plane, with all bits of a cell in use.
+        /// Pages of an erase block of one plane in native mode.
         pub pages_per_block: u32 => within(1, limits::PAGES),
-        /// Each channel.
+        /// The rate of each channel.
         pub channel: Rate,
         /// Groups of pages, each what one die programs at once, that the buffer holds; zero when a transfer waits for
         /// the program before it.
         pub slots: u32 => up_to(limits::SLOTS),
         /// Whether a page register takes the next page while the cells are programmed.
         pub cache_program: bool,
-        /// Cells as they are ordinarily used.
+        /// The array times in native mode.
         pub native as "times": CellTimes => section(cell_times),
-        /// The same cells used with one bit. Without times of its own nothing uses it: the part's reader sees to that.
-        pub single_bit: CellTimes = {
-            let single_bit = section.optional_section("single_bit", cell_times);
-            single_bit.and_then(|times| times.map_or_else(|| native.clone(), Ok))
+        /// The array times in SLC mode; by default those of native mode.
+        pub slc: CellTimes = {
+            let slc = section.optional_section("slc", cell_times);
+            slc.and_then(|times| times.map_or_else(|| native.clone(), Ok))
         },
     }
 }
 
 impl Flash {
-    /// Pages of the map in one superblock, for mapped pages of `page`.
+    /// The number of mapped pages of size `page` in one superblock.
     #[must_use]
     pub fn block_pages(&self, page: Bytes) -> u32 {
         let row = u64::from(self.stripe(page).row_pages());
         u32::try_from(u64::from(self.pages_per_block) * row).unwrap_or(u32::MAX)
     }
 
-    /// How mapped pages of `page` lie over channels, dies and planes.
+    /// How mapped pages of size `page` are striped over channels, dies and planes.
     #[must_use]
     pub fn stripe(&self, page: Bytes) -> Stripe {
         let units = u32::try_from(self.page / page).unwrap_or(u32::MAX);

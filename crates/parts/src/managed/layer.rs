@@ -1,4 +1,4 @@
-//! The translation layer of a managed flash, whichever it has.
+//! The translation layer of a managed flash.
 //!
 //! Layer: rank 8. Main type: [`Layer`]. The flash is erased and empty; what is random about it,
 //! lives of blocks and blocks that are bad from the factory, follows from the seed.
@@ -12,17 +12,17 @@ use boardlab_ftl::{
 };
 use boardlab_sim::{Bytes, Instant, Seed};
 
-/// Whatever translation layer a part has.
+/// The translation layer of a part.
 #[derive(Debug, Clone)]
 pub enum Layer<M = Timed> {
-    /// A map of pages.
+    /// A page map.
     Pages(Box<PageMapped<M>>),
-    /// A map of blocks with open units.
+    /// A block map with log blocks.
     Logs(Box<LogBlocks<M>>),
 }
 
 impl<M: Medium> Layer<M> {
-    /// The layer of `part` on an erased medium of this shape.
+    /// The layer of `part` on an erased medium of this geometry.
     ///
     /// # Errors
     /// What the layer refuses, and [`Failure::PagesOnly`].
@@ -30,7 +30,7 @@ impl<M: Medium> Layer<M> {
         let policies = part.all_policies();
         if let Mapping::LogBlocks(logs) = part.mapping {
             if policies.cache.is_on() {
-                return Err(Failure::PagesOnly("a cache of single-bit cells"));
+                return Err(Failure::PagesOnly("an SLC cache"));
             }
             let (levelling, levelling_time) = (policies.levelling, policies.levelling_time);
             let logs = LogPolicies { levelling, levelling_time, ..logs };
@@ -58,8 +58,8 @@ fn reliability(part: &Managed) -> Result<Option<Reliability>, ftl::Error> {
     let Some(life) = &part.life else { return Ok(None) };
     let bad = (life.factory_bad.millionths() << 16) / 1_000_000;
     Ok(Some(Reliability {
-        endurance: ftl::Endurance::new(&life.cycles)?,
-        single_bit_wear: life.single_bit_wear,
+        endurance: ftl::Endurance::new(&life.pe_cycles)?,
+        slc_wear: life.slc_wear,
         factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
         program_failures: life.program_failures,
         end_of_life: life.end_of_life,

@@ -1,9 +1,11 @@
-//! Managed flash: the flash behind a card or a drive, and the translation layer over it, as part files describe them.
+//! Managed flash: the flash of a card or a drive with its translation layer, as part files describe
+//! it.
 //!
-//! Layer: rank 8. Main types: [`Managed`], plain data, so that a what-if is a clone with a field changed, and
-//! [`Layer`], the translation layer made of it; function: [`Managed::read`]. In reading order: `flash`,
-//! `choices` (what a controller chooses), `unused` (what of it a choice leaves without use), `reliability`, [`layer`]. What a host sees of a part, its capacity among
-//! it, is read by [`crate::card`] and [`crate::drive`].
+//! Layer: rank 8. Main types: [`Managed`], plain data, so that a what-if is a clone with a changed
+//! field, and [`Layer`], the translation layer built from it; function: [`Managed::read`]. In
+//! reading order: `flash`, `choices` (the policies of the controller), `unused` (keys that another
+//! key makes useless), `reliability`, [`layer`]. The capacity and the other properties that a host
+//! sees are read by [`crate::card`] and [`crate::drive`].
 //!
 //! Source: the keys are those of docs/formats/part.md; what they mean is in docs/models/ftl.md.
 
@@ -29,25 +31,26 @@ use boardlab_ftl::{
 use boardlab_sd::free_link;
 use boardlab_sim::{Bytes, Duration, Seed};
 
-/// Flash, and the translation layer over it.
+/// The flash and its translation layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Managed {
     /// The flash.
     pub flash: Flash,
-    /// How logical pages are found.
+    /// The mapping of logical pages.
     pub mapping: Mapping,
-    /// A page of the map: a flash page or a part of one.
+    /// The size of a mapped page: a flash page or a part of one.
     pub page: Bytes,
-    /// Share of all good and bad blocks that the host cannot address: reserve, open blocks and cache included.
-    pub spare: Ratio,
-    /// What is chosen about collection, levelling and the cache; where the map is kept follows from
-    /// `mapping`, whatever stands here.
+    /// The share of all good and bad blocks that the host cannot address, including reserve, open
+    /// blocks and cache.
+    pub over_provisioning: Ratio,
+    /// The policies of garbage collection, wear levelling and the SLC cache. Where the map is kept
+    /// follows from `mapping`, whatever this field says.
     pub policies: Policies,
-    /// How long blocks live; `None` where blocks neither die nor are bad.
+    /// The endurance of blocks; `None` where blocks neither wear out nor are bad.
     pub life: Option<Life>,
-    /// Which bits are wrong; `None` where all are right. Never there without `life`.
+    /// The bit errors of reads; `None` where there are none. Requires `life`.
     pub reads: Option<ReadErrors>,
-    /// What is done so that power may be lost; `None` where nothing is, and nothing is modelled.
+    /// The power-cut safety; `None` where it is not modelled.
     pub power: Option<PowerSafety>,
 }
 
@@ -55,7 +58,8 @@ impl Managed {
     /// Reads the sections of a part that are about its flash.
     pub fn read(section: &Section<'_>) -> Read<Self> {
         let flash = section.section("flash", Flash::read);
-        let spare = section.key::<Ratio>("spare").up_to(limits::SPARE).required();
+        let over_provisioning =
+            section.key("over_provisioning").up_to(limits::OVER_PROVISIONING).required();
         let bits = flash.as_ref().map_or(1, |flash| flash.cell.bits());
         let mapping = section.section("mapping", |section| choices::mapping(section, bits));
         let policies = choices::policies(section, bits);
@@ -67,16 +71,16 @@ impl Managed {
         if life.is_none() && reads.is_some() {
             return Err(section.refuse(
                 "reads",
-                "is there without [endurance]",
+                "is present without [endurance]",
                 "both sections",
-                "wrong bits follow from wear: add [endurance], or leave [reads] out",
+                "bit errors depend on wear: add [endurance], or omit [reads]",
             ));
         }
         Ok(Self {
             page: page.unwrap_or(flash.page),
             flash,
             mapping,
-            spare: spare?,
+            over_provisioning: over_provisioning?,
             policies: policies?,
             life,
             reads,
@@ -84,16 +88,14 @@ impl Managed {
         })
     }
 
-    /// Refuses in `section`, which this was read from, what cannot be with this capacity.
+    /// Refuses what is impossible with this capacity, as errors in `section`, from which this was
+    /// read.
     ///
     /// # Errors
     /// The rule that is broken.
     pub fn check(&self, section: &Section<'_>, capacity: Bytes) -> Read<()> {
         if !self.flash.page.is_multiple_of(self.page) {
-            let problem = format!(
-                "makes no whole number of mapped pages a flash page of {}",
-                self.flash.page
-            );
+            let problem = format!("does not divide a flash page of {}", self.flash.page);
             let expected = "the size of a flash page, or a half, a quarter... of it";
             return Err(refuse_in(section, ["mapping", "page"], &problem, expected));
         }
@@ -101,7 +103,7 @@ impl Managed {
         let help =
             "see docs/formats/part.md, or compare it with a built-in part: boardlab list parts";
         let problem = format!("or another key cannot be: {problem}");
-        Err(section.refuse("spare", &problem, "a part that can exist", help))
+        Err(section.refuse("over_provisioning", &problem, "a part that can exist", help))
     }
 
     fn composes(&self, capacity: Bytes) -> Result<(), Failure> {
@@ -110,25 +112,25 @@ impl Managed {
         Layer::new(self, geometry, Untimed::new(&geometry), Seed::new(0)).map(drop)
     }
 
-    /// Pages of the map that a host sees of so many bytes.
+    /// The number of mapped pages of a capacity.
     #[must_use]
     pub fn pages(&self, capacity: Bytes) -> u64 {
         capacity.div_ceil(self.page)
     }
 
-    /// Superblocks of the flash: as many as leave `spare` beyond what the host sees.
+    /// The number of superblocks that a capacity takes with this over-provisioning.
     #[must_use]
     pub fn blocks(&self, capacity: Bytes) -> u64 {
         let block = u64::from(self.flash.block_pages(self.page)).max(1);
         let data = self.pages(capacity).div_ceil(block);
-        let addressed = 1_000_000 - self.spare.millionths().min(999_999);
+        let addressed = 1_000_000 - self.over_provisioning.millionths().min(999_999);
         (data * 1_000_000).div_ceil(addressed)
     }
 
-    /// Shape of the part as the translation layer sees it.
+    /// The geometry of the part for the translation layer.
     ///
     /// # Errors
-    /// What the layer refuses.
+    /// The error of the layer.
     pub fn geometry(&self, capacity: Bytes) -> Result<Geometry, boardlab_ftl::Error> {
         let number = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
         let (blocks, pages) = (number(self.blocks(capacity)), number(self.pages(capacity)));
@@ -136,19 +138,19 @@ impl Managed {
         Geometry::new(blocks, per_block, self.page, pages)?.striped(self.flash.stripe(self.page))
     }
 
-    /// All policies, with the place of the map.
+    /// All policies, with the location of the map.
     #[must_use]
     pub fn all_policies(&self) -> Policies {
         Policies { map: self.mapping.memory(), ..self.policies }
     }
 
-    /// Times of the flash, behind a link that takes no time, because the device above models its own.
+    /// The timing of the flash. The link takes no time, because the device above models it.
     #[must_use]
     pub fn timing(&self) -> Timing {
         let flash = &self.flash;
         Timing {
             native: flash.native.clone(),
-            single_bit: flash.single_bit.clone(),
+            slc: flash.slc.clone(),
             channel: flash.channel,
             link: free_link(),
             command: Duration::ZERO,
@@ -158,7 +160,7 @@ impl Managed {
     }
 }
 
-/// A broken rule about a key of a section that has been read.
+/// Reports a broken rule about a key of a section that has been read.
 pub fn refuse_in(
     section: &Section<'_>,
     [inner, key]: [&str; 2],

@@ -1,4 +1,4 @@
-//! How long blocks live, and which bits are wrong.
+//! The endurance of blocks, and bit errors.
 //!
 //! Layer: rank 8. Main type: [`Life`]; function: [`read_errors`].
 
@@ -14,48 +14,48 @@ const ENDS: [(&str, EndOfLife); 2] =
     [("read-only", EndOfLife::ReadOnly), ("ignored", EndOfLife::Ignored)];
 
 section! {
-    /// How long the blocks live.
+    /// The endurance of blocks and the end of life.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Life(section) {
-        /// Erases that the maker promises for each block.
+        /// The P/E cycles that the manufacturer specifies.
         pub rated: u32 => within(1, limits::ERASES),
-        /// Erases that blocks really live for, at equal steps of probability.
-        pub cycles: Vec<u32> => with(cycles),
-        /// What an erase wears cells used with one bit, in thousandths of an ordinary erase.
-        pub single_bit_wear: u32 = {
+        /// The P/E cycles that blocks survive, at equal steps of probability.
+        pub pe_cycles: Vec<u32> => with(pe_cycles),
+        /// Wear of an erase in SLC mode, in thousandths of an ordinary erase.
+        pub slc_wear: u32 = {
             let all = Ratio::from_millionths(1_000_000);
-            section.key("single_bit_wear").up_to(all).required().map(|share| thousandths(&share))
+            section.key("slc_wear").up_to(all).required().map(|share| thousandths(&share))
         },
-        /// Blocks that are bad from the factory.
+        /// The share of factory bad blocks.
         pub factory_bad: Ratio => up_to(limits::BAD),
-        /// Programs that fail, in 10^-12: a block in which one does is retired.
+        /// The probability that a program fails, in 10^-12; the block is then retired.
         pub program_failures: u64 = {
             let chance = section.optional::<Chance>("program_failures");
             chance.map(|chance| chance.map_or(0, |chance| chance.atto() / 1_000_000))
         },
-        /// What happens when too few are left.
+        /// What happens when too few good blocks are left.
         pub end_of_life: EndOfLife => one_of(ENDS),
     }
 }
 
 impl Life {
-    /// The distribution of lives; `None` when the cycles are none, zero, or fall.
+    /// The distribution of endurance; `None` when `pe_cycles` is empty, contains zero, or falls.
     #[must_use]
     pub fn endurance(&self) -> Option<Endurance> {
-        Endurance::new(&self.cycles).ok()
+        Endurance::new(&self.pe_cycles).ok()
     }
 }
 
-fn cycles(section: &Section<'_>, key: &str) -> Read<Vec<u32>> {
+fn pe_cycles(section: &Section<'_>, key: &str) -> Read<Vec<u32>> {
     let cycles = section.required::<Vec<u64>>(key)?;
     let fits = |&cycles: &u64| u32::try_from(cycles).ok().filter(|_| cycles <= limits::ERASES);
     let points: Option<Vec<u32>> = cycles.iter().map(fits).collect();
     points.filter(|points| Endurance::new(points).is_ok()).ok_or_else(|| {
         section.refuse(
             key,
-            "is no distribution of lives",
+            "is not a distribution of endurance",
             &format!("one number or more, none below the one before, from 1 to {}", limits::ERASES),
-            "quantiles at equal steps of probability: [2400, 3000, 3900] lives between 2,400 and 3,900 erases, half of all blocks up to 3,000",
+            "quantiles at equal steps of probability: with [2400, 3000, 3900] blocks survive 2,400 to 3,900 erases, half of them up to 3,000",
         )
     })
 }
@@ -64,7 +64,7 @@ fn thousandths(share: &Ratio) -> u32 {
     u32::try_from(share.millionths() / 1_000).unwrap_or(u32::MAX)
 }
 
-/// The section `reads` of a part, with its rates of wrong bits.
+/// Reads the section `reads` of a part, with its bit error rates.
 pub(super) fn read_errors(section: Section<'_>) -> Read<ReadErrors> {
     fields!(section => ReadErrors {
         codeword: Bytes => within(Bytes::new(64), limits::PAGE),

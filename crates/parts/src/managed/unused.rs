@@ -1,14 +1,15 @@
-//! Keys of managed flash that a choice elsewhere in the part leaves without use.
+//! Keys of managed flash that another key of the part makes useless.
 //!
-//! Layer: rank 8. Function: [`by_choice`]. A file may keep such keys, so that the choice can be made on the command line
-//! without taking them away; set by hand, they would do nothing.
+//! Layer: rank 8. Function: [`by_choice`]. A file may keep such keys, so that the command line can
+//! change the other key without removing them. Set with `--set` they would have no effect, so they
+//! are refused.
 
 use super::{Managed, Mapping};
 use boardlab_document::{Read, Section};
 use boardlab_ftl::{Admission, Collection, Levelling, LogCells, Streams};
 
-/// Refuses in `--set` what of the part at the dotted path `part` is not used. `tried` says whether the run also tries the part
-/// with another choice for a key, under which the value would count.
+/// Refuses in `--set` the unused keys of the part at the dotted path `part`. `tried` says whether
+/// the run also tries the part with other policies, with which a key has an effect.
 pub fn by_choice(
     section: &Section<'_>,
     part: &str,
@@ -33,26 +34,26 @@ pub fn by_choice(
     let short = matches!(policies.cache.admission, Admission::ShortRuns { .. });
     let generations = matches!(policies.streams, Streams::Generations(_));
     let swept = matches!(policies.levelling, Levelling::SwLeveler { .. });
-    let map = "with a map of blocks";
-    let (policy, size) = ("with this policy", "with single_bit_cache.size = \"none\"");
+    let map = "with a block map";
+    let (policy, size) = ("with this policy", "with slc_cache.size = \"none\"");
     let all = [
         idle(&["collection"], !blocks, map, "blocks are merged there: set mapping.kind=page"),
-        idle(
-            &["mapping.fixed"],
-            !blocks || logged,
-            "with ordinary cells",
-            "set mapping.cells=single-bit",
-        ),
-        idle(&["single_bit_cache.blocks"], on, size, "set the size to fixed or dynamic"),
+        idle(&["mapping.fixed"], !blocks || logged, "with ordinary cells", "set mapping.cells=slc"),
+        idle(&["slc_cache.blocks"], on, size, "set the size to fixed or dynamic"),
         idle(&CACHE, on, size, "set the size to fixed or dynamic"),
-        idle(&RUNS, short, "with this admission", "set single_bit_cache.admission=short-runs"),
+        idle(&RUNS, short, "with this admission", "set slc_cache.admission=short-runs"),
         idle(
-            &["single_bit_cache.fold_after"],
+            &["slc_cache.fold_after"],
             policies.cache.fold_after.is_some(),
             "with fold_when_idle = false",
-            "set single_bit_cache.fold_when_idle=true",
+            "set slc_cache.fold_when_idle=true",
         ),
-        idle(&SINGLE_BIT, on || logged, "without single-bit cells", "set a cache of them"),
+        idle(
+            &SLC,
+            on || logged,
+            "without cells in SLC mode",
+            "set slc_cache.size or mapping.cells",
+        ),
         idle(
             &["collection.blocks"],
             blocks || counted,
@@ -76,31 +77,29 @@ pub fn by_choice(
     all.into_iter().collect()
 }
 
-/// The keys that choose whether `key` counts; none where nothing else in the part does.
+/// The keys that decide whether `key` has an effect; none where it always has.
 pub fn choosers(key: &str) -> &'static [&'static str] {
     match key {
         "collection" => &["mapping.kind"],
         "collection.blocks" => &["collection.policy"],
         "collection.generations" => &["collection.streams"],
         "mapping.fixed" => &["mapping.cells"],
-        key if RUNS.contains(&key) => &["single_bit_cache.admission"],
-        key if CACHE.contains(&key) || key == "single_bit_cache.blocks" => {
-            &["single_bit_cache.size"]
-        }
-        key if SINGLE_BIT.contains(&key) => &["single_bit_cache.size", "mapping.cells"],
+        key if RUNS.contains(&key) => &["slc_cache.admission"],
+        key if CACHE.contains(&key) || key == "slc_cache.blocks" => &["slc_cache.size"],
+        key if SLC.contains(&key) => &["slc_cache.size", "mapping.cells"],
         _ => &[],
     }
 }
 
 /// Keys of the cache, apart from its size.
 const CACHE: [&str; 5] = [
-    "single_bit_cache.admission",
-    "single_bit_cache.when_full",
-    "single_bit_cache.folding",
-    "single_bit_cache.fold_when_idle",
-    "single_bit_cache.fold_after",
+    "slc_cache.admission",
+    "slc_cache.when_full",
+    "slc_cache.folding",
+    "slc_cache.fold_when_idle",
+    "slc_cache.fold_after",
 ];
 /// Keys of an admission by runs.
-const RUNS: [&str; 2] = ["single_bit_cache.run_pages", "single_bit_cache.run_streams"];
-/// What cells are when they are used with one bit.
-const SINGLE_BIT: [&str; 3] = ["flash.single_bit", "flash.cell", "endurance.single_bit_wear"];
+const RUNS: [&str; 2] = ["slc_cache.run_pages", "slc_cache.run_streams"];
+/// Keys of the cells in SLC mode.
+const SLC: [&str; 3] = ["flash.slc", "flash.cell", "endurance.slc_wear"];

@@ -1,16 +1,16 @@
-//! Values of managed flash that no other file has: times of rows, and counts.
+//! Values that only files of managed flash have: times of rows, and counts.
 //!
 //! Layer: rank 8. Main type: [`Times`], one duration or a list of them by row; function: [`count`].
 
 use boardlab_document::{Content, Description, Misplaced, Node, Read, Section, Value};
 use boardlab_sim::Duration;
 
-/// Times of the rows of a block: one for all, or several that repeat.
+/// Times of the rows of a block: one for all rows, or a list that repeats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Times(pub(super) Vec<Duration>);
 
 impl Times {
-    /// The times called `key`, each more than nothing and at most `most`.
+    /// Reads the times called `key`, each more than zero and at most `most`.
     pub(super) fn of(section: &Section<'_>, key: &str, most: Duration) -> Read<Vec<Duration>> {
         let Self(times) = section.required::<Self>(key)?;
         match times.iter().find(|time| time.is_zero() || **time > most) {
@@ -18,7 +18,7 @@ impl Times {
             Some(time) => Err(section.refuse(
                 key,
                 &format!("has a row of {time}"),
-                &format!("more than nothing and at most {most}"),
+                &format!("more than zero and at most {most}"),
                 "check the unit",
             )),
         }
@@ -42,7 +42,7 @@ impl Value for Times {
     }
 }
 
-/// A whole number called `key` from `least` to `most`, both of them at most 2^32 - 1.
+/// Reads the whole number called `key` from `least` to `most`, both at most 2^32 - 1.
 pub fn count(section: &Section<'_>, key: &str, least: u64, most: u64) -> Read<u32> {
     let count = section.key::<u64>(key).within(least, most.min(u32::MAX.into())).required()?;
     Ok(u32::try_from(count).expect("within u32"))

@@ -1,8 +1,8 @@
-//! Board files of the NAND experiment: CPU, memory and the way to the flash.
+//! Board files of the NAND experiment: CPU, memory and the port to the flash.
 //!
 //! Layer: rank 8. Main types: [`BoardSpec`], and [`Port`], the two constants that the publication
-//! leaves undetermined: they stand in the file twice, as nothing (the part's data sheet alone) and
-//! as fitted. Leaves out: interrupts, other tasks, DMA.
+//! does not determine. The file has them twice, as zero (the part's data sheet alone) and fitted.
+//! Left out: interrupts, other tasks, DMA.
 
 use super::limits;
 use boardlab_document::{Read, Section, fields, keys, section};
@@ -12,26 +12,26 @@ use boardlab_vfs::{Cost, Host, Work};
 /// What the NAND experiment needs of a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardSpec {
-    /// Memory in all.
+    /// The size of the memory.
     pub ram: Bytes,
-    /// Of it, what the kernel takes.
+    /// The memory that the kernel takes.
     pub kernel: Bytes,
     /// The CPU's clock.
     pub clock: Hertz,
     /// Cycles of each kind of work, in the order of [`Work::ALL`].
     pub costs: [Cost; Work::ALL.len()],
-    /// The way to the flash as the part's data sheet has it.
+    /// The port with the times of the part's data sheet alone.
     pub data_sheet: Port,
-    /// The way to the flash as it fits the print.
+    /// The port fitted to the published figures.
     pub fitted: Port,
 }
 
-/// What the CPU's way to the flash adds to the part's own times.
+/// The time that the port of the CPU adds to the times of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Port {
-    /// To each command: software, chip select, waiting.
+    /// Added to each command: software, chip select, waiting.
     pub per_command: Duration,
-    /// To each byte that moves: programmed input and output, software error correction.
+    /// Added to each transferred byte: programmed I/O, software ECC.
     pub per_byte: Duration,
 }
 
@@ -77,7 +77,7 @@ impl BoardSpec {
         Host::new(self.clock, |work| self.costs[work as usize])
     }
 
-    /// Memory that is left to the page cache.
+    /// The memory of the page cache.
     #[must_use]
     pub fn page_cache(&self) -> Bytes {
         self.ram - self.kernel
@@ -88,7 +88,7 @@ impl BoardSpec {
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     section.needs(
         &["nand_port"],
-        "tells of no way to a NAND flash",
+        "describes no port to a NAND flash",
         "a board with [nand_port], [memory] and [cpu.work]",
         "take board = \"mips-327\", or add what docs/formats/board.md lists for NAND",
     )?;
@@ -104,7 +104,7 @@ pub fn read(section: Section<'_>) -> Read<BoardSpec> {
 }
 
 fn work(section: Section<'_>) -> Read<[Cost; Work::ALL.len()]> {
-    // Every kind is read before the first error counts, so that all errors are shown.
+    // Every kind is read before the first error is returned, so that all errors are shown.
     let each = Work::ALL.map(|kind| section.section(kind.name(), cost));
     section.finish()?;
     let mut costs = [Cost::default(); Work::ALL.len()];

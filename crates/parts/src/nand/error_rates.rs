@@ -1,27 +1,27 @@
-//! How likely errors of a flash are: the section `errors` of a part file.
+//! The bit error rates of a flash: the section `errors` of a part file.
 //!
-//! Layer: rank 8. Main type: [`Chance`], a value such as `"1.63e-9"`; function: [`rates`]. What the
-//! rates mean is in [`boardlab_media::ErrorRates`].
+//! Layer: rank 8. Main type: [`Chance`], a value such as `"1.63e-9"`; function: [`rates`].
+//! [`boardlab_media::ErrorRates`] defines the rates.
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Ratio};
 use boardlab_document::{Description, Misplaced, Node, Read, Section, Value, fields};
 use boardlab_media::{Curve, ErrorRates};
 
-/// Decimals in which chances are counted.
+/// The number of decimals of a probability.
 const DECIMALS: u32 = 18;
-/// The chance that one bit is wrong, in 10^-18: `"2e-5"` in a file.
+/// A probability in units of 10^-18, such as `"2e-5"` in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// In 10^-18.
+    /// The probability in units of 10^-18.
     #[must_use]
     pub const fn atto(self) -> u64 {
         self.0
     }
 
-    /// Reads `0.00002` or `2e-5`; exactly, or not at all.
+    /// Reads `0.00002` or `2e-5` exactly; refuses what cannot be represented.
     fn parse(text: &str) -> Result<Self, Misfit> {
         let (number, rest) = Decimal::split(text)?;
         let down: u32 = match rest {
@@ -53,25 +53,25 @@ impl Value for Chance {
 /// The section `errors` of a part.
 ///
 /// # Errors
-/// Whatever is missing, unknown, of the wrong kind, or falls where it must rise.
+/// Keys that are missing, unknown or of the wrong kind, and lists that fall where they must rise.
 pub fn rates(section: Section<'_>) -> Read<ErrorRates> {
-    let by_erases = |section: Section<'_>| {
+    let by_pe_cycles = |section: Section<'_>| {
         let rates = section.required::<Vec<Chance>>("rate");
-        curve(&section, "erases", rates, |rate| rate.0)
+        curve(&section, "pe_cycles", rates, |rate| rate.0)
     };
     let by_hours = |section: Section<'_>| {
         let shares = section.required::<Vec<Ratio>>("share");
         curve(&section, "hours", shares, |share| share.millionths() / 1_000)
     };
     fields!(section => ErrorRates {
-        program: Curve => section(by_erases),
-        retention: Curve => section(by_erases),
-        disturb: Curve => section(by_erases),
+        program: Curve => section(by_pe_cycles),
+        retention: Curve => section(by_pe_cycles),
+        disturb: Curve => section(by_pe_cycles),
         retention_share: Curve => section(by_hours),
     })
 }
 
-/// The line through the points of a section.
+/// Reads the line through the points of a section.
 fn curve<T>(
     section: &Section<'_>,
     x: &str,
@@ -86,7 +86,7 @@ fn curve<T>(
     curve.ok_or_else(|| {
         section.refuse(
             x,
-            "and the list beside it are no line that rises",
+            "and the other list are not a line that rises",
             "two lists of one length, this one rising, the other never falling",
             "compare it with a built-in part: boardlab list parts",
         )

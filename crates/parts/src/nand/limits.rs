@@ -1,22 +1,22 @@
-//! The largest values that any device has; beyond them a model would run out of numbers or time.
+//! The largest values of a device; with larger ones the model would overflow or never end.
 
 use boardlab_sim::{Bytes, Duration};
 
 pub use boardlab_document::limits::{some_span, times};
 
-/// Memory of a board.
+/// The memory of a board.
 pub const RAM: Bytes = Bytes::mib(65_536);
-/// Cycles of one piece of work, or of it a KiB.
+/// CPU cycles of one piece of work, or of a KiB of it.
 pub const CYCLES: u64 = 1_000_000_000;
-/// What a board's port adds to a command.
+/// The time that a board's port adds to a command.
 pub const PER_COMMAND: Duration = Duration::from_millis(10);
-/// What it adds to a byte.
+/// The time that it adds to a byte.
 pub const PER_BYTE: Duration = Duration::from_micros(100);
 /// A cycle of the bus, and the small waits between cycles.
 pub const BUS_CYCLE: Duration = Duration::from_micros(100);
-/// A page into the page register.
+/// The read of a page (tR).
 pub const READ: Duration = Duration::from_millis(10);
-/// A page into the array.
+/// The program of a page (tPROG).
 pub const PROGRAM: Duration = Duration::from_millis(100);
-/// The erase of a block.
+/// The erase of a block (tBERS).
 pub const ERASE: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! NAND flash: part files, how likely their errors are, and the boards that have such a part.
+//! NAND flash: part files with their bit error rates, and the boards that have such a part.
 //!
 //! Layer: rank 8.
 

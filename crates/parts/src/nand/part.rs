@@ -8,7 +8,7 @@ use boardlab_media::{CellKind, ErrorRates, NandGeometry};
 use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Onfi, Part, TimeLimit, Timing};
 use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable};
 
-/// How a part is wired, before the details of a serial bus are known.
+/// The bus interface, before the details of a serial bus are read.
 #[derive(Clone, Copy)]
 enum Wiring {
     Parallel(BusWidth),
@@ -27,18 +27,18 @@ pub(crate) const CELLS: [(&str, CellKind); 4] = [
     ("qlc", CellKind::Qlc),
 ];
 
-/// What a part file says.
+/// The contents of a part file.
 #[derive(Debug, Clone)]
 pub struct PartFile {
     /// The part.
     pub part: Part,
-    /// How likely its bits are wrong, where the file says so.
+    /// Its bit error rates, if the file has them.
     pub errors: Option<ErrorRates>,
 }
 
 /// Reads the section of a part.
 pub fn read(section: Section<'_>) -> Read<PartFile> {
-    // A part of another kind has other keys throughout: one message says it better than thirty.
+    // A part of another kind has none of these keys: one error says it better than thirty.
     let kind = section.one_of("kind", &[("nand", ())]).inspect_err(|_| section.leave_rest());
     let ((), name) = (kind?, section.required::<String>("title"));
     let interface = interface(&section);
@@ -113,7 +113,7 @@ section! {
     }
 }
 
-/// The pages on which bad blocks are marked; `None` where the file leaves them to Linux' rule.
+/// The pages that carry the bad-block mark; `None` where the file leaves them to Linux' rule.
 fn bad_marks(section: &Section<'_>, key: &str) -> Read<Option<BadMarks>> {
     const PAGES: [&str; 3] = ["first", "second", "last"];
     let Some(names) = section.key::<Vec<String>>(key).optional_sourced()? else {
@@ -178,7 +178,7 @@ fn timed(section: &Section<'_>, key: &str, max: &str, most: Duration) -> Read<Ti
     Ok(TimeLimit { time: time?, max: limit? })
 }
 
-/// Times; those of a parallel bus are left out on a serial one.
+/// Reads the timing; the times of a parallel bus are zero on a serial one.
 fn timing(section: Section<'_>, serial: bool) -> Read<Timing> {
     let span = |section: &Section<'_>, key: &str| match serial {
         true => Ok(Duration::ZERO),

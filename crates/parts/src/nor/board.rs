@@ -5,12 +5,12 @@ use boardlab_document::{Read, Section, fields, section};
 use boardlab_nor::{BusTiming, HostTiming};
 use boardlab_sim::{Duration, Hertz, QuantileTable, Rate};
 
-/// What the NOR experiment needs of a board.
+/// The properties of a board that the NOR experiment needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoardSpec {
-    /// How many parts share the bus.
+    /// The number of parts on the bus.
     pub chips: usize,
-    /// What an access costs.
+    /// The timing of an access.
     pub bus: BusTiming,
     /// The CPU.
     pub host: HostTiming,

@@ -1,4 +1,4 @@
-//! The largest values that any device has; beyond them a model would run out of numbers or time.
+//! The largest values of a device; with larger ones the model would overflow or never end.
 
 use boardlab_document::{Read, Section};
 use boardlab_sim::{Bytes, Duration, Rate};
@@ -13,12 +13,12 @@ pub const SPAN: Duration = Duration::from_secs(1);
 pub const PROGRAM: Duration = Duration::from_millis(10);
 /// The erase of a sector.
 pub const ERASE: Duration = Duration::from_secs(60);
-/// A part.
+/// The size of a part.
 pub const PART: Bytes = Bytes::mib(2_048);
-/// The slowest copy, bytes a second.
+/// The slowest copy rate, in bytes a second.
 const COPY: f64 = 1_000.0;
 
-/// Reads the rate called `key`, fast enough for any transfer to end.
+/// Reads the rate called `key`, and refuses one that is too slow for a transfer to end.
 pub fn rate(section: &Section<'_>, key: &str) -> Read<Rate> {
     let rate = section.required::<Rate>(key)?;
     if rate.bytes_per_second() >= COPY {

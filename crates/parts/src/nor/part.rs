@@ -13,7 +13,7 @@ const BOOTS: [(&str, Boot); 3] =
 
 /// Reads the section of a part.
 pub fn read(section: Section<'_>) -> Read<Part> {
-    // A part of another kind has other keys throughout: one message says it better than thirty.
+    // A part of another kind has none of these keys: one error says it better than thirty.
     let kind = section.one_of("kind", &[("nor", ())]).inspect_err(|_| section.leave_rest());
     let ((), name) = (kind?, section.required::<String>("title"));
     let width = section.one_of("width", &WIDTHS);
@@ -82,7 +82,7 @@ fn identity(section: Section<'_>) -> Read<Identity> {
 }
 
 fn cfi(section: Section<'_>) -> Read<Cfi> {
-    // 2^30 us are 18 minutes; the field could say more, no part does.
+    // 2^30 us are 18 minutes; the field could represent more, but no part needs it.
     let times = keys!(section => CfiTimes {
         word_typical: u8 => up_to(30),
         buffer_typical: u8 => up_to(30),

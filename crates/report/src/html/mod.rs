@@ -1,11 +1,10 @@
-//! The report: one HTML file with charts that needs no network, in a browser, on a phone, on paper.
+//! The report: one HTML file with charts that needs no network, for a browser, a phone and paper.
 //!
-//! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: `view` turns the
-//! result into what the page shows, `points` thins curves out, `vega` and `timeline` describe charts in
-//! Vega-Lite 6, `theme` holds the colours, `page.html`, `page.css` and `page.js` are the page.
-//! The libraries that draw stand in `vendor/` and are inlined; a content security policy in the
-//! page forbids every request. Left out: interaction beyond tooltips and the time axis of
-//! timelines.
+//! Layer: rank 8, inside `report`. Function: [`render`]. In reading order: `view` turns the result
+//! into what the page shows, `points` thins curves out, `vega` and `timeline` describe charts in
+//! Vega-Lite 6, `theme` holds the colours, `page.html`, `page.css` and `page.js` are the page. The
+//! drawing libraries are in `vendor/` and are inlined; a content security policy in the page
+//! forbids every request. Left out: interaction beyond tooltips and the time axis of timelines.
 
 mod points;
 mod theme;
@@ -31,8 +30,8 @@ const LIBRARIES: [&str; 3] = [
     include_str!("../../vendor/vega-embed.min.js"),
 ];
 
-/// Their names and licences, and those of what is bundled in them: a page that brings them brings these along, as the
-/// licences demand.
+/// Their names and licences, and those of the libraries bundled in them, which every page must
+/// include.
 const LICENCES: [(&str, &str); 4] = [
     ("vega", include_str!("../../vendor/vega.LICENSE")),
     ("vega-lite", include_str!("../../vendor/vega-lite.LICENSE")),
@@ -43,7 +42,8 @@ const LICENCES: [(&str, &str); 4] = [
 /// The whole page. Of `options` only the wall time matters.
 ///
 /// # Errors
-/// [`Error::TooLarge`] when the page would pass [`SIZE_MAX`] although its curves were thinned out.
+/// [`Error::TooLarge`] when the page would exceed [`SIZE_MAX`] although its curves were thinned
+/// out.
 pub fn render(reproduction: &Reproduction, options: &Options) -> Result<String, Error> {
     let results = reproduction.results.iter().map(|run| timed(run, options)).collect();
     let reproduction = Reproduction { schema: reproduction.schema, results };
@@ -72,7 +72,7 @@ fn trusted(text: &str) -> Value {
     Value::from_safe_string(text.to_owned())
 }
 
-/// JSON that cannot end the script element it stands in: `<` is written as an escape.
+/// JSON that cannot end the script element around it: `<` is written as an escape.
 fn json_in_script(json: &serde_json::Value) -> String {
     json.to_string().replace('<', "\\u003c")
 }

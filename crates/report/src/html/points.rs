@@ -1,9 +1,9 @@
 //! The points of a chart's layers, thinned out so that no report grows without limit.
 //!
 //! Layer: inside `report::html`. Main types: [`Plotted`], a layer with its points, and [`Budget`],
-//! how many points a curve may have in this report. Thinning replaces neighbours by their mean.
-//! What cannot be drawn (no such curve, no points, not a number, not positive on a logarithmic
-//! axis) is left out.
+//! the limit of points of a curve in this report. Thinning replaces neighbours by their mean.
+//! Curves that do not exist or have no points, and points that are not numbers or not positive on a
+//! logarithmic axis, are omitted.
 
 use boardlab_result::{Chart, Layer, Reproduction, RunResult, Side, Style};
 use boardlab_sim::Series;
@@ -21,7 +21,7 @@ const CURVE_MIN: usize = 16;
 /// Rows of the table of a chart's values, at most; the CSV has them all.
 const ROWS_MAX: usize = 200;
 
-/// How many points one curve may have.
+/// The limit of points of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget(usize);
 
@@ -33,7 +33,7 @@ impl Budget {
         Self((REPORT_MAX / layers.max(1)).clamp(CURVE_MIN, CURVE_MAX))
     }
 
-    /// How many rows the table of a chart's values may have.
+    /// The limit of rows of the table of a chart's values.
     pub(super) fn rows(self) -> usize {
         self.0.min(ROWS_MAX)
     }
@@ -52,7 +52,7 @@ pub(super) struct Plotted {
     pub(super) unit: String,
     /// The points.
     pub(super) points: Vec<(f64, f64)>,
-    /// How many points the curve had, where they were thinned out.
+    /// The number of points of the curve, if they were thinned out.
     pub(super) thinned_from: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
     if found == 0 {
         return None;
     }
-    // Positions that are names cannot be averaged.
+    // Categories cannot be averaged.
     let thin = found > budget.0 && chart.categories.is_empty();
     let drawn = if thin { series.binned(budget.0) } else { series };
     Some(Plotted {

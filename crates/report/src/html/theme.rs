@@ -1,4 +1,4 @@
-//! The colours of the charts in light and dark.
+//! The colours of the charts for a light and a dark page.
 //!
 //! Layer: inside `report::html`. Main type: [`Theme`]. The series colours begin with the blue and
 //! the vermilion of Okabe and Ito, "Color Universal Design" (2008), which people with any of the

@@ -1,5 +1,5 @@
-//! Timelines as Vega-Lite 6 specifications: a bar for each span, a band for each shaded one, and a time axis that
-//! a reader can stretch and move.
+//! Timelines as Vega-Lite 6 specifications: a bar for each span, a band for each shaded one, and a
+//! time axis that a reader can zoom and pan.
 //!
 //! Layer: inside `report::html`. Functions: [`drawable`], [`spec`], [`values`]. As in `vega`, a specification names no
 //! colour but the opacity of bands.
@@ -15,15 +15,15 @@ const SPANS_MAX: usize = 4_000;
 /// Rows of the table of its values, at most.
 const ROWS_MAX: usize = 200;
 
-/// What a reader can do with it.
+/// The hint for the reader.
 pub(super) const HINT: &str = " Ctrl and the wheel stretch the time axis, dragging moves it, a double click shows all \
                                of it again; details of a span appear under the pointer.";
 
 /// Height of a lane, in pixels.
 const LANE_HEIGHT: usize = 72;
 
-/// The spans that can be drawn: of a lane and an activity that exist, and with a beginning before an end. Also
-/// how many there were, where the last are left out.
+/// The spans that can be drawn: they have an existing lane and activity, and begin before they end.
+/// Also their number, if the last ones are omitted.
 pub(super) fn drawable(timeline: &Timeline) -> (Vec<&Span>, Option<usize>) {
     let known = |span: &&Span| {
         let named = span.lane < timeline.lanes.len() && span.activity < timeline.activities.len();

@@ -1,9 +1,8 @@
 //! Charts as Vega-Lite 6 specifications with their data inside.
 //!
-//! Layer: inside `report::html`. Function: [`spec`]. A specification names no colour: those come
-//! with the theme when the page draws it, so that one specification serves light, dark and paper.
-//! Source of the grammar: the Vega-Lite 6 documentation. Left out: width and height, which the
-//! page sets.
+//! Layer: inside `report::html`. Function: [`spec`]. A specification names no colour: the page adds
+//! those of the theme when it draws, so that one specification serves light, dark and paper. Source
+//! of the grammar: the Vega-Lite 6 documentation. Left out: width and height, which the page sets.
 
 use super::points::{Plotted, category};
 use boardlab_result::{Axis, Chart, Mark, Side, Style};
@@ -15,7 +14,7 @@ const LANE: f64 = 15.0;
 /// Columns in which a mark's label is broken into lines: half the width of a phone.
 const FLAG_WIDTH: usize = 26;
 
-/// Air between the data and the sides of the plot, where bars or marks stand.
+/// The margin between the data and the sides of a plot with bars or marks.
 const SIDE_AIR: u32 = 12;
 
 /// Curves with more points than this have no hover targets of their own.
@@ -27,7 +26,7 @@ const DASHES: [u32; 2] = [7, 4];
 /// Columns in which a category name is broken into lines.
 const CATEGORY_WIDTH: usize = 14;
 
-/// Names that take more columns than this side by side are written at a slant.
+/// Category names of more columns than this in all are slanted.
 const UPRIGHT_MAX: usize = 84;
 
 /// The specification of `chart` with the points of `layers`.
@@ -140,8 +139,8 @@ impl Drawing<'_> {
         let mut x = self.x();
         if numeric {
             x["field"] = json!("from");
-            // Without this the bars would float: a bar with two ends on one axis has none on the
-            // other.
+            // Without this the bars would float, since a bar with two ends on one axis has none on
+            // the other.
             x["bin"] = json!("binned");
             encoding.insert("x2".into(), json!({ "field": "to" }));
         } else if style == Style::Bars {
@@ -149,7 +148,7 @@ impl Drawing<'_> {
             encoding.insert("xOffset".into(), json!({ "field": "layer", "scale": scale }));
         }
         encoding.insert("x".into(), x);
-        // Heights do not add up on a logarithmic axis, so there each bar stands for itself.
+        // Heights do not add up on a logarithmic axis, so there bars are not stacked.
         let stacked = style == Style::Stacked && !self.y_axis(layers[0].side).log2;
         encoding["y"]["stack"] = if stacked { json!("zero") } else { Value::Null };
         let overlap = numeric && style == Style::Bars && layers.len() > 1;
@@ -169,7 +168,7 @@ impl Drawing<'_> {
             .flat_map(|layer| layer.points.iter().map(|point| self.row(layer, *point)))
             .collect();
         let format = if layers[0].unit == "ratio" { ".3~%" } else { ",.4~g" };
-        // A share is coloured by what it is of the whole, anything else by its neighbours.
+        // A ratio is coloured on a scale from 0 to 1, other values on the scale of their range.
         let scale = match layers[0].unit.as_str() {
             "ratio" => json!({ "type": "linear", "domain": [0, 1] }),
             _ => json!({ "type": "linear" }),
@@ -299,7 +298,8 @@ impl Drawing<'_> {
         })
     }
 
-    /// How a horizontal axis of numbers is labelled: with whole ones where all positions are, for there are no half things.
+    /// The labels of a horizontal axis of numbers: whole numbers if all positions are whole, since
+    /// they are counts.
     fn x_ticks(&self) -> Value {
         let mut axis = json!({ "grid": false, "labelFlush": false });
         let mut positions = self.layers.iter().flat_map(|layer| &layer.points).map(|point| point.0);
@@ -309,7 +309,7 @@ impl Drawing<'_> {
         axis
     }
 
-    /// The horizontal scale, with air at its sides where something stands at its ends.
+    /// The horizontal scale, with margins where bars or marks are at its ends.
     fn x_scale(&self) -> Value {
         let mut scale = scale(&self.chart.x, false);
         let bars = self.layers.iter().any(|layer| layer.style == Style::Bars);
@@ -326,7 +326,7 @@ impl Drawing<'_> {
             "ratio" => {
                 look.insert("format".into(), json!(".0%"));
             }
-            // Large in their base unit: 500, 1k, 2M.
+            // Large numbers in their base unit: 500, 1k, 2M.
             "bytes" | "bytes_per_s" | "ns" => {
                 look.insert("labelExpr".into(), json!("format(datum.value, '.3~s')"));
             }
@@ -338,11 +338,11 @@ impl Drawing<'_> {
         }
         let mut scale = scale(axis, true);
         if !axis.log2 && matches!(layer.style, Style::Bars | Style::Stacked | Style::Area) {
-            // A bar whose foot is cut off lies about its height.
+            // A bar must begin at zero, or its height would mislead.
             scale["zero"] = json!(true);
         }
         if layer.style == Style::Stacked && layer.unit == "ratio" {
-            // Shares of a whole, which rounding must not make more than it.
+            // Shares of a whole, whose axis must not exceed it by rounding.
             scale["domain"] = json!([0, 1]);
             scale["clamp"] = json!(true);
         }
@@ -364,7 +364,7 @@ impl Drawing<'_> {
 
     /// Vertical rules. Each label has lines of its own above the plot and runs from its rule
     /// towards the middle. Those in the left half come first, the outermost highest, and a rule
-    /// ends at its own label: so few rules cross a word, and a halo keeps those readable.
+    /// ends at its own label. So few rules cross a label, and a halo keeps it readable.
     fn marks(&self) -> Vec<Value> {
         let mut marks: Vec<&Mark> = self.chart.marks.iter().filter(|m| m.x.is_finite()).collect();
         marks.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -431,7 +431,7 @@ impl Flag {
         Self { x: mark.x, lines, leftward: mark.x > middle }
     }
 
-    /// Height above the plot, with a little air below.
+    /// The height above the plot, with a small margin below.
     fn height(&self) -> f64 {
         LANE * self.lines.len() as f64 + 3.0
     }

@@ -1,4 +1,4 @@
-//! What the page shows, as plain values for its template.
+//! The contents of the page, as plain values for its template.
 //!
 //! Layer: inside `report::html`. Function: [`page`]; the structs are named after the parts of the
 //! page. Everything here is text that the template escapes; the one exception is a chart's
@@ -22,7 +22,7 @@ pub(super) struct Page {
     subtitle: String,
     several: bool,
     headlines: Vec<HeadlineView>,
-    /// What the verdicts are about.
+    /// What the verdicts apply to.
     judged: &'static str,
     verdicts: Vec<Count>,
     runs: Vec<RunView>,
@@ -48,7 +48,7 @@ struct Badge {
     class: &'static str,
     sign: &'static str,
     word: &'static str,
-    /// Number of the finding that explains, and its anchor.
+    /// The number of the explaining finding, and its anchor.
     finding: Option<(usize, String)>,
 }
 
@@ -79,7 +79,7 @@ struct Anchored {
     text: Sentence,
 }
 
-/// A text with `code` in backquotes, in pieces: whether a piece is code, and the piece.
+/// The pieces of a text with `code` in backquotes: whether a piece is code, and the piece.
 type Sentence = Vec<(bool, String)>;
 
 #[derive(Serialize)]
@@ -124,12 +124,12 @@ struct ChartView {
     title: String,
     caption: Sentence,
     thinned: Option<String>,
-    /// `None` where there is nothing to draw.
+    /// The specification; `None` where there is nothing to draw.
     spec: Option<minijinja::Value>,
     values: Values,
 }
 
-/// The values of a chart, for readers without pictures.
+/// The values of a chart as a table, for readers without images.
 #[derive(Serialize)]
 pub(super) struct Values {
     pub(super) headings: Vec<String>,
@@ -154,7 +154,7 @@ struct AttachmentView {
     lines: usize,
 }
 
-/// What the page shows of `reproduction`.
+/// The page of `reproduction`.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let runs = &reproduction.results;
     let budget = Budget::of(reproduction);
@@ -195,7 +195,7 @@ fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
     headlines(reproduction).into_iter().map(view).collect()
 }
 
-/// A verdict compares with a print, or with what must hold.
+/// What the verdicts apply to: published figures, or conditions that must hold.
 fn judged(runs: &[RunResult]) -> &'static str {
     let mut cells = runs.iter().flat_map(|run| &run.tables).flat_map(Table::cells);
     if cells.any(|(_, _, cell)| cell.published.is_some()) {
@@ -261,7 +261,7 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
     }
 }
 
-/// Every other piece between backquotes is code; an odd backquote is an ordinary character.
+/// Text between two backquotes is code; an unpaired backquote is an ordinary character.
 fn sentence(text: &str) -> Sentence {
     if !text.matches('`').count().is_multiple_of(2) {
         return vec![(false, text.into())];
@@ -312,7 +312,7 @@ fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) 
     }
 }
 
-/// A table of a comparison, one line a difference. Each line names its row, for who hears it.
+/// A table of a comparison, one line a difference. Each line names its row, for screen readers.
 fn pairs_view(anchor: String, table: &Table, pairs: &[Pair<'_>]) -> TableView {
     let numeric = |column: usize| column > 0;
     let headings = pairs::HEADINGS.iter().enumerate();
@@ -362,7 +362,7 @@ fn cell_view(cell: &Cell, unit: Unit) -> CellView {
     }
 }
 
-/// A number's hyphen as a minus sign, which is as wide as a plus.
+/// Replaces the hyphen of a number by a minus sign, which is as wide as a plus.
 fn minus(figure: &str) -> String {
     match figure.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => format!("−{rest}"),
@@ -416,7 +416,7 @@ fn timeline_view(anchor: String, timeline: &Timeline) -> ChartView {
     }
 }
 
-/// A chart's id as the name of a file.
+/// The file name for a chart's id.
 fn file_name(id: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     id.chars().map(kept).collect()

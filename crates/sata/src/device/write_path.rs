@@ -346,7 +346,7 @@ mod tests {
         let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
         let timing = Timing {
             native: cells.clone(),
-            single_bit: cells,
+            slc: cells,
             channel: rate,
             link: rate,
             command: Duration::ZERO,

@@ -45,7 +45,7 @@ pub fn timing() -> Timing {
     let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
     Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         channel: Rate::new(Bytes::new(200), micros(1)).unwrap(),
         link: no_link(),
         command: Duration::ZERO,

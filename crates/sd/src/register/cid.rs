@@ -1,4 +1,4 @@
-//! CID: who made the card, and when.
+//! CID: the identification of the card and its manufacturer.
 //!
 //! Layer: registers. Main type: [`Cid`]. Source: SD Physical Layer Simplified Specification 6.00,
 //! section 5.2.
@@ -15,7 +15,7 @@ pub struct Cid {
     pub brand: [u8; 2],
     /// Five letters of the product.
     pub product: [u8; 5],
-    /// Two decimal digits, one in each half.
+    /// The revision: two decimal digits, one in each half.
     pub revision: u8,
     /// Serial number.
     pub serial: u32,

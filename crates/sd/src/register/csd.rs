@@ -1,4 +1,4 @@
-//! CSD: the card-specific data, which tell a host capacity and classes.
+//! CSD: the card-specific data, from which a host learns capacity and command classes.
 //!
 //! Layer: registers. Main type: [`Csd`]. Both structures of SD are here: version 1 for standard
 //! capacity (up to 2 GiB) and version 2 for high and extended capacity.
@@ -11,11 +11,11 @@ use super::bits::Bits;
 use boardlab_codec::crc::crc7;
 use boardlab_sim::Bytes;
 
-/// Bytes that a unit of `C_SIZE` of version 2 stands for.
+/// The size of a unit of `C_SIZE` in version 2.
 const UNIT: Bytes = Bytes::kib(512);
 /// Largest standard capacity: 4,096 units of 512 blocks of 1,024 bytes.
 const STANDARD: Bytes = Bytes::mib(2_048);
-/// Largest capacity that version 2 can tell: 2^22 units.
+/// The largest capacity that version 2 can represent: 2^22 units.
 const LARGEST: Bytes = Bytes::mib(2_097_152);
 
 /// Command classes that a card of the evaluation's kind has: basic, block read, block write, erase,
@@ -29,15 +29,15 @@ pub struct Csd {
     pub capacity: Bytes,
     /// Transfer rate code `TRAN_SPEED`: 0x32 is 25 MHz, 0x5A 50 MHz, 0x0B 100 Mbit/s, 0x2B 200 Mbit/s.
     pub speed: u8,
-    /// The card does not accept writes any more, at least until the host lifts it.
+    /// Whether the card is write-protected, at least until the host lifts it.
     pub write_protected: bool,
 }
 
 impl Csd {
     /// The register, its CRC included.
     ///
-    /// `None` when the capacity is not one that a CSD can tell: a multiple of 512 KiB up to 2 TiB, or
-    /// at most 2 GiB in whole units of 2 KiB times a power of two.
+    /// `None` when a CSD cannot represent the capacity: it must be a multiple of 512 KiB up to 2
+    /// TiB, or at most 2 GiB in whole units of 2 KiB times a power of two.
     #[must_use]
     pub fn register(&self) -> Option<[u8; 16]> {
         let fields = if self.capacity > STANDARD { self.version2()? } else { self.version1()? };
@@ -89,7 +89,7 @@ impl Csd {
     /// Reads a register as a host does.
     ///
     /// # Errors
-    /// Says what is wrong: the CRC, the fixed last bit, or a structure that is not known.
+    /// [`CsdError`] for a wrong CRC, a wrong last bit, or an unknown structure.
     pub fn parse(register: &[u8; 16]) -> Result<Self, CsdError> {
         let expected = crc7(&register[..15]) << 1 | 1;
         if register[15] != expected {
@@ -108,14 +108,14 @@ impl Csd {
     }
 }
 
-/// Why 16 bytes are no CSD of a card that is known here.
+/// Why 16 bytes are not a valid CSD of versions 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CsdError {
-    /// The last byte, CRC and end bit.
+    /// The last byte, which holds CRC and end bit, is wrong.
     Crc {
-        /// What stands there.
+        /// The byte that was found.
         found: u8,
-        /// What belongs there.
+        /// The byte that was expected.
         expected: u8,
     },
     /// `CSD_STRUCTURE` is neither 0 nor 1.

@@ -1,4 +1,4 @@
-//! EXT_CSD of an eMMC: capacity, caches, and how much of its life is used.
+//! EXT_CSD of an eMMC: capacity, cache and life used.
 //!
 //! Layer: registers. Main types: [`ExtCsd`], [`LifeTime`], [`PreEol`]. Source: JEDEC JESD84-B51
 //! (eMMC 5.1), section 7.4; Linux 6.1 `include/linux/mmc/mmc.h` names the same byte numbers
@@ -7,12 +7,12 @@
 
 use boardlab_sim::Bytes;
 
-/// How much of a kind of cells' life is used, in tenths; `DEVICE_LIFE_TIME_EST_TYP`.
+/// The life used of one type of cells, in tenths; `DEVICE_LIFE_TIME_EST_TYP`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LifeTime(u8);
 
 impl LifeTime {
-    /// Beyond the estimate: 0x0B.
+    /// The rated life is exceeded: 0x0B.
     pub const EXCEEDED: Self = Self(0x0B);
 
     /// The code for `used` of `rated` erases a block on average: 0x01 for under 10 %, up to 0x0A
@@ -31,7 +31,7 @@ impl LifeTime {
     }
 }
 
-/// How much of the spare blocks is used; `PRE_EOL_INFO`.
+/// The share of spare blocks that is used; `PRE_EOL_INFO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreEol {
     /// Below 80 %.
@@ -64,22 +64,22 @@ impl PreEol {
     }
 }
 
-/// The extended card-specific data, as far as they are filled here.
+/// The fields of the extended card-specific data that the model fills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtCsd {
     /// What the host can address, in sectors of 512 bytes.
     pub sectors: u32,
     /// Size of the volatile cache; zero where there is none.
     pub cache: Bytes,
-    /// The host has switched the cache on.
+    /// Whether the host has switched the cache on.
     pub cache_on: bool,
-    /// Life of single-bit cells (type A).
+    /// The life used of SLC cells (type A).
     pub life_a: Option<LifeTime>,
-    /// Life of the cells that hold more bits (type B).
+    /// The life used of all other cells (type B).
     pub life_b: Option<LifeTime>,
-    /// Spare blocks.
+    /// The use of spare blocks.
     pub pre_eol: PreEol,
-    /// Erase group of high capacity, in units of 512 KiB; 0 where the device says nothing.
+    /// The erase group of high capacity in units of 512 KiB; 0 where the device does not state it.
     pub erase_group: u8,
 }
 

@@ -1,13 +1,14 @@
-//! What a card answers to CMD56 when it is asked for its health.
+//! The health report of a card: the answer to CMD56.
 //!
-//! Layer: registers. Main types: [`Health`], what the model knows; [`HealthFormat`], whose bytes it is
-//! written in. CMD56 is the specification's general command; what the 512 bytes mean is each maker's.
+//! Layer: registers. Main types: [`Health`], the health as the model knows it; [`HealthFormat`],
+//! the manufacturer's format. CMD56 is the specification's general command; each manufacturer
+//! defines the meaning of the 512 bytes.
 //!
 //! Source: the layouts that sdmon (Ognian Tschakalov) reads, by byte number: industrial cards of
 //! Apacer and Kingston (argument 0x21 after a write with 0x10), of SanDisk and Western Digital
 //! (argument 1, signature `DS`). Left out: Micron's, Swissbit's and Longsys' layouts.
 
-/// What the model knows of a card's health.
+/// The health of a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Health {
     /// Erases of all managed blocks.
@@ -18,24 +19,24 @@ pub struct Health {
     pub least: u32,
     /// Erases of the most worn block.
     pub most: u32,
-    /// Erases that a block is rated for.
+    /// The P/E cycles that a block is rated for.
     pub rated: u32,
-    /// Blocks that were bad when the card was made.
+    /// Factory bad blocks.
     pub factory_bad: u32,
-    /// Blocks that went bad since.
+    /// Grown bad blocks.
     pub grown_bad: u32,
     /// Blocks that may still replace a bad one.
     pub spare: u32,
-    /// Times that power came.
+    /// Power-ups.
     pub power_ups: u32,
-    /// Times that it went without a warning.
+    /// Unannounced power losses.
     pub power_losses: u32,
-    /// Blocks written anew because their data aged.
+    /// Blocks refreshed because their data aged.
     pub refreshes: u32,
 }
 
 impl Health {
-    /// Blocks that were good when the card was made: the erases are theirs.
+    /// The initially good blocks, to which all erases belong.
     fn once_good(&self) -> u64 {
         (u64::from(self.blocks) + u64::from(self.grown_bad)).max(1)
     }
@@ -46,7 +47,7 @@ impl Health {
         self.total_erases / self.once_good()
     }
 
-    /// Life used in hundredths of a percent, at most 10,000; zero where nothing is rated.
+    /// The life used in hundredths of a percent, at most 10,000; zero without a rating.
     #[must_use]
     pub fn used(&self) -> u16 {
         if self.rated == 0 {
@@ -58,7 +59,7 @@ impl Health {
     }
 }
 
-/// Whose bytes a card answers in.
+/// The manufacturer's format of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HealthFormat {
     /// Apacer, Kingston: counts of erases and of blocks.
@@ -68,7 +69,7 @@ pub enum HealthFormat {
 }
 
 impl HealthFormat {
-    /// The argument of the CMD56 that reads.
+    /// The argument of the reading CMD56.
     #[must_use]
     pub const fn argument(self) -> u32 {
         match self {

@@ -1,7 +1,7 @@
 //! The registers that a host reads: identification, capacity, classes, health.
 //!
-//! Layer: bytes only; they know no device. In reading order: [`bits`] (fields by number), [`cid`],
-//! [`csd`], [`scr`], [`sd_status`], [`ext_csd`] (eMMC), [`health`] (what CMD56 answers).
+//! Layer: bytes only, independent of a device. In reading order: [`bits`] (fields by number),
+//! [`cid`], [`csd`], [`scr`], [`sd_status`], [`ext_csd`] (eMMC), [`health`] (the answer to CMD56).
 
 pub mod bits;
 pub mod cid;

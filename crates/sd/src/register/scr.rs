@@ -1,4 +1,4 @@
-//! SCR: what the card can do besides moving blocks.
+//! SCR: the optional features of the card.
 //!
 //! Layer: registers. Main type: [`Scr`]. Source: SD Physical Layer Simplified Specification 6.00,
 //! section 5.6.
@@ -8,11 +8,13 @@ use super::bits::Bits;
 /// The configuration register of an SD card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scr {
-    /// What an erased block reads as: all ones, or all zeros.
+    /// Whether an erased block reads as ones; otherwise it reads as zeros.
     pub erased_reads_as_ones: bool,
-    /// CMD23 fixes the length of a transfer, so that no CMD12 has to end it.
+    /// Whether the card supports CMD23, which fixes the length of a transfer, so that no CMD12 has
+    /// to end it.
     pub set_block_count: bool,
-    /// CMD48, CMD49, and with them the registers of extensions (the write cache is one).
+    /// Whether the card supports CMD48 and CMD49, and with them the extension registers (the write
+    /// cache has one).
     pub extension_registers: bool,
 }
 

@@ -8,7 +8,7 @@ use super::bits::Bits;
 use boardlab_sim::{Bytes, Duration};
 use std::fmt;
 
-/// The size in which a card keeps its promises of speed: one of fifteen.
+/// The allocation unit, to which the speed classes apply: one of fifteen sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AllocationUnit(u8);
 
@@ -19,7 +19,7 @@ impl AllocationUnit {
         65_536,
     ];
 
-    /// The unit of `size`; `None` when a card cannot tell that size.
+    /// The unit of `size`; `None` when SD status cannot represent that size.
     #[must_use]
     pub fn new(size: Bytes) -> Option<Self> {
         let codes = 1..=15;
@@ -30,7 +30,7 @@ impl AllocationUnit {
             .map(|(_, code)| Self(code))
     }
 
-    /// Bytes.
+    /// The size in bytes.
     #[must_use]
     pub const fn size(self) -> Bytes {
         Bytes::kib(Self::KIBIBYTES[self.0 as usize - 1])
@@ -42,7 +42,7 @@ impl AllocationUnit {
         self.0
     }
 
-    /// All sizes that a card can tell.
+    /// All sizes that SD status can represent.
     pub fn sizes() -> impl Iterator<Item = Bytes> {
         Self::KIBIBYTES.into_iter().map(Bytes::kib)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for AllocationUnit {
     }
 }
 
-/// The promises that are printed on a card.
+/// The speed classes that are printed on a card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Classes {
     /// Speed class: 0, 2, 4, 6 or 10 MB/s.
@@ -67,10 +67,10 @@ pub struct Classes {
     pub application: u8,
 }
 
-/// How long erasing takes at most: `timeout` for `units` allocation units, and `offset` once.
+/// The maximum erase time: `timeout` for `units` allocation units, and `offset` once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EraseTime {
-    /// Allocation units that are erased within the timeout; 0 where the card says nothing.
+    /// The allocation units that are erased within the timeout; 0 where the card does not state it.
     pub units: u16,
     /// Seconds, up to 63.
     pub timeout: u8,
@@ -79,8 +79,8 @@ pub struct EraseTime {
 }
 
 impl EraseTime {
-    /// The time that a host has to wait for `units` allocation units at most; `None` where the card
-    /// says nothing. Source: the specification's section 4.14.
+    /// The maximum erase time of `units` allocation units; `None` where the card does not state it.
+    /// Source: the specification's section 4.14.
     #[must_use]
     pub fn limit(&self, units: u64) -> Option<Duration> {
         let each = u64::from(self.timeout) * 1_000_000;
@@ -92,21 +92,21 @@ impl EraseTime {
 /// The SD status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SdStatus {
-    /// Four data lines are in use, not one.
+    /// Whether four data lines are in use instead of one.
     pub four_lines: bool,
-    /// Promises of speed.
+    /// The speed classes.
     pub classes: Classes,
-    /// The allocation unit, as UHS cards tell it too.
+    /// The allocation unit, which UHS cards report in a second field too.
     pub allocation_unit: AllocationUnit,
     /// Time of an erase.
     pub erase: EraseTime,
-    /// CMD38 can discard.
+    /// Whether CMD38 supports discard.
     pub discard: bool,
 }
 
 impl SdStatus {
-    /// The register. `None` when a field does not hold its value: a speed class that there is none
-    /// of, a timeout beyond 63 s, an offset beyond 3 s.
+    /// The register. `None` when a value does not fit its field: an unknown speed class, a timeout
+    /// beyond 63 s, an offset beyond 3 s.
     #[must_use]
     pub fn register(&self) -> Option<[u8; 64]> {
         let speed = [0, 2, 4, 6, 10].iter().position(|&class| class == self.classes.speed)?;

@@ -66,7 +66,7 @@ pub fn timing(slots: u32) -> Timing {
     let cells = CellTimes::uniform(READ, PROGRAM, Duration::from_micros(4_500));
     Timing {
         native: cells.clone(),
-        single_bit: cells,
+        slc: cells,
         // So fast that it takes no time beside the cells.
         channel: Rate::new(Bytes::mib(1 << 20), Duration::from_nanos(1)).unwrap(),
         link: free_link(),

@@ -7,7 +7,7 @@
 use crate::fio::settings::{Direction, Reporting};
 use boardlab_sim::{Duration, Instant, Phase};
 
-/// Mean and standard deviation without keeping the values: sums of their distances from the first, so
+/// Mean and standard deviation in constant memory: sums of the distances from the first value, so
 /// that a value costs no division and large values lose no digits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
@@ -104,7 +104,7 @@ impl Window {
         Self { length, start, sum: 0, samples: Spread::default() }
     }
 
-    /// Counts `amount` at `now`; a finished window becomes a sample of so much a second.
+    /// Counts `amount` at `now`; a complete window becomes a sample per second.
     #[inline]
     fn add(&mut self, now: Instant, amount: u64) {
         self.sum += amount;
@@ -178,11 +178,11 @@ pub struct LogEntry {
     pub time: Duration,
     /// KiB a second, nanoseconds, or requests a second.
     pub value: u64,
-    /// Which direction.
+    /// The direction.
     pub direction: Direction,
     /// Bytes of the block; 0 for a mean over several.
     pub block: u64,
-    /// Where; only with `log_offset`.
+    /// The offset; only with `log_offset`.
     pub offset: Option<u64>,
 }
 
@@ -210,9 +210,9 @@ struct Average {
 /// A completed request.
 #[derive(Debug, Clone, Copy)]
 pub struct CompletedRequest {
-    /// Which direction.
+    /// The direction.
     pub direction: Direction,
-    /// Its place.
+    /// Its offset.
     pub offset: u64,
     /// Its bytes.
     pub bytes: u64,
@@ -227,11 +227,11 @@ pub struct CompletedRequest {
 pub struct Account {
     /// When counting began.
     pub start: Instant,
-    /// When the last request was done.
+    /// When the last request completed.
     pub end: Instant,
     /// Reads, writes, trims.
     pub totals: [Totals; 3],
-    /// Flushes that were asked for.
+    /// Flushes.
     pub syncs: Phase,
     /// Their spread.
     pub sync_spread: Spread,

@@ -1,8 +1,8 @@
 //! The data of a job's writes.
 //!
 //! Layer: rank 6. Main type: [`WriteData`]. fio fills its buffers with random bytes and changes
-//! them a little for each write (`scramble_buffers`), so that no two pages are equal and nothing
-//! can be compressed: here that is described noise with a seed of its own for each write. Equal
+//! them a little for each write (`scramble_buffers`), so that no two pages are equal or
+//! compressible. Here such data are described as noise with a seed of its own for each write. Equal
 //! blocks (`dedupe_percentage`, or no scrambling) and long patterns are real bytes.
 
 use crate::fio::settings::Contents;

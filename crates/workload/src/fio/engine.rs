@@ -6,7 +6,7 @@
 //!
 //! A job without `direct=1` would go through the page cache of the host, which a bare device does
 //! not have: it is refused, unless its engine reaches no device. Files lie one after the other on
-//! the device, without a filesystem's own writes; those of the engine `null` lie nowhere.
+//! the device, without a filesystem's own writes; those of the engine `null` have no place.
 
 use crate::fio::account::Account;
 use crate::fio::data::{LARGEST, WriteData};
@@ -62,14 +62,14 @@ pub enum Failure {
     Device {
         /// In which job.
         job: String,
-        /// What was being done.
+        /// The operation.
         what: &'static str,
         /// Where, in bytes.
         offset: u64,
         /// The error of the device.
         cause: boardlab_block::Error,
     },
-    /// Requests cost no time, so that the runtime is never over.
+    /// Requests take no time, so that the runtime never ends.
     NoProgress {
         /// Which job.
         job: String,
@@ -85,10 +85,9 @@ impl fmt::Display for Failure {
             Self::Device { job, what, offset, cause } => {
                 write!(f, "{job}: {what} at offset {offset:#x}: {cause}")
             }
-            Self::NoProgress { job, requests } => write!(
-                f,
-                "{job}: {requests} requests took no time: the runtime would never be over"
-            ),
+            Self::NoProgress { job, requests } => {
+                write!(f, "{job}: {requests} requests took no time: the runtime would never end")
+            }
         }
     }
 }
@@ -113,7 +112,7 @@ pub struct Report {
     pub group: usize,
     /// Copies in this report.
     pub copies: u64,
-    /// What was counted.
+    /// Its statistics.
     pub account: Account,
     /// When it started.
     pub started: Instant,
@@ -145,7 +144,7 @@ pub struct Run {
     pub ended: Instant,
 }
 
-/// Whether jobs can be run on any device at all.
+/// Checks whether the jobs can be run on any device at all.
 ///
 /// # Errors
 /// [`Misfit`].
@@ -218,7 +217,7 @@ impl From<Misfit> for Failure {
 /// The limit of requests of the engine `null`, at some ten million per second.
 const MOST_NULL: u64 = 1 << 28;
 
-/// How many requests a job on `spans` makes at most.
+/// The largest number of requests of a job on `spans`.
 fn requests(job: &Job, spans: &[Span]) -> u64 {
     let (settings, area) = (&job.settings, &job.settings.area);
     let size = spans.iter().fold(0_u64, |size, span| size.saturating_add(span.length));
@@ -254,7 +253,7 @@ impl<'j> Copy<'j> {
             return Err(UnfitReason { what, options: &["size", "filesize", "io_size", "loops"] });
         }
         let base = settings.randomness.seed.map_or(host.seed, Seed::new);
-        // Without randrepeat another run would be another; within one scenario the seed decides.
+        // Without randrepeat each run of fio differs; within one scenario the seed decides.
         let repeat = if settings.randomness.repeat { "" } else { ".again" };
         let seed = base.child(&format!("fio.{index}.{number}{repeat}"));
         let filling = WriteData::new(&settings.contents, settings.largest_block(), seed)
@@ -272,7 +271,7 @@ impl<'j> Copy<'j> {
     }
 }
 
-/// All that runs.
+/// The running copies and the device.
 struct Bench<'a, D> {
     device: &'a mut D,
     file: &'a JobFile,
@@ -341,7 +340,7 @@ impl<D: BlockDevice> Bench<'_, D> {
     }
 }
 
-/// Where files lie.
+/// The layout of files on the device.
 struct Layout {
     /// Size of the device.
     device: u64,
@@ -404,7 +403,7 @@ impl Layout {
         Ok(span)
     }
 
-    /// How long a new file is.
+    /// The length of a new file.
     fn length(&self, job: &Job, name: &str, count: u64) -> Result<u64, UnfitReason> {
         let (area, engine) = (&job.settings.area, job.settings.submission.engine);
         let offset = match area.offset {

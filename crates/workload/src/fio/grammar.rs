@@ -3,7 +3,7 @@
 //! Layer: rank 6. Main types: [`Section`], [`Assignment`], [`Environment`]. Measured with fio 3.33:
 //! blanks at the start of a line do not matter; `;` and `#` end a line anywhere; an option may not
 //! stand before the first section; `include` stands within one, and an included file opens none;
-//! `[global]` may come again and is meant for the jobs below it; `${NAME}` is a variable, and
+//! `[global]` may occur again and applies to the jobs below it; `${NAME}` is a variable, and
 //! `$ncpus`, `$pagesize` and `$mb_memory` are numbers of the machine. Nothing here reads a file or
 //! the environment: see [`Environment`].
 //!
@@ -50,7 +50,7 @@ pub struct Assignment {
 pub struct Section {
     /// Where.
     pub place: Place,
-    /// Its name; `global` is meant for the jobs below.
+    /// Its name; `global` applies to the jobs below.
     pub name: String,
     /// Its options in order.
     pub options: Vec<Assignment>,
@@ -68,7 +68,7 @@ impl Section {
 const LARGEST: usize = 1 << 20;
 /// The longest name of a section, as in fio.
 const LONGEST_NAME: usize = 255;
-/// How deep includes go.
+/// The greatest depth of includes.
 const DEEPEST: usize = 16;
 
 struct Reader<'a> {

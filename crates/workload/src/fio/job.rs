@@ -16,9 +16,9 @@ use std::fmt;
 pub struct Job {
     /// Its name.
     pub name: String,
-    /// Where its section begins.
+    /// The beginning of its section.
     pub place: Place,
-    /// What it asks for.
+    /// Its settings.
     pub settings: Settings,
     /// Its own options as written, by primary name: the "job options" of fio's JSON.
     pub options: Vec<(&'static str, Option<String>)>,
@@ -36,27 +36,27 @@ pub struct JobFile {
     sections: Vec<Section>,
 }
 
-/// The most copies of all jobs together.
+/// The largest number of copies of all jobs together.
 const MOST_COPIES: u64 = 1_024;
-/// The most files of a job, counted for each copy.
+/// The largest number of files of a job, counted for each copy.
 const MOST_FILES: u64 = 65_536;
 
 /// Reads a job file.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// All errors in it.
 pub fn parse(file: &str, text: &[u8], around: &dyn Environment) -> Result<JobFile, Diagnostics> {
     let (sections, wrong) = sections(file, text, around);
     let place = Place { file: file.to_owned(), line: 1, column: 1 };
     build(sections, Builder { wrong, notes: Vec::new(), sorts: true }, place)
 }
 
-/// Reads the arguments of a command line: `--name=job --rw=write --bs 4k`. What stands before the first
-/// `--name` is meant for all jobs. Options of fio itself, such as `--output`, are not jobs' and must be
-/// taken away before.
+/// Reads the arguments of a command line: `--name=job --rw=write --bs 4k`. Options before the first
+/// `--name` apply to all jobs. Options of fio itself, such as `--output`, are not options of jobs
+/// and must be removed before.
 ///
 /// # Errors
-/// All that is wrong with them; the line of a place is the number of the argument.
+/// All errors in them; the line of a place is the number of the argument.
 pub fn parse_arguments(arguments: &[String]) -> Result<JobFile, Diagnostics> {
     let place = |line| Place { file: "command line".to_owned(), line, column: 1 };
     let global = Section { place: place(1), name: "global".to_owned(), options: Vec::new() };
@@ -97,7 +97,8 @@ pub fn parse_arguments(arguments: &[String]) -> Result<JobFile, Diagnostics> {
 struct Builder {
     wrong: Vec<Diagnostic>,
     notes: Vec<Note>,
-    /// Whether what decides about suffixes comes first: in files, but not on command lines.
+    /// Whether options that decide the meaning of suffixes are applied first: in files, but not on
+    /// command lines.
     sorts: bool,
 }
 
@@ -130,7 +131,8 @@ fn build(
 }
 
 impl Builder {
-    /// Applies the options of a section; those that decide what suffixes mean come first, as in fio.
+    /// Applies the options of a section; those that decide the meaning of suffixes come first, as
+    /// in fio.
     fn apply(
         &mut self,
         section: &Section,
@@ -235,7 +237,7 @@ impl JobFile {
     }
 }
 
-/// The command line that asks for the same, as `fio --showcmd` prints it but in the file's order.
+/// The equivalent command line, as `fio --showcmd` prints it but in the file's order.
 impl fmt::Display for JobFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("fio")?;

@@ -2,17 +2,18 @@
 //!
 //! Layer: rank 6. In reading order:
 //!
-//! - [`problem`]: [`Diagnostic`], what is wrong and where; [`Note`], what to know.
+//! - [`problem`]: [`Diagnostic`], a problem and its place; [`Note`], a hint.
 //! - [`grammar`]: sections, comments, includes, variables.
 //! - [`reading`]: numbers with suffixes, times, triples, ranges.
-//! - [`settings`]: [`Settings`], what a job asks for. [`options`]: every option of fio, once.
+//! - [`settings`]: [`Settings`], the typed settings of a job. [`options`]: every option of fio,
+//!   once.
 //! - [`job`]: [`parse`] a job file, [`parse_arguments`] a command line.
-//! - [`places`]: which block comes next. [`data`]: what writes carry.
-//! - [`engine`]: [`run`] jobs on a block device. [`account`]: what they did.
+//! - [`places`]: the sequence of blocks. [`data`]: the data of writes.
+//! - [`engine`]: [`run`], which runs jobs on a block device. [`account`]: their statistics.
 //! - [`output`]: terse, JSON and human text as fio's, and tables of our own.
 //!
-//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO. What differs from fio
-//! is in docs/formats/fio-jobs.md.
+//! Source: `fio --cmdhelp`, `--showcmd` and runs of fio 3.33, and its HOWTO.
+//! docs/formats/fio-jobs.md lists the differences from fio.
 //!
 //! ```
 //! use boardlab_block::{Costs, Geometry, RamBlock};

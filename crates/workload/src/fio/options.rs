@@ -1,4 +1,4 @@
-//! Every option of fio 3.33, once: its names, its tier, what it does here.
+//! Every option of fio 3.33, once: its names, its tier, its effect here.
 //!
 //! Layer: rank 6. Main types: [`Spec`], [`Tier`]; [`OPTIONS`] is the list. Reading, help and
 //! docs/formats/fio-jobs.md follow it. Names, aliases and limits are those that `fio --cmdhelp=all` of
@@ -18,11 +18,11 @@ pub enum Tier {
     NoEffect(Kind),
     /// Refused, for this reason.
     Refused(&'static str),
-    /// The same, unless its value asks for nothing: 0.
+    /// The same, unless its value is 0, which means off.
     OnlyOff(&'static str),
 }
 
-/// What the value of an option without effect must look like.
+/// The form of the value of an option without effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Any text.
@@ -40,11 +40,11 @@ pub enum Kind {
 pub struct Spec {
     /// Its name.
     pub name: &'static str,
-    /// Another name, or nothing.
+    /// Another name, or empty.
     pub alias: &'static str,
     /// How far it is supported.
     pub tier: Tier,
-    /// What it does, in a few words.
+    /// Its effect, in a few words.
     pub help: &'static str,
 }
 
@@ -315,7 +315,7 @@ pub fn find(name: &str) -> Option<&'static Spec> {
     OPTIONS.iter().find(|spec| spec.name == name || (!name.is_empty() && spec.alias == name))
 }
 
-/// The option whose name is nearest to `name`, if one is near enough to be meant.
+/// The option whose name is nearest to `name`, if one is near enough.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let names = OPTIONS.iter().flat_map(|spec| [spec.name, spec.alias]);
@@ -325,7 +325,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 2.max(name.len() / 3) && distance < name.len()).then_some(known)
 }
 
-/// Reads the value of an option into `settings`; tells whether it has an effect.
+/// Reads the value of an option into `settings`. Returns whether it has an effect.
 ///
 /// # Errors
 /// Those of the option; [`Problem::Refused`].

@@ -2,12 +2,12 @@
 //!
 //! Layer: rank 6. Main types: [`Places`], [`Span`]. The order of sequential jobs is fio's, measured
 //! with `write_iolog` of fio 3.33: each direction keeps a position of its own; `rw=read:4k` leaves
-//! a hole after each block and begins again at the end; zones are used one after the other. Random
-//! orders are not fio's: without `norandommap` a keyed permutation visits each block once, in no
-//! memory.
+//! a hole after each block and restarts at the end; zones are used one after the other. Random
+//! orders are not fio's: without `norandommap` a keyed permutation visits each block once, without
+//! memory for a map.
 //!
-//! Deviation: with several block sizes the permutation counts in the smallest, so that blocks may
-//! be visited more than once, where fio's map shortens them.
+//! Deliberate deviation: with several block sizes the permutation counts in the smallest, so that
+//! blocks may be visited more than once, where fio's map shortens them.
 
 use crate::fio::settings::{Area, Blocks, Direction, Distribution, Settings};
 use boardlab_sim::{Seed, Stream, mix};
@@ -21,8 +21,8 @@ pub struct Span {
     pub length: u64,
 }
 
-/// A random order of `0..count`, each number once: a Feistel network of four rounds, walked until it
-/// falls within the range.
+/// A random permutation of `0..count`: a Feistel network of four rounds, iterated until the value
+/// is within the range (cycle walking).
 #[derive(Debug, Clone)]
 struct Permutation {
     count: u64,
@@ -182,7 +182,7 @@ pub struct Places {
     span: Span,
     random: bool,
     modifier: i64,
-    /// `rw_sequencer=identical`: the same place again instead of the next.
+    /// Whether each place is used again instead of the next (`rw_sequencer=identical`).
     identical: bool,
     /// Where the last request of each direction began, from the start of the span.
     last: [u64; 3],
@@ -192,14 +192,14 @@ pub struct Places {
     unaligned: bool,
     align: [u64; 3],
     samplers: [Sampler; 3],
-    /// Where each direction goes on, from the start of the span.
+    /// The next position of each direction, from the start of the span.
     position: [u64; 3],
     /// Requests left before the next random place.
     left: u64,
     map: Option<Permutation>,
     zones: Option<Zones>,
     stream: Stream,
-    /// `time_based`: begin again at the end.
+    /// Whether to restart at the end (`time_based`).
     endless: bool,
 }
 
@@ -213,7 +213,7 @@ struct Zones {
     start: u64,
     /// Bytes moved in the zone.
     used: u64,
-    /// Where a sequential job goes on in it.
+    /// The next position of a sequential job in the zone.
     next: u64,
 }
 
@@ -272,7 +272,7 @@ impl Places {
         self.position = [0; 3];
         self.left = 0;
         self.zones = self.zones.map(|zones| Zones { start: 0, used: 0, next: 0, ..zones });
-        // The same permutation serves all directions: a place is read or written, not both.
+        // All directions share one permutation: a place is read or written, not both.
         let unit = self.align.into_iter().min().unwrap_or(1);
         let count = (self.span.length / unit).max(1);
         let mapped = self.random && !self.no_map;

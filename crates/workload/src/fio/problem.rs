@@ -1,8 +1,9 @@
-//! Diagnostics of job files: what is wrong, where, and what would be valid.
+//! Diagnostics of job files: the problem, its place, and what would be valid.
 //!
 //! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message
 //! follows fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out
-//! of range`), so that a search for it finds fio's documentation; place and expectation are ours.
+//! of range`), so that a search for it finds fio's documentation; place and expected value are
+//! added.
 
 use std::fmt;
 
@@ -29,7 +30,7 @@ impl fmt::Display for Place {
 pub enum Problem {
     /// No option has this name.
     BadOption {
-        /// As it stands there.
+        /// The name as written.
         text: String,
         /// The nearest name.
         nearest: Option<&'static str>,
@@ -54,7 +55,7 @@ pub enum Problem {
         option: &'static str,
         /// What was found.
         found: String,
-        /// What should stand there.
+        /// What was expected.
         expected: &'static str,
     },
     /// The value is too small.
@@ -75,21 +76,21 @@ pub enum Problem {
         /// The largest.
         maximum: u64,
     },
-    /// The option is known, and not for a simulation.
+    /// The option is known, but not available in a simulation.
     Refused {
-        /// Which, with its value if that is the reason.
+        /// The option, with its value if that is the reason.
         option: String,
         /// Why.
         reason: &'static str,
     },
-    /// Options that do not go together, or a value without sense.
+    /// Options that exclude each other, or a meaningless value.
     Contradiction {
         /// In which job.
         job: String,
         /// A problem with a job.
         what: &'static str,
     },
-    /// A job waits for one that is not there before it.
+    /// A job waits for one that does not precede it.
     UnknownWaitee {
         /// Which job waits.
         job: String,
@@ -101,7 +102,7 @@ pub enum Problem {
         /// The line.
         text: String,
     },
-    /// A line that begins as a section and is none.
+    /// A line that begins like a section but is not one.
     Section {
         /// A problem with a job.
         what: &'static str,
@@ -111,7 +112,7 @@ pub enum Problem {
         /// Its name.
         name: String,
     },
-    /// An `include` that does not work.
+    /// An `include` that fails.
     Include {
         /// The file.
         file: String,
@@ -120,7 +121,7 @@ pub enum Problem {
     },
     /// There is no job.
     NoJobs,
-    /// The text is not text, or too long.
+    /// The file is not text, or too long.
     Text {
         /// Why.
         what: &'static str,
@@ -199,7 +200,7 @@ impl std::error::Error for Diagnostics {}
 pub enum Note {
     /// An option of the second tier.
     NoEffect {
-        /// Where it stands.
+        /// Its place.
         place: Place,
         /// Which.
         option: &'static str,
@@ -208,9 +209,9 @@ pub enum Note {
     Clamped {
         /// Which job.
         job: String,
-        /// What it asked for, in bytes.
+        /// The requested size in bytes.
         asked: u64,
-        /// What it gets, in bytes.
+        /// The reduced size in bytes.
         given: u64,
     },
 }

@@ -24,9 +24,9 @@ impl Default for Units {
 /// A size, in bytes or as a share of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// So many percent, at most 100.
+    /// A percentage, at most 100.
     Percent(u64),
 }
 
@@ -51,7 +51,7 @@ pub struct Reading<'a> {
     pub option: &'static str,
     /// The text after `=`; `None` when the option stands alone.
     pub text: Option<&'a str>,
-    /// What suffixes mean.
+    /// The meaning of suffixes.
     pub units: Units,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Reading<'a> {
         Self { text: Some(text), ..self }
     }
 
-    /// A number that can be `1`, `0`, or nothing at all, which is `1`.
+    /// A flag: `1`, `0`, or no value, which means `1`.
     ///
     /// # Errors
     /// [`Problem::Unreadable`].
@@ -259,7 +259,7 @@ impl<'a> Reading<'a> {
         self.shares(&entries)
     }
 
-    /// Shares that are not given divide what the others leave.
+    /// Missing shares divide the rest equally.
     ///
     /// # Errors
     /// [`Problem::Unreadable`] when there are more than 100 in all, or fewer.

@@ -1,4 +1,4 @@
-//! What each simulated option does to the settings of a job.
+//! The effect of each simulated option on the settings of a job.
 //!
 //! Layer: rank 6. One function an option, called from the list in [`options`](crate::fio::options);
 //! limits are those of `fio --cmdhelp=OPTION`, version 3.33.
@@ -82,12 +82,12 @@ plain! {
     lat_percentiles: reporting.lat_percentiles = |value| value.boolean()?;
 }
 
-/// To fio a size of zero is none at all: that of the file or device.
+/// For fio a size of zero means no size: that of the file or device.
 fn given(amount: Amount) -> Option<Amount> {
     (amount != Amount::Bytes(0)).then_some(amount)
 }
 
-/// fio has no such limit; each request under way takes memory here.
+/// fio has no such limit; here each request in flight takes memory.
 const DEEPEST: u64 = 1 << 20;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -175,7 +175,7 @@ const ENGINE_NAMES: [&str; 11] = {
     names
 };
 
-/// Engines of fio that a block device in simulation cannot stand below.
+/// Engines of fio that cannot drive a simulated block device.
 const OTHER_ENGINES: [&str; 26] = [
     "rbd",
     "splice",
@@ -373,7 +373,7 @@ pub(super) fn sync(settings: &mut Settings, value: Value<'_, '_>) -> Set {
 }
 
 fn log(settings: &mut Settings, value: Value<'_, '_>, index: usize) -> Set {
-    // Without a name fio uses that of the job, which the logs put in.
+    // Without a name fio uses that of the job, which is inserted when the log is written.
     settings.reporting.logs[index] = Some(value.text.unwrap_or_default().to_owned());
     Ok(())
 }

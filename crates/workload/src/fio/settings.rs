@@ -1,4 +1,4 @@
-//! What a job asks for, after its options are read: typed, with fio's defaults.
+//! The typed settings of a job, with fio's defaults.
 //!
 //! Layer: rank 6. Main types: [`Settings`] and its groups. Arrays of three are for reads, writes
 //! and trims, in this order, as everywhere in fio.
@@ -42,7 +42,7 @@ impl Direction {
     }
 }
 
-/// `rw`: which directions, and in what order the blocks come.
+/// `rw`: the directions and the order of blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// Which of reads, writes and trims.
@@ -51,8 +51,8 @@ pub struct Access {
     pub random: bool,
     /// Whether each write follows a trim of the same blocks.
     pub trim_first: bool,
-    /// `rw=randread:8`: a new random place every so many requests; `rw=read:4k`: a hole of so many
-    /// bytes after each, or a step back.
+    /// `rw=randread:8`: the number of requests for each random place; `rw=read:4k`: the bytes of
+    /// the hole after each request, or of the step back.
     pub modifier: i64,
     /// The name in job files.
     pub name: &'static str,
@@ -124,7 +124,7 @@ pub enum Distribution {
     },
 }
 
-/// `sync`: what each write waits for.
+/// `sync`: how each write is synchronised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncMode {
     /// Nothing more.
@@ -136,7 +136,7 @@ pub enum SyncMode {
     DataSync,
 }
 
-/// Which part of the device, and how much of it.
+/// The part of the device that a job uses.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Area {
     /// `size`.
@@ -187,7 +187,7 @@ pub enum Service {
     Sequential,
 }
 
-/// When and how fast.
+/// The timing of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Timing {
     /// `runtime`.

@@ -1,7 +1,7 @@
-//! Carrying out a list of operations on a mounted filesystem.
+//! Performs a list of operations on a mounted filesystem.
 //!
-//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`run`], [`Event`]. The same calls in the
-//! same order as `oracles/guest-files.c` makes them in a real kernel.
+//! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`run`], [`Event`]. The calls and
+//! their order are those of `oracles/guest-files.c` in a real kernel.
 
 use super::field::escaped;
 use super::operation::{Line, Operation};
@@ -11,24 +11,24 @@ use crate::source::Source;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Errno, Error as FsError, Fd, FileSystem, Mount, Timestamp};
 
-/// What a run has to say while it runs.
+/// An event to be reported during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// An operation that may fail failed.
+    /// An operation that may fail has failed.
     Failed {
         /// Its line.
         line: usize,
-        /// How.
+        /// The error.
         errno: Errno,
     },
-    /// A [`Operation::Say`].
+    /// The text of [`Operation::Say`].
     Said(Vec<u8>),
 }
 
-/// Carries out `lines` in order. `hear` is told what there is to say, at once.
+/// Performs `lines` in order. `hear` receives each event immediately.
 ///
 /// # Errors
-/// [`Error::File`] of the first operation that fails and may not, and of a power cut in any.
+/// [`Error::File`] of the first operation that fails and must not, and of a power cut in any.
 pub fn run<F: FileSystem>(
     mount: &mut Mount<F>,
     clock: &mut Clock,
@@ -48,7 +48,7 @@ pub fn run<F: FileSystem>(
     Ok(())
 }
 
-/// A path of the list as one from the root.
+/// An absolute path for a path of the list.
 fn rooted(path: &[u8]) -> Vec<u8> {
     if path == b"." { b"/".to_vec() } else { [b"/", path].concat() }
 }
@@ -148,7 +148,7 @@ struct SequentialWrite {
     source: DataSource,
     /// Where the next write call begins.
     offset: u64,
-    /// Bytes in all.
+    /// The total number of bytes.
     size: u64,
     /// Bytes of one write call.
     chunk: u64,

@@ -19,7 +19,7 @@ pub(super) fn escape(bytes: &[u8], special: &[u8], to: &mut String) {
     }
 }
 
-/// The same as a text of its own.
+/// The same as a new text.
 pub(super) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();
     escape(bytes, &[], &mut text);

@@ -1,16 +1,16 @@
-//! Trees of many shapes, from a seed.
+//! Generates trees of many shapes from a seed.
 //!
 //! Layer: rank 6, part of [`tree`](crate::tree). Main type: [`Shape`]. Each shape is a list of
-//! operations that a kernel and our filesystems carry out alike; times are set last, the innermost
-//! first, so that a manifest does not depend on when the tree was made. Owners stay below 65,536,
-//! as JFFS2 keeps them.
+//! operations with the same result in a kernel and in our filesystems. Times are set last, the
+//! innermost first, so that a manifest does not depend on when the tree was created. Owners are
+//! below 65,536, the limit of JFFS2.
 
 use super::operation::{CHUNK_MAX, Line, Operation};
 use crate::data::Data;
 use boardlab_sim::{Seed, Stream};
 use boardlab_vfs::{Device, Kind};
 
-/// What a tree is rich in.
+/// The shape of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shape {
     /// Sixty directories within each other, a file in each.
@@ -19,7 +19,7 @@ pub enum Shape {
     Wide,
     /// 10,000 files of at most 1,000 bytes in a hundred directories.
     Small,
-    /// Sparse files, files cut off and grown again.
+    /// Sparse files, and files that were truncated and extended again.
     Holes,
     /// Hard and symbolic links.
     Links,
@@ -29,9 +29,9 @@ pub enum Shape {
     Names,
     /// Extended attributes from empty to 3,000 bytes, some set again, some removed.
     Xattrs,
-    /// Files up to 200 KiB that cannot be compressed.
+    /// Incompressible files up to 200 KiB.
     Incompressible,
-    /// Files up to 400 KiB that can, in several ways.
+    /// Compressible files up to 400 KiB, of several kinds of data.
     Compressible,
     /// Files that were overwritten in parts, renamed, replaced and removed.
     Edited,
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// The operations that make a tree of this shape in an empty filesystem.
+    /// The operations that create a tree of this shape in an empty filesystem.
     #[must_use]
     pub fn operations(self, seed: Seed) -> Vec<Operation> {
         let mut tree = Tree::new(seed.stream(self.name()));
@@ -100,7 +100,7 @@ impl Shape {
         tree.finish()
     }
 
-    /// The same, numbered as a list has it.
+    /// The same as numbered lines of a list.
     #[must_use]
     pub fn lines(self, seed: Seed) -> Vec<(usize, Line)> {
         (1..).zip(self.operations(seed).into_iter().map(Line::from)).collect()
@@ -115,11 +115,11 @@ pub fn rootfs_of(files: u64, seed: Seed) -> Vec<Operation> {
     tree.finish()
 }
 
-/// A tree in the making.
+/// A tree under construction.
 struct Tree {
     operations: Vec<Operation>,
     stream: Stream,
-    /// What gets its times at the end.
+    /// The paths whose times are set at the end.
     dated: Vec<Vec<u8>>,
 }
 
@@ -137,7 +137,7 @@ impl Tree {
         things[chosen.expect("an index")]
     }
 
-    /// A small number as that of an owner, a group or a device.
+    /// A random number below `bound`, for an owner, a group or a device.
     fn number(&mut self, bound: u32) -> u32 {
         u32::try_from(self.stream.below(u64::from(bound))).expect("below a u32")
     }
@@ -207,7 +207,7 @@ impl Tree {
         }
     }
 
-    /// Sets the times of everything, what was made last first, and those of the root at the end.
+    /// Sets the times of all paths in reverse order of creation, and those of the root at the end.
     fn finish(mut self) -> Vec<Operation> {
         for path in std::mem::take(&mut self.dated).into_iter().rev() {
             let seconds = 1_000_000_000 + i64::from(self.number(600_000_000));

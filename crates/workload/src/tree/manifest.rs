@@ -1,4 +1,4 @@
-//! What is in a tree: the canonical text, and how long it takes to look.
+//! The manifest of a tree, its canonical text; and the times of a scan.
 //!
 //! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`manifest`], [`scan`], [`Scan`]. The
 //! format is docs/formats/file-tree.md, "Manifest".
@@ -16,7 +16,7 @@ const STEP: usize = 65_536;
 /// One line for each entry, the root first.
 ///
 /// # Errors
-/// [`Error::File`] when the tree cannot be walked; a file that cannot be read is told in its line.
+/// [`Error::File`] when the tree cannot be walked; the line of an unreadable file has its error.
 pub fn manifest<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<String, Error> {
     let found = survey(mount, clock).map_err(|cause| Error::file("survey", b"/", cause))?;
     let mut text = String::new();
@@ -109,14 +109,14 @@ fn read_all<F: FileSystem>(
     }
 }
 
-/// What looking at a whole tree took.
+/// The result of a scan of a whole tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scan {
     /// Entries, the root included.
     pub entries: u64,
     /// Bytes of files that were read.
     pub bytes: Bytes,
-    /// The time of `ls -lR`: every directory listed, every entry's attributes asked for.
+    /// The time of `ls -lR`, which lists every directory and gets the attributes of every entry.
     pub list: Duration,
     /// The time of reading every file after that.
     pub read: Duration,
@@ -141,7 +141,7 @@ pub fn scan<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Sc
     Ok(scan)
 }
 
-/// Lists a tree as `ls -lR` does, and says how many entries there are, the root included.
+/// Lists a tree as `ls -lR` does, and returns the number of entries, the root included.
 ///
 /// # Errors
 /// [`Error::File`].
@@ -149,14 +149,14 @@ pub fn list<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<u6
     walk(mount, clock).map(|listed| listed.entries)
 }
 
-/// What a listing found.
+/// The result of a listing.
 struct ListedFile {
     entries: u64,
-    /// Of files.
+    /// The paths of files.
     paths: Vec<Vec<u8>>,
 }
 
-/// Lists all directories, depth first as `ls -lR` does, and asks for the attributes of every entry.
+/// Lists all directories, depth first as `ls -lR` does, and gets the attributes of every entry.
 fn walk<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<ListedFile, Error> {
     let mut listed = ListedFile { entries: 1, paths: Vec::new() };
     let mut open = vec![Vec::new()];

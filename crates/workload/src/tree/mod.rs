@@ -1,13 +1,13 @@
-//! File trees: lists of operations that make them, and manifests of what is in them.
+//! File trees: lists of operations that create them, and manifests of their contents.
 //!
 //! Layer: rank 6. Both are texts of docs/formats/file-tree.md, which the oracle's kernel
-//! understands too, so that the same list can be carried out here and there and the manifests
-//! compared. In reading order:
+//! understands too, so that the same list can be performed in both and the manifests compared. In
+//! reading order:
 //!
-//! - [`operation`]: [`Operation`] and [`Line`], one operation, and how it is written.
-//! - [`apply`]: [`run`], carrying out a list on a mounted filesystem.
+//! - [`operation`]: [`Operation`] and [`Line`], one operation and its text.
+//! - [`apply`]: [`run`], which performs a list on a mounted filesystem.
 //! - [`manifest`]: [`manifest()`](manifest::manifest), the canonical text of a tree, and
-//!   [`scan`](manifest::scan), `ls -lR` and reading everything, with times.
+//!   [`scan`](manifest::scan), the times of `ls -lR` and of reading everything.
 //! - [`generate`]: [`Shape`], trees of many shapes from a seed.
 
 pub mod apply;

@@ -1,8 +1,8 @@
 //! One operation on a file tree, and its line of text.
 //!
 //! Layer: rank 6, part of [`tree`](crate::tree). Main types: [`Operation`], [`Line`]. The format is
-//! docs/formats/file-tree.md, "Operations". A list from a file is untrusted: [`parse`] says where it is
-//! wrong.
+//! docs/formats/file-tree.md, "Operations". A list from a file is untrusted input: [`parse`]
+//! reports the place of an error.
 
 use super::field::{escaped, hex, unescape, unhex};
 use crate::data::Data;
@@ -12,20 +12,20 @@ use boardlab_vfs::{Device, Kind};
 use std::fmt;
 use std::str::FromStr;
 
-/// The most bytes of one write or read of an [`Operation`].
+/// The largest write or read call of an [`Operation`].
 pub const CHUNK_MAX: u64 = 1 << 20;
 
 /// One operation. Paths are relative to the root of the tree; `.` is the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// Makes a directory with these permission bits.
+    /// Creates a directory.
     Mkdir {
         /// Where.
         path: Vec<u8>,
         /// Permission bits.
         mode: u32,
     },
-    /// Makes an empty file.
+    /// Creates an empty file.
     File {
         /// Where.
         path: Vec<u8>,
@@ -36,11 +36,11 @@ pub enum Operation {
     Write {
         /// Which.
         path: Vec<u8>,
-        /// From which byte on.
+        /// The offset.
         offset: u64,
-        /// How many bytes.
+        /// The number of bytes.
         size: u64,
-        /// Which bytes: their kind, and the seed.
+        /// The data: their kind, and the seed.
         data: (Data, u64),
         /// Bytes of one write call, 1 to [`CHUNK_MAX`].
         chunk: u64,
@@ -49,9 +49,9 @@ pub enum Operation {
     Read {
         /// Which.
         path: Vec<u8>,
-        /// From which byte on.
+        /// The offset.
         offset: u64,
-        /// At most so many bytes.
+        /// The largest number of bytes.
         size: u64,
         /// Bytes of one read call, 1 to [`CHUNK_MAX`].
         chunk: u64,
@@ -60,28 +60,28 @@ pub enum Operation {
     Truncate {
         /// Which.
         path: Vec<u8>,
-        /// To so many bytes.
+        /// The new size.
         size: u64,
     },
-    /// Makes a hard link.
+    /// Creates a hard link.
     Link {
-        /// The name that is there.
+        /// The existing name.
         old: Vec<u8>,
-        /// The name to be.
+        /// The new name.
         new: Vec<u8>,
     },
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     Symlink {
-        /// Where it leads.
+        /// The target.
         target: Vec<u8>,
-        /// Where it is.
+        /// The path of the link.
         path: Vec<u8>,
     },
-    /// Makes a pipe, a socket or a device.
+    /// Creates a pipe, a socket or a device.
     Mknod {
         /// Where.
         path: Vec<u8>,
-        /// What: none of file, directory and symbolic link.
+        /// The kind, other than file, directory and symbolic link.
         kind: Kind,
         /// Permission bits.
         mode: u32,
@@ -106,7 +106,7 @@ pub enum Operation {
     Mtime {
         /// Of what.
         path: Vec<u8>,
-        /// To this time.
+        /// The time.
         seconds: i64,
     },
     /// Sets an extended attribute.
@@ -127,12 +127,12 @@ pub enum Operation {
     },
     /// Renames.
     Rename {
-        /// The name that is there.
+        /// The existing name.
         old: Vec<u8>,
-        /// The name to be.
+        /// The new name.
         new: Vec<u8>,
     },
-    /// Removes what is not a directory.
+    /// Removes a name that is not a directory.
     Unlink {
         /// What.
         path: Vec<u8>,
@@ -151,7 +151,7 @@ pub enum Operation {
     Sync,
     /// Waits.
     Pause {
-        /// So long, in whole milliseconds.
+        /// The time, in whole milliseconds.
         time: Duration,
     },
     /// Prints a line.
@@ -161,10 +161,10 @@ pub enum Operation {
     },
 }
 
-/// An operation with what to do when it fails.
+/// An operation, and whether it may fail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Whether the run goes on when it fails.
+    /// Whether the run continues when it fails.
     pub may_fail: bool,
     /// The operation.
     pub operation: Operation,

@@ -12,7 +12,7 @@
 //!   spread       U / even use                          wear that is not even
 //!   requests     p / bytes of the host a page          requests smaller than a page
 //!   programs     pages programmed / pages of the host  collection, folding, levelling, map, refresh
-//!   cells        rest                                  cycles that cost less (single-bit), blocks not filled
+//!   cells        rest                                  cycles that cost less (SLC mode), blocks not filled
 //!
 //!   life = ideal spare endurance weakest spread / (requests programs cells)
 //! ```

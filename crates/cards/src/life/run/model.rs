@@ -118,12 +118,12 @@ impl Model {
             policies.map = MapMemory::Cached { cache: scaled.max(least), segment };
         }
         let life = part.managed.life.as_ref();
-        let cycles = life.iter().flat_map(|life| &life.cycles);
+        let cycles = life.iter().flat_map(|life| &life.pe_cycles);
         let cycles: Vec<u32> = cycles.map(|cycles| (cycles / scale.step).max(1)).collect();
         let bad = life.map_or(0, |life| (life.factory_bad.millionths() << 16) / 1_000_000);
         let reliability = Reliability {
             endurance: Endurance::new(&cycles)?,
-            single_bit_wear: life.map_or(1_000, |life| life.single_bit_wear),
+            slc_wear: life.map_or(1_000, |life| life.slc_wear),
             factory_bad: u32::try_from(bad).unwrap_or(u32::MAX),
             program_failures: 0,
             end_of_life: EndOfLife::ReadOnly,
@@ -187,7 +187,7 @@ fn step(part: &CardPart) -> u32 {
     let Some(life) = part.managed.life.as_ref().filter(|_| part.managed.reads.is_none()) else {
         return 1;
     };
-    let shortest = life.cycles.first().copied().unwrap_or(1);
+    let shortest = life.pe_cycles.first().copied().unwrap_or(1);
     let counts = match part.managed.policies.levelling {
         Levelling::None | Levelling::Dynamic => 0,
         Levelling::Threshold(erases)

@@ -48,14 +48,15 @@ pub(crate) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
             add(id, title, &|one| one.part.managed.policies.levelling = levelling);
         }
     }
-    if what_if.spare > managed.spare {
-        let title = format!("{} spare instead of {}", what_if.spare, managed.spare);
-        add("spare", title, &|one| one.part.managed.spare = what_if.spare);
+    if what_if.over_provisioning > managed.over_provisioning {
+        let title =
+            format!("{} spare instead of {}", what_if.over_provisioning, managed.over_provisioning);
+        add("spare", title, &|one| one.part.managed.over_provisioning = what_if.over_provisioning);
     }
-    let blocks = u32::try_from(what_if.cache).unwrap_or(u32::MAX);
+    let blocks = u32::try_from(what_if.slc_cache_blocks).unwrap_or(u32::MAX);
     let size = CacheSize::Dynamic(blocks);
     if managed.policies.cache.size != size {
-        let title = format!("a cache of single-bit cells, {blocks} blocks of the free ones");
+        let title = format!("an SLC cache of {blocks} free blocks");
         add("cache", title, &|one| one.part.managed.policies.cache.size = size);
     }
     if scenario.days.stale {

@@ -112,7 +112,7 @@ mod tests {
         WearFigures::of(&Wear {
             erases: erases.to_vec(),
             worn: erases.to_vec(),
-            single_bit: 0,
+            slc_blocks: 0,
             retired: 0,
             factory_bad: 0,
             spare_blocks: 0,

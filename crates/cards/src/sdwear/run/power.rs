@@ -43,7 +43,8 @@ pub(crate) fn run(
     seed: Seed,
 ) -> Result<WearCurve, Cause> {
     let mut part = levelled(&scenario.part, levelling, false);
-    (part.managed.spare, part.managed.mapping, part.managed.life) = (spare, Mapping::Page, None);
+    (part.managed.over_provisioning, part.managed.mapping, part.managed.life) =
+        (spare, Mapping::Page, None);
     let bits = part.managed.policies.cache.bits;
     part.managed.policies.cache = Cache { bits, ..Cache::default() };
     let mut layer = layer(&part, seed)?;
@@ -53,7 +54,7 @@ pub(crate) fn run(
     let geometry = part.geometry()?;
     let block = part.managed.page * u64::from(geometry.pages_per_block());
     let spare_blocks = geometry.blocks() - geometry.logical_blocks();
-    let most = block * u64::from(geometry.blocks()) * u64::from(scenario.wear.limit);
+    let most = block * u64::from(geometry.blocks()) * u64::from(scenario.wear.endurance);
     let stop = until.map_or(most, |until| until.min(most));
     let (mut published, mut passed, mut points) = ((Bytes::ZERO, 0), None, Vec::new());
     let (job, capacity) = (&scenario.full.rewrites, scenario.part.face.capacity);
@@ -70,7 +71,7 @@ pub(crate) fn run(
         if iteration == job.iterations {
             published = (written, worn);
         }
-        if passed.is_none() && worn > scenario.wear.limit {
+        if passed.is_none() && worn > scenario.wear.endurance {
             passed = Some(written);
         }
         let is_enough = passed.is_some() && until.is_none() || written >= stop;

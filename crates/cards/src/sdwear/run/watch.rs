@@ -17,7 +17,7 @@ use boardlab_sim::{Duration, Instant};
 /// The data went to cells with all their bits in use.
 pub(crate) const ORDINARY: &str = "ordinary cells";
 /// The data went to cells in SLC mode.
-pub(crate) const SINGLE_BIT: &str = "single-bit cells";
+pub(crate) const SLC: &str = "single-bit cells";
 
 /// A layer on a card that makes each write a sample.
 pub(crate) struct Watch {
@@ -30,7 +30,7 @@ struct Times {
     /// The mean program and the erase, with all bits of a cell in use.
     native: (u64, u64),
     /// The same in SLC mode.
-    single_bit: (u64, u64),
+    slc: (u64, u64),
     /// Mapped pages of one program.
     pages: u64,
     /// Dies that an erase keeps busy.
@@ -47,7 +47,7 @@ impl Watch {
         let stripe = part.managed.flash.stripe(part.managed.page);
         let times = Times {
             native: mean(&part.managed.flash.native),
-            single_bit: mean(&part.managed.flash.single_bit),
+            slc: mean(&part.managed.flash.slc),
             pages: stripe.program_pages().into(),
             dies: stripe.all_dies().into(),
         };
@@ -78,7 +78,7 @@ impl Times {
             let erases = did.erases[Cause::Host] * erase * self.dies;
             (program * programs + erases).abs_diff(work)
         };
-        if spent(self.single_bit) < spent(self.native) { SINGLE_BIT } else { ORDINARY }
+        if spent(self.slc) < spent(self.native) { SLC } else { ORDINARY }
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) struct Worn {
 pub(crate) fn levelled(part: &CardPart, levelling: Levelling, dies: bool) -> CardPart {
     let mut part = part.clone();
     (part.managed.policies.levelling, part.managed.policies.levelling_time) =
-        (levelling, LevellingTime::InTheWay);
+        (levelling, LevellingTime::Foreground);
     if let Some(life) = &mut part.managed.life {
         life.end_of_life = if dies { EndOfLife::ReadOnly } else { EndOfLife::Ignored };
     }
@@ -108,7 +108,7 @@ pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<
         let outcome =
             requests.try_for_each(|one| layer.write(Instant::ZERO, extent(one)).map(drop));
         let written = host_bytes(&layer, part);
-        if passed.is_none() && most_worn(&layer) > spec.limit {
+        if passed.is_none() && most_worn(&layer) > spec.endurance {
             passed = Some((iteration, written));
         }
         if outcome.is_err() {

@@ -1,8 +1,10 @@
 //! The terminal of a guest: standard output and standard input.
 //!
-//! Layer: rank 12. Main type: [`Terminal`], and [`Interruption`] for runs that keep something when the user ends them. A terminal is read by a thread of its own, line by line as the terminal gives them;
-//! anything else is read to its end before the guest starts, so that equal input makes equal runs. What the guest prints goes out raw, by
-//! purpose: a program may draw on its terminal as it likes. `--safe-console` shows its control characters as escapes.
+//! Layer: rank 12. Main types: [`Terminal`], and [`Interruption`] for runs that save something when
+//! the user ends them. A terminal is read by a thread of its own, line by line as the terminal
+//! gives them; any other input is read to its end before the guest starts, so that equal input
+//! makes equal runs. The output of the guest is deliberately not escaped: a program may draw on its
+//! terminal. `--safe-console` shows its control characters as escapes.
 
 use boardlab_computer::{Console, Typed};
 use boardlab_result::foreign::Escaper;
@@ -13,17 +15,17 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-/// Input that is read before the start: more is no console's.
+/// The limit of input that is read before the start.
 const INPUT: u64 = 64 << 20;
-/// How long a guest that waits for input waits before it is asked whether it was interrupted.
+/// The interval at which a guest that waits for input checks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Where the guest's output is shown.
+/// The stream for the guest's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shows {
     /// On standard output.
     Stdout,
-    /// On standard error, because standard output is for something else.
+    /// On standard error, because standard output has another use.
     Stderr,
 }
 
@@ -32,7 +34,7 @@ pub(super) enum Shows {
 pub(super) struct Terminal {
     shows: Shows,
     input: Input,
-    /// What makes the guest's output harmless, if it is to be.
+    /// The escaper of the guest's output, if it is escaped.
     safe: Option<Escaper>,
     interruption: Interruption,
 }
@@ -42,7 +44,7 @@ pub(super) struct Terminal {
 pub(super) struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
-    /// Takes the signals from now on. A second one ends the process at once, as ever.
+    /// Handles the signals from now on. A second one ends the process at once, as usual.
     #[cfg(unix)]
     fn take(&self) -> io::Result<()> {
         use signal_hook::consts::{SIGINT, SIGTERM};
@@ -69,14 +71,15 @@ impl Interruption {
 
 #[derive(Debug)]
 enum Input {
-    /// All of it; nothing when it was typed.
+    /// The whole input; `None` once it was typed.
     Whole(Option<Vec<u8>>),
     /// Read by a thread.
     Live(Receiver<io::Result<Vec<u8>>>),
 }
 
 impl Terminal {
-    /// With standard input; `live` also where it is no terminal.
+    /// A terminal with standard input; with `live` it is read during the run even if it is not a
+    /// terminal.
     pub(super) fn open(shows: Shows, live: bool) -> io::Result<Self> {
         let input = if live || io::stdin().is_terminal() {
             Input::Live(reader())
@@ -88,13 +91,13 @@ impl Terminal {
         Ok(Self { shows, input, safe: None, interruption: Interruption::default() })
     }
 
-    /// Lets an interruption end the run in order from now on, with an error of the kind `Interrupted`.
+    /// From now on an interruption ends the run with an error of the kind `Interrupted`.
     pub(super) fn interruptible(self) -> io::Result<Self> {
         self.interruption.take()?;
         Ok(self)
     }
 
-    /// Without any input.
+    /// A terminal without input.
     pub(super) fn deaf(shows: Shows) -> Self {
         Self { shows, input: Input::Whole(None), safe: None, interruption: Interruption::default() }
     }
@@ -117,13 +120,13 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(rest) = self.safe.as_mut().map(Escaper::finish) {
-            // Half a character at most; a console that is broken was told before.
+            // At most a part of a character; a broken console was reported before.
             let _ = self.show(rest.as_bytes());
         }
     }
 }
 
-/// Reads standard input until it ends; the thread goes with the process.
+/// Reads standard input until its end; the thread ends with the process.
 fn reader() -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {

@@ -1,6 +1,7 @@
-//! `boardlab os debug`: the line to GDB, over TCP or over standard input and output.
+//! `boardlab os debug`: the connection to GDB, over TCP or over standard input and output.
 //!
-//! Layer: rank 12. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run meanwhile; it is some pieces ahead at most.
+//! Layer: rank 12. Main type: [`Wire`]. A thread reads what GDB sends, so that the machine can run
+//! meanwhile; it reads at most [`AHEAD`] pieces ahead.
 
 use super::console::{Shows, Terminal};
 use super::{keep_card, no_result, order, tell};
@@ -20,7 +21,8 @@ const PIECE: usize = 4_096;
 /// Pieces that are read ahead: GDB waits when there are more.
 const AHEAD: usize = 4;
 
-/// Waits for GDB, and serves it until it goes; one that is lost may come back.
+/// Waits for GDB, and serves it until it disconnects; after a lost connection GDB may connect
+/// again.
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
     expect_stdout()?;
@@ -35,7 +37,7 @@ pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, 
     Error::all([card, parted]).map(|()| Status::Done)
 }
 
-/// Serves GDB on standard input and output, or one after the other at the port.
+/// Serves GDB on standard input and output, or one connection after another at the port.
 fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Result<Parted, Error> {
     let shows = if arguments.stdio { Shows::Stderr } else { Shows::Stdout };
     let mut terminal = Terminal::deaf(shows).safe(arguments.machine.safe_console);
@@ -52,7 +54,7 @@ fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Resul
         match session.debug(wire, &mut terminal)? {
             Parted::Lost => {
                 tell(options, "the connection to GDB is lost; the program is kept where it is");
-                // Nobody may come any more.
+                // GDB may never connect again.
                 keep_card(session, options)?;
             }
             parted => return Ok(parted),
@@ -60,12 +62,12 @@ fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Resul
     }
 }
 
-/// The next GDB.
+/// Accepts the next connection of GDB.
 fn accept(listener: &TcpListener) -> io::Result<Wire> {
     loop {
         let wire = listener.accept().and_then(|(stream, _)| Wire::of_stream(&stream));
         match wire {
-            // One that went before it was let in.
+            // The client disconnected before it was accepted.
             Err(error) if is_of_one(&error) => {}
             wire => return wire,
         }
@@ -91,7 +93,7 @@ fn is_of_one(error: &io::Error) -> bool {
 struct Wire {
     received: Receiver<Vec<u8>>,
     out: Box<dyn Write>,
-    /// What is shut when nobody listens any more, so that the thread ends.
+    /// The stream, which is shut down when it is dropped, so that the thread ends.
     stream: Option<TcpStream>,
 }
 
@@ -116,7 +118,7 @@ impl Wire {
                             return;
                         }
                     }
-                    // The end, or an error, which is an end as well.
+                    // The end, or an error, which ends the connection too.
                     _ => return,
                 }
             }
@@ -128,7 +130,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            // It may be shut already.
+            // It may already be shut down.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

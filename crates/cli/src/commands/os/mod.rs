@@ -25,7 +25,7 @@ pub(super) fn perform(action: &OsAction, options: &Options) -> Result<Status, Er
         OsAction::Debug(arguments) => gdb::perform(arguments, options),
     };
     match done {
-        // A reader that closed its pipe has seen enough.
+        // A closed pipe is not an error.
         Err(error) if reader_is_gone(&error) => Ok(Status::Done),
         done => done,
     }
@@ -78,7 +78,7 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
         }
     };
     ran.result.wall_time_ns = Some(elapsed).filter(|_| !options.no_wall_time);
-    // All of it is tried: a file that cannot be written costs no other.
+    // All files are tried: one that cannot be written does not prevent the others.
     let text = ran.timeline.as_deref().unwrap_or_default();
     let timeline = timeline.map_or(Ok(()), |named| named.write(text.as_bytes()));
     let save = save.map_or(Ok(()), |named| named.write(&session.snapshot()?));
@@ -108,7 +108,7 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     let stretch = Stretch { from: from.clone(), count: *count };
     let traced = session.trace(&stretch, out, &mut terminal);
     let card = keep_card(&mut session, options);
-    // What the guest did ends a trace, and its lines up to there are whole.
+    // An error of the guest ends the trace; the lines before it are complete.
     let whole = matches!(traced, Ok(()) | Err(Failure::Guest { .. }));
     let written = match (&file, part.filter(|_| whole)) {
         (Some(named), Some(part)) => named.finish(part),
@@ -124,7 +124,8 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     Error::all([card, written, traced]).map(|()| Status::Done)
 }
 
-/// The terminal of the guest. Who ends a run by hand keeps what the guest wrote to its card.
+/// The terminal of the guest. If the user interrupts a run, the guest's writes to its card are
+/// kept.
 fn terminal(machine: &OsMachine, shows: Shows, live: bool) -> Result<Terminal, Error> {
     let terminal = Terminal::open(shows, live).map_err(Error::Stdin)?.safe(machine.safe_console);
     if !machine.card_write {
@@ -133,7 +134,7 @@ fn terminal(machine: &OsMachine, shows: Shows, live: bool) -> Result<Terminal, E
     terminal.interruptible().map_err(|problem| Error::Os(Failure::Console(problem)))
 }
 
-/// Writes what the guest changed on the card back to its image, whatever ended the run, and says so.
+/// Writes the guest's changes of the card back to its image, however the run ended, and reports it.
 fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
     if let Some(Written { path, changed, blocks }) = session.write_card()? {
         let path = shown_path(&path);
@@ -142,8 +143,8 @@ fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-/// Why a run has no result. Where nothing more was asked for than what the program prints, a reader that
-/// went away has seen enough; otherwise what was asked for is missing.
+/// The error of a run without result. If only the output of the program was requested, a closed
+/// pipe is not an error; otherwise the requested files are missing.
 fn gone(failure: Failure, more_was_asked: bool) -> Error {
     match Error::Os(failure) {
         Error::Os(Failure::Console(problem)) if problem.kind() == ErrorKind::Interrupted => {
@@ -160,14 +161,14 @@ fn no_result(options: &Options) -> Result<(), Error> {
     if asked { Err(Error::NoResult) } else { Ok(()) }
 }
 
-/// Says `words` on standard error, unless nothing is to be told.
+/// Prints `words` on standard error, unless `--quiet` is set.
 fn tell(options: &Options, words: &str) {
     if !options.quiet {
         terminal::tell(words);
     }
 }
 
-/// A file that the user named, and how.
+/// A file that the user named, and the option or argument.
 struct Named {
     name: PathBuf,
     target: Target,
@@ -196,8 +197,8 @@ impl Named {
     }
 }
 
-/// The files to write, which may be neither one file nor one that is read, nor one of the `others`: the run
-/// may be long, so this is asked before it.
+/// The files to write, checked before the run, which may be long: they must differ from each other,
+/// from files that are read, and from the `others`.
 fn targets<const N: usize>(
     machine: &OsMachine,
     others: &[PathBuf],

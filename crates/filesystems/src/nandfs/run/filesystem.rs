@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn switched_on_errors_are_corrected_and_never_reach_a_file() {
-        let worn = ["errors.bits=true", "errors.erases=60000", "errors.factory_bad=5 %"];
+        let worn = ["errors.bits=true", "errors.pe_cycles=60000", "errors.factory_bad=5 %"];
         let port = PortCosts::default();
         let (sound, worn) = (measured(port), measured_with(port, &worn));
         let stored = |column: &Column| column.capacity.stored;
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_flash_has_the_wear_and_the_errors_that_the_scenario_asks_for() {
         for (set, erases, wrong) in
-            [(&[][..], 1, false), (&["errors.bits=true", "errors.erases=5000"], 5_001, true)]
+            [(&[][..], 1, false), (&["errors.bits=true", "errors.pe_cycles=5000"], 5_001, true)]
         {
             let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
             let set = [&small[..], set].concat();

@@ -23,7 +23,7 @@ section! {
             bit_error_rates(section, bits, of_part)
         },
         /// P/E cycles of every block before the run.
-        pub erases: u32 => up_to(ERASES).or(0),
+        pub pe_cycles: u32 => up_to(ERASES).or(0),
         /// The share of blocks that are bad from the factory.
         pub factory_bad: Ratio => or(Ratio::default()),
     }
@@ -62,7 +62,7 @@ impl Errors {
     /// Gives every block of `die` its P/E cycles before the run.
     pub(crate) fn wear(&self, die: &mut Die) {
         for block in 0..die.part().geometry.blocks {
-            die.array_mut().wear(block, self.erases);
+            die.array_mut().wear(block, self.pe_cycles);
         }
     }
 }

@@ -45,8 +45,8 @@ pub(crate) fn refuse(
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
     }
-    if errors.erases == 0 {
-        let help = "set errors.erases, and part.limits.endurance";
+    if errors.pe_cycles == 0 {
+        let help = "set errors.pe_cycles, and part.limits.endurance";
         idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
         // How many pages were read before is seen where reads draw from chance, and where a worn block
         // is marked.

@@ -16,18 +16,18 @@ const OF_LONG_RUNS: [&str; 17] = [
     "controller.discard",
     "controller.erased",
     "controller.write_back_after",
-    "endurance.cycles",
+    "endurance.pe_cycles",
     "endurance.end_of_life",
     "endurance.factory_bad",
     "endurance.rated",
-    "endurance.single_bit_wear",
+    "endurance.slc_wear",
     "flash.cache_program",
     "flash.pages_per_block",
     "flash.slots",
     "flash.times.erase",
     "levelling",
     "reads",
-    "spare",
+    "over_provisioning",
 ];
 
 /// Refuses in `--set` what no run uses.

@@ -49,8 +49,8 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         bench: "context-switch",
         keys: &[
-            "exec.card.single_bit_cache.",
-            "exec.card.flash.single_bit.",
+            "exec.card.slc_cache.",
+            "exec.card.flash.slc.",
             "exec.card.power_loss.",
             "exec.card.mapping.kind",
         ],

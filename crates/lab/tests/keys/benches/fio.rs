@@ -51,7 +51,7 @@ const BENCHES: &[Bench] = &[
                 &[
                     "part.mapping.kind=log-blocks",
                     "part.mapping.open_units=2",
-                    "part.mapping.cells=single-bit",
+                    "part.mapping.cells=slc",
                 ],
             ),
             ("shared logs", &["part.mapping.kind=shared-logs", "part.mapping.logs=4"]),
@@ -66,9 +66,9 @@ const BENCHES: &[Bench] = &[
         base: &[
             "part=sandisk-inand-7232-16gb",
             "part.capacity=64 MiB",
-            "part.spare=60 %",
+            "part.over_provisioning=60 %",
             "part.flash.pages_per_block=32",
-            "part.single_bit_cache.blocks=8",
+            "part.slc_cache.blocks=8",
             job!("/dev/mmcblk0", "24M"),
         ],
         own: nothing,
@@ -79,7 +79,7 @@ const BENCHES: &[Bench] = &[
         scenario: "drive-fio",
         base: &[
             "part.sectors=262144",
-            "part.spare=40 %",
+            "part.over_provisioning=40 %",
             "part.flash.pages_per_block=16",
             "part.flash.channels=2",
             job!("/dev/sda", "48M"),
@@ -90,7 +90,7 @@ const BENCHES: &[Bench] = &[
             (
                 "errors",
                 &[
-                    "part.endurance={ rated = 3000, cycles = [3000], single_bit_wear = \"10 %\", factory_bad = \"2 %\", end_of_life = \"ignored\" }",
+                    "part.endurance={ rated = 3000, pe_cycles = [3000], slc_wear = \"10 %\", factory_bad = \"2 %\", end_of_life = \"ignored\" }",
                     READS,
                 ],
             ),
@@ -112,7 +112,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "",
-        keys: &["part.endurance.cycles", "part.endurance.end_of_life"],
+        keys: &["part.endurance.pe_cycles", "part.endurance.end_of_life"],
         why: "no block of the short run comes to its end (crates/lab/tests/life.rs)",
     },
     Exception {
@@ -122,7 +122,7 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "card-fio",
-        keys: &["part.single_bit_cache.fold_after"],
+        keys: &["part.slc_cache.fold_after"],
         why: "the jobs leave the card alone for two seconds or not at all: nothing waits longer or shorter",
     },
     Exception {
@@ -135,8 +135,8 @@ const EXCEPTIONS: &[Exception] = &[
         keys: &[
             "part.flash.cache_program",
             "part.collection.blocks",
-            "part.single_bit_cache.admission",
-            "part.single_bit_cache.run_streams",
+            "part.slc_cache.admission",
+            "part.slc_cache.run_streams",
             "part.mapping.logs",
         ],
         why: "changes something in one of the contexts alone: with a map in flash, many blocks, long or many runs, scarce logs",
@@ -145,9 +145,9 @@ const EXCEPTIONS: &[Exception] = &[
         bench: "card-fio, eMMC",
         keys: &[
             "part.flash.times.erase",
-            "part.endurance.single_bit_wear",
+            "part.endurance.slc_wear",
             "part.mapping.kind",
-            "part.single_bit_cache.admission",
+            "part.slc_cache.admission",
             "part.power_loss.",
         ],
         why: "the part has a cache that the short run does not wear; other maps and power loss do not go with that cache",
@@ -160,8 +160,8 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         bench: "drive-fio",
         keys: &[
-            "part.flash.single_bit.",
-            "part.single_bit_cache.",
+            "part.flash.slc.",
+            "part.slc_cache.",
             "part.endurance.",
             "part.power_loss.",
             "part.mapping.kind",
@@ -171,7 +171,7 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         bench: "drive-fio",
         keys: &[
-            "part.spare",
+            "part.over_provisioning",
             "part.collection.streams",
             "part.collection.reserve",
             "part.levelling.policy",

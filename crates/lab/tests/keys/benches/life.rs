@@ -13,11 +13,11 @@ const BENCHES: &[Bench] = &[Bench {
     scenario: "sd-life",
     base: small_card!(
         "part",
-        "part.endurance.cycles=[40, 50]",
+        "part.endurance.pe_cycles=[40, 50]",
         "part.endurance.rated=50",
         "life.cards=2",
         "what_if.cards=1",
-        "what_if.spare=50 %",
+        "what_if.over_provisioning=50 %",
         // As much as the card does in some seconds, so that times matter.
         "fio.job=\"[global]\\nfilename=/dev/mmcblk0\\ndirect=1\\nioengine=libaio\\nsize=32M\\ntime_based=1\\nruntime=1\\n[small]\\nrw=randrw\\nbs=4k\\n[large]\\nstonewall\\nrw=rw\\nbs=1m\\n[trim]\\nstonewall\\nrw=randtrim\\nbs=64k\\n[again]\\nstonewall\\nrw=randwrite\\nbs=64k\\n\"",
     ),
@@ -28,11 +28,7 @@ const BENCHES: &[Bench] = &[Bench {
         ("jobs of fio", &["workload.kind=fio", "workload.runs_a_day=20000"]),
         (
             "jobs of fio on a cache",
-            &[
-                "workload.kind=fio",
-                "part.single_bit_cache.size=fixed",
-                "part.single_bit_cache.blocks=6",
-            ],
+            &["workload.kind=fio", "part.slc_cache.size=fixed", "part.slc_cache.blocks=6"],
         ),
         (
             "jobs of fio on a slow channel",
@@ -72,21 +68,17 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { bench: "sd-life", keys: &["part.collection.emptied"], context: "in order" },
     Elsewhere {
         bench: "sd-life",
-        keys: &["part.single_bit_cache.admission"],
+        keys: &["part.slc_cache.admission"],
         context: "a cache of short runs",
     },
     Elsewhere {
         bench: "sd-life",
-        keys: &[
-            "part.flash.single_bit.read",
-            "part.flash.single_bit.program",
-            "part.flash.single_bit.erase",
-        ],
+        keys: &["part.flash.slc.read", "part.flash.slc.program", "part.flash.slc.erase"],
         context: "jobs of fio on a cache",
     },
     Elsewhere {
         bench: "sd-life",
-        keys: &["part.reads.errors.disturb.rate", "part.reads.errors.disturb.erases"],
+        keys: &["part.reads.errors.disturb.rate", "part.reads.errors.disturb.pe_cycles"],
         context: "many reads",
     },
 ];
@@ -104,12 +96,12 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "",
-        keys: &["part.single_bit_cache.fold_after"],
+        keys: &["part.slc_cache.fold_after"],
         why: "a life rests for hours at a time: folding after a second or after a minute comes to the same",
     },
     Exception {
         bench: "",
-        keys: &["part.single_bit_cache.run_streams"],
+        keys: &["part.slc_cache.run_streams"],
         why: "a pattern writes one stream; jobs on a card try more (card-fio)",
     },
     Exception {

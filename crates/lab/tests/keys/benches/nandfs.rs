@@ -36,14 +36,14 @@ const WRONG_BITS: (&str, &[&str]) = (
     &[
         "errors.bits=true",
         "errors.factory_bad=2 %",
-        "part.errors.program={ erases = [0, 10], rate = [\"1e-6\", \"2e-6\"] }",
-        "part.errors.retention={ erases = [0, 10], rate = [\"1e-6\", \"2e-6\"] }",
+        "part.errors.program={ pe_cycles = [0, 10], rate = [\"1e-6\", \"2e-6\"] }",
+        "part.errors.retention={ pe_cycles = [0, 10], rate = [\"1e-6\", \"2e-6\"] }",
         "part.errors.retention_share={ hours = [0, 1], share = [\"50 %\", \"50000 %\"] }",
-        "part.errors.disturb={ erases = [0, 10], rate = [\"1e-8\", \"2e-8\"] }",
+        "part.errors.disturb={ pe_cycles = [0, 10], rate = [\"1e-8\", \"2e-8\"] }",
     ],
 );
 /// Flash whose blocks come to their end.
-const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=4", "errors.erases=4"]);
+const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=4", "errors.pe_cycles=4"]);
 
 const BENCHES: &[Bench] = &[
     Bench {
@@ -92,7 +92,7 @@ const ELSEWHERE: &[Elsewhere] = &[
 ];
 
 /// What matters when blocks fail.
-const WEAR: &[&str] = &["part.timing.erase_max", "part.limits.endurance", "errors.erases"];
+const WEAR: &[&str] = &["part.timing.erase_max", "part.limits.endurance", "errors.pe_cycles"];
 
 const EXCEPTIONS: &[Exception] = &[
     Exception {
