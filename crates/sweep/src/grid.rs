@@ -80,12 +80,6 @@ impl Axis {
     fn is_seed(&self) -> bool {
         self.key == SEED
     }
-
-    /// The place of the key in its argument.
-    fn place(&self) -> Option<Place> {
-        let source = self.values.first()?.node().place().source();
-        Some(Place::new(source, 0..source.text().find('=')?))
-    }
 }
 
 /// The whole numbers `from..=to` as values of `key`, which has `before` values already.
@@ -104,11 +98,11 @@ fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Overr
 /// Both ends of `FROM..TO`, if `text` has that form.
 fn range(text: &str) -> Option<(u64, u64)> {
     let (from, to) = text.split_once("..")?;
-    let digits = |end: &str| !end.is_empty() && end.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(from) || !digits(to) {
-        return None;
-    }
-    Some((from.parse().ok()?, to.parse().ok()?))
+    let number = |end: &str| match end.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => end.parse().ok(),
+        false => None,
+    };
+    Some((number(from)?, number(to)?))
 }
 
 /// The stretches between the commas of `text` from `start` on; commas in quotes and brackets do
@@ -191,7 +185,9 @@ impl Grid {
                 false => continue,
             };
             let problem = GridProblem::KeyTwice { key, other };
-            return Err(problem.at(axis.place()));
+            let source = axis.values[0].node().place().source();
+            let key = 0..source.text().find('=').unwrap_or_default();
+            return Err(problem.at(Some(Place::new(source, key))));
         }
         Ok(())
     }
@@ -253,8 +249,7 @@ impl Grid {
 
     /// The values of the point `index` as the cells of a table.
     pub(crate) fn cells(&self, index: usize) -> Vec<(&str, Value)> {
-        let each = self.values(index).map(|(axis, value)| (axis.key.as_str(), shown(value)));
-        each.collect()
+        self.values(index).map(|(axis, value)| (axis.key.as_str(), shown(value))).collect()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
 use boardlab_document::error::Error;
 use boardlab_document::lock::{Refused, exclusive};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// The completed points.
@@ -32,7 +32,7 @@ pub(crate) struct Journal {
 #[derive(Debug)]
 enum Store {
     /// The bytes of all lines.
-    Memory(Vec<u8>),
+    Memory(Cursor<Vec<u8>>),
     /// A file that this process has locked, with its length.
     File { path: PathBuf, file: File, length: u64, _replaced: Option<File> },
 }
@@ -40,7 +40,7 @@ enum Store {
 impl Journal {
     /// A journal in memory, for `points` points.
     pub(crate) fn in_memory(points: usize) -> Self {
-        Self { store: Store::Memory(Vec::new()), seal: 0, lines: vec![None; points] }
+        Self { store: Store::Memory(Cursor::default()), seal: 0, lines: vec![None; points] }
     }
 
     /// Opens the journal at `path` of the sweep `header`, and creates it with its folder if it is
@@ -116,8 +116,8 @@ impl Journal {
         let length = as_u64(text.len());
         let offset = match &mut self.store {
             Store::Memory(all) => {
-                let offset = as_u64(all.len());
-                all.extend_from_slice(&bytes);
+                let offset = as_u64(all.get_ref().len());
+                all.get_mut().extend_from_slice(&bytes);
                 offset
             }
             Store::File { file, length, .. } => {
@@ -148,9 +148,8 @@ impl Journal {
         let mut text = Vec::new();
         match &mut self.store {
             Store::Memory(all) => {
-                let [from, to] = [offset, offset + length].map(|at| usize::try_from(at).ok());
-                let lines = from.zip(to).and_then(|(from, to)| all.get(from..to));
-                text.extend_from_slice(lines.unwrap_or_default());
+                all.set_position(offset);
+                all.take(length).read_to_end(&mut text)?;
             }
             Store::File { file, .. } => {
                 file.seek(SeekFrom::Start(offset))?;

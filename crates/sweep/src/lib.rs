@@ -77,8 +77,8 @@ pub struct Swept {
 /// A point that fails is recorded as failed, and the others run.
 ///
 /// # Errors
-/// [`Failure::Input`] before any point runs, if the grid, a value at any point or the journal is wrong; after the first
-/// point that succeeds, if no point has a requested cell; [`Failure`] if the journal can no longer be written.
+/// [`Failure::Input`] before any point runs, if the grid, a value at a point or the journal is wrong;
+/// later, if no point has a requested cell. [`Failure`] if the journal can no longer be written.
 pub fn sweep(order: &Order<'_>) -> Result<Swept, Failure> {
     let wanted =
         order.cells.iter().map(|cell| Wanted::parse(cell)).collect::<Result<Vec<_>, _>>()?;
