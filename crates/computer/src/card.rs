@@ -63,7 +63,7 @@ struct Block([u8; BLOCK]);
 pub(super) fn insert(machine: &mut Machine, card: &CardFile) -> Result<Option<Image>, Failure> {
     let path = &card.path;
     let file = open(path, card.write)?;
-    let refused = |problem| Failure::Program { path: path.clone(), problem };
+    let refused = |problem| Failure::Program(path.clone(), problem);
     let medium = Medium::image(&contents(&file, path, LARGEST)?).map_err(refused)?;
     let inserted = Card::new(medium, false).map_err(refused)?;
     let before = inserted.memory_contents().filter(|_| card.write).cloned();
@@ -83,10 +83,10 @@ fn open(path: &Path, write: bool) -> Result<File, Failure> {
         Ok(()) => Ok(file),
         // Nobody writes back where no lock can be had.
         Err(refused) if !write && refused.is_unsupported() => Ok(file),
-        Err(Refused::Held(holder)) => Err(Failure::InUse { path: path.into(), holder }),
+        Err(Refused::Held(holder)) => Err(Failure::InUse(path.into(), holder)),
         Err(Refused::System(error)) => {
             let problem = format!("no lock: {}", reason(&error));
-            Err(Failure::Unwritable { path: path.into(), problem })
+            Err(Failure::Unwritable(path.into(), problem))
         }
     }
 }
@@ -118,7 +118,7 @@ impl Image {
 
     /// Holds that nobody who does not ask for locks wrote what would be overwritten now.
     fn check(&self, changed: &[u64], blocks: u64) -> Result<(), Failure> {
-        let foreign = |found: String| Failure::CardChanged { path: self.path.clone(), found };
+        let foreign = |found: String| Failure::CardChanged(self.path.clone(), found);
         let unread = |error: io::Error| Failure::card(&self.path, &error, [0, changed.len()]);
         if changed.is_empty() {
             return Ok(());

@@ -17,34 +17,14 @@ use std::path::{Path, PathBuf};
 pub enum Failure {
     /// What is wrong with the board or a `--set`.
     Board(Error),
-    /// A file cannot be read.
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        problem: String,
-    },
-    /// A file cannot be written.
-    Unwritable {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        problem: String,
-    },
+    /// A file cannot be read, for this reason.
+    Unreadable(PathBuf, String),
+    /// A file cannot be written, for this reason.
+    Unwritable(PathBuf, String),
     /// The image of a card is in use by another process.
-    InUse {
-        /// Which.
-        path: PathBuf,
-        /// Who has it.
-        holder: Holder,
-    },
-    /// The image of a card was changed while the guest ran, by who asks for no lock.
-    CardChanged {
-        /// Which.
-        path: PathBuf,
-        /// How that was noticed.
-        found: String,
-    },
+    InUse(PathBuf, Holder),
+    /// The image of a card was changed during the run, by who asks for no lock, and how that was noticed.
+    CardChanged(PathBuf, String),
     /// The image of a card could not be written to the end.
     CardUnwritten {
         /// Which.
@@ -56,13 +36,8 @@ pub enum Failure {
         /// Blocks that the guest changed.
         changed: usize,
     },
-    /// A file is no program for this board, or does not fit it.
-    Program {
-        /// Which.
-        path: PathBuf,
-        /// Why not.
-        problem: boardlab_realview::Error,
-    },
+    /// A file is no program for this board, or does not fit it, for this reason.
+    Program(PathBuf, boardlab_realview::Error),
     /// The board cannot be made so.
     Machine(boardlab_realview::Error),
     /// An argument does not fit the program.
@@ -95,11 +70,11 @@ impl Failure {
     /// The file at `path` cannot be written because of `error`.
     #[must_use]
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
-        Self::Unwritable { path: path.into(), problem: reason(error) }
+        Self::Unwritable(path.into(), reason(error))
     }
 
     pub(super) fn unreadable(path: &Path, error: &io::Error) -> Self {
-        Self::Unreadable { path: path.into(), problem: reason(error) }
+        Self::Unreadable(path.into(), reason(error))
     }
 
     /// The image at `path` has `written` of `changed` blocks.
@@ -110,7 +85,7 @@ impl Failure {
     /// Whether the run failed, and not its input.
     #[must_use]
     pub const fn is_run(&self) -> bool {
-        let card = matches!(self, Self::CardChanged { .. } | Self::CardUnwritten { .. });
+        let card = matches!(self, Self::CardChanged(..) | Self::CardUnwritten { .. });
         card || matches!(self, Self::Guest { .. } | Self::Console(_) | Self::Listing(_))
     }
 
@@ -119,16 +94,16 @@ impl Failure {
     pub fn title(&self) -> String {
         match self {
             Self::Board(error) => error.to_string(),
-            Self::Unreadable { path, problem } => {
+            Self::Unreadable(path, problem) => {
                 format!("cannot read `{}`: {problem}", path.display())
             }
-            Self::Unwritable { path, problem } => {
+            Self::Unwritable(path, problem) => {
                 format!("cannot write `{}`: {problem}", path.display())
             }
-            Self::InUse { path, holder } => {
+            Self::InUse(path, holder) => {
                 format!("`{}` is in use by {holder}", path.display())
             }
-            Self::CardChanged { path, found } => format!(
+            Self::CardChanged(path, found) => format!(
                 "`{}` was changed by another program during the run: {found}; nothing was written",
                 path.display()
             ),
@@ -136,7 +111,7 @@ impl Failure {
                 "cannot write `{}`: {problem}; {written} of {changed} changed blocks were written",
                 path.display()
             ),
-            Self::Program { problem, .. } | Self::Machine(problem) => problem.to_string(),
+            Self::Program(_, problem) | Self::Machine(problem) => problem.to_string(),
             Self::Argument { problem, .. } | Self::Guest { problem, .. } => problem.clone(),
             Self::Console(error) => format!("the console: {}", reason(error)),
             Self::Listing(error) => format!("the lines of the trace: {}", reason(error)),
@@ -147,12 +122,12 @@ impl Failure {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Unreadable { path, .. }
-            | Self::Unwritable { path, .. }
-            | Self::InUse { path, .. }
-            | Self::CardChanged { path, .. }
+            Self::Unreadable(path, _)
+            | Self::Unwritable(path, _)
+            | Self::InUse(path, _)
+            | Self::CardChanged(path, _)
             | Self::CardUnwritten { path, .. }
-            | Self::Program { path, .. } => Some(path),
+            | Self::Program(path, _) => Some(path),
             _ => None,
         }
     }
@@ -163,16 +138,16 @@ impl Failure {
         use boardlab_realview::Error as Problem;
         match self {
             Self::Argument { help, .. } | Self::Guest { help, .. } => help.clone(),
-            Self::Unreadable { .. } => "name a regular file that can be read".into(),
-            Self::Unwritable { .. } => "name another file, in a folder that can be written".into(),
-            Self::InUse { .. } => "wait until it has ended, or give this run a copy of the image".into(),
-            Self::CardChanged { .. } => {
+            Self::Unreadable(..) => "name a regular file that can be read".into(),
+            Self::Unwritable(..) => "name another file, in a folder that can be written".into(),
+            Self::InUse(..) => "wait until it has ended, or give this run a copy of the image".into(),
+            Self::CardChanged(..) => {
                 "run it again on an image that nothing else writes to, or on a copy".into()
             }
             Self::CardUnwritten { .. } => {
                 "each block is old or new; make room, and run it again on a copy from before".into()
             }
-            Self::Program { problem, .. } => match problem {
+            Self::Program(_, problem) => match problem {
                 Problem::NotElf { .. } => {
                     "give a program linked by arm-none-eabi-gcc; a raw image is loaded by --load FILE@ADDRESS"
                 }

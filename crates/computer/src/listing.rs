@@ -75,21 +75,18 @@ impl Before {
         let (at, thumb) = (self.registers.pc, self.registers.cpsr().thumb());
         let name = symbols.at(at).map_or_else(String::new, |_| symbols.name(at));
         let name = foreign::shown(&name);
-        let (code, text) = match self.code {
-            Some(code) if thumb => {
-                (format!("{code:04x}"), shown(&decode::thumb(half(code)), at, thumb))
-            }
-            Some(code) => (format!("{code:08x}"), shown(&decode::arm(code), at, thumb)),
-            None => ("????????".into(), "(not to be read)".into()),
+        let (code, instruction) = match self.code {
+            Some(code) if thumb => (format!("{code:04x}"), Some(decode::thumb(half(code)))),
+            Some(code) => (format!("{code:08x}"), Some(decode::arm(code))),
+            None => ("????????".into(), None),
         };
-        let skipped = if self.is_skipped(thumb) { " (skipped)" } else { "" };
+        let text = instruction.as_ref().map_or_else(
+            || "(not to be read)".into(),
+            |one| one.disassembly(at, thumb).to_string(),
+        );
+        let is_skipped = |one: &Instruction| !one.condition.holds(self.registers.cpsr());
+        let skipped = if instruction.as_ref().is_some_and(is_skipped) { " (skipped)" } else { "" };
         let _ = write!(line, "{at:08x}  {name:<24}  {code:<8}  {}", text + skipped);
-    }
-
-    fn is_skipped(&self, thumb: bool) -> bool {
-        let instruction =
-            self.code.map(|code| if thumb { decode::thumb(half(code)) } else { decode::arm(code) });
-        instruction.is_some_and(|one| !one.condition.holds(self.registers.cpsr()))
     }
 }
 
@@ -119,10 +116,6 @@ fn code<B: Bus>(processor: &Processor<B>) -> Option<u32> {
 
 fn half(code: u32) -> u16 {
     u16::try_from(code & 0xFFFF).expect("masked")
-}
-
-fn shown(instruction: &Instruction, at: u32, thumb: bool) -> String {
-    instruction.disassembly(at, thumb).to_string()
 }
 
 /// The registers that differ, with their new values.

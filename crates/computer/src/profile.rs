@@ -68,7 +68,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.cycles += other.cycles;
         self.instructions += other.instructions;
         self.calls += other.calls;
@@ -78,13 +78,10 @@ impl Tally {
     }
 
     fn between(before: &Mark, after: &Mark) -> Self {
-        let misses = [0, 1, 2].map(|at| after.misses[at] - before.misses[at]);
-        Self {
-            cycles: after.now - before.now,
-            instructions: after.instructions - before.instructions,
-            calls: 0,
-            misses,
-        }
+        let (cycles, misses) = (after.now - before.now, [0, 1, 2]);
+        let misses = misses.map(|at| after.misses[at] - before.misses[at]);
+        let instructions = after.instructions - before.instructions;
+        Self { cycles, instructions, calls: 0, misses }
     }
 }
 
@@ -105,25 +102,6 @@ struct Open {
     number: u32,
     since: u64,
     kernel: u64,
-}
-
-/// One row of a profile by function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FunctionRow {
-    /// Its name.
-    pub name: String,
-    /// What it took.
-    pub tally: Tally,
-}
-
-impl FunctionRow {
-    /// One row for all of `rows`.
-    #[must_use]
-    pub fn sum(name: &str, rows: &[Self]) -> Self {
-        let mut tally = Tally::default();
-        rows.iter().for_each(|row| tally.add(&row.tally));
-        Self { name: name.into(), tally }
-    }
 }
 
 /// A profile in the making.
@@ -214,21 +192,17 @@ impl Profile {
         } else if after.user
             && !before.user
             && let Some(open) = self.open.remove(&after.process)
-            && let Some(tally) = self.tally_of(open.number)
+            && (self.calls.len() < MOST || self.calls.contains_key(&open.number))
         {
+            let tally = self.calls.entry(open.number).or_default();
             tally.kernel += open.kernel;
             tally.elapsed.record(Duration::from_nanos(after.now - open.since));
         }
     }
 
-    fn tally_of(&mut self, number: u32) -> Option<&mut CallTally> {
-        let known = self.calls.len() < MOST || self.calls.contains_key(&number);
-        known.then(|| self.calls.entry(number).or_default())
-    }
-
     /// The functions by their cycles, those with most first; what is outside of any symbol and sleep have rows too.
     #[must_use]
-    pub fn functions(&self) -> Vec<FunctionRow> {
+    pub fn functions(&self) -> Vec<(String, Tally)> {
         let named = self.symbols.code().iter().map(|symbol| symbol.name.clone());
         let named = named.zip(self.functions.iter().copied());
         let outside = self.outside.iter().map(|((pid, base), tally)| {
@@ -240,11 +214,8 @@ impl Profile {
         });
         let asleep = Tally { cycles: self.asleep, ..Tally::default() };
         let all = named.chain(outside).chain([("(asleep)".into(), asleep)]);
-        let mut rows: Vec<_> = all
-            .filter(|(_, tally)| *tally != Tally::default())
-            .map(|(name, tally)| FunctionRow { name, tally })
-            .collect();
-        rows.sort_by(|a, b| b.tally.cycles.cmp(&a.tally.cycles).then_with(|| a.name.cmp(&b.name)));
+        let mut rows: Vec<_> = all.filter(|(_, tally)| *tally != Tally::default()).collect();
+        rows.sort_by(|(a, tally), (b, other)| other.cycles.cmp(&tally.cycles).then(a.cmp(b)));
         rows
     }
 

@@ -19,7 +19,7 @@ pub(super) fn read(path: &Path, limit: Bytes) -> Result<Vec<u8>, Failure> {
 pub(super) fn check_kind(path: &Path) -> Result<(), Failure> {
     let metadata = fs::metadata(path).map_err(|error| Failure::unreadable(path, &error))?;
     let problem = "it is not a regular file".into();
-    let refused = Failure::Unreadable { path: path.into(), problem };
+    let refused = Failure::Unreadable(path.into(), problem);
     if metadata.is_file() { Ok(()) } else { Err(refused) }
 }
 
@@ -30,7 +30,7 @@ pub(super) fn contents(file: &File, path: &Path, limit: Bytes) -> Result<Vec<u8>
     read.map_err(|error| Failure::unreadable(path, &error))?;
     if Bytes::of(&bytes) > limit {
         let problem = format!("it is larger than {limit}");
-        return Err(Failure::Unreadable { path: path.into(), problem });
+        return Err(Failure::Unreadable(path.into(), problem));
     }
     Ok(bytes)
 }

@@ -84,12 +84,12 @@ impl Session {
     pub fn open(order: &Order) -> Result<Self, Failure> {
         let (computer, parameters) = computer(order)?;
         let file = read(&order.program, PROGRAM)?;
-        let refused = |problem| Failure::Program { path: order.program.clone(), problem };
+        let refused = |problem| Failure::Program(order.program.clone(), problem);
         let program = Program::parse(&file).map_err(refused)?;
         let name = order.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let mut machine = match &order.restore {
             Some(path) => {
-                let refused = |problem| Failure::Program { path: path.clone(), problem };
+                let refused = |problem| Failure::Program(path.clone(), problem);
                 let machine = Machine::restore(&read(path, SNAPSHOT)?).map_err(refused)?;
                 same_board(&machine, &computer)?;
                 machine
@@ -103,7 +103,7 @@ impl Session {
         };
         for load in &order.loads {
             let image = read(&load.path, IMAGE)?;
-            let refused = |problem| Failure::Program { path: load.path.clone(), problem };
+            let refused = |problem| Failure::Program(load.path.clone(), problem);
             machine.load_raw(Physical(load.at), &image).map_err(refused)?;
         }
         let image = match &order.card {

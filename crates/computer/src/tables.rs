@@ -6,7 +6,7 @@
 
 use super::listing::exception_name;
 use super::masked::{self, Stretch};
-use super::profile::{FunctionRow, Profile, Tally};
+use super::profile::{Profile, Tally};
 use super::session::Session;
 use crate::VERSION;
 use boardlab_arm926::Exception;
@@ -234,12 +234,14 @@ fn functions(measurement: &Measurement<'_>, profile: &Profile) -> Table {
     let mut rows = profile.functions();
     if rows.len() > FUNCTIONS {
         let rest = rows.split_off(FUNCTIONS);
-        rows.push(FunctionRow::sum(&format!("({} others)", rest.len()), &rest));
+        let mut sum = Tally::default();
+        rest.iter().for_each(|(_, tally)| sum.add(tally));
+        rows.push((format!("({} others)", rest.len()), sum));
     }
     let title = "Where the cycles go, by function (its own, without those that it calls)";
     let missed = |cache: usize| move |one: &Tally| Cell::count(one.misses[cache]);
     Table::new("functions", title)
-        .of(rows.into_iter().map(|one| (Row::new(one.name, ""), one.tally)))
+        .of(rows.into_iter().map(|(name, tally)| (Row::new(name, ""), tally)))
         .column("cycles_count", "cycles", |one| Cell::count(one.cycles))
         .column("share_ratio", "share", |one| Cell::real(ratio(one.cycles, all)))
         .column("instructions_count", "instructions", |one| Cell::count(one.instructions))

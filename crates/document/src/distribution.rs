@@ -27,7 +27,17 @@ const STEPS: u32 = 4_096;
 /// A misfit of a part of the text: the bytes of that part, and why.
 pub type Refused = (Range<usize>, Misfit);
 
-const SHAPES: [&str; 5] = ["constant", "uniform", "triangular", "normal", "percentiles"];
+/// Makes a table of the arguments of a shape.
+type Shape = fn(&Arguments<'_>) -> Result<QuantileTable, Refused>;
+
+/// The shapes: the name, the form of a call, and the reader of its arguments.
+const SHAPES: [(&str, &str, Shape); 5] = [
+    ("constant", "constant(VALUE)", constant),
+    ("uniform", "uniform(MIN, MAX)", uniform),
+    ("triangular", "triangular(MIN, MODE, MAX)", triangular),
+    ("normal", "normal(MEAN, SD, MIN, MAX)", normal),
+    ("percentiles", "percentiles(p0=MIN, p50=MEDIAN, p100=MAX)", percentiles),
+];
 
 /// Reads a distribution.
 ///
@@ -48,31 +58,17 @@ pub fn parse(text: &str) -> Result<QuantileTable, Refused> {
         return Ok(QuantileTable::constant(value));
     };
     let name = text[..open].trim();
+    let shape = SHAPES.iter().find(|(known, ..)| *known == name);
     let Some(inside) = text[open + 1..].trim_end().strip_suffix(')') else {
-        return Err((whole, Misfit::Arguments { form: form_of(name) }));
+        // An unknown shape gets an example.
+        let form = shape.map_or("triangular(MIN, MODE, MAX)", |(_, form, _)| form);
+        return Err((whole, Misfit::Arguments(form)));
     };
-    let arguments = Arguments::split(text, open + 1, inside.len(), form_of(name));
-    match name {
-        "constant" => arguments.durations().map(|[value]| QuantileTable::constant(value)),
-        "uniform" => uniform(&arguments),
-        "triangular" => triangular(&arguments),
-        "normal" => normal(&arguments),
-        "percentiles" => percentiles(&arguments),
-        _ => {
-            let names = SHAPES.map(String::from).to_vec();
-            Err((0..open, Misfit::UnknownName { names }))
-        }
-    }
-}
-
-fn form_of(name: &str) -> &'static str {
-    match name {
-        "constant" => "constant(VALUE)",
-        "uniform" => "uniform(MIN, MAX)",
-        "normal" => "normal(MEAN, SD, MIN, MAX)",
-        "percentiles" => "percentiles(p0=MIN, p50=MEDIAN, p100=MAX)",
-        _ => "triangular(MIN, MODE, MAX)",
-    }
+    let Some((_, form, read)) = shape else {
+        let names = SHAPES.map(|(name, ..)| name.into()).to_vec();
+        return Err((0..open, Misfit::UnknownName(names)));
+    };
+    read(&Arguments::split(text, open + 1, inside.len(), form))
 }
 
 /// The arguments of a call, with where each stands.
@@ -99,7 +95,7 @@ impl<'t> Arguments<'t> {
     /// Exactly `N` durations.
     fn durations<const N: usize>(&self) -> Result<[Duration; N], Refused> {
         if self.items.len() != N {
-            return Err((self.span.clone(), Misfit::Arguments { form: self.form }));
+            return Err((self.span.clone(), Misfit::Arguments(self.form)));
         }
         let mut values = [Duration::ZERO; N];
         for (value, (span, item)) in values.iter_mut().zip(&self.items) {
@@ -109,8 +105,12 @@ impl<'t> Arguments<'t> {
     }
 
     fn disorder<T>(&self, order: &'static str) -> Result<T, Refused> {
-        Err((self.span.clone(), Misfit::Order { order }))
+        Err((self.span.clone(), Misfit::Order(order)))
     }
+}
+
+fn constant(arguments: &Arguments<'_>) -> Result<QuantileTable, Refused> {
+    arguments.durations().map(|[value]| QuantileTable::constant(value))
 }
 
 fn uniform(arguments: &Arguments<'_>) -> Result<QuantileTable, Refused> {
@@ -196,7 +196,7 @@ fn percentiles(arguments: &Arguments<'_>) -> Result<QuantileTable, Refused> {
     const ALL: u64 = 1_000_000;
     let mut known: Vec<(u64, u64)> = Vec::new();
     for (span, item) in &arguments.items {
-        let malformed = || (span.clone(), Misfit::Arguments { form: arguments.form });
+        let malformed = || (span.clone(), Misfit::Arguments(arguments.form));
         let (percent, value) = item.split_once('=').ok_or_else(malformed)?;
         let percent = percent.trim().strip_prefix('p').ok_or_else(malformed)?;
         let (percent, rest) = Decimal::split(percent).map_err(|_| malformed())?;
@@ -207,12 +207,12 @@ fn percentiles(arguments: &Arguments<'_>) -> Result<QuantileTable, Refused> {
         }
         let value = quantity::duration(value).map_err(|misfit| (span.clone(), misfit))?;
         if known.last().is_some_and(|&(before, low)| place <= before || value.as_nanos() < low) {
-            return Err((span.clone(), Misfit::Order { order: "p0 < ... < p100, values rising" }));
+            return Err((span.clone(), Misfit::Order("p0 < ... < p100, values rising")));
         }
         known.push((place, value.as_nanos()));
     }
     if known.len() < 2 || known[0].0 != 0 || known[known.len() - 1].0 != ALL {
-        return Err((arguments.span.clone(), Misfit::Arguments { form: arguments.form }));
+        return Err((arguments.span.clone(), Misfit::Arguments(arguments.form)));
     }
     let mut pair = 0;
     let points: Vec<_> = (0..=STEPS)
@@ -259,7 +259,8 @@ impl Value for QuantileTable {
     fn description() -> Description {
         let expected = "a duration or a distribution of durations";
         let example = "\"256 us\" or \"triangular(100 us, 150 us, 300 us)\"";
-        Description::new(expected, example).hint(format!("shapes: {}", SHAPES.join(", ")))
+        Description::new(expected, example)
+            .hint(format!("shapes: {}", SHAPES.map(|(name, ..)| name).join(", ")))
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
@@ -342,14 +343,14 @@ mod tests {
         let (part, misfit) = refused("triangular(170 us, 204, 226 us)");
         assert_eq!((part.as_str(), misfit), ("204", Misfit::NoUnit));
         let (part, misfit) = refused("triangula(170 us, 204 us, 226 us)");
-        assert!(part == "triangula" && matches!(misfit, Misfit::UnknownName { .. }));
+        assert!(part == "triangula" && matches!(misfit, Misfit::UnknownName(_)));
         let (part, misfit) = refused("uniform(2 us, 1 us)");
-        assert!(part == "2 us, 1 us" && matches!(misfit, Misfit::Order { .. }));
+        assert!(part == "2 us, 1 us" && matches!(misfit, Misfit::Order(_)));
         let (part, misfit) = refused("normal(2 us, 0 us, 1 us, 3 us)");
         assert_eq!((part.as_str(), misfit), ("0 us", Misfit::Zero));
         for text in ["uniform(1 us)", "uniform(1 us, 2 us", "percentiles(p0=1 us)", "constant()"] {
             let misfit = refused(text).1;
-            assert!(matches!(misfit, Misfit::Arguments { .. } | Misfit::Empty), "{misfit:?}");
+            assert!(matches!(misfit, Misfit::Arguments(_) | Misfit::Empty), "{misfit:?}");
         }
     }
 

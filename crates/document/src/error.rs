@@ -42,13 +42,8 @@ pub enum Error {
         /// The place that names the file, when a file does.
         place: Option<Place>,
     },
-    /// A text is not TOML.
-    Syntax {
-        /// Where the parser stopped.
-        place: Place,
-        /// What the parser says.
-        problem: String,
-    },
+    /// A text is not TOML: where the parser stopped, and what it says.
+    Syntax(Place, String),
     /// A key that nothing reads.
     UnknownKey(Box<UnknownKey>),
     /// A key that must be there and is not.
@@ -65,13 +60,6 @@ pub enum Error {
         found: String,
         /// The names that exist.
         names: Vec<String>,
-    },
-    /// A `--set` that cannot be applied.
-    Override {
-        /// The part of the argument.
-        place: Place,
-        /// Why not.
-        problem: OverrideProblem,
     },
     /// Something else, in the words of whoever found it.
     Other(Box<Other>),
@@ -151,44 +139,10 @@ pub enum FileProblem {
     NotAFile,
     /// The operating system refuses, with this number where it gives one.
     Unreadable(Option<i32>),
-    /// It is not UTF-8 text.
-    NotUtf8 {
-        /// The first byte that is wrong.
-        offset: usize,
-    },
-    /// It is larger than a configuration file may be.
-    TooLarge {
-        /// The largest size in bytes.
-        limit: u64,
-    },
-}
-
-/// Why a `--set` cannot be applied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OverrideProblem {
-    /// There is no `=`.
-    NoEquals,
-    /// A part of the key is empty.
-    EmptyKey,
-    /// The key has more parts than any document.
-    TooDeep {
-        /// How many it may have.
-        limit: usize,
-    },
-    /// The key goes on below something that is not a section.
-    NotASection {
-        /// The path of what is no section.
-        parent: String,
-        /// What it is, such as `a string`.
-        found: &'static str,
-    },
-    /// A list has no entry of this number.
-    NoEntry {
-        /// The path of the list.
-        list: String,
-        /// How many entries it has.
-        length: usize,
-    },
+    /// It is not UTF-8 text; this is the offset of the first byte that is wrong.
+    NotUtf8(usize),
+    /// It is larger than this limit in bytes.
+    TooLarge(u64),
 }
 
 impl Error {
@@ -201,7 +155,7 @@ impl Error {
                 At::Place(place) => Some(place),
                 At::Path(_) | At::Line { .. } | At::Nowhere => None,
             },
-            Self::Syntax { place, .. } | Self::Override { place, .. } => Some(place),
+            Self::Syntax(place, _) => Some(place),
             Self::UnknownKey(unknown) => Some(&unknown.place),
             Self::MissingKey(missing) => Some(&missing.place),
             Self::Value(bad) => Some(&bad.place),
@@ -257,7 +211,7 @@ impl Error {
                 label: "named here".into(),
                 help: problem.help(),
             },
-            Self::Syntax { problem, .. } => Message {
+            Self::Syntax(_, problem) => Message {
                 title: format!("not TOML: {}", shown(problem, TEXT_SHOWN * 4)),
                 label: "expected TOML".into(),
                 help: match problem.contains("duplicate") {
@@ -274,9 +228,8 @@ impl Error {
             Self::UnknownName { what, found, names, .. } => Message {
                 title: format!("unknown {what} `{}`", shown(found, TEXT_SHOWN)),
                 label: format!("expected the name of a {what}"),
-                help: choice(nearest(found, names.iter().map(String::as_str)), names),
+                help: one_of(found, names),
             },
-            Self::Override { place, problem } => problem.message(place),
             Self::Other(other) => other.message.clone(),
             Self::Several { errors, .. } => errors.first().map(Self::message).unwrap_or_default(),
         }
@@ -306,10 +259,10 @@ impl BadValue {
             Misfit::Zero => format!("expected {expected} above zero"),
             Misfit::Negative => format!("expected {expected}, never below zero"),
             Misfit::Outside { low, high } => format!("expected {expected} from {low} to {high}"),
-            Misfit::NotWhole { step } => format!("expected {expected} in whole {step}"),
-            Misfit::TooLarge { limit } => format!("expected {expected} of at most {limit}"),
-            Misfit::Order { order } => format!("expected the order {order}"),
-            Misfit::Arguments { form } => format!("expected {form}"),
+            Misfit::NotWhole(step) => format!("expected {expected} in whole {step}"),
+            Misfit::TooLarge(limit) => format!("expected {expected} of at most {limit}"),
+            Misfit::Order(order) => format!("expected the order {order}"),
+            Misfit::Arguments(form) => format!("expected {form}"),
             _ => format!("expected {expected}"),
         }
     }
@@ -319,17 +272,15 @@ impl BadValue {
         let value = if self.found.is_empty() { "the value".into() } else { format!("`{found}`") };
         let misfit = shown(&self.misfit.to_string(), TEXT_SHOWN * 4);
         let help = match &self.misfit {
-            Misfit::UnknownName { names } => {
-                choice(nearest(&self.found, names.iter().map(String::as_str)), names)
-            }
-            Misfit::UnknownUnit { nearest: Some(unit), .. } => {
+            Misfit::UnknownName(names) => one_of(&self.found, names),
+            Misfit::UnknownUnit(_, Some(unit)) => {
                 format!("did you mean `{unit}`? {}", self.help)
             }
-            Misfit::Arguments { form } => format!("write {form}"),
+            Misfit::Arguments(form) => format!("write {form}"),
             Misfit::Zero => "use a value above zero".into(),
             Misfit::Outside { low, high } => format!("use a value from {low} to {high}"),
-            Misfit::Order { order } => format!("put the values in the order {order}"),
-            Misfit::TooLarge { .. } => format!("is the unit right? {}", self.help),
+            Misfit::Order(order) => format!("put the values in the order {order}"),
+            Misfit::TooLarge(_) => format!("is the unit right? {}", self.help),
             _ => self.help.clone(),
         };
         let label = shown(&self.due(), TEXT_SHOWN * 4);
@@ -365,6 +316,11 @@ impl MissingKey {
             help: format!("add a line like {}", self.example),
         }
     }
+}
+
+/// Help for `found`, which is none of `names`.
+fn one_of(found: &str, names: &[String]) -> String {
+    choice(nearest(found, names.iter().map(String::as_str)), names)
 }
 
 /// "did you mean `a`? known: a, b, c".
@@ -403,8 +359,8 @@ impl fmt::Display for FileProblem {
             Self::Unreadable(Some(code)) => {
                 f.write_str(&reason(&std::io::Error::from_raw_os_error(*code)))
             }
-            Self::NotUtf8 { offset } => write!(f, "byte {offset} is not UTF-8 text"),
-            Self::TooLarge { limit } => write!(f, "it is larger than {limit} bytes"),
+            Self::NotUtf8(offset) => write!(f, "byte {offset} is not UTF-8 text"),
+            Self::TooLarge(limit) => write!(f, "it is larger than {limit} bytes"),
         }
     }
 }
@@ -423,42 +379,9 @@ impl FileProblem {
             Self::Directory => "name a .toml file in it",
             Self::NotAFile => "save it as a regular .toml file",
             Self::Unreadable(_) => "check that you may read the file",
-            Self::NotUtf8 { .. } => "expected a TOML file in UTF-8; is this the right file?",
-            Self::TooLarge { .. } => "expected a TOML file of a few KiB; is this the right file?",
+            Self::NotUtf8(_) => "expected a TOML file in UTF-8; is this the right file?",
+            Self::TooLarge(_) => "expected a TOML file of a few KiB; is this the right file?",
         }
         .into()
-    }
-}
-
-impl OverrideProblem {
-    fn message(&self, place: &Place) -> Message {
-        let found = shown(place.text(), TEXT_SHOWN);
-        let (title, label) = match self {
-            Self::NoEquals => (format!("`{found}` has no `=`"), "expected KEY=VALUE".into()),
-            Self::EmptyKey => ("a part of the key is empty".into(), "expected a name".into()),
-            Self::TooDeep { limit } => (
-                format!("the key has more than {limit} parts"),
-                "expected the path of a value".into(),
-            ),
-            Self::NotASection { parent, found } => (
-                format!("`{}` is {found} and has no keys", shown(parent, TEXT_SHOWN * 2)),
-                "expected a section above this".into(),
-            ),
-            Self::NoEntry { list, length } => (
-                format!("`{}` has no entry `{found}`", shown(list, TEXT_SHOWN * 2)),
-                match length {
-                    0 => "expected no number: the list is empty".into(),
-                    1 => "expected 0, the only entry".into(),
-                    _ => format!("expected a number from 0 to {}", length - 1),
-                },
-            ),
-        };
-        let help = match place.source().name() {
-            "--grid" => {
-                "write --grid SECTION.KEY=VALUE,VALUE, as in --grid workload.bytes=1MiB,2MiB"
-            }
-            _ => "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB",
-        };
-        Message { title, label, help: help.into() }
     }
 }

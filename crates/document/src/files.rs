@@ -70,8 +70,7 @@ fn read_text(path: &Path) -> Result<String, FileProblem> {
     // One byte beyond the limit tells a file that is too large from one that just fits.
     file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes).map_err(of_io)?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > SIZE_LIMIT) {
-        return Err(FileProblem::TooLarge { limit: SIZE_LIMIT });
+        return Err(FileProblem::TooLarge(SIZE_LIMIT));
     }
-    String::from_utf8(bytes)
-        .map_err(|error| FileProblem::NotUtf8 { offset: error.utf8_error().valid_up_to() })
+    String::from_utf8(bytes).map_err(|error| FileProblem::NotUtf8(error.utf8_error().valid_up_to()))
 }

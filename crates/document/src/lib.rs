@@ -176,7 +176,7 @@ impl Document {
     /// Applies `overrides` in order; the last one for a key wins.
     ///
     /// # Errors
-    /// [`Error::Override`] when a key goes on below something that is not a section.
+    /// [`Error::Other`] when a key goes on below something that is not a section.
     pub fn set<'o>(
         &mut self,
         overrides: impl IntoIterator<Item = &'o Override>,

@@ -8,8 +8,9 @@
 use super::node::{Content, Entry, Node, Table};
 use super::parse;
 use super::renamed::{self, Renamed};
-use crate::error::{Error, OverrideProblem};
-use crate::source::{Place, SET, Source};
+use crate::error::{At, Error, Message, Other, TEXT_SHOWN};
+use crate::source::{GRID, Place, SET, Source};
+use boardlab_result::foreign::shown_at_most as shown;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ impl Override {
     /// inline table), else bare text.
     ///
     /// # Errors
-    /// [`Error::Override`] when there is no `=` or the key is not dotted names.
+    /// [`Error::Other`] when there is no `=` or the key is not dotted names.
     pub fn parse(argument: &str) -> Result<Self, Error> {
         Self::of(&Source::argument(SET, argument), None)
     }
@@ -47,11 +48,10 @@ impl Override {
     /// after the `=`.
     pub fn of(source: &Arc<Source>, value: Option<Range<usize>>) -> Result<Self, Error> {
         let argument = source.text();
-        let refused = |span: Range<usize>, problem| {
-            Err(Error::Override { place: Place::new(source, span), problem })
-        };
         let Some(equals) = argument.find('=') else {
-            return refused(0..argument.len(), OverrideProblem::NoEquals);
+            let title = format!("`{}` has no `=`", shown(argument, TEXT_SHOWN));
+            let place = Place::new(source, 0..argument.len());
+            return Err(refused(place, title, "expected KEY=VALUE"));
         };
         let (mut parts, mut renamed) = (Vec::<Part>::new(), Vec::new());
         let mut start = 0;
@@ -60,12 +60,14 @@ impl Override {
             let from = start + (piece.len() - piece.trim_start().len());
             let place = from..from + name.len();
             if name.is_empty() {
-                return refused(start..start + 1, OverrideProblem::EmptyKey);
-            }
-            if parts.len() == DEEPEST {
-                return refused(place, OverrideProblem::TooDeep { limit: DEEPEST });
+                let place = Place::new(source, start..start + 1);
+                return Err(refused(place, "a part of the key is empty", "expected a name"));
             }
             let (place, section) = (Place::new(source, place), last_two(&parts).1);
+            if parts.len() == DEEPEST {
+                let title = format!("the key has more than {DEEPEST} parts");
+                return Err(refused(place, title, "expected the path of a value"));
+            }
             let new = renamed::renamed(section, name, &place);
             let name = new.as_ref().map_or(name, |renamed| renamed.new).into();
             renamed.extend(new);
@@ -119,8 +121,7 @@ impl Override {
 
     /// The node called `part` below `node`, made if it lacks.
     fn step<'n>(&self, node: &'n mut Node, part: &Part, path: &str) -> Result<&'n mut Node, Error> {
-        let parent = || path.trim_end_matches('.').to_owned();
-        let refused = |problem| Err(Error::Override { place: part.place.clone(), problem });
+        let parent = || shown(path.trim_end_matches('.'), TEXT_SHOWN * 2);
         let found = node.noun();
         match &mut node.content {
             Content::Table(table) => {
@@ -135,12 +136,22 @@ impl Override {
             }
             Content::List(items) => {
                 let length = items.len();
-                match part.name.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
-                    Some(item) => Ok(item),
-                    None => refused(OverrideProblem::NoEntry { list: parent(), length }),
-                }
+                let index = part.name.parse::<usize>().ok();
+                index.and_then(|index| items.get_mut(index)).ok_or_else(|| {
+                    let found = shown(part.place.text(), TEXT_SHOWN);
+                    let expected = match length {
+                        0 => "expected no number: the list is empty".into(),
+                        1 => "expected 0, the only entry".into(),
+                        _ => format!("expected a number from 0 to {}", length - 1),
+                    };
+                    let title = format!("`{}` has no entry `{found}`", parent());
+                    refused(part.place.clone(), title, expected)
+                })
             }
-            _ => refused(OverrideProblem::NotASection { parent: parent(), found }),
+            _ => {
+                let title = format!("`{}` is {found} and has no keys", parent());
+                Err(refused(part.place.clone(), title, "expected a section above this"))
+            }
         }
     }
 
@@ -154,6 +165,16 @@ impl Override {
     fn source(&self) -> &Arc<Source> {
         self.node.place.source()
     }
+}
+
+/// An argument that cannot be applied.
+fn refused(place: Place, title: impl Into<String>, label: impl Into<String>) -> Error {
+    let help = match place.source().name() {
+        GRID => "write --grid SECTION.KEY=VALUE,VALUE, as in --grid workload.bytes=1MiB,2MiB",
+        _ => "write --set SECTION.KEY=VALUE, as in --set workload.bytes=1MiB",
+    };
+    let message = Message { title: title.into(), label: label.into(), help: help.into() };
+    Other { at: At::Place(place), message }.into()
 }
 
 /// The names of the last two of `parts`, empty where there is none.

@@ -35,7 +35,7 @@ pub(crate) fn argument(source: &Arc<Source>, span: std::ops::Range<usize>) -> No
 fn syntax(source: &Arc<Source>, error: &toml::de::Error) -> Error {
     let end = source.text().len();
     let place = Place::new(source, error.span().unwrap_or(end..end));
-    Error::Syntax { place, problem: error.message().into() }
+    Error::Syntax(place, error.message().into())
 }
 
 /// A text that is being turned into nodes.

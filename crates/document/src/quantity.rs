@@ -70,37 +70,29 @@ impl Dimension {
         }
     }
 
-    /// The names of its units, as a help line lists them.
-    #[must_use]
-    pub const fn unit_names(self) -> &'static str {
+    /// What people call it, its smallest unit in the plural, and the names of its units.
+    const fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Time => "ns us ms s min h days",
-            Self::Size => "B KiB MiB GiB TiB kB MB GB TB",
-            Self::Frequency => "Hz kHz MHz GHz",
-            Self::Ratio => "% ppm",
+            Self::Time => ["time", "nanoseconds", "ns us ms s min h days"],
+            Self::Size => ["size", "bytes", "B KiB MiB GiB TiB kB MB GB TB"],
+            Self::Frequency => ["frequency", "hertz", "Hz kHz MHz GHz"],
+            Self::Ratio => ["ratio", "millionths", "% ppm"],
         }
     }
 
     /// What people call it.
     #[must_use]
     pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Size => "size",
-            Self::Frequency => "frequency",
-            Self::Ratio => "ratio",
-        }
+        self.words()[0]
     }
 
-    /// The name of its smallest unit, in the plural.
-    #[must_use]
-    pub const fn step(self) -> &'static str {
-        match self {
-            Self::Time => "nanoseconds",
-            Self::Size => "bytes",
-            Self::Frequency => "hertz",
-            Self::Ratio => "millionths",
-        }
+    const fn step(self) -> &'static str {
+        self.words()[1]
+    }
+
+    /// The names of its units, as a help line lists them.
+    pub(crate) const fn unit_names(self) -> &'static str {
+        self.words()[2]
     }
 
     /// The size of `unit` in the smallest one.
@@ -116,10 +108,10 @@ impl Dimension {
             return Err(Misfit::NoUnit);
         }
         if let Some(kind) = Self::ALL.into_iter().find(|&other| of(other).is_some()) {
-            return Err(Misfit::OtherUnit { unit: unit.into(), kind: kind.noun() });
+            return Err(Misfit::OtherUnit(unit.into(), kind.noun()));
         }
         let names = self.units().iter().map(|(name, _)| *name);
-        Err(Misfit::UnknownUnit { unit: unit.into(), nearest: nearest(unit, names) })
+        Err(Misfit::UnknownUnit(unit.into(), nearest(unit, names)))
     }
 }
 
@@ -155,7 +147,7 @@ impl Decimal {
             return Err(Misfit::NotANumber);
         }
         if whole.len() + fraction.len() > DIGITS {
-            return Err(Misfit::TooManyDigits { limit: DIGITS });
+            return Err(Misfit::TooManyDigits(DIGITS));
         }
         let digits = whole.bytes().chain(fraction.bytes());
         let digits = digits.fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
@@ -171,12 +163,12 @@ impl Decimal {
         let product = self.digits * u128::from(scale);
         let divisor = 10_u128.pow(self.decimals);
         if !product.is_multiple_of(divisor) {
-            return Err(Misfit::NotWhole { step: dimension.step() });
+            return Err(Misfit::NotWhole(dimension.step()));
         }
         let value = product / divisor;
         match u64::try_from(value) {
             Ok(whole) if value <= LARGEST => Ok(whole),
-            _ => Err(Misfit::TooLarge { limit: format!("{LARGEST} {}", dimension.step()) }),
+            _ => Err(Misfit::TooLarge(format!("{LARGEST} {}", dimension.step()))),
         }
     }
 }
@@ -276,7 +268,7 @@ pub fn rate(text: &str) -> Result<Rate, Misfit> {
         // Says first what is wrong with the amount itself, then that the time lacks.
         let (_, unit) = Decimal::split(text)?;
         Dimension::Size.scale_of(unit)?;
-        return Err(Misfit::OtherUnit { unit: unit.into(), kind: Dimension::Size.noun() });
+        return Err(Misfit::OtherUnit(unit.into(), Dimension::Size.noun()));
     };
     let amount = bytes(amount)?;
     let per = per.trim();
@@ -324,25 +316,25 @@ mod tests {
         assert_eq!(rate("0 B/s"), Err(Misfit::Zero));
         assert_eq!(rate("1 B/0 s"), Err(Misfit::Zero));
         assert_eq!(rate("1 B/"), Err(Misfit::Empty));
-        let of_size = Misfit::OtherUnit { unit: "MB".into(), kind: "size" };
+        let of_size = Misfit::OtherUnit("MB".into(), "size");
         assert_eq!(rate("381 MB"), Err(of_size));
     }
 
     #[test]
     fn what_is_not_exact_is_refused() {
-        assert_eq!(duration("1.5 ns"), Err(Misfit::NotWhole { step: "nanoseconds" }));
-        assert_eq!(bytes("0.3 KiB"), Err(Misfit::NotWhole { step: "bytes" }));
+        assert_eq!(duration("1.5 ns"), Err(Misfit::NotWhole("nanoseconds")));
+        assert_eq!(bytes("0.3 KiB"), Err(Misfit::NotWhole("bytes")));
         assert_eq!(duration("256"), Err(Misfit::NoUnit));
         assert_eq!(duration("-1 us"), Err(Misfit::Negative));
         assert_eq!(duration(""), Err(Misfit::Empty));
         assert_eq!(duration("us"), Err(Misfit::NotANumber));
         assert_eq!(hertz("0 Hz"), Err(Misfit::Zero));
-        assert!(matches!(duration("300 KiB"), Err(Misfit::OtherUnit { kind: "size", .. })));
-        assert!(matches!(duration("110000 days"), Err(Misfit::TooLarge { .. })));
-        assert!(matches!(bytes("99999999999 TiB"), Err(Misfit::TooLarge { .. })));
+        assert!(matches!(duration("300 KiB"), Err(Misfit::OtherUnit(_, "size"))));
+        assert!(matches!(duration("110000 days"), Err(Misfit::TooLarge(_))));
+        assert!(matches!(bytes("99999999999 TiB"), Err(Misfit::TooLarge(_))));
         let many = "1".repeat(25) + " ns";
-        assert_eq!(duration(&many), Err(Misfit::TooManyDigits { limit: 24 }));
-        let near = Misfit::UnknownUnit { unit: "mhz".into(), nearest: Some("MHz") };
+        assert_eq!(duration(&many), Err(Misfit::TooManyDigits(24)));
+        let near = Misfit::UnknownUnit("mhz".into(), Some("MHz"));
         assert_eq!(hertz("33 mhz"), Err(near));
     }
 

@@ -170,7 +170,7 @@ impl<'a> Section<'a> {
         }
         let expected = format!("one of {}", listed(names));
         let names = names.iter().map(|(name, _)| String::from(*name)).collect();
-        let misplaced = Misplaced::new(inner, Misfit::UnknownName { names });
+        let misplaced = Misplaced::new(inner, Misfit::UnknownName(names));
         Err(self.report_value(key, misplaced, expected, String::new()))
     }
 
@@ -226,7 +226,7 @@ impl<'a> Section<'a> {
     pub fn refuse(&self, key: &str, problem: &str, expected: &str, help: &str) -> Reported {
         let node = self.node_of(key).map_or(self.0.node, |node| self.inner(node));
         let found = if node.as_table().is_some() { String::new() } else { node.written() };
-        let misfit = Misfit::Rule { problem: problem.into() };
+        let misfit = Misfit::Rule(problem.into());
         let misplaced = Misplaced { place: node.place().clone(), found, misfit };
         self.report_value(key, misplaced, expected.into(), help.into())
     }
@@ -245,7 +245,7 @@ impl<'a> Section<'a> {
             if ![SET, GRID].into_iter().any(|option| source.is_argument_of(option)) {
                 return;
             }
-            let misplaced = Misplaced::new(leaf, Misfit::Idle { why: why.into() });
+            let misplaced = Misplaced::new(leaf, Misfit::Idle(why.into()));
             let expected = "a key that this run uses".into();
             let bad = self.bad_value(&path, misplaced, expected, help.into());
             if self.0.context.swept {
@@ -267,11 +267,8 @@ impl<'a> Section<'a> {
         why: &str,
         help: &str,
     ) -> Read<()> {
-        let mut result = Ok(());
-        for path in paths {
-            result = result.and(self.idle(path.as_ref(), why, help));
-        }
-        result
+        let each = paths.into_iter().map(|path| self.idle(path.as_ref(), why, help));
+        each.fold(Ok(()), Read::and)
     }
 
     /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.
@@ -380,11 +377,11 @@ impl<'a> Section<'a> {
     pub(super) fn report_value(
         &self,
         key: &str,
-        Misplaced { place, found, misfit }: Misplaced,
+        misplaced: Misplaced,
         expected: String,
         help: String,
     ) -> Reported {
-        let bad = self.bad_value(key, Misplaced { place, found, misfit }, expected, help);
+        let bad = self.bad_value(key, misplaced, expected, help);
         self.0.context.problems.report(Error::Value(Box::new(bad)))
     }
 

@@ -74,7 +74,7 @@ impl Misplaced {
     /// The wrong type of TOML value.
     #[must_use]
     pub fn of_type(node: &Node) -> Self {
-        Self::new(node, Misfit::Type { found: node.noun() })
+        Self::new(node, Misfit::Type(node.noun()))
     }
 }
 
@@ -133,14 +133,11 @@ impl Value for u64 {
     }
     fn read(node: &Node) -> Result<Self, Misplaced> {
         match node.content() {
-            Content::Integer(Some(number)) => Self::try_from(*number).map_err(|_| {
-                let limit = Self::MAX.to_string();
-                let too_large = Misfit::TooLarge { limit };
-                Misplaced::new(node, if *number < 0 { Misfit::Negative } else { too_large })
-            }),
-            Content::Integer(None) => {
-                let limit = Self::MAX.to_string();
-                Err(Misplaced::new(node, Misfit::TooLarge { limit }))
+            Content::Integer(Some(..0)) => Err(Misplaced::new(node, Misfit::Negative)),
+            Content::Integer(number) => {
+                let fits = number.and_then(|number| Self::try_from(number).ok());
+                let too_large = || Misfit::TooLarge(Self::MAX.to_string());
+                fits.ok_or_else(|| Misplaced::new(node, too_large()))
             }
             _ => Err(Misplaced::of_type(node)),
         }

@@ -145,7 +145,7 @@ impl Experiment {
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
         match self.actions.iter().find(|(one, _)| *one == action) {
             Some((_, make)) => make(request),
-            None => Err(Failure::NotBuilt { name: self.scenario.into(), action }),
+            None => Err(Failure::NotBuilt(self.scenario.into(), action)),
         }
     }
 }
@@ -174,13 +174,8 @@ pub enum Failure {
         /// How to make it.
         help: &'static str,
     },
-    /// The scenario lacks the requested action: exit status 2.
-    NotBuilt {
-        /// The name of the scenario.
-        name: String,
-        /// The requested action.
-        action: Action,
-    },
+    /// The scenario of this name lacks the requested action: exit status 2.
+    NotBuilt(String, Action),
 }
 
 impl Failure {
@@ -204,7 +199,7 @@ impl fmt::Display for Failure {
                 write!(f, "error: {system}: {error}\n  = help: {help}")
             }
             Self::Missing { what, help } => write!(f, "error: {what}\n  = help: {help}"),
-            Self::NotBuilt { name, action } => write!(
+            Self::NotBuilt(name, action) => write!(
                 f,
                 "error: `boardlab {} {name}` is not built yet\n  = help: what there is: \
                  boardlab list scenarios",

@@ -91,7 +91,7 @@ fn scale(written: &str, unit: Unit) -> Result<(f64, f64), Misfit> {
             let Some((amount, per)) = written.split_once('/') else {
                 of(Dimension::Size, written)?;
                 let kind = Dimension::Size.noun();
-                return Err(Misfit::OtherUnit { unit: written.into(), kind });
+                return Err(Misfit::OtherUnit(written.into(), kind));
             };
             let second = of(Dimension::Time, "s")?;
             let amount = of(Dimension::Size, amount.trim())?;
@@ -99,7 +99,7 @@ fn scale(written: &str, unit: Unit) -> Result<(f64, f64), Misfit> {
         }
         Unit::Ratio if !written.is_empty() => Ok((of(Dimension::Ratio, written)?, 1e6)),
         Unit::Ratio | Unit::Count | Unit::Plain if written.is_empty() => Ok((1.0, 1.0)),
-        _ => Err(Misfit::UnknownUnit { unit: written.into(), nearest: None }),
+        _ => Err(Misfit::UnknownUnit(written.into(), None)),
     }
 }
 

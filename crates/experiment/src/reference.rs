@@ -316,12 +316,12 @@ fn spread(
     unit: Unit,
     meanings: &Meanings,
 ) -> Result<(String, (f64, f64)), Misfit> {
-    let [low, high] = range else { return Err(Misfit::Arguments { form: "two figures" }) };
+    let [low, high] = range else { return Err(Misfit::Arguments("two figures")) };
     let figure = |text: &str| Figure::parse(text, unit, meanings)?.ok_or(Misfit::NotANumber);
     let text = format!("{low} to {high}");
     let (low, high) = (figure(low)?, figure(high)?);
     if low.value > high.value {
-        return Err(Misfit::Order { order: "LOW <= HIGH" });
+        return Err(Misfit::Order("LOW <= HIGH"));
     }
     Ok((text, (low.span().0, high.span().1)))
 }

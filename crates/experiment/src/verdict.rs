@@ -8,14 +8,15 @@ use crate::reference::{Printed, Reference, ReferenceTable};
 use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
-/// Names the parameters that each table depends on: `depends` gets the table's id and the parameter's
-/// key.
+/// Names the parameters that each table depends on, and counts their origins: `depends` gets the table's
+/// id and the parameter's key.
 pub fn name_parameters(run: &mut RunResult, depends: impl Fn(&str, &str) -> bool) {
     let keys: Vec<String> = run.parameters.iter().map(|parameter| parameter.key.clone()).collect();
     for table in &mut run.tables {
         let own = keys.iter().filter(|key| depends(&table.id, key));
         table.parameters = own.cloned().collect();
     }
+    run.count_provenance();
 }
 
 /// Whether `key` begins with one of `prefixes`.
@@ -42,7 +43,7 @@ impl Reference {
     }
 }
 
-/// What an experiment knows about the cells of one table.
+/// What an experiment knows about the cells of one table; without rules every cell is judged.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rules(Vec<Rule>);
 
@@ -56,12 +57,6 @@ struct Rule {
 }
 
 impl Rules {
-    /// No rules: every cell is judged.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The cell follows from a published input, or from a fit to itself: it proves nothing.
     #[must_use]
     pub fn input(self, row: impl Into<String>, column: impl Into<String>) -> Self {

@@ -101,7 +101,7 @@ fn verdict(table: &Table, row: &str, column: &str) -> Option<Verdict> {
 
 #[test]
 fn our_figures_stand_beside_the_print() {
-    let table = applied(&Rules::new());
+    let table = applied(&Rules::default());
     assert_eq!(table.source.as_deref(), Some("nor.md, table 5"));
     assert_eq!(verdict(&table, "L-3", "mean_ns"), Some(Verdict::Pass));
     assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(Verdict::Fail));
@@ -112,7 +112,7 @@ fn our_figures_stand_beside_the_print() {
 
 #[test]
 fn what_we_do_not_have_is_not_built() {
-    let table = applied(&Rules::new());
+    let table = applied(&Rules::default());
     for (row, column) in [("L-7", "policy"), ("total", "total_ns"), ("L-3", "count")] {
         assert_eq!(verdict(&table, row, column), Some(Verdict::NotBuilt));
         assert_eq!(table.cell(row, column).unwrap().value, Value::None);
@@ -123,14 +123,14 @@ fn what_we_do_not_have_is_not_built() {
 
 #[test]
 fn an_input_is_never_a_pass() {
-    let table = applied(&Rules::new().input("L-3", "mean_ns").input("L-7", "policy"));
+    let table = applied(&Rules::default().input("L-3", "mean_ns").input("L-7", "policy"));
     assert_eq!(verdict(&table, "L-3", "mean_ns"), Some(Verdict::Input));
     assert_eq!(verdict(&table, "L-7", "policy"), Some(Verdict::NotBuilt));
 }
 
 #[test]
 fn a_finding_explains_only_what_differs() {
-    let rules = Rules::new().explained("L-3", "mean_ns", 1).explained("L-7", "mean_ns", 2);
+    let rules = Rules::default().explained("L-3", "mean_ns", 1).explained("L-7", "mean_ns", 2);
     let table = applied(&rules);
     assert_eq!(verdict(&table, "L-3", "mean_ns"), Some(Verdict::Pass));
     assert_eq!(table.cell("L-3", "mean_ns").unwrap().finding, None);
@@ -143,7 +143,7 @@ fn words_agree_with_the_same_words() {
     let mut table = Table::new("table5", "Linux");
     table.rows.push(Row::new("L-7", "").cell("policy", Cell::text("fixed")));
     let reference = reference(TABLE).unwrap();
-    apply(&mut table, reference.table("table5").unwrap(), &Rules::new()).unwrap();
+    apply(&mut table, reference.table("table5").unwrap(), &Rules::default()).unwrap();
     assert_eq!(verdict(&table, "L-7", "policy"), Some(Verdict::Pass));
 }
 
@@ -153,9 +153,9 @@ fn a_rule_about_no_cell_is_an_error() {
     let of = |rules: Rules| {
         apply(&mut ours(), reference.table("table5").unwrap(), &rules).unwrap_err().to_string()
     };
-    let error = of(Rules::new().input("L-8", "mean_ns"));
+    let error = of(Rules::default().input("L-8", "mean_ns"));
     assert!(error.contains("unknown row `L-8`") && error.contains("L-7"), "{error}");
-    let error = of(Rules::new().explained("L-7", "mean", 0));
+    let error = of(Rules::default().explained("L-7", "mean", 0));
     assert!(error.contains("unknown column `mean`"), "{error}");
     let error = reference.table("table7").unwrap_err().to_string();
     assert!(error.contains("did you mean `table5`?"), "{error}");

@@ -12,20 +12,14 @@ use indexmap::IndexMap;
 /// The most lines of a chart.
 const LINES_MAX: usize = 8;
 
-/// The scale of a unit: its divisor, and the label of the axis.
-struct Scale {
-    divisor: f64,
-    unit: &'static str,
-}
-
 /// Adds a chart and its curves for every figure of `chosen`.
 pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[String]) {
     let Some(first) = plan.grid.axes.first() else { return };
     let values = first.written();
     let positions = Positions::of(&values);
     for name in chosen {
-        let scale = scale(table, name);
-        let lines = lines(plan, table, name, &positions, &scale);
+        let (divisor, unit) = scale(table, name);
+        let lines = lines(plan, table, name, &positions, divisor);
         if lines.values().map(Vec::len).sum::<usize>() < 2 {
             continue;
         }
@@ -34,10 +28,7 @@ pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[
             Positions::Scale { unit, .. } => (format!("{} ({unit})", first.key), Vec::new()),
             Positions::Names => (first.key.clone(), values.clone()),
         };
-        let y = match scale.unit {
-            "" => name.clone(),
-            unit => format!("{name} ({unit})"),
-        };
+        let y = if unit.is_empty() { name.clone() } else { format!("{name} ({unit})") };
         let caption = match lines.len() {
             1 => "All points of the grid.".into(),
             count if count <= LINES_MAX => "One line for every value of the other keys.".into(),
@@ -47,7 +38,7 @@ pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[
         let axes = [Axis::fitting(x), Axis::fitting(y)];
         let mut chart = Chart::new(name.replace('/', "-"), title, caption, axes);
         chart.categories = categories;
-        draw(run, &mut chart, name, lines, scale.unit);
+        draw(run, &mut chart, name, lines, unit);
         run.charts.push(chart);
     }
 }
@@ -92,11 +83,11 @@ fn number(value: &str) -> Option<(f64, &str)> {
     (plain && number.is_finite()).then_some((number, unit))
 }
 
-/// Chosen by the largest figure of the column.
-fn scale(table: &Table, name: &str) -> Scale {
+/// The scale of a column, chosen by its largest figure: the divisor, and the unit on the axis.
+fn scale(table: &Table, name: &str) -> (f64, &'static str) {
     let figures = table.rows.iter().filter_map(|row| row.cells.get(name)?.value.as_f64());
     let largest = figures.fold(0.0, |largest: f64, figure| largest.max(figure.abs()));
-    let units: &[(f64, &str)] = match Unit::of_key(name) {
+    let units: &[(f64, &'static str)] = match Unit::of_key(name) {
         Unit::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
         Unit::Bytes => &[(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1.0, "B")],
         Unit::BytesPerSecond => &[(MIB, "MiB/s"), (KIB, "KiB/s"), (1.0, "B/s")],
@@ -104,13 +95,13 @@ fn scale(table: &Table, name: &str) -> Scale {
         Unit::Count | Unit::Plain => &[(1.0, "")],
     };
     let fits = units.iter().find(|(divisor, _)| largest >= *divisor).or(units.last());
-    fits.map_or(Scale { divisor: 1.0, unit: "" }, |&(divisor, unit)| Scale { divisor, unit })
+    fits.copied().unwrap_or((1.0, ""))
 }
 
 type Lines = IndexMap<String, Vec<(f64, f64)>>;
 
 /// The points of each line by the values of the other keys, in the order of the first key's values.
-fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, scale: &Scale) -> Lines {
+fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, divisor: f64) -> Lines {
     let mut lines = Lines::new();
     for (point, row) in table.rows.iter().enumerate() {
         let Some(figure) = row.cells.get(name).and_then(|cell| cell.value.as_f64()) else {
@@ -118,7 +109,7 @@ fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, scale: &
         };
         let label = plan.grid.label_of_rest(point);
         let first = plan.grid.at(point).first().map_or(0.0, |index| positions.at(*index));
-        lines.entry(label).or_default().push((first, figure / scale.divisor));
+        lines.entry(label).or_default().push((first, figure / divisor));
     }
     for line in lines.values_mut() {
         line.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -40,11 +40,11 @@ impl Axis {
         let key = Override::of(&source, None)?.path();
         let start = argument.find('=').map_or(argument.len(), |equals| equals + 1);
         if argument[start..].trim().is_empty() {
-            return refused(start.saturating_sub(1)..argument.len(), GridProblem::NoValues);
+            return refused(start.saturating_sub(1)..argument.len(), GridProblem::NO_VALUES);
         }
         let pieces = match split(argument, start) {
             Ok(pieces) => pieces,
-            Err(open) => return refused(open..open + 1, GridProblem::Unclosed),
+            Err(open) => return refused(open..open + 1, GridProblem::UNCLOSED),
         };
         let (mut values, mut seen) = (Vec::new(), HashSet::new());
         for piece in pieces {
@@ -52,19 +52,19 @@ impl Axis {
             if written.is_empty() {
                 return refused(
                     piece.start..piece.end.max(piece.start + 1),
-                    GridProblem::EmptyValue,
+                    GridProblem::EMPTY_VALUE,
                 );
             }
             let more = match range(written) {
-                Some((from, to)) if from >= to => return refused(piece, GridProblem::RangeDown),
+                Some((from, to)) if from >= to => return refused(piece, GridProblem::RANGE_DOWN),
                 Some(ends) => numbers(&key, ends, values.len())?,
                 None => vec![Override::of(&source, Some(piece.clone()))?],
             };
             if key == SEED && more.iter().any(|value| seed_of(value).is_none()) {
-                return refused(piece, GridProblem::NoSeed);
+                return refused(piece, GridProblem::NO_SEED);
             }
             if !more.iter().all(|value| seen.insert(value.node().written())) {
-                return refused(piece, GridProblem::ValueTwice);
+                return refused(piece, GridProblem::VALUE_TWICE);
             }
             values.extend(more);
         }
@@ -86,10 +86,9 @@ impl Axis {
 fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Override>, Error> {
     let count = u128::from(to) - u128::from(from) + 1;
     if usize::try_from(count).map_or(true, |count| before + count > POINTS_MAX) {
-        let problem = GridProblem::TooMany { points: count, limit: POINTS_MAX };
         let source = Source::argument(GRID, format!("{key}={from}..{to}"));
         let place = Place::new(&source, key.len() + 1..source.text().len());
-        return Err(problem.at(Some(place)));
+        return Err(GridProblem::too_many(count).at(Some(place)));
     }
     let value = |number| Override::of(&Source::argument(GRID, format!("{key}={number}")), None);
     (from..=to).map(value).collect()
@@ -159,7 +158,7 @@ impl Grid {
             arguments.iter().map(|one| Axis::parse(one.as_ref())).collect();
         let grid = Self { axes: axes?, seed };
         if grid.axes.is_empty() {
-            return Err(GridProblem::Empty.at(None));
+            return Err(GridProblem::EMPTY.at(None));
         }
         grid.check_keys(set)?;
         let sizes = grid.axes.iter().map(|axis| axis.values.len());
@@ -167,8 +166,7 @@ impl Grid {
             product.saturating_mul(u128::try_from(size).unwrap_or(u128::MAX))
         });
         if points > u128::try_from(POINTS_MAX).unwrap_or(u128::MAX) {
-            let problem = GridProblem::TooMany { points, limit: POINTS_MAX };
-            return Err(problem.at(None));
+            return Err(GridProblem::too_many(points).at(None));
         }
         Ok(grid)
     }
@@ -184,10 +182,9 @@ impl Grid {
                 false if earlier => "another --grid",
                 false => continue,
             };
-            let problem = GridProblem::KeyTwice { key, other };
             let source = axis.values[0].node().place().source();
-            let key = 0..source.text().find('=').unwrap_or_default();
-            return Err(problem.at(Some(Place::new(source, key))));
+            let place = Place::new(source, 0..source.text().find('=').unwrap_or_default());
+            return Err(GridProblem::key_twice(&key, other).at(Some(place)));
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use crate::problem::{JournalProblem, LineFlaw};
 use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
 use boardlab_document::error::Error;
 use boardlab_document::lock::{Refused, exclusive};
+use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -22,25 +23,42 @@ use std::path::{Path, PathBuf};
 /// The completed points.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    store: Store,
+    /// The path of the file; empty for a journal in memory.
+    path: PathBuf,
+    store: Box<dyn Store>,
+    /// The bytes of all lines.
+    length: u64,
+    /// The damaged file that this one took the place of, whose lock excludes processes that opened it.
+    _replaced: Option<File>,
     /// What the checksums of the points begin with.
     seal: u32,
     /// Where the line of each point is.
     lines: Vec<Option<Stretch>>,
 }
 
-#[derive(Debug)]
-enum Store {
-    /// The bytes of all lines.
-    Memory(Cursor<Vec<u8>>),
-    /// A file that this process has locked, with its length.
-    File { path: PathBuf, file: File, length: u64, _replaced: Option<File> },
+/// What holds the lines: a file that this process has locked, or memory.
+trait Store: Read + Write + Seek + Debug + Send {
+    /// Forces what was written to the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Store for File {
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+impl Store for Cursor<Vec<u8>> {
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Journal {
     /// A journal in memory, for `points` points.
     pub(crate) fn in_memory(points: usize) -> Self {
-        Self { store: Store::Memory(Cursor::default()), seal: 0, lines: vec![None; points] }
+        let (store, lines) = (Box::<Cursor<_>>::default(), vec![None; points]);
+        Self { path: PathBuf::new(), store, length: 0, _replaced: None, seal: 0, lines }
     }
 
     /// Opens the journal at `path` of the sweep `header`, and creates it with its folder if it is
@@ -64,7 +82,7 @@ impl Journal {
                 // Nothing was done when a first line was not written to its end; but only one of this
                 // very sweep is known to be that and no more.
                 Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
-                    Err(JournalProblem::Header { flaw: LineFlaw::Torn })
+                    Err(JournalProblem::Header(LineFlaw::Torn))
                 }
                 Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
             }
@@ -75,27 +93,26 @@ impl Journal {
     /// Writes the first line of an empty journal.
     fn begin(path: &Path, file: File, header: &Header) -> io::Result<Self> {
         file.set_len(0)?;
-        let store = Store::File { path: path.into(), file, length: 0, _replaced: None };
         let (seal, text) = header.seal();
         let lines = vec![None; header.points().unwrap_or_default()];
-        let mut journal = Self { store, seal, lines };
+        let (path, store) = (path.to_owned(), Box::new(file));
+        let mut journal = Self { path, store, length: 0, _replaced: None, seal, lines };
         journal.write(&text)?;
-        sync_folder(path)?;
+        sync_folder(&journal.path)?;
         Ok(journal)
     }
 
     /// Resumes with `contents`, without the rejected lines.
     fn go_on(path: &Path, file: File, contents: Contents) -> io::Result<Self> {
         let seal = contents.seal;
-        let (file, length, lines, replaced) = if contents.holes {
+        let (file, length, lines, _replaced) = if contents.holes {
             let (clean, length, lines) = cleaned(path, &file, &contents)?;
             (clean, length, lines, Some(file))
         } else {
             file.set_len(contents.ended)?;
             (file, contents.ended, contents.lines, None)
         };
-        let store = Store::File { path: path.into(), file, length, _replaced: replaced };
-        Ok(Self { store, seal, lines })
+        Ok(Self { path: path.into(), store: Box::new(file), length, _replaced, seal, lines })
     }
 
     /// The remaining points, in order.
@@ -113,23 +130,12 @@ impl Journal {
 
     fn write(&mut self, text: &str) -> io::Result<Stretch> {
         let bytes = [text.as_bytes(), b"\n"].concat();
-        let length = as_u64(text.len());
-        let offset = match &mut self.store {
-            Store::Memory(all) => {
-                let offset = as_u64(all.get_ref().len());
-                all.get_mut().extend_from_slice(&bytes);
-                offset
-            }
-            Store::File { file, length, .. } => {
-                let offset = *length;
-                file.seek(SeekFrom::Start(offset))?;
-                file.write_all(&bytes)?;
-                file.sync_data()?;
-                *length += as_u64(bytes.len());
-                offset
-            }
-        };
-        Ok(Stretch { offset, length })
+        let stretch = Stretch { offset: self.length, length: as_u64(text.len()) };
+        self.store.seek(SeekFrom::Start(self.length))?;
+        self.store.write_all(&bytes)?;
+        self.store.sync()?;
+        self.length += as_u64(bytes.len());
+        Ok(stretch)
     }
 
     /// The recorded line of `point`; `None` if the point remains.
@@ -141,30 +147,18 @@ impl Journal {
             Ok(_) => LineFlaw::Content,
             Err(flaw) => flaw,
         };
-        Err(self.failed(&JournalProblem::Changed { point, flaw }))
+        Err(self.failed(&JournalProblem::Changed(point, flaw)))
     }
 
     fn read(&mut self, Stretch { offset, length }: Stretch) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
-        match &mut self.store {
-            Store::Memory(all) => {
-                all.set_position(offset);
-                all.take(length).read_to_end(&mut text)?;
-            }
-            Store::File { file, .. } => {
-                file.seek(SeekFrom::Start(offset))?;
-                file.take(length).read_to_end(&mut text)?;
-            }
-        }
+        self.store.seek(SeekFrom::Start(offset))?;
+        Read::by_ref(&mut self.store).take(length).read_to_end(&mut text)?;
         Ok(text)
     }
 
     fn failed(&self, problem: &JournalProblem) -> Error {
-        let path = match &self.store {
-            Store::Memory(_) => String::new(),
-            Store::File { path, .. } => path.display().to_string(),
-        };
-        problem.of(&path)
+        problem.of(&self.path.display().to_string())
     }
 }
 

@@ -115,7 +115,7 @@ impl<'a> Wanted<'a> {
         let parts = cell.split('/');
         match parts.clone().count() >= 3 && parts.clone().all(|part| !part.trim().is_empty()) {
             true => Ok(Self { name: cell, place }),
-            false => Err(GridProblem::NoCell.at(Some(place))),
+            false => Err(GridProblem::NO_CELL.at(Some(place))),
         }
     }
 
@@ -167,17 +167,16 @@ fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
     for Damage { line, point, flaw } in &contents.damage {
         let named = point.map(|point| format!("point {} ({})", point + 1, plan.grid.label(point)));
         let again = point.is_none_or(|point| contents.lines[point].is_none());
+        let again = again || *flaw == LineFlaw::Torn;
         let point = named.as_deref().unwrap_or("its point");
-        let rest = match flaw {
-            LineFlaw::Doubled { .. } => format!("neither is believed, and {point} is run again"),
-            LineFlaw::Torn => format!("it is cut off, and {point} is run again"),
-            _ if again => format!("it is dropped, and {point} is run again"),
-            _ => format!("it is dropped; {point}, which it names, has another line"),
+        let (what, done) = match flaw {
+            LineFlaw::Doubled(_) => ("is doubled", "neither is believed"),
+            LineFlaw::Torn => ("is not whole, as after a kill", "it is cut off"),
+            _ => ("is damaged", "it is dropped"),
         };
-        let what = match flaw {
-            LineFlaw::Doubled { .. } => "is doubled",
-            LineFlaw::Torn => "is not whole, as after a kill",
-            _ => "is damaged",
+        let rest = match again {
+            true => format!("{done}, and {point} is run again"),
+            false => format!("{done}; {point}, which it names, has another line"),
         };
         (order.warn)(&format!("line {line} of `{path}` {what}: {flaw}; {rest}"));
     }

@@ -45,13 +45,9 @@ pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
     pool.map_err(|error| Failure::run("threads", error, "ask for fewer with --threads"))
 }
 
-/// The inputs of a point.
-struct Inputs {
-    values: IndexMap<String, String>,
-    checksum: u32,
-    /// The values of `--set` and `--grid` that it does not use.
-    idle: Vec<BadValue>,
-}
+/// The inputs of a point: their checksum, all values, and those of `--set` and `--grid` that it does
+/// not use.
+type Inputs = (u32, IndexMap<String, String>, Vec<BadValue>);
 
 impl Plan {
     /// Composes and checks every point of `order`.
@@ -80,9 +76,8 @@ impl Plan {
     /// whichever thread is faster. A key that no point uses is refused.
     fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
         let inputs = |point| {
-            let inputs = self.inputs(point)?;
-            let values = (point == 0).then_some(inputs.values);
-            Ok::<_, Failure>((inputs.checksum, values, inputs.idle))
+            let (checksum, values, idle) = self.inputs(point)?;
+            Ok::<_, Failure>((checksum, (point == 0).then_some(values), idle))
         };
         let points = (0..self.grid.count()).into_par_iter();
         let mut unused: Option<Vec<BadValue>> = None;
@@ -113,7 +108,7 @@ impl Plan {
                 checksum = crc32(checksum, &[0]);
             }
         }
-        Ok(Inputs { values, checksum, idle: document.take_idle() })
+        Ok((checksum, values, document.take_idle()))
     }
 
     fn document(&self, point: usize) -> Result<Document, Failure> {

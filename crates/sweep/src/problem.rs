@@ -2,92 +2,80 @@
 //!
 //! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`], [`LineFlaw`].
 
+use crate::grid::POINTS_MAX;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN, reason};
 use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
+use std::borrow::Cow;
 use std::{fmt, io};
 
-/// Why a `--grid` or a `--cell` cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GridProblem {
-    /// The grid has no key.
-    Empty,
-    /// A key has no values.
-    NoValues,
-    /// Nothing between two commas.
-    EmptyValue,
-    /// A quote or a bracket is not closed.
-    Unclosed,
-    /// A key is given twice.
-    KeyTwice {
-        /// The key.
-        key: String,
-        /// The option that gives it too.
-        other: &'static str,
-    },
-    /// A value is given twice for one key.
-    ValueTwice,
-    /// A range is descending.
-    RangeDown,
-    /// A value of the key `seed` is no seed.
-    NoSeed,
-    /// More points than a sweep may have.
-    TooMany {
-        /// The number of points.
-        points: u128,
-        /// The limit.
-        limit: usize,
-    },
-    /// A `--cell` has another form.
-    NoCell,
+/// What to try where the form of a `--grid` is wrong.
+const EXAMPLE: &str = "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us";
+
+/// Why a `--grid` or a `--cell` cannot be used, what is due, and what to try.
+#[derive(Debug)]
+pub(crate) struct GridProblem {
+    title: Cow<'static, str>,
+    label: &'static str,
+    help: &'static str,
 }
 
 impl GridProblem {
-    /// This problem as an error, at `place` where a part of an argument is to blame.
-    pub(crate) fn at(&self, place: Option<Place>) -> Error {
-        Other { at: place.map_or(At::Nowhere, At::Place), message: self.message() }.into()
+    pub(crate) const EMPTY: Self =
+        Self::new("the grid is empty", "expected KEY=VALUE,VALUE", EXAMPLE);
+    pub(crate) const NO_VALUES: Self =
+        Self::new("the key has no values", "expected VALUE,VALUE after this", EXAMPLE);
+    pub(crate) const EMPTY_VALUE: Self =
+        Self::new("a value is empty", "expected a value here", EXAMPLE);
+    pub(crate) const UNCLOSED: Self =
+        Self::new("a quote or a bracket does not end", "begins here", EXAMPLE);
+    pub(crate) const VALUE_TWICE: Self =
+        Self::new("a value is given twice", "expected another value", EXAMPLE);
+    pub(crate) const RANGE_DOWN: Self = Self::new(
+        "the range goes down",
+        "expected FROM..TO with FROM below TO",
+        "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
+    );
+    pub(crate) const NO_SEED: Self = Self::new(
+        "a seed is not a whole number",
+        "expected a whole number of at most 64 bits",
+        "write --grid seed=1..5",
+    );
+    pub(crate) const NO_CELL: Self = Self::new(
+        "a cell is named by three parts",
+        "expected TABLE/ROW/COLUMN",
+        "write --cell table5/total/total_ns; --format csv of a run shows all of them",
+    );
+
+    const fn new(title: &'static str, label: &'static str, help: &'static str) -> Self {
+        Self { title: Cow::Borrowed(title), label, help }
     }
 
-    fn message(&self) -> Message {
-        const EXAMPLE: &str = "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us";
-        let (title, label, help): (String, _, _) = match self {
-            Self::Empty => ("the grid is empty".into(), "expected KEY=VALUE,VALUE", EXAMPLE),
-            Self::NoValues => {
-                ("the key has no values".into(), "expected VALUE,VALUE after this", EXAMPLE)
-            }
-            Self::EmptyValue => ("a value is empty".into(), "expected a value here", EXAMPLE),
-            Self::Unclosed => ("a quote or a bracket does not end".into(), "begins here", EXAMPLE),
-            Self::KeyTwice { key, other } => (
-                format!("`{}` is given twice, here and by {other}", shown(key, TEXT_SHOWN * 2)),
-                "expected another key",
-                "give all values of a key in one --grid",
-            ),
-            Self::ValueTwice => {
-                ("a value is given twice".into(), "expected another value", EXAMPLE)
-            }
-            Self::RangeDown => (
-                "the range goes down".into(),
-                "expected FROM..TO with FROM below TO",
-                "write the smaller number first: 1..8 are 1, 2, 3, 4, 5, 6, 7 and 8",
-            ),
-            Self::NoSeed => (
-                "a seed is not a whole number".into(),
-                "expected a whole number of at most 64 bits",
-                "write --grid seed=1..5",
-            ),
-            Self::TooMany { points, limit } => (
-                format!("the grid has {points} points, more than {limit}"),
-                "expected fewer values",
-                "make several sweeps, each with --out of its own",
-            ),
-            Self::NoCell => (
-                "a cell is named by three parts".into(),
-                "expected TABLE/ROW/COLUMN",
-                "write --cell table5/total/total_ns; --format csv of a run shows all of them",
-            ),
-        };
-        Message { title, label: label.into(), help: help.into() }
+    /// The option `other` gives `key` too.
+    pub(crate) fn key_twice(key: &str, other: &str) -> Self {
+        let key = shown(key, TEXT_SHOWN * 2);
+        Self {
+            title: format!("`{key}` is given twice, here and by {other}").into(),
+            label: "expected another key",
+            help: "give all values of a key in one --grid",
+        }
+    }
+
+    /// A sweep may not have so many `points`.
+    pub(crate) fn too_many(points: u128) -> Self {
+        Self {
+            title: format!("the grid has {points} points, more than {POINTS_MAX}").into(),
+            label: "expected fewer values",
+            help: "make several sweeps, each with --out of its own",
+        }
+    }
+
+    /// This problem as an error, at `place` where a part of an argument is to blame.
+    pub(crate) fn at(self, place: Option<Place>) -> Error {
+        let Self { title, label, help } = self;
+        let message = Message { title: title.into(), label: label.into(), help: help.into() };
+        Other { at: place.map_or(At::Nowhere, At::Place), message }.into()
     }
 }
 
@@ -109,18 +97,10 @@ pub(crate) enum JournalProblem {
     },
     /// It has no checksums, like journals of early versions.
     Unchecked,
-    /// Its first line, which identifies the sweep, is damaged.
-    Header {
-        /// Its flaw.
-        flaw: LineFlaw,
-    },
-    /// The line of a point has changed since the sweep began.
-    Changed {
-        /// The number of the point, from 0.
-        point: usize,
-        /// The flaw of its line now.
-        flaw: LineFlaw,
-    },
+    /// Its first line, which identifies the sweep, has this flaw.
+    Header(LineFlaw),
+    /// The line of the point with this number, from 0, has changed since the sweep began: its flaw now.
+    Changed(usize, LineFlaw),
     /// An error of the operating system.
     System(String),
 }
@@ -162,11 +142,11 @@ impl JournalProblem {
                 format!("`{path}` has no checksums: an earlier boardlab wrote it"),
                 "its figures cannot be verified: name another folder with --out, or begin again with --restart",
             ),
-            Self::Header { flaw } => (
+            Self::Header(flaw) => (
                 format!("line 1 of `{path}`, which says what sweep it is of, is damaged: {flaw}"),
                 "nothing was changed: put a copy of the file back, name another folder with --out, or begin again with --restart",
             ),
-            Self::Changed { point, flaw } => (
+            Self::Changed(point, flaw) => (
                 format!(
                     "`{path}` has changed since the sweep began: in the line of point {}, {flaw}",
                     point + 1
@@ -200,11 +180,8 @@ pub(crate) enum LineFlaw {
     },
     /// Its checksum is right, and its content is invalid.
     Content,
-    /// Another line has the same point.
-    Doubled {
-        /// The number of the first one, from 1.
-        first: usize,
-    },
+    /// Another line has the same point: the number of the first one, from 1.
+    Doubled(usize),
     /// The file ends before it does.
     Torn,
 }
@@ -221,7 +198,7 @@ impl fmt::Display for LineFlaw {
                 write!(f, "its checksum is {written:08x}, expected {content:08x} for what it says")
             }
             Self::Content => f.write_str("it does not say what such a line says"),
-            Self::Doubled { first } => write!(f, "line {first} has the same point"),
+            Self::Doubled(first) => write!(f, "line {first} has the same point"),
             Self::Torn => f.write_str("the file ends before it does"),
         }
     }

@@ -213,7 +213,7 @@ pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
     }
     let opened = first.flaw.map_or_else(|| HEADER.open(SEED, &first.bytes), Err);
     let (seal, value) = opened.map_err(|flaw| header_problem(&first.bytes, flaw))?;
-    let content = || JournalProblem::Header { flaw: LineFlaw::Content };
+    let content = || JournalProblem::Header(LineFlaw::Content);
     let header: Header = serde_json::from_slice(value).map_err(|_| content())?;
     let points = header.points().ok_or_else(content)?;
     let contents = Contents {
@@ -235,7 +235,7 @@ fn header_problem(text: &[u8], flaw: LineFlaw) -> JournalProblem {
     match text.starts_with(&unchecked) {
         true => JournalProblem::Unchecked,
         false if is_other(text) => JournalProblem::NotAJournal,
-        false => JournalProblem::Header { flaw },
+        false => JournalProblem::Header(flaw),
     }
 }
 
@@ -302,7 +302,7 @@ impl Contents {
                 None => numbers[point] = number,
                 Some(_) => {
                     doubled.push(point);
-                    let flaw = LineFlaw::Doubled { first: numbers[point] };
+                    let flaw = LineFlaw::Doubled(numbers[point]);
                     self.damaged(Damage { line: number, point: Some(point), flaw });
                 }
             }
@@ -454,7 +454,7 @@ pub(super) mod tests {
     fn a_doubled_line_is_not_believed_and_neither_is_its_double() {
         let (seal, _) = header().seal();
         let whole = journal(&header(), &[2, 0, 1, 0, 0]);
-        let doubled = |line| Damage { line, point: Some(0), flaw: LineFlaw::Doubled { first: 3 } };
+        let doubled = |line| Damage { line, point: Some(0), flaw: LineFlaw::Doubled(3) };
         assert_eq!(believed(&whole), Some((vec![1, 2], vec![doubled(5), doubled(6)])));
         // Of another outcome, with a checksum of its own.
         let other = Line { point: 0, outcome: Outcome::Failed("no".into()) };
@@ -482,7 +482,7 @@ pub(super) mod tests {
         let whole = String::from_utf8(journal(&header(), &ORDER)).unwrap();
         let problem = |text: &[u8]| scan(text).unwrap_err();
         let header_flaw = |text: &[u8]| match problem(text) {
-            JournalProblem::Header { flaw } => flaw,
+            JournalProblem::Header(flaw) => flaw,
             other => panic!("{other:?}"),
         };
         assert_eq!(header_flaw(whole.replace('\n', "\r\n").as_bytes()), LineFlaw::CarriageReturn);
@@ -521,7 +521,7 @@ pub(super) mod tests {
         many.grid = vec![("a".into(), vec![String::new(); POINTS_MAX + 1])];
         for grid in [many.grid, vec![("a".into(), vec![])]] {
             let refused = scan(&journal(&Header { grid, ..header() }, &[])[..]);
-            assert_eq!(refused.unwrap_err(), JournalProblem::Header { flaw: LineFlaw::Content });
+            assert_eq!(refused.unwrap_err(), JournalProblem::Header(LineFlaw::Content));
         }
     }
 

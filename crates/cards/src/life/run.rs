@@ -97,7 +97,6 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     charts::draw(&mut run, &base, &factors);
     findings::add(&mut run, &scenario, &base, &factors);
     name_parameters(&mut run);
-    run.count_provenance();
     Ok(run)
 }
 

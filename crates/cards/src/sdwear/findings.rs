@@ -68,10 +68,7 @@ pub(super) fn all(
     print: Option<&Reference>,
 ) -> Result<Option<Explaining>, Error> {
     notes(run, facts);
-    let explaining = match print {
-        Some(reference) => Some(of_print(run, facts, reference)?),
-        None => None,
-    };
+    let explaining = print.map(|reference| of_print(run, facts, reference)).transpose()?;
     find(run, levelling_finding(facts));
     find(run, kept_finding(facts));
     find(run, averages_finding(facts));

@@ -20,6 +20,10 @@ fn bytes(size: Bytes) -> Cell {
     Cell::int(size.get())
 }
 
+fn or_never(size: Option<Bytes>) -> Cell {
+    size.map_or_else(|| Cell::text("never"), bytes)
+}
+
 fn rate(value: f64) -> Cell {
     Cell::real(value.round())
 }
@@ -71,7 +75,6 @@ pub(super) fn work(free: &Free) -> Table {
     let rates = Rates::of(&free.runs.rates);
     let (counts, counters) = (&free.counts, &free.counters);
     let title = "What the card did for experiment 1";
-    let mut table = Table::new("experiment1-work", title).column("card", "this card");
     let amplification = Cell::real(round(amplification(counters), 4));
     let rows = [
         ("slowest", "slowest iteration", "bytes_per_s", rate(rates.least)),
@@ -86,9 +89,8 @@ pub(super) fn work(free: &Free) -> Table {
         ("erases", "blocks erased", "count", Cell::int(counters.erases.total())),
         ("amplification", "programs for a page of the host", "", amplification),
     ];
-    table.rows =
-        rows.into_iter().map(|(id, title, unit, cell)| row(id, title, unit, cell)).collect();
-    table
+    let rows = rows.map(|(id, title, unit, cell)| row(id, title, unit, cell));
+    Table::new("experiment1-work", title).column("card", "this card").with_rows(rows)
 }
 
 /// The write amplification factor.
@@ -146,9 +148,7 @@ pub(super) fn wear(all: &[Worn], at: &str) -> Table {
 
 /// The volume that each variant reached.
 pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
-    let written = |at: Option<(u64, Bytes)>| {
-        at.map_or_else(|| Cell::text("never"), |(_, written)| bytes(written))
-    };
+    let written = |at: Option<(u64, Bytes)>| or_never(at.map(|(_, written)| written));
     let iteration = |at: Option<(u64, Bytes)>| at.map(|(iteration, _)| Cell::int(iteration));
     Table::new("wear-life", "How far the card comes, by levelling")
         .of(all.iter().map(|one| (Row::new(one.id, &one.title), one)))
@@ -269,9 +269,7 @@ pub(super) fn power(all: &[WearCurve], limit: u32) -> Table {
         .column("spare_bytes", "spare", |one| bytes(one.spare_bytes))
         .column("published_bytes", "experiment 2", |one| bytes(one.published.0))
         .column("published_count", "most erases", |one| Cell::int(one.published.1.into()))
-        .column("passed_bytes", format!("block over {limit}"), |one| {
-            one.passed.map_or_else(|| Cell::text("never"), bytes)
-        })
+        .column("passed_bytes", format!("block over {limit}"), |one| or_never(one.passed))
         .column("expected_bytes", format!("{limit} x spare"), |one| {
             bytes(one.spare_bytes * u64::from(limit))
         })

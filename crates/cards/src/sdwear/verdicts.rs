@@ -30,7 +30,7 @@ pub(super) fn verdicts(
         .any(|one| one.origin == Origin::Fitted && one.key.starts_with("part.flash.times."));
     apply_each(&mut run.tables, reference, |table, _| {
         if table.id == "experiment1" {
-            let rules = Rules::new()
+            let rules = Rules::default()
                 .input("iterations", "card")
                 .input("capacity", "card")
                 .input("capacity", "same_volume")
@@ -45,7 +45,7 @@ pub(super) fn verdicts(
                 rules.explained("throughput", "card", rate)
             }
         } else {
-            let rules = Rules::new().input("iterations", "card").input("rewrites", "card");
+            let rules = Rules::default().input("iterations", "card").input("rewrites", "card");
             ["upper", "middle", "lower"]
                 .iter()
                 .fold(rules, |rules, row| rules.explained(*row, "card", clusters))

@@ -113,16 +113,15 @@ impl<'a> Debugged<'a> {
         let step = self.step.clone();
         let done = || step.as_ref().is_some_and(|done| *locked(done));
         let outcome = self.session.converse_until(limit, self.console, done)?;
-        let outcome = match outcome {
-            None | Some(Outcome::Breakpoint { .. }) => return Ok(Some(Reason::Signal(TRAP))),
-            Some(Outcome::Watchpoint { watchpoint, .. }) => {
-                return Ok(Some(Reason::Watch(watchpoint)));
+        Ok(match outcome {
+            None | Some(Outcome::Breakpoint { .. }) => Some(Reason::Signal(TRAP)),
+            Some(Outcome::Watchpoint { watchpoint, .. }) => Some(Reason::Watch(watchpoint)),
+            Some(Outcome::Limit) => None,
+            Some(outcome) => {
+                self.tell(&outcome)?;
+                Some(reason(&outcome))
             }
-            Some(Outcome::Limit) => return Ok(None),
-            Some(outcome) => outcome,
-        };
-        self.tell(&outcome)?;
-        Ok(Some(reason(&outcome)))
+        })
     }
 
     /// Says on the console what GDB has no words for: it has some for an exit code.
@@ -130,23 +129,15 @@ impl<'a> Debugged<'a> {
         if matches!(outcome, Outcome::Exit { .. }) {
             return Ok(());
         }
-        let session = &self.session;
-        match Failure::of_outcome(outcome, &session.machine, &session.symbols) {
-            // It names symbols, and a guest's console takes bytes as they are.
-            Some(failure) => {
-                let words = format!("{}\n", shown(&failure.title()));
-                self.console.print(words.as_bytes())
-            }
-            None => Ok(()),
-        }
+        let failure = Failure::of_outcome(outcome, &self.session.machine, &self.session.symbols);
+        // It names symbols, and a guest's console takes bytes as they are.
+        let words = failure.map(|failure| format!("{}\n", shown(&failure.title())));
+        words.map_or(Ok(()), |words| self.console.print(words.as_bytes()))
     }
 
     fn statistics(&self) -> Vec<String> {
-        let outcome = Outcome::Limit;
-        let seed = Seed::new(0);
-        let measurement =
-            Measurement { session: self.session, outcome: &outcome, profile: None, seed };
-        tables::lines(&measurement)
+        let (session, outcome) = (&*self.session, &Outcome::Limit);
+        tables::lines(&Measurement { session, outcome, profile: None, seed: Seed::new(0) })
     }
 }
 

@@ -110,7 +110,7 @@ mod tests {
 
     fn syntax(text: &str, span: std::ops::Range<usize>) -> Error {
         let place = Place::new(&Source::new(Kind::Scenario, "x.toml", text), span);
-        Error::Syntax { place, problem: text.into() }
+        Error::Syntax(place, text.into())
     }
 
     #[test]

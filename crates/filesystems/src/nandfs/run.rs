@@ -50,7 +50,6 @@ pub(super) fn run_types(
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     verdicts::name_parameters(&mut run, types);
-    run.count_provenance();
     Ok(run)
 }
 

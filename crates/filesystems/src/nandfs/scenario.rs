@@ -231,7 +231,7 @@ impl Value for Named {
         let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
         text.parse().map(Self).map_err(|_| {
             let names = ["zero", "random", "text", "runs", "percent:50"].map(String::from).into();
-            Misplaced::new(node, Misfit::UnknownName { names })
+            Misplaced::new(node, Misfit::UnknownName(names))
         })
     }
 }

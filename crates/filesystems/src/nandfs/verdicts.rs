@@ -19,7 +19,8 @@ pub(super) fn verdicts(
     for table in &mut run.tables {
         let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
         let Ok(published) = reference.table(&id) else { continue };
-        let rules = explaining.iter().fold(Rules::new(), |rules, one| one.rules(rules, &table.id));
+        let rules =
+            explaining.iter().fold(Rules::default(), |rules, one| one.rules(rules, &table.id));
         apply(table, published, &rules)?;
     }
     Ok(())

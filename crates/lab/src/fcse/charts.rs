@@ -13,6 +13,7 @@ use super::tables::gain;
 use boardlab_result::prose::{KIB, float, round};
 use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::Hertz;
+use std::collections::BTreeSet;
 
 /// All of them.
 pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
@@ -46,6 +47,12 @@ fn two(measured: &Measured) -> [&OfWay; 2] {
     [Way::Tables, Way::Fcse].map(|way| measured.of(way))
 }
 
+/// Each of `ends`, ascending and once, with the two ways of the publication.
+fn curves<'m, T: Copy + Ord>(measured: &'m Measured, ends: [Option<&T>; 2]) -> Vec<(&'m OfWay, T)> {
+    let ends: BTreeSet<T> = ends.into_iter().flatten().copied().collect();
+    ends.into_iter().flat_map(|end| two(measured).map(|one| (one, end))).collect()
+}
+
 /// A switch over the working set, for the fewest and the most processes.
 fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
     let axes =
@@ -54,16 +61,13 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
     let caption = "By chg at once, without the work itself. Dashed: without FCSE every switch fetches everything again; with FCSE only what the others displaced. Beyond the cache the work alone misses too, and that is taken off.";
     let mut chart = Chart::new("fcse-working-set", title, caption, axes);
     let counts = &scenario.ring.processes;
-    let ends = [counts.first(), counts.last()].into_iter().flatten();
-    for &count in ends.collect::<std::collections::BTreeSet<_>>() {
-        for one in two(measured) {
-            let curve = format!("working_set_{}_{count}", one.way.id());
-            let points = points(one, |point| point.processes == count)
-                .into_iter()
-                .map(|point| (float(point.working_set.get()) / KIB, micros(point.cycles(), clock)));
-            let label = format!("{} processes, {}", count, one.way.title());
-            run.plot(&mut chart, (curve, label), "us", line(one.way), points);
-        }
+    for (one, count) in curves(measured, [counts.first(), counts.last()]) {
+        let points = points(one, |point| point.processes == count).into_iter();
+        let points = points
+            .map(|point| (float(point.working_set.get()) / KIB, micros(point.cycles(), clock)));
+        let curve = format!("working_set_{}_{count}", one.way.id());
+        let label = format!("{} processes, {}", count, one.way.title());
+        run.plot(&mut chart, (curve, label), "us", line(one.way), points);
     }
     run.charts.push(chart);
 }
@@ -76,17 +80,14 @@ fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, cloc
     let caption = "By chg at once, without the work itself. Slots of FCSE have the same low bits of addresses, so all processes compete for the same sets of the caches and the TLB.";
     let mut chart = Chart::new("fcse-processes", title, caption, axes);
     let sets = &scenario.ring.working_sets;
-    let ends = [sets.first(), sets.get(sets.len() / 2)].into_iter().flatten();
-    for &set in ends.collect::<std::collections::BTreeSet<_>>() {
+    for (one, set) in curves(measured, [sets.first(), sets.get(sets.len() / 2)]) {
+        let points = points(one, |point| point.working_set == set).into_iter();
+        let points =
+            points.map(|point| (f64::from(point.processes), micros(point.cycles(), clock)));
         let kib = set.get() / 1_024;
-        for one in two(measured) {
-            let curve = format!("processes_{}_{kib}", one.way.id());
-            let points = points(one, |point| point.working_set == set)
-                .into_iter()
-                .map(|point| (f64::from(point.processes), micros(point.cycles(), clock)));
-            let label = format!("{kib} KiB each, {}", one.way.title());
-            run.plot(&mut chart, (curve, label), "us", line(one.way), points);
-        }
+        let curve = format!("processes_{}_{kib}", one.way.id());
+        let label = format!("{kib} KiB each, {}", one.way.title());
+        run.plot(&mut chart, (curve, label), "us", line(one.way), points);
     }
     run.charts.push(chart);
 }

@@ -70,7 +70,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     run.timelines = picture::all(&scenario, &measured);
     run.virtual_time_ns = virtual_time(&scenario, &measured);
     verdicts::name_parameters(&mut run);
-    run.count_provenance();
     Ok(run)
 }
 

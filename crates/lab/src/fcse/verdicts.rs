@@ -14,8 +14,11 @@ pub(super) fn verdicts(
     reference: &Reference,
     quantum: usize,
 ) -> Result<(), Error> {
-    let rules =
-        Rules::new().input("without-fcse", "time_ns").explained("with-fcse", "time_ns", quantum);
+    let rules = Rules::default().input("without-fcse", "time_ns").explained(
+        "with-fcse",
+        "time_ns",
+        quantum,
+    );
     apply_each(&mut run.tables, reference, |_, _| rules.clone())
 }
 

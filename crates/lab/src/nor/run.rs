@@ -202,6 +202,5 @@ fn assemble(
     charts::time_against_wait(run, runs.scenario, runs.linux, &marks, request.seed);
     charts::steps(run, runs, &reference)?;
     verdicts::name_parameters(run);
-    run.count_provenance();
     Ok(())
 }

@@ -154,13 +154,12 @@ impl Value for Wait {
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {
-        let Some(text) = node.as_text() else {
-            let number = matches!(node.content(), Content::Integer(_) | Content::Float(_));
-            return Err(if number {
-                Misplaced::new(node, Misfit::NoUnit)
-            } else {
-                Misplaced::of_type(node)
-            });
+        let text = match node.content() {
+            Content::Text(text) => text.as_str(),
+            Content::Integer(_) | Content::Float(_) => {
+                return Err(Misplaced::new(node, Misfit::NoUnit));
+            }
+            _ => return Err(Misplaced::of_type(node)),
         };
         if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(wait);
@@ -168,31 +167,26 @@ impl Value for Wait {
         if text.trim().is_empty() {
             return Err(Misplaced::new(node, Misfit::Empty));
         }
-        let (sleeps, span) = match text.strip_prefix("sleep ") {
-            Some(span) => (true, span),
-            None => (false, text),
-        };
+        let sleep = text.strip_prefix("sleep ");
+        let (sleeps, span) = (sleep.is_some(), sleep.unwrap_or(text));
         let starts_with_digit = span.trim_start().starts_with(|c: char| c.is_ascii_digit());
         if !starts_with_digit && !span.trim_start().starts_with(['-', '+', '.']) {
             let names = NAMES.map(|(name, _)| name.into()).to_vec();
-            return Err(Misplaced::new(node, Misfit::UnknownName { names }));
+            return Err(Misplaced::new(node, Misfit::UnknownName(names)));
         }
         let span = quantity::duration(span).map_err(|misfit| Misplaced::new(node, misfit))?;
         if sleeps && span > limits::SPAN {
             let problem = format!("is longer than {}", limits::SPAN);
-            return Err(Misplaced::new(node, Misfit::Rule { problem }));
+            return Err(Misplaced::new(node, Misfit::Rule(problem)));
         }
         if sleeps {
             return Ok(Self::Sleep(span));
         }
+        let problem = "cannot be waited with udelay, which takes whole microseconds up to 1 s";
         match whole_micros(span) {
             Some(0) => Ok(Self::None),
             Some(micros) => Ok(Self::Fixed(micros)),
-            None => {
-                let problem =
-                    "cannot be waited with udelay, which takes whole microseconds up to 1 s";
-                Err(Misplaced::new(node, Misfit::Rule { problem: problem.into() }))
-            }
+            None => Err(Misplaced::new(node, Misfit::Rule(problem.into()))),
         }
     }
 }

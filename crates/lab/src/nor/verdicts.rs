@@ -24,16 +24,16 @@ fn rules(table: &str, explaining: &Explaining) -> Rules {
         // The bus cycle is the published fill time, the program time the published wait.
         "table4" => ["mean_ns", "min_ns", "max_ns", "total_ns"]
             .into_iter()
-            .fold(Rules::new(), |rules, column| rules.input("U-6", column))
+            .fold(Rules::default(), |rules, column| rules.input("U-6", column))
             .input("U-5", "mean_ns")
             .input("U-5", "total_ns"),
-        "table5" => Rules::new()
+        "table5" => Rules::default()
             .input("L-3", "mean_ns")
             .input("L-3", "total_ns")
             .input("L-6", "mean_ns")
             .input("L-6", "total_ns")
             .explained("L-7", "mean_ns", first_poll),
-        "table6" => Rules::new()
+        "table6" => Rules::default()
             .input("L-3", "total_ns")
             .input("L-6", "total_ns")
             // The poll gap is fitted to these three.
@@ -42,7 +42,7 @@ fn rules(table: &str, explaining: &Explaining) -> Rules {
             .input("saving", "total_ns")
             .explained("L-5", "total_ns", rounded_rows)
             .explained("L-7", "total_ns", rounded_rows),
-        _ => Rules::new()
+        _ => Rules::default()
             .explained("L-7-poll", "mean_ns", poll_period)
             .explained("L-7", "total_ns", poll_period)
             .explained("total", "total_ns", poll_period)

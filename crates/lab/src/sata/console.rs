@@ -146,20 +146,14 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
         loop {
             self.output.flush()?;
             let line = self.line()?;
-            match line.as_str() {
-                "1" => return Ok(1),
-                "2" => return Ok(2),
-                "3" => return Ok(3),
-                "4" => return Ok(4),
-                "q" | "Q" => return Err(Stop::Ended),
-                _ => {
-                    let found = shown(&line);
-                    writeln!(
-                        self.output,
-                        "{found} is not on the menu: expected 1 to 4, or q to end"
-                    )?;
-                }
+            if let Some(number) = (1..=4).find(|number: &u8| number.to_string() == line) {
+                return Ok(number);
             }
+            if line.eq_ignore_ascii_case("q") {
+                return Err(Stop::Ended);
+            }
+            let found = shown(&line);
+            writeln!(self.output, "{found} is not on the menu: expected 1 to 4, or q to end")?;
         }
     }
 

@@ -79,10 +79,7 @@ pub(super) fn all(
     facts: &Facts<'_>,
     print: Option<&Reference>,
 ) -> Result<Option<Explaining>, Error> {
-    let explaining = match print {
-        Some(reference) => Some(of_print(run, facts, reference)?),
-        None => None,
-    };
+    let explaining = print.map(|reference| of_print(run, facts, reference)).transpose()?;
     beyond::all(run, facts);
     Ok(explaining)
 }

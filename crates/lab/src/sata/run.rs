@@ -51,7 +51,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let tested = [measured.intel.took, measured.g_monster.took];
     run.virtual_time_ns = swept.chain(tested).map(Duration::as_nanos).sum();
     verdicts::name_parameters(&mut run);
-    run.count_provenance();
     Ok(run)
 }
 

@@ -52,7 +52,7 @@ fn rules(
     explaining: &Explaining,
     fitted: &[String],
 ) -> Rules {
-    let mut rules = Rules::new();
+    let mut rules = Rules::default();
     for row in &published.rows {
         for (column, print) in &row.cells {
             let ours = table.rows.iter().find(|known| known.id == row.id);

@@ -49,7 +49,7 @@ impl Said {
         errors.iter().any(|error| match error {
             Error::Value(bad) => {
                 let same = bad.key == key || bad.key.starts_with(&format!("{key}."));
-                same && matches!(bad.misfit, Misfit::Idle { .. })
+                same && matches!(bad.misfit, Misfit::Idle(_))
             }
             _ => false,
         })

@@ -136,8 +136,8 @@ fn what(bench: &Bench, tree: &Tree, path: &str) -> Found {
         ("a section", _) => Found::Section,
         ("a list of sections", _) => Found::Sections,
         // A broken rule: the value was read as text.
-        (_, Misfit::Rule { .. }) => Found::Value(What::Text),
-        (expected, Misfit::UnknownName { names }) if expected.starts_with("one of ") => {
+        (_, Misfit::Rule(_)) => Found::Value(What::Text),
+        (expected, Misfit::UnknownName(names)) if expected.starts_with("one of ") => {
             Found::Value(What::Names(names))
         }
         (expected, _) => Found::Value(What::Value(expected.into())),

@@ -20,7 +20,7 @@ impl Value for BusMode {
         let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
         Mode::named(text).map(Self).ok_or_else(|| {
             let names = Mode::ALL.iter().map(|mode| mode.name().into()).collect();
-            Misplaced::new(node, Misfit::UnknownName { names })
+            Misplaced::new(node, Misfit::UnknownName(names))
         })
     }
 }
@@ -47,7 +47,7 @@ impl<const N: usize> Value for Letters<N> {
         let letters = text.as_bytes().try_into().ok().filter(|_| text.is_ascii()).map(Self);
         letters.ok_or_else(|| {
             let problem = format!("is not {N} letters or digits");
-            Misplaced::new(node, Misfit::Rule { problem })
+            Misplaced::new(node, Misfit::Rule(problem))
         })
     }
 }

@@ -145,7 +145,10 @@ const COLLECTIONS: [(&str, Policy<Collection>); 6] = [
 const STREAMS: [(&str, Policy<Streams>); 3] = [
     ("single", Policy::Plain(Streams::Single)),
     ("copies-apart", Policy::Plain(Streams::CopiesApart)),
-    ("generations", Policy::Of(generations)),
+    (
+        "generations",
+        Policy::Of(|count| Streams::Generations(u8::try_from(count).unwrap_or(u8::MAX))),
+    ),
 ];
 const LEVELLINGS: [(&str, Policy<Levelling>); 6] = [
     ("none", Policy::Plain(Levelling::None)),
@@ -153,7 +156,7 @@ const LEVELLINGS: [(&str, Policy<Levelling>); 6] = [
     ("threshold", Policy::Of(Levelling::Threshold)),
     ("dual-pool", Policy::Of(Levelling::DualPool)),
     ("random-swap", Policy::Of(Levelling::RandomSwap)),
-    ("sw-leveler", Policy::Of(sw_leveler)),
+    ("sw-leveler", Policy::Of(|threshold| Levelling::SwLeveler { shift: 0, threshold })),
 ];
 
 const SIZES: [(&str, Policy<CacheSize>); 3] = [
@@ -161,14 +164,6 @@ const SIZES: [(&str, Policy<CacheSize>); 3] = [
     ("fixed", Policy::Of(CacheSize::Fixed)),
     ("dynamic", Policy::Of(CacheSize::Dynamic)),
 ];
-
-fn generations(count: u32) -> Streams {
-    Streams::Generations(u8::try_from(count).unwrap_or(u8::MAX))
-}
-
-fn sw_leveler(threshold: u32) -> Levelling {
-    Levelling::SwLeveler { shift: 0, threshold }
-}
 
 /// Reads the policy called `key`, and its number, if it has one, from the key `number`.
 fn policy<T: Copy>(

@@ -28,11 +28,11 @@ impl Chance {
             "" => 0,
             _ => rest.strip_prefix("e-").and_then(|e| e.parse().ok()).ok_or(Misfit::NotANumber)?,
         };
-        let finer = Misfit::NotWhole { step: "parts of 10^18" };
+        let finer = Misfit::NotWhole("parts of 10^18");
         let up = DECIMALS.checked_sub(number.decimals.saturating_add(down)).ok_or(finer)?;
         let most = 10_u128.pow(DECIMALS);
         let chance = number.digits.checked_mul(10_u128.pow(up)).filter(|&chance| chance <= most);
-        let chance = chance.ok_or_else(|| Misfit::TooLarge { limit: "1".into() })?;
+        let chance = chance.ok_or_else(|| Misfit::TooLarge("1".into()))?;
         Ok(Self(u64::try_from(chance).expect("at most 10^18")))
     }
 }

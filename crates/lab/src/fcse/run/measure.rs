@@ -40,33 +40,29 @@ impl Way {
     /// All, in the order of tables.
     pub(crate) const ALL: [Self; 4] = [Self::Tables, Self::Ahead, Self::Fcse, Self::Locked];
 
+    /// Its name in ids, its name for people, and the options of the kernel.
+    const fn words(self) -> [&'static str; 3] {
+        match self {
+            Self::Tables => ["tables", "without FCSE", "fcse=0 ahead=0"],
+            Self::Ahead => ["ahead", "without FCSE, cleaned ahead", "fcse=0"],
+            Self::Fcse => ["fcse", "FCSE", "fcse=1"],
+            Self::Locked => ["locked", "FCSE, locked down", "fcse=1"],
+        }
+    }
+
     /// Its name in ids.
     pub(crate) const fn id(self) -> &'static str {
-        match self {
-            Self::Tables => "tables",
-            Self::Ahead => "ahead",
-            Self::Fcse => "fcse",
-            Self::Locked => "locked",
-        }
+        self.words()[0]
     }
 
     /// Its name for people.
     pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::Tables => "without FCSE",
-            Self::Ahead => "without FCSE, cleaned ahead",
-            Self::Fcse => "FCSE",
-            Self::Locked => "FCSE, locked down",
-        }
+        self.words()[1]
     }
 
     /// Options of the kernel.
     pub(crate) const fn options(self) -> &'static str {
-        match self {
-            Self::Tables => "fcse=0 ahead=0",
-            Self::Ahead => "fcse=0",
-            Self::Fcse | Self::Locked => "fcse=1",
-        }
+        self.words()[2]
     }
 }
 

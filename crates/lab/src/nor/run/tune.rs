@@ -5,7 +5,7 @@ use super::patch;
 use super::read;
 use super::write::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
 use crate::nor::charts;
-use crate::nor::scenario::{Scenario, System, Tune, Wait, wait_call};
+use crate::nor::scenario::{Scenario, System, Wait, wait_call};
 use crate::nor::tables::saving;
 use boardlab_document::Reading;
 use boardlab_experiment::crew::in_order;
@@ -135,7 +135,6 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     }
     run.virtual_time_ns = bench.stock.virtual_time.as_nanos();
     verdict::name_parameters(&mut run, |_, key| !is_of(key, &UNUSED));
-    run.count_provenance();
     Ok(run)
 }
 
@@ -222,7 +221,10 @@ fn fixed(micros: u64) -> FixedThenToggle {
 
 /// Every policy on the same operations, and the whole write that follows from it.
 fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
-    let nap = nanos((bench.completion.quantile(0.01) - bench.host_latency()).max(1.0));
+    let latency = bench.host.timing().wake_latency.max().as_micros_f64();
+    let nap = nanos((bench.completion.quantile(0.01) - latency).max(1.0));
+    let learns =
+        format!("learns the {} quantile, one bit an operation", bench.scenario.tune.quantile);
     let named = [
         ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
         ("word-time", format!("{}, Linux as released", wait_call(bench.stock_us)), Wait::WordTime),
@@ -235,7 +237,7 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         ("sleep", format!("sleeps {nap}, then polls"), Wait::Sleep(nap)),
         ("half-typical", "as with Intel's command set".into(), Wait::HalfTypical),
         ("staircase", "as with ST's command set".into(), Wait::Staircase),
-        ("adaptive", adaptive_title(&bench.scenario.tune), Wait::Adaptive),
+        ("adaptive", learns, Wait::Adaptive),
     ];
     let tried: Vec<ReplayResult> =
         named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
@@ -278,15 +280,7 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     Ok(table.table())
 }
 
-fn adaptive_title(tune: &Tune) -> String {
-    format!("learns the {} quantile, one bit an operation", tune.quantile)
-}
-
 impl Bench<'_> {
-    fn host_latency(&self) -> f64 {
-        self.host.timing().wake_latency.max().as_micros_f64()
-    }
-
     fn policy(&self, wait: Wait) -> Box<dyn boardlab_nor::WaitPolicy> {
         let (scenario, cfi_info) = (self.scenario, &self.stock.cfi_info);
         system(scenario, wait).policy(cfi_info, &scenario.tune, self.tuned_us, &scenario.board)

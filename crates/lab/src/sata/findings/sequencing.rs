@@ -70,11 +70,6 @@ fn command(facts: &Facts<'_>) -> f64 {
     real(SECTOR * u64::from(facts.scenario.sweep.sectors))
 }
 
-/// Time of a command at a rate, and of ours.
-fn of_rate(facts: &Facts<'_>, rate: f64) -> String {
-    micros(command(facts) / rate)
-}
-
 /// The ceiling that 1600 us a command would be for 28-bit commands.
 pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let host = &facts.scenario.host;
@@ -89,7 +84,7 @@ pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
         told.push(format!(
             "{row} was measured at {}, {} a command in total; with {} or {} on top of what its flash takes it would write at {} or {}",
             mb_per_s(write),
-            of_rate(facts, write),
+            micros(command(facts) / write),
             span(host.firmware.write),
             span(host.sequencer.write),
             mb_per_s(firmware),
