@@ -59,7 +59,7 @@ pub struct Options {
     pub width: usize,
     /// Whether the terminal shows colours (ANSI escape sequences).
     pub color: bool,
-    /// Whether to show the time on the wall, the one figure that differs between equal runs.
+    /// Whether to show the wall time, the only figure that differs between equal runs.
     pub wall_time: bool,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Outcome {
     pub(crate) stdout: String,
     /// Standard error.
     pub(crate) stderr: String,
-    /// The time on the wall.
+    /// The wall time.
     pub(crate) took: Duration,
 }
 
