@@ -42,7 +42,7 @@ pub(crate) const CASES: &[Case] = &[
         "more sectors than 28 bits address",
         [PART28, "sectors", "sectors = { value = 268435456, origin = \"assumed\", source = \"a test\" }"],
         "268435456",
-        &["`drives.transcend.sectors`: `268435456` are more than commands of 28 bits can address", "at most 268435455"],
+        &["`drives.transcend.sectors`: `268435456` are more than 28-bit commands can address", "at most 268435455"],
     )
     .with(RUN),
     Case::line(
