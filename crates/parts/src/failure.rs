@@ -53,7 +53,7 @@ impl fmt::Display for Failure {
             Self::Card(error) => error.fmt(f),
             Self::Drive(error) => error.fmt(f),
             Self::Layer(error) => error.fmt(f),
-            Self::PagesOnly(what) => write!(f, "{what} needs a map of pages"),
+            Self::PagesOnly(what) => write!(f, "{what} needs a page map"),
         }
     }
 }

@@ -221,9 +221,18 @@ fn a_device_or_an_unreadable_file_is_refused() {
     assert!(error.lines().last().unwrap().contains("= help: "), "{error}");
 }
 
+/// The keys of a document and their values; of an override in a list `set`, the key that it sets.
+fn values(document: &Document) -> Vec<(String, String)> {
+    let each = document.values().into_iter().map(|(key, value)| {
+        let set = Override::parse(&value).map(|one| one.path()).unwrap_or_default();
+        (key.clone(), if key.contains(".set.") { set } else { value })
+    });
+    each.collect()
+}
+
 #[test]
 fn a_built_in_file_with_the_old_names_reads_as_it_is() {
-    const OLD: [(&str, &str); 11] = [
+    const OLD: [(&str, &str); 12] = [
         ("\nover_provisioning = {", "\nspare = {"),
         ("\nover_provisioning = [", "\nspares = ["),
         ("\nover_provisioning = \"", "\nspare = \""),
@@ -236,6 +245,7 @@ fn a_built_in_file_with_the_old_names_reads_as_it_is() {
         ("slc_wear", "single_bit_wear"),
         ("[flash.slc]", "[flash.single_bit]"),
         ("mapping.cells=slc", "mapping.cells=single-bit"),
+        ("\npe_cycles = { value = [1", "\ncycles = { value = [1"),
         ("\npe_cycles = { value = [2", "\ncycles = { value = [2"),
         ("\npe_cycles =", "\nerases ="),
     ];
@@ -246,14 +256,6 @@ fn a_built_in_file_with_the_old_names_reads_as_it_is() {
                 OLD.iter().fold(file.text.to_owned(), |text, (new, old)| text.replace(new, old));
             let parsed = |text: &str| Document::parse(&Source::new(kind, file.name, text)).unwrap();
             let (new, old) = (parsed(file.text), parsed(&old));
-            let values = |document: &Document| {
-                let values = document.values().into_iter();
-                let each = values.map(|(key, value)| {
-                    let set = Override::parse(&value).map(|one| one.path()).unwrap_or_default();
-                    (key.clone(), if key.contains(".set.") { set } else { value })
-                });
-                each.collect::<Vec<_>>()
-            };
             assert_eq!(values(&old), values(&new), "{}", file.name);
             assert!(new.renamed().is_empty(), "{} has an old name", file.name);
             warnings += old.renamed().len();

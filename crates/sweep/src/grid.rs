@@ -5,7 +5,7 @@
 //! whole numbers from one to the other, both included. The key `seed` is the seed of the run.
 //! Points are numbered from 0; the last key varies fastest.
 
-use crate::problem::GridProblem;
+use crate::problem::{GridProblem, POINTS_MAX};
 use boardlab_document::error::Error;
 use boardlab_document::source::{GRID, Place, Source};
 use boardlab_document::{Content, Override};
@@ -13,9 +13,6 @@ use boardlab_result::Value;
 use boardlab_sim::Seed;
 use std::collections::HashSet;
 use std::ops::Range;
-
-/// The most points of a sweep: what fits in memory as one result.
-pub(crate) const POINTS_MAX: usize = 10_000;
 
 /// The key of the seed, which no file has.
 const SEED: &str = "seed";

@@ -2,13 +2,15 @@
 //!
 //! Layer: rank 10. Main types: [`GridProblem`], [`JournalProblem`], [`LineFlaw`].
 
-use crate::grid::POINTS_MAX;
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN, reason};
 use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
 use std::borrow::Cow;
 use std::{fmt, io};
+
+/// The most points of a sweep: what fits in memory as one result.
+pub(crate) const POINTS_MAX: usize = 10_000;
 
 /// What to try where the form of a `--grid` is wrong.
 const EXAMPLE: &str = "write --grid KEY=VALUE,VALUE, as in --grid linux.wait=170us,200us";

@@ -14,7 +14,7 @@
 //! its checksum is wrong, and doubled if another line has its point; both are rejected.
 
 use crate::figures::Line;
-use crate::grid::POINTS_MAX;
+use crate::problem::POINTS_MAX;
 use crate::problem::{JournalProblem, LineFlaw};
 use boardlab_codec::crc32;
 use indexmap::IndexMap;

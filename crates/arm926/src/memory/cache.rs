@@ -279,8 +279,8 @@ pub(crate) const fn half(at: u32) -> u8 {
 }
 
 /// A line and its dirty halves in one word: the MVA, bit 0 set, and the two dirty bits above it.
-pub(crate) const fn presence(line: Modified, dirty: u8) -> u32 {
-    line.0 | VALID | (dirty as u32) << 1
+pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
+    line.0 | VALID | u32::from(dirty) << 1
 }
 
 /// The line of a word that [`presence`] made.

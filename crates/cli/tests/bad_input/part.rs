@@ -46,7 +46,7 @@ pub(crate) const CASES: &[Case] = &[
         "sectors that do not add up",
         [FILE, "count", "count = { value = 1000, origin = \"assumed\", source = \"x\" }"],
         "",
-        &["the sectors add up to 125 MiB, not a power of two"],
+        &["the sectors add up to 125 MiB: expected a power of two"],
     )
     .at("part.toml:"),
     Case::line(
@@ -65,7 +65,7 @@ pub(crate) const CASES: &[Case] = &[
         "write buffer that is no power of two",
         [FILE, "write_buffer", "write_buffer = { value = \"1000 B\", origin = \"assumed\", source = \"x\" }"],
         "",
-        &["a write buffer of 1000 B is not a power of two"],
+        &["a write buffer of 1000 B: expected a power of two"],
     )
     .at("part.toml:"),
     Case::line(

@@ -145,7 +145,12 @@ fn what_was_written_to_the_card_is_kept_however_the_run_ends() {
     let script = |redirected: &str| format!("\"$0\" \"$@\" {redirected}");
     for (redirected, more, status, says) in [
         ("--quiet 2>err | head -n 1 >out; exit ${PIPESTATUS[0]}", &[][..], 0, ""),
-        ("2>err | head -n 1 >out; exit ${PIPESTATUS[0]}", &["--save", "state"], 1, "went away"),
+        (
+            "2>err | head -n 1 >out; exit ${PIPESTATUS[0]}",
+            &["--save", "state"],
+            1,
+            "closed the pipe",
+        ),
         ("2>err >/dev/full", &[], 1, "no space left"),
     ] {
         scratch.write("image", &before);

@@ -186,7 +186,7 @@ fn a_raw_image_is_put_where_it_was_told_to() {
     assert_eq!(outcome.status, 0, "{}", outcome.stderr);
     let outcome = run(&scratch, &["plain.elf", "--load", "image@0x07fffffd"]);
     assert_eq!(outcome.status, 2);
-    assert!(outcome.stderr.contains("does not fit 128 MiB"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("does not fit into 128 MiB"), "{}", outcome.stderr);
 }
 
 #[test]
