@@ -13,7 +13,7 @@ use std::fmt;
 pub enum Failure {
     /// The board has no slot for such a card.
     NoSlot(sd::Kind),
-    /// Card and slot have no mode of the bus in common.
+    /// Card and slot have no bus mode in common.
     NoMode(sd::Kind),
     /// A FIFO overflows: after HOLD was sent more comes than it has room for.
     Headroom {
@@ -43,7 +43,7 @@ impl fmt::Display for Failure {
         match self {
             Self::NoSlot(kind) => write!(f, "the board has no slot for an {}", name(kind)),
             Self::NoMode(kind) => {
-                write!(f, "{} and slot have no mode of the bus in common", name(kind))
+                write!(f, "{} and slot have no bus mode in common", name(kind))
             }
             Self::Headroom { end, left, needed } => write!(
                 f,
