@@ -131,7 +131,7 @@ section! {
         let [least, most] = SPARES;
         if over_provisioning.is_empty() || !over_provisioning.iter().all(|spare| (least..=most).contains(spare)) {
             let expected = format!("one or more from {least} to {most}");
-            let (problem, help) = ("has a spare that cannot be", "2 % and 7 % are usual");
+            let (problem, help) = ("has an impossible share", "2 % and 7 % are usual");
             return Err(section.refuse("over_provisioning", problem, &expected, help));
         }
     }
