@@ -174,7 +174,7 @@ fn what_cannot_be_is_refused_with_the_key() {
         (&["experiment2.job=--rw=write --direct=1 --offset=64M"], "beyond the card"),
         (&["controller.0.set=[\"board.title=x\"]"], "which is not a key of the part"),
         (&["controller.0.set=[\"part.mapping.kind=pages\"]"], "part.mapping.kind"),
-        (&["controller.1.id=page-map"], "two entries with one id"),
+        (&["controller.1.id=page-map"], "two entries with the same id"),
     ] {
         let error = refused(set);
         assert!(error.contains(expected), "{set:?}: {error}");
