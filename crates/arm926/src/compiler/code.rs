@@ -90,7 +90,7 @@ impl Code {
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let context = module.make_context();
-        let ties = Ties { instruction: 0, access: 0, refill: 0, line: 0, stamps: 0 };
+        let ties = Ties { instruction: 0, access: 0, refill: 0, line: 0, lines: 0 };
         let builder = FunctionBuilderContext::new();
         let mut code = Self { module: Some(module), context, builder, ties, bytes: 0 };
         code.ties.instruction = code.thunk(hosts.instruction)?;
@@ -105,15 +105,15 @@ impl Code {
         self.bytes
     }
 
-    /// Compiles a region, whose lines are `lines` and whose stamps will be at `stamps`.
+    /// Compiles a region, whose lines are `lines`; what they are called when they hit will be at `hits`.
     pub(super) fn compile(
         &mut self,
         plan: &Plan,
         lines: &[u32],
-        stamps: *const c_void,
+        hits: *const c_void,
     ) -> Option<(Entry, Vec<Site>)> {
         let target = self.target()?;
-        let ties = Ties { stamps: stamps.expose_provenance() as u64, ..self.ties };
+        let ties = Ties { lines: hits.expose_provenance() as u64, ..self.ties };
         let mut sites = Vec::new();
         let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
             sites = lower::region(function, context, (plan, lines), ties, target);

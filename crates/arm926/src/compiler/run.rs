@@ -16,6 +16,7 @@ use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::instruction::{Instruction, Operation};
 use crate::memory::Access;
+use crate::memory::lookaside::LineHit;
 use crate::processor::{Processor, Stop};
 use crate::registers::Psr;
 use crate::timing::Outcome;
@@ -27,10 +28,11 @@ pub(super) struct Region {
     sites: Vec<Site>,
     head: Key,
     privileged: bool,
+    /// The addresses of its lines, in order.
     lines: Vec<u32>,
     contents: Vec<[u8; LINE as usize]>,
-    /// The stay in the cache during which each line was last seen to hold its contents; compiled code reads them here.
-    stamps: Box<[AtomicU64]>,
+    /// Each line with its contents, as the look-aside names it, if it was seen to hit; compiled code reads them here.
+    hits: Box<[AtomicU64]>,
 }
 
 /// Until when a region may run.
@@ -93,9 +95,10 @@ impl Region {
         let mut lines: Vec<u32> = plan.lines().into_iter().collect();
         lines.sort_unstable();
         let contents = lines.iter().map(|&line| fetch(line)).collect::<Option<Vec<_>>>()?;
-        let stamps: Box<[AtomicU64]> = lines.iter().map(|_| AtomicU64::new(u64::MAX)).collect();
-        let (entry, sites) = code.compile(&plan, &lines, stamps.as_ptr().cast())?;
-        Some(Self { entry, sites, head, privileged, lines, contents, stamps })
+        let never = || AtomicU64::new(LineHit::NEVER.bits());
+        let hits: Box<[AtomicU64]> = lines.iter().map(|_| never()).collect();
+        let (entry, sites) = code.compile(&plan, &lines, hits.as_ptr().cast())?;
+        Some(Self { entry, sites, head, privileged, lines, contents, hits })
     }
 
     /// Makes the first line the current one, as fetching would; whether it would hit, with the contents that were compiled.
@@ -113,20 +116,19 @@ impl Region {
         hits
     }
 
-    /// Whether line `number` would hit; remembers the stamp.
+    /// Whether line `number` would hit; remembers it.
     fn know<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> Known {
         let at = Virtual(self.lines[number]);
-        let stamp = processor.memory.lookaside().hits(self.privileged).stamp(at.0);
-        if stamp != 0 && stamp == self.stamps[number].load(Ordering::Relaxed) {
+        let Some(line) = processor.memory.line_hit(at, self.privileged) else {
+            return Known::Misses;
+        };
+        if line.bits() == self.hits[number].load(Ordering::Relaxed) {
             return Known::Hits;
         }
-        match processor.memory.instruction_line(at, self.privileged) {
-            None => return Known::Misses,
-            Some(contents) if *contents != self.contents[number] => return Known::Changed,
-            Some(_) => {}
+        if processor.memory.instruction_line(at, self.privileged) != Some(&self.contents[number]) {
+            return Known::Changed;
         }
-        let stamp = processor.memory.line_stamp(at, self.privileged).unwrap_or(0);
-        self.stamps[number].store(stamp, Ordering::Relaxed);
+        self.hits[number].store(line.bits(), Ordering::Relaxed);
         Known::Hits
     }
 

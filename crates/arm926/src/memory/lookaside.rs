@@ -8,6 +8,7 @@
 //! translations that they missed, and compare what they presume of the data cache's lines with the cache.
 //! Invalidating too much is always right, only slower.
 
+mod contents;
 mod hits;
 mod log;
 
@@ -17,6 +18,7 @@ use super::Memory;
 use super::cache::Cache;
 use super::tlb::{Entry, Tlb};
 use crate::address::{LINE, Modified, Virtual};
+use contents::Contents;
 use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
@@ -63,17 +65,16 @@ pub struct Lookaside {
     /// The tables of other contexts, the one that was left last at the end.
     put_away: Vec<PutAway>,
     log: Log,
-    /// The stamp that was given last.
-    stamp: u64,
-    /// The stamp of each line of the instruction cache since it was filled; 0 if it has none yet.
-    stamps: Box<[u64]>,
+    contents: Contents,
+    /// What is known of each line of the instruction cache since it was filled.
+    filled: Box<[LineHit]>,
     identity: Identity,
 }
 
 /// A copy of a core is another core: its look-aside is empty.
 impl Clone for Lookaside {
     fn clone(&self) -> Self {
-        Self::new(self.tables.context, [self.stamps.len(), self.tables.data_lines()])
+        Self::new(self.tables.context, [self.filled.len(), self.tables.data_lines()])
     }
 }
 
@@ -84,8 +85,8 @@ impl Lookaside {
             tables: Tables::new(context, data),
             put_away: Vec::new(),
             log: Log::default(),
-            stamp: 0,
-            stamps: vec![0; instructions].into(),
+            contents: Contents::default(),
+            filled: vec![LineHit::NONE; instructions].into(),
             identity: Identity::default(),
         }
     }
@@ -103,12 +104,6 @@ impl Lookaside {
         &self.identity
     }
 
-    /// A stamp that nothing else has.
-    pub(crate) const fn new_stamp(&mut self) -> u64 {
-        self.stamp += 1;
-        self.stamp
-    }
-
     /// Adds that the line of `at`, which is at `offset` of the data cache's array, hits when read.
     fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
         self.tables.add_read(at, privileged, offset);
@@ -120,14 +115,25 @@ impl Lookaside {
         self.tables.add_write(at, privileged, offset);
     }
 
-    /// Adds that the line of `at`, which is line `index` of the instruction cache, hits when fetched; its stamp.
-    pub(super) fn add_line(&mut self, at: Virtual, privileged: bool, index: usize) -> u64 {
-        if self.stamps[index] == 0 {
-            self.stamps[index] = self.new_stamp();
+    /// The line of `at`, which is line `index` of the instruction cache and holds `contents`; nothing if there are no more stamps.
+    fn line(
+        &mut self,
+        at: Virtual,
+        index: usize,
+        contents: &[u8; LINE as usize],
+    ) -> Option<LineHit> {
+        let known = self.filled[index];
+        if known.stamp() != 0 && known.is_of(at.0) {
+            return Some(known);
         }
-        let stamp = self.stamps[index];
-        self.tables.hits[usize::from(privileged)].add_line(at, stamp);
-        stamp
+        let line = self.contents.line(at, contents)?;
+        self.filled[index] = line;
+        Some(line)
+    }
+
+    /// Adds that a line hits when fetched.
+    fn add_line(&mut self, privileged: bool, line: LineHit) {
+        self.tables.hits[usize::from(privileged)].add_line(line);
     }
 
     /// Notes the translation, at its place of the TLB, that the entries added for its addresses depend on.
@@ -148,7 +154,7 @@ impl Lookaside {
 
     /// Line `index` of the instruction cache, that of `line`, was evicted or invalidated.
     pub(super) fn instruction_line_gone(&mut self, index: usize, line: Modified) {
-        self.stamps[index] = 0;
+        self.filled[index] = LineHit::NONE;
         self.tables.instruction_line_gone(line);
         if !self.put_away.is_empty() {
             self.log.add(line);
@@ -163,7 +169,7 @@ impl Lookaside {
     /// Anything may have changed: an operation on all of a cache or TLB, a debugger's write.
     pub(super) fn invalidate_all(&mut self) {
         self.tables.clear();
-        self.stamps.fill(0);
+        self.filled.fill(LineHit::NONE);
         self.log.invalidate_all();
     }
 
@@ -223,17 +229,32 @@ impl Memory {
         }
     }
 
-    /// The stamp of the line of `at`, if a fetch there would hit; the look-aside knows the line from then on.
-    pub fn line_stamp(&mut self, at: Virtual, privileged: bool) -> Option<u64> {
-        let known = self.lookaside.hits(privileged).stamp(at.0);
-        if known != 0 {
+    /// The line of `at`, if a fetch there would hit; the look-aside knows it from then on.
+    pub fn line_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
+        let known = self.lookaside.hits(privileged).line(at.0);
+        if known != LineHit::NONE {
             return Some(known);
         }
         let (index, place) = self.instruction_place(at, privileged)?;
+        let line = self.lookaside.line(at, index, self.instructions.contents(index)?)?;
         if let Some(place) = place {
             self.lookaside.presume_translation(place, self.tlb.entry(place));
         }
-        Some(self.lookaside.add_line(at, privileged, index))
+        self.lookaside.add_line(privileged, line);
+        Some(line)
+    }
+
+    /// The line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up.
+    pub fn current_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
+        let index = self.current_place(at, privileged)?;
+        self.lookaside.line(at, index, self.instructions.contents(index)?)
+    }
+
+    /// Begins anew with another identity when stamps run out.
+    pub(crate) fn renew_lookaside(&mut self) {
+        if self.lookaside.contents.are_exhausted() {
+            self.lookaside = self.lookaside.clone();
+        }
     }
 }
 
@@ -295,7 +316,8 @@ mod tests {
             for privileged in [false, true] {
                 lookaside.add_read(Virtual(at), privileged, 64);
                 lookaside.add_write(Virtual(at + 16), privileged, 64);
-                lookaside.add_line(Virtual(at), privileged, INDEX);
+                let line = lookaside.line(Virtual(at), INDEX, &[7; 32]).unwrap();
+                lookaside.add_line(privileged, line);
             }
         }
 
@@ -338,7 +360,7 @@ mod tests {
                 let hits = self.lookaside.hits(privileged);
                 let (read, write) = (hits.read(at + 8, 4), hits.write(at + 20, 4));
                 assert!(read.is_none_or(|at| at == 72) && write.is_none_or(|at| at == 84));
-                [read.is_some(), write.is_some(), hits.stamp(at + 31) != 0]
+                [read.is_some(), write.is_some(), hits.line(at + 31) != LineHit::NONE]
             });
             assert_eq!(user, privileged);
             user
@@ -365,7 +387,7 @@ mod tests {
                 assert_eq!(lookaside.hits(false).read(at, size), None);
                 assert_eq!(lookaside.hits(false).write(at, size), None);
             }
-            assert_eq!(lookaside.hits(false).stamp(at), 0);
+            assert_eq!(lookaside.hits(false).line(at), LineHit::NONE);
         }
     }
 
@@ -415,13 +437,14 @@ mod tests {
                 lookaside.add_read(Virtual(at), true, 0);
                 lookaside.add_write(Virtual(at), false, 0);
                 lookaside.add_write(Virtual(at + 16), true, 0);
-                lookaside.add_line(Virtual(at), true, 0);
+                let line = lookaside.line(Virtual(at), 0, &[7; 32]).unwrap();
+                lookaside.add_line(true, line);
                 fixture.replace_translation();
                 let lookaside = &fixture.lookaside;
                 assert_eq!(lookaside.hits(true).read(at, 4), None);
                 assert_eq!(lookaside.hits(false).write(at, 4), None);
                 assert_eq!(lookaside.hits(true).write(at + 16, 4), None);
-                assert_eq!(lookaside.hits(true).stamp(at), 0);
+                assert_eq!(lookaside.hits(true).line(at), LineHit::NONE);
             }
         }
     }
@@ -442,12 +465,12 @@ mod tests {
     fn a_context_that_comes_back_knows_what_it_knew_but_for_what_ended_meanwhile() {
         for (number, (end, left)) in ENDS.into_iter().enumerate() {
             let mut fixture = Fixture::filled(AT);
-            let stamp = fixture.lookaside.hits(true).stamp(AT);
+            let line = fixture.lookaside.hits(true).line(AT);
             fixture.enter(context(5, 1));
             assert_eq!(fixture.known(AT), [false; 3]);
             fixture.enter(context(PID, 1));
             assert_eq!(fixture.known(AT), [true; 3]);
-            assert_eq!(fixture.lookaside.hits(true).stamp(AT), stamp, "the same line");
+            assert_eq!(fixture.lookaside.hits(true).line(AT), line, "the same line");
             fixture.enter(context(PID, 2));
             assert_eq!(fixture.known(AT), [false; 3], "other domains");
             end(&mut fixture);
@@ -457,15 +480,21 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_same_stamp_in_each_context_until_it_is_evicted() {
+    fn a_line_has_the_same_stamp_in_each_context_as_long_as_it_has_the_same_contents() {
         let mut fixture = Fixture::filled(AT);
-        let stamp = fixture.lookaside.hits(true).stamp(AT);
+        let line = fixture.lookaside.hits(true).line(AT);
         fixture.enter(context(PID, 2));
         fixture.fill(AT);
-        assert_eq!(fixture.lookaside.hits(false).stamp(AT), stamp);
+        assert_eq!(fixture.lookaside.hits(false).line(AT), line);
         fixture.evict_instruction_line();
         fixture.fill(AT);
-        assert_ne!(fixture.lookaside.hits(false).stamp(AT), stamp);
+        assert_eq!(fixture.lookaside.hits(false).line(AT), line, "the same contents again");
+        fixture.evict_instruction_line();
+        let other = fixture.lookaside.line(Virtual(AT), INDEX, &[8; 32]);
+        assert_ne!(other, Some(line));
+        assert_eq!(fixture.lookaside.line(Virtual(AT), INDEX, &[8; 32]), other);
+        let alias = fixture.lookaside.line(Virtual(LINE_AT.0), INDEX, &[8; 32]);
+        assert_ne!(alias, other, "the same line under its other address");
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl Memory {
         }
     }
 
+    /// How many writes missed the data cache.
+    pub(crate) const fn write_misses(&self) -> u64 {
+        self.statistics.data_cache.write_misses
+    }
+
     /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its
     /// translation and permission in the TLB; for `write` only if the line is written back and its half at `at` already
     /// dirty. `None` where the access would do more than read or write those bytes and count.

@@ -1,10 +1,10 @@
 //! Steps that load and store, where the access is a known hit.
 //!
-//! Layer: rank 3. An access that is not a known hit, or not aligned, leaves the block in front of the instruction with nothing changed. Source of
+//! Layer: rank 3. An access that is not a known hit, or not aligned, leaves the block in front of the instruction with nothing changed; `missed` performs it. Source of
 //! the semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute::transfer` and `execute::block`.
 
 use super::compute::canonical;
-use super::step::{Leave, Run, Step, Working, go_on};
+use super::step::{Leave, Lookup, Missed, Missing, Run, Step, Working, go_on};
 use crate::address::LINE;
 use crate::execute::arithmetic;
 use crate::instruction::{Index, Item, Shift};
@@ -32,7 +32,7 @@ const POST: u8 = 2;
 
 /// The base moved by the offset.
 #[inline(always)]
-fn moved<const OFF: u8>(core: &Working<'_>, step: &Step) -> u32 {
+fn moved<const OFF: u8>(core: &Working, step: &Step) -> u32 {
     let (base, index) = (core.get(step.n), core.get(step.m));
     match OFF {
         IMMEDIATE => base.wrapping_add(step.imm),
@@ -74,7 +74,7 @@ const fn decoded(imm: u32) -> Shift {
 
 /// The address and the base afterwards.
 #[inline(always)]
-fn address<const OFF: u8, const INDEX: u8>(core: &Working<'_>, step: &Step) -> (u32, u32) {
+fn address<const OFF: u8, const INDEX: u8>(core: &Working, step: &Step) -> (u32, u32) {
     let moved = moved::<OFF>(core, step);
     (if INDEX == POST { core.get(step.n) } else { moved }, moved)
 }
@@ -87,8 +87,8 @@ fn bytes<const N: usize>(data: &[u8], offset: usize) -> Option<[u8; N]> {
 
 /// What a load of one item brings.
 #[inline(always)]
-fn read<const ITEM: u8>(core: &Working<'_>, at: u32) -> Option<u32> {
-    let (hits, data) = (core.hits, &*core.data);
+fn read<const ITEM: u8>(lookup: &Lookup<'_>, at: u32) -> Option<u32> {
+    let (hits, data) = (lookup.hits, &*lookup.data);
     match ITEM {
         WORD => bytes(data, hits.read(at, 4)?).map(u32::from_le_bytes),
         BYTE => bytes(data, hits.read(at, 1)?).map(|[byte]: [u8; 1]| u32::from(byte)),
@@ -102,47 +102,79 @@ fn read<const ITEM: u8>(core: &Working<'_>, at: u32) -> Option<u32> {
 
 /// Stores `N` bytes at an offset of the data cache's array that is a multiple of `N`.
 #[inline(always)]
-fn put<const N: usize>(core: &mut Working<'_>, offset: usize, bytes: [u8; N]) -> Option<()> {
-    *core.data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
+fn put<const N: usize>(lookup: &mut Lookup<'_>, offset: usize, bytes: [u8; N]) -> Option<()> {
+    *lookup.data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
     Some(())
 }
 
 /// Stores one item; nothing if that is not a hit.
 #[inline(always)]
-fn write<const ITEM: u8>(core: &mut Working<'_>, at: u32, value: u32) -> Option<()> {
+fn write<const ITEM: u8>(lookup: &mut Lookup<'_>, at: u32, value: u32) -> Option<()> {
     let bytes = value.to_le_bytes();
-    let hits = core.hits;
+    let hits = lookup.hits;
     match ITEM {
-        WORD => put(core, hits.write(at, 4)?, bytes),
-        BYTE => put(core, hits.write(at, 1)?, [bytes[0]]),
-        _ => put(core, hits.write(at, 2)?, [bytes[0], bytes[1]]),
+        WORD => put(lookup, hits.write(at, 4)?, bytes),
+        BYTE => put(lookup, hits.write(at, 1)?, [bytes[0]]),
+        _ => put(lookup, hits.write(at, 2)?, [bytes[0], bytes[1]]),
     }
+}
+
+/// The item of a number.
+#[inline(always)]
+const fn item(number: u8) -> Item {
+    match number {
+        WORD => Item::Word,
+        BYTE => Item::Byte,
+        HALF_WORD => Item::Half,
+        SIGNED_BYTE => Item::SignedByte,
+        SIGNED_HALF => Item::SignedHalf,
+        _ => Item::Double,
+    }
+}
+
+/// That an access of one item is not a known hit; the base becomes `moved`, if it moves.
+#[inline(always)]
+fn missed<const INDEX: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    what: Missing,
+    [at, moved]: [u32; 2],
+) -> Leave {
+    let [step, ..] = steps else { return Leave::EXECUTED };
+    let base = if INDEX == OFFSET { core.get(step.n) } else { moved };
+    Leave::missed(core, steps, Missed { what, at, base })
 }
 
 /// A load of one item.
 fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
+    let Some(value) = read::<ITEM>(lookup, at) else {
+        return missed::<INDEX>(core, steps, Missing::Load(item(ITEM)), [at, moved]);
+    };
     core.progress.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
     core.set(step.d, value);
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// A load to r15.
 fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(core, at) else { return Leave::slow(steps) };
+    let Some(value) = read::<ITEM>(lookup, at) else {
+        return missed::<INDEX>(core, steps, Missing::LoadJump, [at, moved]);
+    };
     core.progress.reads += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
@@ -153,31 +185,33 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
 
 /// A store of one item.
 fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    if write::<ITEM>(core, at, core.get(step.d)).is_none() {
-        return Leave::slow(steps);
+    if write::<ITEM>(lookup, at, core.get(step.d)).is_none() {
+        return missed::<INDEX>(core, steps, Missing::Store(item(ITEM)), [at, moved]);
     }
     core.progress.writes += 1;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// LDRD.
 fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { core.hits.read(at, 4) } else { None };
-    let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(core.data, offset)) else {
-        return Leave::slow(steps);
+    let pair = if at & 7 == 0 { lookup.hits.read(at, 4) } else { None };
+    let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(lookup.data, offset)) else {
+        return missed::<INDEX>(core, steps, Missing::Load(item(ITEM)), [at, moved]);
     };
     core.progress.reads += 2;
     if INDEX != OFFSET {
@@ -185,27 +219,28 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     }
     core.set(step.d, u32::from_le_bytes([a, b, c, d]));
     core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// STRD.
 fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { core.hits.write(at, 4) } else { None };
+    let pair = if at & 7 == 0 { lookup.hits.write(at, 4) } else { None };
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
-    let stored = pair.and_then(|offset| put(core, offset, value.to_le_bytes()));
+    let stored = pair.and_then(|offset| put(lookup, offset, value.to_le_bytes()));
     if stored.is_none() {
-        return Leave::slow(steps);
+        return missed::<INDEX>(core, steps, Missing::Store(item(ITEM)), [at, moved]);
     }
     core.progress.writes += 2;
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// How the offset of an access is given.
@@ -281,7 +316,7 @@ fn spans<const WRITE: bool>(hits: &Hits, mut at: u32, count: u8) -> Option<([Spa
 
 /// Takes the lowest register out of a list.
 #[inline(always)]
-fn take_lowest(list: &mut u32) -> u8 {
+pub(super) fn take_lowest(list: &mut u32) -> u8 {
     let lowest = u8::try_from(list.trailing_zeros() & 15).unwrap_or(0);
     *list &= list.wrapping_sub(1);
     lowest
@@ -290,7 +325,7 @@ fn take_lowest(list: &mut u32) -> u8 {
 /// The words' lowest address, and the base afterwards. Of several transfers `imm` is the list, `m` the count, `s` the distance from the
 /// base to the lowest word, and `d` its bit 0 whether the base moves, its bit 1 whether downwards.
 #[inline(always)]
-fn several(core: &Working<'_>, step: &Step) -> (u32, u32) {
+fn several(core: &Working, step: &Step) -> (u32, u32) {
     let base = core.get(step.n);
     let at = base.wrapping_add_signed(i32::from(step.s.cast_signed()));
     let bytes = 4 * u32::from(step.m);
@@ -299,13 +334,17 @@ fn several(core: &Working<'_>, step: &Step) -> (u32, u32) {
 }
 
 #[inline(always)]
-fn load_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
-    let (at, moved) = several(core, step);
-    let (spans, used) = spans::<false>(core.hits, at, step.m)?;
+fn load_all(
+    core: &mut Working,
+    step: &Step,
+    lookup: &Lookup<'_>,
+    (at, moved): (u32, u32),
+) -> Option<()> {
+    let (spans, used) = spans::<false>(lookup.hits, at, step.m)?;
     core.set(step.n, moved);
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = core.data.get(offset..offset + length)?.as_chunks();
+        let (words, _) = lookup.data.get(offset..offset + length)?.as_chunks();
         for &word in words {
             core.r[usize::from(take_lowest(&mut list)) & 15] = u32::from_le_bytes(word);
         }
@@ -315,33 +354,43 @@ fn load_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
 }
 
 /// LDM without r15.
-pub(super) fn load_several(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn load_several(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
-    match load_all(core, step) {
-        Some(()) => go_on(core, rest),
-        None => Leave::slow(steps),
+    let (at, base) = several(core, step);
+    match load_all(core, step, lookup, (at, base)) {
+        Some(()) => go_on(core, rest, lookup),
+        None => Leave::missed(core, steps, Missed { what: Missing::LoadSeveral, at, base }),
     }
 }
 
 /// LDM with r15.
-pub(super) fn load_several_jump(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn load_several_jump(
+    core: &mut Working,
+    steps: &[Step],
+    lookup: &mut Lookup<'_>,
+) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
-    match load_all(core, step) {
+    let (at, base) = several(core, step);
+    match load_all(core, step, lookup, (at, base)) {
         Some(()) => {
             core.progress.target = canonical(core.r[15]);
             Leave::DYNAMIC
         }
-        None => Leave::slow(steps),
+        None => Leave::missed(core, steps, Missed { what: Missing::LoadSeveralJump, at, base }),
     }
 }
 
 #[inline(always)]
-fn store_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
-    let (at, moved) = several(core, step);
-    let (spans, used) = spans::<true>(core.hits, at, step.m)?;
+fn store_all(
+    core: &mut Working,
+    step: &Step,
+    lookup: &mut Lookup<'_>,
+    (at, moved): (u32, u32),
+) -> Option<()> {
+    let (spans, used) = spans::<true>(lookup.hits, at, step.m)?;
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = core.data.get_mut(offset..offset + length)?.as_chunks_mut();
+        let (words, _) = lookup.data.get_mut(offset..offset + length)?.as_chunks_mut();
         for word in words {
             *word = core.r[usize::from(take_lowest(&mut list)) & 15].to_le_bytes();
         }
@@ -352,10 +401,11 @@ fn store_all(core: &mut Working<'_>, step: &Step) -> Option<()> {
 }
 
 /// STM.
-pub(super) fn store_several(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn store_several(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
-    match store_all(core, step) {
-        Some(()) => go_on(core, rest),
-        None => Leave::slow(steps),
+    let (at, base) = several(core, step);
+    match store_all(core, step, lookup, (at, base)) {
+        Some(()) => go_on(core, rest, lookup),
+        None => Leave::missed(core, steps, Missed { what: Missing::StoreSeveral, at, base }),
     }
 }

@@ -1,8 +1,8 @@
 //! Blocks: runs of instructions with one entry, decoded, and with their cycles added up.
 //!
 //! Layer: rank 3. Main types: [`Key`], [`Block`], [`Piece`], [`Exit`]. A block is made from the contents of lines of the
-//! instruction cache, not from memory, so that stale lines execute as on the core; it keeps those contents, and may run while each
-//! [`BlockLine`] that it enters still has them. It holds what needs neither exceptions nor coprocessors ([`Class::Plain`]) and ends behind
+//! instruction cache, not from memory, so that stale lines execute as on the core; it may run while each line that it enters hits with the
+//! stamp that it was made from. It holds what needs neither exceptions nor coprocessors ([`Class::Plain`]) and ends behind
 //! the first instruction that may jump.
 //!
 //! Cycles: interlocks depend on the state of the pipeline, so this is part of the key, and is known in front of each piece. Behind a
@@ -10,9 +10,10 @@
 //! ([`Piece::if_skipped`]). Waits for memory are not in these sums: they freeze the pipeline.
 
 use super::class::{self, Class};
-use crate::address::{LINE, Modified, Virtual};
+use crate::address::{LINE, Virtual};
 use crate::decode;
 use crate::instruction::{Condition, Instruction};
+use crate::memory::lookaside::LineHit;
 use crate::timing::{Outcome, Pipeline};
 
 /// Instructions of a block at most.
@@ -23,25 +24,14 @@ pub const LONGEST: usize = 48;
 pub struct Key {
     /// Its first instruction.
     pub at: Virtual,
-    /// That address as FCSE makes it.
-    pub modified: Modified,
+    /// The line of that instruction: with other contents it is another block.
+    pub line: LineHit,
     /// In Thumb state.
     pub thumb: bool,
     /// In a privileged mode.
     pub privileged: bool,
     /// What the instruction before it left pending.
     pub pipeline: Pipeline,
-}
-
-/// A line that a block was made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockLine {
-    /// Its first address.
-    pub at: Virtual,
-    /// What was in it.
-    pub contents: [u8; LINE as usize],
-    /// The stay in the cache during which it was last seen to hold these contents; 0: none.
-    pub stamp: u64,
 }
 
 /// One instruction of a block.
@@ -82,7 +72,7 @@ pub struct Block {
     /// When it runs.
     pub key: Key,
     /// Its lines, in the order in which it enters them.
-    pub lines: Vec<BlockLine>,
+    pub lines: Vec<LineHit>,
     /// Its instructions.
     pub pieces: Vec<Piece>,
     /// Behind the last piece when that is executed; nothing in a block without pieces.
@@ -92,15 +82,11 @@ pub struct Block {
 }
 
 impl Block {
-    /// Decodes the block at `key`; `contents` gives lines that are in the cache. Nothing if the first is not.
-    pub fn build<'a>(
-        key: Key,
-        mut contents: impl FnMut(Virtual) -> Option<&'a [u8; LINE as usize]>,
-    ) -> Option<Self> {
-        let mut builder = Builder::new(key);
-        builder.enter_line(&mut contents)?;
+    /// Decodes the block at `key`; `line` gives lines that are in the cache, with their contents. Nothing if the first is not.
+    pub fn build(key: Key, mut line: impl FnMut(Virtual) -> Option<Line>) -> Option<Self> {
+        let mut builder = Builder::new(key, line(key.at)?);
         while builder.block.pieces.len() < LONGEST {
-            if builder.needs_line() && builder.enter_line(&mut contents).is_none() {
+            if builder.needs_line() && builder.enter_line(&mut line).is_none() {
                 break;
             }
             if !builder.take() {
@@ -108,18 +94,6 @@ impl Block {
             }
         }
         Some(builder.finish())
-    }
-
-    /// The word or half-word of a piece.
-    #[must_use]
-    pub fn encoding(&self, piece: &Piece) -> Option<u32> {
-        let contents = &self.lines.get(piece.line)?.contents;
-        let bytes = contents.get((piece.at.0 % LINE) as usize..)?;
-        if self.key.thumb {
-            Some(u32::from(u16::from_le_bytes(*bytes.first_chunk()?)))
-        } else {
-            Some(u32::from_le_bytes(*bytes.first_chunk()?))
-        }
     }
 
     /// Whether a piece is the first one of its line.
@@ -137,9 +111,14 @@ impl Block {
     }
 }
 
+/// A line, and what is in it.
+pub type Line = (LineHit, [u8; LINE as usize]);
+
 /// A block that is not yet complete.
 struct Builder {
     block: Block,
+    /// What is in the last line.
+    contents: [u8; LINE as usize],
     at: Virtual,
     cycles: u32,
     pipeline: Pipeline,
@@ -148,35 +127,26 @@ struct Builder {
 }
 
 impl Builder {
-    const fn new(key: Key) -> Self {
-        let block =
-            Block { key, lines: Vec::new(), pieces: Vec::new(), executed: None, skipped: None };
-        Self { block, at: key.at, cycles: 0, pipeline: key.pipeline, skipped: None }
+    fn new(key: Key, (line, contents): Line) -> Self {
+        let (lines, pieces) = (vec![line], Vec::new());
+        let block = Block { key, lines, pieces, executed: None, skipped: None };
+        Self { block, contents, at: key.at, cycles: 0, pipeline: key.pipeline, skipped: None }
     }
 
     fn needs_line(&self) -> bool {
-        self.block.lines.last().is_none_or(|line| line.at.0 != self.at.0 & !(LINE - 1))
+        self.block.lines.last().is_none_or(|line| line.at() != self.at.0 & !(LINE - 1))
     }
 
-    fn enter_line<'a>(
-        &mut self,
-        contents: &mut impl FnMut(Virtual) -> Option<&'a [u8; LINE as usize]>,
-    ) -> Option<()> {
-        let at = Virtual(self.at.0 & !(LINE - 1));
-        let contents = *contents(at)?;
-        self.block.lines.push(BlockLine { at, contents, stamp: 0 });
+    fn enter_line(&mut self, line: &mut impl FnMut(Virtual) -> Option<Line>) -> Option<()> {
+        let (line, contents) = line(self.at)?;
+        self.contents = contents;
+        self.block.lines.push(line);
         Some(())
-    }
-
-    /// The instruction at `at`, whose line is the last one.
-    fn decode(&self) -> Option<Instruction> {
-        let contents = &self.block.lines.last()?.contents;
-        Some(decode::in_line(contents, self.at.0, self.block.key.thumb))
     }
 
     /// Takes in the next instruction; whether another one may follow.
     fn take(&mut self) -> bool {
-        let Some(instruction) = self.decode() else { return false };
+        let instruction = decode::in_line(&self.contents, self.at.0, self.block.key.thumb);
         let class = class::of(&instruction, self.block.key.thumb);
         if class == Class::Rare {
             return false;

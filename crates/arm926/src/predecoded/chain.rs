@@ -1,17 +1,18 @@
 //! Running codes one after another.
 //!
-//! Layer: rank 3. [`run`] takes the processor's state into [`Working`], runs, and leaves the exact state in the processor.
+//! Layer: rank 3. [`run`] takes the processor's state into [`Working`], runs, and leaves the exact state in the processor. What happens often is
+//! done on the way: an access that is no known hit, a code whose line is in the cache but not among the known hits, and a way that is not chained yet.
 
-use super::class;
+use super::block::Key;
 use super::code::{Code, Codes, JumpKey};
-use super::span::Span;
-use super::step::{Leave, Lookup, Progress, Working, go_on};
+use super::missed;
+use super::step::{Leave, Lookup, Progress, Working, enter, go_on};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
-use crate::execute::{self, End as Executed};
+use crate::memory::lookaside::LineHit;
 use crate::processor::{Processor, Stop};
-use crate::timing::{Outcome, Pipeline};
+use crate::timing::Pipeline;
 
 /// A piece of a code.
 #[derive(Debug, Clone, Copy)]
@@ -25,26 +26,22 @@ pub(super) struct Place {
 pub(super) enum From {
     /// Behind the last piece of a code, executed (0) or skipped (1).
     Way { code: u32, way: usize },
-    /// From a code by a jump to where registers said.
-    Jump { code: u32, key: JumpKey },
+    /// By a jump to where registers said.
+    Jump(JumpKey),
+    /// Behind an instruction that is left to the reference.
+    Rare { code: u32 },
 }
 
-impl From {
-    const fn code(self) -> u32 {
-        match self {
-            Self::Way { code, .. } | Self::Jump { code, .. } => code,
-        }
-    }
-}
-
-/// How a chain of codes was left.
+/// How a chain of codes was left, with the state in the processor.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Left {
-    /// In front of a piece whose line is to be looked at.
-    Line(Place),
+    /// In front of a piece that the reference is to execute.
+    Reference(Place),
+    /// In front of a piece; something is to be looked at first.
+    Boundary(Place),
     /// Behind a code; what follows is not known, or may not be entered so.
     Behind(From),
-    /// Behind an instruction that the reference completed; or in front of the first code.
+    /// Elsewhere.
     Nowhere,
     /// The run is to stop.
     Stop(Stop),
@@ -54,8 +51,10 @@ pub(super) enum Left {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
     pub(super) place: Place,
-    /// The stamp of the line that fetching is in, if that is the piece's; else 0.
-    pub(super) stamp: u64,
+    /// The line of the piece.
+    pub(super) line: LineHit,
+    /// Fetching is in that line; else it enters it.
+    pub(super) is_current: bool,
     /// Until when.
     pub(super) bounds: Bounds,
 }
@@ -69,202 +68,258 @@ pub(super) struct Bounds {
     pub(super) limit: u64,
 }
 
-/// Where a chain ended.
+/// Where a chain of known codes ended.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// In front of a piece of a code: of its line, or of a step that is not a hit.
-    Before(Place, Leave),
-    /// Behind a code.
-    Behind(From),
-    /// In front of the first code.
-    Nowhere,
+    /// In front of a step of a code: of an access, or of a line.
+    Before { code: u32, leave: Leave },
+    /// Behind a code, with the next one as far as known.
+    Behind { code: u32, from: From, next: u32 },
 }
 
-/// Runs from `start` on; how it was left, and how many instructions the reference executed.
+/// Where running goes on in a code.
+#[derive(Debug, Clone, Copy)]
+enum At {
+    /// At this piece.
+    Piece {
+        piece: usize,
+        /// Fetching is in its line already.
+        entered: bool,
+    },
+    /// Behind the last step, which ended so.
+    Behind(Leave),
+}
+
+/// Codes in a run.
+struct Chain<'a, B> {
+    codes: &'a mut Codes,
+    processor: &'a mut Processor<B>,
+    core: Working,
+    bounds: Bounds,
+}
+
+/// Runs from `start` on; how it was left, and how many instructions accessed what was no known hit.
 pub(super) fn run<B: Bus>(
-    codes: &Codes,
+    codes: &mut Codes,
     processor: &mut Processor<B>,
-    mut start: Start,
+    start: Start,
 ) -> (Left, u64) {
-    let Some(code) = codes.get(start.place.code) else { return (Left::Nowhere, 0) };
-    let Some(piece) = code.block.pieces.get(start.place.piece) else { return (Left::Nowhere, 0) };
-    let (privileged, pid) = (code.block.key.privileged, processor.memory.pid());
-    let mut progress = Progress {
-        base: processor.now.0.wrapping_sub(u64::from(piece.before)),
+    let Start { place, line, is_current, bounds } = start;
+    let Some(code) = codes.get(place.code) else { return (Left::Nowhere, 0) };
+    let Some(piece) = code.block.pieces.get(place.piece) else { return (Left::Nowhere, 0) };
+    let progress = Progress {
         was_skipped: piece.if_skipped == Some(processor.pipeline),
-        instructions: 0u64.wrapping_sub(start.place.piece as u64),
-        ..Progress::default()
+        instructions: 0u64.wrapping_sub(place.piece as u64),
+        lines: u64::from(!is_current),
+        ..Progress::new(processor.now.0.wrapping_sub(u64::from(piece.before)), line)
     };
-    let left = loop {
-        let Some(code) = codes.get(start.place.code) else { break Left::Nowhere };
-        progress.stamp = start.stamp;
-        let (lookaside, data) = processor.memory.hits();
-        let mut core = Working::load(
-            &processor.registers,
-            progress,
-            Lookup { hits: lookaside.hits(privileged), data, pid, privileged },
-        );
-        let end = chain(codes, &mut core, code, start);
-        core.store(&mut processor.registers);
-        progress = core.progress;
-        match end {
-            End::Nowhere => break Left::Nowhere,
-            End::Behind(from) => {
-                if let Some(code) = codes.get(from.code()) {
-                    Arrival::behind(code, from, &progress).store(processor);
-                }
-                break Left::Behind(from);
-            }
-            End::Before(place, leave) => {
-                let Some(code) = codes.get(place.code) else { break Left::Nowhere };
-                if !leave.is_slow() {
-                    Arrival::before(code, place.piece, &mut progress).store(processor);
-                    break Left::Line(place);
-                }
-                match access(processor, code, place, &mut progress, &mut start.bounds) {
-                    Accessed::Next(next) => {
-                        let entered = !code.block.enters_line(next.piece);
-                        let stamp = if entered { progress.stamp } else { 0 };
-                        start = Start { place: next, stamp, ..start };
-                    }
-                    Accessed::Left(left) => break left,
-                }
-            }
-        }
-    };
-    note(processor, &progress, privileged);
-    (left, progress.stepped)
-}
-
-/// Counts what was run, and makes the line that was entered last the current one.
-fn note<B>(processor: &mut Processor<B>, progress: &Progress, privileged: bool) {
-    let counts = &mut processor.counts;
-    counts.instructions = counts.instructions.wrapping_add(progress.instructions);
-    counts.skipped += progress.skipped;
-    processor.memory.note_hits(progress.reads, progress.writes, progress.lines);
-    if progress.lines != 0 {
-        processor.memory.enter_line(Virtual(progress.line), privileged);
-    }
-}
-
-/// How the access of a piece ended that was no known hit.
-enum Accessed {
-    /// The same code goes on with this piece.
-    Next(Place),
-    /// The code is left, with the state in the processor.
-    Left(Left),
-}
-
-/// Has the reference execute the piece at `place`, an access that is no known hit; the registers are those in front of it. Nothing is
-/// to be looked at in front of it, and its line is the current one.
-fn access<B: Bus>(
-    processor: &mut Processor<B>,
-    code: &Code,
-    place: Place,
-    progress: &mut Progress,
-    bounds: &mut Bounds,
-) -> Accessed {
-    let piece = &code.block.pieces[place.piece];
-    Arrival::before(code, place.piece, progress).store(processor);
-    let (begin, thumb) = (processor.now, code.block.key.thumb);
-    let following = piece.at.0.wrapping_add(class::size(thumb));
-    processor.registers.pc = following;
-    let span = Span::of(processor, piece);
-    let misses = processor.memory.statistics().data_cache.write_misses;
-    let end = execute::execute(processor, &piece.instruction, piece.at.0);
-    progress.instructions = progress.instructions.wrapping_add(1);
-    progress.stepped += 1;
-    let outcome = match end {
-        Executed::Done(outcome) => outcome,
-        Executed::Abort(abort) => {
-            processor.memory.note_data_abort(abort);
-            let stop = processor.enter(Exception::DataAbort, piece.at.0);
-            return Accessed::Left(stop.map_or(Left::Nowhere, Left::Stop));
-        }
-        _ => return Accessed::Left(Left::Nowhere),
-    };
-    if misses == processor.memory.statistics().data_cache.write_misses {
-        Span::learn(span, &mut processor.memory);
-    }
-    let next = Place { piece: place.piece + 1, ..place };
-    let is_last = next.piece == code.block.pieces.len();
-    let complete = processor.now;
-    if outcome == Outcome::Executed && !is_last {
-        progress.base += complete.0 - begin.0;
-        let boundary = complete.plus(u64::from(piece.executed));
-        if processor.memory.touched() && boundary.0 < bounds.limit {
-            // The boundary behind it asks for the interrupt lines.
-            processor.now = boundary;
-            processor.settle();
-            bounds.stop = processor.deadline().0.min(bounds.limit);
-            processor.now = complete;
-        }
-        let ends = progress.base.saturating_add(u64::from(code.longest));
-        if ends < bounds.stop && !processor.memory.touched() {
-            progress.instructions = progress.instructions.wrapping_sub(next.piece as u64);
-            return Accessed::Next(next);
-        }
-    }
-    processor.now.0 += u64::from(processor.pipeline.advance(&piece.instruction, outcome));
-    let status = processor.registers.cpsr();
-    let target = processor.registers.pc | u32::from(status.thumb());
-    let key = JumpKey::new(target, processor.memory.pid(), status.mode().privileged());
-    let jumps = code.block.executed.is_some_and(|exit| exit.to.is_none());
-    Accessed::Left(match (outcome, is_last) {
-        (Outcome::Executed, false) => Left::Line(next),
-        (Outcome::Executed, true) if jumps => Left::Behind(From::Jump { code: place.code, key }),
-        (Outcome::Executed, true) => Left::Behind(From::Way { code: place.code, way: 0 }),
-        _ => Left::Nowhere,
-    })
-}
-
-/// Enters the line with this stamp, if it is known to hit.
-#[inline(always)]
-fn enter(core: &mut Working<'_>, code: &Code) -> bool {
-    match core.hits.lines.get(code.place as usize) {
-        Some(hit) if hit.stamp == code.stamp => {
-            (core.progress.stamp, core.progress.line) = (hit.stamp, hit.tag);
-            core.progress.lines += 1;
-            true
-        }
-        _ => false,
-    }
+    let core = Working::load(&processor.registers, progress);
+    let mut chain = Chain { codes, processor, core, bounds };
+    let left = chain.run(place.code, At::Piece { piece: place.piece, entered: true });
+    chain.note();
+    (left, chain.core.progress.stepped)
 }
 
 /// Runs codes until one is left otherwise than to a known one.
-fn chain<'a>(codes: &'a Codes, core: &mut Working<'_>, mut code: &'a Code, start: Start) -> End {
-    let Start { place: Place { code: mut index, piece }, stamp, bounds: Bounds { stop, .. } } =
-        start;
-    if stamp == 0 && piece == 0 && !enter(core, code) {
-        return End::Nowhere;
-    }
-    let mut steps = code.steps_from(piece, stamp != 0);
+fn follow<'a>(
+    codes: &'a Codes,
+    core: &mut Working,
+    lookup: &mut Lookup<'_>,
+    (mut index, mut code): (u32, &'a Code),
+    (mut leave, stop): (Leave, u64),
+) -> End {
     loop {
-        let leave = go_on(core, steps);
         let (way, next) = match leave.way() {
             Some(way) => (way, code.ways[way].link),
             None if leave == Leave::DYNAMIC => (0, codes.jump(core.jump_key())),
-            None => {
-                let piece = code.piece(leave.steps());
-                return End::Before(Place { code: index, piece }, leave);
-            }
+            None => return End::Before { code: index, leave },
         };
-        core.progress.instructions = core.progress.instructions.wrapping_add(u64::from(code.count));
-        core.progress.base = core.progress.base.wrapping_add(u64::from(code.ways[way].cycles));
+        let progress = &mut core.progress;
+        progress.instructions = progress.instructions.wrapping_add(u64::from(code.count));
+        progress.base = progress.base.wrapping_add(u64::from(code.ways[way].cycles));
         match codes.get(next) {
             Some(following)
-                if core.progress.base.wrapping_add(u64::from(following.longest)) < stop
+                if progress.base.wrapping_add(u64::from(following.longest)) < stop
                     && !following.is_hot()
-                    && (following.stamp == core.progress.stamp || enter(core, following)) =>
+                    && (following.line == progress.line || enter(core, lookup, following.line)) =>
             {
-                (index, code, steps) = (next, following, &following.steps);
+                (index, code) = (next, following);
+                leave = go_on(core, &following.steps, lookup);
             }
-            _ if leave == Leave::DYNAMIC => {
-                return End::Behind(From::Jump { code: index, key: core.jump_key() });
+            _ => {
+                let from = if leave == Leave::DYNAMIC {
+                    From::Jump(core.jump_key())
+                } else {
+                    From::Way { code: index, way }
+                };
+                return End::Behind { code: index, from, next };
             }
-            _ => return End::Behind(From::Way { code: index, way }),
         }
     }
+}
+
+impl<B: Bus> Chain<'_, B> {
+    /// Runs from a place of a code on.
+    fn run(&mut self, mut index: u32, mut at: At) -> Left {
+        loop {
+            let Self { codes, processor, core, bounds } = self;
+            let Some(code) = codes.get(index) else { return Left::Nowhere };
+            let (lookaside, data) = processor.memory.hits();
+            let mut lookup = Lookup { hits: lookaside.hits(core.privileged()), data };
+            let leave = match at {
+                At::Piece { piece, entered } => {
+                    go_on(core, code.steps_from(piece, entered), &mut lookup)
+                }
+                At::Behind(leave) => leave,
+            };
+            let end = follow(codes, core, &mut lookup, (index, code), (leave, bounds.stop));
+            let on = match end {
+                End::Before { code, leave } if leave.is_access() => self.access(code, leave),
+                End::Before { code, leave } => self.line(code, leave),
+                End::Behind { code, from, next } => self.following(code, from, next),
+            };
+            match on {
+                Ok(on) => (index, at) = on,
+                Err(left) => return left,
+            }
+        }
+    }
+
+    /// Leaves in front of a piece.
+    fn before(&mut self, code: u32, piece: usize) -> Place {
+        let Self { codes, processor, core, .. } = self;
+        core.store(&mut processor.registers);
+        if let Some(code) = codes.get(code) {
+            Arrival::before(code, piece, &mut core.progress).store(processor);
+        }
+        Place { code, piece }
+    }
+
+    /// Performs the access that was no known hit.
+    fn access(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
+        let Self { codes, processor, core, bounds } = self;
+        let code = codes.get(index).ok_or(Left::Nowhere)?;
+        let (step, number) = code.step(leave.steps());
+        let piece = &code.block.pieces[number];
+        let begin = core.progress.base.wrapping_add(u64::from(piece.before));
+        let mut now = Cycles(begin);
+        let memory = (&mut processor.memory, &mut processor.bus);
+        let leave = match missed::perform(core, step, memory, &mut now) {
+            Ok(Some(leave)) => leave,
+            Ok(None) => return Err(Left::Reference(self.before(index, number))),
+            Err(abort) => {
+                let at = piece.at.0;
+                self.before(index, number);
+                self.core.progress.stepped += 1;
+                self.core.progress.instructions = self.core.progress.instructions.wrapping_add(1);
+                let processor = &mut *self.processor;
+                processor.now = now;
+                processor.memory.note_data_abort(abort);
+                let stop = processor.enter(Exception::DataAbort, at);
+                return Err(stop.map_or(Left::Nowhere, Left::Stop));
+            }
+        };
+        core.progress.stepped += 1;
+        core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
+        if processor.memory.touched() {
+            bounds.stop = ask_behind(processor, now.plus(u64::from(piece.executed)), bounds.limit);
+        }
+        let next = number + 1;
+        if next == code.block.pieces.len() {
+            return Ok((index, At::Behind(leave)));
+        }
+        if core.progress.base.wrapping_add(u64::from(code.longest)) < bounds.stop {
+            return Ok((index, At::Piece { piece: next, entered: false }));
+        }
+        Err(Left::Boundary(self.before(index, next)))
+    }
+
+    /// Enters the line that was not known to hit.
+    fn line(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
+        let code = self.codes.get(index).ok_or(Left::Nowhere)?;
+        let (_, piece) = code.step(leave.steps());
+        let wanted = code.block.lines[code.block.pieces[piece].line];
+        let privileged = self.core.privileged();
+        match self.processor.memory.line_hit(Virtual(wanted.at()), privileged) {
+            Some(line) if line == wanted => Ok((index, At::Piece { piece, entered: false })),
+            Some(_) => {
+                self.before(index, piece);
+                self.codes.retire(index);
+                Err(Left::Nowhere)
+            }
+            None => Err(Left::Reference(self.before(index, piece))),
+        }
+    }
+
+    /// Goes on behind a code, where `next` follows as far as known.
+    fn following(&mut self, index: u32, from: From, next: u32) -> Result<(u32, At), Left> {
+        let code = self.codes.get(index).ok_or(Left::Nowhere)?;
+        let arrival = Arrival::behind(code, from, &self.core.progress);
+        self.enter(arrival, from, next).ok_or_else(|| {
+            self.core.store(&mut self.processor.registers);
+            arrival.store(self.processor);
+            Left::Behind(from)
+        })
+    }
+
+    /// Enters the code at `arrival`, if that is known, may be entered now, and its line would hit.
+    fn enter(&mut self, arrival: Arrival, from: From, next: u32) -> Option<(u32, At)> {
+        let Self { codes, processor, core, bounds } = self;
+        let is_ready = |code: &Code, base: u64| {
+            base.wrapping_add(u64::from(code.longest)) < bounds.stop && !code.was_hot()
+        };
+        let base = core.progress.base;
+        let linked = codes.get(next);
+        if linked.is_some_and(|code| !is_ready(code, base)) {
+            return None;
+        }
+        let (at, privileged) = (Virtual(arrival.at), core.privileged());
+        let is_current = core.progress.line.is_of(at.0);
+        let line = if is_current {
+            core.progress.line
+        } else {
+            processor.memory.line_hit(at, privileged)?
+        };
+        let found = if linked.is_some_and(|code| code.line == line) {
+            next
+        } else {
+            let Arrival { thumb, pipeline, .. } = arrival;
+            let found = codes.find(&Key { at, line, thumb, privileged, pipeline })?;
+            codes.link(from, found);
+            found
+        };
+        if !is_ready(codes.get(found)?, base) {
+            return None;
+        }
+        if !is_current {
+            core.progress.line = line;
+            core.progress.lines += 1;
+        }
+        Some((found, At::Piece { piece: 0, entered: true }))
+    }
+
+    /// Counts what was run, and makes the line that was entered last the current one.
+    fn note(&mut self) {
+        let Self { processor, core, .. } = self;
+        let progress = &core.progress;
+        let counts = &mut processor.counts;
+        counts.instructions = counts.instructions.wrapping_add(progress.instructions);
+        counts.skipped += progress.skipped;
+        processor.memory.note_hits(progress.reads, progress.writes, progress.lines);
+        if progress.lines != 0 {
+            processor.memory.enter_line(Virtual(progress.line.at()), core.privileged());
+        }
+    }
+}
+
+/// Asks for the interrupt lines ahead of the boundary behind an instruction that used the bus; when the next thing is to be looked at.
+fn ask_behind<B: Bus>(processor: &mut Processor<B>, boundary: Cycles, limit: u64) -> u64 {
+    if boundary.0 >= limit {
+        return 0;
+    }
+    processor.now = boundary;
+    processor.settle();
+    if processor.memory.touched() { 0 } else { processor.deadline().0.min(limit) }
 }
 
 /// The state in which a chain was left, besides the registers.
@@ -277,7 +332,7 @@ struct Arrival {
 }
 
 impl Arrival {
-    /// In front of a piece.
+    /// In front of a piece, up to which instructions are counted.
     fn before(code: &Code, piece: usize, progress: &mut Progress) -> Self {
         progress.instructions = progress.instructions.wrapping_add(piece as u64);
         let piece = &code.block.pieces[piece];

@@ -49,6 +49,7 @@ pub(super) fn of(instruction: &Instruction, thumb: bool) -> Class {
         Operation::Transfer(transfer) => single(&transfer),
         Operation::BlockTransfer(transfer) => several(&transfer),
         Operation::Preload { .. } => Class::Plain,
+        Operation::ReadStatus { rd, saved } => plain_unless(saved || rd == Register::PC),
         Operation::BranchPrefix { .. } => plain_unless(!thumb),
         Operation::Branch { .. }
         | Operation::BranchToThumb { .. }

@@ -1,21 +1,19 @@
 //! The cache of blocks made ready to run.
 //!
 //! Layer: rank 3. [`Codes`] finds a [`Code`] by its key, chains codes to each other, and forgets all of them when there are too many. A
-//! chain is a hint only: whether a code may run is decided by the stamp of its line.
+//! chain is a hint only: whether a code may run is decided by the stamp of its line. Processes that run the same program at the same addresses share its codes.
 
 use std::cell::Cell;
 
 use super::block::{Block, Key};
+use super::chain::From;
 use super::lower::{Lowered, lower};
-use super::step::{Step, line_entry};
-use crate::address::Virtual;
-use crate::memory::lookaside::Hits;
+use super::step::Step;
+use crate::memory::lookaside::LineHit;
+use crate::timing::Pipeline;
 
 /// No code.
 pub(super) const NONE: u32 = u32::MAX;
-
-/// A stamp that no line has.
-const NO_STAMP: u64 = u64::MAX;
 
 /// Entries of a code that is not to be compiled.
 const COLD: u32 = u32::MAX;
@@ -43,11 +41,9 @@ pub(super) struct Way {
 /// A block ready to run.
 #[derive(Debug)]
 pub(super) struct Code {
-    /// The stay of its first line in the cache during which it was last seen to have the right contents.
-    pub(super) stamp: u64,
-    /// The place of its first line among the hits.
-    pub(super) place: u32,
-    /// The most cycles that it takes.
+    /// Its first line.
+    pub(super) line: LineHit,
+    /// The most cycles that it takes; as many as there are if it has no pieces.
     pub(super) longest: u32,
     /// Its instructions.
     pub(super) count: u32,
@@ -56,9 +52,9 @@ pub(super) struct Code {
     pub(super) steps: Box<[Step]>,
     pub(super) block: Box<Block>,
     /// The first step of each piece.
-    pub(super) firsts: Box<[u16]>,
-    /// The step that enters a line, of each line but the first.
-    entries: Box<[u16]>,
+    firsts: Box<[u16]>,
+    /// The piece of each step.
+    owners: Box<[u8]>,
     /// How often it may be entered until it counts as hot.
     heat: Cell<u32>,
 }
@@ -70,42 +66,41 @@ struct Link {
     next: u32,
 }
 
-/// A target of dynamic jumps: the modified address with the state in bit 0, and bit 32 set for privileged modes.
+/// A target of dynamic jumps: the address with the state in bit 0, and bit 32 set for privileged modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JumpKey(u64);
 
 impl JumpKey {
-    /// The key of `target`, with the state in bit 0, under the FCSE process number `pid`.
+    /// The key of `target`, with the state in bit 0.
     #[inline(always)]
-    pub(super) fn new(target: u32, pid: u8, privileged: bool) -> Self {
-        Self(u64::from(Virtual(target).modified(pid).0) | u64::from(privileged) << 32)
+    pub(super) const fn new(target: u32, privileged: bool) -> Self {
+        Self(target as u64 | (privileged as u64) << 32)
     }
 
-    /// Its place in the table; the process number, which is in the highest bits of an address, counts.
+    /// Its place in the table.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
     const fn place(self) -> usize {
-        (self.0 >> 1 ^ self.0 >> 25 << 3) as usize % JUMPS
+        (self.0 >> 1 ^ self.0 >> 11) as usize % JUMPS
     }
 }
 
 impl Code {
     #[allow(clippy::cast_possible_truncation, reason = "places and counts are below 1024")]
     fn new(block: Block) -> Self {
-        let Lowered { steps, firsts, entries } = lower(&block);
+        let Lowered { steps, firsts, owners } = lower(&block);
         let way = |exit: Option<super::block::Exit>| Way {
             cycles: exit.map_or(0, |exit| exit.cycles),
             link: NONE,
         };
         Self {
-            stamp: NO_STAMP,
-            place: Hits::line_place(block.key.at.0) as u32,
+            line: block.key.line,
             longest: if block.pieces.is_empty() { u32::MAX } else { block.longest() },
             count: block.pieces.len() as u32,
             ways: [way(block.executed), way(block.skipped)],
             steps: steps.into(),
             firsts: firsts.into(),
-            entries: entries.into(),
+            owners: owners.into(),
             block: Box::new(block),
             heat: Cell::new(COLD),
         }
@@ -124,18 +119,6 @@ impl Code {
         self.heat.set(COLD);
     }
 
-    /// Notes that line `index` has the right contents during the stay `stamp`.
-    pub(super) fn set_stamp(&mut self, index: usize, stamp: u64) {
-        let line = &mut self.block.lines[index];
-        line.stamp = stamp;
-        match index.checked_sub(1) {
-            None => self.stamp = stamp,
-            Some(entry) => {
-                self.steps[usize::from(self.entries[entry])] = line_entry(line.at.0, stamp);
-            }
-        }
-    }
-
     /// The steps from a piece on; without the entry of its line if that is `entered`.
     pub(super) fn steps_from(&self, piece: usize, entered: bool) -> &[Step] {
         let first = usize::from(self.firsts[piece]);
@@ -143,10 +126,21 @@ impl Code {
         self.steps.get(first + usize::from(entry)..).unwrap_or(&[])
     }
 
-    /// The piece whose steps begin with, or are among, those from `left` before the end.
-    pub(super) fn piece(&self, left: usize) -> usize {
-        let step = self.steps.len() - left;
-        self.firsts.partition_point(|&first| usize::from(first) <= step) - 1
+    /// The step that is `left` before the end, and its piece.
+    #[inline(always)]
+    pub(super) fn step(&self, left: usize) -> (&Step, usize) {
+        let index = self.steps.len() - left;
+        (&self.steps[index], usize::from(self.owners[index]))
+    }
+
+    /// Without pieces: the reference executes what is there.
+    pub(super) const fn is_rare(&self) -> bool {
+        self.count == 0
+    }
+
+    /// It was entered so often that it is worth compiling.
+    pub(super) fn was_hot(&self) -> bool {
+        self.heat.get() == 0
     }
 }
 
@@ -179,7 +173,7 @@ impl Default for Codes {
 
 /// The list of a key.
 const fn list(key: &Key) -> usize {
-    let mixed = key.at.0 >> 1 ^ key.at.0 >> 13 ^ key.modified.0 >> 22;
+    let mixed = key.at.0 >> 1 ^ key.at.0 >> 13 ^ key.line.stamp().wrapping_mul(0x9E5);
     mixed as usize % LISTS
 }
 
@@ -238,10 +232,15 @@ impl Codes {
         index
     }
 
-    /// A code whose lines have other contents now is found and entered no more.
+    /// The key of a code.
+    pub(super) fn key(&self, index: u32) -> Option<&Key> {
+        Some(&self.links.get(index as usize)?.key)
+    }
+
+    /// A code one of whose further lines has other contents now is found and entered no more.
     pub(super) fn retire(&mut self, index: u32) {
         let Some(code) = self.codes.get_mut(index as usize) else { return };
-        code.stamp = NO_STAMP;
+        code.line = LineHit::NEVER;
         let Some(&Link { key, next }) = self.links.get(index as usize) else { return };
         let first = &mut self.lists[list(&key)];
         if *first == index {
@@ -278,7 +277,41 @@ impl Codes {
         }
     }
 
-    pub(super) fn note_jump(&mut self, key: JumpKey, code: u32) {
-        self.jumps[key.place()] = (key, code);
+    /// Where `from` led last, as far as known.
+    pub(super) fn next(&self, from: From) -> u32 {
+        match from {
+            From::Way { code, way } => self.get(code).map_or(NONE, |code| code.ways[way].link),
+            From::Rare { code } => self.get(code).map_or(NONE, |code| code.ways[0].link),
+            From::Jump(key) => self.jump(key),
+        }
+    }
+
+    /// Chains `from` to a code, if that is what it leads to.
+    pub(super) fn link(&mut self, from: From, index: u32) {
+        let Some(&key) = self.key(index) else { return };
+        match from {
+            From::Way { code, way } => {
+                let Some(code) = self.get_mut(code) else { return };
+                let exit = if way == 0 { code.block.executed } else { code.block.skipped };
+                let leads = exit.is_some_and(|exit| {
+                    exit.to == Some((key.at, key.thumb)) && exit.pipeline == key.pipeline
+                });
+                if leads && code.block.key.privileged == key.privileged {
+                    code.ways[way].link = index;
+                }
+            }
+            From::Rare { code } => {
+                // A guess: whoever follows it compares keys.
+                if let Some(code) = self.get_mut(code) {
+                    code.ways[0].link = index;
+                }
+            }
+            From::Jump(jump) => {
+                let leads = jump == JumpKey::new(key.at.0 | u32::from(key.thumb), key.privileged);
+                if leads && key.pipeline == Pipeline::IDLE {
+                    self.jumps[jump.place()] = (jump, index);
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3. Source of the semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute::data` and `execute::multiply`.
 
-use super::step::{Leave, Run, Step, Working, by_condition, go_on};
+use super::step::{Leave, Lookup, Run, Step, Working, by_condition, go_on};
 use crate::execute::arithmetic;
 use crate::instruction::{Condition, DataOperation, Shift};
 
@@ -31,7 +31,7 @@ const fn low(value: u64) -> u32 {
 
 /// The second operand.
 #[inline(always)]
-fn second<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
+fn second<const KIND: u8>(core: &Working, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::REGISTER => value,
@@ -47,7 +47,7 @@ fn second<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
 
 /// The carry out of the shifter.
 #[inline(always)]
-fn carry_out<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
+fn carry_out<const KIND: u8>(core: &Working, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::LSL => value >> (32u32.wrapping_sub(amount) & 31) & 1,
@@ -61,7 +61,7 @@ fn carry_out<const KIND: u8>(core: &Working<'_>, step: &Step) -> u32 {
 
 /// A register shifted by a register.
 #[inline(always)]
-fn by_register<const KIND: u8>(core: &Working<'_>, step: &Step) -> (u32, bool) {
+fn by_register<const KIND: u8>(core: &Working, step: &Step) -> (u32, bool) {
     let shift = match KIND {
         kind::BY_LSL => Shift::Lsl,
         kind::BY_LSR => Shift::Lsr,
@@ -90,7 +90,7 @@ const MVN: u8 = 15;
 
 /// `a` + `b` + `carry`, and the flags if they are wanted.
 #[inline(always)]
-fn add<const S: bool>(core: &mut Working<'_>, a: u32, b: u32, carry: u32) -> u32 {
+fn add<const S: bool>(core: &mut Working, a: u32, b: u32, carry: u32) -> u32 {
     if !S {
         return a.wrapping_add(b).wrapping_add(carry);
     }
@@ -104,7 +104,7 @@ fn add<const S: bool>(core: &mut Working<'_>, a: u32, b: u32, carry: u32) -> u32
 
 /// One of the logical operations; the carry is that of the shifter.
 #[inline(always)]
-fn logical<const S: bool>(core: &mut Working<'_>, result: u32, carry: u32) -> u32 {
+fn logical<const S: bool>(core: &mut Working, result: u32, carry: u32) -> u32 {
     if S {
         core.c = carry;
         core.set_sign_and_zero(result);
@@ -114,7 +114,7 @@ fn logical<const S: bool>(core: &mut Working<'_>, result: u32, carry: u32) -> u3
 
 /// The result of a subtraction, and the flags if they are wanted.
 #[inline(always)]
-fn subtract<const S: bool>(core: &mut Working<'_>, a: u32, b: u32) -> u32 {
+fn subtract<const S: bool>(core: &mut Working, a: u32, b: u32) -> u32 {
     let result = a.wrapping_sub(b);
     if S {
         core.c = u32::from(a >= b);
@@ -126,7 +126,7 @@ fn subtract<const S: bool>(core: &mut Working<'_>, a: u32, b: u32) -> u32 {
 
 #[inline(always)]
 pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     step: &Step,
 ) -> u32 {
     let b = second::<KIND>(core, step);
@@ -151,21 +151,23 @@ pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
 
 /// Data processing.
 fn data<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let result = combined::<OP, KIND, S>(core, step);
     if !matches!(OP, TST | TEQ | CMP | CMN) {
         core.set(step.d, result);
     }
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// Data processing with r15 as result.
 fn data_jump<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    _: &mut Lookup<'_>,
 ) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
     let thumb = u32::from(step.d & 1);
@@ -253,16 +255,24 @@ pub(super) fn of_jump(operation: DataOperation, second: Second) -> Run {
 }
 
 /// `d` = `imm`.
-pub(super) fn constant(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn constant(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     core.set(step.d, step.imm);
-    go_on(core, rest)
+    go_on(core, rest, lookup)
+}
+
+/// MRS of CPSR: to `d`.
+pub(super) fn read_status(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
+    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+    core.set(step.d, core.status | core.flags());
+    go_on(core, rest, lookup)
 }
 
 /// MUL and MLA: `d` = `n` * `m`, and with an accumulator + `s`.
 pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
+    lookup: &mut Lookup<'_>,
 ) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let product = core.get(step.n).wrapping_mul(core.get(step.m));
@@ -271,11 +281,11 @@ pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
     if S {
         core.set_sign_and_zero(result);
     }
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// The long multiplies: `d` (high) and `s` (low) = `n` * `m`; `imm`: bit 0 signed, bit 1 accumulates, bit 2 sets N and Z.
-pub(super) fn multiply_long(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn multiply_long(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (a, b) = (core.get(step.n), core.get(step.m));
     let product = if step.imm & 1 != 0 {
@@ -295,18 +305,18 @@ pub(super) fn multiply_long(core: &mut Working<'_>, steps: &[Step]) -> Leave {
         core.n = low(result >> 32);
         core.z = low(result >> 32) | low(result);
     }
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// CLZ.
-pub(super) fn leading_zeros(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn leading_zeros(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     core.set(step.d, core.get(step.m).leading_zeros());
-    go_on(core, rest)
+    go_on(core, rest, lookup)
 }
 
 /// BX and BLX: to `m`; with `imm` that goes to r14.
-pub(super) fn exchange(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn exchange(core: &mut Working, steps: &[Step], _: &mut Lookup<'_>) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
     core.progress.target = canonical(core.get(step.m));
     if step.s != 0 {
@@ -316,7 +326,7 @@ pub(super) fn exchange(core: &mut Working<'_>, steps: &[Step]) -> Leave {
 }
 
 /// The second half of a Thumb BL or BLX whose first half is in another block: to r14 + `imm`; r14 = `at` + 2 is in `d`, `n`, `m`...
-pub(super) fn suffix(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn suffix(core: &mut Working, steps: &[Step], _: &mut Lookup<'_>) -> Leave {
     let [step, link, ..] = steps else { return Leave::EXECUTED };
     let target = core.r[14].wrapping_add(step.imm);
     core.progress.target = if step.s != 0 { target & !3 } else { target | 1 };
@@ -333,7 +343,7 @@ pub(super) const fn canonical(target: u32) -> u32 {
 /// Data processing with flags, and the conditional branch that ends the block behind it.
 #[inline(always)]
 fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
-    core: &mut Working<'_>,
+    core: &mut Working,
     steps: &[Step],
 ) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
@@ -348,15 +358,27 @@ fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
     Leave::SKIPPED
 }
 
-fn compared_with_constant<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn compared_with_constant<const CONDITION: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    _: &mut Lookup<'_>,
+) -> Leave {
     compared::<CMP, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
 
-fn compared_with_register<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn compared_with_register<const CONDITION: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    _: &mut Lookup<'_>,
+) -> Leave {
     compared::<CMP, { kind::REGISTER }, CONDITION>(core, steps)
 }
 
-fn counted_down<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn counted_down<const CONDITION: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    _: &mut Lookup<'_>,
+) -> Leave {
     compared::<SUB, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
 

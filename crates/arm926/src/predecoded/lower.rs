@@ -17,22 +17,20 @@ use crate::instruction::{
 pub(super) struct Lowered {
     pub(super) steps: Vec<Step>,
     pub(super) firsts: Vec<u16>,
-    /// Of each line but the first, the number of the step that enters it.
-    pub(super) entries: Vec<u16>,
+    /// Of each step the number of its piece.
+    pub(super) owners: Vec<u8>,
 }
 
 /// The steps of `block`.
 pub(super) fn lower(block: &Block) -> Lowered {
-    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), entries: Vec::new() };
+    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), owners: Vec::new() };
     let mut line = 0;
     for (index, piece) in block.pieces.iter().enumerate() {
         let last = index + 1 == block.pieces.len();
         lowered.firsts.push(u16::try_from(lowered.steps.len()).unwrap_or(u16::MAX));
         if piece.line != line {
             line = piece.line;
-            let entered = &block.lines[line];
-            lowered.entries.push(u16::try_from(lowered.steps.len()).unwrap_or(u16::MAX));
-            lowered.steps.push(step::line_entry(entered.at.0, entered.stamp));
+            lowered.steps.push(step::line_entry(block.lines[line]));
         }
         let own = of_piece(piece, block.key.thumb, last && block.executed.is_some_and(known));
         let condition = piece.instruction.condition;
@@ -48,6 +46,7 @@ pub(super) fn lower(block: &Block) -> Lowered {
             lowered.steps.push(step::skip(condition, count, piece.executed - piece.skipped));
         }
         lowered.steps.extend(own);
+        lowered.owners.resize(lowered.steps.len(), u8::try_from(index).unwrap_or(u8::MAX));
     }
     lowered
 }
@@ -132,6 +131,7 @@ fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
             steps.push(Step::new(compute::suffix).imm(offset).s(u8::from(exchange)));
             steps.push(constant(Register::LR, following | 1));
         }
+        Operation::ReadStatus { rd, .. } => steps.push(Step::new(compute::read_status).d(rd)),
         _ => {}
     }
     steps

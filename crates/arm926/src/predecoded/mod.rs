@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 3. Main types: [`Predecoded`], the engine; [`block::Block`], what is known of a run of instructions before it runs, which the
 //! compiler uses too. A block runs only if no boundary inside it can matter (its cycles end before the next deadline) and while each line that it enters
-//! is known to hit with the contents that it was made from. Any access that is not a known hit, and whatever is rare, is left to
-//! [`Processor::step_within`] for one instruction, with the exact state in front of it. See docs/models/arm926-engines.md.
+//! is known to hit with the contents that it was made from. An access that is not a known hit goes to the memory system on the way; whatever is rare
+//! is left to [`Processor::step_within`] for one instruction, with the exact state in front of it. See docs/models/arm926-engines.md.
 
 mod access;
 pub mod block;
@@ -12,21 +12,20 @@ mod class;
 mod code;
 mod compute;
 mod lower;
-mod span;
+mod missed;
 mod step;
 
 use crate::address::Virtual;
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::memory::Memory;
-use crate::memory::lookaside::Identity;
+use crate::memory::lookaside::{Identity, LineHit};
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
-use block::Key;
+use block::{Key, Line};
 use chain::{Bounds, From, Left, Place, Start};
 pub use class::Class;
-use code::{Code, Codes};
-use span::Span;
+use code::{Code, Codes, NONE};
 
 /// The engine of predecoded blocks.
 #[derive(Debug, Default)]
@@ -85,15 +84,17 @@ fn bounds<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<Bounds> 
     (!processor.memory.touched() && processor.now < stop).then_some(bounds)
 }
 
-/// What a fetch at `at` would execute: contents of a line that is current or would hit.
-fn contents(memory: &Memory, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
-    memory.current_line(at, privileged).or_else(|| memory.instruction_line(at, privileged))
+/// The line of `at`, if a fetch there is in it already or would hit.
+fn line_of(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<LineHit> {
+    memory.current_hit(at, privileged).or_else(|| memory.line_hit(at, privileged))
 }
 
-/// The stamp of a line that is current or would hit.
-fn stamp_of(memory: &mut Memory, at: Virtual, privileged: bool) -> u64 {
-    let known = memory.line_stamp(at, privileged);
-    known.unwrap_or_else(|| memory.lookaside().new_stamp())
+/// The same with what is in it.
+fn contents(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<Line> {
+    let line = line_of(memory, at, privileged)?;
+    let current = memory.current_line(at, privileged);
+    let contents = current.or_else(|| memory.instruction_line(at, privileged))?;
+    Some((line, *contents))
 }
 
 impl Predecoded {
@@ -126,6 +127,7 @@ impl Predecoded {
 
     /// Forgets what is derived from another core than this one; whether it was.
     pub(crate) fn attend_to<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
+        processor.memory.renew_lookaside();
         let identity = processor.memory.lookaside().identity();
         if self.core.as_ref() == Some(identity) {
             return false;
@@ -163,41 +165,50 @@ impl Predecoded {
     ) -> Ended {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            let start = match self.start(processor, limit, resume.take()) {
-                Ok(start) => start,
-                Err(place) => {
-                    let span = place.and_then(|place| self.span(processor, place));
-                    let before = processor.counts.instructions;
-                    let stop = processor.step_within(limit.cycles);
-                    self.stepped += processor.counts.instructions - before;
-                    if let Some(stop) = stop {
-                        return Ended::Stop(stop);
+            let place = match self.start(processor, limit, resume.take()) {
+                Err(place) => place,
+                Ok(start) => {
+                    let Start { place: Place { code, piece }, .. } = start;
+                    if piece == 0
+                        && self.codes.get(code).is_some_and(Code::is_hot)
+                        && !std::mem::take(&mut anyway)
+                    {
+                        return Ended::Hot(code);
                     }
-                    resume = place.and_then(|place| self.next_piece(processor, place));
-                    Span::learn(span, &mut processor.memory);
-                    continue;
+                    let (left, stepped) = chain::run(&mut self.codes, processor, start);
+                    self.stepped += stepped;
+                    match left {
+                        Left::Reference(place) => Some(place),
+                        Left::Boundary(place) => {
+                            resume = Some(place);
+                            continue;
+                        }
+                        Left::Behind(from) => {
+                            self.from = Some(from);
+                            continue;
+                        }
+                        Left::Nowhere => continue,
+                        Left::Stop(stop) => return Ended::Stop(stop),
+                    }
                 }
             };
-            let Start { place: Place { code, piece }, .. } = start;
-            if piece == 0
-                && self.codes.get(code).is_some_and(Code::is_hot)
-                && !std::mem::take(&mut anyway)
-            {
-                return Ended::Hot(code);
+            let before = processor.counts.instructions;
+            let stop = processor.step_within(limit.cycles);
+            self.stepped += processor.counts.instructions - before;
+            if let Some(stop) = stop {
+                return Ended::Stop(stop);
             }
-            let (left, stepped) = chain::run(&self.codes, processor, start);
-            self.stepped += stepped;
-            resume = match left {
-                Left::Stop(stop) => return Ended::Stop(stop),
-                Left::Line(place) => Some(place),
-                Left::Behind(from) => {
-                    self.from = Some(from);
-                    None
-                }
-                Left::Nowhere => None,
-            };
+            resume = place.and_then(|place| self.next_piece(processor, place));
+            self.from = place
+                .filter(|place| self.is_rare(*place))
+                .map(|place| From::Rare { code: place.code });
         }
         Ended::Stop(Stop::Limit)
+    }
+
+    /// Whether the code at `place` has no pieces.
+    fn is_rare(&self, place: Place) -> bool {
+        self.codes.get(place.code).is_some_and(Code::is_rare)
     }
 
     /// Where a chain can begin; else the piece that the reference is to execute, if it is known.
@@ -220,34 +231,38 @@ impl Predecoded {
     }
 
     /// The start of the code that is to be executed.
-    fn place<B>(&mut self, processor: &Processor<B>) -> Option<Place> {
+    fn place<B>(&mut self, processor: &mut Processor<B>) -> Option<Place> {
         let from = self.from.take();
         let status = processor.registers.cpsr();
-        let at = Virtual(processor.registers.pc);
-        let key = Key {
+        let (at, privileged) = (Virtual(processor.registers.pc), status.privileged());
+        processor.memory.fetch_pid()?;
+        let guess = from.map_or(NONE, |from| self.codes.next(from));
+        let memory = &mut processor.memory;
+        let line = line_of(memory, at, privileged);
+        let mut key = Key {
             at,
-            modified: at.modified(processor.memory.fetch_pid()?),
+            line: line.unwrap_or_default(),
             thumb: status.thumb(),
-            privileged: status.mode().privileged(),
+            privileged,
             pipeline: processor.pipeline,
         };
+        if let Some(guessed) = self.codes.key(guess) {
+            if line.is_none() {
+                // The reference fetches the line; then it shows whether the guess was right.
+                key.line = guessed.line;
+            }
+            if *guessed == key {
+                return Some(Place { code: guess, piece: 0 });
+            }
+        }
+        line?;
         let code = match self.codes.find(&key) {
             Some(code) => code,
             None if !self.codes.is_warm(at.0) => return None,
-            None => {
-                let memory = &processor.memory;
-                let block = Block::build(key, |at| contents(memory, at, key.privileged))?;
-                self.codes.add(block)
-            }
+            None => self.codes.add(Block::build(key, |at| contents(memory, at, privileged))?),
         };
-        match from {
-            Some(From::Way { code: before, way }) => {
-                if let Some(before) = self.codes.get_mut(before) {
-                    before.ways[way].link = code;
-                }
-            }
-            Some(From::Jump { key, .. }) => self.codes.note_jump(key, code),
-            None => {}
+        if let Some(from) = from {
+            self.codes.link(from, code);
         }
         Some(Place { code, piece: 0 })
     }
@@ -259,27 +274,21 @@ impl Predecoded {
         place: Place,
         bounds: Bounds,
     ) -> Option<Start> {
-        let code = self.codes.get_mut(place.code)?;
+        let code = self.codes.get(place.code)?;
         let piece = code.block.pieces.get(place.piece)?;
         let ahead = u64::from(code.longest - piece.before);
         if processor.now.0.saturating_add(ahead) >= bounds.stop {
             return None;
         }
-        let (at, line, privileged) = (piece.at, piece.line, code.block.key.privileged);
-        let memory = &mut processor.memory;
-        let current = memory.current_line(at, privileged);
+        let (at, privileged) = (piece.at, code.block.key.privileged);
+        let current = processor.memory.current_hit(at, privileged);
         let is_current = current.is_some();
-        let found = current.or_else(|| memory.instruction_line(at, privileged))?;
-        if *found != code.block.lines[line].contents {
+        let line = current.or_else(|| processor.memory.line_hit(at, privileged))?;
+        if line != code.block.lines[piece.line] {
             self.codes.retire(place.code);
             return None;
         }
-        if !is_current && !code.block.enters_line(place.piece) {
-            return None;
-        }
-        let stamp = stamp_of(memory, at, privileged);
-        code.set_stamp(line, stamp);
-        Some(Start { place, stamp: if is_current { stamp } else { 0 }, bounds })
+        Some(Start { place, line, is_current, bounds })
     }
 
     /// Where to go on after the reference has executed the piece at `place`, if it went on straight.
@@ -293,12 +302,5 @@ impl Predecoded {
             && (pipeline == piece.pipeline || Some(pipeline) == piece.if_skipped);
         let place = Place { piece: place.piece + 1, ..place };
         same.then_some(place)
-    }
-
-    /// What the piece at `place` will access.
-    fn span<B>(&self, processor: &Processor<B>, place: Place) -> Option<Span> {
-        let code = self.codes.get(place.code)?;
-        let piece = code.block.pieces.get(place.piece)?;
-        Span::of(processor, piece)
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Layer: rank 3. A [`Step`] is a function and its operands; each function ends by calling that of the next step, so that the
 //! host's branch predictor sees one indirect jump a step. [`Working`] holds the registers with the flags apart, and what is counted; it is loaded from
-//! the processor and stored back around a run of blocks. A step that cannot be done as a hit leaves ([`Leave::Slow`]) before it changes anything.
+//! the processor and stored back around a run of blocks. An access that is not a known hit leaves ([`Leave::missed`]) before it changes anything.
 
 use super::code::JumpKey;
-use crate::instruction::{Condition, Register};
-use crate::memory::lookaside::Hits;
+use crate::instruction::{Condition, Item, Register};
+use crate::memory::lookaside::{Hits, LineHit};
 use crate::registers::{Psr, Registers};
 
 /// How a block was left: one word, so that the host returns it in a register and each step can end in a jump.
@@ -21,13 +21,14 @@ impl Leave {
     pub(super) const SKIPPED: Self = Self(1);
     /// As [`Leave::EXECUTED`], to [`Working::target`].
     pub(super) const DYNAMIC: Self = Self(2);
-    const SLOW: u64 = 3;
+    const MISSED: u64 = 3;
     const LINE: u64 = 4;
 
-    /// In front of the first of these steps, which is not a hit.
+    /// In front of the first of these steps, an access that is not a known hit.
     #[inline(always)]
-    pub(super) const fn slow(steps: &[Step]) -> Self {
-        Self((steps.len() as u64) << 8 | Self::SLOW)
+    pub(super) const fn missed(core: &mut Working, steps: &[Step], missed: Missed) -> Self {
+        core.progress.missed = missed;
+        Self((steps.len() as u64) << 8 | Self::MISSED)
     }
 
     /// In front of the first of these steps, which enters a line that is not known to hit.
@@ -46,9 +47,9 @@ impl Leave {
         }
     }
 
-    /// In front of a step that is not a hit, rather than of a line.
-    pub(super) const fn is_slow(self) -> bool {
-        self.0 & 0xFF == Self::SLOW
+    /// In front of an access, rather than of a line.
+    pub(super) const fn is_access(self) -> bool {
+        self.0 & 0xFF == Self::MISSED
     }
 
     /// How many steps were to go.
@@ -58,7 +59,30 @@ impl Leave {
 }
 
 /// What a step does.
-pub(super) type Run = fn(&mut Working<'_>, &[Step]) -> Leave;
+pub(super) type Run = fn(&mut Working, &[Step], &mut Lookup<'_>) -> Leave;
+
+/// An access that is not a known hit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missed {
+    pub(super) what: Missing,
+    /// The lowest address.
+    pub(super) at: u32,
+    /// The base afterwards.
+    pub(super) base: u32,
+}
+
+/// What an access loads or stores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Missing {
+    Load(Item),
+    /// A word, to r15.
+    LoadJump,
+    Store(Item),
+    LoadSeveral,
+    /// The last of them to r15.
+    LoadSeveralJump,
+    StoreSeveral,
+}
 
 /// A register's number as a step holds it.
 #[allow(clippy::cast_possible_truncation, reason = "below 16")]
@@ -110,22 +134,18 @@ impl Step {
 
 /// Goes on with the first of `steps`; behind the last one the block is left.
 #[inline(always)]
-pub(super) fn go_on(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+pub(super) fn go_on(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     match steps.first() {
-        Some(step) => (step.run)(core, steps),
+        Some(step) => (step.run)(core, steps, lookup),
         None => Leave::EXECUTED,
     }
 }
 
 /// The state that steps work on.
 #[derive(Debug)]
-pub(super) struct Working<'a> {
+pub(super) struct Working {
     /// r0 to r14; the last is r15 as read where a step needs it as a register.
     pub(super) r: [u32; 16],
-    /// The hits at the privilege that there is.
-    pub(super) hits: &'a Hits,
-    /// The data cache's array.
-    pub(super) data: &'a mut [u8],
     /// N: the highest bit.
     pub(super) n: u32,
     /// Z: zero if set.
@@ -134,24 +154,22 @@ pub(super) struct Working<'a> {
     pub(super) c: u32,
     /// V: the highest bit.
     pub(super) v: u32,
+    /// CPSR without these four, in ARM state; no step changes it.
+    pub(super) status: u32,
     pub(super) progress: Progress,
-    /// The FCSE process number.
-    pub(super) pid: u8,
-    /// In a privileged mode.
-    pub(super) privileged: bool,
 }
 
-/// What a run of blocks looks things up in, and as whom.
+/// What the accesses of a run of blocks are looked up in.
 #[derive(Debug)]
 pub(super) struct Lookup<'a> {
+    /// The hits at the privilege that there is.
     pub(super) hits: &'a Hits,
+    /// The data cache's array.
     pub(super) data: &'a mut [u8],
-    pub(super) pid: u8,
-    pub(super) privileged: bool,
 }
 
 /// How far a run of blocks has come, beside registers and flags.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
     /// The clock at the entry of the block, put later by each wait and earlier by what was skipped: with
     /// the sum in front of a piece, the instant of that piece.
@@ -160,10 +178,8 @@ pub(super) struct Progress {
     pub(super) target: u32,
     /// The last conditional piece with two states behind it was skipped.
     pub(super) was_skipped: bool,
-    /// The stamp of the line that fetching is in; 0 if that is to be found out.
-    pub(super) stamp: u64,
-    /// That line's address, if any line was entered.
-    pub(super) line: u32,
+    /// The line that fetching is in.
+    pub(super) line: LineHit,
     /// Lines entered.
     pub(super) lines: u64,
     /// Words, half-words and bytes read by hits.
@@ -174,38 +190,59 @@ pub(super) struct Progress {
     pub(super) instructions: u64,
     /// Of these: skipped.
     pub(super) skipped: u64,
-    /// Of these: executed by the reference, for their access was no known hit.
+    /// Of these: whose access was no known hit.
     pub(super) stepped: u64,
+    /// The last of those accesses.
+    pub(super) missed: Missed,
 }
 
-impl<'a> Working<'a> {
+impl Progress {
+    /// In the line `line`, with `base` as the instant.
+    pub(super) const fn new(base: u64, line: LineHit) -> Self {
+        let missed = Missed { what: Missing::LoadJump, at: 0, base: 0 };
+        Self {
+            base,
+            target: 0,
+            was_skipped: false,
+            line,
+            lines: 0,
+            reads: 0,
+            writes: 0,
+            instructions: 0,
+            skipped: 0,
+            stepped: 0,
+            missed,
+        }
+    }
+}
+
+impl Working {
     /// From the registers.
-    pub(super) fn load(
-        registers: &Registers,
-        progress: Progress,
-        Lookup { hits, data, pid, privileged }: Lookup<'a>,
-    ) -> Self {
+    pub(super) fn load(registers: &Registers, progress: Progress) -> Self {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);
         let status = registers.cpsr();
         Self {
             r,
-            hits,
-            data,
             n: status.0 & Psr::N,
             z: u32::from(!status.has(Psr::Z)),
             c: u32::from(status.has(Psr::C)),
             v: u32::from(status.has(Psr::V)) << 31,
+            status: status.0 & !(Psr::N | Psr::Z | Psr::C | Psr::V | Psr::T),
             progress,
-            pid,
-            privileged,
         }
+    }
+
+    /// In a privileged mode.
+    #[inline(always)]
+    pub(super) const fn privileged(&self) -> bool {
+        Psr(self.status).privileged()
     }
 
     /// The key of the dynamic jump that was taken last.
     #[inline(always)]
     pub(super) fn jump_key(&self) -> JumpKey {
-        JumpKey::new(self.progress.target, self.pid, self.privileged)
+        JumpKey::new(self.progress.target, self.privileged())
     }
 
     /// Back into the registers; not r15.
@@ -282,23 +319,31 @@ macro_rules! by_condition {
 pub(super) use by_condition;
 
 /// Skips the following step unless a condition holds: `imm` cycles less.
-fn skip_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn skip_unless<const CONDITION: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    lookup: &mut Lookup<'_>,
+) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     if core.holds::<CONDITION>() {
         core.progress.was_skipped = false;
-        return go_on(core, rest);
+        return go_on(core, rest, lookup);
     }
     core.progress.was_skipped = true;
     core.progress.skipped += 1;
     core.progress.base = core.progress.base.wrapping_sub(u64::from(step.imm));
-    go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]))
+    go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), lookup)
 }
 
 /// Leaves the block unless a condition holds: the last piece is skipped.
-fn leave_unless<const CONDITION: u8>(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn leave_unless<const CONDITION: u8>(
+    core: &mut Working,
+    steps: &[Step],
+    lookup: &mut Lookup<'_>,
+) -> Leave {
     let [_, rest @ ..] = steps else { return Leave::EXECUTED };
     if core.holds::<CONDITION>() {
-        return go_on(core, rest);
+        return go_on(core, rest, lookup);
     }
     core.progress.skipped += 1;
     Leave::SKIPPED
@@ -314,25 +359,30 @@ pub(super) fn leave(condition: Condition) -> Step {
     Step::new(by_condition!(condition, leave_unless))
 }
 
+/// Makes `line` the one that fetching is in, if it is known to hit.
+#[inline(always)]
+pub(super) fn enter(core: &mut Working, lookup: &Lookup<'_>, line: LineHit) -> bool {
+    let hits = lookup.hits.lines[Hits::line_place(line.at())] == line;
+    if hits {
+        core.progress.line = line;
+        core.progress.lines += 1;
+    }
+    hits
+}
+
 /// Enters a line; [`line_entry`] makes it.
-fn enter_line(core: &mut Working<'_>, steps: &[Step]) -> Leave {
+fn enter_line(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
-    let stamp = u64::from(step.imm) | u64::from(u16::from_le_bytes([step.d, step.n])) << 32;
-    let place = usize::from(u16::from_le_bytes([step.m, step.s]));
-    match core.hits.lines.get(place) {
-        Some(hit) if hit.stamp == stamp && stamp != 0 => {
-            (core.progress.stamp, core.progress.line) = (stamp, hit.tag);
-            core.progress.lines += 1;
-            go_on(core, rest)
-        }
-        _ => Leave::line(steps),
+    let stamp = u32::from_le_bytes([step.d, step.n, step.m, step.s]);
+    if enter(core, lookup, LineHit::new(step.imm, stamp)) {
+        go_on(core, rest, lookup)
+    } else {
+        Leave::line(steps)
     }
 }
 
-/// The entry of the line at `at` in the stay `stamp`.
-pub(super) fn line_entry(at: u32, stamp: u64) -> Step {
-    let place = u16::try_from(Hits::line_place(at)).unwrap_or(0).to_le_bytes();
-    let [a, b, c, d, e, f, _, _] = stamp.to_le_bytes();
-    let step = Step::new(enter_line).imm(u32::from_le_bytes([a, b, c, d]));
-    Step { d: e, n: f, m: place[0], s: place[1], ..step }
+/// The entry of `line`.
+pub(super) fn line_entry(line: LineHit) -> Step {
+    let [d, n, m, s] = line.stamp().to_le_bytes();
+    Step { run: enter_line, imm: line.at(), d, n, m, s }
 }

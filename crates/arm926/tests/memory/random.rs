@@ -126,7 +126,7 @@ impl Rig {
         assert_eq!(self.bench.fetch(at), self.expected(at, Width::Word), "fetch at {at:x}");
         let hit = self.bench.memory.instruction_line(Virtual(at), true).is_some();
         assert!(hit || self.bench.memory.current_line(Virtual(at), true).is_none());
-        assert!(!hit || self.bench.memory.line_stamp(Virtual(at), true).is_some());
+        assert!(!hit || self.bench.memory.line_hit(Virtual(at), true).is_some());
     }
 
     fn switch(&mut self) {
@@ -165,7 +165,7 @@ impl Rig {
     fn check_remembered(&mut self, at: u32) {
         let memory = &mut self.bench.memory;
         let hits = memory.lookaside().hits(true);
-        let (read, write, line) = (hits.read(at, 1), hits.write(at, 1), hits.stamp(at) != 0);
+        let (read, write, line) = (hits.read(at, 1), hits.write(at, 1), hits.line(at).stamp() != 0);
         let offset = (at & 31) as usize;
         if let Some(read) = read {
             assert_eq!(memory.data_line(Virtual(at), true, false), Some(read - offset));

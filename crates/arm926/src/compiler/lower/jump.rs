@@ -184,14 +184,13 @@ impl Lower<'_> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
     fn check_line(&mut self, place: Place, site: u32) {
         let number = self.lines.iter().position(|&line| line == place.line()).unwrap_or(0);
-        let offset = std::mem::offset_of!(Hits, lines)
-            + size_of::<LineHit>() * Hits::line_place(place.at)
-            + std::mem::offset_of!(LineHit, stamp);
+        let offset =
+            std::mem::offset_of!(Hits, lines) + size_of::<LineHit>() * Hits::line_place(place.at);
         let flags = MemFlagsData::trusted();
-        let stamp = self.b.ins().load(types::I64, flags, self.hits, offset as i32);
-        let stamps = self.double(self.ties.stamps.cast_signed());
-        let wanted = self.b.ins().load(types::I64, flags, stamps, 8 * number as i32);
-        let hits = self.b.ins().icmp(IntCC::Equal, stamp, wanted);
+        let line = self.b.ins().load(types::I64, flags, self.hits, offset as i32);
+        let known = self.double(self.ties.lines.cast_signed());
+        let wanted = self.b.ins().load(types::I64, flags, known, 8 * number as i32);
+        let hits = self.b.ins().icmp(IntCC::Equal, line, wanted);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);

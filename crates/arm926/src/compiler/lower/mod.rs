@@ -36,8 +36,8 @@ pub(super) struct Ties {
     pub(super) refill: u64,
     /// Looks at a line that is not known to hit: `(frame, line)`.
     pub(super) line: u64,
-    /// The stamps of the region's lines, as an array.
-    pub(super) stamps: u64,
+    /// The lines of the region with their contents, as the look-aside names them, as an array.
+    pub(super) lines: u64,
 }
 
 /// A place where compiled code may leave, or hand an instruction to the reference.

@@ -37,15 +37,50 @@ pub struct DataHit {
     pub shift: u32,
 }
 
-/// A line of the instruction cache that hits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
-pub struct LineHit {
-    /// Names this stay of the line in the cache, and with it its contents, among all stays of all lines of this core; 0: no hit.
-    pub stamp: u64,
+/// A line of the instruction cache that hits: its first virtual address, and in the upper half its stamp.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[repr(transparent)]
+pub struct LineHit(u64);
+
+impl LineHit {
+    /// No hit.
+    pub const NONE: Self = Self(0);
+
+    /// What no line ever is.
+    pub(crate) const NEVER: Self = Self(1);
+
+    /// The line of `at`; `stamp` tells its contents apart from all others that it has had on this core, and is not 0.
+    #[must_use]
+    pub(crate) const fn new(at: u32, stamp: u32) -> Self {
+        Self((stamp as u64) << 32 | (at & !(LINE - 1)) as u64)
+    }
+
     /// Its first virtual address.
-    pub tag: u32,
-    unused: u32,
+    #[must_use]
+    #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the lower half is meant")]
+    pub const fn at(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether `at` lies in it.
+    #[inline(always)]
+    pub(crate) const fn is_of(self, at: u32) -> bool {
+        self.at() == at & !(LINE - 1)
+    }
+
+    /// What tells its contents apart; 0: no hit.
+    #[must_use]
+    #[inline(always)]
+    pub const fn stamp(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// Both as one word, as the tables hold them.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
 }
 
 /// The hits at one privilege.
@@ -63,13 +98,12 @@ pub struct Hits {
 }
 
 const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0 };
-const NO_LINE: LineHit = LineHit { stamp: 0, tag: NO_TAG, unused: 0 };
 
 impl Hits {
     const NONE: Self = Self {
         reads: [NO_DATA; DATA_ENTRIES],
         writes: [NO_DATA; DATA_ENTRIES],
-        lines: [NO_LINE; LINE_ENTRIES],
+        lines: [LineHit::NONE; LINE_ENTRIES],
         used: [0; 3],
     };
 
@@ -118,11 +152,11 @@ impl Hits {
         }
     }
 
-    /// The stamp of the line of `at`, if it is known to hit; else 0.
+    /// The line of `at`, if it is known to hit.
     #[must_use]
-    pub const fn stamp(&self, at: u32) -> u64 {
-        let hit = &self.lines[Self::line_place(at)];
-        if hit.tag == at & !(LINE - 1) { hit.stamp } else { 0 }
+    pub const fn line(&self, at: u32) -> LineHit {
+        let hit = self.lines[Self::line_place(at)];
+        if hit.is_of(at) { hit } else { LineHit::NONE }
     }
 
     /// Remembers that the line of `at`, which is at `offset` of the data cache's array, hits when read.
@@ -141,10 +175,10 @@ impl Hits {
         self.used[1] |= 1 << (place / GROUP);
     }
 
-    /// Remembers that the line of `at` hits when fetched, with the stamp of this stay.
-    pub(super) fn add_line(&mut self, at: Virtual, stamp: u64) {
-        let place = Self::line_place(at.0);
-        self.lines[place] = LineHit { stamp, tag: at.0 & !(LINE - 1), unused: 0 };
+    /// Remembers that a line hits when fetched.
+    pub(super) fn add_line(&mut self, line: LineHit) {
+        let place = Self::line_place(line.at());
+        self.lines[place] = line;
         self.used[2] |= 1 << (place / LINE_GROUP);
     }
 
@@ -153,7 +187,8 @@ impl Hits {
         let [reads, writes, lines] = std::mem::take(&mut self.used);
         each(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
         each(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
-        each(lines).for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(NO_LINE));
+        each(lines)
+            .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
     /// Forgets each entry of the `size` bytes from unit `first` on that `gone` says lies in what is gone.
@@ -170,7 +205,7 @@ impl Hits {
         }
         for group in each(groups(line, lines, LINE_GROUP) & self.used[2]) {
             let entries = &mut self.lines[group * LINE_GROUP..][..LINE_GROUP];
-            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_LINE);
+            entries.iter_mut().filter(|hit| gone(hit.at())).for_each(|hit| *hit = LineHit::NONE);
         }
     }
 }
@@ -316,8 +351,8 @@ impl Tables {
     pub(super) fn instruction_line_gone(&mut self, line: Modified) {
         for hits in &mut *self.hits {
             let hit = &mut hits.lines[Hits::line_place(line.0)];
-            if Virtual(hit.tag).modified(self.context.pid) == line {
-                *hit = NO_LINE;
+            if Virtual(hit.at()).modified(self.context.pid) == line {
+                *hit = LineHit::NONE;
             }
         }
     }

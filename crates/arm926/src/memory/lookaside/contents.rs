@@ -1,0 +1,85 @@
+//! Stamps for the contents of instruction lines.
+//!
+//! Layer: rank 3. Main type: [`Contents`]. The same contents at the same virtual address have the same stamp each time the line is filled, in
+//! whatever process, as long as this table remembers them. Code that was made from a line is told by the stamp whether it is still that of the line.
+
+use super::LineHit;
+use crate::address::{LINE, Virtual};
+use boardlab_sim::mix;
+
+/// Places for contents that are remembered.
+const PLACES: usize = 1 << 12;
+
+/// Contents of a line, and what they are called.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    line: LineHit,
+    contents: [u8; LINE as usize],
+}
+
+/// The contents that lines had.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// By a hash of address and contents; empty until the first one is asked for.
+    known: Box<[Known]>,
+    /// The stamp that was given last.
+    last: u32,
+}
+
+impl Contents {
+    /// The line of `at` with these contents; nothing if there are no more stamps.
+    pub(super) fn line(&mut self, at: Virtual, contents: &[u8; LINE as usize]) -> Option<LineHit> {
+        if self.known.is_empty() {
+            let none = Known { line: LineHit::NONE, contents: [0; LINE as usize] };
+            self.known = vec![none; PLACES].into();
+        }
+        let known = &mut self.known[place(at, contents)];
+        if !known.line.is_of(at.0) || known.contents != *contents || known.line.stamp() == 0 {
+            self.last = self.last.checked_add(1)?;
+            *known = Known { line: LineHit::new(at.0, self.last), contents: *contents };
+        }
+        Some(known.line)
+    }
+
+    /// Whether few stamps are left.
+    pub(super) const fn are_exhausted(&self) -> bool {
+        self.last > u32::MAX / 2
+    }
+}
+
+/// Where contents are remembered.
+#[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
+fn place(at: Virtual, contents: &[u8; LINE as usize]) -> usize {
+    let words = contents.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    let line = u64::from(at.0 / LINE);
+    let folded = words.fold(line, |folded, word| folded.rotate_left(13).wrapping_mul(5) ^ word);
+    (mix(folded) as usize) % PLACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_contents_at_the_same_line_have_the_same_stamp() {
+        let mut contents = Contents::default();
+        let [one, other] = [[1; 32], [2; 32]];
+        let at = Virtual(0x100);
+        let first = contents.line(at, &one).unwrap();
+        let second = contents.line(at, &other).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(contents.line(Virtual(0x11F), &one), Some(first));
+        assert_eq!((first.at(), second.at()), (0x100, 0x100));
+        assert_ne!(contents.line(Virtual(0x120), &one).unwrap().stamp(), first.stamp());
+        assert_eq!(contents.line(at, &other), Some(second));
+    }
+
+    #[test]
+    fn no_stamp_is_given_twice() {
+        let mut contents = Contents { last: u32::MAX - 1, ..Contents::default() };
+        assert!(contents.are_exhausted());
+        assert_eq!(contents.line(Virtual(0), &[1; 32]).unwrap().stamp(), u32::MAX);
+        assert_eq!(contents.line(Virtual(0), &[2; 32]), None);
+        assert_eq!(contents.line(Virtual(0), &[1; 32]).unwrap().stamp(), u32::MAX);
+    }
+}
