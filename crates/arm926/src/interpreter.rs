@@ -146,7 +146,7 @@ impl<B: Bus> Processor<B> {
     }
 
     /// Fetches, decodes and executes.
-    fn execute_next(&mut self) -> Option<Stop> {
+    pub(crate) fn execute_next(&mut self) -> Option<Stop> {
         let (at, status) = (self.registers.pc, self.registers.cpsr());
         let width = if status.thumb() { Width::Half } else { Width::Word };
         let access = Access { at: Virtual(at), width, privileged: status.privileged() };

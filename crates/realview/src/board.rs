@@ -408,8 +408,8 @@ impl Bus for Board {
         line: &mut [u8; 32],
         now: Cycles,
     ) -> Result<Waits, BusFault> {
-        if let Some(part) = self.memory.get(at.0, 32) {
-            line.copy_from_slice(part);
+        if let Some(part) = self.memory.line(at.0) {
+            *line = *part;
             return Ok(self.timing.read);
         }
         for (offset, word) in (0..).step_by(4).zip(line.chunks_exact_mut(4)) {

@@ -45,6 +45,12 @@ impl Sdram {
         self.bytes.get(start..start.checked_add(length)?)
     }
 
+    /// The 32 bytes at `at`; `None` if they are not in memory.
+    #[inline]
+    pub(crate) fn line(&self, at: u32) -> Option<&[u8; 32]> {
+        self.bytes.get(usize::try_from(at).ok()?..)?.first_chunk()
+    }
+
     /// `length` bytes at `at`, to be changed; `None` if the range is not in memory.
     #[inline]
     pub(crate) fn get_mut(&mut self, at: u32, length: usize) -> Option<&mut [u8]> {

@@ -6,7 +6,7 @@
 //! even where a line has newer data. Source: ARM DDI 0198D, chapter 4.
 
 use super::mmu::Region;
-use super::{Abort, AbortKind, Access, Memory, Route, control};
+use super::{Abort, AbortKind, Access, Hit, Memory, Route, control};
 use crate::address::{Cycles, LINE, Modified, Physical};
 use crate::bus::Bus;
 
@@ -42,14 +42,18 @@ impl Memory {
             return self.read_past(access, route, bus, now);
         }
         self.statistics.data_cache.reads += 1;
-        if let Some(line) = self.data.find(at) {
-            return Ok(self.data.load(line, at.0, access.width));
-        }
-        self.statistics.data_cache.read_misses += 1;
-        match self.fill_data(at, route, bus, now)? {
-            Some(line) => Ok(self.data.load(line, at.0, access.width)),
-            None => self.read_past(access, route, bus, now),
-        }
+        let line = match self.data.find(at) {
+            Some(line) => line,
+            None => {
+                self.statistics.data_cache.read_misses += 1;
+                match self.fill_data(at, route, bus, now)? {
+                    Some(line) => line,
+                    None => return self.read_past(access, route, bus, now),
+                }
+            }
+        };
+        self.hit = Some(Hit { line, place: route.place });
+        Ok(self.data.load(line, at.0, access.width))
     }
 
     /// Writes the lowest bits of `value`.
@@ -87,6 +91,7 @@ impl Memory {
                 self.data.store(line, at.0, access.width, value);
                 if route.region == Region::WriteBack {
                     self.data.soil(line, at.0);
+                    self.hit = Some(Hit { line, place: route.place });
                     return Ok(());
                 }
             } else {
@@ -114,8 +119,9 @@ impl Memory {
             return Ok(Route::flat(at));
         }
         let on = self.control.has(control::DATA_CACHE);
-        let entry = self.translate(at, access.privileged, write, bus, now)?;
-        Ok(Route::of(entry, at, Region::of(entry.cacheable && on, entry.bufferable)))
+        let place = self.translate(at, access.privileged, write, bus, now)?;
+        let entry = self.tlb.entry(place);
+        Ok(Route::of((entry, place), at, Region::of(entry.cacheable && on, entry.bufferable)))
     }
 
     /// Fills a line; none if all ways are locked.
@@ -153,6 +159,7 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
+        self.hit = None;
         let length = access.width.bytes();
         let at = Physical(route.physical.0 & !(length - 1));
         self.statistics.waiting.write_buffer += if route.region == Region::Strong {
@@ -180,6 +187,7 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
+        self.hit = None;
         let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
         self.touched = true;
         if route.region != Region::Strong {

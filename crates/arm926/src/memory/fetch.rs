@@ -114,8 +114,9 @@ impl Memory {
         if !self.control.has(control::MMU) {
             return Ok(Route { region: Region::of(on, false), ..Route::flat(at) });
         }
-        let entry = self.translate(at, privileged, false, bus, now)?;
-        Ok(Route::of(entry, at, Region::of(entry.cacheable && on, false)))
+        let place = self.translate(at, privileged, false, bus, now)?;
+        let entry = self.tlb.entry(place);
+        Ok(Route::of((entry, place), at, Region::of(entry.cacheable && on, false)))
     }
 
     fn make_current(&mut self, at: Virtual, privileged: bool, line: usize) {

@@ -14,9 +14,9 @@ mod log;
 
 use std::sync::Arc;
 
-use super::Memory;
 use super::cache::Cache;
 use super::tlb::{Entry, Tlb};
+use super::{Hit, Memory};
 use crate::address::{LINE, Modified, Virtual};
 use contents::Contents;
 use hits::Tables;
@@ -226,6 +226,27 @@ impl Memory {
             if line.0.wrapping_sub(at.0) >= bytes {
                 return;
             }
+        }
+    }
+
+    /// As [`Memory::learn`], right behind an access to these `bytes`, which are aligned and did not abort.
+    pub(crate) fn learn_last(
+        &mut self,
+        at: Virtual,
+        bytes: u32,
+        (privileged, write): (bool, bool),
+    ) {
+        let unit = if write { HALF } else { LINE };
+        if (at.0 ^ at.0.wrapping_add(bytes - 1)) & !(unit - 1) != 0 {
+            return self.learn(at, bytes, (privileged, write));
+        }
+        let Some(Hit { line, place }) = self.hit else { return };
+        let Ok(offset) = u32::try_from(line * LINE as usize) else { return };
+        self.lookaside.presume_translation(place, self.tlb.entry(place));
+        if write {
+            self.lookaside.add_write(at, privileged, offset);
+        } else {
+            self.lookaside.add_read(at, privileged, offset);
         }
     }
 

@@ -108,18 +108,27 @@ struct Route {
     region: Region,
     section: bool,
     domain: u8,
+    /// The place of the translation in the TLB; 0 also without the MMU.
+    place: usize,
 }
 
 impl Route {
     /// Without the MMU.
     const fn flat(at: Modified) -> Self {
-        Self { physical: Physical(at.0), region: Region::Strong, section: true, domain: 0 }
+        Self {
+            physical: Physical(at.0),
+            region: Region::Strong,
+            section: true,
+            domain: 0,
+            place: 0,
+        }
     }
 
-    /// By an entry of the TLB, into a region.
+    /// By the entry of the TLB at a place, into a region.
     #[inline]
-    const fn of(entry: &Entry, at: Modified, region: Region) -> Self {
-        Self { physical: entry.physical(at), region, section: entry.section, domain: entry.domain }
+    const fn of((entry, place): (&Entry, usize), at: Modified, region: Region) -> Self {
+        let Entry { section, domain, .. } = *entry;
+        Self { physical: entry.physical(at), region, section, domain, place }
     }
 
     /// The bus answered with an error.
@@ -152,6 +161,18 @@ pub struct Memory {
     looked_at: bool,
     #[serde(skip)]
     lookaside: Lookaside,
+    /// The last data access, if it was one of a line of the cache that it leaves dirty if it wrote.
+    #[serde(skip)]
+    hit: Option<Hit>,
+}
+
+/// What a data access hit.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    /// Its line in the data cache.
+    line: usize,
+    /// Its translation in the TLB.
+    place: usize,
 }
 
 /// A memory system as it was saved, by whomever: its parts may not fit together.
@@ -173,12 +194,13 @@ impl TryFrom<Saved> for Memory {
     type Error = &'static str;
 
     fn try_from(saved: Saved) -> Result<Self, Self::Error> {
-        let Saved { config, control, tlb, instructions, data, buffer, current, .. } = saved;
+        let Saved { config, control, mut tlb, instructions, data, buffer, current, .. } = saved;
         let sound = instructions.is_sound(config.instruction_cache)
             && data.is_sound(config.data_cache)
             && tlb.is_sound()
             && control.is_sound()
             && buffer.is_sound(config.bus_ratio);
+        tlb.restore();
         let lookaside = Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
         let memory = Self {
             config,
@@ -194,6 +216,7 @@ impl TryFrom<Saved> for Memory {
             checker: saved.checker,
             watcher: None,
             lookaside,
+            hit: None,
         };
         if sound && memory.current_is_sound() {
             Ok(memory)
@@ -225,6 +248,7 @@ impl Memory {
             watcher: None,
             looked_at: config.check_coherence,
             lookaside,
+            hit: None,
         }
     }
 
@@ -323,7 +347,7 @@ impl Memory {
         }
     }
 
-    /// The translation of `at`, by the TLB or a walk, if domain and permission allow the access.
+    /// The place of the translation of `at`, by the TLB or a walk, if domain and permission allow the access.
     #[inline(always)]
     fn translate<B: Bus>(
         &mut self,
@@ -332,15 +356,15 @@ impl Memory {
         write: bool,
         bus: &mut B,
         now: &mut Cycles,
-    ) -> Result<&Entry, Abort> {
+    ) -> Result<usize, Abort> {
         self.statistics.tlb_lookups += 1;
-        let place = match self.tlb.place(at) {
+        let place = match self.tlb.place_and_hint(at) {
             Some(place) => place,
             None => self.walk(at, bus, now)?,
         };
         let entry = self.tlb.entry(place);
         match self.allows(entry, privileged, write) {
-            Ok(()) => Ok(entry),
+            Ok(()) => Ok(place),
             Err(kind) => Err(Abort { kind, domain: entry.domain, at }),
         }
     }

@@ -28,6 +28,25 @@ const SHIFTS: [u8; 5] = [10, 12, 14, 16, 20];
 /// No entry begins at an odd address.
 const INVALID: u32 = 1;
 
+/// Places for hints.
+const HINTS: usize = 256;
+
+/// The place that was found last for addresses of a hash: tried first.
+#[derive(Debug, Clone)]
+struct Hints([u8; HINTS]);
+
+impl Default for Hints {
+    fn default() -> Self {
+        Self([0; HINTS])
+    }
+}
+
+impl Hints {
+    const fn index(at: Modified) -> usize {
+        (at.0 >> 12 ^ at.0 >> 22) as usize % HINTS
+    }
+}
+
 /// What the TLB knows about a section, a page, or a part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
@@ -88,6 +107,11 @@ impl Entry {
         self.base != INVALID
     }
 
+    /// Whether some address lies in both.
+    const fn meets(&self, other: &Self) -> bool {
+        (self.base ^ other.base) & self.mask & other.mask == 0
+    }
+
     /// Where `at` lies.
     #[inline]
     pub(crate) const fn physical(&self, at: Modified) -> Physical {
@@ -118,6 +142,11 @@ pub(crate) struct Tlb {
     victim: u8,
     /// New entries go to the lockable part.
     preserve: bool,
+    #[serde(skip)]
+    hints: Hints,
+    /// No address is known to have two entries, so that any entry that is found is the right one.
+    #[serde(skip)]
+    distinct: bool,
 }
 
 impl Tlb {
@@ -133,7 +162,19 @@ impl Tlb {
             replacement: config.tlb_replacement,
             victim: 0,
             preserve: false,
+            hints: Hints::default(),
+            distinct: true,
         }
+    }
+
+    /// Finds out what is not saved.
+    pub(crate) fn restore(&mut self) {
+        let valid = |entry: &&Entry| entry.is_valid();
+        let meets = |(index, entry): (usize, &Entry)| {
+            self.entries[..index].iter().filter(valid).any(|other| other.meets(entry))
+        };
+        self.distinct =
+            !self.entries.iter().enumerate().filter(|(_, entry)| entry.is_valid()).any(meets);
     }
 
     /// Whether the counts are those of the entries: a saved TLB may say anything.
@@ -174,6 +215,23 @@ impl Tlb {
     /// The place of the entry for `at`, as [`Tlb::find`] takes it.
     #[inline(always)]
     pub(crate) fn place(&self, at: Modified) -> Option<usize> {
+        let hint = usize::from(self.hints.0[Hints::index(at)]);
+        if self.distinct && self.entries.get(hint)?.holds(at) {
+            Some(hint)
+        } else {
+            self.search(at)
+        }
+    }
+
+    /// As [`Tlb::place`], which finds it faster the next time.
+    #[inline(always)]
+    pub(crate) fn place_and_hint(&mut self, at: Modified) -> Option<usize> {
+        let place = self.place(at)?;
+        self.hints.0[Hints::index(at)] = place.to_le_bytes()[0];
+        Some(place)
+    }
+
+    fn search(&self, at: Modified) -> Option<usize> {
         for (&shift, &count) in SHIFTS.iter().zip(&self.sizes) {
             if count == 0 {
                 continue;
@@ -195,8 +253,7 @@ impl Tlb {
 
     /// Whether part of `entry` is translated already, by an entry of another size.
     pub(crate) fn overlaps(&self, entry: &Entry) -> bool {
-        let meets = |other: &Entry| (other.base ^ entry.base) & other.mask & entry.mask == 0;
-        self.entries.iter().any(|other| other.is_valid() && meets(other))
+        self.entries.iter().any(|other| other.is_valid() && other.meets(entry))
     }
 
     /// Puts an entry in; its place.
@@ -209,6 +266,7 @@ impl Tlb {
             self.victim_in_set(self.set(Modified(entry.base), entry.shift))
         };
         self.remove(place);
+        self.distinct &= !self.overlaps(&entry);
         self.entries[place] = entry;
         self.count(place, entry.shift, true);
         place
@@ -251,6 +309,7 @@ impl Tlb {
     pub(crate) fn invalidate_all(&mut self) {
         self.entries[..MAIN].fill(Entry::NONE);
         self.sizes = [0; SHIFTS.len()];
+        self.restore();
     }
 
     /// Drops each entry that holds `at`, in both parts.
@@ -259,6 +318,9 @@ impl Tlb {
             if self.entries[place].holds(at) {
                 self.remove(place);
             }
+        }
+        if !self.distinct {
+            self.restore();
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) enum Left {
     Reference(Place),
     /// In front of a piece; something is to be looked at first.
     Boundary(Place),
+    /// In front of the instruction of this code without pieces; nothing is to be looked at first.
+    Rare { code: u32 },
     /// Behind a code; what follows is not known, or may not be entered so.
     Behind(From),
     /// Elsewhere.
@@ -80,12 +82,8 @@ enum End {
 /// Where running goes on in a code.
 #[derive(Debug, Clone, Copy)]
 enum At {
-    /// At this piece.
-    Piece {
-        piece: usize,
-        /// Fetching is in its line already.
-        entered: bool,
-    },
+    /// At this step.
+    Step(usize),
     /// Behind the last step, which ended so.
     Behind(Leave),
 }
@@ -107,6 +105,7 @@ pub(super) fn run<B: Bus>(
     let Start { place, line, is_current, bounds } = start;
     let Some(code) = codes.get(place.code) else { return (Left::Nowhere, 0) };
     let Some(piece) = code.block.pieces.get(place.piece) else { return (Left::Nowhere, 0) };
+    let first = code.first_step(place.piece);
     let progress = Progress {
         was_skipped: piece.if_skipped == Some(processor.pipeline),
         instructions: 0u64.wrapping_sub(place.piece as u64),
@@ -115,7 +114,7 @@ pub(super) fn run<B: Bus>(
     };
     let core = Working::load(&processor.registers, progress);
     let mut chain = Chain { codes, processor, core, bounds };
-    let left = chain.run(place.code, At::Piece { piece: place.piece, entered: true });
+    let left = chain.run(place.code, At::Step(first));
     chain.note();
     (left, chain.core.progress.stepped)
 }
@@ -167,9 +166,7 @@ impl<B: Bus> Chain<'_, B> {
             let (lookaside, data) = processor.memory.hits();
             let mut lookup = Lookup { hits: lookaside.hits(core.privileged()), data };
             let leave = match at {
-                At::Piece { piece, entered } => {
-                    go_on(core, code.steps_from(piece, entered), &mut lookup)
-                }
+                At::Step(step) => go_on(core, code.steps.get(step..).unwrap_or(&[]), &mut lookup),
                 At::Behind(leave) => leave,
             };
             let end = follow(codes, core, &mut lookup, (index, code), (leave, bounds.stop));
@@ -199,17 +196,17 @@ impl<B: Bus> Chain<'_, B> {
     fn access(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
         let Self { codes, processor, core, bounds } = self;
         let code = codes.get(index).ok_or(Left::Nowhere)?;
-        let (step, number) = code.step(leave.steps());
-        let piece = &code.block.pieces[number];
-        let begin = core.progress.base.wrapping_add(u64::from(piece.before));
+        let (at, source) = code.source(leave.steps());
+        let begin = core.progress.base.wrapping_add(u64::from(source.before));
+        let piece = usize::from(source.piece);
         let mut now = Cycles(begin);
         let memory = (&mut processor.memory, &mut processor.bus);
-        let leave = match missed::perform(core, step, memory, &mut now) {
+        let leave = match missed::perform(core, &code.steps[at], memory, &mut now) {
             Ok(Some(leave)) => leave,
-            Ok(None) => return Err(Left::Reference(self.before(index, number))),
+            Ok(None) => return Err(Left::Reference(self.before(index, piece))),
             Err(abort) => {
-                let at = piece.at.0;
-                self.before(index, number);
+                let at = code.block.pieces[piece].at.0;
+                self.before(index, piece);
                 self.core.progress.stepped += 1;
                 self.core.progress.instructions = self.core.progress.instructions.wrapping_add(1);
                 let processor = &mut *self.processor;
@@ -222,26 +219,27 @@ impl<B: Bus> Chain<'_, B> {
         core.progress.stepped += 1;
         core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
         if processor.memory.touched() {
-            bounds.stop = ask_behind(processor, now.plus(u64::from(piece.executed)), bounds.limit);
+            bounds.stop = ask_behind(processor, now.plus(u64::from(source.executed)), bounds.limit);
         }
-        let next = number + 1;
-        if next == code.block.pieces.len() {
+        // An access is the last step of its piece; a branch behind it may have none.
+        if piece + 1 == code.block.pieces.len() {
             return Ok((index, At::Behind(leave)));
         }
         if core.progress.base.wrapping_add(u64::from(code.longest)) < bounds.stop {
-            return Ok((index, At::Piece { piece: next, entered: false }));
+            return Ok((index, At::Step(at + 1)));
         }
-        Err(Left::Boundary(self.before(index, next)))
+        Err(Left::Boundary(self.before(index, piece + 1)))
     }
 
     /// Enters the line that was not known to hit.
     fn line(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
         let code = self.codes.get(index).ok_or(Left::Nowhere)?;
-        let (_, piece) = code.step(leave.steps());
+        let (step, source) = code.source(leave.steps());
+        let piece = usize::from(source.piece);
         let wanted = code.block.lines[code.block.pieces[piece].line];
         let privileged = self.core.privileged();
         match self.processor.memory.line_hit(Virtual(wanted.at()), privileged) {
-            Some(line) if line == wanted => Ok((index, At::Piece { piece, entered: false })),
+            Some(line) if line == wanted => Ok((index, At::Step(step))),
             Some(_) => {
                 self.before(index, piece);
                 self.codes.retire(index);
@@ -258,7 +256,12 @@ impl<B: Bus> Chain<'_, B> {
         self.enter(arrival, from, next).ok_or_else(|| {
             self.core.store(&mut self.processor.registers);
             arrival.store(self.processor);
-            Left::Behind(from)
+            let is_rare = self.codes.get(next).is_some_and(Code::is_rare);
+            if is_rare && arrival.now < self.bounds.stop {
+                Left::Rare { code: next }
+            } else {
+                Left::Behind(from)
+            }
         })
     }
 
@@ -295,7 +298,7 @@ impl<B: Bus> Chain<'_, B> {
             core.progress.line = line;
             core.progress.lines += 1;
         }
-        Some((found, At::Piece { piece: 0, entered: true }))
+        Some((found, At::Step(0)))
     }
 
     /// Counts what was run, and makes the line that was entered last the current one.

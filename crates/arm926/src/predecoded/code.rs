@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::block::{Block, Key};
 use super::chain::From;
-use super::lower::{Lowered, lower};
+use super::lower::{Lowered, Source, lower};
 use super::step::Step;
 use crate::memory::lookaside::LineHit;
 use crate::timing::Pipeline;
@@ -54,7 +54,7 @@ pub(super) struct Code {
     /// The first step of each piece.
     firsts: Box<[u16]>,
     /// The piece of each step.
-    owners: Box<[u8]>,
+    sources: Box<[Source]>,
     /// How often it may be entered until it counts as hot.
     heat: Cell<u32>,
 }
@@ -88,7 +88,7 @@ impl JumpKey {
 impl Code {
     #[allow(clippy::cast_possible_truncation, reason = "places and counts are below 1024")]
     fn new(block: Block) -> Self {
-        let Lowered { steps, firsts, owners } = lower(&block);
+        let Lowered { steps, firsts, sources } = lower(&block);
         let way = |exit: Option<super::block::Exit>| Way {
             cycles: exit.map_or(0, |exit| exit.cycles),
             link: NONE,
@@ -100,7 +100,7 @@ impl Code {
             ways: [way(block.executed), way(block.skipped)],
             steps: steps.into(),
             firsts: firsts.into(),
-            owners: owners.into(),
+            sources: sources.into(),
             block: Box::new(block),
             heat: Cell::new(COLD),
         }
@@ -119,18 +119,17 @@ impl Code {
         self.heat.set(COLD);
     }
 
-    /// The steps from a piece on; without the entry of its line if that is `entered`.
-    pub(super) fn steps_from(&self, piece: usize, entered: bool) -> &[Step] {
-        let first = usize::from(self.firsts[piece]);
-        let entry = piece != 0 && entered && self.block.enters_line(piece);
-        self.steps.get(first + usize::from(entry)..).unwrap_or(&[])
+    /// The first step of a piece whose line was entered.
+    pub(super) fn first_step(&self, piece: usize) -> usize {
+        let entry = piece != 0 && self.block.enters_line(piece);
+        usize::from(self.firsts[piece]) + usize::from(entry)
     }
 
-    /// The step that is `left` before the end, and its piece.
+    /// The number of the step that is `left` before the end, and where it is from.
     #[inline(always)]
-    pub(super) fn step(&self, left: usize) -> (&Step, usize) {
+    pub(super) fn source(&self, left: usize) -> (usize, Source) {
         let index = self.steps.len() - left;
-        (&self.steps[index], usize::from(self.owners[index]))
+        (index, self.sources[index])
     }
 
     /// Without pieces: the reference executes what is there.
@@ -286,7 +285,7 @@ impl Codes {
         }
     }
 
-    /// Chains `from` to a code, if that is what it leads to.
+    /// Chains `from` to a code, if that is what it leads to: all codes may have been forgotten meanwhile.
     pub(super) fn link(&mut self, from: From, index: u32) {
         let Some(&key) = self.key(index) else { return };
         match from {
@@ -302,7 +301,7 @@ impl Codes {
             }
             From::Rare { code } => {
                 // A guess: whoever follows it compares keys.
-                if let Some(code) = self.get_mut(code) {
+                if let Some(code) = self.get_mut(code).filter(|code| code.is_rare()) {
                     code.ways[0].link = index;
                 }
             }

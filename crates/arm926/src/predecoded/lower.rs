@@ -17,13 +17,24 @@ use crate::instruction::{
 pub(super) struct Lowered {
     pub(super) steps: Vec<Step>,
     pub(super) firsts: Vec<u16>,
-    /// Of each step the number of its piece.
-    pub(super) owners: Vec<u8>,
+    /// Of each step what is known of its piece.
+    pub(super) sources: Vec<Source>,
+}
+
+/// What is known of the piece of a step, side by side for all steps of a code.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// The number of the piece.
+    pub(super) piece: u8,
+    /// [`Piece::executed`].
+    pub(super) executed: u16,
+    /// [`Piece::before`].
+    pub(super) before: u16,
 }
 
 /// The steps of `block`.
 pub(super) fn lower(block: &Block) -> Lowered {
-    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), owners: Vec::new() };
+    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), sources: Vec::new() };
     let mut line = 0;
     for (index, piece) in block.pieces.iter().enumerate() {
         let last = index + 1 == block.pieces.len();
@@ -46,7 +57,12 @@ pub(super) fn lower(block: &Block) -> Lowered {
             lowered.steps.push(step::skip(condition, count, piece.executed - piece.skipped));
         }
         lowered.steps.extend(own);
-        lowered.owners.resize(lowered.steps.len(), u8::try_from(index).unwrap_or(u8::MAX));
+        let source = Source {
+            piece: u8::try_from(index).expect("a block is short"),
+            executed: u16::try_from(piece.executed).expect("an instruction takes few cycles"),
+            before: u16::try_from(piece.before).expect("a block takes few cycles"),
+        };
+        lowered.sources.resize(lowered.steps.len(), source);
     }
     lowered
 }

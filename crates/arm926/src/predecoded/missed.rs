@@ -35,13 +35,13 @@ impl<B: Bus> Port<'_, B> {
 
     /// Remembers the lines that `bytes` from `at` on were read from.
     fn learn_read(&mut self, at: u32, bytes: u32) {
-        self.memory.learn(Virtual(at), bytes, (self.privileged, false));
+        self.memory.learn_last(Virtual(at), bytes, (self.privileged, false));
     }
 
     /// Remembers the half-lines that `bytes` from `at` on were written to, if no write missed since there were `misses`.
     fn learn_written(&mut self, at: u32, bytes: u32, misses: u64) {
         if self.memory.write_misses() == misses {
-            self.memory.learn(Virtual(at), bytes, (self.privileged, true));
+            self.memory.learn_last(Virtual(at), bytes, (self.privileged, true));
         }
     }
 }

@@ -165,6 +165,7 @@ impl Predecoded {
     ) -> Ended {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
+            let mut is_due = true;
             let place = match self.start(processor, limit, resume.take()) {
                 Err(place) => place,
                 Ok(start) => {
@@ -183,6 +184,10 @@ impl Predecoded {
                             resume = Some(place);
                             continue;
                         }
+                        Left::Rare { code } => {
+                            is_due = false;
+                            Some(Place { code, piece: 0 })
+                        }
                         Left::Behind(from) => {
                             self.from = Some(from);
                             continue;
@@ -193,7 +198,8 @@ impl Predecoded {
                 }
             };
             let before = processor.counts.instructions;
-            let stop = processor.step_within(limit.cycles);
+            let stop =
+                if is_due { processor.step_within(limit.cycles) } else { processor.execute_next() };
             self.stepped += processor.counts.instructions - before;
             if let Some(stop) = stop {
                 return Ended::Stop(stop);
