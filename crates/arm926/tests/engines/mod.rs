@@ -95,6 +95,32 @@ fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
     assert!(stepped * 10 < instructions * 9, "the fast engine ran hardly anything itself");
 }
 
+/// Accesses that miss, each in front of a branch, which has no other effect than its cycles.
+const MISSES: [u32; 8] = [
+    0xE598_0000, // ldr r0, [r8]
+    0xEAFF_FFFF, // b to the next one
+    0xE489_0020, // str r0, [r9], #32
+    0xEAFF_FFFF, // b to the next one
+    0xE8BA_0006, // ldmia r10!, {r1, r2}
+    0xEAFF_FFFF, // b to the next one
+    0xE288_8024, // add r8, r8, #36
+    0xEAFF_FFF7, // b to the start
+];
+
+#[test]
+fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_limit() {
+    let mut stream = Seed::new(7).stream("engines");
+    let mut expected = world::start(&mut stream, &MISSES, &[]);
+    let mut found = expected.clone();
+    let mut engine = Predecoded::new();
+    for stretch in 0..1_000 {
+        let limit = Limit::cycles(expected.now.plus(20 + stretch % 41));
+        Interpreter.run(&mut expected, limit);
+        engine.run(&mut found, limit);
+        assert!(state(&expected) == state(&found), "{}", differences(&expected, &found));
+    }
+}
+
 #[cfg(feature = "compiler")]
 #[test]
 fn compiled_code_leaves_the_same_state_as_the_reference_at_any_instant() {
