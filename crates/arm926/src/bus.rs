@@ -148,8 +148,14 @@ pub trait Bus {
     }
 
     /// The interrupt lines at `now`. Asked at the first boundary between two instructions at or after `until` of the last answer,
-    /// and after each instruction that read or wrote through [`Bus::read`] or [`Bus::write`].
+    /// and after each instruction that read or wrote through [`Bus::read`] or [`Bus::write`] what is not [memory](Bus::is_memory).
     fn lines(&mut self, now: Cycles) -> Lines;
+
+    /// Whether an access at `at` reaches memory alone: after it the lines are not asked for, since it changes none. Unless a board says
+    /// otherwise it is not known.
+    fn is_memory(&self, _at: Physical) -> bool {
+        false
+    }
 
     /// What is at the aligned word `at`, without side effect and without time: for debuggers and checks. Nothing where
     /// there is no memory.

@@ -442,6 +442,11 @@ impl Bus for Board {
         self.lines
     }
 
+    #[inline]
+    fn is_memory(&self, at: Physical) -> bool {
+        at.0 < self.memory.size()
+    }
+
     fn peek(&self, at: Physical) -> Option<u32> {
         self.memory.read(at.0 & !3, Width::Word)
     }

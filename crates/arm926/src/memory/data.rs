@@ -168,7 +168,7 @@ impl Memory {
             self.buffer.before_read(at, length, now)
         };
         let start = self.buffer.free(*now);
-        self.touched = true;
+        self.touched |= !bus.is_memory(at);
         self.statistics.uncached_reads += 1;
         let reply = bus
             .read(at, access.width, start)
@@ -189,7 +189,7 @@ impl Memory {
     ) -> Result<(), Abort> {
         self.hit = None;
         let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
-        self.touched = true;
+        self.touched |= !bus.is_memory(at);
         if route.region != Region::Strong {
             self.statistics.buffered_writes += 1;
             match bus.write(at, access.width, value, *now) {

@@ -157,7 +157,7 @@ impl Memory {
     ) -> Result<u32, Abort> {
         let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
         let start = self.buffer.free(*now);
-        self.touched = true;
+        self.touched |= !bus.is_memory(at);
         self.statistics.uncached_fetches += 1;
         let reply = bus
             .read(at, access.width, start)

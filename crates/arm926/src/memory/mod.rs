@@ -150,7 +150,7 @@ pub struct Memory {
     buffer: WriteBuffer,
     current: Current,
     statistics: Statistics,
-    /// A transfer went over the bus as a single read or write since it was last asked.
+    /// A single read or write of something else than memory went over the bus since it was last asked.
     touched: bool,
     checker: Option<Box<Checker>>,
     /// Watchpoints, while a run goes to points.
@@ -396,7 +396,7 @@ impl Memory {
         let walked = mmu::walk(self.control.table, at, |descriptor| {
             statistics.waiting.write_buffer += buffer.before_read(descriptor, 4, now);
             let start = buffer.free(*now);
-            *touched = true;
+            *touched |= !bus.is_memory(descriptor);
             statistics.descriptors += 1;
             let reply = bus.read(descriptor, Width::Word, start).ok()?;
             statistics.waiting.walk += buffer.transfer(start, 1, reply.waits, now);

@@ -5,13 +5,15 @@
 //! the core's own transfers go before what has not begun. A read of an address for which a write waits lets both buffers drain
 //! first. Source: ARM DDI 0198D, 4.2 (sizes, no forwarding to reads); that other reads overtake is assumed.
 
-use std::collections::VecDeque;
+mod queue;
+
 use std::num::NonZeroU8;
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Cycles, Physical};
 use crate::bus::{Waits, Width};
+use queue::Queue;
 
 /// Words that the store buffer holds.
 const WORDS: u32 = 16;
@@ -23,7 +25,7 @@ const ADDRESSES: usize = 4;
 const BURST_LIMIT: u32 = 1 << 10;
 
 /// A transfer that waits for the bus, or is on it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 struct Pending {
     /// The first byte.
     at: u32,
@@ -48,19 +50,19 @@ pub(crate) struct WriteBuffer {
     ratio: u64,
     /// When the bus is free.
     free_at: u64,
-    pending: VecDeque<Pending>,
+    pending: Queue,
 }
 
 impl WriteBuffer {
     /// Empty, on a bus with so many core cycles a bus cycle.
     pub(crate) fn new(ratio: NonZeroU8) -> Self {
-        Self { ratio: u64::from(ratio.get()), free_at: 0, pending: VecDeque::new() }
+        Self { ratio: u64::from(ratio.get()), free_at: 0, pending: Queue::default() }
     }
 
     /// Whether it could have come to this: a saved one may say anything.
     pub(crate) fn is_sound(&self, ratio: NonZeroU8) -> bool {
         self.ratio == u64::from(ratio.get())
-            && self.pending.len() <= ADDRESSES + 1
+            && self.pending.iter().count() <= ADDRESSES + 1
             && self.pending.iter().all(|other| other.words <= WORDS && other.length <= 4 * WORDS)
     }
 
@@ -91,7 +93,7 @@ impl WriteBuffer {
     /// Waits until nothing is left. The cycles waited.
     pub(crate) fn drain(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
-        for waiting in self.pending.drain(..) {
+        while let Some(waiting) = self.pending.pop_front() {
             if !waiting.begun {
                 self.free_at = self.free_at.max(waiting.since).saturating_add(waiting.cycles);
             }
@@ -150,13 +152,13 @@ impl WriteBuffer {
     ) -> u64 {
         let before = now.0;
         self.settle(*now);
-        while self.held().0 >= WORDS {
+        while self.pending.words() >= WORDS {
             self.wait_for_head(now);
         }
         if self.append(at, width, waits) {
             return now.0 - before;
         }
-        while self.held().1 >= ADDRESSES {
+        while self.pending.addresses() >= ADDRESSES {
             self.wait_for_head(now);
         }
         self.pending.push_back(Pending {
@@ -171,30 +173,16 @@ impl WriteBuffer {
         now.0 - before
     }
 
-    /// The words and the addresses that are in the store buffer.
-    #[inline]
-    fn held(&self) -> (u32, usize) {
-        let (mut words, mut addresses) = (0, 0);
-        let (front, back) = self.pending.as_slices();
-        for other in front.iter().chain(back) {
-            words += other.words;
-            addresses += usize::from(other.words > 0);
-        }
-        (words, addresses)
-    }
-
     /// Makes the word part of the last burst, if it follows it.
     fn append(&mut self, at: Physical, width: Width, waits: Waits) -> bool {
         let ratio = self.ratio;
-        let Some(last) = self.pending.back_mut() else { return false };
+        let Some(last) = self.pending.back() else { return false };
         let follows = last.open && !last.begun && width == Width::Word;
         if !follows || last.at.wrapping_add(last.length) != at.0 || at.0.is_multiple_of(BURST_LIMIT)
         {
             return false;
         }
-        last.length += 4;
-        last.words += 1;
-        last.cycles += (1 + u64::from(waits.next)) * ratio;
+        self.pending.extend_back((1 + u64::from(waits.next)) * ratio);
         true
     }
 
@@ -202,7 +190,7 @@ impl WriteBuffer {
     pub(crate) fn before_write_back(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
         self.settle(*now);
-        while self.pending.iter().any(|other| other.words == 0) {
+        while self.pending.iter().count() > self.pending.addresses() {
             self.wait_for_head(now);
         }
         now.0 - before

@@ -8,7 +8,7 @@ use crate::address::{LINE, Virtual};
 use boardlab_sim::mix;
 
 /// Places for contents that are remembered.
-const PLACES: usize = 1 << 14;
+const PLACES: usize = 1 << 13;
 
 /// Contents of a line, and what they are called.
 #[derive(Debug, Clone, Copy)]
