@@ -9,7 +9,7 @@ use crate::bus::{Bus, Width};
 use crate::engine::Engine;
 use crate::exception::Exception;
 use crate::execute::{self, End};
-use crate::memory::Access;
+use crate::memory::{Abort, Access};
 use crate::points::WatchHit;
 use crate::processor::{Limit, Processor, Stop};
 use crate::timing::Outcome;
@@ -152,12 +152,16 @@ impl<B: Bus> Processor<B> {
         let access = Access { at: Virtual(at), width, privileged: status.privileged() };
         match self.memory.fetch(access, &mut self.bus, &mut self.now) {
             Ok(code) => self.execute_fetched(code),
-            Err(abort) => {
-                self.counts.instructions += 1;
-                self.memory.note_prefetch_abort(abort);
-                self.enter(Exception::PrefetchAbort, at)
-            }
+            Err(abort) => self.abort_fetch(abort),
         }
+    }
+
+    /// Takes the abort of the fetch of the next instruction.
+    #[cold]
+    pub(crate) fn abort_fetch(&mut self, abort: Abort) -> Option<Stop> {
+        self.counts.instructions += 1;
+        self.memory.note_prefetch_abort(abort);
+        self.enter(Exception::PrefetchAbort, self.registers.pc)
     }
 
     /// Decodes and executes the next instruction, which was fetched.

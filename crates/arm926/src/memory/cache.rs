@@ -267,6 +267,11 @@ impl Cache {
         self.locked
     }
 
+    /// Whether nothing can be filled.
+    pub(crate) const fn is_locked(&self) -> bool {
+        self.locked == 0xF
+    }
+
     /// Writes the L bits.
     pub(crate) fn lock(&mut self, ways: u8) {
         self.locked = ways & 0xF;

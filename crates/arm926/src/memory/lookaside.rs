@@ -16,8 +16,9 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::tlb::{Entry, Tlb};
-use super::{Hit, Memory};
-use crate::address::{LINE, Modified, Virtual};
+use super::{Abort, Access, Hit, Memory, control};
+use crate::address::{Cycles, LINE, Modified, Virtual};
+use crate::bus::{Bus, Width};
 use contents::Contents;
 use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
@@ -263,6 +264,31 @@ impl Memory {
         }
         self.lookaside.add_line(privileged, line);
         Some(line)
+    }
+
+    /// Fetches the line of `at` into the instruction cache, as a fetch there would do that misses; the line, unless stamps ran out, or an abort.
+    /// Nothing, and nothing is done, if the fetch would do more or less than that.
+    pub(crate) fn fetch_line<B: Bus>(
+        &mut self,
+        at: Virtual,
+        privileged: bool,
+        (bus, now): (&mut B, &mut Cycles),
+    ) -> Option<Result<Option<LineHit>, Abort>> {
+        let modified = self.control.fetch_modified(at);
+        let place = self.tlb.place(modified)?;
+        let entry = self.tlb.entry(place);
+        let cached = self.control.has(control::MMU)
+            && self.control.has(control::INSTRUCTION_CACHE)
+            && entry.cacheable
+            && self.allows(entry, privileged, false).is_ok();
+        if !cached || self.instructions.is_locked() || self.instructions.find(modified).is_some() {
+            return None;
+        }
+        let access = Access { at, width: Width::Half, privileged };
+        match self.fetch_plain(access, bus, now) {
+            Ok(_) => Some(Ok(self.line_hit(at, privileged))),
+            Err(abort) => Some(Err(abort)),
+        }
     }
 
     /// The line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up.

@@ -10,6 +10,7 @@ use super::step::{Leave, Lookup, Progress, Working, enter, go_on};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
+use crate::memory::Abort;
 use crate::memory::lookaside::LineHit;
 use crate::processor::{Processor, Stop};
 use crate::timing::Pipeline;
@@ -39,8 +40,8 @@ pub(super) enum Left {
     Reference(Place),
     /// In front of a piece; something is to be looked at first.
     Boundary(Place),
-    /// In front of the instruction of this code without pieces; nothing is to be looked at first.
-    Rare { code: u32 },
+    /// In front of an instruction that the reference is to execute, and nothing is to be looked at first: at a piece, of a code without pieces too.
+    Fetched(Option<Place>),
     /// Behind a code; what follows is not known, or may not be entered so.
     Behind(From),
     /// Elsewhere.
@@ -86,6 +87,16 @@ enum At {
     Step(usize),
     /// Behind the last step, which ended so.
     Behind(Leave),
+}
+
+/// Why a code was not entered.
+enum Entry {
+    /// It is not known, or may not be entered now.
+    Not,
+    /// Its line was fetched, and something is to be looked at behind its first instruction.
+    Fetched,
+    /// The fetch of its line was aborted.
+    Aborted(Abort),
 }
 
 /// Codes in a run.
@@ -237,68 +248,112 @@ impl<B: Bus> Chain<'_, B> {
         let (step, source) = code.source(leave.steps());
         let piece = usize::from(source.piece);
         let wanted = code.block.lines[code.block.pieces[piece].line];
-        let privileged = self.core.privileged();
-        match self.processor.memory.line_hit(Virtual(wanted.at()), privileged) {
-            Some(line) if line == wanted => Ok((index, At::Step(step))),
-            Some(_) => {
-                self.before(index, piece);
-                self.codes.retire(index);
-                Err(Left::Nowhere)
+        let Self { processor, core, bounds, .. } = self;
+        let (at, privileged) = (Virtual(wanted.at()), core.privileged());
+        if let Some(line) = processor.memory.line_hit(at, privileged) {
+            if line == wanted {
+                return Ok((index, At::Step(step)));
             }
-            None => Err(Left::Reference(self.before(index, piece))),
+            self.before(index, piece);
+            self.codes.retire(index);
+            return Err(Left::Nowhere);
         }
+        let at = code.block.pieces[piece].at;
+        let begin = core.progress.base.wrapping_add(u64::from(source.before));
+        let mut now = Cycles(begin);
+        let memory = &mut processor.memory;
+        let Some(fetched) = memory.fetch_line(at, privileged, (&mut processor.bus, &mut now))
+        else {
+            return Err(Left::Reference(self.before(index, piece)));
+        };
+        core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
+        core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
+        if let Err(abort) = fetched {
+            self.before(index, piece);
+            return Err(self.abort_fetch(abort));
+        }
+        let ends = core.progress.base.wrapping_add(u64::from(code.longest));
+        if core.progress.line == wanted && ends < bounds.stop && !memory.touched() {
+            return Ok((index, At::Step(step + 1)));
+        }
+        Err(Left::Fetched(Some(self.before(index, piece))))
+    }
+
+    /// Takes the abort of a fetch, with the state in front of it in the processor.
+    fn abort_fetch(&mut self, abort: Abort) -> Left {
+        self.core.progress.stepped += 1;
+        self.processor.abort_fetch(abort).map_or(Left::Nowhere, Left::Stop)
     }
 
     /// Goes on behind a code, where `next` follows as far as known.
     fn following(&mut self, index: u32, from: From, next: u32) -> Result<(u32, At), Left> {
         let code = self.codes.get(index).ok_or(Left::Nowhere)?;
         let arrival = Arrival::behind(code, from, &self.core.progress);
-        self.enter(arrival, from, next).ok_or_else(|| {
+        self.enter(arrival, from, next).map_err(|entry| {
             self.core.store(&mut self.processor.registers);
-            arrival.store(self.processor);
-            let is_rare = self.codes.get(next).is_some_and(Code::is_rare);
-            if is_rare && arrival.now < self.bounds.stop {
-                Left::Rare { code: next }
-            } else {
-                Left::Behind(from)
+            Arrival { now: self.core.progress.base, ..arrival }.store(self.processor);
+            match entry {
+                Entry::Fetched => Left::Fetched(None),
+                Entry::Aborted(abort) => self.abort_fetch(abort),
+                Entry::Not if self.is_rare(next) && arrival.now < self.bounds.stop => {
+                    Left::Fetched(Some(Place { code: next, piece: 0 }))
+                }
+                Entry::Not => Left::Behind(from),
             }
         })
     }
 
-    /// Enters the code at `arrival`, if that is known, may be entered now, and its line would hit.
-    fn enter(&mut self, arrival: Arrival, from: From, next: u32) -> Option<(u32, At)> {
+    fn is_rare(&self, code: u32) -> bool {
+        self.codes.get(code).is_some_and(Code::is_rare)
+    }
+
+    /// Enters the code at `arrival`, if that is known and may be entered now.
+    fn enter(&mut self, arrival: Arrival, from: From, next: u32) -> Result<(u32, At), Entry> {
         let Self { codes, processor, core, bounds } = self;
         let is_ready = |code: &Code, base: u64| {
             base.wrapping_add(u64::from(code.longest)) < bounds.stop && !code.was_hot()
         };
-        let base = core.progress.base;
         let linked = codes.get(next);
-        if linked.is_some_and(|code| !is_ready(code, base)) {
-            return None;
+        if linked.is_some_and(|code| !is_ready(code, core.progress.base)) {
+            return Err(Entry::Not);
         }
         let (at, privileged) = (Virtual(arrival.at), core.privileged());
-        let is_current = core.progress.line.is_of(at.0);
-        let line = if is_current {
+        let memory = &mut processor.memory;
+        let line = if core.progress.line.is_of(at.0) {
             core.progress.line
+        } else if let Some(line) = memory.line_hit(at, privileged) {
+            line
+        } else if core.progress.base < bounds.stop {
+            let mut now = Cycles(core.progress.base);
+            let fetched = memory.fetch_line(at, privileged, (&mut processor.bus, &mut now));
+            let fetched = fetched.ok_or(Entry::Not)?;
+            core.progress.base = now.0;
+            core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
+            let line = fetched.map_err(Entry::Aborted)?.ok_or(Entry::Fetched)?;
+            if now.0 >= bounds.stop || memory.touched() {
+                return Err(Entry::Fetched);
+            }
+            line
         } else {
-            processor.memory.line_hit(at, privileged)?
+            return Err(Entry::Not);
         };
         let found = if linked.is_some_and(|code| code.line == line) {
             next
         } else {
             let Arrival { thumb, pipeline, .. } = arrival;
-            let found = codes.find(&Key { at, line, thumb, privileged, pipeline })?;
+            let key = Key { at, line, thumb, privileged, pipeline };
+            let found = codes.find(&key).ok_or(Entry::Not)?;
             codes.link(from, found);
             found
         };
-        if !is_ready(codes.get(found)?, base) {
-            return None;
+        if !codes.get(found).is_some_and(|code| is_ready(code, core.progress.base)) {
+            return Err(Entry::Not);
         }
-        if !is_current {
+        if core.progress.line != line {
             core.progress.line = line;
             core.progress.lines += 1;
         }
-        Some((found, At::Step(0)))
+        Ok((found, At::Step(0)))
     }
 
     /// Counts what was run, and makes the line that was entered last the current one.
@@ -309,7 +364,7 @@ impl<B: Bus> Chain<'_, B> {
         counts.instructions = counts.instructions.wrapping_add(progress.instructions);
         counts.skipped += progress.skipped;
         processor.memory.note_hits(progress.reads, progress.writes, progress.lines);
-        if progress.lines != 0 {
+        if progress.lines != 0 && progress.line != LineHit::NONE {
             processor.memory.enter_line(Virtual(progress.line.at()), core.privileged());
         }
     }

@@ -48,6 +48,18 @@ pub(crate) enum Ended {
     Hot(u32),
 }
 
+/// Why no chain begins.
+enum Otherwise {
+    /// The reference makes a step, by this piece if it is known.
+    Step(Option<Place>),
+    /// The reference executes the instruction whose line was fetched: the boundary in front of it is passed.
+    Fetched,
+    /// The processor has gone on elsewhere.
+    Elsewhere,
+    /// The run is to stop.
+    Stop(Stop),
+}
+
 impl<B: Bus> Engine<B> for Predecoded {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
         self.attend_to(processor);
@@ -165,9 +177,11 @@ impl Predecoded {
     ) -> Ended {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            let mut is_due = true;
-            let place = match self.start(processor, limit, resume.take()) {
-                Err(place) => place,
+            let (place, is_due) = match self.start(processor, limit, resume.take()) {
+                Err(Otherwise::Stop(stop)) => return Ended::Stop(stop),
+                Err(Otherwise::Elsewhere) => continue,
+                Err(Otherwise::Step(place)) => (place, true),
+                Err(Otherwise::Fetched) => (None, false),
                 Ok(start) => {
                     let Start { place: Place { code, piece }, .. } = start;
                     if piece == 0
@@ -179,14 +193,11 @@ impl Predecoded {
                     let (left, stepped) = chain::run(&mut self.codes, processor, start);
                     self.stepped += stepped;
                     match left {
-                        Left::Reference(place) => Some(place),
+                        Left::Reference(place) => (Some(place), true),
+                        Left::Fetched(place) => (place, false),
                         Left::Boundary(place) => {
                             resume = Some(place);
                             continue;
-                        }
-                        Left::Rare { code } => {
-                            is_due = false;
-                            Some(Place { code, piece: 0 })
                         }
                         Left::Behind(from) => {
                             self.from = Some(from);
@@ -223,54 +234,74 @@ impl Predecoded {
         processor: &mut Processor<B>,
         limit: Limit,
         resumed: Option<Place>,
-    ) -> Result<Start, Option<Place>> {
+    ) -> Result<Start, Otherwise> {
         let Some(bounds) = bounds(processor, limit) else {
             // What comes next may be an interrupt: not where the last way led.
             self.from = None;
-            return Err(resumed);
+            return Err(Otherwise::Step(resumed));
         };
         let place = match resumed {
             Some(place) => place,
-            None => self.place(processor).ok_or(None)?,
+            None => self.place(processor, bounds)?,
         };
-        self.verify(processor, place, bounds).ok_or(Some(place))
+        self.verify(processor, place, bounds).ok_or(Otherwise::Step(Some(place)))
+    }
+
+    /// The line of the next instruction, fetched if need be; nothing is to be looked at in front of it.
+    fn line<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        bounds: Bounds,
+    ) -> Result<LineHit, Otherwise> {
+        let privileged = processor.registers.cpsr().privileged();
+        let Processor { memory, bus, now, registers, .. } = processor;
+        let at = Virtual(registers.pc);
+        if let Some(line) = line_of(memory, at, privileged) {
+            return Ok(line);
+        }
+        match memory.fetch_line(at, privileged, (bus, now)) {
+            None => Err(Otherwise::Step(None)),
+            Some(Ok(Some(line))) if now.0 < bounds.stop && !memory.touched() => Ok(line),
+            Some(Ok(_)) => Err(Otherwise::Fetched),
+            Some(Err(abort)) => {
+                self.stepped += 1;
+                Err(processor.abort_fetch(abort).map_or(Otherwise::Elsewhere, Otherwise::Stop))
+            }
+        }
     }
 
     /// The start of the code that is to be executed.
-    fn place<B>(&mut self, processor: &mut Processor<B>) -> Option<Place> {
+    fn place<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        bounds: Bounds,
+    ) -> Result<Place, Otherwise> {
         let from = self.from.take();
+        if processor.memory.fetch_pid().is_none() {
+            return Err(Otherwise::Step(None));
+        }
+        let line = self.line(processor, bounds)?;
         let status = processor.registers.cpsr();
         let (at, privileged) = (Virtual(processor.registers.pc), status.privileged());
-        processor.memory.fetch_pid()?;
+        let (thumb, pipeline) = (status.thumb(), processor.pipeline);
+        let key = Key { at, line, thumb, privileged, pipeline };
         let guess = from.map_or(NONE, |from| self.codes.next(from));
-        let memory = &mut processor.memory;
-        let line = line_of(memory, at, privileged);
-        let mut key = Key {
-            at,
-            line: line.unwrap_or_default(),
-            thumb: status.thumb(),
-            privileged,
-            pipeline: processor.pipeline,
-        };
-        if let Some(guessed) = self.codes.key(guess) {
-            if line.is_none() {
-                // The reference fetches the line; then it shows whether the guess was right.
-                key.line = guessed.line;
-            }
-            if *guessed == key {
-                return Some(Place { code: guess, piece: 0 });
-            }
+        if self.codes.key(guess) == Some(&key) {
+            return Ok(Place { code: guess, piece: 0 });
         }
-        line?;
         let code = match self.codes.find(&key) {
             Some(code) => code,
-            None if !self.codes.is_warm(at.0) => return None,
-            None => self.codes.add(Block::build(key, |at| contents(memory, at, privileged))?),
+            None if !self.codes.is_warm(at.0) => return Err(Otherwise::Step(None)),
+            None => {
+                let memory = &mut processor.memory;
+                let block = Block::build(key, |at| contents(memory, at, privileged));
+                self.codes.add(block.ok_or(Otherwise::Step(None))?)
+            }
         };
         if let Some(from) = from {
             self.codes.link(from, code);
         }
-        Some(Place { code, piece: 0 })
+        Ok(Place { code, piece: 0 })
     }
 
     /// Where a chain begins, if the code at `place` ends in time and its line has the contents that it was made from.

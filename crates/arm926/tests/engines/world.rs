@@ -50,6 +50,10 @@ impl Device {
 }
 
 impl Part for Device {
+    fn is_apart(&self, at: Physical) -> bool {
+        at.0 & !0xFF != DEVICE
+    }
+
     fn read(&mut self, at: Physical, width: Width, _now: Cycles) -> Option<Reply> {
         if at.0 & !0xFF != DEVICE {
             return None;

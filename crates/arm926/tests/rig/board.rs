@@ -10,6 +10,11 @@ use serde::{Deserialize, Serialize};
 
 /// What is on a board besides memory: it sees each transfer, and may answer one in place of memory.
 pub(crate) trait Part {
+    /// Whether the part never sees accesses at `at`.
+    fn is_apart(&self, _at: Physical) -> bool {
+        false
+    }
+
     /// A read.
     fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Option<Reply>;
 
@@ -73,6 +78,10 @@ impl<P: Part> Bus for Board<P> {
 
     fn lines(&mut self, now: Cycles) -> Lines {
         self.part.lines(now).unwrap_or_else(|| self.ram.lines(now))
+    }
+
+    fn is_memory(&self, at: Physical) -> bool {
+        self.part.is_apart(at) && self.ram.peek(at).is_some()
     }
 
     fn peek(&self, at: Physical) -> Option<u32> {
