@@ -21,7 +21,9 @@ mod run;
 
 use std::collections::HashMap;
 
+use crate::address::Virtual;
 use crate::bus::Bus;
+use crate::memory::lookaside::LineHit;
 use crate::processor::{Limit, Processor, Stop};
 use code::Code;
 pub use engine::Compiled;
@@ -48,13 +50,14 @@ const FRONT: usize = 1 << 12;
 struct Head {
     key: Key,
     privileged: bool,
-    pid: u8,
+    /// The line that it begins in: processes with the same contents there share regions.
+    line: LineHit,
 }
 
 impl Head {
     /// Its place in the front table.
     const fn slot(&self) -> usize {
-        (self.key.place.at >> 1) as usize % FRONT
+        (self.key.place.at >> 1 ^ self.line.stamp().wrapping_mul(0x9E5)) as usize % FRONT
     }
 }
 
@@ -208,13 +211,15 @@ impl Compiler {
 }
 
 /// Where the processor is; nothing where compiled code must not be entered.
-fn head_of<B: Bus>(processor: &Processor<B>) -> Option<Head> {
-    let pid = processor.memory.fetch_pid()?;
+fn head_of<B: Bus>(processor: &mut Processor<B>) -> Option<Head> {
+    processor.memory.fetch_pid()?;
     if processor.memory.armv4_loads() || processor.memory.checker().is_some() {
         return None;
     }
     let status = processor.registers.cpsr();
     let place = Place { at: processor.registers.pc, thumb: status.thumb() };
     let key = Key { place, pipeline: processor.pipeline };
-    Some(Head { key, privileged: status.mode().privileged(), pid })
+    let privileged = status.privileged();
+    let line = processor.memory.line_of(Virtual(place.at), privileged)?;
+    Some(Head { key, privileged, line })
 }

@@ -75,7 +75,7 @@ impl Memory {
 
     /// Enters another line, or fetches past the cache.
     #[inline(never)]
-    fn fetch_elsewhere<B: Bus>(
+    pub(super) fn fetch_elsewhere<B: Bus>(
         &mut self,
         access: Access,
         bus: &mut B,

@@ -124,7 +124,7 @@ impl Lookaside {
         contents: &[u8; LINE as usize],
     ) -> Option<LineHit> {
         let known = self.filled[index];
-        if known.stamp() != 0 && known.is_of(at.0) {
+        if known.is_of(at.0) {
             return Some(known);
         }
         let line = self.contents.line(at, contents)?;
@@ -285,7 +285,7 @@ impl Memory {
             return None;
         }
         let access = Access { at, width: Width::Half, privileged };
-        match self.fetch_plain(access, bus, now) {
+        match self.fetch_elsewhere(access, bus, now) {
             Ok(_) => Some(Ok(self.line_hit(at, privileged))),
             Err(abort) => Some(Err(abort)),
         }
@@ -295,6 +295,11 @@ impl Memory {
     pub fn current_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
         let index = self.current_place(at, privileged)?;
         self.lookaside.line(at, index, self.instructions.contents(index)?)
+    }
+
+    /// The line of `at`, if a fetch there is in it already or would hit.
+    pub(crate) fn line_of(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
+        self.current_hit(at, privileged).or_else(|| self.line_hit(at, privileged))
     }
 
     /// Begins anew with another identity when stamps run out.

@@ -238,7 +238,9 @@ impl Tlb {
             }
             let first = 2 * self.set(at, shift);
             let set = self.entries.get(first..first + 2)?;
-            if let Some(way) = set.iter().position(|entry| entry.holds(at)) {
+            // An entry of another size may be in this set and hold it too: its turn depends on its own size.
+            let found = set.iter().position(|entry| entry.holds(at) && entry.shift == shift);
+            if let Some(way) = found {
                 return Some(first + way);
             }
         }

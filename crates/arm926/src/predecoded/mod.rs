@@ -96,14 +96,9 @@ fn bounds<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<Bounds> 
     (!processor.memory.touched() && processor.now < stop).then_some(bounds)
 }
 
-/// The line of `at`, if a fetch there is in it already or would hit.
-fn line_of(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<LineHit> {
-    memory.current_hit(at, privileged).or_else(|| memory.line_hit(at, privileged))
-}
-
-/// The same with what is in it.
+/// The line of `at`, if a fetch there is in it already or would hit, with what is in it.
 fn contents(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<Line> {
-    let line = line_of(memory, at, privileged)?;
+    let line = memory.line_of(at, privileged)?;
     let current = memory.current_line(at, privileged);
     let contents = current.or_else(|| memory.instruction_line(at, privileged))?;
     Some((line, *contents))
@@ -256,7 +251,7 @@ impl Predecoded {
         let privileged = processor.registers.cpsr().privileged();
         let Processor { memory, bus, now, registers, .. } = processor;
         let at = Virtual(registers.pc);
-        if let Some(line) = line_of(memory, at, privileged) {
+        if let Some(line) = memory.line_of(at, privileged) {
             return Ok(line);
         }
         match memory.fetch_line(at, privileged, (bus, now)) {

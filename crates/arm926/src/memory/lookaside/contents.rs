@@ -34,7 +34,7 @@ impl Contents {
             self.known = vec![none; PLACES].into();
         }
         let known = &mut self.known[place(at, contents)];
-        if !known.line.is_of(at.0) || known.contents != *contents || known.line.stamp() == 0 {
+        if !known.line.is_of(at.0) || known.contents != *contents {
             self.last = self.last.checked_add(1)?;
             *known = Known { line: LineHit::new(at.0, self.last), contents: *contents };
         }

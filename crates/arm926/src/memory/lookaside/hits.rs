@@ -63,15 +63,16 @@ impl LineHit {
         self.0 as u32
     }
 
-    /// Whether `at` lies in it.
+    /// Whether it is one and `at` lies in it.
     #[inline(always)]
     pub(crate) const fn is_of(self, at: u32) -> bool {
-        self.at() == at & !(LINE - 1)
+        self.at() == at & !(LINE - 1) && self.stamp() != 0
     }
 
     /// What tells its contents apart; 0: no hit.
     #[must_use]
     #[inline(always)]
+    #[allow(clippy::cast_possible_truncation, reason = "the upper half, shifted down")]
     pub const fn stamp(self) -> u32 {
         (self.0 >> 32) as u32
     }
