@@ -1,6 +1,6 @@
 //! The image of a memory card: read under a lock, and written back block by block.
 //!
-//! Layer: rank 9. Main types: [`CardFile`], what the user asked for; [`Written`], what became of
+//! Layer: rank 9. Main types: [`CardFile`], what the user asked for; [`CardUpdate`], what became of
 //! it. The guest writes to a copy. With [`CardFile::write`] the blocks that it changed go back to
 //! their places in the file, which is neither truncated nor replaced; the file is locked from before
 //! it is read to the end of the process, so that nothing that another run wrote in between is lost.
@@ -36,7 +36,7 @@ pub struct CardFile {
 
 /// What went back to an image.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct CardUpdate {
     /// The image.
     pub path: PathBuf,
     /// Blocks of 512 bytes that the guest changed, all of which were written and flushed.
@@ -94,7 +94,7 @@ fn open(path: &Path, write: bool) -> Result<File, Failure> {
 impl Image {
     /// Writes the blocks that differ from what was read, and flushes them. An image whose blocks
     /// are all as they were is left alone.
-    pub(super) fn write_back(&mut self, card: &Card) -> Result<Written, Failure> {
+    pub(super) fn write_back(&mut self, card: &Card) -> Result<CardUpdate, Failure> {
         let Some(now) = card.memory_contents() else {
             unreachable!("a card that was put in from an image is kept in memory")
         };
@@ -113,7 +113,7 @@ impl Image {
             self.before = now.clone();
         }
         let changed = u64::try_from(total).expect("u64 holds usize");
-        Ok(Written { path: self.path.clone(), changed, blocks: card.blocks() })
+        Ok(CardUpdate { path: self.path.clone(), changed, blocks: card.blocks() })
     }
 
     /// Holds that nobody who does not ask for locks wrote what would be overwritten now.

@@ -31,7 +31,7 @@ pub mod trace;
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub use boardlab_realview::EngineKind;
-pub use card::{CardFile, Written};
+pub use card::{CardFile, CardUpdate};
 pub use failure::Failure;
-pub use run::{Console, Plan, Ran, Typed, Until};
+pub use run::{Console, Plan, RunOutcome, Typed, Until};
 pub use session::{Load, Order, Session};

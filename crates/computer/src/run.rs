@@ -1,6 +1,6 @@
 //! Running a program to its end: console, limits, and what is made of the run.
 //!
-//! Layer: rank 9. Main types: [`Plan`], what is to be looked at; [`Console`], the terminal; [`Ran`], what came out. With all input known
+//! Layer: rank 9. Main types: [`Plan`], what is to be looked at; [`Console`], the terminal; [`RunOutcome`], what came out. With all input known
 //! at the start a run is the same each time; what is typed meanwhile comes when the host notices it, so such a run is
 //! not.
 
@@ -70,7 +70,7 @@ pub trait Console {
 
 /// What came out of a run.
 #[derive(Debug)]
-pub struct Ran {
+pub struct RunOutcome {
     /// The figures.
     pub result: RunResult,
     /// What ran when, as Chrome trace JSON, if that was planned.
@@ -83,13 +83,13 @@ impl Session {
     /// Runs as planned.
     ///
     /// # Errors
-    /// When the console or a file does not work. What the guest does wrong is in [`Ran::failure`].
+    /// When the console or a file does not work. What the guest does wrong is in [`RunOutcome::failure`].
     pub fn run(
         &mut self,
         plan: &Plan,
         console: &mut dyn Console,
         seed: Seed,
-    ) -> Result<Ran, Failure> {
+    ) -> Result<RunOutcome, Failure> {
         let profiling = plan.profile.then(|| {
             let profile = Arc::new(Mutex::new(Profile::new(Arc::clone(&self.symbols))));
             let profiling = Profiling { profile, masked: Shared::default() };
@@ -113,7 +113,7 @@ impl Session {
         findings::add(&mut result, &measurement);
         let failure = Failure::of_outcome(&outcome, &self.machine, &self.symbols);
         let timeline = plan.timeline.then(|| self.timeline());
-        Ok(Ran { result, timeline, failure })
+        Ok(RunOutcome { result, timeline, failure })
     }
 
     fn limit(&self, until: Until) -> Limit {

@@ -5,7 +5,7 @@
 
 use super::board::{self, Computer};
 use super::calls::CallNames;
-use super::card::{self, CardFile, Image, Written};
+use super::card::{self, CardFile, CardUpdate, Image};
 use super::failure::Failure;
 use super::regular_file::read;
 use super::symbols::Symbols;
@@ -147,7 +147,7 @@ impl Session {
     ///
     /// # Errors
     /// [`Failure::CardChanged`] and [`Failure::CardUnwritten`].
-    pub fn write_card(&mut self) -> Result<Option<Written>, Failure> {
+    pub fn write_card(&mut self) -> Result<Option<CardUpdate>, Failure> {
         let (image, card) = (self.image.as_mut(), self.machine.processor().bus.card());
         image.zip(card).map(|(image, card)| image.write_back(card)).transpose()
     }

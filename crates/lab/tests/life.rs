@@ -1,7 +1,7 @@
 //! Lives of cards against theory, against the simulation in full, and through the scenario.
 use boardlab_cards::life::run::factors::factors;
 use boardlab_cards::life::run::faults::beyond;
-use boardlab_cards::life::run::live::Lived;
+use boardlab_cards::life::run::live::CardLife;
 use boardlab_cards::life::run::places::{Source, Work};
 use boardlab_cards::life::run::study::{Study, study};
 use boardlab_cards::life::scenario::{Days, Life, Method, Pattern, Places};
@@ -68,7 +68,7 @@ fn lives(part: &CardPart, work: Work, method: Method, cards: u64) -> Study {
 
 /// Bytes written until half of the cards are at their end.
 fn median(study: &Study) -> f64 {
-    study.band(Lived::first).0[1].unwrap().bytes
+    study.band(CardLife::first).0[1].unwrap().bytes
 }
 
 fn assert_near(found: f64, expected: f64, share: f64, what: &str) {

@@ -23,7 +23,7 @@ use crate::mci::Interface;
 use crate::rtc::Rtc;
 use crate::sdram::Sdram;
 use crate::settings::{Settings, Timing};
-use crate::system::{Asked, Slot, System};
+use crate::system::{Slot, System, SystemRequest};
 use crate::timer::DualTimer;
 use crate::uart::Uart;
 
@@ -331,9 +331,11 @@ impl Board {
         self.note(1 << 63 | u64::from(lanes) << 31 ^ u64::from(at), value, now);
         match device {
             Device::System => match self.system.write(offset, value) {
-                Some(Asked::Reset) => self.request_halt(Halt::Reset),
-                Some(Asked::Leds(shown)) if self.marks => self.request_halt(Halt::Mark(shown)),
-                Some(Asked::Leds(_)) | None => {}
+                Some(SystemRequest::Reset) => self.request_halt(Halt::Reset),
+                Some(SystemRequest::Leds(shown)) if self.marks => {
+                    self.request_halt(Halt::Mark(shown));
+                }
+                Some(SystemRequest::Leds(_)) | None => {}
             },
             Device::Cards => self.cards.write(offset, value, now, self.clock),
             Device::Uart(number) => self.write_uart(number & 3, offset, value),

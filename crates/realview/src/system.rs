@@ -32,7 +32,7 @@ pub(crate) struct Slot {
 
 /// A request to the board that a write of a register causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SystemRequest {
     /// A reset.
     Reset,
     /// Show this word on the LEDs.
@@ -72,11 +72,11 @@ impl System {
     }
 
     /// Writes a register; returns the request to the board, if there is one.
-    pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<Asked> {
+    pub(crate) fn write(&mut self, offset: u32, value: u32) -> Option<SystemRequest> {
         match offset {
             0x08 => {
                 self.leds = value & 0xFF;
-                return Some(Asked::Leds(value));
+                return Some(SystemRequest::Leds(value));
             }
             0x0C | 0x10 | 0x14 | 0x18 | 0x1C => self.oscillators[index(offset - 0x0C)] = value,
             0x20 => self.lock = value & 0xFFFF,
@@ -87,7 +87,7 @@ impl System {
             0x3C => self.lasting_flags &= !value,
             0x40 if self.lock == UNLOCK => {
                 self.reset = value;
-                return (value != 0).then_some(Asked::Reset);
+                return (value != 0).then_some(SystemRequest::Reset);
             }
             _ => {}
         }
@@ -139,7 +139,7 @@ mod tests {
         let mut system = System::default();
         assert_eq!(system.write(0x40, 8), None);
         system.write(0x20, UNLOCK);
-        assert_eq!(system.write(0x40, 8), Some(Asked::Reset));
+        assert_eq!(system.write(0x40, 8), Some(SystemRequest::Reset));
         system.write(0x20, 0);
         assert_eq!(system.write(0x40, 8), None);
     }
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn leds_hold_eight_bits_and_the_board_hears_of_the_whole_word() {
         let mut system = System::default();
-        assert_eq!(system.write(0x08, 0x1234_56A5), Some(Asked::Leds(0x1234_56A5)));
+        assert_eq!(system.write(0x08, 0x1234_56A5), Some(SystemRequest::Leds(0x1234_56A5)));
         assert_eq!(system.read(0x08, Cycles(0), CLOCK), 0xA5);
     }
 

@@ -12,7 +12,7 @@
 
 use crate::figures::Line;
 use crate::problem::{JournalProblem, LineFlaw};
-use crate::record::{self, Contents, Found, Header, Stretch, as_u64};
+use crate::record::{self, Contents, Header, JournalContent, Stretch, as_u64};
 use boardlab_document::error::Error;
 use boardlab_document::lock::{Refused, exclusive};
 use std::fmt::Debug;
@@ -72,19 +72,25 @@ impl Journal {
     ) -> Result<Self, Error> {
         let open = || -> Result<Self, JournalProblem> {
             let file = locked(path)?;
-            let found = if restart { Found::Nothing } else { record::scan(BufReader::new(&file))? };
+            let found = if restart {
+                JournalContent::Nothing
+            } else {
+                record::scan(BufReader::new(&file))?
+            };
             match found {
-                Found::Contents(contents) => {
+                JournalContent::Contents(contents) => {
                     header.difference(&contents.header).map_or(Ok(()), Err)?;
                     tell(&contents);
                     Ok(Self::go_on(path, file, *contents)?)
                 }
                 // Nothing was done when a first line was not written to its end; but only one of this
                 // very sweep is known to be that and no more.
-                Found::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
+                JournalContent::Begun(text) if !header.seal().1.as_bytes().starts_with(&text) => {
                     Err(JournalProblem::Header(LineFlaw::Torn))
                 }
-                Found::Begun(_) | Found::Nothing => Ok(Self::begin(path, file, header)?),
+                JournalContent::Begun(_) | JournalContent::Nothing => {
+                    Ok(Self::begin(path, file, header)?)
+                }
             }
         };
         open().map_err(|problem| problem.of(&path.display().to_string()))

@@ -1,6 +1,6 @@
 //! Sweeps: one scenario at every point of a grid, on all cores, resumed after a kill.
 //!
-//! Layer: rank 10. Main types: [`Order`], the arguments of a sweep, and [`Swept`], its outcome. In
+//! Layer: rank 10. Main types: [`Order`], the arguments of a sweep, and [`SweepOutcome`], its outcome. In
 //! reading order: `grid` (keys, values, points), `plan` (every point is checked before any runs),
 //! `figures` (the recorded figures of a point), `record` (their line with its checksum), `journal` (the
 //! file of the lines), `crew` (the threads), `summary` and `charts` (the result).
@@ -28,7 +28,7 @@ use figures::{Line, Outcome};
 use journal::Journal;
 use plan::Plan;
 use problem::{GridProblem, LineFlaw};
-use record::{Contents, Damage, Found};
+use record::{Contents, Damage, JournalContent};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::num::NonZeroUsize;
@@ -63,7 +63,7 @@ pub struct Order<'a> {
 
 /// The outcome of a sweep.
 #[derive(Debug)]
-pub struct Swept {
+pub struct SweepOutcome {
     /// The table of all points, charts, and the attachment with every figure.
     pub result: RunResult,
     /// The number of points that the journal had already.
@@ -79,7 +79,7 @@ pub struct Swept {
 /// # Errors
 /// [`Failure::Input`] before any point runs, if the grid, a value at a point or the journal is wrong;
 /// later, if no point has a requested cell. [`Failure`] if the journal can no longer be written.
-pub fn sweep(order: &Order<'_>) -> Result<Swept, Failure> {
+pub fn sweep(order: &Order<'_>) -> Result<SweepOutcome, Failure> {
     let wanted =
         order.cells.iter().map(|cell| Wanted::parse(cell)).collect::<Result<Vec<_>, _>>()?;
     let plan = Plan::make(order)?;
@@ -98,7 +98,7 @@ pub fn sweep(order: &Order<'_>) -> Result<Swept, Failure> {
     let rest = journal.rest();
     let journal = crew::run(order, &plan, &rest, journal)?;
     let result = summary::summary(&plan, &wanted, journal)?;
-    Ok(Swept { result, resumed, points })
+    Ok(SweepOutcome { result, resumed, points })
 }
 
 /// A cell that the user names.
@@ -190,7 +190,7 @@ fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
 
 /// The valid content of a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Believed {
+pub struct ValidJournal {
     /// The recorded points, from 0, in order.
     pub done: Vec<usize>,
     /// The number of points of the sweep.
@@ -201,9 +201,9 @@ pub struct Believed {
 
 /// Reads the journal of any sweep; `None` where its first line is missing or damaged, or `reader`
 /// fails.
-pub fn read_journal(reader: impl BufRead) -> Option<Believed> {
-    let Found::Contents(contents) = record::scan(reader).ok()? else { return None };
+pub fn read_journal(reader: impl BufRead) -> Option<ValidJournal> {
+    let JournalContent::Contents(contents) = record::scan(reader).ok()? else { return None };
     let (points, damaged) = (contents.lines.len(), contents.damage.len() + contents.hidden);
     let done = (0..points).filter(|point| contents.lines[*point].is_some()).collect();
-    Some(Believed { done, points, damaged })
+    Some(ValidJournal { done, points, damaged })
 }

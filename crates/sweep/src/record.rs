@@ -164,7 +164,7 @@ pub(crate) struct Damage {
 
 /// The kind of content of a journal.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub(crate) enum JournalContent {
     /// No bytes.
     Nothing,
     /// The beginning of a possible first line.
@@ -206,10 +206,10 @@ pub(crate) fn read(seal: u32, text: &[u8]) -> Result<Line, LineFlaw> {
 }
 
 /// Reads a journal to its end.
-pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
-    let Some(first) = Text::next(&mut reader)? else { return Ok(Found::Nothing) };
+pub(crate) fn scan(mut reader: impl BufRead) -> Result<JournalContent, JournalProblem> {
+    let Some(first) = Text::next(&mut reader)? else { return Ok(JournalContent::Nothing) };
     if first.is_torn() && !is_other(&first.bytes) {
-        return Ok(Found::Begun(first.bytes));
+        return Ok(JournalContent::Begun(first.bytes));
     }
     let opened = first.flaw.map_or_else(|| HEADER.open(SEED, &first.bytes), Err);
     let (seal, value) = opened.map_err(|flaw| header_problem(&first.bytes, flaw))?;
@@ -226,7 +226,7 @@ pub(crate) fn scan(mut reader: impl BufRead) -> Result<Found, JournalProblem> {
         holes: false,
         ended: first.length,
     };
-    contents.scan(reader).map(|contents| Found::Contents(Box::new(contents)))
+    contents.scan(reader).map(|contents| JournalContent::Contents(Box::new(contents)))
 }
 
 /// Why a first line is rejected.
@@ -379,7 +379,7 @@ pub(super) mod tests {
     /// `None` when all is refused.
     #[track_caller]
     fn believed(bytes: &[u8]) -> Option<(Vec<usize>, Vec<Damage>)> {
-        let Ok(Found::Contents(contents)) = scan(bytes) else { return None };
+        let Ok(JournalContent::Contents(contents)) = scan(bytes) else { return None };
         assert_eq!(contents.header, header());
         let mut points = Vec::new();
         for (point, stretch) in contents.lines.iter().enumerate() {
@@ -494,7 +494,7 @@ pub(super) mod tests {
         {
             assert_eq!(problem(other), JournalProblem::NotAJournal, "{other:?}");
         }
-        assert!(matches!(scan(&b""[..]), Ok(Found::Nothing)));
+        assert!(matches!(scan(&b""[..]), Ok(JournalContent::Nothing)));
         let lines: Vec<&str> = whole.lines().collect();
         for middle in ["", "\0\0\0", "\u{feff}", "{}", &"9".repeat(100_000)] {
             let damaged = [lines[0], lines[1], middle, lines[3], ""].join("\n");
@@ -509,7 +509,9 @@ pub(super) mod tests {
         whole.resize(whole.len() + usize::try_from(LINE_MAX).unwrap() + 9, b'1');
         let length = as_u64(whole.len()) + 1;
         whole.extend_from_slice(b"\n{\n");
-        let Ok(Found::Contents(contents)) = scan(&whole[..]) else { panic!("it has a header") };
+        let Ok(JournalContent::Contents(contents)) = scan(&whole[..]) else {
+            panic!("it has a header")
+        };
         let flaws: Vec<_> = contents.damage.iter().map(|damage| damage.flaw).collect();
         assert_eq!(flaws, [LineFlaw::TooLong, LineFlaw::Form]);
         assert_eq!(contents.ended, length + 2);
@@ -529,7 +531,9 @@ pub(super) mod tests {
     fn a_flood_of_damage_is_counted() {
         let mut whole = journal(&header(), &[2]);
         whole.extend_from_slice(&[b'\n'; 1000]);
-        let Ok(Found::Contents(contents)) = scan(&whole[..]) else { panic!("it has a header") };
+        let Ok(JournalContent::Contents(contents)) = scan(&whole[..]) else {
+            panic!("it has a header")
+        };
         assert_eq!((contents.damage.len(), contents.hidden), (DAMAGE_MAX, 1000 - DAMAGE_MAX));
     }
 

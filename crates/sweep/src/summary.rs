@@ -32,7 +32,7 @@ const ATTACHMENT: &str = "points.csv";
 
 /// One figure over all points.
 #[derive(Debug)]
-struct Seen {
+struct FigureRange {
     first: Value,
     differs: bool,
     points: usize,
@@ -41,7 +41,7 @@ struct Seen {
 /// The figures of all points.
 #[derive(Debug, Default)]
 struct Overview {
-    figures: IndexMap<String, Seen>,
+    figures: IndexMap<String, FigureRange>,
     done: usize,
     failed: usize,
     virtual_time_ns: u64,
@@ -57,7 +57,7 @@ impl Overview {
         self.virtual_time_ns = self.virtual_time_ns.saturating_add(*virtual_time_ns);
         for (name, figure) in cells {
             let Some(value) = figure.value() else { continue };
-            let new = || Seen { first: value.clone(), differs: false, points: 0 };
+            let new = || FigureRange { first: value.clone(), differs: false, points: 0 };
             let seen = self.figures.entry(name.clone()).or_insert_with(new);
             seen.points += 1;
             seen.differs |= seen.first != value;
@@ -65,7 +65,7 @@ impl Overview {
     }
 
     /// Whether the figure differs between points.
-    fn differs(&self, seen: &Seen) -> bool {
+    fn differs(&self, seen: &FigureRange) -> bool {
         seen.differs || seen.points < self.done
     }
 }

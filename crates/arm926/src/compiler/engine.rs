@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Predecoded`], which stops in front of hot code.
 
-use super::{Compiler, Ran, THRESHOLD};
+use super::{Attempt, Compiler, THRESHOLD};
 use crate::address::Cycles;
 use crate::bus::Bus;
 use crate::engine::Engine;
@@ -65,9 +65,9 @@ impl Compiled {
     /// Runs what is in front of the processor by whichever engine can.
     fn turn<B: Bus>(&mut self, processor: &mut Processor<B>, limit: Limit) -> Option<Stop> {
         match self.compiler.run(processor, limit, false) {
-            Ran::Some => return None,
-            Ran::Stop(stop) => return Some(stop),
-            Ran::Nothing | Ran::Never => {}
+            Attempt::Some => return None,
+            Attempt::Stop(stop) => return Some(stop),
+            Attempt::Nothing | Attempt::Never => {}
         }
         let mut anyway = false;
         loop {
@@ -76,10 +76,10 @@ impl Compiled {
                 Ended::Hot(code) => code,
             };
             match self.compiler.run(processor, limit, true) {
-                Ran::Some => return None,
-                Ran::Stop(stop) => return Some(stop),
-                Ran::Never => self.predecoded.cool(code),
-                Ran::Nothing => {}
+                Attempt::Some => return None,
+                Attempt::Stop(stop) => return Some(stop),
+                Attempt::Never => self.predecoded.cool(code),
+                Attempt::Nothing => {}
             }
             anyway = true;
         }

@@ -72,7 +72,7 @@ struct State {
 
 /// How an attempt to run compiled code ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ran {
+pub enum Attempt {
     /// There is no region here, or it cannot be entered now: nothing happened.
     Nothing,
     /// There is none, and never will be.
@@ -142,14 +142,19 @@ impl Compiler {
     /// Runs the region that begins where `processor` is, if there is one, to the limit at most. If it is `hot` here and there is none,
     /// it is compiled now.
     #[inline]
-    pub fn run<B: Bus>(&mut self, processor: &mut Processor<B>, limit: Limit, hot: bool) -> Ran {
-        let Some(head) = head_of(processor) else { return Ran::Nothing };
+    pub fn run<B: Bus>(
+        &mut self,
+        processor: &mut Processor<B>,
+        limit: Limit,
+        hot: bool,
+    ) -> Attempt {
+        let Some(head) = head_of(processor) else { return Attempt::Nothing };
         let number = match self.front[head.slot()] {
             Some((known, number)) if known == head => number,
-            _ if !hot => return Ran::Nothing,
+            _ if !hot => return Attempt::Nothing,
             _ => match self.find(processor, head) {
                 Some(number) => number,
-                None => return Ran::Never,
+                None => return Attempt::Never,
             },
         };
         processor.settle();
@@ -158,7 +163,7 @@ impl Compiler {
             && !processor.memory.touched()
             && run::representable(processor.registers.cpsr());
         if !ready || !self.regions[number].enter_line(processor) {
-            return Ran::Nothing;
+            return Attempt::Nothing;
         }
         let (before, instructions) = (processor.now, processor.counts.instructions);
         let bounds = Bounds { deadline, limit: limit.cycles, instructions: limit.instructions };
@@ -168,9 +173,9 @@ impl Compiler {
             self.discard(head);
         }
         match left.stop {
-            Some(stop) => Ran::Stop(stop),
-            None if processor.now == before => Ran::Nothing,
-            None => Ran::Some,
+            Some(stop) => Attempt::Stop(stop),
+            None if processor.now == before => Attempt::Nothing,
+            None => Attempt::Some,
         }
     }
 

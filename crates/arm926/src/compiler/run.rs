@@ -61,7 +61,7 @@ struct Context<B> {
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Left {
+pub(super) struct RegionExit {
     /// The run is to stop.
     pub(super) stop: Option<Stop>,
     /// The code was changed: the region is of no use.
@@ -108,7 +108,7 @@ impl Region {
         if let Some(contents) = processor.memory.current_line(at, self.privileged) {
             return *contents == self.contents[number];
         }
-        let hits = self.know(processor, number) == Known::Hits;
+        let hits = self.know(processor, number) == LineState::Hits;
         if hits {
             processor.memory.enter_line(at, self.privileged);
             processor.memory.note_hits(0, 0, 1);
@@ -117,23 +117,23 @@ impl Region {
     }
 
     /// Whether line `number` would hit; remembers it.
-    fn know<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> Known {
+    fn know<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> LineState {
         let at = Virtual(self.lines[number]);
         let Some(line) = processor.memory.line_hit(at, self.privileged) else {
-            return Known::Misses;
+            return LineState::Misses;
         };
         if line.bits() == self.hits[number].load(Ordering::Relaxed) {
-            return Known::Hits;
+            return LineState::Hits;
         }
         if processor.memory.instruction_line(at, self.privileged) != Some(&self.contents[number]) {
-            return Known::Changed;
+            return LineState::Changed;
         }
         self.hits[number].store(line.bits(), Ordering::Relaxed);
-        Known::Hits
+        LineState::Hits
     }
 
     /// Runs from the head, which the processor has come to, with its line entered and nothing to be done at the boundary.
-    pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> Left {
+    pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
         let line = self.head.place.line();
         let processor: *mut Processor<B> = processor;
@@ -166,7 +166,7 @@ impl Region {
         // SAFETY: as above; the region was left.
         let processor = unsafe { &mut *processor };
         let stop = self.leave(processor, &frame, &context, site);
-        Left { stop, stale: context.stale }
+        RegionExit { stop, stale: context.stale }
     }
 
     /// Makes the processor's state of what the region left.
@@ -223,7 +223,7 @@ fn finish<B: Bus>(
 
 /// What is known of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum LineState {
     Hits,
     Misses,
     Changed,
@@ -337,8 +337,8 @@ extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32) {
     // SAFETY: compiled code passes on the frame that it was called with.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
     let known = region.know(processor, number as usize);
-    context.stale |= known == Known::Changed;
-    frame.status = u32::from(known != Known::Hits);
+    context.stale |= known == LineState::Changed;
+    frame.status = u32::from(known != LineState::Hits);
 }
 
 /// Executes the instruction of a site; status 1 if the region must be left behind it.

@@ -4,7 +4,7 @@
 //! the semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute::transfer` and `execute::block`.
 
 use super::compute::canonical;
-use super::step::{Leave, Lookup, Missed, Missing, Run, Step, Working, go_on};
+use super::step::{Leave, Lookup, Miss, MissKind, Run, Step, Working, go_on};
 use crate::address::LINE;
 use crate::execute::arithmetic;
 use crate::instruction::{Index, Item, Shift};
@@ -137,12 +137,12 @@ const fn item(number: u8) -> Item {
 fn missed<const INDEX: u8>(
     core: &mut Working,
     steps: &[Step],
-    what: Missing,
+    what: MissKind,
     [at, moved]: [u32; 2],
 ) -> Leave {
     let [step, ..] = steps else { return Leave::EXECUTED };
     let base = if INDEX == OFFSET { core.get(step.n) } else { moved };
-    Leave::missed(core, steps, Missed { what, at, base })
+    Leave::missed(core, steps, Miss { what, at, base })
 }
 
 /// A load of one item.
@@ -154,7 +154,7 @@ fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(lookup, at) else {
-        return missed::<INDEX>(core, steps, Missing::Load(item(ITEM)), [at, moved]);
+        return missed::<INDEX>(core, steps, MissKind::Load(item(ITEM)), [at, moved]);
     };
     core.progress.reads += 1;
     if INDEX != OFFSET {
@@ -173,7 +173,7 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(lookup, at) else {
-        return missed::<INDEX>(core, steps, Missing::LoadJump, [at, moved]);
+        return missed::<INDEX>(core, steps, MissKind::LoadJump, [at, moved]);
     };
     core.progress.reads += 1;
     if INDEX != OFFSET {
@@ -192,7 +192,7 @@ fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, rest @ ..] = steps else { return Leave::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     if write::<ITEM>(lookup, at, core.get(step.d)).is_none() {
-        return missed::<INDEX>(core, steps, Missing::Store(item(ITEM)), [at, moved]);
+        return missed::<INDEX>(core, steps, MissKind::Store(item(ITEM)), [at, moved]);
     }
     core.progress.writes += 1;
     if INDEX != OFFSET {
@@ -211,7 +211,7 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let pair = if at & 7 == 0 { lookup.hits.read(at, 4) } else { None };
     let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(lookup.data, offset)) else {
-        return missed::<INDEX>(core, steps, Missing::Load(item(ITEM)), [at, moved]);
+        return missed::<INDEX>(core, steps, MissKind::Load(item(ITEM)), [at, moved]);
     };
     core.progress.reads += 2;
     if INDEX != OFFSET {
@@ -234,7 +234,7 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
     let stored = pair.and_then(|offset| put(lookup, offset, value.to_le_bytes()));
     if stored.is_none() {
-        return missed::<INDEX>(core, steps, Missing::Store(item(ITEM)), [at, moved]);
+        return missed::<INDEX>(core, steps, MissKind::Store(item(ITEM)), [at, moved]);
     }
     core.progress.writes += 2;
     if INDEX != OFFSET {
@@ -359,7 +359,7 @@ pub(super) fn load_several(core: &mut Working, steps: &[Step], lookup: &mut Look
     let (at, base) = several(core, step);
     match load_all(core, step, lookup, (at, base)) {
         Some(()) => go_on(core, rest, lookup),
-        None => Leave::missed(core, steps, Missed { what: Missing::LoadSeveral, at, base }),
+        None => Leave::missed(core, steps, Miss { what: MissKind::LoadSeveral, at, base }),
     }
 }
 
@@ -376,7 +376,7 @@ pub(super) fn load_several_jump(
             core.progress.target = canonical(core.r[15]);
             Leave::DYNAMIC
         }
-        None => Leave::missed(core, steps, Missed { what: Missing::LoadSeveralJump, at, base }),
+        None => Leave::missed(core, steps, Miss { what: MissKind::LoadSeveralJump, at, base }),
     }
 }
 
@@ -406,6 +406,6 @@ pub(super) fn store_several(core: &mut Working, steps: &[Step], lookup: &mut Loo
     let (at, base) = several(core, step);
     match store_all(core, step, lookup, (at, base)) {
         Some(()) => go_on(core, rest, lookup),
-        None => Leave::missed(core, steps, Missed { what: Missing::StoreSeveral, at, base }),
+        None => Leave::missed(core, steps, Miss { what: MissKind::StoreSeveral, at, base }),
     }
 }

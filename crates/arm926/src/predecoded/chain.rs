@@ -35,7 +35,7 @@ pub(super) enum From {
 
 /// How a chain of codes was left, with the state in the processor.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Left {
+pub(super) enum ChainExit {
     /// In front of a piece that the reference is to execute.
     Reference(Place),
     /// In front of a piece; something is to be looked at first.
@@ -112,10 +112,10 @@ pub(super) fn run<B: Bus>(
     codes: &mut Codes,
     processor: &mut Processor<B>,
     start: Start,
-) -> (Left, u64) {
+) -> (ChainExit, u64) {
     let Start { place, line, is_current, bounds } = start;
-    let Some(code) = codes.get(place.code) else { return (Left::Nowhere, 0) };
-    let Some(piece) = code.block.pieces.get(place.piece) else { return (Left::Nowhere, 0) };
+    let Some(code) = codes.get(place.code) else { return (ChainExit::Nowhere, 0) };
+    let Some(piece) = code.block.pieces.get(place.piece) else { return (ChainExit::Nowhere, 0) };
     let first = code.first_step(place.piece);
     let progress = Progress {
         was_skipped: piece.if_skipped == Some(processor.pipeline),
@@ -170,10 +170,10 @@ fn follow<'a>(
 
 impl<B: Bus> Chain<'_, B> {
     /// Runs from a place of a code on.
-    fn run(&mut self, mut index: u32, mut at: At) -> Left {
+    fn run(&mut self, mut index: u32, mut at: At) -> ChainExit {
         loop {
             let Self { codes, processor, core, bounds } = self;
-            let Some(code) = codes.get(index) else { return Left::Nowhere };
+            let Some(code) = codes.get(index) else { return ChainExit::Nowhere };
             let (lookaside, data) = processor.memory.hits();
             let mut lookup = Lookup { hits: lookaside.hits(core.privileged()), data };
             let leave = match at {
@@ -204,9 +204,9 @@ impl<B: Bus> Chain<'_, B> {
     }
 
     /// Performs the access that was no known hit.
-    fn access(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
+    fn access(&mut self, index: u32, leave: Leave) -> Result<(u32, At), ChainExit> {
         let Self { codes, processor, core, bounds } = self;
-        let code = codes.get(index).ok_or(Left::Nowhere)?;
+        let code = codes.get(index).ok_or(ChainExit::Nowhere)?;
         let (at, source) = code.source(leave.steps());
         let begin = core.progress.base.wrapping_add(u64::from(source.before));
         let piece = usize::from(source.piece);
@@ -214,7 +214,7 @@ impl<B: Bus> Chain<'_, B> {
         let memory = (&mut processor.memory, &mut processor.bus);
         let leave = match missed::perform(core, &code.steps[at], memory, &mut now) {
             Ok(Some(leave)) => leave,
-            Ok(None) => return Err(Left::Reference(self.before(index, piece))),
+            Ok(None) => return Err(ChainExit::Reference(self.before(index, piece))),
             Err(abort) => {
                 let at = code.block.pieces[piece].at.0;
                 self.before(index, piece);
@@ -224,7 +224,7 @@ impl<B: Bus> Chain<'_, B> {
                 processor.now = now;
                 processor.memory.note_data_abort(abort);
                 let stop = processor.enter(Exception::DataAbort, at);
-                return Err(stop.map_or(Left::Nowhere, Left::Stop));
+                return Err(stop.map_or(ChainExit::Nowhere, ChainExit::Stop));
             }
         };
         core.progress.stepped += 1;
@@ -239,12 +239,12 @@ impl<B: Bus> Chain<'_, B> {
         if core.progress.base.wrapping_add(u64::from(code.longest)) < bounds.stop {
             return Ok((index, At::Step(at + 1)));
         }
-        Err(Left::Boundary(self.before(index, piece + 1)))
+        Err(ChainExit::Boundary(self.before(index, piece + 1)))
     }
 
     /// Enters the line that was not known to hit.
-    fn line(&mut self, index: u32, leave: Leave) -> Result<(u32, At), Left> {
-        let code = self.codes.get(index).ok_or(Left::Nowhere)?;
+    fn line(&mut self, index: u32, leave: Leave) -> Result<(u32, At), ChainExit> {
+        let code = self.codes.get(index).ok_or(ChainExit::Nowhere)?;
         let (step, source) = code.source(leave.steps());
         let piece = usize::from(source.piece);
         let wanted = code.block.lines[code.block.pieces[piece].line];
@@ -256,7 +256,7 @@ impl<B: Bus> Chain<'_, B> {
             }
             self.before(index, piece);
             self.codes.retire(index);
-            return Err(Left::Nowhere);
+            return Err(ChainExit::Nowhere);
         }
         let at = code.block.pieces[piece].at;
         let begin = core.progress.base.wrapping_add(u64::from(source.before));
@@ -264,7 +264,7 @@ impl<B: Bus> Chain<'_, B> {
         let memory = &mut processor.memory;
         let Some(fetched) = memory.fetch_line(at, privileged, (&mut processor.bus, &mut now))
         else {
-            return Err(Left::Reference(self.before(index, piece)));
+            return Err(ChainExit::Reference(self.before(index, piece)));
         };
         core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
         core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
@@ -276,29 +276,29 @@ impl<B: Bus> Chain<'_, B> {
         if core.progress.line == wanted && ends < bounds.stop && !memory.touched() {
             return Ok((index, At::Step(step + 1)));
         }
-        Err(Left::Fetched(Some(self.before(index, piece))))
+        Err(ChainExit::Fetched(Some(self.before(index, piece))))
     }
 
     /// Takes the abort of a fetch, with the state in front of it in the processor.
-    fn abort_fetch(&mut self, abort: Abort) -> Left {
+    fn abort_fetch(&mut self, abort: Abort) -> ChainExit {
         self.core.progress.stepped += 1;
-        self.processor.abort_fetch(abort).map_or(Left::Nowhere, Left::Stop)
+        self.processor.abort_fetch(abort).map_or(ChainExit::Nowhere, ChainExit::Stop)
     }
 
     /// Goes on behind a code, where `next` follows as far as known.
-    fn following(&mut self, index: u32, from: From, next: u32) -> Result<(u32, At), Left> {
-        let code = self.codes.get(index).ok_or(Left::Nowhere)?;
+    fn following(&mut self, index: u32, from: From, next: u32) -> Result<(u32, At), ChainExit> {
+        let code = self.codes.get(index).ok_or(ChainExit::Nowhere)?;
         let arrival = Arrival::behind(code, from, &self.core.progress);
         self.enter(arrival, from, next).map_err(|entry| {
             self.core.store(&mut self.processor.registers);
             Arrival { now: self.core.progress.base, ..arrival }.store(self.processor);
             match entry {
-                Entry::Fetched => Left::Fetched(None),
+                Entry::Fetched => ChainExit::Fetched(None),
                 Entry::Aborted(abort) => self.abort_fetch(abort),
                 Entry::Not if self.is_rare(next) && arrival.now < self.bounds.stop => {
-                    Left::Fetched(Some(Place { code: next, piece: 0 }))
+                    ChainExit::Fetched(Some(Place { code: next, piece: 0 }))
                 }
-                Entry::Not => Left::Behind(from),
+                Entry::Not => ChainExit::Behind(from),
             }
         })
     }

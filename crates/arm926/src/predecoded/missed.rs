@@ -6,7 +6,7 @@
 
 use super::access::take_lowest;
 use super::compute::canonical;
-use super::step::{Leave, Missed, Missing, Step, Working};
+use super::step::{Leave, Miss, MissKind, Step, Working};
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Width};
 use crate::instruction::Item;
@@ -57,9 +57,9 @@ pub(super) fn perform<B: Bus>(
     (memory, bus): (&mut Memory, &mut B),
     now: &mut Cycles,
 ) -> Result<Option<Leave>, Abort> {
-    let Missed { what, at, base } = core.progress.missed;
+    let Miss { what, at, base } = core.progress.missed;
     let alignment = match what {
-        Missing::Load(item) | Missing::Store(item) => item.bytes(),
+        MissKind::Load(item) | MissKind::Store(item) => item.bytes(),
         _ => 4,
     };
     if at & (alignment - 1) != 0 {
@@ -67,22 +67,22 @@ pub(super) fn perform<B: Bus>(
     }
     let mut port = Port { memory, bus, now, privileged: core.privileged() };
     match what {
-        Missing::Load(item) => load(core, step, &mut port, item).map(Some),
-        Missing::LoadJump => {
+        MissKind::Load(item) => load(core, step, &mut port, item).map(Some),
+        MissKind::LoadJump => {
             let value = port.read(at, Width::Word)?;
             port.learn_read(at, 4);
             core.set(step.n, base);
             core.progress.target = canonical(value);
             Ok(Some(Leave::DYNAMIC))
         }
-        Missing::Store(item) => store(core, step, &mut port, item).map(Some),
-        Missing::LoadSeveral => load_several(core, step, &mut port).map(Some),
-        Missing::LoadSeveralJump => {
+        MissKind::Store(item) => store(core, step, &mut port, item).map(Some),
+        MissKind::LoadSeveral => load_several(core, step, &mut port).map(Some),
+        MissKind::LoadSeveralJump => {
             load_several(core, step, &mut port)?;
             core.progress.target = canonical(core.r[15]);
             Ok(Some(Leave::DYNAMIC))
         }
-        Missing::StoreSeveral => store_several(core, step, &mut port).map(Some),
+        MissKind::StoreSeveral => store_several(core, step, &mut port).map(Some),
     }
 }
 
@@ -92,7 +92,7 @@ fn load<B: Bus>(
     port: &mut Port<'_, B>,
     item: Item,
 ) -> Result<Leave, Abort> {
-    let Missed { at, base, .. } = core.progress.missed;
+    let Miss { at, base, .. } = core.progress.missed;
     let value = port.read(at, item.width())?;
     if item == Item::Double {
         let second = port.read(at.wrapping_add(4), Width::Word)?;
@@ -113,7 +113,7 @@ fn store<B: Bus>(
     port: &mut Port<'_, B>,
     item: Item,
 ) -> Result<Leave, Abort> {
-    let Missed { at, base, .. } = core.progress.missed;
+    let Miss { at, base, .. } = core.progress.missed;
     let misses = port.memory.write_misses();
     let value = core.get(step.d);
     if item == Item::Double {
@@ -132,7 +132,7 @@ fn load_several<B: Bus>(
     step: &Step,
     port: &mut Port<'_, B>,
 ) -> Result<Leave, Abort> {
-    let Missed { at, base, .. } = core.progress.missed;
+    let Miss { at, base, .. } = core.progress.missed;
     let mut words = [0; 16];
     let mut list = step.imm;
     let mut place = at;
@@ -155,7 +155,7 @@ fn store_several<B: Bus>(
     step: &Step,
     port: &mut Port<'_, B>,
 ) -> Result<Leave, Abort> {
-    let Missed { at, base, .. } = core.progress.missed;
+    let Miss { at, base, .. } = core.progress.missed;
     let misses = port.memory.write_misses();
     let mut list = step.imm;
     let mut place = at;

@@ -23,7 +23,7 @@ use crate::memory::lookaside::{Identity, LineHit};
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
 use block::{Key, Line};
-use chain::{Bounds, From, Left, Place, Start};
+use chain::{Bounds, ChainExit, From, Place, Start};
 pub use class::Class;
 use code::{Code, Codes, NONE};
 
@@ -49,7 +49,7 @@ pub(crate) enum Ended {
 }
 
 /// Why no chain begins.
-enum Otherwise {
+enum NoStart {
     /// The reference makes a step, by this piece if it is known.
     Step(Option<Place>),
     /// The reference executes the instruction whose line was fetched: the boundary in front of it is passed.
@@ -173,10 +173,10 @@ impl Predecoded {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
             let (place, is_due) = match self.start(processor, limit, resume.take()) {
-                Err(Otherwise::Stop(stop)) => return Ended::Stop(stop),
-                Err(Otherwise::Elsewhere) => continue,
-                Err(Otherwise::Step(place)) => (place, true),
-                Err(Otherwise::Fetched) => (None, false),
+                Err(NoStart::Stop(stop)) => return Ended::Stop(stop),
+                Err(NoStart::Elsewhere) => continue,
+                Err(NoStart::Step(place)) => (place, true),
+                Err(NoStart::Fetched) => (None, false),
                 Ok(start) => {
                     let Start { place: Place { code, piece }, .. } = start;
                     if piece == 0
@@ -188,18 +188,18 @@ impl Predecoded {
                     let (left, stepped) = chain::run(&mut self.codes, processor, start);
                     self.stepped += stepped;
                     match left {
-                        Left::Reference(place) => (Some(place), true),
-                        Left::Fetched(place) => (place, false),
-                        Left::Boundary(place) => {
+                        ChainExit::Reference(place) => (Some(place), true),
+                        ChainExit::Fetched(place) => (place, false),
+                        ChainExit::Boundary(place) => {
                             resume = Some(place);
                             continue;
                         }
-                        Left::Behind(from) => {
+                        ChainExit::Behind(from) => {
                             self.from = Some(from);
                             continue;
                         }
-                        Left::Nowhere => continue,
-                        Left::Stop(stop) => return Ended::Stop(stop),
+                        ChainExit::Nowhere => continue,
+                        ChainExit::Stop(stop) => return Ended::Stop(stop),
                     }
                 }
             };
@@ -229,17 +229,17 @@ impl Predecoded {
         processor: &mut Processor<B>,
         limit: Limit,
         resumed: Option<Place>,
-    ) -> Result<Start, Otherwise> {
+    ) -> Result<Start, NoStart> {
         let Some(bounds) = bounds(processor, limit) else {
             // What comes next may be an interrupt: not where the last way led.
             self.from = None;
-            return Err(Otherwise::Step(resumed));
+            return Err(NoStart::Step(resumed));
         };
         let place = match resumed {
             Some(place) => place,
             None => self.place(processor, bounds)?,
         };
-        self.verify(processor, place, bounds).ok_or(Otherwise::Step(Some(place)))
+        self.verify(processor, place, bounds).ok_or(NoStart::Step(Some(place)))
     }
 
     /// The line of the next instruction, fetched if need be; nothing is to be looked at in front of it.
@@ -247,7 +247,7 @@ impl Predecoded {
         &mut self,
         processor: &mut Processor<B>,
         bounds: Bounds,
-    ) -> Result<LineHit, Otherwise> {
+    ) -> Result<LineHit, NoStart> {
         let privileged = processor.registers.cpsr().privileged();
         let Processor { memory, bus, now, registers, .. } = processor;
         let at = Virtual(registers.pc);
@@ -255,12 +255,12 @@ impl Predecoded {
             return Ok(line);
         }
         match memory.fetch_line(at, privileged, (bus, now)) {
-            None => Err(Otherwise::Step(None)),
+            None => Err(NoStart::Step(None)),
             Some(Ok(Some(line))) if now.0 < bounds.stop && !memory.touched() => Ok(line),
-            Some(Ok(_)) => Err(Otherwise::Fetched),
+            Some(Ok(_)) => Err(NoStart::Fetched),
             Some(Err(abort)) => {
                 self.stepped += 1;
-                Err(processor.abort_fetch(abort).map_or(Otherwise::Elsewhere, Otherwise::Stop))
+                Err(processor.abort_fetch(abort).map_or(NoStart::Elsewhere, NoStart::Stop))
             }
         }
     }
@@ -270,10 +270,10 @@ impl Predecoded {
         &mut self,
         processor: &mut Processor<B>,
         bounds: Bounds,
-    ) -> Result<Place, Otherwise> {
+    ) -> Result<Place, NoStart> {
         let from = self.from.take();
         if processor.memory.fetch_pid().is_none() {
-            return Err(Otherwise::Step(None));
+            return Err(NoStart::Step(None));
         }
         let line = self.line(processor, bounds)?;
         let status = processor.registers.cpsr();
@@ -286,11 +286,11 @@ impl Predecoded {
         }
         let code = match self.codes.find(&key) {
             Some(code) => code,
-            None if !self.codes.is_warm(at.0) => return Err(Otherwise::Step(None)),
+            None if !self.codes.is_warm(at.0) => return Err(NoStart::Step(None)),
             None => {
                 let memory = &mut processor.memory;
                 let block = Block::build(key, |at| contents(memory, at, privileged));
-                self.codes.add(block.ok_or(Otherwise::Step(None))?)
+                self.codes.add(block.ok_or(NoStart::Step(None))?)
             }
         };
         if let Some(from) = from {

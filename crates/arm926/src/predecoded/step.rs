@@ -26,7 +26,7 @@ impl Leave {
 
     /// In front of the first of these steps, an access that is not a known hit.
     #[inline(always)]
-    pub(super) const fn missed(core: &mut Working, steps: &[Step], missed: Missed) -> Self {
+    pub(super) const fn missed(core: &mut Working, steps: &[Step], missed: Miss) -> Self {
         core.progress.missed = missed;
         Self((steps.len() as u64) << 8 | Self::MISSED)
     }
@@ -63,8 +63,8 @@ pub(super) type Run = fn(&mut Working, &[Step], &mut Lookup<'_>) -> Leave;
 
 /// An access that is not a known hit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Missed {
-    pub(super) what: Missing,
+pub(super) struct Miss {
+    pub(super) what: MissKind,
     /// The lowest address.
     pub(super) at: u32,
     /// The base afterwards.
@@ -73,7 +73,7 @@ pub(super) struct Missed {
 
 /// What an access loads or stores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissKind {
     Load(Item),
     /// A word, to r15.
     LoadJump,
@@ -193,13 +193,13 @@ pub(super) struct Progress {
     /// Of these: whose access was no known hit.
     pub(super) stepped: u64,
     /// The last of those accesses.
-    pub(super) missed: Missed,
+    pub(super) missed: Miss,
 }
 
 impl Progress {
     /// In the line `line`, with `base` as the instant.
     pub(super) const fn new(base: u64, line: LineHit) -> Self {
-        let missed = Missed { what: Missing::LoadJump, at: 0, base: 0 };
+        let missed = Miss { what: MissKind::LoadJump, at: 0, base: 0 };
         Self {
             base,
             target: 0,

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 10. Functions: [`causes`], [`flash`], [`operations`].
 
-use super::run::device::{Device, Did};
+use super::run::device::{Device, DeviceWork};
 use boardlab_block::{Cause, CauseTotals, Kind, Stats};
 use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, Table};
@@ -32,7 +32,7 @@ pub(super) fn causes(stats: &Stats) -> Option<Table> {
 }
 
 /// What device and flash did for the jobs: `did`, in all.
-pub(super) fn flash(device: &Device, did: &Did) -> Table {
+pub(super) fn flash(device: &Device, did: &DeviceWork) -> Table {
     let (name, page, wear) =
         (device.name(), device.layer().page_size().get(), device.layer().wear());
     let (written, programs) = (did.counters.written, did.counters.programs.total());
@@ -55,7 +55,7 @@ pub(super) fn flash(device: &Device, did: &Did) -> Table {
 }
 
 /// What was programmed and read for the jobs, by cause.
-pub(super) fn operations(device: &Device, did: &Did) -> Table {
+pub(super) fn operations(device: &Device, did: &DeviceWork) -> Table {
     let (did, page) = (&did.counters, device.layer().page_size().get());
     let rows = did
         .programs

@@ -3,7 +3,7 @@
 //! Layer: rank 10. Function: [`draw`].
 
 use super::run::factors::Factor;
-use super::run::live::{Lived, Look};
+use super::run::live::{CardLife, Look};
 use super::run::study::Study;
 use super::tables::years;
 use boardlab_result::prose::{float, round};
@@ -38,7 +38,7 @@ fn distribution(run: &mut RunResult, study: &Study) {
 }
 
 /// Draws the number of blocks by their cycles at the end.
-fn wear(run: &mut RunResult, card: &Lived) {
+fn wear(run: &mut RunResult, card: &CardLife) {
     let most = card.worn.iter().chain(&card.lives).copied().fold(1.0, f64::max);
     let width = most / float(BINS);
     let histogram = |values: &[f64]| {
@@ -61,7 +61,7 @@ fn wear(run: &mut RunResult, card: &Lived) {
 }
 
 /// Draws wear over the years.
-fn course(run: &mut RunResult, card: &Lived) {
+fn course(run: &mut RunResult, card: &CardLife) {
     let caption = "The most worn, the mean and the least worn block of the median card.";
     let axes = [Axis::from_zero("years"), Axis::from_zero("cycles")];
     let mut chart = Chart::new("wear-over-time", "Wear over the years", caption, axes);

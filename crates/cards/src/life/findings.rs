@@ -3,7 +3,7 @@
 //! Layer: rank 10. Function: [`add`].
 
 use super::run::factors::Factor;
-use super::run::live::{Lived, Point};
+use super::run::live::{CardLife, Point};
 use super::run::model::Model;
 use super::run::study::Study;
 use super::scenario::Scenario;
@@ -27,7 +27,7 @@ fn said(point: Option<Point>, horizon: f64) -> String {
 /// Adds all findings.
 pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
     let horizon = scenario.life.horizon.as_secs_f64() / (365.25 * 86_400.0);
-    let [early, median, late] = study.band(Lived::first).0;
+    let [early, median, late] = study.band(CardLife::first).0;
     let of = counted(study.cards.len(), "card");
     let end = match study.cards.len() {
         1 => format!(

@@ -3,7 +3,7 @@
 //! Layer: rank 10. Functions: [`life`], [`factors`], [`wear`], [`health`], [`what_if`], [`pace`].
 
 use super::run::factors::{Factor, causes};
-use super::run::live::{Lived, Point};
+use super::run::live::{CardLife, Point};
 use super::run::pace::Level;
 use super::run::study::{Band, Study};
 use boardlab_result::prose::{float, round};
@@ -48,10 +48,14 @@ fn with_bands<T>(table: Tabulated<T>, band: impl Fn(&T) -> Option<Band>) -> Tabu
 /// When the cards reach their ends.
 pub(super) fn life(study: &Study) -> Table {
     let ends = [
-        ("end", "end of life: the earlier of both", Lived::first as fn(&Lived) -> Option<Point>),
-        ("read_only", "read-only", |card: &Lived| card.read_only),
-        ("first_bad", "first block goes bad", |card: &Lived| card.first_bad),
-        ("uncorrectable", "first error that cannot be corrected", |card: &Lived| {
+        (
+            "end",
+            "end of life: the earlier of both",
+            CardLife::first as fn(&CardLife) -> Option<Point>,
+        ),
+        ("read_only", "read-only", |card: &CardLife| card.read_only),
+        ("first_bad", "first block goes bad", |card: &CardLife| card.first_bad),
+        ("uncorrectable", "first error that cannot be corrected", |card: &CardLife| {
             card.uncorrectable
         }),
     ];
@@ -63,7 +67,7 @@ pub(super) fn life(study: &Study) -> Table {
 }
 
 /// The factors of a life.
-pub(super) fn factors(lived: &Lived, factors: &[Factor]) -> Table {
+pub(super) fn factors(lived: &CardLife, factors: &[Factor]) -> Table {
     let mut rows: Vec<_> = factors
         .iter()
         .map(|one| (Row::new(one.id, one.title), (one.factor, Some(one.years))))
@@ -87,7 +91,7 @@ pub(super) fn factors(lived: &Lived, factors: &[Factor]) -> Table {
 }
 
 /// The wear of a card's blocks at its end.
-pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
+pub(super) fn wear(lived: &CardLife, rated: u32) -> Table {
     let blocks = float(lived.worn.len().max(1));
     let mean = lived.worn.iter().sum::<f64>() / blocks;
     let squares = lived.worn.iter().map(|worn| (worn - mean).powi(2)).sum::<f64>();
@@ -118,7 +122,7 @@ pub(super) fn wear(lived: &Lived, rated: u32) -> Table {
 }
 
 /// When the health registers change.
-pub(super) fn health(lived: &Lived, rated: u32) -> Table {
+pub(super) fn health(lived: &CardLife, rated: u32) -> Table {
     let mut rows = Vec::new();
     let mut put = |id: &str, title: &str, code: u8, at: Point| {
         rows.push((Row::new(format!("{id}_{code:02x}"), title), (code, at)));
@@ -147,12 +151,12 @@ pub(super) fn health(lived: &Lived, rated: u32) -> Table {
 /// The alternatives.
 pub(super) fn what_if(rows: &[(String, String, Result<Study, String>)]) -> Table {
     let median = |study: &Result<Study, String>| {
-        study.as_ref().ok().and_then(|study| study.band(Lived::first).0[1])
+        study.as_ref().ok().and_then(|study| study.band(CardLife::first).0[1])
     };
     let base = rows.first().and_then(|(_, _, study)| median(study));
     let each = rows.iter().map(|(id, title, study)| (Row::new(id, title), study));
     let table = Table::new("what-if", "What else could be chosen").of(each);
-    with_bands(table, |study| Some(study.as_ref().ok()?.band(Lived::first)))
+    with_bands(table, |study| Some(study.as_ref().ok()?.band(CardLife::first)))
         .column("change_ratio", "change of the median", |study| {
             let change = base.zip(median(study));
             let change = change.map(|(base, this)| this.years / base.years - 1.0);

@@ -8,8 +8,8 @@ use super::run::Measured;
 use super::run::free::Free;
 use super::run::measure::Rates;
 use super::run::power::WearCurve;
-use super::run::rewrites::Rewritten;
-use super::run::wear::Worn;
+use super::run::rewrites::RewriteOutcome;
+use super::run::wear::VariantWear;
 use super::scenario::Scenario;
 use super::tables::levelling;
 use boardlab_result::prose::{MIB, counted, float, listed, real, round};
@@ -117,7 +117,7 @@ fn sorted(run: &mut RunResult, (id, title, caption): (&str, &str, &str), all: &[
 }
 
 /// Draws the number of blocks by their erases.
-fn histogram(run: &mut RunResult, all: &[&Worn], at: &str) {
+fn histogram(run: &mut RunResult, all: &[&VariantWear], at: &str) {
     let most = all.iter().map(|one| one.figures.most).max().unwrap_or(0);
     let width = (most / CLASSES + 1).next_multiple_of(if most < 100 { 1 } else { 100 });
     let axes = [Axis::fitting("erases"), Axis::from_zero("blocks")];
@@ -156,7 +156,7 @@ fn map(run: &mut RunResult, (id, title, caption): (&str, &str, &str), rows: &[(S
 }
 
 /// Draws a map of wear as the volume grows.
-fn map_over_time(run: &mut RunResult, worn: &Worn, title: &str) {
+fn map_over_time(run: &mut RunResult, worn: &VariantWear, title: &str) {
     let label = |written: &Bytes| format!("{:.2} TB", real(*written) / 1e12);
     let rows = worn.snapshots.iter().map(|(written, erases)| (label(written), erases.as_slice()));
     let (id, title) = (format!("wear-map-{}", worn.id), format!("Wear map over time, {title}"));
@@ -166,7 +166,7 @@ fn map_over_time(run: &mut RunResult, worn: &Worn, title: &str) {
 }
 
 /// Draws the bands of every controller, the most frequent first, and the printed clusters.
-fn bands(run: &mut RunResult, all: &[Rewritten], clusters: &[(&str, f64)]) {
+fn bands(run: &mut RunResult, all: &[RewriteOutcome], clusters: &[(&str, f64)]) {
     let axes = [Axis::fitting("controller and levelling"), log_rate()];
     let caption = "Bands of single rewrites; nothing was tuned towards the dashed lines, the clusters as printed.";
     let title = "Experiment 2: bands of throughput by controller";
@@ -201,7 +201,7 @@ fn log_rate() -> Axis {
 }
 
 /// Draws the first rewrites in their order, with static levelling.
-fn first(run: &mut RunResult, scenario: &Scenario, all: &[Rewritten]) {
+fn first(run: &mut RunResult, scenario: &Scenario, all: &[RewriteOutcome]) {
     let axes = [Axis::from_zero("rewrite"), log_rate()];
     let title = "Experiment 2: the first rewrites";
     let write = Bytes::new(scenario.full.rewrites.job.jobs[0].settings.largest_block());

@@ -7,8 +7,8 @@
 use super::run::Measured;
 use super::run::measure::Rates;
 use super::run::power::WearCurve;
-use super::run::rewrites::{BandRow, Rewritten};
-use super::run::wear::Worn;
+use super::run::rewrites::{BandRow, RewriteOutcome};
+use super::run::wear::VariantWear;
 use super::scenario::Scenario;
 use super::tables::{NEAR, amplification, levelling, near};
 use boardlab_document::error::Error;
@@ -168,7 +168,7 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
 }
 
 /// The wear of a variant, its first block over the limit, and its end.
-fn fate(one: &Worn, limit: u32) -> String {
+fn fate(one: &VariantWear, limit: u32) -> String {
     let passed = one.passed.map_or_else(
         || format!("no block passes {limit}"),
         |(iteration, written)| {
@@ -248,9 +248,10 @@ fn kept_finding(facts: &Facts<'_>) -> String {
 fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let (clusters, all) = (facts.clusters, &facts.measured.rewritten);
     // Whether a controller has a band near the printed cluster, its MB read as `unit`.
-    let gives =
-        |one: &Rewritten, cluster: f64, unit: f64| near(&one.bands, cluster / MIB * unit).is_some();
-    let ids = |fits: &dyn Fn(&Rewritten) -> bool| -> Vec<String> {
+    let gives = |one: &RewriteOutcome, cluster: f64, unit: f64| {
+        near(&one.bands, cluster / MIB * unit).is_some()
+    };
+    let ids = |fits: &dyn Fn(&RewriteOutcome) -> bool| -> Vec<String> {
         all.iter().filter(|one| fits(one)).map(|one| one.id.clone()).collect()
     };
     let mut told = Vec::new();
@@ -265,7 +266,7 @@ fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
         told.push(format!("{print}: {}{more}", listed(&binary)));
     }
     let every =
-        |one: &Rewritten, unit: f64| clusters.iter().all(|one_of| gives(one, one_of.1, unit));
+        |one: &RewriteOutcome, unit: f64| clusters.iter().all(|one_of| gives(one, one_of.1, unit));
     let both = [ids(&|one| every(one, MIB)), ids(&|one| every(one, 1e6))].concat();
     Ok(format!(
         "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
@@ -296,12 +297,12 @@ fn with_both(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> 
 }
 
 /// Whether a controller is within 5 % of the rate of experiment 1.
-fn agrees(one: &Rewritten, own: f64) -> bool {
+fn agrees(one: &RewriteOutcome, own: f64) -> bool {
     (Rates::of(&one.probe.runs.rates).mean / own - 1.0).abs() <= 0.05
 }
 
 /// The rates of rewrites by cause, over all controllers.
-fn mechanisms(all: &[Rewritten]) -> String {
+fn mechanisms(all: &[RewriteOutcome]) -> String {
     let mut causes = BTreeMap::new();
     // A band whose samples have one cause in common says what that cause does.
     let bands = all.iter().flat_map(|one| &one.bands).filter(|band| !band.cause.contains('%'));
@@ -340,7 +341,7 @@ fn averages_finding(facts: &Facts<'_>) -> String {
             )
         })
         .collect();
-    let spread = |one: &Rewritten| {
+    let spread = |one: &RewriteOutcome| {
         let rates = Rates::of(&one.runs.rates);
         (rates.most - rates.least) / rates.mean.max(1.0) * 100.0
     };
@@ -373,10 +374,10 @@ fn averages_finding(facts: &Facts<'_>) -> String {
 /// The controllers that agree with both experiments.
 fn controllers_finding(facts: &Facts<'_>) -> String {
     let own = facts.mean_rate();
-    let rate = |one: &Rewritten| Rates::of(&one.probe.runs.rates).mean;
+    let rate = |one: &RewriteOutcome| Rates::of(&one.probe.runs.rates).mean;
     let all = &facts.measured.rewritten;
     let names = |fits: bool| {
-        let one = |one: &Rewritten| format!("{} {}", one.id, mib_per_s(rate(one)));
+        let one = |one: &RewriteOutcome| format!("{} {}", one.id, mib_per_s(rate(one)));
         listed(&all.iter().filter(|one| agrees(one, own) == fits).map(one).collect::<Vec<_>>())
     };
     let runtime = facts.scenario.free.job.jobs[0].settings.timing.runtime;
@@ -457,7 +458,7 @@ fn duration_finding(facts: &Facts<'_>) -> String {
         settings.area.size.map_or(0, |size| size.of(facts.scenario.part.face.capacity.get()));
     let moved = Bytes::new(size.saturating_mul(settings.loops));
     let each = facts.clusters.iter().map(|(_, rate)| format!("{:.0} s", real(moved) / rate));
-    let ours = || facts.measured.rewritten.iter().map(Rewritten::run_time);
+    let ours = || facts.measured.rewritten.iter().map(RewriteOutcome::run_time);
     let (shortest, longest) = (ours().min().unwrap_or_default(), ours().max().unwrap_or_default());
     format!(
         "A run of experiment 2 writes {:.0} MiB. At the printed clusters it takes {}; the publication says that each lasts only seconds. \

@@ -22,8 +22,8 @@ use boardlab_result::prose::real;
 use boardlab_sim::Bytes;
 use free::Free;
 use power::WearCurve;
-use rewrites::{Candidate, Rewritten};
-use wear::Worn;
+use rewrites::{Candidate, RewriteOutcome};
+use wear::VariantWear;
 
 /// What to try when a card fails.
 const HELP: &str =
@@ -72,13 +72,13 @@ fn volume(bytes: Bytes) -> String {
 /// All measurements.
 pub(super) struct Measured {
     pub(super) free: Free,
-    pub(super) worn: Vec<Worn>,
-    pub(super) rewritten: Vec<Rewritten>,
+    pub(super) worn: Vec<VariantWear>,
+    pub(super) rewritten: Vec<RewriteOutcome>,
     pub(super) power: Vec<WearCurve>,
 }
 
 impl Measured {
-    pub(super) fn worn(&self, id: &str) -> &Worn {
+    pub(super) fn worn(&self, id: &str) -> &VariantWear {
         self.worn.iter().find(|one| one.id == id).expect("every variant was run")
     }
 }
@@ -147,7 +147,7 @@ fn assemble(
     run.tables.push(tables::titles(&scenario.controllers));
     run.tables.push(tables::controllers(rewritten, &clusters));
     run.tables.push(tables::rewritten_wear(rewritten));
-    let of = |bands: fn(&Rewritten) -> &[rewrites::BandRow]| {
+    let of = |bands: fn(&RewriteOutcome) -> &[rewrites::BandRow]| {
         rewritten.iter().map(|one| (one.id.as_str(), bands(one))).collect::<Vec<_>>()
     };
     let title = "Bands of single rewrites, from the fastest to the slowest";

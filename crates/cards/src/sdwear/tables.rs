@@ -5,8 +5,8 @@
 use super::run::free::Free;
 use super::run::measure::{Rates, WearFigures};
 use super::run::power::WearCurve;
-use super::run::rewrites::{BandRow, Rewritten};
-use super::run::wear::Worn;
+use super::run::rewrites::{BandRow, RewriteOutcome};
+use super::run::wear::VariantWear;
 use super::scenario::{Controller, Scenario};
 use boardlab_ftl::{Counters, Levelling};
 use boardlab_result::prose::{GIB, float, real, round};
@@ -141,13 +141,13 @@ fn spread<'w>(
 }
 
 /// The erases of the blocks at the end, by variant of wear levelling.
-pub(super) fn wear(all: &[Worn], at: &str) -> Table {
+pub(super) fn wear(all: &[VariantWear], at: &str) -> Table {
     let title = format!("Erases of the blocks {at}, by levelling");
     spread("wear", title, all.iter().map(|one| (one.id, one.figures, &one.counters)))
 }
 
 /// The volume that each variant reached.
-pub(super) fn fates(all: &[Worn], limit: u32) -> Table {
+pub(super) fn fates(all: &[VariantWear], limit: u32) -> Table {
     let written = |at: Option<(u64, Bytes)>| or_never(at.map(|(_, written)| written));
     let iteration = |at: Option<(u64, Bytes)>| at.map(|(iteration, _)| Cell::int(iteration));
     Table::new("wear-life", "How far the card comes, by levelling")
@@ -169,7 +169,7 @@ pub(super) fn near(bands: &[BandRow], rate: f64) -> Option<&BandRow> {
 }
 
 /// Experiment 2 for the comparison with the print; `clusters` are the printed ones, by row.
-pub(super) fn experiment2(first: &Rewritten, clusters: &[(&str, f64)]) -> Table {
+pub(super) fn experiment2(first: &RewriteOutcome, clusters: &[(&str, f64)]) -> Table {
     let mut table =
         Table::new("experiment2", "Experiment 2: no unused space").column("card", "this card");
     table.rows.push(row("iterations", "iterations", "count", count(first.runs.rates.len())));
@@ -193,7 +193,7 @@ pub(super) fn titles(all: &[Controller]) -> Table {
 }
 
 /// Every controller with both kinds of wear levelling.
-pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table {
+pub(super) fn controllers(all: &[RewriteOutcome], clusters: &[(&str, f64)]) -> Table {
     let table =
         Table::new("experiment2-controllers", "Both experiments, by controller and levelling")
             .of(all.iter().map(|one| (Row::new(&one.id, ""), one)))
@@ -214,7 +214,7 @@ pub(super) fn controllers(all: &[Rewritten], clusters: &[(&str, f64)]) -> Table 
 }
 
 /// The erases of the blocks after experiment 2, by controller.
-pub(super) fn rewritten_wear(all: &[Rewritten]) -> Table {
+pub(super) fn rewritten_wear(all: &[RewriteOutcome]) -> Table {
     let title = "Erases of the blocks after experiment 2, by controller and levelling";
     let each = all.iter().map(|one| (one.id.as_str(), WearFigures::of(&one.wear), &one.counters));
     spread("experiment2-wear", title, each)

@@ -6,7 +6,7 @@ pub(super) mod picture;
 
 use super::run::measure::{Measured, OfWay, Way};
 use super::run::programs::{Disk, Starts};
-use super::run::spent::{Spent, Spread, WAITING, nanoseconds};
+use super::run::spent::{Costs, Spread, WAITING, nanoseconds};
 use super::run::switches::Point;
 use super::scenario::Scenario;
 use super::tables::gain;
@@ -122,9 +122,9 @@ fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
         .collect();
     let name = |(way, point): &(Way, &Point)| format!("{}, {}", point.working_set, way.title());
     chart.categories = all.iter().map(name).collect();
-    let executing = |spent: &Spent| spent.cycles.saturating_sub(spent.waiting.iter().sum());
-    let mut layer = |run: &mut RunResult, id: &str, label: &str, of: &dyn Fn(&Spent) -> u64| {
-        let each = |point: &Point| Spent::each(of(&point.net), point.switches);
+    let executing = |spent: &Costs| spent.cycles.saturating_sub(spent.waiting.iter().sum());
+    let mut layer = |run: &mut RunResult, id: &str, label: &str, of: &dyn Fn(&Costs) -> u64| {
+        let each = |point: &Point| Costs::each(of(&point.net), point.switches);
         let points = all.iter().enumerate().map(|(at, (_, point))| (float(at), each(point)));
         let names = (format!("waiting_{id}"), label);
         run.plot(&mut chart, names, "cycles", Style::Stacked, points);

@@ -3,8 +3,8 @@
 //! Layer: rank 11. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
 use super::run::measure::{Measured, Way};
-use super::run::programs::{Started, Starts};
-use super::run::spent::{Spent, nanoseconds};
+use super::run::programs::{ProgramStart, Starts};
+use super::run::spent::{Costs, nanoseconds};
 use super::run::switches::Point;
 use super::scenario::Scenario;
 use super::tables::{both, gain, gain_of_whole};
@@ -120,7 +120,7 @@ impl Facts<'_> {
     fn at_once(&self) -> String {
         let of = |way| &self.measured.of(way).at_once;
         let (tables, ahead, fcse) = (of(Way::Tables), of(Way::Ahead), of(Way::Fcse));
-        let instructions = Spent::each(fcse.spent.instructions, fcse.switches);
+        let instructions = Costs::each(fcse.spent.instructions, fcse.switches);
         let ratio = float(tables.spent.cycles) / float(fcse.spent.cycles.max(1));
         let less = match ratio {
             ratio if ratio >= 1.05 => format!("{ratio:.1} times less"),
@@ -299,7 +299,7 @@ impl Facts<'_> {
     fn cached(&self) -> Option<String> {
         let [memory, card] = &self.measured.started;
         let both = || memory.iter().zip(card);
-        let time = |started: &Started| told(nanoseconds(started.exec.mean, self.clock));
+        let time = |started: &ProgramStart| told(nanoseconds(started.exec.mean, self.clock));
         let fits = both().rfind(|(_, card)| card.warm.blocks <= 0.0)?;
         let (ram, of_card) = fits;
         let mut found = format!(

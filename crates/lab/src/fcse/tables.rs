@@ -5,7 +5,7 @@
 use super::run::latency::Latency;
 use super::run::measure::{Measured, OfWay, Way};
 use super::run::programs::{Disk, NULL_CALLS, Starts};
-use super::run::spent::{Spent, Spread, WAITING, nanoseconds};
+use super::run::spent::{Costs, Spread, WAITING, nanoseconds};
 use super::run::switches::{Point, Quantum};
 use super::scenario::Scenario;
 use boardlab_computer::masked;
@@ -86,8 +86,8 @@ pub(super) fn both(measured: &Measured) -> impl Iterator<Item = (&Quantum, &Quan
 }
 
 /// Columns of what a switch costs; `spent` says of an item what was spent in how many times.
-fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Spent, u64) + Copy) -> Tabulated<T> {
-    type Count = fn(&Spent) -> u64;
+fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Costs, u64) + Copy) -> Tabulated<T> {
+    type Count = fn(&Costs) -> u64;
     let columns: [(_, _, Count); 6] = [
         ("cycles_count", "cycles", |one| one.cycles),
         ("instructions_count", "instructions", |one| one.instructions),
@@ -99,7 +99,7 @@ fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Spent, u64) + Copy) 
     columns.into_iter().fold(table, |table, (id, title, count)| {
         table.column(id, title, |item| {
             let (one, times) = spent(item);
-            Cell::real(Spent::each(count(one), times))
+            Cell::real(Costs::each(count(one), times))
         })
     })
 }
@@ -115,7 +115,7 @@ fn at_once(measured: &Measured, clock: Hertz) -> Table {
     let table = by_way("at-once", title, measured)
         .column("total_ns", "all", |one| time(one.at_once.spent.cycles, clock))
         .column("switch_ns", "one", |OfWay { at_once, .. }| {
-            let one = Spent::each(at_once.spent.cycles, at_once.switches);
+            let one = Costs::each(at_once.spent.cycles, at_once.switches);
             Cell::real(nanoseconds(one, clock))
         });
     of_spent(table, |one| (&one.at_once.spent, one.at_once.switches))
@@ -187,7 +187,7 @@ fn waiting(measured: &Measured) -> Table {
     let columns = WAITING.into_iter().enumerate();
     let table = columns.fold(table, |table, (kind, (id, title))| {
         table.column(format!("{id}_count"), title, |point| {
-            Cell::real(Spent::each(point.net.waiting[kind], point.switches))
+            Cell::real(Costs::each(point.net.waiting[kind], point.switches))
         })
     });
     table.table()
@@ -272,12 +272,12 @@ fn memory(scenario: &Scenario, measured: &Measured) -> Table {
 fn null_call(measured: &Measured, clock: Hertz) -> Table {
     let table = by_way("null-call", "The shortest system call, getpid", measured);
     let table = table.column("call_ns", "one", |one| {
-        Cell::real(nanoseconds(Spent::each(one.null_call.cycles, NULL_CALLS), clock))
+        Cell::real(nanoseconds(Costs::each(one.null_call.cycles, NULL_CALLS), clock))
     });
     of_spent(table, |one| (&one.null_call, NULL_CALLS)).table()
 }
 
-fn on_qemu(ran: &[super::run::qemu::Ran]) -> Table {
+fn on_qemu(ran: &[super::run::qemu::QemuSwitches]) -> Table {
     let rows = ran.iter().map(|one| (Row::new(one.way.id(), one.way.title()), one));
     Table::new("qemu", "The same switches on QEMU, by its clock of 4 ns an instruction")
         .of(rows)

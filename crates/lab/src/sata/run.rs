@@ -15,8 +15,8 @@ use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_result::{RunResult, Timeline};
 use boardlab_sim::Duration;
-use measure::{Swept, Tested};
-use what_if::{Cached, Queued, Sized, Sped};
+use measure::{Tested, WholeDrive};
+use what_if::{AtSpeed, Cached, Queued, Sized};
 
 /// What to try when a run fails.
 const HELP: &str = "what --set asks for cannot work: compare the drive with docs/formats/part.md and the host with board.md";
@@ -59,9 +59,9 @@ pub(super) struct Measured {
     pub(super) intel: Tested,
     pub(super) g_monster: Tested,
     /// Those of table 7-1, in its order.
-    pub(super) swept: [Swept; 2],
+    pub(super) swept: [WholeDrive; 2],
     pub(super) sizes: Vec<Sized>,
-    pub(super) speeds: Vec<Sped>,
+    pub(super) speeds: Vec<AtSpeed>,
     pub(super) caches: Vec<Cached>,
     pub(super) queue: Vec<Queued>,
     pub(super) timelines: Vec<Timeline>,

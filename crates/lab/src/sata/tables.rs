@@ -8,7 +8,7 @@ pub(super) mod told;
 
 use super::run::Measured;
 use super::run::measure::{Pair, Tested};
-use super::run::what_if::{Cached, Queued, Sized, Sped};
+use super::run::what_if::{AtSpeed, Cached, Queued, Sized};
 use super::scenario::{Drives, Scenario};
 use super::verdicts::off;
 use boardlab_document::error::Error;
@@ -262,7 +262,7 @@ fn sizes(drive: &str, all: &[Sized]) -> Table {
         .table()
 }
 
-fn speeds(drive: &str, all: &[Sped]) -> Table {
+fn speeds(drive: &str, all: &[AtSpeed]) -> Table {
     let title = format!("{drive} by the speed of its link, sequenced by the state machine");
     let rows = all.iter().map(|one| {
         let name = one.speed.to_string();

@@ -28,13 +28,13 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         count("factory_bad", "factory bad blocks", health.factory_bad.into()),
         count("grown_bad", "grown bad blocks", health.grown_bad.into()),
         count("spare", "spare blocks left", health.spare.into()),
-        count("refreshes", "blocks written anew for their age", health.refreshes.into()),
-        count("power_losses", "ends of power without a warning", health.power_losses.into()),
-        ext_csd("life_a", "life of single-bit cells", life(life_a), "DEVICE_LIFE_TIME_EST_TYP_A"),
+        count("refreshes", "blocks refreshed because their data aged", health.refreshes.into()),
+        count("power_losses", "unannounced power losses", health.power_losses.into()),
+        ext_csd("life_a", "life of SLC cells", life(life_a), "DEVICE_LIFE_TIME_EST_TYP_A"),
         ext_csd("life_b", "life of the other cells", life(life_b), "DEVICE_LIFE_TIME_EST_TYP_B"),
         ext_csd("pre_eol", "spare blocks", spare(card.pre_eol()), "PRE_EOL_INFO"),
     ];
-    Table::new("health", "What the card tells of its health")
+    Table::new("health", "The health report of the card")
         .column("value", "value")
         .column("field", "where a host reads it")
         .with_rows(rows)

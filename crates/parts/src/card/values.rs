@@ -13,7 +13,7 @@ impl Value for BusMode {
     const NUMBER: bool = false;
 
     fn description() -> Description {
-        Description::new("a mode of the bus", "\"ddr50\"")
+        Description::new("a bus mode", "\"ddr50\"")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

@@ -41,7 +41,7 @@ impl Value for Chance {
     const NUMBER: bool = true;
 
     fn description() -> Description {
-        Description::new("a chance from 0 to 1", "\"2e-5\"").hint("in quotes, down to 1e-18")
+        Description::new("a probability from 0 to 1", "\"2e-5\"").hint("in quotes, down to 1e-18")
     }
 
     fn read(node: &Node) -> Result<Self, Misplaced> {

@@ -12,7 +12,7 @@ const PLACES: usize = 1 << 13;
 
 /// Contents of a line, and what they are called.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct Entry {
     line: LineHit,
     contents: [u8; LINE as usize],
 }
@@ -21,7 +21,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// By a hash of address and contents; empty until the first one is asked for.
-    known: Box<[Known]>,
+    known: Box<[Entry]>,
     /// The stamp that was given last.
     last: u32,
 }
@@ -30,13 +30,13 @@ impl Contents {
     /// The line of `at` with these contents; nothing if there are no more stamps.
     pub(super) fn line(&mut self, at: Virtual, contents: &[u8; LINE as usize]) -> Option<LineHit> {
         if self.known.is_empty() {
-            let none = Known { line: LineHit::NONE, contents: [0; LINE as usize] };
+            let none = Entry { line: LineHit::NONE, contents: [0; LINE as usize] };
             self.known = vec![none; PLACES].into();
         }
         let known = &mut self.known[place(at, contents)];
         if !known.line.is_of(at.0) || known.contents != *contents {
             self.last = self.last.checked_add(1)?;
-            *known = Known { line: LineHit::new(at.0, self.last), contents: *contents };
+            *known = Entry { line: LineHit::new(at.0, self.last), contents: *contents };
         }
         Some(known.line)
     }

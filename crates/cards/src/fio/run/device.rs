@@ -1,7 +1,7 @@
 //! The device that the jobs run on: a card in a slot, or a drive at a SATA host.
 //!
 //! Layer: rank 10. Main types: [`Device`], either of them as a block device over the same translation
-//! layers, and [`Did`], its work.
+//! layers, and [`DeviceWork`], its work.
 
 use super::HELP;
 use crate::fio::scenario::Composition;
@@ -29,7 +29,7 @@ pub(crate) enum Device {
 
 /// What a device and its flash did so far.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Did {
+pub(crate) struct DeviceWork {
     /// Commands.
     pub commands: u64,
     /// Pages that were read because only some of their sectors were written.
@@ -40,7 +40,7 @@ pub(crate) struct Did {
     pub erases: u64,
 }
 
-impl Did {
+impl DeviceWork {
     /// What was done after `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -79,13 +79,13 @@ impl Device {
     }
 
     /// What it did so far.
-    pub(crate) fn did(&self) -> Did {
+    pub(crate) fn did(&self) -> DeviceWork {
         let (commands, merged) = match self {
             Self::Card(card) => (card.counts().commands, card.counts().merged),
             Self::Drive(disk, _) => (disk.counts().commands, disk.storage().counts().merged),
         };
         let (counters, wear) = (*self.layer().counters(), self.layer().wear());
-        Did { commands, merged, counters, erases: wear.summary().total }
+        DeviceWork { commands, merged, counters, erases: wear.summary().total }
     }
 
     /// The registers and the data that describe it to a host.

@@ -20,7 +20,7 @@
 //! `even use` is what would be used if all blocks wore equally until as many as the spare holds were
 //! dead. A card that first loses data ends earlier: the factor `retention`.
 
-use super::live::Lived;
+use super::live::CardLife;
 use super::model::Model;
 use super::study::Study;
 use boardlab_ftl::Cause;
@@ -41,7 +41,7 @@ pub struct Factor {
 
 /// The factors of the life of one card of `study`, the ideal one first.
 #[must_use]
-pub fn factors(lived: &Lived, study: &Study) -> Vec<Factor> {
+pub fn factors(lived: &CardLife, study: &Study) -> Vec<Factor> {
     let (model, work) = (&study.model, &study.work);
     let rated = f64::from(model.rated.max(1));
     let good = f64::from(model.geometry.blocks() - lived.factory_bad);
@@ -77,7 +77,7 @@ pub fn factors(lived: &Lived, study: &Study) -> Vec<Factor> {
 }
 
 /// All lives, and what is used of them when wear is even until the spare is used up.
-fn even_use(lived: &Lived) -> (f64, f64) {
+fn even_use(lived: &CardLife) -> (f64, f64) {
     let mut lives = lived.lives.clone();
     lives.sort_by(f64::total_cmp);
     // Blocks that are bad from the factory are any of them.
@@ -90,7 +90,7 @@ fn even_use(lived: &Lived) -> (f64, f64) {
 
 /// Programs for each page of the host on the real card: the scaled one's excess, as far as the wear was
 /// put right.
-fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
+fn corrected(programs: f64, lived: &CardLife, model: &Model, wear: f64) -> f64 {
     if model.scale.is_full() {
         return programs;
     }
@@ -103,7 +103,7 @@ fn corrected(programs: f64, lived: &Lived, model: &Model, wear: f64) -> f64 {
 }
 
 /// Programs by cause, for each of the host, on the real card: shares of the scaled one's excess.
-pub(crate) fn causes(lived: &Lived, programs: f64) -> Vec<(&'static str, f64)> {
+pub(crate) fn causes(lived: &CardLife, programs: f64) -> Vec<(&'static str, f64)> {
     let causes = [Cause::Collection, Cause::Levelling, Cause::Fold, Cause::Map, Cause::Refresh];
     let counts = causes.map(|cause| (cause.name(), float(lived.counters.programs[cause])));
     let excess: f64 = counts.iter().map(|(_, count)| count).sum();

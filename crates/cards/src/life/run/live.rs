@@ -1,6 +1,6 @@
 //! The life of one card, from the first write to the last.
 //!
-//! Layer: rank 10. Main types: [`Lived`], [`Point`], [`Look`]; function: [`live`]. The load is written
+//! Layer: rank 10. Main types: [`CardLife`], [`Point`], [`Look`]; function: [`live`]. The load is written
 //! a block at a time; between two blocks the card is idle for the block's share of a day, in which it
 //! folds, levels wear and patrols. Time is that of the load: the bytes written divided by the bytes of
 //! a day.
@@ -43,7 +43,7 @@ pub struct Look {
 
 /// A simulated life.
 #[derive(Debug, Clone, Default)]
-pub struct Lived {
+pub struct CardLife {
     /// When the first of its blocks went bad.
     pub first_bad: Option<Point>,
     /// When the card became read-only; `None` when it was not at the horizon.
@@ -68,7 +68,7 @@ pub struct Lived {
     pub looks: Vec<Look>,
 }
 
-impl Lived {
+impl CardLife {
     /// The earlier of the two ends: read-only, or lost data.
     #[must_use]
     pub fn first(&self) -> Option<Point> {
@@ -91,7 +91,7 @@ pub(crate) fn live(
     work: &Work,
     horizon: Duration,
     seed: Seed,
-) -> Result<Lived, Error> {
+) -> Result<CardLife, Error> {
     let mut course = Course::new(model, work, seed)?;
     let horizon = horizon.as_secs_f64();
     let is_read_only = loop {
@@ -125,7 +125,7 @@ struct Course {
     /// Erases between two inspections.
     every: u64,
     /// The life so far.
-    life: Lived,
+    life: CardLife,
 }
 
 impl Course {
@@ -153,7 +153,7 @@ impl Course {
             seconds: 0.0,
             due: every,
             every,
-            life: Lived { spare, factory_bad, ..Lived::default() },
+            life: CardLife { spare, factory_bad, ..CardLife::default() },
         };
         course.look();
         Ok(course)
@@ -220,10 +220,10 @@ impl Course {
         blocks.map(|block| float(of(block)) / 1_000.0 * self.step).collect()
     }
 
-    fn ended(mut self, is_read_only: bool) -> Lived {
+    fn ended(mut self, is_read_only: bool) -> CardLife {
         self.look();
         let wear = self.layer.wear();
-        Lived {
+        CardLife {
             read_only: is_read_only.then_some(self.life.end),
             counters: *self.layer.counters(),
             worn: self.cycles(Health::worn),

@@ -4,7 +4,7 @@
 //! of their blocks, in those that are bad from the factory, and in the places of the load. Each has a
 //! seed of its own by its number, so that the result does not depend on the number of threads.
 
-use super::live::{Lived, Point, live};
+use super::live::{CardLife, Point, live};
 use super::model::Model;
 use super::pace::{self, Pace};
 use super::places::Work;
@@ -28,7 +28,7 @@ pub struct Study {
     /// The load.
     pub(crate) work: Work,
     /// Every card, by number.
-    pub cards: Vec<Lived>,
+    pub cards: Vec<CardLife>,
 }
 
 /// Quantiles over the cards: 5, 50 and 95 %; `None` if that card had not reached its end at the
@@ -39,7 +39,7 @@ pub struct Band(pub [Option<Point>; 3]);
 impl Study {
     /// Quantiles of one of the ends.
     #[must_use]
-    pub fn band(&self, end: impl Fn(&Lived) -> Option<Point>) -> Band {
+    pub fn band(&self, end: impl Fn(&CardLife) -> Option<Point>) -> Band {
         let mut ends: Vec<Option<Point>> = self.cards.iter().map(end).collect();
         let years = |one: &Option<Point>| one.map_or(f64::INFINITY, |point| point.years);
         ends.sort_by(|a, b| years(a).total_cmp(&years(b)));
@@ -49,9 +49,9 @@ impl Study {
 
     /// The card whose life is the median.
     #[must_use]
-    pub fn median(&self) -> &Lived {
-        let mut cards: Vec<&Lived> = self.cards.iter().collect();
-        let years = |one: &Lived| one.first().map_or(f64::INFINITY, |point| point.years);
+    pub fn median(&self) -> &CardLife {
+        let mut cards: Vec<&CardLife> = self.cards.iter().collect();
+        let years = |one: &CardLife| one.first().map_or(f64::INFINITY, |point| point.years);
         cards.sort_by(|a, b| years(a).total_cmp(&years(b)));
         cards[cards.len().div_ceil(2) - 1]
     }

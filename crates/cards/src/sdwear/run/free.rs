@@ -134,7 +134,7 @@ pub(crate) fn run(
     let counted = *card.counts();
     let runs = Runs::of((&mut card, &mut clock), repeated, seed, |_, _| Ok(()));
     let mut health = health_table(&card);
-    health.title = "What the card tells of its health after experiment 1".into();
+    health.title = "The health report of the card after experiment 1".into();
     Ok(Free {
         runs,
         counters: card.translation().counters().since(&before),

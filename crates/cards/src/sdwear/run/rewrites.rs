@@ -1,7 +1,7 @@
 //! Experiment 2: the beginning of a full card is rewritten again and again, with every controller to
 //! compare.
 //!
-//! Layer: rank 10. Main types: [`Candidate`], [`Rewritten`], [`BandRow`]; functions: [`candidates`],
+//! Layer: rank 10. Main types: [`Candidate`], [`RewriteOutcome`], [`BandRow`]; functions: [`candidates`],
 //! [`run`]. The whole card is written first. Each iteration then zeroes the beginning and runs the job;
 //! each write of the job is a sample with its rate and its cause. Bands are sought among the samples
 //! and among the bandwidths that fio reports of whole runs. Each controller also runs some iterations
@@ -87,7 +87,7 @@ pub(crate) struct BandRow {
 
 /// The outcome of experiment 2 with one candidate.
 #[derive(Debug, Clone)]
-pub(crate) struct Rewritten {
+pub(crate) struct RewriteOutcome {
     pub(crate) id: String,
     pub(crate) controller: String,
     /// What fio reports.
@@ -113,7 +113,7 @@ pub(crate) struct Rewritten {
     pub(crate) took: Duration,
 }
 
-impl Rewritten {
+impl RewriteOutcome {
     /// The mean time of a run of the job.
     pub(crate) fn run_time(&self) -> Duration {
         let runs = u64::try_from(self.runs.rates.len()).unwrap_or(u64::MAX).max(1);
@@ -126,7 +126,7 @@ pub(crate) fn run(
     scenario: &Scenario,
     candidate: &Candidate,
     seed: Seed,
-) -> Result<Rewritten, Cause> {
+) -> Result<RewriteOutcome, Cause> {
     let (part, full) = (&candidate.part, &scenario.full);
     let probes = Repeated { iterations: full.probes, ..scenario.free.clone() };
     let probe = free::run(scenario, part, &probes, seed)?;
@@ -147,7 +147,7 @@ pub(crate) fn run(
     let rates: Vec<f64> = samples.iter().map(Sample::rate).collect();
     let (bands, run_bands) = (bands::find(&rates), bands::find(&runs.rates));
     let per_run = (samples.len() / runs.rates.len().max(1)).max(1);
-    Ok(Rewritten {
+    Ok(RewriteOutcome {
         id: candidate.id.clone(),
         controller: candidate.controller.clone(),
         rewrites: samples.len(),

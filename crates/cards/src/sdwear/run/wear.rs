@@ -1,6 +1,6 @@
 //! The published volume of experiment 1 on the same flash, with different wear levelling.
 //!
-//! Layer: rank 10. Main types: [`Variant`], [`Worn`]; functions: [`variants`], [`run`]. Which blocks
+//! Layer: rank 10. Main types: [`Variant`], [`VariantWear`]; functions: [`variants`], [`run`]. Which blocks
 //! wear does not depend on the time of any operation. So the translation layer works on a medium that
 //! only counts, begins with an erased card, and gets the requests of the job in order. A block passes
 //! the limit in the iteration after which its erases exceed it.
@@ -33,7 +33,7 @@ pub(crate) struct Variant {
 
 /// The wear of a variant after the published volume.
 #[derive(Debug, Clone)]
-pub(crate) struct Worn {
+pub(crate) struct VariantWear {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     /// Bytes that the host wrote.
@@ -85,7 +85,11 @@ pub(crate) fn variants(scenario: &Scenario) -> Vec<Variant> {
 }
 
 /// Writes the published volume to a card of `variant`, with the sequential requests of the job.
-pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<Worn, Cause> {
+pub(crate) fn run(
+    scenario: &Scenario,
+    variant: &Variant,
+    seed: Seed,
+) -> Result<VariantWear, Cause> {
     let (part, spec, job) = (&variant.part, &scenario.wear, &scenario.free);
     let capacity = part.face.capacity;
     let bytes = Bytes::new(job.job.jobs[0].settings.largest_block());
@@ -121,7 +125,7 @@ pub(crate) fn run(scenario: &Scenario, variant: &Variant, seed: Seed) -> Result<
         }
     }
     let wear = layer.wear();
-    Ok(Worn {
+    Ok(VariantWear {
         id: variant.id,
         title: variant.title.clone(),
         written: host_bytes(&layer, part),

@@ -11,7 +11,7 @@ use crate::file::{Part, Target};
 use crate::output::{Output, expect_stdout};
 use crate::terminal::{self, Escaping};
 use boardlab_computer::trace::Stretch;
-use boardlab_computer::{CardFile, Failure, Order, Plan, Session, Written};
+use boardlab_computer::{CardFile, CardUpdate, Failure, Order, Plan, Session};
 use boardlab_report::Shown;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ fn terminal(machine: &OsMachine, shows: Shows, live: bool) -> Result<Terminal, E
 
 /// Writes the guest's changes of the card back to its image, however the run ended, and reports it.
 fn keep_card(session: &mut Session, options: &Options) -> Result<(), Error> {
-    if let Some(Written { path, changed, blocks }) = session.write_card()? {
+    if let Some(CardUpdate { path, changed, blocks }) = session.write_card()? {
         let path = shown_path(&path);
         tell(options, &format!("card: {changed} of {blocks} blocks changed, written to {path}"));
     }

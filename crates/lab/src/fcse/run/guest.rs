@@ -1,10 +1,10 @@
 //! The operating system on the simulated board: booted to the shell's prompt, given commands, watched at its marks.
 //!
-//! Layer: rank 11. Main types: [`Guest`], and [`Said`], what a command printed and spent. With the same kernel and the same
+//! Layer: rank 11. Main types: [`Guest`], and [`CommandOutput`], what a command printed and spent. With the same kernel and the same
 //! commands all is the same each time: what is typed arrives at a cycle that only depends on the run so far. It runs on the predecoded engine: in slots and
 //! tables of ever new processes the compiler would compile the same code again and again.
 
-use super::spent::Spent;
+use super::spent::Costs;
 use boardlab_arm926::{Cycles, Limit};
 use boardlab_experiment::Cause;
 use boardlab_realview::{Card, EngineKind, Machine, Outcome, Program, Settings};
@@ -70,17 +70,17 @@ impl std::error::Error for Problem {}
 
 /// What a command printed, and what an instrument saw at its marks.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct CommandOutput {
     command: String,
     /// What it printed, without the prompt.
     pub(crate) text: String,
     /// The marks in order.
-    pub(crate) marks: Vec<(u32, Spent)>,
+    pub(crate) marks: Vec<(u32, Costs)>,
 }
 
-impl Said {
+impl CommandOutput {
     /// What was spent from the first mark `from` to the first mark `to`.
-    pub(crate) fn between(&self, from: u32, to: u32) -> Result<Spent, Problem> {
+    pub(crate) fn between(&self, from: u32, to: u32) -> Result<Costs, Problem> {
         let at = |value: u32| {
             let found = self.marks.iter().find(|(mark, _)| *mark == value);
             found.map(|(_, spent)| spent).ok_or_else(|| self.lacks(&format!("no mark {value}")))
@@ -147,17 +147,21 @@ impl Guest {
     }
 
     /// Types a command, and waits for the prompt.
-    pub(crate) fn run(&mut self, command: &str) -> Result<Said, Cause> {
+    pub(crate) fn run(&mut self, command: &str) -> Result<CommandOutput, Cause> {
         self.run_long(command, Duration::ZERO)
     }
 
     /// As [`Guest::run`], for a command that takes `known` or some more.
-    pub(crate) fn run_long(&mut self, command: &str, known: Duration) -> Result<Said, Cause> {
+    pub(crate) fn run_long(
+        &mut self,
+        command: &str,
+        known: Duration,
+    ) -> Result<CommandOutput, Cause> {
         let mut marks = Vec::new();
         let text = self.run_with(command, known, &mut |machine, value| {
-            marks.push((value, Spent::of(machine)));
+            marks.push((value, Costs::of(machine)));
         })?;
-        Ok(Said { command: command.into(), text, marks })
+        Ok(CommandOutput { command: command.into(), text, marks })
     }
 
     /// As [`Guest::run_long`], with `see` told of each mark.

@@ -8,7 +8,7 @@ use super::latency::{self, Latency, Load};
 use super::programs::{self, Disk, Memory, Starts};
 use super::qemu;
 use super::sections;
-use super::spent::Spent;
+use super::spent::Costs;
 use super::switches::{self, AtOnce, How, Point, Quantum};
 use super::{HELP, HELP_QEMU, card};
 use crate::fcse::scenario::{Exec, Scenario};
@@ -76,7 +76,7 @@ pub(crate) struct OfWay {
     /// Idle and loaded.
     pub(crate) latency: [Latency; 2],
     pub(crate) sections: Vec<Stretch>,
-    pub(crate) null_call: Spent,
+    pub(crate) null_call: Costs,
     /// The switches of table 1, of the two ways that it compares.
     pub(crate) quanta: Vec<Quantum>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct Measured {
     pub(crate) memory: Memory,
     /// From the RAM disk, and from a card; as many of each.
     pub(crate) started: [Vec<Starts>; 2],
-    pub(crate) qemu: Result<Vec<qemu::Ran>, qemu::Absent>,
+    pub(crate) qemu: Result<Vec<qemu::QemuSwitches>, qemu::Absent>,
     pub(crate) symbols: Symbols,
 }
 
@@ -187,7 +187,7 @@ type EachWay<T> = [Slot<T>; Way::ALL.len()];
 
 /// What comes of all pieces of work.
 struct Slots {
-    qemu: Slot<Result<Vec<qemu::Ran>, qemu::Absent>>,
+    qemu: Slot<Result<Vec<qemu::QemuSwitches>, qemu::Absent>>,
     /// Loaded and idle.
     latency: [EachWay<Latency>; 2],
     sections: EachWay<Vec<Stretch>>,
@@ -197,7 +197,7 @@ struct Slots {
     rings: [EachWay<Vec<Point>>; 2],
     quanta: [(Way, Slot<Vec<Quantum>>); 2],
     at_once: EachWay<AtOnce>,
-    null_call: EachWay<Spent>,
+    null_call: EachWay<Costs>,
     memory: Slot<Memory>,
 }
 

@@ -3,7 +3,7 @@
 //! Layer: rank 11. Main types: [`Memory`], [`Starts`].
 
 use super::guest::{Guest, mark};
-use super::spent::{Spent, Spread};
+use super::spent::{Costs, Spread};
 use boardlab_experiment::Cause;
 use boardlab_sim::{Bytes, Duration};
 
@@ -90,14 +90,14 @@ pub(crate) struct Starts {
     /// Of its file.
     pub(crate) size: Bytes,
     /// With nothing of it in the buffer cache.
-    pub(crate) cold: Started,
+    pub(crate) cold: ProgramStart,
     /// After another start of it.
-    pub(crate) warm: Started,
+    pub(crate) warm: ProgramStart,
 }
 
 /// How long it takes to start a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Started {
+pub(crate) struct ProgramStart {
     /// Cycles from the call of exec to the program's own first lines.
     pub(crate) exec: Spread,
     /// Cycles of fork, exec, exit and wait together, each.
@@ -116,7 +116,7 @@ pub(crate) fn starts(guest: &mut Guest, times: u32, size: Bytes) -> Result<Start
     let kib = size.get() / 1_024;
     let command = format!("bench exec {times} {kib}");
     let said = guest.run_long(&command, PATIENCE * (2 * u64::from(times)))?;
-    let of = |what: &str, marks: &[(u32, Spent)]| {
+    let of = |what: &str, marks: &[(u32, Costs)]| {
         let blocks = said.number(&format!("{what}_blocks"))?;
         started(marks, blocks).ok_or_else(|| said.lacks(&format!("no {what} starts")))
     };
@@ -124,7 +124,7 @@ pub(crate) fn starts(guest: &mut Guest, times: u32, size: Bytes) -> Result<Start
     Ok(Starts { size, cold: of("cold", cold)?, warm: of("warm", warm)? })
 }
 
-fn started(marks: &[(u32, Spent)], blocks: u64) -> Option<Started> {
+fn started(marks: &[(u32, Costs)], blocks: u64) -> Option<ProgramStart> {
     let (mut exec, mut whole) = (Vec::new(), 0);
     let starts = marks.chunks(START.len());
     let times = u64::try_from(starts.len()).ok()?;
@@ -138,11 +138,11 @@ fn started(marks: &[(u32, Spent)], blocks: u64) -> Option<Started> {
         whole += cycles(0, 3);
     }
     let exec = Spread::of(exec)?;
-    Some(Started { exec, whole: whole / times, blocks: Spent::each(blocks, times) })
+    Some(ProgramStart { exec, whole: whole / times, blocks: Costs::each(blocks, times) })
 }
 
 /// A system call that does nothing.
-pub(crate) fn null_call(saved: &[u8]) -> Result<Spent, Cause> {
+pub(crate) fn null_call(saved: &[u8]) -> Result<Costs, Cause> {
     let mut guest = Guest::restored(saved)?;
     let said = guest.run(&format!("bench null {NULL_CALLS}"))?;
     Ok(said.between(mark::BEGIN, mark::END)?)

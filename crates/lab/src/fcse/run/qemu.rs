@@ -1,6 +1,6 @@
 //! The same switches on QEMU, which the publication used: a machine without caches and TLB.
 //!
-//! Layer: rank 11. Main types: [`Ran`], [`Absent`]; function: [`run`]. QEMU counts a fixed time for each instruction (`-icount`), so that a run
+//! Layer: rank 11. Main types: [`QemuSwitches`], [`Absent`]; function: [`run`]. QEMU counts a fixed time for each instruction (`-icount`), so that a run
 //! hardly depends on the host; waits take their real time. (With `sleep=off`, which skips them, QEMU 7.2 takes two periods of the timer for one.)
 //! Whether it is installed decides whether these rows are there at all.
 
@@ -31,7 +31,7 @@ pub(crate) struct Absent {
 
 /// Switches on QEMU, by its clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct QemuSwitches {
     pub(crate) way: Way,
     /// Those of table 1, from a timer interrupt on, in whole periods of the timer.
     pub(crate) waiting: Duration,
@@ -40,7 +40,7 @@ pub(crate) struct Ran {
 }
 
 /// Both ways on QEMU, or that it is not there.
-pub(crate) fn run(scenario: &Scenario) -> Result<Result<Vec<Ran>, Absent>, Cause> {
+pub(crate) fn run(scenario: &Scenario) -> Result<Result<Vec<QemuSwitches>, Absent>, Cause> {
     let mut all = Vec::new();
     for way in [Way::Tables, Way::Fcse] {
         let Some(mut console) = Console::start(scenario, way)? else {
@@ -52,7 +52,7 @@ pub(crate) fn run(scenario: &Scenario) -> Result<Result<Vec<Ran>, Absent>, Cause
         let at_once = console.last_of(&at_once_commands(published))?;
         let tick = published.tick.as_nanos();
         let (waiting, at_once) = (nearest(waiting, tick), nearest(at_once, 1_000));
-        all.push(Ran { way, waiting, at_once });
+        all.push(QemuSwitches { way, waiting, at_once });
     }
     Ok(Ok(all))
 }

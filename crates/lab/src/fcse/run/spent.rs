@@ -1,6 +1,6 @@
 //! What a piece of a run cost: cycles, instructions, misses, waiting.
 //!
-//! Layer: rank 11. Main types: [`Spent`], counts since reset or between two marks; [`Spread`], many values of one kind.
+//! Layer: rank 11. Main types: [`Costs`], counts since reset or between two marks; [`Spread`], many values of one kind.
 
 use boardlab_realview::Machine;
 use boardlab_result::prose::{float, round};
@@ -8,7 +8,7 @@ use boardlab_sim::Hertz;
 
 /// Counts since reset, or from one mark to another one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Spent {
+pub(crate) struct Costs {
     pub(crate) cycles: u64,
     pub(crate) instructions: u64,
     /// Lines of the instruction cache that were filled.
@@ -23,7 +23,7 @@ pub(crate) struct Spent {
     pub(crate) waiting: [u64; 6],
 }
 
-/// Names of [`Spent::waiting`].
+/// Names of [`Costs::waiting`].
 pub(crate) const WAITING: [(&str, &str); 6] = [
     ("fetch", "instruction lines"),
     ("data", "data lines"),
@@ -33,7 +33,7 @@ pub(crate) const WAITING: [(&str, &str); 6] = [
     ("maintenance", "maintenance"),
 ];
 
-impl Spent {
+impl Costs {
     /// What a machine spent since reset.
     pub(crate) fn of(machine: &Machine) -> Self {
         let processor = machine.processor();
@@ -136,13 +136,13 @@ mod tests {
 
     #[test]
     fn what_passed_is_the_difference_without_the_work_alone() {
-        let mut early = Spent { cycles: 10, ..Spent::default() };
+        let mut early = Costs { cycles: 10, ..Costs::default() };
         early.waiting[2] = 1;
-        let mut later = Spent { cycles: 1_010, instructions: 400, data_misses: 9, ..early };
+        let mut later = Costs { cycles: 1_010, instructions: 400, data_misses: 9, ..early };
         later.waiting[2] = 31;
         let spent = later.since(&early);
         assert_eq!((spent.cycles, spent.data_misses, spent.waiting[2]), (1_000, 9, 30));
-        let alone = Spent { cycles: 100, data_misses: 5, ..Spent::default() };
+        let alone = Costs { cycles: 100, data_misses: 5, ..Costs::default() };
         let net = spent.without(&alone, 2);
         assert_eq!((net.cycles, net.data_misses, net.instructions), (800, 0, 400));
     }

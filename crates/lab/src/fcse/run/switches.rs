@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 11. Main types: [`Quantum`], [`AtOnce`], [`Point`].
 
-use super::guest::{Guest, Said, mark};
-use super::spent::Spent;
+use super::guest::{CommandOutput, Guest, mark};
+use super::spent::Costs;
 use crate::fcse::scenario::{Published, Ring};
 use boardlab_arm926::{Cycles, Event};
 use boardlab_experiment::Cause;
@@ -55,7 +55,7 @@ pub(crate) fn at_once_commands(published: &Published) -> [String; 3] {
 }
 
 /// What the last of some commands said.
-pub(crate) fn last_of(guest: &mut Guest, commands: &[String; 3]) -> Result<Said, Cause> {
+pub(crate) fn last_of(guest: &mut Guest, commands: &[String; 3]) -> Result<CommandOutput, Cause> {
     let [slice, tick, bench] = commands;
     guest.run(slice)?;
     guest.run(tick)?;
@@ -73,7 +73,7 @@ fn quantum(saved: &[u8], published: &Published, phase: Duration) -> Result<Quant
 /// Switches that came at once.
 #[derive(Debug, Clone)]
 pub(crate) struct AtOnce {
-    pub(crate) spent: Spent,
+    pub(crate) spent: Costs,
     pub(crate) switches: u64,
     /// Of these: with caches and TLB flushed.
     pub(crate) flushes: u64,
@@ -132,7 +132,7 @@ pub(crate) struct Point {
     pub(crate) working_set: Bytes,
     pub(crate) switches: u64,
     /// What was spent on switching: the same work without it is taken off.
-    pub(crate) net: Spent,
+    pub(crate) net: Costs,
     /// Cycles of the whole: the work and the switches.
     pub(crate) whole: u64,
 }
@@ -140,7 +140,7 @@ pub(crate) struct Point {
 impl Point {
     /// Cycles of one switch.
     pub(crate) fn cycles(&self) -> f64 {
-        Spent::each(self.net.cycles, self.switches)
+        Costs::each(self.net.cycles, self.switches)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Layer: rank 11, findings. Functions: [`gain`], [`whole_drives`].
 
 use crate::sata::findings::Facts;
-use crate::sata::run::measure::Swept;
+use crate::sata::run::measure::WholeDrive;
 use crate::sata::tables::means;
 use crate::sata::tables::told::{mb_per_s, micros, percent, span};
 use boardlab_document::error::Error;
@@ -107,7 +107,7 @@ pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
 }
 
 /// The rate of a sweep's writes with so much more for each command than the sequencing of reads.
-fn slowed(facts: &Facts<'_>, swept: &Swept, overhead: boardlab_sim::Duration) -> f64 {
+fn slowed(facts: &Facts<'_>, swept: &WholeDrive, overhead: boardlab_sim::Duration) -> f64 {
     let (bytes, time) = swept.firmware.write.all();
     let more = overhead.as_secs_f64() - facts.scenario.host.firmware.read.as_secs_f64();
     real(bytes) / (time.as_secs_f64() + more * float(swept.commands))

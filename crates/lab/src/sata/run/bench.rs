@@ -1,6 +1,6 @@
 //! One drive on one host, run after run.
 //!
-//! Layer: rank 11. Main types: [`Bench`], [`Ran`]. Time never goes back: a run follows the one before, after a rest in which
+//! Layer: rank 11. Main types: [`Bench`], [`BenchRun`]. Time never goes back: a run follows the one before, after a rest in which
 //! the drive does what it does when it is left alone. Each run has a host of its own, which resets the link first.
 
 use boardlab_experiment::Cause;
@@ -28,7 +28,7 @@ pub(crate) struct Bench {
 
 /// A run that ended well.
 #[derive(Debug, Clone)]
-pub(crate) struct Ran {
+pub(crate) struct BenchRun {
     speed: Speed,
     /// A report for each transfer, in their order.
     reports: Vec<Report>,
@@ -68,7 +68,11 @@ impl Bench {
     }
 
     /// Transfers one behind the other, after a rest, sequenced as `build` does.
-    pub(crate) fn run(&mut self, build: Build, transfers: Vec<Transfer>) -> Result<Ran, Cause> {
+    pub(crate) fn run(
+        &mut self,
+        build: Build,
+        transfers: Vec<Transfer>,
+    ) -> Result<BenchRun, Cause> {
         let mut settings = self.host.settings(build, Limits::default());
         if build != Build::Single {
             // The transfers of one run are the stretches of one loop.
@@ -82,7 +86,7 @@ impl Bench {
         &mut self,
         settings: Settings,
         transfers: Vec<Transfer>,
-    ) -> Result<Ran, Cause> {
+    ) -> Result<BenchRun, Cause> {
         let speed = self.wiring.speed;
         let start = self.engine.now().after(speed.ticks_in(self.rest));
         *self.engine.host_mut() = Host::new(speed, settings);
@@ -105,11 +109,11 @@ impl Bench {
         // What was not timed is idle time of the link.
         let busy = Shares { overhead: 0, ..moved };
         let shares = Shares { overhead: u64::saturating_sub(timed, busy.total()), ..busy };
-        Ok(Ran { speed, reports, shares })
+        Ok(BenchRun { speed, reports, shares })
     }
 }
 
-impl Ran {
+impl BenchRun {
     /// Bytes and time of the first transfers, up to `count` of them.
     pub(crate) fn first(&self, count: usize) -> (Bytes, Duration) {
         let reports = || self.reports.iter().take(count);

@@ -1,9 +1,9 @@
 //! The runs of the publication: single commands, loops, whole drives.
 //!
-//! Layer: rank 11. Main types: [`Tested`], a drive of tables 5-1 and 5-2, and [`Swept`], one of table 7-1. What was written
+//! Layer: rank 11. Main types: [`Tested`], a drive of tables 5-1 and 5-2, and [`WholeDrive`], one of table 7-1. What was written
 //! is read back and verified.
 
-use super::bench::{Bench, Ran, stretches, whole};
+use super::bench::{Bench, BenchRun, stretches, whole};
 use crate::sata::scenario::Scenario;
 use boardlab_experiment::Cause;
 use boardlab_parts::drive::part::DrivePart;
@@ -14,13 +14,13 @@ use boardlab_sim::{Duration, Seed};
 /// A write, and the read of what it wrote.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
-    pub(crate) write: Ran,
-    pub(crate) read: Ran,
+    pub(crate) write: BenchRun,
+    pub(crate) read: BenchRun,
 }
 
 impl Pair {
     /// The two with the names of their columns.
-    pub(crate) const fn named(&self) -> [(&'static str, &Ran); 2] {
+    pub(crate) const fn named(&self) -> [(&'static str, &BenchRun); 2] {
         [("write", &self.write), ("read", &self.read)]
     }
 }
@@ -42,7 +42,7 @@ pub(crate) struct Tested {
 
 /// A drive that was written and read as a whole.
 #[derive(Debug, Clone)]
-pub(crate) struct Swept {
+pub(crate) struct WholeDrive {
     pub(crate) firmware: Pair,
     /// Sectors and commands of each direction.
     pub(crate) sectors: u64,
@@ -76,7 +76,11 @@ pub(crate) fn test(
 
 /// All of `part`, or as much of it as the scenario says. A write costs the firmware what a read does: if it were the
 /// printed overhead of a write of 32 MB, no drive could be as fast as the print (see the findings).
-pub(crate) fn sweep(scenario: &Scenario, part: &DrivePart, seed: Seed) -> Result<Swept, Cause> {
+pub(crate) fn sweep(
+    scenario: &Scenario,
+    part: &DrivePart,
+    seed: Seed,
+) -> Result<WholeDrive, Cause> {
     let (continuous, sweep) = (&scenario.continuous, &scenario.sweep);
     let sectors = sweep.part.unwrap_or(part.drive.sectors);
     let mut bench = Bench::new(part, &scenario.host, continuous.rest, seed)?;
@@ -90,5 +94,5 @@ pub(crate) fn sweep(scenario: &Scenario, part: &DrivePart, seed: Seed) -> Result
     let write = run(Direction::Write)?;
     let firmware = Pair { write, read: run(Direction::Read)? };
     let commands = sectors.div_ceil(sweep.sectors.into());
-    Ok(Swept { firmware, sectors, commands, took: bench.took() })
+    Ok(WholeDrive { firmware, sectors, commands, took: bench.took() })
 }

@@ -1,6 +1,6 @@
 //! Beyond the publication: smaller commands, other speeds of the link, a write cache, a queue.
 //!
-//! Layer: rank 11. Main types: [`Sized`], [`Sped`], [`Cached`], [`Queued`]. Each point moves little data on a drive that was cut to
+//! Layer: rank 11. Main types: [`Sized`], [`AtSpeed`], [`Cached`], [`Queued`]. Each point moves little data on a drive that was cut to
 //! a few gigabytes, which changes neither its times nor those of its link. Where commands are smaller than 32 MB, a write costs
 //! the sequencer what a read does, as in the sweeps of whole drives. The queue is tried with places at random, on
 //! the drive as a block device.
@@ -38,7 +38,7 @@ pub(crate) struct Sized {
 
 /// One speed of the link.
 #[derive(Debug, Clone)]
-pub(crate) struct Sped {
+pub(crate) struct AtSpeed {
     pub(crate) speed: Speed,
     /// What the link alone would allow: write and read.
     pub(crate) link: [f64; 2],
@@ -124,14 +124,14 @@ pub(crate) fn sizes(scenario: &Scenario, seed: Seed) -> Result<Vec<Sized>, Cause
 }
 
 /// The drive of table 5-1 with every speed of its link.
-pub(crate) fn speeds(scenario: &Scenario, seed: Seed) -> Result<Vec<Sped>, Cause> {
+pub(crate) fn speeds(scenario: &Scenario, seed: Seed) -> Result<Vec<AtSpeed>, Cause> {
     let sectors = scenario.continuous.sectors;
     let each = Speed::ALL.into_iter().map(|speed| {
         let part = DrivePart { speed, ..scenario.drives.intel.clone() };
         let host = SataHost { speed, ..scenario.host.clone() };
         let mut trial = Trial::new(scenario, &part, &host, seed)?;
         let pair = trial.pair(Build::Sequencer, sectors)?;
-        Ok(Sped { speed, link: trial.link(sectors), pair })
+        Ok(AtSpeed { speed, link: trial.link(sectors), pair })
     });
     each.collect()
 }
