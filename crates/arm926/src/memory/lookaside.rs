@@ -213,15 +213,8 @@ impl Memory {
         let unit = if write { HALF } else { LINE };
         let mut line = Virtual(at.0 & !(unit - 1));
         loop {
-            if let Some((offset, place)) = self.data_place(line, privileged, write)
-                && let Ok(offset) = u32::try_from(offset)
-            {
-                self.lookaside.presume_translation(place, self.tlb.entry(place));
-                if write {
-                    self.lookaside.add_write(line, privileged, offset);
-                } else {
-                    self.lookaside.add_read(line, privileged, offset);
-                }
+            if let Some((offset, place)) = self.data_place(line, privileged, write) {
+                self.add_hit(line, (privileged, write), (offset, place));
             }
             line.0 = line.0.wrapping_add(unit);
             if line.0.wrapping_sub(at.0) >= bytes {
@@ -242,7 +235,17 @@ impl Memory {
             return self.learn(at, bytes, (privileged, write));
         }
         let Some(Hit { line, place }) = self.hit else { return };
-        let Ok(offset) = u32::try_from(line * LINE as usize) else { return };
+        self.add_hit(at, (privileged, write), (line * LINE as usize, place));
+    }
+
+    /// Adds a hit at an offset of the data cache's array, by the translation at a place of the TLB.
+    fn add_hit(
+        &mut self,
+        at: Virtual,
+        (privileged, write): (bool, bool),
+        (offset, place): (usize, usize),
+    ) {
+        let Ok(offset) = u32::try_from(offset) else { return };
         self.lookaside.presume_translation(place, self.tlb.entry(place));
         if write {
             self.lookaside.add_write(at, privileged, offset);

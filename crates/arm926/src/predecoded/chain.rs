@@ -259,21 +259,15 @@ impl<B: Bus> Chain<'_, B> {
             return Err(ChainExit::Nowhere);
         }
         let at = code.block.pieces[piece].at;
-        let begin = core.progress.base.wrapping_add(u64::from(source.before));
-        let mut now = Cycles(begin);
-        let memory = &mut processor.memory;
-        let Some(fetched) = memory.fetch_line(at, privileged, (&mut processor.bus, &mut now))
-        else {
+        let Some(fetched) = fetch(processor, core, at, source.before) else {
             return Err(ChainExit::Reference(self.before(index, piece)));
         };
-        core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
-        core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
         if let Err(abort) = fetched {
             self.before(index, piece);
             return Err(self.abort_fetch(abort));
         }
         let ends = core.progress.base.wrapping_add(u64::from(code.longest));
-        if core.progress.line == wanted && ends < bounds.stop && !memory.touched() {
+        if core.progress.line == wanted && ends < bounds.stop && !processor.memory.touched() {
             return Ok((index, At::Step(step + 1)));
         }
         Err(ChainExit::Fetched(Some(self.before(index, piece))))
@@ -295,16 +289,12 @@ impl<B: Bus> Chain<'_, B> {
             match entry {
                 Entry::Fetched => ChainExit::Fetched(None),
                 Entry::Aborted(abort) => self.abort_fetch(abort),
-                Entry::Not if self.is_rare(next) && arrival.now < self.bounds.stop => {
+                Entry::Not if self.codes.is_rare(next) && arrival.now < self.bounds.stop => {
                     ChainExit::Fetched(Some(Place { code: next, piece: 0 }))
                 }
                 Entry::Not => ChainExit::Behind(from),
             }
         })
-    }
-
-    fn is_rare(&self, code: u32) -> bool {
-        self.codes.get(code).is_some_and(Code::is_rare)
     }
 
     /// Enters the code at `arrival`, if that is known and may be entered now.
@@ -318,19 +308,14 @@ impl<B: Bus> Chain<'_, B> {
             return Err(Entry::Not);
         }
         let (at, privileged) = (Virtual(arrival.at), core.privileged());
-        let memory = &mut processor.memory;
         let line = if core.progress.line.is_of(at.0) {
             core.progress.line
-        } else if let Some(line) = memory.line_hit(at, privileged) {
+        } else if let Some(line) = processor.memory.line_hit(at, privileged) {
             line
         } else if core.progress.base < bounds.stop {
-            let mut now = Cycles(core.progress.base);
-            let fetched = memory.fetch_line(at, privileged, (&mut processor.bus, &mut now));
-            let fetched = fetched.ok_or(Entry::Not)?;
-            core.progress.base = now.0;
-            core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
+            let fetched = fetch(processor, core, at, 0).ok_or(Entry::Not)?;
             let line = fetched.map_err(Entry::Aborted)?.ok_or(Entry::Fetched)?;
-            if now.0 >= bounds.stop || memory.touched() {
+            if core.progress.base >= bounds.stop || processor.memory.touched() {
                 return Err(Entry::Fetched);
             }
             line
@@ -368,6 +353,22 @@ impl<B: Bus> Chain<'_, B> {
             processor.memory.enter_line(Virtual(progress.line.at()), core.privileged());
         }
     }
+}
+
+/// Fetches the line of `at`, `before` cycles behind the base, which waits put later; as [`Memory::fetch_line`](crate::memory::Memory::fetch_line).
+fn fetch<B: Bus>(
+    processor: &mut Processor<B>,
+    core: &mut Working,
+    at: Virtual,
+    before: u16,
+) -> Option<Result<Option<LineHit>, Abort>> {
+    let begin = core.progress.base.wrapping_add(u64::from(before));
+    let mut now = Cycles(begin);
+    let Processor { memory, bus, .. } = processor;
+    let fetched = memory.fetch_line(at, core.privileged(), (bus, &mut now))?;
+    core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
+    core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
+    Some(fetched)
 }
 
 /// Asks for the interrupt lines ahead of the boundary behind an instruction that used the bus; when the next thing is to be looked at.

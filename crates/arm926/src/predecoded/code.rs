@@ -231,6 +231,11 @@ impl Codes {
         index
     }
 
+    /// Whether there is a code of this number, and it has no pieces.
+    pub(super) fn is_rare(&self, index: u32) -> bool {
+        self.get(index).is_some_and(Code::is_rare)
+    }
+
     /// The key of a code.
     pub(super) fn key(&self, index: u32) -> Option<&Key> {
         Some(&self.links.get(index as usize)?.key)

@@ -57,7 +57,7 @@ pub(super) fn perform<B: Bus>(
     (memory, bus): (&mut Memory, &mut B),
     now: &mut Cycles,
 ) -> Result<Option<Leave>, Abort> {
-    let Miss { what, at, base } = core.progress.missed;
+    let Miss { what, at, .. } = core.progress.missed;
     let alignment = match what {
         MissKind::Load(item) | MissKind::Store(item) => item.bytes(),
         _ => 4,
@@ -66,32 +66,36 @@ pub(super) fn perform<B: Bus>(
         return Ok(None);
     }
     let mut port = Port { memory, bus, now, privileged: core.privileged() };
+    let misses = port.memory.write_misses();
+    let several = 4 * u32::from(step.m);
     match what {
-        MissKind::Load(item) => load(core, step, &mut port, item).map(Some),
-        MissKind::LoadJump => {
-            let value = port.read(at, Width::Word)?;
-            port.learn_read(at, 4);
-            core.set(step.n, base);
-            core.progress.target = canonical(value);
-            Ok(Some(Leave::DYNAMIC))
-        }
-        MissKind::Store(item) => store(core, step, &mut port, item).map(Some),
-        MissKind::LoadSeveral => load_several(core, step, &mut port).map(Some),
-        MissKind::LoadSeveralJump => {
-            load_several(core, step, &mut port)?;
-            core.progress.target = canonical(core.r[15]);
-            Ok(Some(Leave::DYNAMIC))
-        }
-        MissKind::StoreSeveral => store_several(core, step, &mut port).map(Some),
+        MissKind::Load(item) => load(core, step, &mut port, item)?,
+        MissKind::LoadJump => load(core, step, &mut port, Item::Word)?,
+        MissKind::LoadSeveral | MissKind::LoadSeveralJump => load_several(core, step, &mut port)?,
+        MissKind::Store(item) => store(core, step, &mut port, item)?,
+        MissKind::StoreSeveral => store_several(core, step, &mut port)?,
     }
+    match what {
+        MissKind::Load(item) => port.learn_read(at, item.bytes()),
+        MissKind::LoadJump => port.learn_read(at, 4),
+        MissKind::LoadSeveral | MissKind::LoadSeveralJump => port.learn_read(at, several),
+        MissKind::Store(item) => port.learn_written(at, item.bytes(), misses),
+        MissKind::StoreSeveral => port.learn_written(at, several, misses),
+    }
+    if matches!(what, MissKind::LoadJump | MissKind::LoadSeveralJump) {
+        core.progress.target = canonical(core.r[15]);
+        return Ok(Some(Leave::DYNAMIC));
+    }
+    Ok(Some(Leave::EXECUTED))
 }
 
+/// One item, or a pair of words, into `d` (r15 as the last of the working registers).
 fn load<B: Bus>(
     core: &mut Working,
     step: &Step,
     port: &mut Port<'_, B>,
     item: Item,
-) -> Result<Leave, Abort> {
+) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
     let value = port.read(at, item.width())?;
     if item == Item::Double {
@@ -103,8 +107,7 @@ fn load<B: Bus>(
         core.set(step.n, base);
         core.set(step.d, item.loaded(value));
     }
-    port.learn_read(at, item.bytes());
-    Ok(Leave::EXECUTED)
+    Ok(())
 }
 
 fn store<B: Bus>(
@@ -112,9 +115,8 @@ fn store<B: Bus>(
     step: &Step,
     port: &mut Port<'_, B>,
     item: Item,
-) -> Result<Leave, Abort> {
+) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
-    let misses = port.memory.write_misses();
     let value = core.get(step.d);
     if item == Item::Double {
         port.write(at, Width::Word, value)?;
@@ -123,47 +125,41 @@ fn store<B: Bus>(
         port.write(at, item.width(), item.stored(value))?;
     }
     core.set(step.n, base);
-    port.learn_written(at, item.bytes(), misses);
-    Ok(Leave::EXECUTED)
+    Ok(())
+}
+
+/// The registers of the list that `step` has, each with the address of its word.
+fn words(step: &Step, at: u32) -> impl Iterator<Item = (u8, u32)> {
+    let mut list = step.imm;
+    (0..u32::from(step.m)).map(move |index| (take_lowest(&mut list), at.wrapping_add(4 * index)))
 }
 
 fn load_several<B: Bus>(
     core: &mut Working,
     step: &Step,
     port: &mut Port<'_, B>,
-) -> Result<Leave, Abort> {
+) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
-    let mut words = [0; 16];
-    let mut list = step.imm;
-    let mut place = at;
-    while list != 0 {
-        words[usize::from(take_lowest(&mut list))] = port.read(place, Width::Word)?;
-        place = place.wrapping_add(4);
+    let mut values = [0; 16];
+    for ((_, at), value) in words(step, at).zip(&mut values) {
+        *value = port.read(at, Width::Word)?;
     }
     core.set(step.n, base);
-    list = step.imm;
-    while list != 0 {
-        let register = take_lowest(&mut list);
-        core.set(register, words[usize::from(register)]);
+    for ((register, _), value) in words(step, at).zip(values) {
+        core.set(register, value);
     }
-    port.learn_read(at, 4 * u32::from(step.m));
-    Ok(Leave::EXECUTED)
+    Ok(())
 }
 
 fn store_several<B: Bus>(
     core: &mut Working,
     step: &Step,
     port: &mut Port<'_, B>,
-) -> Result<Leave, Abort> {
+) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
-    let misses = port.memory.write_misses();
-    let mut list = step.imm;
-    let mut place = at;
-    while list != 0 {
-        port.write(place, Width::Word, core.get(take_lowest(&mut list)))?;
-        place = place.wrapping_add(4);
+    for (register, at) in words(step, at) {
+        port.write(at, Width::Word, core.get(register))?;
     }
     core.set(step.n, base);
-    port.learn_written(at, 4 * u32::from(step.m), misses);
-    Ok(Leave::EXECUTED)
+    Ok(())
 }

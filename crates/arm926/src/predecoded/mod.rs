@@ -212,15 +212,10 @@ impl Predecoded {
             }
             resume = place.and_then(|place| self.next_piece(processor, place));
             self.from = place
-                .filter(|place| self.is_rare(*place))
+                .filter(|place| self.codes.is_rare(place.code))
                 .map(|place| From::Rare { code: place.code });
         }
         Ended::Stop(Stop::Limit)
-    }
-
-    /// Whether the code at `place` has no pieces.
-    fn is_rare(&self, place: Place) -> bool {
-        self.codes.get(place.code).is_some_and(Code::is_rare)
     }
 
     /// Where a chain can begin; else the piece that the reference is to execute, if it is known.
