@@ -1,8 +1,8 @@
 //! The operating system on the simulated board: booted to the shell's prompt, given commands, watched at its marks.
 //!
 //! Layer: rank 11. Main types: [`Guest`], and [`CommandOutput`], what a command printed and spent. With the same kernel and the same
-//! commands all is the same each time: what is typed arrives at a cycle that only depends on the run so far. It runs on the predecoded engine: in slots and
-//! tables of ever new processes the compiler would compile the same code again and again.
+//! commands all is the same each time: what is typed arrives at a cycle that only depends on the run so far. It runs on the predecoded engine: under ever
+//! new processes the compiler takes longer than its code saves.
 
 use super::spent::Costs;
 use boardlab_arm926::{Cycles, Limit};
