@@ -312,12 +312,12 @@ mod tests {
     }
 
     #[test]
-    fn rates_that_fall_or_are_no_chances_are_refused() {
+    fn rates_that_fall_or_are_no_probabilities_are_refused() {
         for (set, said) in [
             ("part.errors.program.pe_cycles=[0, 10, 5, 20]", "not a line that rises"),
             ("part.errors.program.pe_cycles=[0, 10]", "not a line that rises"),
             ("part.errors.disturb.rate=[\"2\"]", "rate"),
-            ("part.errors.disturb.rate=[0.5]", "a chance"),
+            ("part.errors.disturb.rate=[0.5]", "a probability"),
             ("errors.factory_bad=90 %", "at most 50 %"),
         ] {
             let error = scenario(&[set]).unwrap_err();

@@ -12,7 +12,7 @@ const FIRST: &[(&str, &[&str])] = &[
     ("a rate", &["10 MB/s", "1 MB/s", "100 MB/s"]),
     ("a ratio", &["10 %", "50 %", "1 %", "90 %", "100 %", "0 %"]),
     ("a whole number", &["1", "2", "8", "64", "1024", "0"]),
-    ("a chance", &["\"1e-3\"", "\"1e-6\"", "\"2e-5\""]),
+    ("a probability", &["\"1e-3\"", "\"1e-6\"", "\"2e-5\""]),
 ];
 
 /// What a number is multiplied by.
