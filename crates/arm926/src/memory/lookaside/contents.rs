@@ -7,8 +7,11 @@ use super::LineHit;
 use crate::address::{LINE, Virtual};
 use boardlab_sim::mix;
 
-/// Places for contents that are remembered.
-const PLACES: usize = 1 << 13;
+/// Sets of places for contents that are remembered.
+const SETS: usize = 1 << 12;
+
+/// Places of a set: with one, two lines in use of the same place would have new stamps at each fill.
+const WAYS: usize = 4;
 
 /// Contents of a line, and what they are called.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +23,8 @@ struct Entry {
 /// The contents that lines had.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// By a hash of address and contents; empty until the first one is asked for.
-    known: Box<[Entry]>,
+    /// The set by a hash of address and contents; empty until the first one is asked for.
+    known: Box<[[Entry; WAYS]]>,
     /// The stamp that was given last.
     last: u32,
 }
@@ -31,14 +34,18 @@ impl Contents {
     pub(super) fn line(&mut self, at: Virtual, contents: &[u8; LINE as usize]) -> Option<LineHit> {
         if self.known.is_empty() {
             let none = Entry { line: LineHit::NONE, contents: [0; LINE as usize] };
-            self.known = vec![none; PLACES].into();
+            self.known = vec![[none; WAYS]; SETS].into();
         }
-        let known = &mut self.known[place(at, contents)];
-        if !known.line.is_of(at.0) || known.contents != *contents {
-            self.last = self.last.checked_add(1)?;
-            *known = Entry { line: LineHit::new(at.0, self.last), contents: *contents };
+        let set = &mut self.known[set(at, contents)];
+        let same = |known: &&Entry| known.line.is_of(at.0) && known.contents == *contents;
+        if let Some(known) = set.iter().find(same) {
+            return Some(known.line);
         }
-        Some(known.line)
+        self.last = self.last.checked_add(1)?;
+        let line = LineHit::new(at.0, self.last);
+        set.rotate_right(1);
+        set[0] = Entry { line, contents: *contents };
+        Some(line)
     }
 
     /// Whether few stamps are left.
@@ -47,13 +54,13 @@ impl Contents {
     }
 }
 
-/// Where contents are remembered.
+/// The set in which contents are remembered.
 #[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
-fn place(at: Virtual, contents: &[u8; LINE as usize]) -> usize {
+fn set(at: Virtual, contents: &[u8; LINE as usize]) -> usize {
     let words = contents.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
     let line = u64::from(at.0 / LINE);
     let folded = words.fold(line, |folded, word| folded.rotate_left(13).wrapping_mul(5) ^ word);
-    (mix(folded) as usize) % PLACES
+    (mix(folded) as usize) % SETS
 }
 
 #[cfg(test)]
@@ -72,6 +79,18 @@ mod tests {
         assert_eq!((first.at(), second.at()), (0x100, 0x100));
         assert_ne!(contents.line(Virtual(0x120), &one).unwrap().stamp(), first.stamp());
         assert_eq!(contents.line(at, &other), Some(second));
+    }
+
+    #[test]
+    fn lines_in_use_keep_their_stamps() {
+        let mut contents = Contents::default();
+        let mut fill = || {
+            let lines = (0..2_000).map(|line| Virtual(line * LINE));
+            lines.filter_map(|at| contents.line(at, &[7; 32])).collect::<Vec<_>>()
+        };
+        let first = fill();
+        let again = fill();
+        assert!(first.iter().zip(&again).filter(|(one, other)| one == other).count() > 1_980);
     }
 
     #[test]
