@@ -7,8 +7,8 @@
 
 use super::mmu::Region;
 use super::{Abort, AbortKind, Access, Hit, Memory, Route, control};
-use crate::address::{Cycles, LINE, Modified, Physical};
-use crate::bus::Bus;
+use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
+use crate::bus::{Bus, Width};
 
 impl Memory {
     /// Reads; the value is right-aligned.
@@ -101,6 +101,106 @@ impl Memory {
         self.write_past(access, route, value, bus, now)
     }
 
+    /// Reads the words from `access` on, which is aligned, into `values`, as one read each would do.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`], with the words before it read.
+    pub(crate) fn read_words<B: Bus>(
+        &mut self,
+        access: Access,
+        values: &mut [u32],
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let (mut access, mut rest) = (access, values);
+        while !rest.is_empty() {
+            let (values, others) = rest.split_at_mut(words_of_line(access.at, rest.len()));
+            values[0] = self.read(access, bus, now)?;
+            for (index, value) in values.iter_mut().enumerate().skip(1) {
+                let access = access.word(index);
+                *value = match self.hit {
+                    Some(Hit { line, .. }) if !self.looked_at => {
+                        self.statistics.tlb_lookups += 1;
+                        self.statistics.data_cache.reads += 1;
+                        self.data.load(line, access.at.0, access.width)
+                    }
+                    _ => self.read(access, bus, now)?,
+                };
+            }
+            (access, rest) = (access.word(values.len()), others);
+        }
+        Ok(())
+    }
+
+    /// Writes `values` to the words from `access` on, which is aligned, as one write each would do.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`], with the words before it written.
+    pub(crate) fn write_words<B: Bus>(
+        &mut self,
+        access: Access,
+        values: &[u32],
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let (mut access, mut rest) = (access, values);
+        while !rest.is_empty() {
+            let (values, others) = rest.split_at(words_of_line(access.at, rest.len()));
+            if self.looked_at {
+                for (index, value) in values.iter().enumerate() {
+                    self.write(access.word(index), *value, bus, now)?;
+                }
+            } else {
+                self.write_within_line(access, values, bus, now)?;
+            }
+            (access, rest) = (access.word(values.len()), others);
+        }
+        Ok(())
+    }
+
+    /// Writes words of one line: one lookup tells of all where they go, since a write replaces neither a line nor a translation.
+    fn write_within_line<B: Bus>(
+        &mut self,
+        access: Access,
+        values: &[u32],
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        let at = self.control.modified(access.at);
+        let route = self.data_route(access, at, true, bus, now)?;
+        if !route.region.is_cached() {
+            let [first, rest @ ..] = values else { return Ok(()) };
+            self.write_past(access, route, *first, bus, now)?;
+            return rest.iter().enumerate().try_for_each(|(index, value)| {
+                self.write_plain(access.word(index + 1), *value, bus, now)
+            });
+        }
+        let count = values.len() as u64;
+        self.statistics.tlb_lookups += count - 1;
+        self.statistics.data_cache.writes += count;
+        let places = || (0..).step_by(4).zip(values);
+        if let Some(line) = self.data.find(at) {
+            places().for_each(|(offset, value)| {
+                self.data.store(line, at.0 + offset, access.width, *value);
+            });
+            if route.region == Region::WriteBack {
+                places().for_each(|(offset, _)| self.data.soil(line, at.0 + offset));
+                self.hit = Some(Hit { line, place: route.place });
+                return Ok(());
+            }
+        } else {
+            self.statistics.data_cache.write_misses += count;
+        }
+        self.hit = None;
+        for (offset, value) in places() {
+            let at = Physical(route.physical.0 + offset);
+            self.write_buffered(at, access.width, *value, bus, now);
+        }
+        Ok(())
+    }
+
     /// Where a data access goes, after the checks of alignment, translation, domain and permission.
     #[inline(always)]
     fn data_route<B: Bus>(
@@ -189,18 +289,11 @@ impl Memory {
     ) -> Result<(), Abort> {
         self.hit = None;
         let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
-        self.touched |= !bus.is_memory(at);
         if route.region != Region::Strong {
-            self.statistics.buffered_writes += 1;
-            match bus.write(at, access.width, value, *now) {
-                Ok(waits) => {
-                    let waited = self.buffer.store(at, access.width, waits, now);
-                    self.statistics.waiting.write_buffer += waited;
-                }
-                Err(_) => self.statistics.lost_writes += 1,
-            }
+            self.write_buffered(at, access.width, value, bus, now);
             return Ok(());
         }
+        self.touched |= !bus.is_memory(at);
         self.statistics.waiting.write_buffer += self.buffer.drain(now);
         let start = self.buffer.free(*now);
         self.statistics.unbuffered_writes += 1;
@@ -210,4 +303,30 @@ impl Memory {
         self.statistics.waiting.uncached += self.buffer.transfer(start, 1, waits, now);
         Ok(())
     }
+
+    /// Writes through the store buffer.
+    #[inline]
+    fn write_buffered<B: Bus>(
+        &mut self,
+        at: Physical,
+        width: Width,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
+        self.touched |= !bus.is_memory(at);
+        self.statistics.buffered_writes += 1;
+        match bus.write(at, width, value, *now) {
+            Ok(waits) => {
+                self.statistics.waiting.write_buffer += self.buffer.store(at, width, waits, now);
+            }
+            Err(_) => self.statistics.lost_writes += 1,
+        }
+    }
+}
+
+/// How many of the `count` words from `at` on are in its line.
+const fn words_of_line(at: Virtual, count: usize) -> usize {
+    let room = ((LINE - at.0 % LINE) / 4) as usize;
+    if count < room { count } else { room }
 }

@@ -49,6 +49,14 @@ pub struct Access {
     pub privileged: bool,
 }
 
+impl Access {
+    /// The same, `index` words further on.
+    #[allow(clippy::cast_possible_truncation, reason = "an index below 16")]
+    const fn word(self, index: usize) -> Self {
+        Self { at: Virtual(self.at.0.wrapping_add(4 * index as u32)), ..self }
+    }
+}
+
 /// Why an access failed: the status field of a fault status register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]

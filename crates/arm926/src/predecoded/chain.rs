@@ -123,8 +123,8 @@ pub(super) fn run<B: Bus>(
         lines: u64::from(!is_current),
         ..Progress::new(processor.now.0.wrapping_sub(u64::from(piece.before)), line)
     };
-    let core = Working::load(&processor.registers, progress);
-    let mut chain = Chain { codes, processor, core, bounds };
+    let mut chain =
+        Chain { codes, core: Working::load(&processor.registers, progress), processor, bounds };
     let left = chain.run(place.code, At::Step(first));
     chain.note();
     (left, chain.core.progress.stepped)
@@ -233,7 +233,7 @@ impl<B: Bus> Chain<'_, B> {
             bounds.stop = ask_behind(processor, now.plus(u64::from(source.executed)), bounds.limit);
         }
         // An access is the last step of its piece; a branch behind it may have none.
-        if piece + 1 == code.block.pieces.len() {
+        if piece + 1 == code.count as usize {
             return Ok((index, At::Behind(leave)));
         }
         if core.progress.base.wrapping_add(u64::from(code.longest)) < bounds.stop {

@@ -33,6 +33,14 @@ impl<B: Bus> Port<'_, B> {
         self.memory.write(self.access(at, width), value, self.bus, self.now)
     }
 
+    fn read_words(&mut self, at: u32, values: &mut [u32]) -> Result<(), Abort> {
+        self.memory.read_words(self.access(at, Width::Word), values, self.bus, self.now)
+    }
+
+    fn write_words(&mut self, at: u32, values: &[u32]) -> Result<(), Abort> {
+        self.memory.write_words(self.access(at, Width::Word), values, self.bus, self.now)
+    }
+
     /// Remembers the lines that `bytes` from `at` on were read from.
     fn learn_read(&mut self, at: u32, bytes: u32) {
         self.memory.learn_last(Virtual(at), bytes, (self.privileged, false));
@@ -128,10 +136,10 @@ fn store<B: Bus>(
     Ok(())
 }
 
-/// The registers of the list that `step` has, each with the address of its word.
-fn words(step: &Step, at: u32) -> impl Iterator<Item = (u8, u32)> {
+/// The registers of the list that `step` has.
+fn registers(step: &Step) -> impl Iterator<Item = u8> {
     let mut list = step.imm;
-    (0..u32::from(step.m)).map(move |index| (take_lowest(&mut list), at.wrapping_add(4 * index)))
+    (0..step.m).map(move |_| take_lowest(&mut list))
 }
 
 fn load_several<B: Bus>(
@@ -141,13 +149,9 @@ fn load_several<B: Bus>(
 ) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
     let mut values = [0; 16];
-    for ((_, at), value) in words(step, at).zip(&mut values) {
-        *value = port.read(at, Width::Word)?;
-    }
+    port.read_words(at, &mut values[..usize::from(step.m)])?;
     core.set(step.n, base);
-    for ((register, _), value) in words(step, at).zip(values) {
-        core.set(register, value);
-    }
+    registers(step).zip(values).for_each(|(register, value)| core.set(register, value));
     Ok(())
 }
 
@@ -157,9 +161,9 @@ fn store_several<B: Bus>(
     port: &mut Port<'_, B>,
 ) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
-    for (register, at) in words(step, at) {
-        port.write(at, Width::Word, core.get(register))?;
-    }
+    let mut values = [0; 16];
+    registers(step).zip(&mut values).for_each(|(register, value)| *value = core.get(register));
+    port.write_words(at, &values[..usize::from(step.m)])?;
     core.set(step.n, base);
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! virtual addresses are one place, so an eviction told by modified address needs no translation back.
 
 use super::Context;
-use crate::address::{LINE, Modified, Virtual};
+use crate::address::{LINE, Modified, SLOT, Virtual};
 use crate::memory::cache::{self, Cache};
 use crate::memory::tlb::{self, Entry as Translation, Tlb};
 
@@ -192,21 +192,24 @@ impl Hits {
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
-    /// Forgets each entry of the `size` bytes from unit `first` on that `gone` says lies in what is gone.
-    fn forget(&mut self, page: Modified, size: u32, gone: impl Fn(u32) -> bool) {
-        let lines = size.div_ceil(LINE);
+    /// Forgets each entry of the page of `1 << shift` bytes at `page`, which has virtual addresses at `pages`.
+    fn forget_page(&mut self, page: Modified, shift: u8, pages: [u32; 2]) {
+        let lines = (1_u32 << shift).div_ceil(LINE);
         let line = page.0 / LINE;
+        // Without a branch, so that the host compares several at once.
+        let gone = |at: u32| pages.map(|page| at >> shift == page >> shift) != [false; 2];
         for group in each(groups(line, lines, GROUP) & self.used[0]) {
             let entries = &mut self.reads[group * GROUP..][..GROUP];
-            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_DATA);
+            entries.iter_mut().for_each(|hit| *hit = if gone(hit.tag) { NO_DATA } else { *hit });
         }
         for group in each(groups(line * 2, lines * 2, GROUP) & self.used[1]) {
             let entries = &mut self.writes[group * GROUP..][..GROUP];
-            entries.iter_mut().filter(|hit| gone(hit.tag)).for_each(|hit| *hit = NO_DATA);
+            entries.iter_mut().for_each(|hit| *hit = if gone(hit.tag) { NO_DATA } else { *hit });
         }
         for group in each(groups(line, lines, LINE_GROUP) & self.used[2]) {
             let entries = &mut self.lines[group * LINE_GROUP..][..LINE_GROUP];
-            entries.iter_mut().filter(|hit| gone(hit.at())).for_each(|hit| *hit = LineHit::NONE);
+            let none = LineHit::NONE;
+            entries.iter_mut().for_each(|hit| *hit = if gone(hit.at()) { none } else { *hit });
         }
     }
 }
@@ -280,11 +283,11 @@ impl Tables {
 
     /// The TLB replaced what was at a place.
     pub(super) fn translation_gone(&mut self, place: usize) {
-        if let Some(Translation { base, shift, .. }) = self.translations[place].take() {
-            let pid = self.context.pid;
-            let gone = |tag: u32| Virtual(tag).modified(pid).0 >> shift == base >> shift;
-            self.hits.iter_mut().for_each(|hits| hits.forget(Modified(base), 1 << shift, gone));
-        }
+        let Some(Translation { base, shift, .. }) = self.translations[place].take() else { return };
+        let (page, in_slot) = (Modified(base), Virtual(base % SLOT));
+        let pages =
+            if in_slot.modified(self.context.pid) == page { [base, in_slot.0] } else { [base; 2] };
+        self.hits.iter_mut().for_each(|hits| hits.forget_page(page, shift, pages));
     }
 
     /// Adds the entry of a line that hits when read.
