@@ -4,6 +4,8 @@
 //! decided by the memory system. A line has its MVA and its physical address, a dirty bit for each half, and its bytes. Hits change
 //! nothing. Source: ARM DDI 0198D, page 2-28 (lockdown) and 4.1; the order of replacement is assumed (see docs/models/arm926-memory.md).
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::address::{LINE, Modified, Physical};
@@ -156,9 +158,10 @@ impl Cache {
         self.tags.len()
     }
 
-    /// The tag and the dirty bits of each line in one word; see [`presence`].
-    pub(crate) fn presences(&self) -> impl Iterator<Item = u32> + '_ {
-        self.tags.iter().zip(&self.dirty).map(|(&tag, &dirty)| tag | u32::from(dirty) << 1)
+    /// The tag and the dirty bits of each of these lines in one word; see [`presence`].
+    pub(crate) fn presences(&self, lines: Range<usize>) -> impl Iterator<Item = u32> + '_ {
+        let (tags, dirty) = (&self.tags[lines.clone()], &self.dirty[lines]);
+        tags.iter().zip(dirty).map(|(&tag, &dirty)| tag | u32::from(dirty) << 1)
     }
 
     /// Where a line came from.
@@ -286,6 +289,12 @@ pub(crate) const fn half(at: u32) -> u8 {
 /// A line and its dirty halves in one word: the MVA, bit 0 set, and the two dirty bits above it.
 pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
     line.0 | VALID | u32::from(dirty) << 1
+}
+
+/// Whether a line is no longer what is `presumed` of it: it is another one, or a half that was dirty is clean.
+pub(crate) const fn differs(presumed: u32, found: u32) -> bool {
+    let dirty = (BOTH as u32) << 1;
+    presumed != 0 && (presumed ^ found) & (!dirty | presumed) != 0
 }
 
 /// The line of a word that [`presence`] made.

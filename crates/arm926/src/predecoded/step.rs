@@ -218,6 +218,7 @@ impl Progress {
 
 impl Working {
     /// From the registers.
+    #[inline]
     pub(super) fn load(registers: &Registers, progress: Progress) -> Self {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);

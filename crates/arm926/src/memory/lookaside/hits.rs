@@ -24,6 +24,9 @@ const NO_TAG: u32 = 0xC;
 /// Entries that are forgotten together.
 const GROUP: usize = DATA_ENTRIES / 64;
 
+/// Lines of the data cache that are compared together.
+const COMPARED: usize = 32;
+
 /// Groups of instruction lines are so many entries.
 const LINE_GROUP: usize = LINE_ENTRIES / 64;
 
@@ -320,14 +323,22 @@ impl Tables {
             }
         }
         let pid = self.context.pid;
-        for (presumed, found) in self.presumed.iter_mut().zip(data.presences()) {
-            let Some(line) = cache::line_of(*presumed) else { continue };
-            if cache::line_of(found) != Some(line) {
-                remove_data_line(&mut self.hits, line, pid);
-                *presumed = 0;
-            } else if *presumed & !found != 0 {
-                self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
-                *presumed = cache::presence(line, 0);
+        for (group, presumed) in self.presumed.chunks_mut(COMPARED).enumerate() {
+            let lines = group * COMPARED..group * COMPARED + presumed.len();
+            let found = data.presences(lines.clone()).zip(&*presumed);
+            // Most groups are as they were: told without a branch for each line.
+            if !found.fold(false, |any, (found, presumed)| any | cache::differs(*presumed, found)) {
+                continue;
+            }
+            for (presumed, found) in presumed.iter_mut().zip(data.presences(lines)) {
+                let Some(line) = cache::line_of(*presumed) else { continue };
+                if cache::line_of(found) != Some(line) {
+                    remove_data_line(&mut self.hits, line, pid);
+                    *presumed = 0;
+                } else if *presumed & !found != 0 {
+                    self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
+                    *presumed = cache::presence(line, 0);
+                }
             }
         }
     }
