@@ -1,13 +1,13 @@
 //! Whatever comes over the line of GDB's remote protocol: put together, checked, understood, answered.
 
 use boardlab_computer::debug::commands::Command;
-use boardlab_computer::debug::packets::{Arrived, PACKET, Packets};
+use boardlab_computer::debug::packets::{GdbInput, PACKET, Packets};
 
 /// Everything that is done with what GDB sends, but for what the machine does.
 pub(crate) fn run(input: &[u8]) {
     let mut packets = Packets::default();
     for &byte in input {
-        if let Some(Arrived::Packet(packet)) = packets.take(byte) {
+        if let Some(GdbInput::Packet(packet)) = packets.take(byte) {
             assert!(packet.len() <= PACKET, "{} bytes of a packet", packet.len());
             match Command::parse(&packet) {
                 Ok(_) => packets.answer(b"OK"),
@@ -21,5 +21,5 @@ pub(crate) fn run(input: &[u8]) {
     // Whatever came before, a packet that is right is taken. The first half ends an unfinished frame.
     let valid = b"#00$?#3f";
     let arrived: Vec<_> = valid.iter().filter_map(|&byte| packets.take(byte)).collect();
-    assert_eq!(arrived.last(), Some(&Arrived::Packet(b"?".to_vec())));
+    assert_eq!(arrived.last(), Some(&GdbInput::Packet(b"?".to_vec())));
 }

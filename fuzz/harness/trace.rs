@@ -4,7 +4,7 @@
 
 use boardlab_block::Geometry;
 use boardlab_sim::Bytes;
-use boardlab_workload::trace::{Action, BeyondEnd, Disk, Fit, Format, Kind, Order, Unaligned};
+use boardlab_workload::trace::{Action, BeyondEnd, Disk, Fit, Format, Kind, Order, UnalignedPolicy};
 use boardlab_workload::trace::{Reader, Reading};
 
 /// The device that requests are fitted to.
@@ -30,7 +30,7 @@ pub(crate) fn run(input: &[u8]) {
         1 => BeyondEnd::Clamp,
         _ => BeyondEnd::Wrap,
     };
-    let ragged = if chosen(7) { Unaligned::Widen } else { Unaligned::Refuse };
+    let ragged = if chosen(7) { UnalignedPolicy::Widen } else { UnalignedPolicy::Refuse };
     let mut fit = Fit::new(&Geometry::of_size(SIZE), beyond, ragged);
     let lines = text.split(|&byte| byte == b'\n').count();
     let mut latest = None;

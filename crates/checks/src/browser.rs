@@ -111,7 +111,7 @@ impl Look {
 
 /// What the page did besides showing itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Observed {
+pub struct PageActivity {
     /// Errors and warnings on the console, exceptions and violated policies.
     pub complaints: Vec<String>,
     /// Every request other than for the page, `data:` and `blob:`.
@@ -128,7 +128,7 @@ pub struct Browser {
     /// URL of the open page.
     page: String,
     loaded: bool,
-    observed: Observed,
+    observed: PageActivity,
 }
 
 impl Browser {
@@ -159,7 +159,7 @@ impl Browser {
             last_id: 0,
             page: String::new(),
             loaded: false,
-            observed: Observed::default(),
+            observed: PageActivity::default(),
         };
         browser.attach()?;
         Ok(browser)
@@ -205,7 +205,7 @@ impl Browser {
         let full = page.canonicalize().map_err(io_error("find the page"))?;
         self.page = file_url(&full);
         self.loaded = false;
-        self.observed = Observed::default();
+        self.observed = PageActivity::default();
         let answer = self.call("Page.navigate", &json!({ "url": self.page }))?;
         if let Some(error) = answer["errorText"].as_str() {
             let answer = error.to_owned();
@@ -263,7 +263,7 @@ impl Browser {
 
     /// What the open page did so far.
     #[must_use]
-    pub const fn observed(&self) -> &Observed {
+    pub const fn observed(&self) -> &PageActivity {
         &self.observed
     }
 

@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A published figure that is no input of the code although the same number stands there.
 #[derive(Debug, Clone, Copy)]
-pub struct Allowed {
+pub struct AllowedNumber {
     /// File in which the number stands.
     pub path: &'static str,
     /// The number as written in the code.
@@ -24,7 +24,7 @@ pub struct Allowed {
 }
 
 /// The exceptions. Empty as long as no coincidence is unavoidable.
-pub const ALLOWED: &[Allowed] = &[];
+pub const ALLOWED: &[AllowedNumber] = &[];
 
 /// Published figures: canonical number and the place that prints it.
 #[derive(Debug, Clone, Default)]

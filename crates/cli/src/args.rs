@@ -86,7 +86,7 @@ pub(crate) enum Command {
     List {
         /// What to show; all of them if left out
         #[arg(value_name = "KIND")]
-        kinds: Vec<Listed>,
+        kinds: Vec<ListTopic>,
     },
     /// Run one scenario
     #[command(after_help = RUN)]
@@ -454,7 +454,7 @@ pub(crate) enum Color {
 
 /// What `list` shows.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Listed {
+pub(crate) enum ListTopic {
     /// Data sheets
     Parts,
     /// Boards: bus and CPU
@@ -463,12 +463,12 @@ pub(crate) enum Listed {
     Scenarios,
 }
 
-impl From<Listed> for Kind {
-    fn from(listed: Listed) -> Self {
+impl From<ListTopic> for Kind {
+    fn from(listed: ListTopic) -> Self {
         match listed {
-            Listed::Parts => Self::Part,
-            Listed::Boards => Self::Board,
-            Listed::Scenarios => Self::Scenario,
+            ListTopic::Parts => Self::Part,
+            ListTopic::Boards => Self::Board,
+            ListTopic::Scenarios => Self::Scenario,
         }
     }
 }

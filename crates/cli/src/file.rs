@@ -9,7 +9,7 @@
 //! Only regular files are written, never a pipe, a device or a socket. A symbolic link is followed,
 //! and is kept.
 
-use boardlab_document::lock::{self, Refused};
+use boardlab_document::lock::{self, LockError};
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -108,7 +108,7 @@ impl Part {
             // Without locks a file that was left behind cannot be detected.
             let locked = lock::exclusive(&file);
             // Another process may just have locked and removed it as left behind.
-            if !matches!(locked, Err(Refused::Held(_))) && is_at(&file, &path) {
+            if !matches!(locked, Err(LockError::Held(_))) && is_at(&file, &path) {
                 return Ok(Self { file, path, placed: false });
             }
         }

@@ -15,7 +15,7 @@ use crate::error::{Error, shown_path};
 use crate::file::{self, Part};
 use crate::manifest::{self, Entry, Manifest};
 use crate::{saved, terminal};
-use boardlab_document::lock::{self, Refused};
+use boardlab_document::lock::{self, LockError};
 use boardlab_report::{Format, Options, Shown, csv, html, render};
 use boardlab_result::{Reproduction, RunResult};
 use std::collections::HashSet;
@@ -246,8 +246,8 @@ fn lock(path: &Path, holds: Holds) -> Result<Option<File>, Error> {
         Ok(()) => Ok(Some(folder)),
         // Then the user must run one process at a time; the manifest shows if not.
         Err(refused) if refused.is_unsupported() => Ok(None),
-        Err(Refused::Held(holder)) => Err(Error::FolderInUse { path: path.into(), holder }),
-        Err(Refused::System(problem)) => Err(refused(problem)),
+        Err(LockError::Held(holder)) => Err(Error::FolderInUse { path: path.into(), holder }),
+        Err(LockError::System(problem)) => Err(refused(problem)),
     }
 }
 

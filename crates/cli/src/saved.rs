@@ -8,7 +8,7 @@ use crate::error::{Error, ReadProblem, shown_path};
 use crate::folder;
 use crate::manifest::{self, Difference, Manifest};
 use crate::terminal;
-use boardlab_document::lock::{self, Holder, Refused};
+use boardlab_document::lock::{self, Holder, LockError};
 use boardlab_report::json;
 use boardlab_result::Reproduction;
 use std::fs::{self, File};
@@ -100,7 +100,9 @@ fn read_manifest(folder: &Path) -> Result<Option<Manifest>, Error> {
 /// The other process that is currently writing into `folder`.
 fn writer(folder: &Path) -> Option<Holder> {
     match lock::shared(&File::open(folder).ok()?) {
-        Err(Refused::Held(holder)) => Some(holder).filter(|one| one.process != Some(process::id())),
+        Err(LockError::Held(holder)) => {
+            Some(holder).filter(|one| one.process != Some(process::id()))
+        }
         _ => None,
     }
 }

@@ -52,7 +52,7 @@ pub use error::Error;
 
 /// The result of a compressor that consumes as much input as fits into its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Compressed {
+pub struct CompressedSize {
     /// Bytes of the input that are in the output.
     pub consumed: usize,
     /// Bytes of the output.

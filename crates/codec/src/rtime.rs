@@ -6,7 +6,7 @@
 //! `fs/jffs2/compr_rtime.c`. Unlike the kernel before 6.13, the decompressor checks every position
 //! against its buffers.
 
-use crate::Compressed;
+use crate::CompressedSize;
 use crate::error::Error;
 
 /// The longest match of a pair.
@@ -20,7 +20,7 @@ const LEAST_ROOM: usize = 4;
 /// Positions have 16 bits in the kernel (15 in old ones), so the stream equals the kernel's for inputs
 /// up to that size; JFFS2 compresses one page at a time.
 #[must_use]
-pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
+pub fn compress(input: &[u8], output: &mut [u8]) -> Option<CompressedSize> {
     if output.len() < LEAST_ROOM {
         return None;
     }
@@ -37,7 +37,7 @@ pub fn compress(input: &[u8], output: &mut [u8]) -> Option<Compressed> {
         pair.copy_from_slice(&[value, u8::try_from(equal).expect("at most 255")]);
         produced += 2;
     }
-    (produced < position).then_some(Compressed { consumed: position, produced })
+    (produced < position).then_some(CompressedSize { consumed: position, produced })
 }
 
 /// Fills `output` from `input`.
@@ -75,7 +75,7 @@ pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::{compress, decompress};
-    use crate::Compressed;
+    use crate::CompressedSize;
     use crate::error::Error;
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
         let mut output = [0; 32];
         let compressed = compress(b"abcabcabcabc", &mut output);
         // A first occurrence runs on as the text begins: so does c.
-        assert_eq!(compressed, Some(Compressed { consumed: 12, produced: 6 }));
+        assert_eq!(compressed, Some(CompressedSize { consumed: 12, produced: 6 }));
         assert_eq!(&output[..6], b"a\0b\0c\x09");
     }
 
@@ -91,7 +91,7 @@ mod tests {
     fn run_may_overlap_itself() {
         let mut output = [0; 32];
         let compressed = compress(&[7; 300], &mut output).expect("shrinks");
-        assert_eq!(compressed, Compressed { consumed: 300, produced: 4 });
+        assert_eq!(compressed, CompressedSize { consumed: 300, produced: 4 });
         // A first occurrence runs on as the text begins.
         assert_eq!(&output[..4], &[7, 255, 7, 43]);
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn small_room_takes_the_beginning_of_the_text() {
         let compressed = compress(&[0; 4096], &mut [0; 4]).expect("shrinks");
-        assert_eq!(compressed, Compressed { consumed: 512, produced: 4 });
+        assert_eq!(compressed, CompressedSize { consumed: 512, produced: 4 });
     }
 
     #[test]

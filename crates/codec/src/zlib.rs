@@ -11,7 +11,7 @@
 
 mod bound;
 
-use crate::Compressed;
+use crate::CompressedSize;
 use crate::error::Error;
 use bound::Bound;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
@@ -58,7 +58,7 @@ impl Jffs2Deflate {
     /// space after the last round, at least 12 bytes, must hold the end of the stream. Input that
     /// provably does not become smaller is not compressed; the result is the same.
     #[must_use]
-    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<Compressed> {
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<CompressedSize> {
         let limit = output.len().checked_sub(STREAM_END).filter(|&limit| limit > 0)?;
         if self.bound.is_hopeless(&input[..limit.min(input.len())]) {
             return None;
@@ -66,7 +66,7 @@ impl Jffs2Deflate {
         self.attempt(input, output, limit)
     }
 
-    fn attempt(&mut self, input: &[u8], output: &mut [u8], limit: usize) -> Option<Compressed> {
+    fn attempt(&mut self, input: &[u8], output: &mut [u8], limit: usize) -> Option<CompressedSize> {
         self.stream.reset();
         let (mut consumed, mut produced) = (0, 0);
         while produced < limit && consumed < input.len() {
@@ -84,7 +84,7 @@ impl Jffs2Deflate {
         let rest = &mut output[produced..];
         let (_, gave) = self.step(&[], rest, FlushCompress::Finish, Status::StreamEnd)?;
         produced += gave;
-        (produced < consumed).then_some(Compressed { consumed, produced })
+        (produced < consumed).then_some(CompressedSize { consumed, produced })
     }
 
     /// Calls deflate once; returns the bytes consumed and produced, or `None` for an unexpected status.

@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::regular_file::{check_kind, contents};
 use boardlab_block::{Contents, Extent};
 use boardlab_document::error::reason;
-use boardlab_document::lock::{self, Refused};
+use boardlab_document::lock::{self, LockError};
 use boardlab_realview::{Card, Machine, Medium};
 use boardlab_sim::Bytes;
 use std::fs::File;
@@ -83,8 +83,8 @@ fn open(path: &Path, write: bool) -> Result<File, Failure> {
         Ok(()) => Ok(file),
         // Nobody writes back where no lock can be had.
         Err(refused) if !write && refused.is_unsupported() => Ok(file),
-        Err(Refused::Held(holder)) => Err(Failure::InUse(path.into(), holder)),
-        Err(Refused::System(error)) => {
+        Err(LockError::Held(holder)) => Err(Failure::InUse(path.into(), holder)),
+        Err(LockError::System(error)) => {
             let problem = format!("no lock: {}", reason(&error));
             Err(Failure::Unwritable(path.into(), problem))
         }

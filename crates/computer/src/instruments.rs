@@ -5,7 +5,7 @@
 //! lock that is taken once a run.
 
 use super::listing::Before;
-use super::masked::Masked;
+use super::masked::MaskedStretches;
 use super::profile::{Mark, Profile};
 use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Engine, Limit, Processor, Stop};
@@ -40,7 +40,7 @@ fn steps<B: Bus>(
 #[derive(Debug, Clone)]
 pub(super) struct Profiling {
     pub(super) profile: Shared<Profile>,
-    pub(super) masked: Shared<Masked>,
+    pub(super) masked: Shared<MaskedStretches>,
 }
 
 impl<B: Bus> Engine<B> for Profiling {
@@ -63,7 +63,7 @@ impl<B: Bus> Engine<B> for Profiling {
 
 /// Steps with a look at what interrupts may come.
 #[derive(Debug, Clone, Default)]
-pub struct Watching(pub Shared<Masked>);
+pub struct Watching(pub Shared<MaskedStretches>);
 
 impl<B: Bus> Engine<B> for Watching {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {

@@ -33,5 +33,5 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub use boardlab_realview::EngineKind;
 pub use card::{CardFile, CardUpdate};
 pub use failure::Failure;
-pub use run::{Console, Plan, RunOutcome, Typed, Until};
+pub use run::{Console, Plan, RunOutcome, TerminalInput, Until};
 pub use session::{Load, Order, Session};

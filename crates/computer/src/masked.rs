@@ -1,11 +1,11 @@
 //! How long interrupts are masked: every stretch of instructions that cannot be interrupted, by where it begins.
 //!
-//! Layer: rank 9. Main types: [`Masked`], which is told of each boundary between two instructions, and [`Stretch`], which has a row in
+//! Layer: rank 9. Main types: [`MaskedStretches`], which is told of each boundary between two instructions, and [`Stretch`], which has a row in
 //! [`table`]. Sleep is not counted: an interrupt ends it, masked or not.
 
 use super::symbols::Symbols;
 use boardlab_arm926::{Bus, Processor, Psr};
-use boardlab_result::{Cell, Row, Table, Tabulated};
+use boardlab_result::{Cell, Row, Table, TableWithItems};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub fn table<'s>(
     stretches: impl IntoIterator<Item = (Row, &'s Stretch)>,
     symbols: &Symbols,
     time: impl Fn(u64) -> Cell,
-) -> Tabulated<&'s Stretch> {
+) -> TableWithItems<&'s Stretch> {
     Table::new("interrupts-off", title)
         .of(stretches)
         .column("cycles_count", "cycles", |one| Cell::count(one.cycles))
@@ -54,7 +54,7 @@ struct Open {
 
 /// What was seen.
 #[derive(Debug, Clone, Default)]
-pub struct Masked {
+pub struct MaskedStretches {
     /// The present stretch, as far as it goes.
     open: Option<Open>,
     /// Cycles asleep at the last boundary.
@@ -63,7 +63,7 @@ pub struct Masked {
     all: BTreeMap<u32, Stretch>,
 }
 
-impl Masked {
+impl MaskedStretches {
     /// Looks at a boundary between two instructions.
     pub fn look<B: Bus>(&mut self, processor: &Processor<B>) {
         let registers = &processor.registers;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_stretch_goes_from_the_masked_boundary_to_the_unmasked_one_without_sleep() {
-        let mut masked = Masked::default();
+        let mut masked = MaskedStretches::default();
         for (is_masked, slept, from, since) in [
             (false, false, 0x10, 5),
             (true, false, 0x20, 10),
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn where_stretches_begin_everywhere_the_longest_stay() {
-        let mut masked = Masked::default();
+        let mut masked = MaskedStretches::default();
         let mut now = 0;
         for step in 0..2 * 4_096_u32 {
             masked.boundary(true, false, Open { from: step * 8, since: now, after: 0 });

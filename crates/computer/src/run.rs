@@ -44,7 +44,7 @@ pub struct Plan {
 
 /// What the user typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Typed {
+pub enum TerminalInput {
     /// These bytes.
     Bytes(Vec<u8>),
     /// Nothing yet.
@@ -65,7 +65,7 @@ pub trait Console {
     ///
     /// # Errors
     /// When the input cannot be read.
-    fn typed(&mut self, wait: bool) -> io::Result<Typed>;
+    fn typed(&mut self, wait: bool) -> io::Result<TerminalInput>;
 }
 
 /// What came out of a run.
@@ -173,14 +173,14 @@ impl Session {
     fn hear(&mut self, console: &mut dyn Console, wait: bool) -> io::Result<bool> {
         let typed = console.typed(wait)?;
         match &typed {
-            Typed::Bytes(bytes) => {
+            TerminalInput::Bytes(bytes) => {
                 self.machine.push_input(0, bytes);
                 self.machine.push_semihosting_input(bytes);
             }
-            Typed::Nothing => {}
-            Typed::Ended => self.machine.close_semihosting_input(),
+            TerminalInput::Nothing => {}
+            TerminalInput::Ended => self.machine.close_semihosting_input(),
         }
-        Ok(typed == Typed::Ended)
+        Ok(typed == TerminalInput::Ended)
     }
 
     fn timeline(&mut self) -> String {

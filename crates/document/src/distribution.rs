@@ -17,7 +17,7 @@
 
 use crate::misfit::Misfit;
 use crate::quantity::{self, Decimal, Dimension};
-use crate::{Content, Description, Misplaced, Node, Value};
+use crate::{Content, Description, Node, PlacedMisfit, Value};
 use boardlab_sim::{Duration, QuantileTable};
 use std::ops::Range;
 
@@ -262,15 +262,15 @@ impl Value for QuantileTable {
         Description::new(expected, example)
             .hint(format!("shapes: {}", SHAPES.map(|(name, ..)| name).join(", ")))
     }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
-            Content::Text(text) => parse(text).map_err(|(span, misfit)| Misplaced {
+            Content::Text(text) => parse(text).map_err(|(span, misfit)| PlacedMisfit {
                 place: node.within(&span),
                 found: text.get(span).unwrap_or(text).into(),
                 misfit,
             }),
             Content::Integer(_) | Content::Float(_) => Duration::read(node).map(Self::constant),
-            _ => Err(Misplaced::of_type(node)),
+            _ => Err(PlacedMisfit::of_type(node)),
         }
     }
     fn is_zero(&self) -> bool {

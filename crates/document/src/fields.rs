@@ -69,10 +69,10 @@
 //! missing keys are reported. Then come the checks, each about the fields that it names: there they are
 //! references to their values, and `return Err(...)` refuses the section.
 
-use crate::{Key, Read, Section, Sourced, Value};
+use crate::{Key, Read, Section, SourcedValue, Value};
 
 /// What a field of a section can be. A [`Value`], a number of fewer bits than TOML's and a struct of
-/// [`section!`](crate::section!) must be there, each of them in an [`Option`] may lack; [`Sourced`] keeps
+/// [`section!`](crate::section!) must be there, each of them in an [`Option`] may lack; [`SourcedValue`] keeps
 /// what a value rests on.
 pub trait Field: Sized {
     /// What the limits are about.
@@ -95,7 +95,7 @@ impl<T: Value> Field for T {
     }
 }
 
-impl<T: Value> Field for Sourced<T> {
+impl<T: Value> Field for SourcedValue<T> {
     type Value = T;
     fn required(key: Key<'_, '_, T>) -> Read<Self> {
         key.sourced()

@@ -1,21 +1,21 @@
 //! The value of one key: limits on it, and what it rests on.
 //!
-//! Layer: rank 7. Main types: [`Key`], the value of a key with limits, and [`Sourced`], a value
+//! Layer: rank 7. Main types: [`Key`], the value of a key with limits, and [`SourcedValue`], a value
 //! with its origin and source. A value is written bare, or as
 //! `{ value = "284 ns", origin = "published", source = "document, table 4" }`. In a part or board
 //! file a bare number is refused: every number needs a source.
 
 use super::node::{Node, Table};
-use super::problems::{Read, Reported};
+use super::problems::{AlreadyReported, Read};
 use super::reader::{Section, State};
-use super::value::{Description, Misplaced, Value};
+use super::value::{Description, PlacedMisfit, Value};
 use crate::misfit::Misfit;
 use crate::source::Kind;
 use boardlab_result::{Origin, Parameter};
 
 /// A value and what it rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sourced<T> {
+pub struct SourcedValue<T> {
     /// The value.
     pub value: T,
     /// Its key, its value as written, its origin and its source.
@@ -107,21 +107,21 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     }
 
     /// The value with what it rests on; it becomes a parameter of the result.
-    pub fn sourced(self) -> Read<Sourced<T>> {
+    pub fn sourced(self) -> Read<SourcedValue<T>> {
         self.read(Wants::Source)?.ok_or_else(|| self.lacks(true))
     }
 
     /// The value with what it rests on, if it is there.
-    pub fn optional_sourced(self) -> Read<Option<Sourced<T>>> {
+    pub fn optional_sourced(self) -> Read<Option<SourcedValue<T>>> {
         self.read(Wants::Source)
     }
 
-    fn read(&self, wants: Wants) -> Read<Option<Sourced<T>>> {
+    fn read(&self, wants: Wants) -> Read<Option<SourcedValue<T>>> {
         let Some(node) = self.section.node_of(self.name) else { return Ok(None) };
         self.section.sourced_at(node, self.name, wants, &self.checks).map(Some)
     }
 
-    fn lacks(&self, sourced: bool) -> Reported {
+    fn lacks(&self, sourced: bool) -> AlreadyReported {
         let Description { expected, example, .. } = T::description();
         self.section.lacks(self.name, expected, &example, sourced)
     }
@@ -136,7 +136,7 @@ impl Section<'_> {
         key: &str,
         wants: Wants,
         checks: &[Check<'_, T>],
-    ) -> Read<Sourced<T>> {
+    ) -> Read<SourcedValue<T>> {
         let any = |table: &Table| {
             ["value", "origin", "source"].into_iter().any(|key| table.0.contains_key(key))
         };
@@ -147,7 +147,7 @@ impl Section<'_> {
         let inner = self.inner(node);
         let value =
             T::read(inner).and_then(|value| match checks.iter().find_map(|check| check(&value)) {
-                Some(misfit) => Err(Misplaced::new(inner, misfit)),
+                Some(misfit) => Err(PlacedMisfit::new(inner, misfit)),
                 None => Ok(value),
             });
         let value = value.map_err(|misplaced| {
@@ -172,18 +172,18 @@ impl Section<'_> {
             let mut all = self.context().parameters.borrow_mut();
             all.insert(parameter.key.clone(), parameter.clone());
         }
-        Ok(Sourced { value, parameter })
+        Ok(SourcedValue { value, parameter })
     }
 
     /// Refuses a bare value where each number needs a source, and shows it with one.
-    fn unsourced(&self, key: &str, node: &Node, expected: &str) -> Reported {
+    fn unsourced(&self, key: &str, node: &Node, expected: &str) -> AlreadyReported {
         let written = match node.as_text() {
             Some(text) => format!("\"{text}\""),
             None => node.place.text().into(),
         };
         let help = format!("every number needs a source: {key} = {}", with_source(&written));
         let expected = format!("{expected} with its origin and source");
-        self.report_value(key, Misplaced::new(node, Misfit::Unsourced), expected, help)
+        self.report_value(key, PlacedMisfit::new(node, Misfit::Unsourced), expected, help)
     }
 
     /// Origin and source of a value that was written with them.

@@ -77,13 +77,13 @@ pub mod source;
 pub mod value;
 
 pub use fields::Field;
-pub use key::{Key, Sourced};
+pub use key::{Key, SourcedValue};
 pub use node::{Content, Node};
 pub use overrides::Override;
-pub use problems::{Read, Reported};
+pub use problems::{AlreadyReported, Read};
 pub use reader::Section;
-pub use renamed::Renamed;
-pub use value::{Description, Misplaced, Value};
+pub use renamed::RenamedKey;
+pub use value::{Description, PlacedMisfit, Value};
 
 use crate::error::{BadValue, Error};
 use crate::source::{GRID, Source};
@@ -104,7 +104,7 @@ pub struct Document {
     /// What `--set` or `--grid` gives and no reading used; kept for points of a grid alone.
     idle: Arc<Mutex<Vec<BadValue>>>,
     /// Old names that were read as the new ones.
-    renamed: Vec<Renamed>,
+    renamed: Vec<RenamedKey>,
 }
 
 /// What a reading gives.
@@ -199,7 +199,7 @@ impl Document {
 
     /// The old names in its files and arguments, each a warning.
     #[must_use]
-    pub fn renamed(&self) -> &[Renamed] {
+    pub fn renamed(&self) -> &[RenamedKey] {
         &self.renamed
     }
 

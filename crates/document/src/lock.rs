@@ -1,6 +1,6 @@
 //! Locks on files and folders, and who holds them.
 //!
-//! Layer: rank 7. Functions: [`exclusive`] and [`shared`]; main type: [`Refused`]. The locks are
+//! Layer: rank 7. Functions: [`exclusive`] and [`shared`]; main type: [`LockError`]. The locks are
 //! those of `flock`: they belong to an open file, go by the file and not by its name, end with the
 //! process however it ends, and keep out only who asks for one. Who holds a lock is read from
 //! `/proc/locks` (proc(5)), and is left open where there is no such file.
@@ -14,14 +14,14 @@ const COMMAND_SHOWN: usize = 120;
 
 /// Why there is no lock.
 #[derive(Debug)]
-pub enum Refused {
+pub enum LockError {
     /// Another process has one that keeps this one out.
     Held(Holder),
     /// The filesystem gives none, or the operating system says something else.
     System(io::Error),
 }
 
-impl Refused {
+impl LockError {
     /// Whether the filesystem knows no such locks, as some network filesystems do.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
@@ -60,23 +60,23 @@ impl fmt::Display for Holder {
 /// Locks `file` for this process alone, or says at once who has it.
 ///
 /// # Errors
-/// [`Refused`].
-pub fn exclusive(file: &File) -> Result<(), Refused> {
+/// [`LockError`].
+pub fn exclusive(file: &File) -> Result<(), LockError> {
     judged(file, file.try_lock())
 }
 
 /// Locks `file` together with others who only read it, or says at once who writes it.
 ///
 /// # Errors
-/// [`Refused`].
-pub fn shared(file: &File) -> Result<(), Refused> {
+/// [`LockError`].
+pub fn shared(file: &File) -> Result<(), LockError> {
     judged(file, file.try_lock_shared())
 }
 
-fn judged(file: &File, locked: Result<(), TryLockError>) -> Result<(), Refused> {
+fn judged(file: &File, locked: Result<(), TryLockError>) -> Result<(), LockError> {
     locked.map_err(|error| match error {
-        TryLockError::WouldBlock => Refused::Held(holder(file)),
-        TryLockError::Error(error) => Refused::System(error),
+        TryLockError::WouldBlock => LockError::Held(holder(file)),
+        TryLockError::Error(error) => LockError::System(error),
     })
 }
 
@@ -163,7 +163,7 @@ mod tests {
         let [first, second] = [(); 2].map(|()| File::create(&path).unwrap());
         exclusive(&first).unwrap();
         for refused in [exclusive(&second), shared(&second)] {
-            let Err(Refused::Held(holder)) = refused else { panic!("{refused:?}") };
+            let Err(LockError::Held(holder)) = refused else { panic!("{refused:?}") };
             if std::path::Path::new("/proc/locks").exists() {
                 assert_eq!(holder.process, Some(std::process::id()));
                 assert!(holder.to_string().contains("lab"), "{holder}");

@@ -7,7 +7,7 @@
 
 use super::node::{Content, Entry, Node, Table};
 use super::parse;
-use super::renamed::{self, Renamed};
+use super::renamed::{self, RenamedKey};
 use crate::error::{At, Error, Message, Other, TEXT_SHOWN};
 use crate::source::{GRID, Place, SET, Source};
 use boardlab_result::foreign::shown_at_most as shown;
@@ -22,7 +22,7 @@ const DEEPEST: usize = 16;
 pub struct Override {
     parts: Vec<Part>,
     node: Node,
-    renamed: Vec<Renamed>,
+    renamed: Vec<RenamedKey>,
 }
 
 /// One part of the dotted key.
@@ -96,7 +96,7 @@ impl Override {
 
     /// The old names in it.
     #[must_use]
-    pub fn renamed(&self) -> &[Renamed] {
+    pub fn renamed(&self) -> &[RenamedKey] {
         &self.renamed
     }
 

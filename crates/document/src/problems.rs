@@ -1,6 +1,6 @@
 //! Errors gathered while a document is read, so that one run shows several.
 //!
-//! Layer: rank 7. Main types: [`Reported`], the proof that an error was gathered, and [`Read`],
+//! Layer: rank 7. Main types: [`AlreadyReported`], the proof that an error was gathered, and [`Read`],
 //! the result of each access.
 
 use crate::error::Error;
@@ -15,9 +15,9 @@ const KEPT: usize = 200;
 
 /// An error has been gathered and will be shown; there is nothing more to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reported(());
+pub struct AlreadyReported(());
 
-impl Reported {
+impl AlreadyReported {
     /// For a missing key, which the section reports when it ends.
     pub(super) const fn later() -> Self {
         Self(())
@@ -25,7 +25,7 @@ impl Reported {
 }
 
 /// So that `?` works on a field that is only looked at.
-impl From<&Self> for Reported {
+impl From<&Self> for AlreadyReported {
     fn from(reported: &Self) -> Self {
         *reported
     }
@@ -33,7 +33,7 @@ impl From<&Self> for Reported {
 
 /// What an access gives: the value, or the knowledge that its error is on record: something is missing, unknown, of the
 /// wrong kind or cannot be. A function that returns it has no other errors.
-pub type Read<T> = Result<T, Reported>;
+pub type Read<T> = Result<T, AlreadyReported>;
 
 /// The errors of one reading.
 #[derive(Debug, Default)]
@@ -46,14 +46,14 @@ pub struct Problems {
 impl Problems {
     /// Puts `error` on record. The same error twice, as from a section read for two systems, is
     /// one.
-    pub fn report(&self, error: Error) -> Reported {
+    pub fn report(&self, error: Error) -> AlreadyReported {
         let mut errors = self.kept.borrow_mut();
         if errors.len() == KEPT {
             self.dropped.set(self.dropped.get() + 1);
         } else if !errors.contains(&error) {
             errors.push(error);
         }
-        Reported(())
+        AlreadyReported(())
     }
 
     /// Whether nothing is on record.

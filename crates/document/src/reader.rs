@@ -23,10 +23,10 @@
 //! for, and only then use `?`: so one run shows all the errors of a section. A missing key is
 //! reported by `finish` too, unless an unknown key looks like it: one slip, one message.
 
-use super::key::{Key, Sourced, Wants, with_source};
+use super::key::{Key, SourcedValue, Wants, with_source};
 use super::node::{Content, Node, Table};
-use super::problems::{Problems, Read, Reported};
-use super::value::{Misplaced, Value};
+use super::problems::{AlreadyReported, Problems, Read};
+use super::value::{PlacedMisfit, Value};
 use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
@@ -112,7 +112,7 @@ impl<'a> Section<'a> {
     /// no` such thing. One error says it better than thirty.
     ///
     /// # Errors
-    /// [`Reported`] when all of them lack.
+    /// [`AlreadyReported`] when all of them lack.
     pub fn needs(&self, keys: &[&str], problem: &str, expected: &str, help: &str) -> Read<()> {
         if keys.iter().any(|key| self.has(key)) {
             return Ok(());
@@ -142,7 +142,7 @@ impl<'a> Section<'a> {
     }
 
     /// The value of `key` with what it rests on.
-    pub fn sourced<T: Value>(&self, key: &str) -> Read<Sourced<T>> {
+    pub fn sourced<T: Value>(&self, key: &str) -> Read<SourcedValue<T>> {
         self.key(key).sourced()
     }
 
@@ -170,7 +170,7 @@ impl<'a> Section<'a> {
         }
         let expected = format!("one of {}", listed(names));
         let names = names.iter().map(|(name, _)| String::from(*name)).collect();
-        let misplaced = Misplaced::new(inner, Misfit::UnknownName(names));
+        let misplaced = PlacedMisfit::new(inner, Misfit::UnknownName(names));
         Err(self.report_value(key, misplaced, expected, String::new()))
     }
 
@@ -223,11 +223,11 @@ impl<'a> Section<'a> {
     /// Puts a broken rule about the value of `key` on record: `problem` is a clause that follows
     /// the value (`is not a multiple of the buffer`), `expected` what is due.
     #[must_use]
-    pub fn refuse(&self, key: &str, problem: &str, expected: &str, help: &str) -> Reported {
+    pub fn refuse(&self, key: &str, problem: &str, expected: &str, help: &str) -> AlreadyReported {
         let node = self.node_of(key).map_or(self.0.node, |node| self.inner(node));
         let found = if node.as_table().is_some() { String::new() } else { node.written() };
         let misfit = Misfit::Rule(problem.into());
-        let misplaced = Misplaced { place: node.place().clone(), found, misfit };
+        let misplaced = PlacedMisfit { place: node.place().clone(), found, misfit };
         self.report_value(key, misplaced, expected.into(), help.into())
     }
 
@@ -236,7 +236,7 @@ impl<'a> Section<'a> {
     /// use there. At a point of a grid the value is only noted: another point may use it ([`super::Document`] keeps it).
     ///
     /// # Errors
-    /// [`Reported`] when there is such a value.
+    /// [`AlreadyReported`] when there is such a value.
     pub fn idle(&self, path: &str, why: &str, help: &str) -> Read<()> {
         let Some(node) = self.0.node.get(path) else { return Ok(()) };
         let mut result = Ok(());
@@ -245,7 +245,7 @@ impl<'a> Section<'a> {
             if ![SET, GRID].into_iter().any(|option| source.is_argument_of(option)) {
                 return;
             }
-            let misplaced = Misplaced::new(leaf, Misfit::Idle(why.into()));
+            let misplaced = PlacedMisfit::new(leaf, Misfit::Idle(why.into()));
             let expected = "a key that this run uses".into();
             let bad = self.bad_value(&path, misplaced, expected, help.into());
             if self.0.context.swept {
@@ -260,7 +260,7 @@ impl<'a> Section<'a> {
     /// [`Section::idle`] for each of `paths`, all of which are reported.
     ///
     /// # Errors
-    /// [`Reported`] when there is such a value.
+    /// [`AlreadyReported`] when there is such a value.
     pub fn idle_each<P: AsRef<str>>(
         &self,
         paths: impl IntoIterator<Item = P>,
@@ -274,7 +274,7 @@ impl<'a> Section<'a> {
     /// Ends the reading of the section: reports missing keys, and keys that nobody asked for.
     ///
     /// # Errors
-    /// [`Reported`] when this section has either.
+    /// [`AlreadyReported`] when this section has either.
     pub fn finish(&self) -> Read<()> {
         self.0.finished.set(true);
         let asked = self.0.asked.borrow();
@@ -332,7 +332,7 @@ impl<'a> Section<'a> {
         expected: String,
         example: &str,
         is_number: bool,
-    ) -> Reported {
+    ) -> AlreadyReported {
         let strict = self.0.node.place.source().kind().is_some_and(Kind::needs_sources);
         let example = if strict && is_number {
             format!("{key} = {}", with_source(example))
@@ -342,7 +342,7 @@ impl<'a> Section<'a> {
         self.lacks_like(key, expected, example)
     }
 
-    fn lacks_section(&self, key: &str, expected: &str, open: &str, close: &str) -> Reported {
+    fn lacks_section(&self, key: &str, expected: &str, open: &str, close: &str) -> AlreadyReported {
         let path = self.below(key);
         let example = match is_mount(&path) {
             true => format!("{path} = \"NAME\""),
@@ -351,7 +351,7 @@ impl<'a> Section<'a> {
         self.lacks_like(key, expected.into(), example)
     }
 
-    fn lacks_like(&self, key: &str, expected: String, example: String) -> Reported {
+    fn lacks_like(&self, key: &str, expected: String, example: String) -> AlreadyReported {
         let lack = MissingKey {
             place: self.0.node.place.clone(),
             key: key.into(),
@@ -360,11 +360,11 @@ impl<'a> Section<'a> {
             example,
         };
         self.0.missing.borrow_mut().push(lack);
-        Reported::later()
+        AlreadyReported::later()
     }
 
-    fn not_a_section(&self, key: &str, node: &Node, expected: &str) -> Reported {
-        let (path, misplaced) = (self.below(key), Misplaced::of_type(node));
+    fn not_a_section(&self, key: &str, node: &Node, expected: &str) -> AlreadyReported {
+        let (path, misplaced) = (self.below(key), PlacedMisfit::of_type(node));
         let help = match is_mount(&path) {
             true => format!("name a file: {path} = \"NAME\"; see boardlab list"),
             false => {
@@ -377,10 +377,10 @@ impl<'a> Section<'a> {
     pub(super) fn report_value(
         &self,
         key: &str,
-        misplaced: Misplaced,
+        misplaced: PlacedMisfit,
         expected: String,
         help: String,
-    ) -> Reported {
+    ) -> AlreadyReported {
         let bad = self.bad_value(key, misplaced, expected, help);
         self.0.context.problems.report(Error::Value(Box::new(bad)))
     }
@@ -388,7 +388,7 @@ impl<'a> Section<'a> {
     fn bad_value(
         &self,
         key: &str,
-        Misplaced { place, found, misfit }: Misplaced,
+        PlacedMisfit { place, found, misfit }: PlacedMisfit,
         expected: String,
         help: String,
     ) -> BadValue {

@@ -1,6 +1,6 @@
 //! Renamed keys: files and arguments with the old name are still read, and the user learns the new one.
 //!
-//! Layer: rank 7. Main type: [`Renamed`]; function: [`update`], which a document and an override apply to what they
+//! Layer: rank 7. Main type: [`RenamedKey`]; function: [`update`], which a document and an override apply to what they
 //! parsed, so that readers know the new names only. A key whose new name stands beside it keeps its own, which the
 //! reader reports as unknown.
 
@@ -30,7 +30,7 @@ const VARIABLES: &str = "variables";
 
 /// An old name that was read as the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Renamed {
+pub struct RenamedKey {
     /// Where the old name stands.
     place: Place,
     /// The old name.
@@ -40,7 +40,7 @@ pub struct Renamed {
 }
 
 /// A warning.
-impl fmt::Display for Renamed {
+impl fmt::Display for RenamedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (source, Self { old, new, .. }) = (self.place.source(), self);
         match source.is_argument() {
@@ -52,7 +52,7 @@ impl fmt::Display for Renamed {
 }
 
 /// Gives the keys and values at and below `node`, the value of `key`, their new names. Adds each old name to `found`.
-pub(crate) fn update(node: &mut Node, key: &str, found: &mut Vec<Renamed>) {
+pub(crate) fn update(node: &mut Node, key: &str, found: &mut Vec<RenamedKey>) {
     if node.place.source().kind().is_some_and(|kind| matches!(kind, Kind::Board | Kind::Reference))
     {
         return;
@@ -64,7 +64,7 @@ pub(crate) fn update(node: &mut Node, key: &str, found: &mut Vec<Renamed>) {
     }
 }
 
-fn update_table(table: &mut Table, section: &str, found: &mut Vec<Renamed>) {
+fn update_table(table: &mut Table, section: &str, found: &mut Vec<RenamedKey>) {
     let old = std::mem::take(&mut table.0);
     let taken = |name: &str| old.contains_key(name);
     let renamed = |key: &str, entry: &Entry| {
@@ -82,15 +82,15 @@ fn update_table(table: &mut Table, section: &str, found: &mut Vec<Renamed>) {
 }
 
 /// The new name of `key` in `section`, if it has one.
-pub(crate) fn renamed(section: &str, key: &str, place: &Place) -> Option<Renamed> {
+pub(crate) fn renamed(section: &str, key: &str, place: &Place) -> Option<RenamedKey> {
     let known = |&&(old, _): &&(&'static str, _)| is(old, section, key);
     let (old, new) = KEYS.iter().find(known)?;
     let old = old.rsplit('.').next().unwrap_or(old);
-    Some(Renamed { place: place.clone(), old, new })
+    Some(RenamedKey { place: place.clone(), old, new })
 }
 
 /// Gives the value of `key` in `section` its new name; returns the old one.
-pub(crate) fn update_value(node: &mut Node, section: &str, key: &str) -> Option<Renamed> {
+pub(crate) fn update_value(node: &mut Node, section: &str, key: &str) -> Option<RenamedKey> {
     let node = match &mut node.content {
         Content::Table(table) => &mut table.0.get_mut("value")?.node,
         _ => node,
@@ -99,7 +99,7 @@ pub(crate) fn update_value(node: &mut Node, section: &str, key: &str) -> Option<
     let known = |(of, old, _): &&(&str, &str, &str)| is(of, section, key) && text == old;
     let (_, old, new) = VALUES.iter().find(known)?;
     *text = String::from(*new);
-    Some(Renamed { place: node.place.clone(), old, new })
+    Some(RenamedKey { place: node.place.clone(), old, new })
 }
 
 /// Whether `pattern` is `key` in `section`.

@@ -20,8 +20,8 @@ pub trait Value: Sized {
     /// Reads it.
     ///
     /// # Errors
-    /// [`Misplaced`] with the place of what does not fit.
-    fn read(node: &Node) -> Result<Self, Misplaced>;
+    /// [`PlacedMisfit`] with the place of what does not fit.
+    fn read(node: &Node) -> Result<Self, PlacedMisfit>;
 
     /// Whether it is zero, where that makes sense.
     fn is_zero(&self) -> bool {
@@ -55,7 +55,7 @@ impl Description {
 
 /// A misfit, what it is about, and where that stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Misplaced {
+pub struct PlacedMisfit {
     /// Where it stands.
     pub place: Place,
     /// The text that does not fit.
@@ -64,7 +64,7 @@ pub struct Misplaced {
     pub misfit: Misfit,
 }
 
-impl Misplaced {
+impl PlacedMisfit {
     /// `misfit` of the whole of `node`.
     #[must_use]
     pub fn new(node: &Node, misfit: Misfit) -> Self {
@@ -78,16 +78,16 @@ impl Misplaced {
     }
 }
 
-fn parsed<T>(node: &Node, parse: fn(&str) -> Result<T, Misfit>) -> Result<T, Misplaced> {
+fn parsed<T>(node: &Node, parse: fn(&str) -> Result<T, Misfit>) -> Result<T, PlacedMisfit> {
     let text = match node.content() {
         Content::Text(text) => text.as_str(),
         Content::Integer(_) | Content::Float(_) => node.place().text(),
-        _ => return Err(Misplaced::of_type(node)),
+        _ => return Err(PlacedMisfit::of_type(node)),
     };
     parse(text).map_err(|misfit| {
         // TOML writes numbers in more ways (`1_000`, `0x10`, `1e3`); all of them lack a unit.
         let bare = node.as_text().is_none() && misfit != Misfit::Negative;
-        Misplaced::new(node, if bare { Misfit::NoUnit } else { misfit })
+        PlacedMisfit::new(node, if bare { Misfit::NoUnit } else { misfit })
     })
 }
 
@@ -108,7 +108,7 @@ macro_rules! quantities {
             fn description() -> Description {
                 Description::new($expected, $example).hint($hint)
             }
-            fn read(node: &Node) -> Result<Self, Misplaced> {
+            fn read(node: &Node) -> Result<Self, PlacedMisfit> {
                 parsed(node, $parse)
             }
             fn is_zero(&self) -> bool {
@@ -131,15 +131,15 @@ impl Value for u64 {
     fn description() -> Description {
         Description::new("a whole number", "16").hint("without quotes and without a unit")
     }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
-            Content::Integer(Some(..0)) => Err(Misplaced::new(node, Misfit::Negative)),
+            Content::Integer(Some(..0)) => Err(PlacedMisfit::new(node, Misfit::Negative)),
             Content::Integer(number) => {
                 let fits = number.and_then(|number| Self::try_from(number).ok());
                 let too_large = || Misfit::TooLarge(Self::MAX.to_string());
-                fits.ok_or_else(|| Misplaced::new(node, too_large()))
+                fits.ok_or_else(|| PlacedMisfit::new(node, too_large()))
             }
-            _ => Err(Misplaced::of_type(node)),
+            _ => Err(PlacedMisfit::of_type(node)),
         }
     }
     fn is_zero(&self) -> bool {
@@ -152,10 +152,10 @@ impl Value for bool {
     fn description() -> Description {
         Description::new("true or false", "true").hint("without quotes")
     }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
             Content::Boolean(yes) => Ok(*yes),
-            _ => Err(Misplaced::of_type(node)),
+            _ => Err(PlacedMisfit::of_type(node)),
         }
     }
 }
@@ -166,16 +166,16 @@ impl Value for String {
     fn description() -> Description {
         Description::new("text", "\"...\"").hint("text stands in quotes")
     }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
             Content::Text(text) if text.trim().is_empty() => {
-                Err(Misplaced::new(node, Misfit::Empty))
+                Err(PlacedMisfit::new(node, Misfit::Empty))
             }
             Content::Text(text) => Ok(text.clone()),
             Content::Integer(_) | Content::Float(_) if node.place().source().is_argument() => {
                 Ok(node.place().text().into())
             }
-            _ => Err(Misplaced::of_type(node)),
+            _ => Err(PlacedMisfit::of_type(node)),
         }
     }
 }
@@ -188,11 +188,11 @@ impl<T: Value> Value for Vec<T> {
         Description::new(format!("a list, each entry {expected}"), format!("[{example}]"))
             .hint(hint)
     }
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
-            Content::List(items) if items.is_empty() => Err(Misplaced::new(node, Misfit::Empty)),
+            Content::List(items) if items.is_empty() => Err(PlacedMisfit::new(node, Misfit::Empty)),
             Content::List(items) => items.iter().map(T::read).collect(),
-            _ => Err(Misplaced::of_type(node)),
+            _ => Err(PlacedMisfit::of_type(node)),
         }
     }
     fn is_zero(&self) -> bool {

@@ -8,7 +8,7 @@
 use boardlab_document::error::Error;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Document, Override, Read, Reading, Section, Sourced};
+use boardlab_document::{Document, Override, Read, Reading, Section, SourcedValue};
 use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable, Rate};
 
 /// Right as a scenario; line numbers in the cases count from `title`.
@@ -34,11 +34,11 @@ size = \"128 KiB\"
 #[derive(Debug)]
 struct Demo {
     policy: u8,
-    write_cycle: Sourced<Duration>,
+    write_cycle: SourcedValue<Duration>,
     regions: usize,
 }
 
-fn bus(section: Section<'_>) -> Read<Sourced<Duration>> {
+fn bus(section: Section<'_>) -> Read<SourcedValue<Duration>> {
     let width = section.key::<u64>("width").within(8, 32).required();
     let write_cycle = section.key("write_cycle").positive().sourced();
     let buffer = section.key::<Bytes>("buffer").within(Bytes::new(2), Bytes::kib(4)).required();

@@ -4,13 +4,13 @@
 
 use boardlab_document::error::reason;
 use boardlab_document::source::ARGUMENTS;
-use boardlab_document::{Read, Section, Sourced};
+use boardlab_document::{Read, Section, SourcedValue};
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 
 /// The path of the file that `named` names: relative to `folder`, the scenario's, or to the current
 /// folder if an argument such as `--set` names it.
-pub fn path(named: &Sourced<String>, folder: Option<&Path>) -> PathBuf {
+pub fn path(named: &SourcedValue<String>, folder: Option<&Path>) -> PathBuf {
     let named_here = !ARGUMENTS.contains(&named.parameter.source.as_str());
     folder.filter(|_| named_here).unwrap_or(Path::new("")).join(&named.value)
 }

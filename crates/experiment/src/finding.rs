@@ -8,7 +8,7 @@ use std::panic::Location;
 
 /// A finding with the call that added it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddedFinding {
     /// The place of the call.
     pub at: &'static Location<'static>,
     /// The sentence.
@@ -16,7 +16,7 @@ pub struct Added {
 }
 
 thread_local! {
-    static ADDED: RefCell<Option<Vec<Added>>> = const { RefCell::new(None) };
+    static ADDED: RefCell<Option<Vec<AddedFinding>>> = const { RefCell::new(None) };
 }
 
 /// Adds a finding that any run may have, and returns its index. A case of the tests in
@@ -45,13 +45,13 @@ pub fn on_print(run: &mut RunResult, finding: impl Into<String>) -> usize {
 fn add(run: &mut RunResult, finding: String) -> usize {
     let at = Location::caller();
     ADDED.with_borrow_mut(|added| {
-        added.iter_mut().for_each(|all| all.push(Added { at, finding: finding.clone() }));
+        added.iter_mut().for_each(|all| all.push(AddedFinding { at, finding: finding.clone() }));
     });
     run.find(finding)
 }
 
 /// Performs `work`; returns its result, and the findings that it added on this thread, in order.
-pub fn added_by<T>(work: impl FnOnce() -> T) -> (T, Vec<Added>) {
+pub fn added_by<T>(work: impl FnOnce() -> T) -> (T, Vec<AddedFinding>) {
     ADDED.set(Some(Vec::new()));
     let made = work();
     (made, ADDED.take().unwrap_or_default())

@@ -11,8 +11,8 @@
 #![allow(clippy::print_stderr, reason = "a benchmark says what it found")]
 
 use boardlab_ftl::{
-    CellTimes, Collection, Extent, Geometry, Medium, PageMapped, Policies, Stripe, Timed, Timing,
-    Translation, Untimed,
+    CellTimes, Collection, Extent, Geometry, Medium, PageMapped, Policies, Stripe, TimedMedium,
+    Timing, Translation, UntimedMedium,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -97,16 +97,16 @@ fn untimed(criterion: &mut Criterion) {
         ("untimed, greedy", Collection::Greedy),
         ("untimed, cost-benefit of 30", Collection::CostBenefit(30)),
     ] {
-        steady(criterion, name, layer(part, collection, Untimed::new(&part)));
+        steady(criterion, name, layer(part, collection, UntimedMedium::new(&part)));
     }
-    sequential(criterion, "untimed", layer(part, Collection::Greedy, Untimed::new(&part)));
+    sequential(criterion, "untimed", layer(part, Collection::Greedy, UntimedMedium::new(&part)));
 }
 
 fn timed(criterion: &mut Criterion) {
     let four = Stripe { channels: 4, dies: 2, planes: 2, units: 4 };
     for (name, stripe) in [("timed, one die", Stripe::SINGLE), ("timed, eight dies", four)] {
         let part = part(stripe);
-        let medium = || Timed::new(&part, &timing()).unwrap();
+        let medium = || TimedMedium::new(&part, &timing()).unwrap();
         steady(criterion, name, layer(part, Collection::Greedy, medium()));
         sequential(criterion, name, layer(part, Collection::Greedy, medium()));
     }
@@ -115,7 +115,7 @@ fn timed(criterion: &mut Criterion) {
 /// The same layer with increasing numbers of programs.
 fn linear(criterion: &mut Criterion) {
     let part = part(Stripe::SINGLE);
-    let medium = Timed::new(&part, &timing()).unwrap();
+    let medium = TimedMedium::new(&part, &timing()).unwrap();
     let mut ftl = layer(part, Collection::Greedy, medium);
     let mut host = Seed::new(1).stream("host");
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap().accepted;
@@ -136,7 +136,7 @@ fn memory(_: &mut Criterion) {
     let part = part(Stripe::SINGLE);
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
-    let mut ftl = layer(part, Collection::Greedy, Timed::new(&part, &timing()).unwrap());
+    let mut ftl = layer(part, Collection::Greedy, TimedMedium::new(&part, &timing()).unwrap());
     let tenths = |bytes: usize| (bytes - before) * 10 / LOGICAL as usize;
     let built = tenths(MEMORY.current_usage());
     let mut host = Seed::new(1).stream("host");
@@ -158,7 +158,7 @@ fn experiment_1(criterion: &mut Criterion) {
     group.sample_size(10).throughput(Throughput::Elements(700_349_824));
     group.bench_function("timed", |bencher| {
         bencher.iter(|| {
-            let medium = Timed::new(&part, &timing()).unwrap();
+            let medium = TimedMedium::new(&part, &timing()).unwrap();
             let mut ftl = layer(part, Collection::Greedy, medium);
             let (mut now, mut first) = (Instant::ZERO, 0);
             while ftl.counters().written < 700_349_824 {

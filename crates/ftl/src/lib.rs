@@ -6,9 +6,9 @@
 //! - [`geometry`]: [`Geometry`], superblocks of mapped pages laid over dies and planes.
 //! - [`cause`] and [`counters`]: the cause of each operation, and the conservation laws between the
 //!   counts.
-//! - [`medium`]: the trait [`Medium`], the flash as the mechanism uses it; [`Untimed`] only counts.
+//! - [`medium`]: the trait [`Medium`], the flash as the mechanism uses it; [`UntimedMedium`] only counts.
 //! - [`contents`]: [`Contents`], a medium that keeps the contents of pages and can lose power.
-//! - [`timed`]: [`Timed`], a medium with timing: link, channels, dies, buffer.
+//! - [`timed`]: [`TimedMedium`], a medium with timing: link, channels, dies, buffer.
 //! - [`mod@free`] and [`pool`]: the blocks, their wear and valid pages, and lists of them.
 //! - [`policy`]: victim selection, wear levelling, write streams, cache admission.
 //! - [`page_map::policies`]: [`Policies`], all of these for one part, and its over-provisioning.
@@ -75,7 +75,7 @@ pub use geometry::{Geometry, Page, PageRun, Spare, Stripe};
 pub use log_block::policies::{LogCells, LogPolicies, Logs};
 pub use log_block::recovery::LogBlocksAfterCut;
 pub use log_block::{LogBlocks, Merges};
-pub use medium::{Busy, CellMode, Label, Medium, Stamp, Untimed, Version};
+pub use medium::{Busy, CellMode, Label, Medium, Stamp, UntimedMedium, Version};
 pub use page_map::PageMapped;
 pub use page_map::demand_map::{DemandMap, MapMemory};
 pub use page_map::policies::{EmptyBlocks, LevellingTime, Policies};
@@ -88,7 +88,7 @@ pub use policy::levelling::Levelling;
 pub use policy::streams::Streams;
 pub use pool::Pool;
 pub use reliability::{EndOfLife, Endurance, Health, ReadErrors, Reliability};
-pub use timed::{CellTimes, Timed, Timing};
+pub use timed::{CellTimes, TimedMedium, Timing};
 pub use translation::{
     Completion, Event, Events, Extent, Occupancy, Pace, Translation, Wear, WearSummary,
 };

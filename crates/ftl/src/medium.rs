@@ -1,6 +1,6 @@
 //! The interface to the flash, and a medium that only counts.
 //!
-//! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`Untimed`]. The mechanism
+//! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`UntimedMedium`]. The mechanism
 //! operates on mapped pages and superblocks and gives a cause for each operation; the medium
 //! provides time, contents or neither. It is a type parameter, so that counting alone costs
 //! nothing.
@@ -283,11 +283,11 @@ pub struct Busy {
 
 /// A medium that asserts the rules and counts, without timing or contents.
 #[derive(Debug, Clone)]
-pub struct Untimed {
+pub struct UntimedMedium {
     cells: Cells,
 }
 
-impl Untimed {
+impl UntimedMedium {
     /// A medium with all blocks erased.
     #[must_use]
     pub fn new(geometry: &Geometry) -> Self {
@@ -295,7 +295,7 @@ impl Untimed {
     }
 }
 
-impl Medium for Untimed {
+impl Medium for UntimedMedium {
     #[inline]
     fn program(&mut self, run: PageRun, _: Stamp, _: Cause) {
         self.cells.program(run);

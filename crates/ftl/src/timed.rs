@@ -1,6 +1,6 @@
 //! A medium with timing: a link, channels, dies with planes, and a buffer.
 //!
-//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`Timed`]. There is no event queue: the
+//! Layer: a medium. Main types: [`Timing`], [`CellTimes`], [`TimedMedium`]. There is no event queue: the
 //! link, each channel and each die store until when they are busy, and an operation begins when all
 //! the resources that it needs are free. That is exact as long as each serves in order of arrival.
 //! A request allocates nothing.
@@ -150,7 +150,7 @@ impl Cycle {
 
 /// A medium with timing.
 #[derive(Debug, Clone)]
-pub struct Timed {
+pub struct TimedMedium {
     geometry: Geometry,
     cells: Cells,
     /// By cell mode.
@@ -186,7 +186,7 @@ pub struct Timed {
     by_cause: ByCause,
 }
 
-impl Timed {
+impl TimedMedium {
     /// An erased, idle part.
     ///
     /// # Errors
@@ -380,7 +380,7 @@ impl Timed {
     }
 }
 
-impl Medium for Timed {
+impl Medium for TimedMedium {
     #[inline]
     fn program(&mut self, run: PageRun, _: Stamp, cause: Cause) {
         self.cells.program(run);

@@ -13,7 +13,8 @@
 use crate::theory;
 
 use boardlab_ftl::{
-    Collection, EmptyBlocks, Extent, Geometry, PageMapped, Policies, Streams, Translation, Untimed,
+    Collection, EmptyBlocks, Extent, Geometry, PageMapped, Policies, Streams, Translation,
+    UntimedMedium,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -44,13 +45,14 @@ impl Point {
         1.0 / (1.0 - self.spare)
     }
 
-    fn build(&self) -> PageMapped<Untimed> {
+    fn build(&self) -> PageMapped<UntimedMedium> {
         let data = f64::from(self.blocks * self.pages_per_block);
         let logical = (data * (1.0 - self.spare)).round() as u32;
         let blocks = self.blocks + self.policies.kept_blocks();
         let part = Geometry::new(blocks, self.pages_per_block, Bytes::kib(4), logical).unwrap();
         let seed = Seed::new(self.seed);
-        let mut ftl = PageMapped::new(part, self.policies, Untimed::new(&part), seed).unwrap();
+        let mut ftl =
+            PageMapped::new(part, self.policies, UntimedMedium::new(&part), seed).unwrap();
         let difference = ftl.spare().millionths().abs_diff((self.spare * 1e6) as u64);
         // A logical page more or less.
         let page = 1e6 / data;
@@ -73,11 +75,11 @@ impl Point {
 
     fn steady(
         &self,
-        ftl: &mut PageMapped<Untimed>,
+        ftl: &mut PageMapped<UntimedMedium>,
         draw: &mut impl FnMut(&mut Stream) -> u32,
     ) -> f64 {
         let mut host = Seed::new(self.seed).stream("host");
-        let mut overwrite = |ftl: &mut PageMapped<Untimed>, times: u32| {
+        let mut overwrite = |ftl: &mut PageMapped<UntimedMedium>, times: u32| {
             for _ in 0..u64::from(times) * u64::from(ftl.pages()) / 256 {
                 let pages: Vec<u32> = (0..256).map(|_| draw(&mut host)).collect();
                 ftl.write_each(Instant::ZERO, &pages).unwrap();

@@ -6,7 +6,7 @@
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, CellTimes, Collection, EmptyBlocks, Extent, Folding,
     Geometry, Levelling, LogBlocks, LogPolicies, MapMemory, Medium, PageMapped, Policies, Streams,
-    Stripe, Timed, Timing, Translation, WhenFull,
+    Stripe, TimedMedium, Timing, Translation, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
 
@@ -92,14 +92,14 @@ impl Setup {
         Self { geometry: geometry.striped(stripe).unwrap(), timing, policies }
     }
 
-    fn ftl(&self) -> PageMapped<Timed> {
-        let medium = Timed::new(&self.geometry, &self.timing).unwrap();
+    fn ftl(&self) -> PageMapped<TimedMedium> {
+        let medium = TimedMedium::new(&self.geometry, &self.timing).unwrap();
         PageMapped::new(self.geometry, self.policies, medium, Seed::new(1)).unwrap()
     }
 
     /// The same part with one of three block mappings.
-    fn logs(&self, kind: u64) -> LogBlocks<Timed> {
-        let medium = Timed::new(&self.geometry, &self.timing).unwrap();
+    fn logs(&self, kind: u64) -> LogBlocks<TimedMedium> {
+        let medium = TimedMedium::new(&self.geometry, &self.timing).unwrap();
         let kinds = [LogPolicies::in_order(2), LogPolicies::own(2), LogPolicies::shared(2)];
         let policies = kinds[usize::try_from(kind % 3).unwrap()];
         LogBlocks::new(self.geometry, policies, medium, Seed::new(1)).unwrap()

@@ -1,16 +1,16 @@
 //! The demand-paged map: hits and misses by the size of the cache, and their cost.
 
 use boardlab_ftl::{
-    Cause, Event, Extent, Geometry, MapMemory, PageMapped, Policies, Translation, Untimed,
+    Cause, Event, Extent, Geometry, MapMemory, PageMapped, Policies, Translation, UntimedMedium,
 };
 use boardlab_sim::{Bytes, Instant, Seed};
 
 const LOGICAL: u32 = 64 * 1_024;
 
-fn layer(map: MapMemory) -> PageMapped<Untimed> {
+fn layer(map: MapMemory) -> PageMapped<UntimedMedium> {
     let part = Geometry::new(1_200, 64, Bytes::kib(4), LOGICAL).unwrap();
     let policies = Policies { map, ..Policies::default() };
-    PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).unwrap()
+    PageMapped::new(part, policies, UntimedMedium::new(&part), Seed::new(1)).unwrap()
 }
 
 /// A cache of a quarter of the map: 64 translation pages of 1,024 entries.
@@ -18,7 +18,7 @@ fn quarter(segment: u32) -> MapMemory {
     MapMemory::Cached { cache: Bytes::kib(64), segment }
 }
 
-fn access(ftl: &mut PageMapped<Untimed>, count: u32, write: bool) {
+fn access(ftl: &mut PageMapped<UntimedMedium>, count: u32, write: bool) {
     let mut host = Seed::new(2).stream("host");
     for _ in 0..count {
         let page = u32::try_from(host.below(LOGICAL.into())).unwrap();
@@ -70,7 +70,7 @@ fn a_cache_of_the_whole_map_costs_next_to_nothing() {
     let mut whole = layer(MapMemory::Cached { cache: Bytes::kib(256), segment: 1_024 });
     let mut small = layer(quarter(1_024));
     let mut memory = layer(MapMemory::Whole);
-    let programs = |ftl: &mut PageMapped<Untimed>| {
+    let programs = |ftl: &mut PageMapped<UntimedMedium>| {
         ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
         access(ftl, 200_000, true);
         ftl.counters().programs.total()
@@ -100,7 +100,7 @@ fn collection_changes_what_is_cached_and_makes_stale_what_is_not() {
     let mut ftl = layer(MapMemory::Cached { cache: Bytes::kib(136), segment: 1_024 });
     ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
     let mut host = Seed::new(2).stream("host");
-    let mut half = |ftl: &mut PageMapped<Untimed>, writes: u32| {
+    let mut half = |ftl: &mut PageMapped<UntimedMedium>, writes: u32| {
         for _ in 0..writes {
             let page = u32::try_from(host.below(u64::from(LOGICAL / 2))).unwrap();
             ftl.write(Instant::ZERO, Extent::new(page, 1)).unwrap();

@@ -6,7 +6,7 @@
 
 use boardlab_ftl::{
     ByCause, Cause, CellTimes, Event, Extent, Geometry, Levelling, LogBlocks, LogCells,
-    LogPolicies, Logs, Stripe, Timed, Timing, Translation,
+    LogPolicies, Logs, Stripe, TimedMedium, Timing, Translation,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
@@ -14,7 +14,7 @@ use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 const REGION: u32 = 256;
 const REQUEST: u32 = 64;
 
-fn card(policies: LogPolicies) -> LogBlocks<Timed> {
+fn card(policies: LogPolicies) -> LogBlocks<TimedMedium> {
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
     // 20 units, all full, and what the logs need, with three blocks more.
     let blocks = policies.blocks_needed(20) + 3;
@@ -32,7 +32,8 @@ fn card(policies: LogPolicies) -> LogBlocks<Timed> {
         cache_program: false,
     };
     let mut ftl =
-        LogBlocks::new(part, policies, Timed::new(&part, &timing).unwrap(), Seed::new(1)).unwrap();
+        LogBlocks::new(part, policies, TimedMedium::new(&part, &timing).unwrap(), Seed::new(1))
+            .unwrap();
     let full = ftl.write(Instant::ZERO, Extent::new(0, 20 * 768)).unwrap();
     ftl.idle(full.accepted, full.accepted + Duration::from_secs(60));
     ftl
@@ -60,7 +61,7 @@ impl Sample {
     }
 }
 
-fn rewrite(ftl: &mut LogBlocks<Timed>, times: u32, pause: Duration) -> Vec<Sample> {
+fn rewrite(ftl: &mut LogBlocks<TimedMedium>, times: u32, pause: Duration) -> Vec<Sample> {
     let mut now = Instant::ZERO + Duration::from_secs(600);
     let mut samples = Vec::new();
     for _ in 0..times {

@@ -2,7 +2,8 @@
 //! units.
 
 use boardlab_ftl::{
-    Cause, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Translation, Untimed,
+    Cause, Error, Event, Extent, Geometry, LogBlocks, LogPolicies, Merges, Translation,
+    UntimedMedium,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -14,9 +15,10 @@ fn below(stream: &mut Stream, bound: u32) -> u32 {
 }
 
 /// 16 units of 64 pages, all full, with `open` of them open at most.
-fn filled(open: u32) -> LogBlocks<Untimed> {
+fn filled(open: u32) -> LogBlocks<UntimedMedium> {
     let part = Geometry::new(32, 64, Bytes::kib(4), 1_024).unwrap();
-    let mut ftl = LogBlocks::new(part, LogPolicies::own(open), Untimed::new(&part), SEED).unwrap();
+    let mut ftl =
+        LogBlocks::new(part, LogPolicies::own(open), UntimedMedium::new(&part), SEED).unwrap();
     ftl.write(NOW, Extent::new(0, 1_024)).unwrap();
     ftl
 }
@@ -67,7 +69,7 @@ fn one_unit_more_than_may_be_open_thrashes() {
 fn too_few_blocks_are_refused_with_the_number_that_works() {
     let make = |blocks| {
         let part = Geometry::new(blocks, 16, Bytes::kib(4), 100).unwrap();
-        LogBlocks::new(part, LogPolicies::own(2), Untimed::new(&part), SEED)
+        LogBlocks::new(part, LogPolicies::own(2), UntimedMedium::new(&part), SEED)
     };
     assert!(matches!(make(9), Err(Error::TooFewBlocks { needed: 10, logical: 7, .. })));
     let mut ftl = make(10).unwrap();
@@ -77,7 +79,7 @@ fn too_few_blocks_are_refused_with_the_number_that_works() {
     }
     let part = Geometry::new(10, 16, Bytes::kib(4), 100).unwrap();
     assert!(matches!(
-        LogBlocks::new(part, LogPolicies::own(0), Untimed::new(&part), SEED),
+        LogBlocks::new(part, LogPolicies::own(0), UntimedMedium::new(&part), SEED),
         Err(Error::Policy { .. })
     ));
 }

@@ -2,7 +2,8 @@
 //! counts of the published layers.
 
 use boardlab_ftl::{
-    Cause, Extent, Geometry, LogBlocks, LogCells, LogPolicies, Logs, Merges, Translation, Untimed,
+    Cause, Extent, Geometry, LogBlocks, LogCells, LogPolicies, Logs, Merges, Translation,
+    UntimedMedium,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -16,10 +17,10 @@ fn below(stream: &mut Stream, bound: u32) -> u32 {
 }
 
 /// A full device.
-fn filled(policies: LogPolicies) -> LogBlocks<Untimed> {
+fn filled(policies: LogPolicies) -> LogBlocks<UntimedMedium> {
     let blocks = policies.blocks_needed(UNITS) + 2;
     let part = Geometry::new(blocks, B, Bytes::kib(4), UNITS * B).unwrap();
-    let mut ftl = LogBlocks::new(part, policies, Untimed::new(&part), Seed::new(1)).unwrap();
+    let mut ftl = LogBlocks::new(part, policies, UntimedMedium::new(&part), Seed::new(1)).unwrap();
     ftl.write(NOW, Extent::new(0, UNITS * B)).unwrap();
     ftl
 }
@@ -30,7 +31,7 @@ fn amplification(policies: LogPolicies, writes: u32) -> f64 {
     let mut ftl = filled(policies);
     let mut draw = Seed::new(5).stream("pages");
     let mut next = vec![0; UNITS as usize];
-    let mut write = |ftl: &mut LogBlocks<Untimed>, times| {
+    let mut write = |ftl: &mut LogBlocks<UntimedMedium>, times| {
         for _ in 0..times {
             let unit = below(&mut draw, UNITS);
             let page = &mut next[unit as usize];
@@ -143,7 +144,7 @@ fn block_mapping_costs_nothing_in_order_and_the_gap_where_pages_are_left_out() {
 }
 
 /// Shared logs, and one sequential log.
-fn fast(logs: u32) -> LogBlocks<Untimed> {
+fn fast(logs: u32) -> LogBlocks<UntimedMedium> {
     let mut ftl = filled(LogPolicies::shared(logs));
     // Ends in the log for writes in order: nothing is in the shared ones.
     ftl.write(NOW, Extent::new(0, 1)).unwrap();

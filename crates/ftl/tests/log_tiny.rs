@@ -3,7 +3,7 @@
 
 use boardlab_ftl::{
     Error, Extent, Geometry, Levelling, LevellingTime, LogBlocks, LogCells, LogPolicies, Logs,
-    Translation, Untimed,
+    Translation, UntimedMedium,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -50,7 +50,7 @@ fn policies(stream: &mut Stream) -> LogPolicies {
 }
 
 /// Fills the part, then overwrites and trims random pages.
-fn exercise(mut ftl: LogBlocks<Untimed>, stream: &mut Stream) {
+fn exercise(mut ftl: LogBlocks<UntimedMedium>, stream: &mut Stream) {
     let pages = ftl.pages();
     ftl.write(NOW, Extent::new(0, pages)).unwrap();
     for _ in 0..400 {
@@ -78,7 +78,7 @@ fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
         let policies = policies(&mut stream);
         let build = |blocks| {
             let part = Geometry::new(blocks, pages_per_block, Bytes::kib(4), logical).unwrap();
-            LogBlocks::new(part, policies, Untimed::new(&part), Seed::new(case))
+            LogBlocks::new(part, policies, UntimedMedium::new(&part), Seed::new(case))
         };
         match build(blocks) {
             Ok(ftl) => {
@@ -100,11 +100,11 @@ fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
 #[test]
 fn policies_that_make_no_sense_are_refused() {
     let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
-    let refused = |policies| match LogBlocks::new(part, policies, Untimed::new(&part), Seed::new(1))
-    {
-        Err(Error::Policy { what, found, .. }) => (what, found),
-        other => panic!("{policies:?} gives {:?}", other.map(|_| ())),
-    };
+    let refused =
+        |policies| match LogBlocks::new(part, policies, UntimedMedium::new(&part), Seed::new(1)) {
+            Err(Error::Policy { what, found, .. }) => (what, found),
+            other => panic!("{policies:?} gives {:?}", other.map(|_| ())),
+        };
     let base = LogPolicies::own(2);
     let own = |units, chain, all| LogPolicies { logs: Logs::Own { units, chain, all }, ..base };
     assert_eq!(refused(own(0, 1, 1)), ("open units", 0));

@@ -3,7 +3,7 @@
 use boardlab_ftl::{
     Cause, Contents, EndOfLife, Endurance, Error, Event, Extent, Geometry, Levelling,
     LevellingTime, LogBlocks, LogCells, LogPolicies, Logs, Medium, ReadErrors, Reliability,
-    Translation, Untimed, Version,
+    Translation, UntimedMedium, Version,
 };
 use boardlab_media::ErrorRates;
 use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
@@ -43,8 +43,8 @@ fn kinds() -> [LogPolicies; 3] {
 }
 
 /// A full device of which 20,000 times 16 pages of the first 64 are rewritten: its wear.
-fn hot(policies: LogPolicies) -> (LogBlocks<Untimed>, u32, u32) {
-    let mut ftl = layer(policies, Untimed::new);
+fn hot(policies: LogPolicies) -> (LogBlocks<UntimedMedium>, u32, u32) {
+    let mut ftl = layer(policies, UntimedMedium::new);
     ftl.write(NOW, Extent::new(0, LOGICAL)).unwrap();
     for turn in 0..20_000 {
         ftl.write(NOW, Extent::new(turn % 4 * 16, 16)).unwrap();
@@ -77,7 +77,7 @@ fn fixed_logs_take_the_wear_of_the_writes_and_slc_cells_bear_it() {
     let cells = LogCells::Slc { bits: 3, fixed: true };
     let logs = Logs::Own { units: 2, chain: 3, all: 6 };
     let policies = LogPolicies { cells, logs, merge_when_idle: true, ..LogPolicies::default() };
-    let ftl = layer(policies, Untimed::new);
+    let ftl = layer(policies, UntimedMedium::new);
     let mut ftl = ftl.with_reliability(&quality(&[1_000_000]), Seed::new(1)).unwrap();
     for turn in 0..3_000 {
         ftl.write(NOW, Extent::new(turn % 75 * 16, 5)).unwrap();
@@ -95,7 +95,7 @@ fn fixed_logs_take_the_wear_of_the_writes_and_slc_cells_bear_it() {
 #[test]
 fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
     for kind in kinds() {
-        let ftl = layer(kind, Untimed::new);
+        let ftl = layer(kind, UntimedMedium::new);
         let mut ftl = ftl.with_reliability(&quality(&[60]), Seed::new(1)).unwrap();
         let spare = ftl.wear().spare_blocks;
         let error = loop {
@@ -121,21 +121,22 @@ fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
 #[test]
 fn with_the_end_of_life_ignored_blocks_go_on_and_bad_ones_count_against_the_spare() {
     let of = Reliability { end_of_life: EndOfLife::Ignored, ..quality(&[10]) };
-    let mut ftl = layer(kinds()[0], Untimed::new).with_reliability(&of, Seed::new(1)).unwrap();
+    let mut ftl =
+        layer(kinds()[0], UntimedMedium::new).with_reliability(&of, Seed::new(1)).unwrap();
     for _ in 0..500 {
         ftl.write(NOW, Extent::new(0, LOGICAL)).unwrap();
     }
     assert_eq!((ftl.wear().retired, ftl.wear().summary().least > 300), (0, true));
     let bad = |share| {
         let of = Reliability { factory_bad: share, ..quality(&[10]) };
-        layer(kinds()[1], Untimed::new).with_reliability(&of, Seed::new(7))
+        layer(kinds()[1], UntimedMedium::new).with_reliability(&of, Seed::new(7))
     };
     let (all, some) = (bad(0).unwrap().wear(), bad(3_000).unwrap().wear());
     assert!(some.factory_bad > 0 && some.retired == some.factory_bad);
     assert_eq!(some.spare_blocks, all.spare_blocks - some.retired);
     assert!(matches!(bad(40_000), Err(Error::TooFewBlocks { .. })));
     let failing = Reliability { program_failures: 1, ..quality(&[10]) };
-    let refused = layer(kinds()[1], Untimed::new).with_reliability(&failing, Seed::new(7));
+    let refused = layer(kinds()[1], UntimedMedium::new).with_reliability(&failing, Seed::new(7));
     assert!(matches!(refused, Err(Error::Policy { found: 1, most: 0, .. })));
 }
 
@@ -214,7 +215,7 @@ fn weak(refresh_at: u32) -> Reliability {
 fn pages_are_read_again_and_units_written_anew() {
     for kind in kinds() {
         let make = |refresh_at| {
-            let ftl = layer(kind, Untimed::new);
+            let ftl = layer(kind, UntimedMedium::new);
             let mut ftl = ftl.with_reliability(&weak(refresh_at), Seed::new(3)).unwrap();
             ftl.write(NOW, Extent::new(0, LOGICAL)).unwrap();
             ftl

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use boardlab_ftl::{
-    CellTimes, Extent, Geometry, PageMapped, Policies, Stripe, Timed, Timing, Translation,
+    CellTimes, Extent, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing, Translation,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 use peak_alloc::PeakAlloc;
@@ -30,11 +30,11 @@ fn memory_is_nine_bytes_a_mapped_page_and_does_not_grow() {
     };
     let stripe = Stripe { channels: 2, dies: 2, planes: 2, units: 4 };
     let part = Geometry::new(4_406, 256, Bytes::kib(4), LOGICAL).unwrap().striped(stripe).unwrap();
-    let medium = Timed::new(&part, &timing).unwrap();
+    let medium = TimedMedium::new(&part, &timing).unwrap();
     let mut ftl = PageMapped::new(part, Policies::default(), medium, Seed::new(1)).unwrap();
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap().accepted;
     let mut host = Seed::new(1).stream("host");
-    let mut write = |ftl: &mut PageMapped<Timed>, writes: u32| {
+    let mut write = |ftl: &mut PageMapped<TimedMedium>, writes: u32| {
         for _ in 0..writes {
             let page = u32::try_from(host.below(LOGICAL.into())).unwrap();
             now = ftl.write(now, Extent::new(page, 1)).unwrap().accepted;

@@ -3,7 +3,7 @@
 use boardlab_ftl::{
     Cache, CacheSize, Cause, CellTimes, Collection, Contents, EndOfLife, Endurance, Error, Event,
     Extent, Geometry, Levelling, MapMemory, Medium, PageMapped, Policies, ReadErrors, Reliability,
-    Streams, Timed, Timing, Translation, Untimed, Version,
+    Streams, TimedMedium, Timing, Translation, UntimedMedium, Version,
 };
 use boardlab_media::ErrorRates;
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed, Stream};
@@ -42,7 +42,7 @@ fn below(stream: &mut Stream, bound: u32) -> u32 {
 
 #[test]
 fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
-    let mut ftl = layer(policies(), &quality(&[100]), 1, Untimed::new).unwrap();
+    let mut ftl = layer(policies(), &quality(&[100]), 1, UntimedMedium::new).unwrap();
     let spare = ftl.wear().spare_blocks;
     assert!(spare > 10);
     let error = loop {
@@ -67,7 +67,7 @@ fn a_device_lives_as_long_as_its_blocks_and_then_only_reads() {
 #[test]
 fn with_the_end_of_life_ignored_blocks_go_on() {
     let of = Reliability { end_of_life: EndOfLife::Ignored, ..quality(&[10]) };
-    let mut ftl = layer(policies(), &of, 1, Untimed::new).unwrap();
+    let mut ftl = layer(policies(), &of, 1, UntimedMedium::new).unwrap();
     for _ in 0..1_000 {
         ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
     }
@@ -79,7 +79,7 @@ fn with_the_end_of_life_ignored_blocks_go_on() {
 fn cells_used_with_one_bit_wear_less() {
     let worn = |size| {
         let policies = Policies { cache: Cache { size, ..Cache::default() }, ..policies() };
-        let mut ftl = layer(policies, &quality(&[1_000]), 1, Untimed::new).unwrap();
+        let mut ftl = layer(policies, &quality(&[1_000]), 1, UntimedMedium::new).unwrap();
         for _ in 0..2_000 {
             ftl.write(Instant::ZERO, Extent::new(0, 4)).unwrap();
         }
@@ -94,11 +94,11 @@ fn cells_used_with_one_bit_wear_less() {
 #[test]
 fn bad_blocks_from_the_factory_count_against_the_spare() {
     let of = |share| Reliability { factory_bad: share, ..quality(&[100]) };
-    let ftl = layer(policies(), &of(3_000), 7, Untimed::new).unwrap();
+    let ftl = layer(policies(), &of(3_000), 7, UntimedMedium::new).unwrap();
     let wear = ftl.wear();
     assert!((1..=12).contains(&wear.factory_bad), "{}", wear.factory_bad);
     assert_eq!(wear.retired, wear.factory_bad);
-    let error = layer(policies(), &of(40_000), 7, Untimed::new).unwrap_err();
+    let error = layer(policies(), &of(40_000), 7, UntimedMedium::new).unwrap_err();
     assert!(matches!(error, Error::TooFewBlocks { .. }), "{error}");
 }
 
@@ -112,7 +112,7 @@ fn nonsense_is_refused() {
     );
     assert!(Endurance::new(&[9, 5]).is_err());
     let one = Policies { reserve: 1, ..policies() };
-    assert!(matches!(layer(one, &quality(&[9]), 1, Untimed::new), Err(Error::Policy { .. })));
+    assert!(matches!(layer(one, &quality(&[9]), 1, UntimedMedium::new), Err(Error::Policy { .. })));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_read_that_does_not_correct_is_tried_again_and_takes_longer() {
         cache_program: false,
     };
     let of = Reliability { reads: Some(reads(FOUR, 5, 1_000)), ..quality(&[100]) };
-    let medium = |part: &Geometry| Timed::new(part, &timing).unwrap();
+    let medium = |part: &Geometry| TimedMedium::new(part, &timing).unwrap();
     let mut ftl = layer(policies(), &of, 3, medium).unwrap();
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap().finished;
     let (mut plain, mut retried) = (Vec::new(), Vec::new());
@@ -217,7 +217,7 @@ fn a_read_that_does_not_correct_is_tried_again_and_takes_longer() {
 #[test]
 fn what_no_step_of_the_ladder_corrects_is_unreadable() {
     let of = Reliability { reads: Some(reads(FOUR * 10, 2, 1_000)), ..quality(&[100]) };
-    let mut ftl = layer(policies(), &of, 3, Untimed::new).unwrap();
+    let mut ftl = layer(policies(), &of, 3, UntimedMedium::new).unwrap();
     ftl.write(Instant::ZERO, Extent::new(0, 16)).unwrap();
     let done = ftl.read(Instant::ZERO, Extent::new(0, 16), &mut []).unwrap();
     assert!(done.events.has(Event::Unreadable));
@@ -230,7 +230,7 @@ fn a_block_with_many_wrong_bits_is_written_anew_while_the_host_is_away() {
         ErrorRates { disturb: ErrorRates::constant(FOUR / 2_000).program, ..ErrorRates::none() };
     let errors = ReadErrors { rates: disturb, ..reads(0, 40, 6) };
     let of = Reliability { reads: Some(errors), ..quality(&[100]) };
-    let mut ftl = layer(policies(), &of, 3, Untimed::new).unwrap();
+    let mut ftl = layer(policies(), &of, 3, UntimedMedium::new).unwrap();
     ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
     for _ in 0..4_000 {
         ftl.read(Instant::ZERO, Extent::new(5, 1), &mut []).unwrap();
@@ -251,7 +251,7 @@ fn a_patrol_finds_what_retention_spoils_before_the_host_reads_it() {
         };
         let errors = ReadErrors { rates, patrol, retries: vec![], ..reads(0, 12, 8) };
         let of = Reliability { reads: Some(errors), ..quality(&[100]) };
-        let mut ftl = layer(policies(), &of, 3, Untimed::new).unwrap();
+        let mut ftl = layer(policies(), &of, 3, UntimedMedium::new).unwrap();
         ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).unwrap();
         let month = Duration::from_secs(30 * 86_400);
         let mut now = Instant::ZERO;
@@ -272,7 +272,7 @@ fn a_patrol_finds_what_retention_spoils_before_the_host_reads_it() {
 fn the_same_seed_gives_the_same_lives() {
     let of = quality(&[5, 50, 500]);
     let lives = |seed| {
-        let mut ftl = layer(policies(), &of, seed, Untimed::new).unwrap();
+        let mut ftl = layer(policies(), &of, seed, UntimedMedium::new).unwrap();
         while ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).is_ok() {}
         (ftl.counters().written, ftl.wear().erases)
     };
@@ -309,7 +309,7 @@ fn programs_fail_as_often_as_the_part_says() {
     let policies = Policies { reserve: 4, ..policies() };
     let (mut programs, mut failed) = (0, 0);
     for seed in 0..40 {
-        let mut ftl = layer(policies, &of, seed, Untimed::new).unwrap();
+        let mut ftl = layer(policies, &of, seed, UntimedMedium::new).unwrap();
         while ftl.write(Instant::ZERO, Extent::new(0, LOGICAL)).is_ok() {}
         programs += ftl.counters().programs.total();
         failed += ftl.flash().health().unwrap().failed_programs;
@@ -321,7 +321,7 @@ fn programs_fail_as_often_as_the_part_says() {
 #[test]
 fn programs_that_fail_need_more_reserve() {
     let of = Reliability { program_failures: 1, ..quality(&[9]) };
-    let error = layer(policies(), &of, 1, Untimed::new).unwrap_err();
+    let error = layer(policies(), &of, 1, UntimedMedium::new).unwrap_err();
     assert_eq!(
         error.to_string(),
         "reserve of free blocks, where blocks wear out, of 2: from 4 to 100"
@@ -356,7 +356,8 @@ fn cells_of_one_to_four_bits_have_rows_and_lives_of_their_own() {
         let cache = Cache { size: CacheSize::Fixed(4), bits, ..Cache::default() };
         let policies = Policies { cache, ..policies() };
         let of = quality(&cycles.map(|cycles| cycles.div_ceil(50)));
-        let mut ftl = layer(policies, &of, 3, |part| Timed::new(part, &timing).unwrap()).unwrap();
+        let mut ftl =
+            layer(policies, &of, 3, |part| TimedMedium::new(part, &timing).unwrap()).unwrap();
         let mut now = Instant::ZERO;
         while let Ok(done) = ftl.write(now, Extent::new(0, LOGICAL)) {
             now = done.accepted;

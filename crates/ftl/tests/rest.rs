@@ -3,13 +3,13 @@
 
 use boardlab_ftl::{
     CellTimes, Collection, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped,
-    Policies, PowerSafety, SharedCells, Stripe, Timed, Timing, Translation,
+    Policies, PowerSafety, SharedCells, Stripe, TimedMedium, Timing, Translation,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
 const PAGES: u32 = 600;
 
-fn layer(policies: Policies) -> PageMapped<Timed> {
+fn layer(policies: Policies) -> PageMapped<TimedMedium> {
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
     let part = Geometry::new(58, 24, Bytes::new(512), PAGES).unwrap().striped(stripe).unwrap();
     let micros = Duration::from_micros;
@@ -24,12 +24,13 @@ fn layer(policies: Policies) -> PageMapped<Timed> {
         slots: 1,
         cache_program: false,
     };
-    PageMapped::new(part, policies, Timed::new(&part, &timing).unwrap(), Seed::new(1)).unwrap()
+    PageMapped::new(part, policies, TimedMedium::new(&part, &timing).unwrap(), Seed::new(1))
+        .unwrap()
 }
 
 /// Fills the part, writes every third page anew, some times over, and rests for an hour; how many
 /// blocks that erased.
-fn erased_at_rest(mut ftl: PageMapped<Timed>) -> u64 {
+fn erased_at_rest(mut ftl: PageMapped<TimedMedium>) -> u64 {
     let mut now = ftl.write(Instant::ZERO, Extent::new(0, PAGES)).unwrap().finished;
     for page in (0..3 * PAGES).step_by(3) {
         now = ftl.write(now, Extent::new(page % PAGES, 1)).unwrap().finished;

@@ -3,14 +3,14 @@
 use boardlab_ftl::pool::Tier;
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Cause, CellTimes, Event, Extent, Folding, Geometry, PageMapped,
-    Policies, Stripe, Timed, Timing, Translation, WhenFull,
+    Policies, Stripe, TimedMedium, Timing, Translation, WhenFull,
 };
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 
 const LOGICAL: u32 = 24_000;
 
 /// One die of two planes; 1 ms for a program with three bits, 250 us with one; nothing overlaps.
-fn card(cache: Cache) -> PageMapped<Timed> {
+fn card(cache: Cache) -> PageMapped<TimedMedium> {
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
     let part = Geometry::new(160, 192, Bytes::kib(16), LOGICAL).unwrap().striped(stripe).unwrap();
     let micros = Duration::from_micros;
@@ -25,7 +25,7 @@ fn card(cache: Cache) -> PageMapped<Timed> {
         cache_program: false,
     };
     let policies = Policies { cache, ..Policies::default() };
-    let medium = Timed::new(&part, &timing).unwrap();
+    let medium = TimedMedium::new(&part, &timing).unwrap();
     PageMapped::new(part, policies, medium, Seed::new(1)).unwrap()
 }
 
@@ -34,7 +34,7 @@ fn fixed(blocks: u32, when_full: WhenFull) -> Cache {
 }
 
 /// Bytes a microsecond of `pages` pages written in order from page `first` on, and when it ended.
-fn bandwidth(ftl: &mut PageMapped<Timed>, at: Instant, extent: Extent) -> (u64, Instant) {
+fn bandwidth(ftl: &mut PageMapped<TimedMedium>, at: Instant, extent: Extent) -> (u64, Instant) {
     let mut now = at;
     for first in (extent.first..extent.first + extent.count).step_by(64) {
         now = ftl.write(now, Extent::new(first, 64)).unwrap().accepted;
@@ -183,7 +183,7 @@ fn a_request_longer_than_what_the_cache_takes_is_cut() {
 }
 
 /// Fills three cache blocks, makes half of their pages stale, and has the background fold them.
-fn fold_half_stale(folding: Folding) -> PageMapped<Timed> {
+fn fold_half_stale(folding: Folding) -> PageMapped<TimedMedium> {
     let mut ftl = card(Cache { folding, ..fixed(16, WhenFull::Fold) });
     let (_, mut now) = bandwidth(&mut ftl, Instant::ZERO, Extent::new(0, 192));
     for page in (0..192).step_by(2) {
@@ -203,7 +203,7 @@ fn folding_whole_blocks_programs_what_is_stale_too() {
     for page in 0..192 {
         assert_eq!(whole.flash().locate(page).is_some(), page % 2 == 1, "page {page}");
     }
-    let fold = |ftl: &PageMapped<Timed>| ftl.busy().by_cause[Cause::Fold];
+    let fold = |ftl: &PageMapped<TimedMedium>| ftl.busy().by_cause[Cause::Fold];
     assert!(fold(&whole) > fold(&valid) * 3 / 2, "{} and {}", fold(&whole), fold(&valid));
 }
 

@@ -3,7 +3,7 @@
 
 use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, Contents, Error, Extent, Folding, Geometry, Levelling,
-    MapMemory, PageMapped, Policies, Streams, Translation, Untimed, WhenFull,
+    MapMemory, PageMapped, Policies, Streams, Translation, UntimedMedium, WhenFull,
 };
 use boardlab_sim::{Bytes, Instant, Seed, Stream};
 
@@ -65,7 +65,7 @@ fn policies(stream: &mut Stream) -> Policies {
 }
 
 /// Fills the part, then overwrites and trims random pages.
-fn exercise(mut ftl: PageMapped<Untimed>, stream: &mut Stream) {
+fn exercise(mut ftl: PageMapped<UntimedMedium>, stream: &mut Stream) {
     let pages = ftl.pages();
     ftl.write(Instant::ZERO, Extent::new(0, pages)).unwrap();
     for _ in 0..400 {
@@ -98,7 +98,7 @@ fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
         }
         let build = |blocks| {
             let part = Geometry::new(blocks, pages_per_block, Bytes::kib(4), logical).unwrap();
-            PageMapped::new(part, policies, Untimed::new(&part), Seed::new(case))
+            PageMapped::new(part, policies, UntimedMedium::new(&part), Seed::new(case))
         };
         match build(blocks) {
             Ok(ftl) => {
@@ -121,7 +121,9 @@ fn any_part_from_eight_blocks_works_full_or_says_how_many_blocks_it_needs() {
 fn policies_that_make_no_sense_are_refused() {
     let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
     let refused = |policies| {
-        PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).map(|_| ()).unwrap_err()
+        PageMapped::new(part, policies, UntimedMedium::new(&part), Seed::new(1))
+            .map(|_| ())
+            .unwrap_err()
     };
     let base = Policies::default();
     assert_eq!(
@@ -160,7 +162,8 @@ fn a_map_that_cannot_be_cached_is_refused() {
     for (cache, segment) in [(100, 0), (7, 1), (10_000, 2_048), (10_000, 100), (511, 64)] {
         let map = MapMemory::Cached { cache: Bytes::new(cache), segment };
         let policies = Policies { map, ..Policies::default() };
-        let error = PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).unwrap_err();
+        let error =
+            PageMapped::new(part, policies, UntimedMedium::new(&part), Seed::new(1)).unwrap_err();
         assert!(matches!(error, Error::Policy { .. }), "{error}");
     }
 }
@@ -169,7 +172,8 @@ fn a_map_that_cannot_be_cached_is_refused() {
 fn a_request_beyond_the_last_page_changes_nothing() {
     let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
     let mut ftl =
-        PageMapped::new(part, Policies::default(), Untimed::new(&part), Seed::new(1)).unwrap();
+        PageMapped::new(part, Policies::default(), UntimedMedium::new(&part), Seed::new(1))
+            .unwrap();
     for extent in [Extent::new(800, 1), Extent::new(799, 2), Extent::new(u32::MAX, u32::MAX)] {
         let error = ftl.write(Instant::ZERO, extent).unwrap_err();
         assert!(matches!(error, Error::OutOfRange { pages: 800, .. }));
@@ -183,7 +187,8 @@ fn a_request_beyond_the_last_page_changes_nothing() {
 fn layers_on_any_medium_stand_behind_one_trait() {
     let part = Geometry::new(64, 16, Bytes::kib(4), 800).unwrap();
     let seed = Seed::new(1);
-    let counting = PageMapped::new(part, Policies::default(), Untimed::new(&part), seed).unwrap();
+    let counting =
+        PageMapped::new(part, Policies::default(), UntimedMedium::new(&part), seed).unwrap();
     let holding = PageMapped::new(part, Policies::default(), Contents::new(&part), seed).unwrap();
     let layers: [Box<dyn Translation>; 2] = [Box::new(counting), Box::new(holding)];
     let counts = layers.map(|mut layer| {

@@ -6,7 +6,7 @@
 
 use boardlab_ftl::{
     Cause, EmptyBlocks, Extent, Geometry, Levelling, LevellingTime, PageMapped, Policies, Streams,
-    Translation, Untimed, WearSummary,
+    Translation, UntimedMedium, WearSummary,
 };
 use boardlab_sim::{Bytes, Instant, Seed};
 
@@ -16,11 +16,11 @@ const PAGES_PER_BLOCK: u32 = 768;
 /// The rated P/E cycles of the cells.
 const RATED: u32 = 3_000;
 
-fn card(policies: Policies, spare_percent: u32) -> PageMapped<Untimed> {
+fn card(policies: Policies, spare_percent: u32) -> PageMapped<UntimedMedium> {
     let data = (LOGICAL * 100 / (100 - spare_percent)).div_ceil(PAGES_PER_BLOCK);
     let blocks = data + policies.kept_blocks();
     let part = Geometry::new(blocks, PAGES_PER_BLOCK, Bytes::kib(16), LOGICAL).unwrap();
-    PageMapped::new(part, policies, Untimed::new(&part), Seed::new(1)).unwrap()
+    PageMapped::new(part, policies, UntimedMedium::new(&part), Seed::new(1)).unwrap()
 }
 
 fn policies(levelling: Levelling) -> Policies {
@@ -32,11 +32,11 @@ struct Run {
     wear: WearSummary,
     /// Bytes written when the first block went beyond its rated cycles.
     worn_at: Option<u64>,
-    ftl: PageMapped<Untimed>,
+    ftl: PageMapped<UntimedMedium>,
 }
 
 /// Writes `pages` pages in requests of 64, round and round in the first `region` pages.
-fn rewrite(mut ftl: PageMapped<Untimed>, region: u32, pages: u64) -> Run {
+fn rewrite(mut ftl: PageMapped<UntimedMedium>, region: u32, pages: u64) -> Run {
     let (mut at, mut left, mut worn_at) = (0, pages, None);
     let mut checked = 0;
     while left > 0 {

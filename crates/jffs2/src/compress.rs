@@ -17,7 +17,7 @@
 use crate::format::inode::Compressor;
 use crate::options::{Compression, CompressionMode};
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate};
-use boardlab_codec::{Compressed, lzo, rtime};
+use boardlab_codec::{CompressedSize, lzo, rtime};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Host, Work};
 
@@ -110,7 +110,12 @@ impl Compressors {
         StoredData { compressor: Compressor::None, consumed: length, produced: length }
     }
 
-    fn attempt(&mut self, compressor: Compressor, input: &[u8], room: usize) -> Option<Compressed> {
+    fn attempt(
+        &mut self,
+        compressor: Compressor,
+        input: &[u8],
+        room: usize,
+    ) -> Option<CompressedSize> {
         if compressor == Compressor::Lzo {
             return self.attempt_lzo(input, room);
         }
@@ -128,10 +133,10 @@ impl Compressors {
 
     /// LZO consumes all or nothing, in a buffer of the worst case; its size is compared only
     /// afterwards.
-    fn attempt_lzo(&mut self, input: &[u8], room: usize) -> Option<Compressed> {
+    fn attempt_lzo(&mut self, input: &[u8], room: usize) -> Option<CompressedSize> {
         self.attempt.resize(lzo::worst_case(input.len()), 0);
         let produced = self.lzo.get_or_insert_default().compress(input, &mut self.attempt)?;
-        (produced <= room).then_some(Compressed { consumed: input.len(), produced })
+        (produced <= room).then_some(CompressedSize { consumed: input.len(), produced })
     }
 
     /// Decompresses the data of a node to exactly `output`; false when they are damaged or the

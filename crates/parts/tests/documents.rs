@@ -4,7 +4,7 @@
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, SIZE_LIMIT, Source};
-use boardlab_document::{Document, Override, Read, Section, Sourced};
+use boardlab_document::{Document, Override, Read, Section, SourcedValue};
 use boardlab_parts::catalog::{self, compose, compose_source, find};
 use boardlab_result::Origin;
 use boardlab_sim::{Bytes, Duration};
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 /// What the scenario in `tests/data` says.
 #[derive(Debug)]
 struct Whole {
-    typical: Sourced<Duration>,
-    write_cycle: Sourced<Duration>,
+    typical: SourcedValue<Duration>,
+    write_cycle: SourcedValue<Duration>,
     bytes: Bytes,
     file: Option<String>,
 }
 
 /// Reads the section `outer`, which has a title and one section `inner` with one sourced value.
-fn single(outer: Section<'_>, inner: &str, key: &str) -> Read<Sourced<Duration>> {
+fn single(outer: Section<'_>, inner: &str, key: &str) -> Read<SourcedValue<Duration>> {
     let title = outer.required::<String>("title");
     let value = outer.section(inner, |section| {
         let value = section.key(key).positive().sourced();

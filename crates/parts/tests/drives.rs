@@ -73,7 +73,7 @@ fn an_aged_drive_has_no_more_erased_blocks_than_its_reserve() {
     small.drive.sectors = 2 << 20;
     let mut drive = compose(&small, host().port(), false, Seed::new(1)).unwrap();
     let aged = age(drive.storage.translation_mut(), &small).unwrap();
-    let free = |drive: &boardlab_parts::drive::compose::Composed| {
+    let free = |drive: &boardlab_parts::drive::compose::DriveOnHost| {
         drive.storage.translation().occupancy().free_blocks
     };
     assert!(free(&drive) <= small.managed.policies.reserve + 1, "{}", free(&drive));

@@ -33,5 +33,5 @@ pub mod timeline;
 pub use chart::{Axis, Chart, Curve, Layer, Mark, Side, Style};
 pub use origin::{Origin, Parameter};
 pub use run::{Attachment, Reproduction, RunResult, SCHEMA};
-pub use table::{Cell, Column, Row, Table, Tabulated, Unit, Value, Verdict};
+pub use table::{Cell, Column, Row, Table, TableWithItems, Unit, Value, Verdict};
 pub use timeline::{Activity, Span, Timeline};

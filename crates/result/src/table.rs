@@ -297,10 +297,10 @@ impl Table {
     }
 
     /// This table with these rows, to which columns are added with what they say of each row's item.
-    pub fn of<T>(mut self, rows: impl IntoIterator<Item = (Row, T)>) -> Tabulated<T> {
+    pub fn of<T>(mut self, rows: impl IntoIterator<Item = (Row, T)>) -> TableWithItems<T> {
         let (rows, items): (Vec<_>, _) = rows.into_iter().unzip();
         self.rows.extend(rows);
-        Tabulated { table: self, items }
+        TableWithItems { table: self, items }
     }
 
     /// The row called `row`.
@@ -329,12 +329,12 @@ impl Table {
 
 /// A table whose last rows have an item each, from which further columns compute their cells.
 #[derive(Debug)]
-pub struct Tabulated<T> {
+pub struct TableWithItems<T> {
     table: Table,
     items: Vec<T>,
 }
 
-impl<T> Tabulated<T> {
+impl<T> TableWithItems<T> {
     /// This table with one more column: `cell` computes the cell of each item; there is none for
     /// `None`.
     #[must_use]

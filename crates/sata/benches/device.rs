@@ -5,7 +5,7 @@
 //! of a run. The drive has ten channels of two dies, each of which programs 8 KiB at once. Criterion
 //! measures wall time: run it on an idle machine.
 
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::wire::Step;
 use boardlab_sata::wire::fis::RegisterH2d;
@@ -22,7 +22,7 @@ const SECTORS: u64 = FRAMES * 16;
 const BLOCKS: u32 = 819;
 const STRIPE: Stripe = Stripe { channels: 10, dies: 2, planes: 2, units: 1 };
 
-type Device = Ssd<PageMapped<Timed>>;
+type Device = Ssd<PageMapped<TimedMedium>>;
 
 fn device() -> Device {
     let per_block = STRIPE.row_pages() * 64;
@@ -41,7 +41,7 @@ fn device() -> Device {
         slots: 32,
         cache_program: false,
     };
-    let medium = Timed::new(&geometry, &timing).expect("times of rows");
+    let medium = TimedMedium::new(&geometry, &timing).expect("times of rows");
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1));
     let drive = Drive {
         sectors: u64::from(logical) * 8,

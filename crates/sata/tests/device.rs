@@ -80,7 +80,7 @@ fn the_last_sector_is_reached_and_the_next_is_not_found() {
 
 /// Returns a drive of 512 GiB, hardly written, with mapped pages of 64 KiB.
 fn large(lba48: bool, all: u64) -> Rig {
-    use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+    use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
     use boardlab_sata::Speed;
     use boardlab_sata::device::{Ssd, Storage};
     let pages = u32::try_from(all.div_ceil(128)).unwrap();
@@ -90,7 +90,7 @@ fn large(lba48: bool, all: u64) -> Rig {
     let geometry = geometry.striped(stripe).unwrap();
     let cells = CellTimes::uniform(micros(50), micros(400), micros(2_000));
     let timing = Timing { native: cells.clone(), slc: cells, ..drive::timing() };
-    let medium = Timed::new(&geometry, &timing).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let drive = Drive {
         lba48,

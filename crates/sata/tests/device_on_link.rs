@@ -2,7 +2,7 @@
 use crate::drive;
 
 use crate::drive::{BLOCK, Layer, STRIPE, micros};
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Timed, Timing};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, TimedMedium, Timing};
 use boardlab_sata::arithmetic::{self, Link};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::fast;
@@ -30,7 +30,7 @@ fn ssd(read: u64, program: u64, blocks: u32) -> Ssd<Layer> {
         channel: Rate::new(Bytes::new(400), micros(1)).unwrap(),
         ..drive::timing()
     };
-    let medium = Timed::new(&geometry, &timing).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let drive = Drive { sectors: 131_072, ..drive::drive(131_072, WriteCache::Through) };
     let storage = Storage::new(drive, layer, true).unwrap();

@@ -10,7 +10,7 @@ use crate::drive::{Layer, layer, micros, storage, wiring};
 use boardlab_block::{
     BlockDevice, Cache, DiscardedContent, Error, Extent, Noise, Payload, Request, Target,
 };
-use boardlab_ftl::{Geometry, PageMapped, Policies, Timed};
+use boardlab_ftl::{Geometry, PageMapped, Policies, TimedMedium};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::disk::{Disk, Driver};
 use boardlab_sata::host::{
@@ -187,7 +187,7 @@ fn a_discard_of_several_commands_leaves_no_page_between_them() {
     let pages = 40_000;
     let geometry = Geometry::new(pages / 1_024 + 8, 1_024, Bytes::kib(64), pages).unwrap();
     let geometry = geometry.striped(drive::STRIPE).unwrap();
-    let medium = Timed::new(&geometry, &drive::timing()).unwrap();
+    let medium = TimedMedium::new(&geometry, &drive::timing()).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let sectors = u64::from(pages) * 128;
     let plan = Drive { read_buffer: Bytes::mib(1), ..drive::drive(sectors, WriteCache::Through) };

@@ -4,7 +4,7 @@ use crate::drive;
 
 use crate::drive::{Layer, micros, wiring};
 use Direction::{Read, Write};
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
 use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 use boardlab_sata::host::{
     Addressing, Build, Costs, Data, Direction, Failure, Host, Job, Limits, Mismatch, Pattern,
@@ -84,7 +84,7 @@ fn large(sectors: u64, lba48: bool) -> Drives {
     let geometry = geometry.striped(stripe).unwrap();
     let cells = CellTimes::uniform(micros(20), micros(500), micros(2_000));
     let timing = Timing { native: cells.clone(), slc: cells, ..drive::timing() };
-    let medium = Timed::new(&geometry, &timing).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     let window = Bytes::kib(256);
     ssd(

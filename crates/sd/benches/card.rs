@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, reason = "a benchmark")]
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
 use boardlab_sd::{Card, Data, Face, Host, Part, free_link};
 use boardlab_sim::{Bytes, Duration, Instant, Rate, Seed};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -29,7 +29,7 @@ fn part() -> Part {
     Part { host: Host { request: micros(100), ..part.host }, ..part }
 }
 
-fn card(data: Data) -> Card<PageMapped<Timed>> {
+fn card(data: Data) -> Card<PageMapped<TimedMedium>> {
     let (micros, page) = (Duration::from_micros, Bytes::kib(16));
     let cells = CellTimes::uniform(micros(75), micros(1_000), micros(4_500));
     let timing = Timing {
@@ -44,13 +44,13 @@ fn card(data: Data) -> Card<PageMapped<Timed>> {
     let pages = u32::try_from(part().face.capacity / page).unwrap();
     let stripe = Stripe { channels: 1, dies: 1, planes: 2, units: 1 };
     let geometry = Geometry::new(1_322, 768, page, pages).unwrap().striped(stripe).unwrap();
-    let medium = Timed::new(&geometry, &timing).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing).unwrap();
     let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
     Card::new(part(), layer, 2, data).unwrap()
 }
 
 /// The first GiB once more; returns when it is written.
-fn rewrite(card: &mut Card<PageMapped<Timed>>, from: Instant) -> Instant {
+fn rewrite(card: &mut Card<PageMapped<TimedMedium>>, from: Instant) -> Instant {
     (0..STEP).fold(from, |now, request| {
         let extent = Extent::new(request * REQUEST, REQUEST);
         let write = Request::Write { extent, data: Payload::Repeated(0), durable: false };

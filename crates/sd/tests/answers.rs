@@ -2,7 +2,8 @@
 use crate::small::{PAGE, blocks, face, geometry, in_slot, part, timing};
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
 use boardlab_ftl::{
-    Cache, CacheSize, EndOfLife, Endurance, PageMapped, Policies, Reliability, Timed, Translation,
+    Cache, CacheSize, EndOfLife, Endurance, PageMapped, Policies, Reliability, TimedMedium,
+    Translation,
 };
 use boardlab_sd::{Card, Csd, Data, Face, HealthFormat, Kind, Mode, Part};
 use boardlab_sim::{Bytes, Instant, Seed};
@@ -11,9 +12,9 @@ use boardlab_sim::{Bytes, Instant, Seed};
 const RATED: u32 = 40;
 
 /// A card whose blocks wear out, over ordinary blocks and an SLC cache of `cache` blocks.
-fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<Timed>> {
+fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<TimedMedium>> {
     let geometry = geometry(32);
-    let medium = Timed::new(&geometry, &timing(0)).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing(0)).unwrap();
     let cache = Cache { size: cache, ..Cache::default() };
     let policies = Policies { reserve: 2, cache, ..Policies::default() };
     let reliability = Reliability {
@@ -30,7 +31,10 @@ fn mortal(part: &Part, cache: CacheSize) -> Card<PageMapped<Timed>> {
 }
 
 /// Writes pages at random until the card refuses, and calls `each` now and then.
-fn wear_out(card: &mut Card<PageMapped<Timed>>, mut each: impl FnMut(&Card<PageMapped<Timed>>)) {
+fn wear_out(
+    card: &mut Card<PageMapped<TimedMedium>>,
+    mut each: impl FnMut(&Card<PageMapped<TimedMedium>>),
+) {
     let mut stream = Seed::new(5).stream("wear");
     let mut now = Instant::ZERO;
     for request in 0..2_000_000 {

@@ -2,11 +2,11 @@
 use crate::small::{PAGE, PROGRAM, READ, ROW, blocks, face, in_slot, layer, part, write};
 use boardlab_block::{BlockDevice, Cache, Cause, Error, Extent, Payload, Request, Target};
 use boardlab_ftl as ftl;
-use boardlab_ftl::{PageMapped, Timed, Translation};
+use boardlab_ftl::{PageMapped, TimedMedium, Translation};
 use boardlab_sd::{Card, Data, Discard, Face, Kind, Part, Shape, Width};
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 
-fn card(part: Part, slots: u32) -> Card<PageMapped<Timed>> {
+fn card(part: Part, slots: u32) -> Card<PageMapped<TimedMedium>> {
     Card::new(part, layer(slots), 2, Data::Newest).unwrap()
 }
 
@@ -60,7 +60,7 @@ fn a_transfer_passed_on_in_one_piece_takes_as_long_as_row_by_row() {
         }
         assert!(same > 2_000, "{slots}: only {same} requests take exactly as long");
         let counts =
-            |card: &Card<PageMapped<Timed>>| (card.counts().blocks_in, card.counts().bus_ns);
+            |card: &Card<PageMapped<TimedMedium>>| (card.counts().blocks_in, card.counts().bus_ns);
         assert_eq!(counts(&slow), counts(&fast));
         assert_eq!(slow.translation().counters(), fast.translation().counters());
         assert!(

@@ -4,16 +4,16 @@
 //! many units, each in order.
 use crate::small::{blocks, geometry, part, timing};
 use boardlab_block::{BlockDevice, Cause, Extent, Payload, Request};
-use boardlab_ftl::{LogBlocks, LogPolicies, Timed, Translation};
+use boardlab_ftl::{LogBlocks, LogPolicies, TimedMedium, Translation};
 use boardlab_sd::{Card, Data};
 use boardlab_sim::{Instant, Seed};
 
 const UNIT: u64 = 4 << 20;
 const WRITE: u64 = 256 << 10;
 
-fn card(open_units: u32) -> Card<LogBlocks<Timed>> {
+fn card(open_units: u32) -> Card<LogBlocks<TimedMedium>> {
     let geometry = geometry(24);
-    let medium = Timed::new(&geometry, &timing(0)).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing(0)).unwrap();
     let logs = LogPolicies::own(open_units);
     let layer = LogBlocks::new(geometry, logs, medium, Seed::new(1)).unwrap();
     Card::new(part(), layer, 2, Data::Lost).unwrap()
@@ -21,7 +21,7 @@ fn card(open_units: u32) -> Card<LogBlocks<Timed>> {
 
 /// Writes of 256 KiB in turn to `streams` units, each in order and until it is full, on a card whose
 /// every unit holds data. KiB a second, and how many writes were slow because of merges.
-fn interleaved(card: &mut Card<LogBlocks<Timed>>, streams: u64) -> (u64, u64) {
+fn interleaved(card: &mut Card<LogBlocks<TimedMedium>>, streams: u64) -> (u64, u64) {
     let mut now = Instant::ZERO;
     let mut write = |now: Instant, first: u64, bytes: u64| {
         let extent = Extent::new(blocks(first), blocks(bytes));

@@ -14,7 +14,7 @@ use crate::figures::Line;
 use crate::problem::{JournalProblem, LineFlaw};
 use crate::record::{self, Contents, Header, JournalContent, Stretch, as_u64};
 use boardlab_document::error::Error;
-use boardlab_document::lock::{Refused, exclusive};
+use boardlab_document::lock::{LockError, exclusive};
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom, Write};
@@ -185,9 +185,9 @@ fn locked(path: &Path) -> Result<File, JournalProblem> {
 
 fn lock(file: &File) -> Result<(), JournalProblem> {
     match exclusive(file) {
-        Err(Refused::Held(holder)) => Err(JournalProblem::Busy(holder)),
+        Err(LockError::Held(holder)) => Err(JournalProblem::Busy(holder)),
         // Some network filesystems know no locks: then it is for the user to start one sweep.
-        Ok(()) | Err(Refused::System(_)) => Ok(()),
+        Ok(()) | Err(LockError::System(_)) => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use boardlab_codec::crc32;
 use boardlab_document::error::{BadValue, Error};
 use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Document, Override, Renamed};
+use boardlab_document::{Document, Override, RenamedKey};
 use boardlab_experiment::crew::in_order;
 use boardlab_experiment::{Action, Experiment, Failure, Request, VERSION, scenario_name};
 use boardlab_parts::catalog;
@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     /// What every point changes in the scenario.
     pub(crate) set: Vec<Override>,
     /// Old names in the scenario, its files and the arguments.
-    pub(crate) renamed: Vec<Renamed>,
+    pub(crate) renamed: Vec<RenamedKey>,
     experiments: &'static [Experiment],
     source: Arc<Source>,
 }

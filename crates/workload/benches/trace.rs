@@ -7,7 +7,7 @@
 use boardlab_block::{Costs, Geometry, RamBlock};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::trace::{
-    BeyondEnd, Format, Options, Pace, Reader, Reading, Unaligned, replay,
+    BeyondEnd, Format, Options, Pace, Reader, Reading, UnalignedPolicy, replay,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ fn traces(criterion: &mut Criterion) {
             bencher
                 .iter(|| reader().map(|one| one.expect("a good line").length.get()).sum::<u64>());
         });
-        let (beyond, ragged, pace) = (BeyondEnd::Wrap, Unaligned::Refuse, Pace::Recorded);
+        let (beyond, ragged, pace) = (BeyondEnd::Wrap, UnalignedPolicy::Refuse, Pace::Recorded);
         let options = Options { pace, beyond, ragged, data: 1, file: name.into() };
         group.bench_function("replay", |bencher| {
             bencher.iter(|| {

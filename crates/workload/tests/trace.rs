@@ -9,7 +9,7 @@ use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_workload::fio::Direction;
 use boardlab_workload::trace::{
     Action, BeyondEnd, Disk, Error, Fit, Format, Kind, Options, Order, Pace, Problem, Reader,
-    Reading, Record, Unaligned, replay,
+    Reading, Record, UnalignedPolicy, replay,
 };
 
 const BLKPARSE: &str = "\
@@ -354,7 +354,7 @@ fn device() -> Geometry {
 
 fn fit(
     beyond: BeyondEnd,
-    ragged: Unaligned,
+    ragged: UnalignedPolicy,
     one: Record,
 ) -> (Result<Vec<(u64, u64)>, Problem>, Fit) {
     let mut fit = Fit::new(&device(), beyond, ragged);
@@ -368,7 +368,7 @@ fn a_request_behind_the_end_is_refused_cut_or_wrapped_as_chosen() {
     let size = 1 << 20;
     let over = record(0, Kind::Write, size - 512, 1_024);
     let behind = record(0, Kind::Write, size + 4_096, 512);
-    let with = |beyond, one| fit(beyond, Unaligned::Refuse, one);
+    let with = |beyond, one| fit(beyond, UnalignedPolicy::Refuse, one);
     for one in [over, behind] {
         assert!(matches!(with(BeyondEnd::Refuse, one).0, Err(Problem::BeyondEnd { .. })));
     }
@@ -389,17 +389,17 @@ fn a_request_behind_the_end_is_refused_cut_or_wrapped_as_chosen() {
 fn parts_of_blocks_are_refused_or_widened_as_chosen() {
     let odd = record(0, Kind::Write, 700, 100);
     assert!(matches!(
-        fit(BeyondEnd::Refuse, Unaligned::Refuse, odd).0,
+        fit(BeyondEnd::Refuse, UnalignedPolicy::Refuse, odd).0,
         Err(Problem::NotBlocks { .. })
     ));
-    let (parts, fit_done) = fit(BeyondEnd::Refuse, Unaligned::Widen, odd);
+    let (parts, fit_done) = fit(BeyondEnd::Refuse, UnalignedPolicy::Widen, odd);
     assert_eq!((parts.unwrap(), fit_done.done().widened), (vec![(512, 512)], 1));
     let last = record(0, Kind::Write, u64::MAX - 100, 50);
-    assert!(fit(BeyondEnd::Wrap, Unaligned::Widen, last).0.is_err());
+    assert!(fit(BeyondEnd::Wrap, UnalignedPolicy::Widen, last).0.is_err());
 }
 
 fn options(pace: Pace) -> Options {
-    let (beyond, ragged) = (BeyondEnd::Refuse, Unaligned::Refuse);
+    let (beyond, ragged) = (BeyondEnd::Refuse, UnalignedPolicy::Refuse);
     Options { pace, beyond, ragged, data: 7, file: "t".into() }
 }
 

@@ -6,7 +6,7 @@ use super::{Attempt, Compiler, THRESHOLD};
 use crate::address::Cycles;
 use crate::bus::Bus;
 use crate::engine::Engine;
-use crate::predecoded::{Ended, Predecoded};
+use crate::predecoded::{Predecoded, RunEnd};
 use crate::processor::{Limit, Processor, Stop};
 
 /// The engine of compiled regions.
@@ -72,8 +72,8 @@ impl Compiled {
         let mut anyway = false;
         loop {
             let code = match self.predecoded.run_until_hot(processor, limit, anyway) {
-                Ended::Stop(stop) => return Some(stop),
-                Ended::Hot(code) => code,
+                RunEnd::Stop(stop) => return Some(stop),
+                RunEnd::Hot(code) => code,
             };
             match self.compiler.run(processor, limit, true) {
                 Attempt::Some => return None,

@@ -245,7 +245,7 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
 
 /// How the offset of an access is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moved {
+pub(super) enum OffsetKind {
     Immediate,
     Added,
     Subtracted,
@@ -255,24 +255,24 @@ pub(super) enum Moved {
 macro_rules! by_address {
     ($family:ident, $item:expr, $moved:expr, $index:expr) => {
         match ($moved, $index) {
-            (Moved::Immediate, Index::Offset) => $family::<{ $item }, IMMEDIATE, OFFSET>,
-            (Moved::Immediate, Index::Pre) => $family::<{ $item }, IMMEDIATE, PRE>,
-            (Moved::Immediate, _) => $family::<{ $item }, IMMEDIATE, POST>,
-            (Moved::Added, Index::Offset) => $family::<{ $item }, ADDED, OFFSET>,
-            (Moved::Added, Index::Pre) => $family::<{ $item }, ADDED, PRE>,
-            (Moved::Added, _) => $family::<{ $item }, ADDED, POST>,
-            (Moved::Subtracted, Index::Offset) => $family::<{ $item }, SUBTRACTED, OFFSET>,
-            (Moved::Subtracted, Index::Pre) => $family::<{ $item }, SUBTRACTED, PRE>,
-            (Moved::Subtracted, _) => $family::<{ $item }, SUBTRACTED, POST>,
-            (Moved::Shifted, Index::Offset) => $family::<{ $item }, SHIFTED, OFFSET>,
-            (Moved::Shifted, Index::Pre) => $family::<{ $item }, SHIFTED, PRE>,
-            (Moved::Shifted, _) => $family::<{ $item }, SHIFTED, POST>,
+            (OffsetKind::Immediate, Index::Offset) => $family::<{ $item }, IMMEDIATE, OFFSET>,
+            (OffsetKind::Immediate, Index::Pre) => $family::<{ $item }, IMMEDIATE, PRE>,
+            (OffsetKind::Immediate, _) => $family::<{ $item }, IMMEDIATE, POST>,
+            (OffsetKind::Added, Index::Offset) => $family::<{ $item }, ADDED, OFFSET>,
+            (OffsetKind::Added, Index::Pre) => $family::<{ $item }, ADDED, PRE>,
+            (OffsetKind::Added, _) => $family::<{ $item }, ADDED, POST>,
+            (OffsetKind::Subtracted, Index::Offset) => $family::<{ $item }, SUBTRACTED, OFFSET>,
+            (OffsetKind::Subtracted, Index::Pre) => $family::<{ $item }, SUBTRACTED, PRE>,
+            (OffsetKind::Subtracted, _) => $family::<{ $item }, SUBTRACTED, POST>,
+            (OffsetKind::Shifted, Index::Offset) => $family::<{ $item }, SHIFTED, OFFSET>,
+            (OffsetKind::Shifted, Index::Pre) => $family::<{ $item }, SHIFTED, PRE>,
+            (OffsetKind::Shifted, _) => $family::<{ $item }, SHIFTED, POST>,
         }
     };
 }
 
 /// The function of a load; `jump`: of a word to r15.
-pub(super) fn of_load(item: Item, moved: Moved, index: Index, jump: bool) -> Run {
+pub(super) fn of_load(item: Item, moved: OffsetKind, index: Index, jump: bool) -> Run {
     match item {
         Item::Word if jump => by_address!(load_jump, WORD, moved, index),
         Item::Word => by_address!(load, WORD, moved, index),
@@ -285,7 +285,7 @@ pub(super) fn of_load(item: Item, moved: Moved, index: Index, jump: bool) -> Run
 }
 
 /// The function of a store.
-pub(super) fn of_store(item: Item, moved: Moved, index: Index) -> Run {
+pub(super) fn of_store(item: Item, moved: OffsetKind, index: Index) -> Run {
     match item {
         Item::Word => by_address!(store, WORD, moved, index),
         Item::Byte | Item::SignedByte => by_address!(store, BYTE, moved, index),

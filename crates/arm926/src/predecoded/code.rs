@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use super::block::{Block, Key};
 use super::chain::From;
-use super::lower::{Lowered, Source, lower};
+use super::lower::{LoweredBlock, Source, lower};
 use super::step::Step;
 use crate::memory::lookaside::LineHit;
 use crate::timing::Pipeline;
@@ -88,7 +88,7 @@ impl JumpKey {
 impl Code {
     #[allow(clippy::cast_possible_truncation, reason = "places and counts are below 1024")]
     fn new(block: Block) -> Self {
-        let Lowered { steps, firsts, sources } = lower(&block);
+        let LoweredBlock { steps, firsts, sources } = lower(&block);
         let way = |exit: Option<super::block::Exit>| Way {
             cycles: exit.map_or(0, |exit| exit.cycles),
             link: NONE,

@@ -3,7 +3,7 @@
 //! Layer: rank 3. [`lower`] makes the steps of a block and tells where those of each piece begin. What depends on the address alone is
 //! computed here: r15 as operand, links, literal addresses.
 
-use super::access::{self, Moved};
+use super::access::{self, OffsetKind};
 use super::block::{Block, Exit, Piece};
 use super::class;
 use super::compute::{self, Second};
@@ -14,7 +14,7 @@ use crate::instruction::{
 };
 
 /// The steps of a block, and of each piece the number of its first step.
-pub(super) struct Lowered {
+pub(super) struct LoweredBlock {
     pub(super) steps: Vec<Step>,
     pub(super) firsts: Vec<u16>,
     /// Of each step what is known of its piece.
@@ -33,8 +33,8 @@ pub(super) struct Source {
 }
 
 /// The steps of `block`.
-pub(super) fn lower(block: &Block) -> Lowered {
-    let mut lowered = Lowered { steps: Vec::new(), firsts: Vec::new(), sources: Vec::new() };
+pub(super) fn lower(block: &Block) -> LoweredBlock {
+    let mut lowered = LoweredBlock { steps: Vec::new(), firsts: Vec::new(), sources: Vec::new() };
     let mut line = 0;
     for (index, piece) in block.pieces.iter().enumerate() {
         let last = index + 1 == block.pieces.len();
@@ -205,16 +205,16 @@ fn of_transfer(transfer: &Transfer) -> Step {
     let Transfer { load, item, rd, rn, offset, index } = *transfer;
     let (moved, rm, amount, imm) = match offset {
         Offset::Immediate(offset) | Offset::Literal(offset) => {
-            (Moved::Immediate, rn, 0, offset.cast_unsigned())
+            (OffsetKind::Immediate, rn, 0, offset.cast_unsigned())
         }
         Offset::Register { rm, shift: Shift::Lsl, amount, subtract: false } => {
-            (Moved::Added, rm, amount, 0)
+            (OffsetKind::Added, rm, amount, 0)
         }
         Offset::Register { rm, shift: Shift::Lsl, amount, subtract: true } => {
-            (Moved::Subtracted, rm, amount, 0)
+            (OffsetKind::Subtracted, rm, amount, 0)
         }
         Offset::Register { rm, shift, amount, subtract } => {
-            (Moved::Shifted, rm, amount, access::encoded(shift, subtract))
+            (OffsetKind::Shifted, rm, amount, access::encoded(shift, subtract))
         }
     };
     let run = if load {

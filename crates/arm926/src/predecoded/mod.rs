@@ -41,7 +41,7 @@ pub struct Predecoded {
 
 /// How a run of the fast engine ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RunEnd {
     /// The run is to stop.
     Stop(Stop),
     /// In front of a code that was entered so often that it is worth compiling: its number.
@@ -68,8 +68,8 @@ impl<B: Bus> Engine<B> for Predecoded {
         }
         loop {
             match self.run_until_hot(processor, limit, false) {
-                Ended::Stop(stop) => return stop,
-                Ended::Hot(code) => self.cool(code),
+                RunEnd::Stop(stop) => return stop,
+                RunEnd::Hot(code) => self.cool(code),
             }
         }
     }
@@ -169,11 +169,11 @@ impl Predecoded {
         processor: &mut Processor<B>,
         limit: Limit,
         mut anyway: bool,
-    ) -> Ended {
+    ) -> RunEnd {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
             let (place, is_due) = match self.start(processor, limit, resume.take()) {
-                Err(NoStart::Stop(stop)) => return Ended::Stop(stop),
+                Err(NoStart::Stop(stop)) => return RunEnd::Stop(stop),
                 Err(NoStart::Elsewhere) => continue,
                 Err(NoStart::Step(place)) => (place, true),
                 Err(NoStart::Fetched) => (None, false),
@@ -183,7 +183,7 @@ impl Predecoded {
                         && self.codes.get(code).is_some_and(Code::is_hot)
                         && !std::mem::take(&mut anyway)
                     {
-                        return Ended::Hot(code);
+                        return RunEnd::Hot(code);
                     }
                     let (left, stepped) = chain::run(&mut self.codes, processor, start);
                     self.stepped += stepped;
@@ -199,7 +199,7 @@ impl Predecoded {
                             continue;
                         }
                         ChainExit::Nowhere => continue,
-                        ChainExit::Stop(stop) => return Ended::Stop(stop),
+                        ChainExit::Stop(stop) => return RunEnd::Stop(stop),
                     }
                 }
             };
@@ -208,14 +208,14 @@ impl Predecoded {
                 if is_due { processor.step_within(limit.cycles) } else { processor.execute_next() };
             self.stepped += processor.counts.instructions - before;
             if let Some(stop) = stop {
-                return Ended::Stop(stop);
+                return RunEnd::Stop(stop);
             }
             resume = place.and_then(|place| self.next_piece(processor, place));
             self.from = place
                 .filter(|place| self.codes.is_rare(place.code))
                 .map(|place| From::Rare { code: place.code });
         }
-        Ended::Stop(Stop::Limit)
+        RunEnd::Stop(Stop::Limit)
     }
 
     /// Where a chain can begin; else the piece that the reference is to execute, if it is known.

@@ -13,7 +13,7 @@ pub mod study;
 mod recorded;
 mod what_if;
 
-use super::scenario::{self, Load, Scenario, Unused};
+use super::scenario::{self, Load, Scenario, UnusedLoads};
 use super::{charts, findings, tables};
 use boardlab_experiment::verdict::{self, is_of};
 use boardlab_experiment::{Failure, Progress, Request};
@@ -30,7 +30,7 @@ fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let reading = document.read(|section| scenario::read(&section, folder))?;
     let title = format!("Life of {}", reading.value.part.name);
     let mut run = request.blank(&title, reading.parameters);
-    let Unused { jobs, trace } = &reading.value.unused;
+    let UnusedLoads { jobs, trace } = &reading.value.unused;
     if let Some(file) = trace {
         recorded::open(file)?;
     }

@@ -12,7 +12,7 @@ use boardlab_parts::card::part::{self, CardPart};
 use boardlab_parts::card::unused;
 use boardlab_parts::managed::unused::{by_choice, choosers};
 use boardlab_sim::{Bytes, Duration};
-use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, Unaligned};
+use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, UnalignedPolicy};
 use std::path::{Path, PathBuf};
 
 /// The most cards of one run.
@@ -36,7 +36,7 @@ pub(crate) struct Scenario {
     /// The load on the card.
     pub load: Load,
     /// Other loads in the scenario.
-    pub unused: Unused,
+    pub unused: UnusedLoads,
     /// The conditions of its days.
     pub days: Days,
     /// How lives are computed.
@@ -81,7 +81,7 @@ pub(crate) enum Load {
 
 /// Loads of other kinds in the scenario, which are not used.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Unused {
+pub(crate) struct UnusedLoads {
     /// Whether there are jobs of fio.
     pub jobs: bool,
     /// A block trace.
@@ -136,7 +136,7 @@ section! {
         /// What happens to places behind the end of the card.
         pub beyond: BeyondEnd => one_of(BEYONDS).or(BeyondEnd::default()),
         /// What happens to parts of blocks.
-        pub ragged: Unaligned => one_of(RAGGEDS).or(Unaligned::default()),
+        pub ragged: UnalignedPolicy => one_of(RAGGEDS).or(UnalignedPolicy::default()),
         /// The time from the start of one repetition to the next; the length of the trace by default.
         pub every: Option<Duration> => within(Duration::from_secs(1), HORIZON),
     }
@@ -146,8 +146,8 @@ const ACTIONS: [(&str, Action); 2] = [("issued", Action::Issued), ("queued", Act
 const ORDERS: [(&str, Order); 2] = [("refuse", Order::Refuse), ("clamp", Order::Clamp)];
 const BEYONDS: [(&str, BeyondEnd); 3] =
     [("refuse", BeyondEnd::Refuse), ("clamp", BeyondEnd::Clamp), ("wrap", BeyondEnd::Wrap)];
-const RAGGEDS: [(&str, Unaligned); 2] =
-    [("refuse", Unaligned::Refuse), ("widen", Unaligned::Widen)];
+const RAGGEDS: [(&str, UnalignedPolicy); 2] =
+    [("refuse", UnalignedPolicy::Refuse), ("widen", UnalignedPolicy::Widen)];
 
 fn disk(section: &Section<'_>, name: Option<String>) -> Read<Option<Disk>> {
     let help = "major,minor as blkparse prints them, or host.disk of a CSV";
@@ -243,7 +243,7 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     unused_loads(section, kind)?;
     let (jobs, trace) = (jobs?, trace?);
     let other = trace.as_ref().filter(|_| kind != "trace").map(|trace| trace.file.clone());
-    let unused = Unused { jobs: jobs.is_some() && kind != "fio", trace: other };
+    let unused = UnusedLoads { jobs: jobs.is_some() && kind != "fio", trace: other };
     let load = match kind {
         "fio" => Load::Fio { jobs: jobs.ok_or_else(|| missing("fio"))?, runs_a_day },
         "trace" => Load::Trace(trace.ok_or_else(|| missing("trace"))?),

@@ -7,7 +7,7 @@ use super::run::live::{CardLife, Point};
 use super::run::pace::Level;
 use super::run::study::{Band, Study};
 use boardlab_result::prose::{float, round};
-use boardlab_result::{Cell, Row, Table, Tabulated};
+use boardlab_result::{Cell, Row, Table, TableWithItems};
 use boardlab_sd::{LifeTime, PreEol};
 
 /// Rounded to three significant digits.
@@ -30,7 +30,7 @@ fn whole(value: f64) -> Cell {
 const SHARES: [&str; 3] = ["5", "50", "95"];
 
 /// Adds columns of quantiles; `band` returns those of an item, `None` if it has none.
-fn with_bands<T>(table: Tabulated<T>, band: impl Fn(&T) -> Option<Band>) -> Tabulated<T> {
+fn with_bands<T>(table: TableWithItems<T>, band: impl Fn(&T) -> Option<Band>) -> TableWithItems<T> {
     SHARES.into_iter().enumerate().fold(table, |table, (at, share)| {
         let of = |item: &T, cell: &dyn Fn(Point) -> Cell| {
             band(item).map(|Band(points)| points[at].map_or_else(Cell::none, cell))

@@ -4,7 +4,7 @@
 //! series is thinned to at most 1,000 points, each with the least, the mean and the greatest value, so
 //! that no fluctuation is lost.
 
-use super::run::Measured;
+use super::run::Measurements;
 use super::run::free::Free;
 use super::run::measure::Rates;
 use super::run::power::WearCurve;
@@ -28,7 +28,7 @@ const CLASSES: u32 = 20;
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
-    measured: &Measured,
+    measured: &Measurements,
     (at, clusters): (&str, &[(&str, f64)]),
 ) {
     throughput(run, &measured.free);

@@ -4,7 +4,7 @@
 //! number in a finding is computed from the runs, the scenario or the print as it stands in the
 //! reference. Volumes are in units of 1,000, as drives are sold; rates in MiB/s.
 
-use super::run::Measured;
+use super::run::Measurements;
 use super::run::measure::Rates;
 use super::run::power::WearCurve;
 use super::run::rewrites::{BandRow, RewriteOutcome};
@@ -25,7 +25,7 @@ const WORSE: f64 = 1.2;
 /// The basis of the findings.
 pub(super) struct Facts<'f> {
     pub(super) scenario: &'f Scenario,
-    pub(super) measured: &'f Measured,
+    pub(super) measured: &'f Measurements,
     /// Bytes of all blocks of the flash.
     pub(super) physical: Bytes,
     /// The printed clusters of experiment 2, by row.
@@ -96,7 +96,7 @@ fn of_print(
 
 /// Adds the remarks and the errors of fio as warnings.
 fn notes(run: &mut RunResult, facts: &Facts<'_>) {
-    let Measured { free, rewritten, .. } = facts.measured;
+    let Measurements { free, rewritten, .. } = facts.measured;
     run.warnings.extend(free.runs.notes.iter().map(|note| format!("experiment 1: {note}")));
     let failed = free.runs.error.iter().map(|error| format!("experiment 1 ended early: {error}"));
     run.warnings.extend(failed);

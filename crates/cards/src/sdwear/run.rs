@@ -1,6 +1,6 @@
 //! Runs both experiments and what goes beyond them in parallel, and makes the result.
 //!
-//! Layer: rank 10. Main type: [`Measured`]; functions: [`check`], [`run`].
+//! Layer: rank 10. Main type: [`Measurements`]; functions: [`check`], [`run`].
 
 pub(super) mod bands;
 pub(super) mod free;
@@ -70,14 +70,14 @@ fn volume(bytes: Bytes) -> String {
 }
 
 /// All measurements.
-pub(super) struct Measured {
+pub(super) struct Measurements {
     pub(super) free: Free,
     pub(super) worn: Vec<VariantWear>,
     pub(super) rewritten: Vec<RewriteOutcome>,
     pub(super) power: Vec<WearCurve>,
 }
 
-impl Measured {
+impl Measurements {
     pub(super) fn worn(&self, id: &str) -> &VariantWear {
         self.worn.iter().find(|one| one.id == id).expect("every variant was run")
     }
@@ -88,7 +88,7 @@ fn measure(
     request: &Request<'_>,
     scenario: &Scenario,
     candidates: Vec<Candidate>,
-) -> Result<Measured, Failure> {
+) -> Result<Measurements, Failure> {
     let (seed, mut crew) = (request.seed, Crew::default());
     let free = crew
         .add("experiment 1", HELP, || free::run(scenario, &scenario.part, &scenario.free, seed));
@@ -112,7 +112,7 @@ fn measure(
     });
     let power: Vec<_> = power.collect();
     crew.perform(request)?;
-    Ok(Measured {
+    Ok(Measurements {
         free: free.take(),
         worn: worn.into_iter().map(Slot::take).collect(),
         rewritten: rewritten.into_iter().map(Slot::take).collect(),
@@ -124,10 +124,10 @@ fn measure(
 fn assemble(
     run: &mut RunResult,
     scenario: &Scenario,
-    measured: &Measured,
+    measured: &Measurements,
     print: Option<&Reference>,
 ) -> Result<(), Failure> {
-    let Measured { free, worn, rewritten, power } = measured;
+    let Measurements { free, worn, rewritten, power } = measured;
     let pages = scenario.part.geometry().map_or(0, |geometry| geometry.pages());
     let physical = scenario.part.managed.page * u64::from(pages);
     let clusters = verdicts::clusters(print)?;

@@ -35,7 +35,7 @@ section! {
         /// The host with the card's slot.
         pub host as "board": Host => section(board::read),
         /// Experiment 1: plenty of unused space.
-        pub free: Repeated = section.section("experiment1", |free| {
+        pub free: RepeatedJob = section.section("experiment1", |free| {
             let repeated = repeated(&free, capacity(&part));
             free.finish().and(repeated)
         }),
@@ -70,7 +70,7 @@ fn capacity(part: &Read<CardPart>) -> Bytes {
 
 /// A fio job that runs again and again.
 #[derive(Debug, Clone)]
-pub(super) struct Repeated {
+pub(super) struct RepeatedJob {
     /// The job.
     pub job: JobFile,
     /// The number of runs.
@@ -79,7 +79,7 @@ pub(super) struct Repeated {
     pub between: Duration,
 }
 
-impl Repeated {
+impl RepeatedJob {
     /// The bytes that one pass of the job writes on a card of `capacity`.
     pub(crate) fn size(&self, capacity: Bytes) -> Bytes {
         let size = self.job.jobs[0].settings.area.size;
@@ -87,8 +87,8 @@ impl Repeated {
     }
 }
 
-fn repeated(section: &Section<'_>, card: Bytes) -> Read<Repeated> {
-    keys!(section => Repeated {
+fn repeated(section: &Section<'_>, card: Bytes) -> Read<RepeatedJob> {
+    keys!(section => RepeatedJob {
         job: JobFile = job(section, card),
         iterations: u64 => within(1, 1_000_000),
         between: Duration => up_to(Duration::from_secs(24 * 3_600)),
@@ -100,7 +100,7 @@ section! {
     #[derive(Debug, Clone)]
     pub(crate) struct Full(section, card: Bytes) {
         /// The job.
-        pub rewrites: Repeated = repeated(&section, card),
+        pub rewrites: RepeatedJob = repeated(&section, card),
         /// The bytes that are zeroed before each iteration.
         pub zeroed: Bytes => within(SECTOR, card),
         /// Iterations of experiment 1 with which each controller is tried.

@@ -3,7 +3,7 @@
 //! Layer: inside `checks`. Main types: [`Tree`], a clone of the repository that may be spoiled; [`Built`], the test
 //! binaries.
 
-use super::rewrite::{SWITCH, Switched, rewrite};
+use super::rewrite::{SWITCH, SwitchedSource, rewrite};
 use super::targets::Tests;
 use super::{Mutant, Site, Target};
 use serde_json::Value;
@@ -92,7 +92,11 @@ impl Tree {
     }
 
     /// Overwrites the sources; gives them by their path in the repository.
-    fn write(&self, target: &Target, mutants: &[Mutant]) -> io::Result<BTreeMap<String, Switched>> {
+    fn write(
+        &self,
+        target: &Target,
+        mutants: &[Mutant],
+    ) -> io::Result<BTreeMap<String, SwitchedSource>> {
         let mut sources = BTreeMap::new();
         for file in target.files {
             let file = format!("{}/src/{file}", target.folder);
@@ -146,7 +150,10 @@ fn binary(message: &Value, tests: &Tests) -> Option<Binary> {
 }
 
 /// The mutants that errors of the compiler point at.
-fn blamed(messages: &[Value], sources: &BTreeMap<String, Switched>) -> io::Result<BTreeSet<u32>> {
+fn blamed(
+    messages: &[Value],
+    sources: &BTreeMap<String, SwitchedSource>,
+) -> io::Result<BTreeSet<u32>> {
     let mut refused = BTreeSet::new();
     let errors = messages.iter().filter(|message| message["message"]["level"] == "error");
     for error in errors.map(|message| &message["message"]) {
@@ -163,7 +170,7 @@ fn blamed(messages: &[Value], sources: &BTreeMap<String, Switched>) -> io::Resul
     Ok(refused)
 }
 
-fn at(span: &Value, sources: &BTreeMap<String, Switched>) -> Vec<u32> {
+fn at(span: &Value, sources: &BTreeMap<String, SwitchedSource>) -> Vec<u32> {
     let source = span["file_name"].as_str().and_then(|name| sources.get(name));
     let byte = |name: &str| span[name].as_u64().and_then(|byte| usize::try_from(byte).ok());
     match (source, byte("byte_start"), byte("byte_end")) {

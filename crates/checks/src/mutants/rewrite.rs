@@ -1,6 +1,6 @@
 //! A source with all of its mistakes in it, each behind a switch.
 //!
-//! Layer: inside `checks`. Main types: [`Switched`], the text and where each switch lies in it, made by
+//! Layer: inside `checks`. Main types: [`SwitchedSource`], the text and where each switch lies in it, made by
 //! [`rewrite`]. Sites lie within one another or apart; those on the same stretch share one chain of `if`.
 
 use super::sites::{Change, Site};
@@ -35,14 +35,14 @@ pub const NUMBER_MAX: u32 = 4_095;
 
 /// A source with switches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Switched {
+pub struct SwitchedSource {
     /// The text.
     pub text: String,
     /// Where in it each number is: one range a site, the outer ones first.
     pub places: Vec<(Range<usize>, u32)>,
 }
 
-impl Switched {
+impl SwitchedSource {
     /// The sites that an error of the compiler about `range` of the text is due to: those around its begin, or else
     /// those within. A `return` that is left out at the end of a `let ... else` is told at the whole block.
     #[must_use]
@@ -72,14 +72,14 @@ impl Switched {
 /// Puts every site of `sites`, which are in the order of [`find`](super::sites::find), behind the switch of its
 /// number.
 #[must_use]
-pub fn rewrite(text: &str, sites: &[(u32, &Site)]) -> Switched {
-    let mut switched = Switched::default();
+pub fn rewrite(text: &str, sites: &[(u32, &Site)]) -> SwitchedSource {
+    let mut switched = SwitchedSource::default();
     stretch(text, 0..text.len(), sites, &mut switched);
     switched
 }
 
 /// Writes one stretch with the sites within it.
-fn stretch(text: &str, range: Range<usize>, sites: &[(u32, &Site)], out: &mut Switched) {
+fn stretch(text: &str, range: Range<usize>, sites: &[(u32, &Site)], out: &mut SwitchedSource) {
     let (mut at, mut left) = (range.start, sites);
     while let Some((_, first)) = left.first() {
         let same =
@@ -105,7 +105,7 @@ fn switch(
     text: &str,
     range: Range<usize>,
     (chain, inner): (Sites<'_>, Sites<'_>),
-    out: &mut Switched,
+    out: &mut SwitchedSource,
 ) {
     if let [(number, Site { change: Change::Added(statement), .. })] = chain {
         let _ = write!(out.text, " if crate::mutant::on({number}) {{ {statement} }}");
@@ -134,7 +134,7 @@ mod tests {
     use super::super::sites::find;
     use super::*;
 
-    fn rewritten(text: &str) -> Switched {
+    fn rewritten(text: &str) -> SwitchedSource {
         let sites = find(text).expect("Rust");
         let numbered: Vec<(u32, &Site)> = (1..).zip(&sites).collect();
         rewrite(text, &numbered)
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_source_with_switches_is_rust_and_has_all_mistakes() {
         let text = "fn a(b: u64) -> bool { if b < 3 { c(b + 1); } !d.is_some() }";
-        let Switched { text, places } = rewritten(text);
+        let SwitchedSource { text, places } = rewritten(text);
         syn::parse_file(&text).expect("Rust");
         assert!(text.contains("{ if crate::mutant::on(1) { return true; }"), "{text}");
         assert!(text.contains("if crate::mutant::on(4) { b >= 3 } else { b < "), "{text}");

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output;
 use crate::terminal::{self, Escaping};
-use boardlab_lab::sata::console::{Broken, Console, bench};
+use boardlab_lab::sata::console::{Console, ConsoleError, bench};
 use std::io::{self, IsTerminal};
 
 /// Does `action`.
@@ -23,7 +23,7 @@ pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, 
     }
     match Console::new(machine, input, output, !on_terminal).run() {
         Ok(()) => Ok(Status::Done),
-        Err(Broken::Input(error)) => Err(Error::Stdin(error)),
-        Err(Broken::Output(error)) => output::finished(Err(error)),
+        Err(ConsoleError::Input(error)) => Err(Error::Stdin(error)),
+        Err(ConsoleError::Output(error)) => output::finished(Err(error)),
     }
 }

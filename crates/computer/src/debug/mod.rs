@@ -14,11 +14,11 @@ use super::failure::Failure;
 use super::run::Console;
 use super::session::Session;
 use commands::{Command, Resume};
-use packets::{Arrived, MALFORMED, PACKET, Packets};
+use packets::{GdbInput, MALFORMED, PACKET, Packets};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
-use target::{Debugged, Reason};
+use target::{DebugTarget, Reason};
 
 /// Packets that wait for a program that runs to stop.
 const WAITING: usize = 16;
@@ -44,7 +44,7 @@ pub trait Connection {
 
 /// How a session with GDB ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parted {
+pub enum SessionEnd {
     /// GDB said that it leaves.
     Left,
     /// The line ended or broke without a word. The program is where it was.
@@ -64,8 +64,8 @@ impl Session {
         &mut self,
         connection: C,
         console: &mut dyn Console,
-    ) -> Result<Parted, Failure> {
-        let target = Debugged::new(self, console);
+    ) -> Result<SessionEnd, Failure> {
+        let target = DebugTarget::new(self, console);
         let mut server = Server {
             line: connection,
             packets: Packets::default(),
@@ -78,7 +78,7 @@ impl Session {
         self.usual_engine();
         match ended {
             Ok(parted) => Ok(parted),
-            Err(Broken::Line) => Ok(Parted::Lost),
+            Err(Broken::Line) => Ok(SessionEnd::Lost),
             Err(Broken::Console(error)) => Err(Failure::Console(error)),
         }
     }
@@ -99,7 +99,7 @@ enum Next {
     /// To run the program.
     Run(Resume),
     /// To end.
-    Part(Parted),
+    Part(SessionEnd),
 }
 
 /// One GDB, and the machine.
@@ -110,12 +110,12 @@ struct Server<'a, C> {
     waiting: VecDeque<Vec<u8>>,
     /// GDB sent Ctrl-C; if the program does not run, it stops when it is to go on (E.9).
     interrupted: bool,
-    target: Debugged<'a>,
+    target: DebugTarget<'a>,
 }
 
 impl<C: Connection> Server<'_, C> {
     /// Does what GDB says, until one of both leaves.
-    fn serve(&mut self) -> Result<Parted, Broken> {
+    fn serve(&mut self) -> Result<SessionEnd, Broken> {
         loop {
             let Some(packet) = self.waiting.pop_front() else {
                 self.hear(false)?;
@@ -137,18 +137,18 @@ impl<C: Connection> Server<'_, C> {
         for byte in self.line.receive(!running).map_err(|_| Broken::Line)? {
             match self.packets.take(byte) {
                 None => {}
-                Some(Arrived::Interrupt) => self.interrupted = true,
-                Some(Arrived::Packet(_)) if running && self.waiting.len() >= WAITING => {
+                Some(GdbInput::Interrupt) => self.interrupted = true,
+                Some(GdbInput::Packet(_)) if running && self.waiting.len() >= WAITING => {
                     self.packets.answer(BUSY.as_bytes());
                 }
-                Some(Arrived::Packet(packet)) => self.waiting.push_back(packet),
+                Some(GdbInput::Packet(packet)) => self.waiting.push_back(packet),
             }
         }
         self.tell()
     }
 
     /// How the session ends while the program runs: what ends it does not wait.
-    fn parted(&mut self) -> Option<Parted> {
+    fn parted(&mut self) -> Option<SessionEnd> {
         let ends = |packet: &Vec<u8>| {
             matches!(Command::parse(packet), Ok(Command::Kill(_) | Command::Detach))
         };
@@ -161,7 +161,7 @@ impl<C: Connection> Server<'_, C> {
     }
 
     /// Runs the program until it stops, and tells GDB why; how the session ends, if it does.
-    fn run(&mut self, resume: Resume) -> Result<Option<Parted>, Broken> {
+    fn run(&mut self, resume: Resume) -> Result<Option<SessionEnd>, Broken> {
         self.target.go(resume);
         self.tell()?;
         if let Some(parted) = self.parted() {
@@ -182,7 +182,7 @@ impl<C: Connection> Server<'_, C> {
         self.packets.answer(reason.answer().as_bytes());
         self.tell()?;
         Ok(match reason {
-            Reason::Exited(code) => Some(Parted::Exited(code)),
+            Reason::Exited(code) => Some(SessionEnd::Exited(code)),
             _ => None,
         })
     }
@@ -203,11 +203,11 @@ impl<C: Connection> Server<'_, C> {
                 if answered {
                     self.packets.answer(b"OK");
                 }
-                return Next::Part(Parted::Killed);
+                return Next::Part(SessionEnd::Killed);
             }
             Command::Detach => {
                 self.packets.answer(b"OK");
-                return Next::Part(Parted::Left);
+                return Next::Part(SessionEnd::Left);
             }
             Command::Monitor(words) => {
                 for line in self.target.monitor(&words) {

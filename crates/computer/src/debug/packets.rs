@@ -1,6 +1,6 @@
 //! The frames of GDB's remote protocol: what comes in is put together, checked and acknowledged; what goes out is kept until GDB has it.
 //!
-//! Layer: rank 9. Main types: [`Packets`], [`Arrived`]. Bytes in, bytes out: it knows no line and no machine. Source: Debugging with GDB, appendix E, Remote
+//! Layer: rank 9. Main types: [`Packets`], [`GdbInput`]. Bytes in, bytes out: it knows no line and no machine. Source: Debugging with GDB, appendix E, Remote
 //! Protocol: E.1 frames and escapes, E.9 interrupts, E.12 packet acknowledgment. No byte ends anything: a packet with a wrong checksum is
 //! asked for again, bytes between packets mean nothing, and what is longer than a packet may be is dropped as it comes, so that
 //! memory is bounded. A `$` begins a packet wherever it stands, since data have it escaped.
@@ -20,7 +20,7 @@ const NO_ACKS: &[u8] = b"QStartNoAckMode";
 
 /// What GDB sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Arrived {
+pub enum GdbInput {
     /// A packet that is whole: what is between `$` and `#`, escapes left in.
     Packet(Vec<u8>),
     /// Ctrl-C.
@@ -55,7 +55,7 @@ pub struct Packets {
 
 impl Packets {
     /// Takes a byte from GDB; what it completes.
-    pub fn take(&mut self, byte: u8) -> Option<Arrived> {
+    pub fn take(&mut self, byte: u8) -> Option<GdbInput> {
         match self.place {
             Place::Between => return self.between(byte),
             Place::Body if byte == b'$' => self.begin(),
@@ -110,21 +110,21 @@ impl Packets {
         self.place = Place::Body;
     }
 
-    fn between(&mut self, byte: u8) -> Option<Arrived> {
+    fn between(&mut self, byte: u8) -> Option<GdbInput> {
         match byte {
             b'$' => self.begin(),
             b'+' => {
                 self.kept.pop_front();
             }
             b'-' => self.out.extend(self.kept.front().into_iter().flatten()),
-            3 => return Some(Arrived::Interrupt),
+            3 => return Some(GdbInput::Interrupt),
             _ => {}
         }
         None
     }
 
     /// The end of a frame, whose checksum is right or wrong.
-    fn end(&mut self, right: bool) -> Option<Arrived> {
+    fn end(&mut self, right: bool) -> Option<GdbInput> {
         if !self.no_acks {
             self.out.push(if right { b'+' } else { b'-' });
         }
@@ -145,7 +145,7 @@ impl Packets {
             self.kept.clear();
             return None;
         }
-        Some(Arrived::Packet(std::mem::take(&mut self.body)))
+        Some(GdbInput::Packet(std::mem::take(&mut self.body)))
     }
 }
 
@@ -159,13 +159,13 @@ mod tests {
     use super::*;
 
     /// What `bytes` complete, and what is answered.
-    fn take(packets: &mut Packets, bytes: &[u8]) -> (Vec<Arrived>, String) {
+    fn take(packets: &mut Packets, bytes: &[u8]) -> (Vec<GdbInput>, String) {
         let arrived = bytes.iter().filter_map(|byte| packets.take(*byte)).collect();
         (arrived, String::from_utf8(packets.output()).unwrap())
     }
 
-    fn packet(body: &[u8]) -> Vec<Arrived> {
-        vec![Arrived::Packet(body.to_vec())]
+    fn packet(body: &[u8]) -> Vec<GdbInput> {
+        vec![GdbInput::Packet(body.to_vec())]
     }
 
     #[test]
@@ -185,8 +185,8 @@ mod tests {
         let bytes = b"GET / HTTP/1.1\r\n\r\n\x00\xff#67+++$m10,4$g#67";
         assert_eq!(take(&mut packets, bytes), (packet(b"g"), "+".into()));
         let (arrived, _) = take(&mut packets, b"\x03$X0,1:\x03#22\x03");
-        let data = Arrived::Packet(b"X0,1:\x03".to_vec());
-        assert_eq!(arrived, [Arrived::Interrupt, data, Arrived::Interrupt]);
+        let data = GdbInput::Packet(b"X0,1:\x03".to_vec());
+        assert_eq!(arrived, [GdbInput::Interrupt, data, GdbInput::Interrupt]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The machine as GDB sees it: registers, memory, breakpoints, steps, and commands of its own.
 //!
-//! Layer: rank 9. Main type: [`Debugged`]. Memory is that of the program: through the MMU as it is, with what the data cache holds, without time
+//! Layer: rank 9. Main type: [`DebugTarget`]. Memory is that of the program: through the MMU as it is, with what the data cache holds, without time
 //! and without a trace. `monitor` knows `cycles`, `stats`, `symbol ADDRESS` and `help`.
 
 use super::arch::{CoreRegisters, DESCRIPTION};
@@ -80,7 +80,7 @@ impl Reason {
 }
 
 /// A machine under GDB.
-pub(super) struct Debugged<'a> {
+pub(super) struct DebugTarget<'a> {
     session: &'a mut Session,
     console: &'a mut dyn Console,
     /// Whether the single step is done, if one was asked for.
@@ -89,7 +89,7 @@ pub(super) struct Debugged<'a> {
     reason: Reason,
 }
 
-impl<'a> Debugged<'a> {
+impl<'a> DebugTarget<'a> {
     pub(super) fn new(session: &'a mut Session, console: &'a mut dyn Console) -> Self {
         session.machine.processor_mut().points.clear();
         Self { session, console, step: None, reason: Reason::Signal(TRAP) }
@@ -160,7 +160,7 @@ const fn low(code: u32) -> u8 {
     (code & 0xFF) as u8
 }
 
-impl Debugged<'_> {
+impl DebugTarget<'_> {
     /// Is about to go on.
     pub(super) fn go(&mut self, resume: Resume) {
         if let Some(at) = resume.at {

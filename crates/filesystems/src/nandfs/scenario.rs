@@ -8,7 +8,7 @@ mod unused;
 use super::fs::{FileSystemType, Setting, System};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Description, Misplaced, Node, Read, Section, Value, section};
+use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
@@ -227,11 +227,11 @@ impl Value for Named {
         Description::new(expected, "\"percent:50\"")
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
+        let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
         text.parse().map(Self).map_err(|_| {
             let names = ["zero", "random", "text", "runs", "percent:50"].map(String::from).into();
-            Misplaced::new(node, Misfit::UnknownName(names))
+            PlacedMisfit::new(node, Misfit::UnknownName(names))
         })
     }
 }

@@ -4,7 +4,7 @@
 //! [`metadata`], [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
-use super::run::measure::{Column, Mounting, PHASES, Timed, memory};
+use super::run::measure::{Column, Mounting, PHASES, TimedWork, memory};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
@@ -116,7 +116,7 @@ fn counts<'c>(
     title: &str,
     columns: &[Column],
     [data_sheet, fitted]: Ports,
-    runs: impl Iterator<Item = (String, &'c Column, &'c Timed)>,
+    runs: impl Iterator<Item = (String, &'c Column, &'c TimedWork)>,
 ) -> Table {
     let table = Table::new(id, title)
         .of(runs.map(|(id, column, run)| (Row::new(id, ""), (column, run))))
@@ -127,8 +127,9 @@ fn counts<'c>(
         .column("reads_count", "page reads", |(_, run)| Cell::int(run.counts.reads))
         .column("programs_count", "programs", |(_, run)| Cell::int(run.counts.programs))
         .column("erases_count", "erases", |(_, run)| Cell::int(run.counts.erases));
-    let corrected =
-        |(column, run): &(&Column, &Timed)| column.errors.then(|| Cell::int(run.counts.corrected));
+    let corrected = |(column, run): &(&Column, &TimedWork)| {
+        column.errors.then(|| Cell::int(run.counts.corrected))
+    };
     match columns.iter().any(|one| one.errors) {
         true => table.column("corrected_count", "corrected bits", corrected).table(),
         false => table.table(),

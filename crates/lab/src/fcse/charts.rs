@@ -4,7 +4,7 @@
 
 pub(super) mod picture;
 
-use super::run::measure::{Measured, OfWay, Way};
+use super::run::measure::{Measurements, OfWay, Way};
 use super::run::programs::{Disk, Starts};
 use super::run::spent::{Costs, Spread, WAITING, nanoseconds};
 use super::run::switches::Point;
@@ -16,7 +16,7 @@ use boardlab_sim::Hertz;
 use std::collections::BTreeSet;
 
 /// All of them.
-pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measurements) {
     let clock = scenario.computer.settings.core_clock;
     working_sets(run, scenario, measured, clock);
     processes(run, scenario, measured, clock);
@@ -43,18 +43,21 @@ fn points(one: &OfWay, keep: impl Fn(&Point) -> bool) -> Vec<&Point> {
 }
 
 /// The two ways of the publication.
-fn two(measured: &Measured) -> [&OfWay; 2] {
+fn two(measured: &Measurements) -> [&OfWay; 2] {
     [Way::Tables, Way::Fcse].map(|way| measured.of(way))
 }
 
 /// Each of `ends`, ascending and once, with the two ways of the publication.
-fn curves<'m, T: Copy + Ord>(measured: &'m Measured, ends: [Option<&T>; 2]) -> Vec<(&'m OfWay, T)> {
+fn curves<'m, T: Copy + Ord>(
+    measured: &'m Measurements,
+    ends: [Option<&T>; 2],
+) -> Vec<(&'m OfWay, T)> {
     let ends: BTreeSet<T> = ends.into_iter().flatten().copied().collect();
     ends.into_iter().flat_map(|end| two(measured).map(|one| (one, end))).collect()
 }
 
 /// A switch over the working set, for the fewest and the most processes.
-fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
+fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measurements, clock: Hertz) {
     let axes =
         [Axis::from_zero("working set of each process (KiB)"), Axis::from_zero("a switch (us)")];
     let title = "A switch over the working set";
@@ -73,7 +76,7 @@ fn working_sets(run: &mut RunResult, scenario: &Scenario, measured: &Measured, c
 }
 
 /// A switch over the number of processes, with the least working set and with one between.
-fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, clock: Hertz) {
+fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measurements, clock: Hertz) {
     let number = Axis { log2: true, ..Axis::fitting("processes in the ring") };
     let axes = [number, Axis::from_zero("a switch (us)")];
     let title = "A switch over the number of processes";
@@ -93,7 +96,7 @@ fn processes(run: &mut RunResult, scenario: &Scenario, measured: &Measured, cloc
 }
 
 /// How much FCSE gains: a row for each number of processes, over the working set.
-fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measurements) {
     let axes = [Axis::fitting("working set of each process"), Axis::fitting("times faster")];
     let title = "How many times faster a switch is with FCSE";
     let caption = "By chg at once. What FCSE saves is what stays in the caches: where all working sets together are larger, the processes displace each other's lines.";
@@ -110,7 +113,7 @@ fn gains(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
 }
 
 /// What a switch waits for, in a ring of the fewest processes.
-fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measurements) {
     let axes = [Axis::fitting("working set of each process"), Axis::from_zero("cycles a switch")];
     let title = "What a switch between the fewest processes spends its cycles on";
     let caption = "By chg at once, without the work itself: execution, and waiting by its cause. First without FCSE, then with it.";
@@ -140,7 +143,7 @@ fn waiting(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
 type Quantile = fn(&Spread) -> f64;
 
 /// From the timer to the task, rare cases and the worst.
-fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
+fn latency(run: &mut RunResult, measured: &Measurements, clock: Hertz) {
     let axes = [Axis::fitting("system"), Axis::from_zero("from timer to task (us)")];
     let title = "From the timer's zero to the task that waits for it";
     let caption = "A task of the highest priority, which sleeps from tick to tick, in an idle and in a loaded system.";
@@ -168,7 +171,7 @@ fn latency(run: &mut RunResult, measured: &Measured, clock: Hertz) {
 }
 
 /// Starts of programs over their size.
-fn exec(run: &mut RunResult, measured: &Measured, clock: Hertz) {
+fn exec(run: &mut RunResult, measured: &Measurements, clock: Hertz) {
     let axes = [Axis::fitting("size of the program"), Axis::from_zero("exec (ms)")];
     let title = "Starting a program, by where it lies";
     let caption = "The mean of exec alone. Cold: nothing of the program is in the buffer cache. Warm: it was started just before, and as much of it is there as fits.";

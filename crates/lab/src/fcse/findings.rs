@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 11. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
-use super::run::measure::{Measured, Way};
+use super::run::measure::{Measurements, Way};
 use super::run::programs::{ProgramStart, Starts};
 use super::run::spent::{Costs, nanoseconds};
 use super::run::switches::Point;
@@ -19,7 +19,7 @@ use std::fmt;
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
-    measured: &Measured,
+    measured: &Measurements,
     is_as_published: bool,
 ) -> usize {
     let facts = Facts { scenario, measured, clock: scenario.computer.settings.core_clock };
@@ -56,7 +56,7 @@ impl fmt::Display for Most<'_> {
 
 struct Facts<'f> {
     scenario: &'f Scenario,
-    measured: &'f Measured,
+    measured: &'f Measurements,
     clock: Hertz,
 }
 

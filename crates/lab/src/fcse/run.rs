@@ -19,7 +19,7 @@ use boardlab_document::Reading;
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_result::RunResult;
-use measure::Measured;
+use measure::Measurements;
 
 /// What to try when a run fails.
 const HELP: &str = "boot the kernel by hand, with `boardlab os run`: it is to be that of os/; what --set asks for may be more than the system can do";
@@ -74,7 +74,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 }
 
 /// Virtual time of the long runs.
-fn virtual_time(scenario: &Scenario, measured: &Measured) -> u64 {
+fn virtual_time(scenario: &Scenario, measured: &Measurements) -> u64 {
     let quanta = measured.ways.iter().flat_map(|way| way.quanta.iter().map(|one| one.cycles));
     let latency = measured.ways.iter().flat_map(|way| way.latency.iter().map(|one| one.cycles));
     let clock = scenario.computer.settings.core_clock.get();

@@ -3,21 +3,21 @@
 //! Layer: rank 11. `table1` stands beside the print; the others are ours. Times are of the board's clock, from cycles of the core.
 
 use super::run::latency::Latency;
-use super::run::measure::{Measured, OfWay, Way};
+use super::run::measure::{Measurements, OfWay, Way};
 use super::run::programs::{Disk, NULL_CALLS, Starts};
 use super::run::spent::{Costs, Spread, WAITING, nanoseconds};
 use super::run::switches::{Point, Quantum};
 use super::scenario::Scenario;
 use boardlab_computer::masked;
 use boardlab_result::prose::{float, real, round};
-use boardlab_result::{Cell, Row, RunResult, Table, Tabulated};
+use boardlab_result::{Cell, Row, RunResult, Table, TableWithItems};
 use boardlab_sim::Hertz;
 
 /// Sections with interrupts off that are listed of each way.
 const SECTIONS: usize = 3;
 
 /// All of them.
-pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measured) {
+pub(super) fn all(run: &mut RunResult, scenario: &Scenario, measured: &Measurements) {
     let clock = scenario.computer.settings.core_clock;
     run.tables = vec![
         published(measured, clock),
@@ -50,7 +50,7 @@ fn time(cycles: u64, clock: Hertz) -> Cell {
 }
 
 /// Table 1: the switches that begin at a timer interrupt.
-fn published(measured: &Measured, clock: Hertz) -> Table {
+fn published(measured: &Measurements, clock: Hertz) -> Table {
     let rows = [
         ("without-fcse", "page tables switched in the ordinary way", Way::Tables),
         ("with-fcse", "FCSE", Way::Fcse),
@@ -63,7 +63,7 @@ fn published(measured: &Measured, clock: Hertz) -> Table {
 }
 
 /// The same by how long after a timer interrupt they begin.
-fn phases(measured: &Measured, clock: Hertz) -> Table {
+fn phases(measured: &Measurements, clock: Hertz) -> Table {
     let row = |both: (_, _)| {
         let (tables, _): (&Quantum, &Quantum) = both;
         let name = tables.phase.to_string();
@@ -81,12 +81,15 @@ fn phases(measured: &Measured, clock: Hertz) -> Table {
 }
 
 /// Switches that waited for the timer, without and with FCSE.
-pub(super) fn both(measured: &Measured) -> impl Iterator<Item = (&Quantum, &Quantum)> {
+pub(super) fn both(measured: &Measurements) -> impl Iterator<Item = (&Quantum, &Quantum)> {
     measured.of(Way::Tables).quanta.iter().zip(&measured.of(Way::Fcse).quanta)
 }
 
 /// Columns of what a switch costs; `spent` says of an item what was spent in how many times.
-fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Costs, u64) + Copy) -> Tabulated<T> {
+fn of_spent<T>(
+    table: TableWithItems<T>,
+    spent: impl Fn(&T) -> (&Costs, u64) + Copy,
+) -> TableWithItems<T> {
     type Count = fn(&Costs) -> u64;
     let columns: [(_, _, Count); 6] = [
         ("cycles_count", "cycles", |one| one.cycles),
@@ -105,12 +108,12 @@ fn of_spent<T>(table: Tabulated<T>, spent: impl Fn(&T) -> (&Costs, u64) + Copy) 
 }
 
 /// `table` with a row for each way.
-fn by_way<'m>(id: &str, title: &str, measured: &'m Measured) -> Tabulated<&'m OfWay> {
+fn by_way<'m>(id: &str, title: &str, measured: &'m Measurements) -> TableWithItems<&'m OfWay> {
     let row = |one: &'m OfWay| (Row::new(one.way.id(), one.way.title()), one);
     Table::new(id, title).of(measured.ways.iter().map(row))
 }
 
-fn at_once(measured: &Measured, clock: Hertz) -> Table {
+fn at_once(measured: &Measurements, clock: Hertz) -> Table {
     let title = "As many switches at once: all, and what one costs";
     let table = by_way("at-once", title, measured)
         .column("total_ns", "all", |one| time(one.at_once.spent.cycles, clock))
@@ -139,7 +142,7 @@ pub(super) fn gain_of_whole(tables: &Point, fcse: &Point) -> f64 {
     round(float(tables.whole) / float(fcse.whole.max(1)), 4)
 }
 
-fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
+fn ring(measured: &Measurements, clock: Hertz, how: usize) -> Table {
     let (id, title) = [
         ("ring-chg", "A switch at once in a ring of processes, by chg, without the work itself"),
         ("ring-pipe", "The same by pipes, as lmbench's lat_ctx has it"),
@@ -165,7 +168,7 @@ fn ring(measured: &Measured, clock: Hertz, how: usize) -> Table {
 }
 
 /// `table` with a row for each ring by chg of the two ways that the publication compares.
-fn by_chg<'m>(id: &str, title: &str, measured: &'m Measured) -> Tabulated<&'m Point> {
+fn by_chg<'m>(id: &str, title: &str, measured: &'m Measurements) -> TableWithItems<&'m Point> {
     let ways = [Way::Tables, Way::Fcse].into_iter();
     let points = ways.flat_map(|way| measured.of(way).rings[0].iter().map(move |one| (way, one)));
     let row = |(way, point): (Way, &'m Point)| {
@@ -176,13 +179,13 @@ fn by_chg<'m>(id: &str, title: &str, measured: &'m Measured) -> Tabulated<&'m Po
 }
 
 /// What a switch by chg costs.
-fn misses(measured: &Measured) -> Table {
+fn misses(measured: &Measurements) -> Table {
     let title = "A switch at once in a ring, by chg: what it takes, without the work itself";
     of_spent(by_chg("misses", title, measured), |point| (&point.net, point.switches)).table()
 }
 
 /// What the core waits for in it.
-fn waiting(measured: &Measured) -> Table {
+fn waiting(measured: &Measurements) -> Table {
     let table = by_chg("waiting", "The same: cycles of waiting, by what for", measured);
     let columns = WAITING.into_iter().enumerate();
     let table = columns.fold(table, |table, (kind, (id, title))| {
@@ -194,7 +197,7 @@ fn waiting(measured: &Measured) -> Table {
 }
 
 fn latency(
-    measured: &Measured,
+    measured: &Measurements,
     clock: Hertz,
     id: &str,
     title: &str,
@@ -220,7 +223,7 @@ fn latency(
         .table()
 }
 
-fn sections(measured: &Measured, clock: Hertz) -> Table {
+fn sections(measured: &Measurements, clock: Hertz) -> Table {
     let of_ways = measured.ways.iter().map(|one| (one.way.id(), one.way.title(), &one.sections));
     let beside = ("beside-large", "FCSE, beside a process above 32 MB", &measured.beside_large);
     let rows = of_ways.chain([beside]).flat_map(|(id, title, sections)| {
@@ -232,7 +235,7 @@ fn sections(measured: &Measured, clock: Hertz) -> Table {
 }
 
 /// What each size of program takes from either disk, with an empty buffer cache and again.
-fn exec(measured: &Measured, clock: Hertz) -> Table {
+fn exec(measured: &Measurements, clock: Hertz) -> Table {
     let title = "Starting a program, with nothing of it in the buffer cache (cold) and again (warm): exec alone, and together with fork, exit and wait";
     let disks = Disk::ALL.into_iter().zip(&measured.started);
     let starts = disks.flat_map(|(disk, starts)| starts.iter().map(move |one| (disk, one)));
@@ -252,7 +255,7 @@ fn exec(measured: &Measured, clock: Hertz) -> Table {
         .table()
 }
 
-fn memory(scenario: &Scenario, measured: &Measured) -> Table {
+fn memory(scenario: &Scenario, measured: &Measurements) -> Table {
     let all = real(scenario.computer.settings.memory);
     let memory = &measured.memory;
     let rows = [
@@ -269,7 +272,7 @@ fn memory(scenario: &Scenario, measured: &Measured) -> Table {
         .table()
 }
 
-fn null_call(measured: &Measured, clock: Hertz) -> Table {
+fn null_call(measured: &Measurements, clock: Hertz) -> Table {
     let table = by_way("null-call", "The shortest system call, getpid", measured);
     let table = table.column("call_ns", "one", |one| {
         Cell::real(nanoseconds(Costs::each(one.null_call.cycles, NULL_CALLS), clock))

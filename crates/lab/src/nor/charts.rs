@@ -1,7 +1,7 @@
 //! The pictures of the NOR experiment, as data.
 
 use super::run::Runs;
-use super::run::write::{Measured, host, nanos, poll_loop, program_time};
+use super::run::write::{WriteMeasurement, host, nanos, poll_loop, program_time};
 use super::scenario::{Scenario, Wait};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
@@ -80,7 +80,7 @@ const POLLS: f64 = 1e6;
 pub(super) fn time_against_wait(
     run: &mut RunResult,
     scenario: &Scenario,
-    linux: &Measured,
+    linux: &WriteMeasurement,
     marks: &[(u64, &str)],
     seed: Seed,
 ) {
@@ -135,7 +135,9 @@ pub(super) fn time_against_wait(
 }
 
 /// Steps that are compared as bars: table, row and the run they belong to.
-fn compared<'r>(runs: &Runs<'r>) -> [(&'static str, &'static str, &'r Measured, Option<Step>); 10] {
+fn compared<'r>(
+    runs: &Runs<'r>,
+) -> [(&'static str, &'static str, &'r WriteMeasurement, Option<Step>); 10] {
     let (uboot, linux, improved) = (runs.uboot, runs.linux, runs.improved);
     [
         ("table4", "U-5", uboot, Some(Step::Fill)),

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 11. Functions: [`all`], and [`on_the_print`], whose findings explain cells.
 
-use super::run::write::Measured;
+use super::run::write::WriteMeasurement;
 use super::run::{Runs, WhatIfs};
 use super::scenario::{Wait, wait_call};
 use boardlab_document::error::Error;
@@ -47,11 +47,11 @@ pub(super) fn on_the_print(
 }
 
 /// Mean of a step in microseconds.
-fn micros(measured: &Measured, step: Step) -> f64 {
+fn micros(measured: &WriteMeasurement, step: Step) -> f64 {
     measured.steps.of(step).mean().unwrap_or(Duration::ZERO).as_micros_f64()
 }
 
-fn secs(measured: &Measured) -> f64 {
+fn secs(measured: &WriteMeasurement) -> f64 {
     measured.total.as_secs_f64()
 }
 

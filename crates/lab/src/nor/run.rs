@@ -20,7 +20,7 @@ use boardlab_nor::tuner::PollLoop;
 use boardlab_parts::nor::board::BoardSpec;
 use boardlab_result::RunResult;
 use boardlab_result::prose::counted;
-use write::{Measured, simulate};
+use write::{WriteMeasurement, simulate};
 
 /// What to try when a NOR device fails.
 const HELP: &str = "the part is slower or faultier than its CFI times allow, or --set asks for what the \
@@ -31,11 +31,11 @@ pub(super) struct Runs<'r> {
     pub(super) scenario: &'r Scenario,
     /// Whether nothing of the built-in scenario was altered.
     pub(super) as_published: bool,
-    pub(super) uboot: &'r Measured,
-    pub(super) linux: &'r Measured,
-    pub(super) improved: &'r Measured,
+    pub(super) uboot: &'r WriteMeasurement,
+    pub(super) linux: &'r WriteMeasurement,
+    pub(super) improved: &'r WriteMeasurement,
     /// As `improved`, with the driver's own gap between polls.
-    pub(super) own_gap: &'r Measured,
+    pub(super) own_gap: &'r WriteMeasurement,
     pub(super) host: &'r Host,
     /// Microseconds of `udelay` before the first poll.
     pub(super) linux_us: u64,
@@ -48,13 +48,13 @@ pub(super) struct Runs<'r> {
 
 /// The runs of the table of what-ifs.
 pub(super) struct WhatIfs {
-    pub(super) buffer_time: Measured,
-    pub(super) tuned: Measured,
-    pub(super) adaptive: Measured,
-    pub(super) fast_bus: Measured,
-    pub(super) tuned_fast_bus: Measured,
-    pub(super) twice_the_chips: Measured,
-    pub(super) four_times_the_chips: Measured,
+    pub(super) buffer_time: WriteMeasurement,
+    pub(super) tuned: WriteMeasurement,
+    pub(super) adaptive: WriteMeasurement,
+    pub(super) fast_bus: WriteMeasurement,
+    pub(super) tuned_fast_bus: WriteMeasurement,
+    pub(super) twice_the_chips: WriteMeasurement,
+    pub(super) four_times_the_chips: WriteMeasurement,
 }
 
 fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
@@ -103,7 +103,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 }
 
 /// Microseconds of `udelay` before the first poll: the scenario's, or what CFI gives.
-fn first_wait(system: &System, measured: &Measured) -> u64 {
+fn first_wait(system: &System, measured: &WriteMeasurement) -> u64 {
     match system.wait {
         Wait::Fixed(micros) => micros,
         Wait::WordTime => measured.cfi_info.word_typical_us,
@@ -113,7 +113,7 @@ fn first_wait(system: &System, measured: &Measured) -> u64 {
 }
 
 struct All {
-    published: [Measured; 4],
+    published: [WriteMeasurement; 4],
     what_if: WhatIfs,
     /// Writes of both.
     writes: usize,

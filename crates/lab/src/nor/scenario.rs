@@ -5,7 +5,7 @@ mod unused;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
 use boardlab_document::{
-    Content, Description, Misplaced, Node, Read, Reported, Section, Value, section,
+    AlreadyReported, Content, Description, Node, PlacedMisfit, Read, Section, Value, section,
 };
 use boardlab_experiment::data_file;
 use boardlab_nor::driver::{CfiInfo, Kind};
@@ -55,7 +55,7 @@ fn system(
     section: &Section<'_>,
     key: &str,
     kinds: &[(&str, Kind)],
-    part: Result<&Part, &Reported>,
+    part: Result<&Part, &AlreadyReported>,
 ) -> Read<System> {
     let register = part.is_ok_and(|part| part.features.status_register);
     section.section(key, |system| System::read(system, kinds, register))
@@ -153,31 +153,31 @@ impl Value for Wait {
         Description::new(expected, "\"170 us\" or \"sleep 150 us\"")
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         let text = match node.content() {
             Content::Text(text) => text.as_str(),
             Content::Integer(_) | Content::Float(_) => {
-                return Err(Misplaced::new(node, Misfit::NoUnit));
+                return Err(PlacedMisfit::new(node, Misfit::NoUnit));
             }
-            _ => return Err(Misplaced::of_type(node)),
+            _ => return Err(PlacedMisfit::of_type(node)),
         };
         if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(wait);
         }
         if text.trim().is_empty() {
-            return Err(Misplaced::new(node, Misfit::Empty));
+            return Err(PlacedMisfit::new(node, Misfit::Empty));
         }
         let sleep = text.strip_prefix("sleep ");
         let (sleeps, span) = (sleep.is_some(), sleep.unwrap_or(text));
         let starts_with_digit = span.trim_start().starts_with(|c: char| c.is_ascii_digit());
         if !starts_with_digit && !span.trim_start().starts_with(['-', '+', '.']) {
             let names = NAMES.map(|(name, _)| name.into()).to_vec();
-            return Err(Misplaced::new(node, Misfit::UnknownName(names)));
+            return Err(PlacedMisfit::new(node, Misfit::UnknownName(names)));
         }
-        let span = quantity::duration(span).map_err(|misfit| Misplaced::new(node, misfit))?;
+        let span = quantity::duration(span).map_err(|misfit| PlacedMisfit::new(node, misfit))?;
         if sleeps && span > limits::SPAN {
             let problem = format!("is longer than {}", limits::SPAN);
-            return Err(Misplaced::new(node, Misfit::Rule(problem)));
+            return Err(PlacedMisfit::new(node, Misfit::Rule(problem)));
         }
         if sleeps {
             return Ok(Self::Sleep(span));
@@ -186,7 +186,7 @@ impl Value for Wait {
         match whole_micros(span) {
             Some(0) => Ok(Self::None),
             Some(micros) => Ok(Self::Fixed(micros)),
-            None => Err(Misplaced::new(node, Misfit::Rule(problem.into()))),
+            None => Err(PlacedMisfit::new(node, Misfit::Rule(problem.into()))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Tables 4, 5 and 6 with the publication's step names, and the what-if table.
 
-use super::run::write::Measured;
+use super::run::write::WriteMeasurement;
 use super::run::{Runs, WhatIfs};
 use super::scenario::{Wait, wait_call};
 use boardlab_nor::driver::Step;
@@ -32,7 +32,7 @@ const LINUX: [(&str, Step); 8] = [
 pub(super) const TOTAL: &str = "total";
 
 /// A table of `measured`, a row a step that happened, and the total.
-pub(super) fn steps(id: &str, title: &str, measured: &Measured) -> Table {
+pub(super) fn steps(id: &str, title: &str, measured: &WriteMeasurement) -> Table {
     let copied = measured.steps.of(Step::Copy).count() > 0;
     let names: &[(&str, Step)] = if copied { &LINUX } else { &UBOOT };
     let steps = names.iter().map(|&(name, step)| (name, step, measured.steps.of(step)));
@@ -59,7 +59,11 @@ pub(super) fn saving(before: Duration, after: Duration) -> Cell {
 }
 
 /// Adds how much less time `improved` took than `before`.
-pub(super) fn add_saving(table: &mut Table, before: &Measured, improved: &Measured) {
+pub(super) fn add_saving(
+    table: &mut Table,
+    before: &WriteMeasurement,
+    improved: &WriteMeasurement,
+) {
     let saving = saving(before.total, improved.total);
     table.rows.push(Row::new("saving", "less than table 5").cell("total_ns", saving));
 }
@@ -79,9 +83,10 @@ fn stock_title(runs: &Runs<'_>) -> String {
 pub(super) fn what_ifs(runs: &Runs<'_>, what_if: &WhatIfs) -> Table {
     let scenario = runs.scenario;
     let (cycle, chips) = (scenario.fast_cycle, scenario.board.chips);
-    let best = |measured: &Measured| wait_call(measured.tuned_us);
-    let in_turn =
-        |measured: &Measured, chips: usize| format!("{}, {chips} chips in turn", best(measured));
+    let best = |measured: &WriteMeasurement| wait_call(measured.tuned_us);
+    let in_turn = |measured: &WriteMeasurement, chips: usize| {
+        format!("{}, {chips} chips in turn", best(measured))
+    };
     let line = |id: &str, title: String, measured| (Row::new(id, title), measured);
     let WhatIfs { tuned_fast_bus, twice_the_chips: two, four_times_the_chips: four, .. } = what_if;
     let typical = match scenario.part.write_buffer {

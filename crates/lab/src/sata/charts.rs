@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 11. Rates are drawn in MB/s of 10^6 bytes, in which the publication counts.
 
-use super::run::Measured;
-use super::run::measure::{Pair, Tested};
-use super::run::what_if::{Queued, Sized};
+use super::run::Measurements;
+use super::run::measure::{DriveRun, Pair};
+use super::run::what_if::{DepthPoint, SizePoint};
 use super::scenario::{Continuous, Drives, Scenario};
 use super::tables::means;
 use super::tables::told::name;
@@ -27,7 +27,7 @@ const WAYS: [(&str, usize); 2] = [("write", 0), ("read", 1)];
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
-    measured: &Measured,
+    measured: &Measurements,
     print: Option<&Reference>,
 ) {
     let drives = &scenario.drives;
@@ -54,7 +54,7 @@ fn throughput(
     run: &mut RunResult,
     (id, name): (&str, &str),
     continuous: &Continuous,
-    tested: &Tested,
+    tested: &DriveRun,
     printed: Option<&[[f64; 2]]>,
 ) {
     let (loops, command) = (&continuous.loops, SECTOR * u64::from(continuous.sectors));
@@ -88,7 +88,7 @@ fn throughput(
 }
 
 /// What the time of each run was spent on.
-fn shares(run: &mut RunResult, drives: &Drives, measured: &Measured) {
+fn shares(run: &mut RunResult, drives: &Drives, measured: &Measurements) {
     let axes = [Axis::fitting("drive and build"), Axis::from_zero("share of the time")];
     let caption = "HOLD is a drive that throttles, turnaround the handshake of frames; idle is the end of a write in the drive and the \
                    sequencing of commands.";
@@ -109,8 +109,8 @@ fn rate(pair: &Pair, at: usize) -> f64 {
 }
 
 /// The least size from which on nobody notices who sequences reads, where there is one.
-fn unnoticed(all: &[Sized]) -> Option<u32> {
-    let same = |one: &&Sized| {
+fn unnoticed(all: &[SizePoint]) -> Option<u32> {
+    let same = |one: &&SizePoint| {
         let (firmware, sequencer) = (one.firmware.read.rate(), one.sequencer.read.rate());
         (sequencer / firmware - 1.0).abs() < NOTICED
     };
@@ -118,7 +118,7 @@ fn unnoticed(all: &[Sized]) -> Option<u32> {
 }
 
 /// Throughput over the size of a command.
-fn sizes(run: &mut RunResult, part: &DrivePart, all: &[Sized]) {
+fn sizes(run: &mut RunResult, part: &DrivePart, all: &[SizePoint]) {
     let axes = [
         Axis { log2: true, ..Axis::fitting("sectors of a command") },
         Axis::from_zero("throughput (MB/s)"),
@@ -153,7 +153,7 @@ fn sizes(run: &mut RunResult, part: &DrivePart, all: &[Sized]) {
 }
 
 /// Throughput over the depth of the queue.
-fn queue(run: &mut RunResult, scenario: &Scenario, all: &[Queued]) {
+fn queue(run: &mut RunResult, scenario: &Scenario, all: &[DepthPoint]) {
     if all.len() < 2 {
         return;
     }
@@ -165,7 +165,8 @@ fn queue(run: &mut RunResult, scenario: &Scenario, all: &[Queued]) {
     );
     let title = "The example drive: throughput over the depth of its queue";
     let mut chart = Chart::new("sata-queue", title, caption, axes);
-    let depth = |one: &Queued| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
+    let depth =
+        |one: &DepthPoint| one.depth.map_or_else(|| "off".into(), |depth| depth.to_string());
     chart.categories = all.iter().map(depth).collect();
     for (way, at) in WAYS {
         let points = all.iter().enumerate().map(|(number, one)| (float(number), mb(one.rates[at])));

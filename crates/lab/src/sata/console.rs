@@ -68,7 +68,7 @@ pub struct Console<M, R, W> {
 
 /// Which line does not work any more.
 #[derive(Debug)]
-pub enum Broken {
+pub enum ConsoleError {
     /// The answers cannot be read.
     Input(io::Error),
     /// The questions cannot be printed.
@@ -80,13 +80,13 @@ enum Stop {
     /// The input has ended, or the user has.
     Ended,
     /// A line is broken.
-    Broken(Broken),
+    Broken(ConsoleError),
 }
 
 /// Of what is printed; the one place that reads says so itself.
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        Self::Broken(Broken::Output(error))
+        Self::Broken(ConsoleError::Output(error))
     }
 }
 
@@ -102,12 +102,12 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
     ///
     /// # Errors
     /// Of the two lines. What the machine says goes to the output.
-    pub fn run(&mut self) -> Result<(), Broken> {
-        self.identify().map_err(Broken::Output)?;
+    pub fn run(&mut self) -> Result<(), ConsoleError> {
+        self.identify().map_err(ConsoleError::Output)?;
         loop {
             match self.turn() {
                 Ok(()) => {}
-                Err(Stop::Ended) => return self.output.flush().map_err(Broken::Output),
+                Err(Stop::Ended) => return self.output.flush().map_err(ConsoleError::Output),
                 Err(Stop::Broken(broken)) => return Err(broken),
             }
         }
@@ -296,7 +296,7 @@ impl<M: Machine, R: BufRead, W: Write> Console<M, R, W> {
         match read_line(&mut self.input) {
             Ok(Some(line)) => Ok(line),
             Ok(None) => Err(Stop::Ended),
-            Err(error) => Err(Stop::Broken(Broken::Input(error))),
+            Err(error) => Err(Stop::Broken(ConsoleError::Input(error))),
         }
     }
 }

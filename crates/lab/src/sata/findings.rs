@@ -8,8 +8,8 @@
 mod beyond;
 mod sequencing;
 
-use super::run::Measured;
-use super::run::measure::Tested;
+use super::run::Measurements;
+use super::run::measure::DriveRun;
 use super::scenario::Scenario;
 use super::tables;
 use super::tables::means;
@@ -26,7 +26,7 @@ use boardlab_sata::{LARGEST_DATA, SECTOR};
 /// What findings are made of.
 pub(super) struct Facts<'f> {
     pub(super) scenario: &'f Scenario,
-    pub(super) measured: &'f Measured,
+    pub(super) measured: &'f Measurements,
 }
 
 impl Facts<'_> {
@@ -170,7 +170,7 @@ fn offs(
     facts: &Facts<'_>,
     reference: &Reference,
     table: &str,
-    tested: &Tested,
+    tested: &DriveRun,
 ) -> Result<[f64; 2], Error> {
     let print = means::printed(reference, table, facts.loops())?;
     let ours = tables::rows(&tested.firmware, facts.loops());
@@ -183,7 +183,7 @@ fn offs(
 
 /// How near the model comes, and with how many parameters.
 fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let Measured { intel, g_monster, swept, .. } = facts.measured;
+    let Measurements { intel, g_monster, swept, .. } = facts.measured;
     let first = offs(facts, reference, "table5-1", intel)?;
     let second = offs(facts, reference, "table5-2", g_monster)?;
     let [transcend, buffalo] = swept;

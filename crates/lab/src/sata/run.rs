@@ -1,6 +1,6 @@
 //! The runs of the publication and what goes beyond them, side by side, and the result that is made of them.
 //!
-//! Layer: rank 11. Main type: [`Measured`]; functions: [`check`], [`run`].
+//! Layer: rank 11. Main type: [`Measurements`]; functions: [`check`], [`run`].
 
 pub(super) mod bench;
 pub(super) mod measure;
@@ -15,8 +15,8 @@ use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_result::{RunResult, Timeline};
 use boardlab_sim::Duration;
-use measure::{Tested, WholeDrive};
-use what_if::{AtSpeed, Cached, Queued, Sized};
+use measure::{DriveRun, WholeDrive};
+use what_if::{CachePoint, DepthPoint, SizePoint, SpeedPoint};
 
 /// What to try when a run fails.
 const HELP: &str = "what --set asks for cannot work: compare the drive with docs/formats/part.md and the host with board.md";
@@ -55,20 +55,20 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 }
 
 /// Everything that was measured.
-pub(super) struct Measured {
-    pub(super) intel: Tested,
-    pub(super) g_monster: Tested,
+pub(super) struct Measurements {
+    pub(super) intel: DriveRun,
+    pub(super) g_monster: DriveRun,
     /// Those of table 7-1, in its order.
     pub(super) swept: [WholeDrive; 2],
-    pub(super) sizes: Vec<Sized>,
-    pub(super) speeds: Vec<AtSpeed>,
-    pub(super) caches: Vec<Cached>,
-    pub(super) queue: Vec<Queued>,
+    pub(super) sizes: Vec<SizePoint>,
+    pub(super) speeds: Vec<SpeedPoint>,
+    pub(super) caches: Vec<CachePoint>,
+    pub(super) queue: Vec<DepthPoint>,
     pub(super) timelines: Vec<Timeline>,
 }
 
 /// Runs everything, on all cores; what takes longest comes first.
-fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<Measured, Failure> {
+fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<Measurements, Failure> {
     let (drives, seed, mut crew) = (&scenario.drives, request.seed, Crew::default());
     let g_monster =
         crew.add("g-monster-v2", HELP, || measure::test(scenario, &drives.g_monster, true, seed));
@@ -86,5 +86,5 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<Measured, Failu
     let (intel, g_monster) = (intel.take(), g_monster.take());
     let swept = [transcend.take(), buffalo.take()];
     let (sizes, speeds, caches, queue, timelines) = beyond.take();
-    Ok(Measured { intel, g_monster, swept, sizes, speeds, caches, queue, timelines })
+    Ok(Measurements { intel, g_monster, swept, sizes, speeds, caches, queue, timelines })
 }

@@ -6,15 +6,15 @@
 pub(super) mod means;
 pub(super) mod told;
 
-use super::run::Measured;
-use super::run::measure::{Pair, Tested};
-use super::run::what_if::{AtSpeed, Cached, Queued, Sized};
+use super::run::Measurements;
+use super::run::measure::{DriveRun, Pair};
+use super::run::what_if::{CachePoint, DepthPoint, SizePoint, SpeedPoint};
 use super::scenario::{Drives, Scenario};
 use super::verdicts::off;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{counted, float, real, round};
-use boardlab_result::{Cell, Column, Origin, Row, RunResult, Table, Tabulated};
+use boardlab_result::{Cell, Column, Origin, Row, RunResult, Table, TableWithItems};
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 use boardlab_sata::shares::Shares;
@@ -24,7 +24,7 @@ use told::{name, short};
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
-    measured: &Measured,
+    measured: &Measurements,
     print: Option<&Reference>,
 ) -> Result<(), Error> {
     let (loops, drives) = (&scenario.continuous.loops, &scenario.drives);
@@ -71,7 +71,7 @@ fn directions(id: &str, title: &str) -> Table {
 }
 
 /// What the makers promise, where that was printed, beside what the drives do.
-fn rated(scenario: &Scenario, measured: &Measured, with_print: bool) -> Table {
+fn rated(scenario: &Scenario, measured: &Measurements, with_print: bool) -> Table {
     let title = match with_print {
         true => "What the drives do, beside what their makers promise",
         false => "What the drives do",
@@ -90,8 +90,9 @@ fn rated(scenario: &Scenario, measured: &Measured, with_print: bool) -> Table {
     ])
 }
 
-fn single(drives: &Drives, measured: &Measured) -> Table {
-    let row = |id, part, tested: &Tested| pair(id, name(part), rates(&tested.single)).at_the_head();
+fn single(drives: &Drives, measured: &Measurements) -> Table {
+    let row =
+        |id, part, tested: &DriveRun| pair(id, name(part), rates(&tested.single)).at_the_head();
     directions("figure4", "A single command").with_rows([
         row("intel-x25-e", &drives.intel, &measured.intel),
         row("g-monster-v2", &drives.g_monster, &measured.g_monster),
@@ -104,7 +105,7 @@ pub(super) fn rows(pair: &Pair, loops: &[u64]) -> Vec<[f64; 2]> {
     each.map(|count| [pair.write.rate_of(count), pair.read.rate_of(count)]).collect()
 }
 
-fn continuous(id: &str, name: &str, tested: &Tested, loops: &[u64]) -> Table {
+fn continuous(id: &str, name: &str, tested: &DriveRun, loops: &[u64]) -> Table {
     let title = format!("{name}, commands one after the other, sequenced by firmware");
     let rates = rows(&tested.firmware, loops);
     let each = loops.iter().enumerate().map(|(at, &count)| {
@@ -115,7 +116,7 @@ fn continuous(id: &str, name: &str, tested: &Tested, loops: &[u64]) -> Table {
     directions(id, &title).with_rows(each.chain([mean]))
 }
 
-fn sequencers(drives: &Drives, measured: &Measured, loops: &[u64]) -> Option<Table> {
+fn sequencers(drives: &Drives, measured: &Measurements, loops: &[u64]) -> Option<Table> {
     let tested = &measured.g_monster;
     let sequencer = tested.sequencer.as_ref()?;
     let most = loops.last().copied().unwrap_or(0);
@@ -153,7 +154,7 @@ fn overheads(scenario: &Scenario) -> Table {
         .with_rows(rows.map(row))
 }
 
-fn whole_drives(scenario: &Scenario, measured: &Measured) -> Table {
+fn whole_drives(scenario: &Scenario, measured: &Measurements) -> Table {
     let ([transcend, buffalo], drives) = (&measured.swept, &scenario.drives);
     let what = match scenario.sweep.part {
         None => "Whole drives",
@@ -202,7 +203,7 @@ pub(super) fn share(shares: &Shares, kind: usize) -> f64 {
 }
 
 /// Where the time of the runs went.
-fn shares(drives: &Drives, measured: &Measured) -> Table {
+fn shares(drives: &Drives, measured: &Measurements) -> Table {
     let rows = all_shares(drives, measured).into_iter();
     let rows = rows.map(|(id, title, shares)| (Row::new(id, title), shares));
     let table = Table::new("shares", "Where the time of the link goes").of(rows);
@@ -213,8 +214,11 @@ fn shares(drives: &Drives, measured: &Measured) -> Table {
 }
 
 /// The runs whose time is looked into: id, title and shares.
-pub(super) fn all_shares(drives: &Drives, measured: &Measured) -> Vec<(String, String, Shares)> {
-    let Measured { intel, g_monster, swept, .. } = measured;
+pub(super) fn all_shares(
+    drives: &Drives,
+    measured: &Measurements,
+) -> Vec<(String, String, Shares)> {
+    let Measurements { intel, g_monster, swept, .. } = measured;
     let mut runs = vec![
         ("intel-x25-e", &drives.intel, "firmware", &intel.firmware),
         ("g-monster-v2", &drives.g_monster, "firmware", &g_monster.firmware),
@@ -234,9 +238,9 @@ pub(super) fn all_shares(drives: &Drives, measured: &Measured) -> Vec<(String, S
 
 /// Four columns of rates, of link and drive, each way: `rates` says of an item what the link allows, and ours.
 fn against_link<T>(
-    table: Tabulated<T>,
+    table: TableWithItems<T>,
     rates: impl Fn(&T) -> ([f64; 2], [f64; 2]) + Copy,
-) -> Tabulated<T> {
+) -> TableWithItems<T> {
     table
         .column("link_write_bytes_per_s", "link alone, write", |one| rate(rates(one).0[0]))
         .column("write_bytes_per_s", "write", |one| rate(rates(one).1[0]))
@@ -244,7 +248,7 @@ fn against_link<T>(
         .column("read_bytes_per_s", "read", |one| rate(rates(one).1[1]))
 }
 
-fn sizes(drive: &str, all: &[Sized]) -> Table {
+fn sizes(drive: &str, all: &[SizePoint]) -> Table {
     let title = format!("{drive} by the size of its commands, and what the link alone would allow");
     let rows = all.iter().map(|one| {
         let bytes = SECTOR * u64::from(one.sectors);
@@ -262,7 +266,7 @@ fn sizes(drive: &str, all: &[Sized]) -> Table {
         .table()
 }
 
-fn speeds(drive: &str, all: &[AtSpeed]) -> Table {
+fn speeds(drive: &str, all: &[SpeedPoint]) -> Table {
     let title = format!("{drive} by the speed of its link, sequenced by the state machine");
     let rows = all.iter().map(|one| {
         let name = one.speed.to_string();
@@ -282,7 +286,7 @@ pub(super) fn cache_name(cache: WriteCache) -> (String, String) {
     }
 }
 
-fn caches(drive: &str, all: &[Cached]) -> Table {
+fn caches(drive: &str, all: &[CachePoint]) -> Table {
     let rows = all.iter().map(|one| {
         let (id, title) = cache_name(one.cache);
         (Row::new(id, title), (one.firmware.write.rate(), one.sequencer.write.rate()))
@@ -298,7 +302,7 @@ fn caches(drive: &str, all: &[Cached]) -> Table {
         .table()
 }
 
-fn queue(all: &[Queued]) -> Table {
+fn queue(all: &[DepthPoint]) -> Table {
     let title = "The example at random places, by the depth of its queue";
     directions("queue", title).with_rows(all.iter().map(|one| match one.depth {
         None => pair("off", "not queued", one.rates),

@@ -2,7 +2,7 @@
 
 use super::bench::without_inputs;
 use super::tree::Tree;
-use boardlab_computer::{Console, Order, Plan, Session, Typed, Until, board};
+use boardlab_computer::{Console, Order, Plan, Session, TerminalInput, Until, board};
 use boardlab_document::error::Error;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;
@@ -57,22 +57,22 @@ pub(crate) fn outcome(tree: &Tree) -> Json {
         Err(failure) => return Json::String(format!("{failure:?}")),
     };
     let plan = Plan { until: Some(Until::Instructions(INSTRUCTIONS)), ..Plan::default() };
-    let mut printed = Printed::default();
+    let mut printed = PrintedFigure::default();
     let ran = session.run(&plan, &mut printed, Seed::new(1)).unwrap();
     json!({ "result": without_inputs(ran.result), "printed": printed.0 })
 }
 
 /// Keeps what the guest prints, and types nothing.
 #[derive(Default)]
-struct Printed(Vec<u8>);
+struct PrintedFigure(Vec<u8>);
 
-impl Console for Printed {
+impl Console for PrintedFigure {
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.extend(bytes);
         Ok(())
     }
 
-    fn typed(&mut self, _wait: bool) -> io::Result<Typed> {
-        Ok(Typed::Ended)
+    fn typed(&mut self, _wait: bool) -> io::Result<TerminalInput> {
+        Ok(TerminalInput::Ended)
     }
 }

@@ -7,7 +7,7 @@ use super::board::{Host, Slot};
 use super::part::CardPart;
 use crate::Failure;
 use crate::managed::Layer;
-use boardlab_ftl::Timed;
+use boardlab_ftl::TimedMedium;
 use boardlab_sd as sd;
 use boardlab_sd::{Card, Data};
 use boardlab_sim::Seed;
@@ -38,7 +38,7 @@ pub fn in_slot(
 ) -> Result<Card<Layer>, Failure> {
     let card = wired(part, slot)?;
     let geometry = part.geometry()?;
-    let medium = Timed::new(&geometry, &part.managed.timing())?;
+    let medium = TimedMedium::new(&geometry, &part.managed.timing())?;
     let layer = Layer::new(&part.managed, geometry, medium, seed)?;
     Ok(Card::new(card, layer, geometry.stripe().program_pages(), data)?)
 }

@@ -5,7 +5,7 @@
 
 use super::limits;
 use super::values::{self, Letters};
-use crate::managed::{Managed, refuse_in};
+use crate::managed::{ManagedFlash, refuse_in};
 use boardlab_document::{Read, Section, fields, keys, section};
 use boardlab_ftl::Geometry;
 use boardlab_sd::{
@@ -35,7 +35,7 @@ pub struct CardPart {
     /// The clocks between commands and blocks.
     pub gaps: Gaps,
     /// The flash behind it.
-    pub managed: Managed,
+    pub managed: ManagedFlash,
 }
 
 impl CardPart {
@@ -54,7 +54,7 @@ pub fn read(section: Section<'_>) -> Read<CardPart> {
     let kind = section.one_of("kind", &KINDS).inspect_err(|_| section.leave_rest())?;
     let name = section.required::<String>("title");
     let face = face(&section, kind);
-    let managed = Managed::read(&section);
+    let managed = ManagedFlash::read(&section);
     section.finish()?;
     let (managed, (face, modes, gaps)) = (managed?, face?);
     let part = CardPart { name: name?, face, modes, gaps, managed };

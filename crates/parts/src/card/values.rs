@@ -3,7 +3,7 @@
 //! Layer: rank 8. Main type: [`Letters`].
 
 use boardlab_document::misfit::Misfit;
-use boardlab_document::{Description, Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value};
 use boardlab_sd::Mode;
 
 /// A [`Mode`] as it is written in a file.
@@ -16,11 +16,11 @@ impl Value for BusMode {
         Description::new("a bus mode", "\"ddr50\"")
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
+        let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
         Mode::named(text).map(Self).ok_or_else(|| {
             let names = Mode::ALL.iter().map(|mode| mode.name().into()).collect();
-            Misplaced::new(node, Misfit::UnknownName(names))
+            PlacedMisfit::new(node, Misfit::UnknownName(names))
         })
     }
 }
@@ -42,12 +42,12 @@ impl<const N: usize> Value for Letters<N> {
         Description::new(format!("{N} letters or digits"), format!("\"{letters}\""))
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
+        let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
         let letters = text.as_bytes().try_into().ok().filter(|_| text.is_ascii()).map(Self);
         letters.ok_or_else(|| {
             let problem = format!("is not {N} letters or digits");
-            Misplaced::new(node, Misfit::Rule(problem))
+            PlacedMisfit::new(node, Misfit::Rule(problem))
         })
     }
 }

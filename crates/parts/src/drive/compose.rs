@@ -1,7 +1,7 @@
 //! A drive on a host: composes part and board into a link, the drive behind the protocol, and
 //! IDENTIFY data.
 //!
-//! Layer: rank 8. Main type: [`Composed`]; functions: [`compose`], [`age`]. The flash is erased and empty;
+//! Layer: rank 8. Main type: [`DriveOnHost`]; functions: [`compose`], [`age`]. The flash is erased and empty;
 //! what is random about it, lives of blocks and blocks that are bad from the factory, follows from the seed.
 
 use super::board::Port;
@@ -9,7 +9,7 @@ use super::housekeeping::Housekeeping;
 use super::part::DrivePart;
 use crate::Failure;
 use crate::managed::Layer;
-use boardlab_ftl::{Extent, Timed, Translation};
+use boardlab_ftl::{Extent, TimedMedium, Translation};
 use boardlab_sata::device::{Drive, Storage, WriteCache};
 use boardlab_sata::link::{End, Wiring};
 use boardlab_sata::wire::identify::{Feature, Identify};
@@ -20,7 +20,7 @@ pub type Flash = Housekeeping<Layer>;
 
 /// A drive on a host.
 #[derive(Debug, Clone)]
-pub struct Composed {
+pub struct DriveOnHost {
     /// The link, at the fastest speed that both ends support.
     pub wiring: Wiring,
     /// The drive.
@@ -34,14 +34,19 @@ pub struct Composed {
 ///
 /// # Errors
 /// [`Failure`]: what does not fit together.
-pub fn compose(part: &DrivePart, port: Port, kept: bool, seed: Seed) -> Result<Composed, Failure> {
+pub fn compose(
+    part: &DrivePart,
+    port: Port,
+    kept: bool,
+    seed: Seed,
+) -> Result<DriveOnHost, Failure> {
     let wiring = wiring(part, port)?;
     let geometry = part.geometry()?;
-    let medium = Timed::new(&geometry, &part.managed.timing())?;
+    let medium = TimedMedium::new(&geometry, &part.managed.timing())?;
     let layer = Layer::new(&part.managed, geometry, medium, seed)?;
     let drive = Drive { stripe: geometry.stripe(), ..part.drive };
     let storage = Storage::new(drive, Housekeeping::new(layer, part.housekeeping), kept)?;
-    Ok(Composed { wiring, storage, identify: identify(part, &drive)? })
+    Ok(DriveOnHost { wiring, storage, identify: identify(part, &drive)? })
 }
 
 /// The link between the two. Neither FIFO can overflow.

@@ -7,7 +7,7 @@ use super::board::Port;
 use super::housekeeping::Pause;
 use super::limits;
 use crate::managed::limits::{AWAY, MEMORY};
-use crate::managed::{Managed, refuse_in};
+use crate::managed::{ManagedFlash, refuse_in};
 use boardlab_document::{Read, Section, fields, section};
 use boardlab_ftl::{Geometry, Stripe};
 use boardlab_sata::device::{Drive, WriteCache};
@@ -32,7 +32,7 @@ pub struct DrivePart {
     /// The pause for housekeeping, if there is one.
     pub housekeeping: Option<Pause>,
     /// The flash behind it.
-    pub managed: Managed,
+    pub managed: ManagedFlash,
 }
 
 section! {
@@ -75,7 +75,7 @@ pub fn read(section: Section<'_>) -> Read<DrivePart> {
     let commands = section.section("commands", Commands::read);
     let controller = section.section("controller", controller);
     let housekeeping = section.optional_section("housekeeping", Pause::read);
-    let managed = Managed::read(&section);
+    let managed = ManagedFlash::read(&section);
     section.finish()?;
     let (managed, Port { speed, end }, commands) = (managed?, link?, commands?);
     let drive = Drive {

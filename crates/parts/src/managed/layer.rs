@@ -3,18 +3,18 @@
 //! Layer: rank 8. Main type: [`Layer`]. The flash is erased and empty; what is random about it,
 //! lives of blocks and blocks that are bad from the factory, follows from the seed.
 
-use super::{Managed, Mapping};
+use super::{ManagedFlash, Mapping};
 use crate::Failure;
 use boardlab_ftl as ftl;
 use boardlab_ftl::{
     Completion, Counters, Extent, Geometry, LogBlocks, LogPolicies, Medium, Occupancy, Pace,
-    PageMapped, Reliability, Timed, Translation, Version, Wear,
+    PageMapped, Reliability, TimedMedium, Translation, Version, Wear,
 };
 use boardlab_sim::{Bytes, Instant, Seed};
 
 /// The translation layer of a part.
 #[derive(Debug, Clone)]
-pub enum Layer<M = Timed> {
+pub enum Layer<M = TimedMedium> {
     /// A page map.
     Pages(Box<PageMapped<M>>),
     /// A block map with log blocks.
@@ -26,7 +26,12 @@ impl<M: Medium> Layer<M> {
     ///
     /// # Errors
     /// What the layer refuses, and [`Failure::PagesOnly`].
-    pub fn new(part: &Managed, geometry: Geometry, medium: M, seed: Seed) -> Result<Self, Failure> {
+    pub fn new(
+        part: &ManagedFlash,
+        geometry: Geometry,
+        medium: M,
+        seed: Seed,
+    ) -> Result<Self, Failure> {
         let policies = part.all_policies();
         if let Mapping::LogBlocks(logs) = part.mapping {
             if policies.cache.is_on() {
@@ -54,7 +59,7 @@ impl<M: Medium> Layer<M> {
     }
 }
 
-fn reliability(part: &Managed) -> Result<Option<Reliability>, ftl::Error> {
+fn reliability(part: &ManagedFlash) -> Result<Option<Reliability>, ftl::Error> {
     let Some(life) = &part.life else { return Ok(None) };
     let bad = (life.factory_bad.millionths() << 16) / 1_000_000;
     Ok(Some(Reliability {

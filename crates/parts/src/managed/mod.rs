@@ -1,8 +1,8 @@
 //! Managed flash: the flash of a card or a drive with its translation layer, as part files describe
 //! it.
 //!
-//! Layer: rank 8. Main types: [`Managed`], plain data, so that a what-if is a clone with a changed
-//! field, and [`Layer`], the translation layer built from it; function: [`Managed::read`]. In
+//! Layer: rank 8. Main types: [`ManagedFlash`], plain data, so that a what-if is a clone with a changed
+//! field, and [`Layer`], the translation layer built from it; function: [`ManagedFlash::read`]. In
 //! reading order: `flash`, `choices` (the policies of the controller), `unused` (keys that another
 //! key makes useless), `reliability`, [`layer`]. The capacity and the other properties that a host
 //! sees are read by [`crate::card`] and [`crate::drive`].
@@ -24,16 +24,16 @@ pub use reliability::Life;
 
 use crate::Failure;
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Read, Reported, Section, fields};
+use boardlab_document::{AlreadyReported, Read, Section, fields};
 use boardlab_ftl::{
-    Geometry, Policies, PowerSafety, ReadErrors, SharedCells, Timed, Timing, Untimed,
+    Geometry, Policies, PowerSafety, ReadErrors, SharedCells, TimedMedium, Timing, UntimedMedium,
 };
 use boardlab_sd::free_link;
 use boardlab_sim::{Bytes, Duration, Seed};
 
 /// The flash and its translation layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Managed {
+pub struct ManagedFlash {
     /// The flash.
     pub flash: Flash,
     /// The mapping of logical pages.
@@ -54,7 +54,7 @@ pub struct Managed {
     pub power: Option<PowerSafety>,
 }
 
-impl Managed {
+impl ManagedFlash {
     /// Reads the sections of a part that are about its flash.
     pub fn read(section: &Section<'_>) -> Read<Self> {
         let flash = section.section("flash", Flash::read);
@@ -108,8 +108,8 @@ impl Managed {
 
     fn composes(&self, capacity: Bytes) -> Result<(), Failure> {
         let geometry = self.geometry(capacity)?;
-        Timed::new(&geometry, &self.timing())?;
-        Layer::new(self, geometry, Untimed::new(&geometry), Seed::new(0)).map(drop)
+        TimedMedium::new(&geometry, &self.timing())?;
+        Layer::new(self, geometry, UntimedMedium::new(&geometry), Seed::new(0)).map(drop)
     }
 
     /// The number of mapped pages of a capacity.
@@ -166,7 +166,7 @@ pub fn refuse_in(
     [inner, key]: [&str; 2],
     problem: &str,
     expected: &str,
-) -> Reported {
+) -> AlreadyReported {
     let help = "see docs/formats/part.md";
     let refused = section.section(inner, |inner| {
         inner.leave_rest();

@@ -4,7 +4,7 @@
 //! change the other key without removing them. Set with `--set` they would have no effect, so they
 //! are refused.
 
-use super::{Managed, Mapping};
+use super::{ManagedFlash, Mapping};
 use boardlab_document::{Read, Section};
 use boardlab_ftl::{Admission, Collection, Levelling, LogCells, Streams};
 
@@ -13,7 +13,7 @@ use boardlab_ftl::{Admission, Collection, Levelling, LogCells, Streams};
 pub fn by_choice(
     section: &Section<'_>,
     part: &str,
-    managed: &Managed,
+    managed: &ManagedFlash,
     tried: &dyn Fn(&str) -> bool,
 ) -> Read<()> {
     let idle = |keys: &[&str], used: bool, why: &str, help: &str| {

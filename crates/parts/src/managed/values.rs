@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 8. Main type: [`Times`], one duration or a list of them by row; function: [`count`].
 
-use boardlab_document::{Content, Description, Misplaced, Node, Read, Section, Value};
+use boardlab_document::{Content, Description, Node, PlacedMisfit, Read, Section, Value};
 use boardlab_sim::Duration;
 
 /// Times of the rows of a block: one for all rows, or a list that repeats.
@@ -34,7 +34,7 @@ impl Value for Times {
         Description::new(expected, example).hint(Duration::description().hint)
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
             Content::List(_) => Vec::<Duration>::read(node).map(Self),
             _ => Duration::read(node).map(|time| Self(vec![time])),

@@ -5,7 +5,7 @@
 
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{Decimal, Ratio};
-use boardlab_document::{Description, Misplaced, Node, Read, Section, Value, fields};
+use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, fields};
 use boardlab_media::{Curve, ErrorRates};
 
 /// The number of decimals of a probability.
@@ -44,9 +44,9 @@ impl Value for Chance {
         Description::new("a probability from 0 to 1", "\"2e-5\"").hint("in quotes, down to 1e-18")
     }
 
-    fn read(node: &Node) -> Result<Self, Misplaced> {
-        let text = node.as_text().ok_or_else(|| Misplaced::of_type(node))?;
-        Self::parse(text).map_err(|misfit| Misplaced::new(node, misfit))
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
+        let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
+        Self::parse(text).map_err(|misfit| PlacedMisfit::new(node, misfit))
     }
 }
 

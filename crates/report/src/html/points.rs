@@ -1,6 +1,6 @@
 //! The points of a chart's layers, thinned out so that no report grows without limit.
 //!
-//! Layer: inside `report::html`. Main types: [`Plotted`], a layer with its points, and [`Budget`],
+//! Layer: inside `report::html`. Main types: [`PlottedLayer`], a layer with its points, and [`Budget`],
 //! the limit of points of a curve in this report. Thinning replaces neighbours by their mean.
 //! Curves that do not exist or have no points, and points that are not numbers or not positive on a
 //! logarithmic axis, are omitted.
@@ -41,7 +41,7 @@ impl Budget {
 
 /// A layer with the points that are drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Plotted {
+pub(super) struct PlottedLayer {
     /// Name in the legend, unique within the chart.
     pub(super) label: String,
     /// How it is drawn.
@@ -57,8 +57,8 @@ pub(super) struct Plotted {
 }
 
 /// The layers of `chart` that can be drawn.
-pub(super) fn plotted(run: &RunResult, chart: &Chart, budget: Budget) -> Vec<Plotted> {
-    let mut layers: Vec<Plotted> = Vec::new();
+pub(super) fn plotted(run: &RunResult, chart: &Chart, budget: Budget) -> Vec<PlottedLayer> {
+    let mut layers: Vec<PlottedLayer> = Vec::new();
     for layer in &chart.layers {
         let Some(mut plotted) = one(run, chart, layer, budget) else { continue };
         let same = layers.iter().filter(|other| other.label.starts_with(&plotted.label)).count();
@@ -70,7 +70,7 @@ pub(super) fn plotted(run: &RunResult, chart: &Chart, budget: Budget) -> Vec<Plo
     layers
 }
 
-fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<Plotted> {
+fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<PlottedLayer> {
     let curve = run.curve(&layer.curve)?;
     let y_axis = match layer.side {
         Side::Left => &chart.y,
@@ -90,7 +90,7 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
     // Categories cannot be averaged.
     let thin = found > budget.0 && chart.categories.is_empty();
     let drawn = if thin { series.binned(budget.0) } else { series };
-    Some(Plotted {
+    Some(PlottedLayer {
         label: layer.label.clone(),
         style: layer.style,
         side: layer.side,

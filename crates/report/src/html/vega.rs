@@ -4,7 +4,7 @@
 //! those of the theme when it draws, so that one specification serves light, dark and paper. Source
 //! of the grammar: the Vega-Lite 6 documentation. Left out: width and height, which the page sets.
 
-use super::points::{Plotted, category};
+use super::points::{PlottedLayer, category};
 use boardlab_result::{Axis, Chart, Mark, Side, Style};
 use serde_json::{Map, Value, json};
 
@@ -30,7 +30,7 @@ const CATEGORY_WIDTH: usize = 14;
 const UPRIGHT_MAX: usize = 84;
 
 /// The specification of `chart` with the points of `layers`.
-pub(super) fn spec(chart: &Chart, layers: &[Plotted]) -> Value {
+pub(super) fn spec(chart: &Chart, layers: &[PlottedLayer]) -> Value {
     let drawing = Drawing { chart, layers };
     let mut children = Vec::new();
     for side in [Side::Left, Side::Right] {
@@ -53,7 +53,7 @@ pub(super) fn spec(chart: &Chart, layers: &[Plotted]) -> Value {
 
 struct Drawing<'a> {
     chart: &'a Chart,
-    layers: &'a [Plotted],
+    layers: &'a [PlottedLayer],
 }
 
 impl Drawing<'_> {
@@ -82,7 +82,7 @@ impl Drawing<'_> {
     }
 
     /// A line, an area or points.
-    fn path(&self, layer: &Plotted) -> Value {
+    fn path(&self, layer: &PlottedLayer) -> Value {
         let point = match layer.points.len() {
             // A line needs two points.
             0..=1 => json!({ "size": 60 }),
@@ -124,7 +124,7 @@ impl Drawing<'_> {
         self.layers.iter().map(|layer| layer.label.as_str()).collect()
     }
 
-    fn bars(&self, layers: &[&Plotted], style: Style) -> Value {
+    fn bars(&self, layers: &[&PlottedLayer], style: Style) -> Value {
         let mut encoding = self.encoding(layers[0]);
         let numeric = self.chart.categories.is_empty();
         let mut transform = vec![self.names()];
@@ -162,7 +162,7 @@ impl Drawing<'_> {
     }
 
     /// A matrix: one row a layer, one column a category, the value as colour and as text.
-    fn heat(&self, layers: &[&Plotted]) -> Value {
+    fn heat(&self, layers: &[&PlottedLayer]) -> Value {
         let rows: Vec<Value> = layers
             .iter()
             .flat_map(|layer| layer.points.iter().map(|point| self.row(layer, *point)))
@@ -207,7 +207,7 @@ impl Drawing<'_> {
         bars.map(|layer| layer.label.as_str()).collect()
     }
 
-    fn row(&self, layer: &Plotted, (x, y): (f64, f64)) -> Value {
+    fn row(&self, layer: &PlottedLayer, (x, y): (f64, f64)) -> Value {
         let x = match category(self.chart, x) {
             Some(name) => json!(broken(name)),
             None => short(x),
@@ -218,7 +218,7 @@ impl Drawing<'_> {
 
     /// Lines in the legend of lines, squares otherwise.
     fn legend(&self) -> Value {
-        let line = |layer: &Plotted| matches!(layer.style, Style::Line | Style::Dashed);
+        let line = |layer: &PlottedLayer| matches!(layer.style, Style::Line | Style::Dashed);
         if self.layers.iter().all(line) {
             json!({ "symbolType": "stroke", "symbolSize": 500 })
         } else {
@@ -228,13 +228,13 @@ impl Drawing<'_> {
 
     /// Which layers are dashed; the legend shows it too. Only where all layers are lines.
     fn dashes(&self) -> Option<Value> {
-        let dashed = |layer: &Plotted| layer.style == Style::Dashed;
-        let line = |layer: &Plotted| dashed(layer) || layer.style == Style::Line;
+        let dashed = |layer: &PlottedLayer| layer.style == Style::Dashed;
+        let line = |layer: &PlottedLayer| dashed(layer) || layer.style == Style::Line;
         if !self.layers.iter().all(line) || !self.layers.iter().any(dashed) {
             return None;
         }
         let labels = self.labels();
-        let pattern = |layer: &Plotted| if dashed(layer) { DASHES } else { [1, 0] };
+        let pattern = |layer: &PlottedLayer| if dashed(layer) { DASHES } else { [1, 0] };
         let range: Vec<[u32; 2]> = self.layers.iter().map(pattern).collect();
         Some(json!({
             "field": "layer",
@@ -245,7 +245,7 @@ impl Drawing<'_> {
     }
 
     /// Vertical position, colour and tooltip, shared by all marks.
-    fn encoding(&self, layer: &Plotted) -> Map<String, Value> {
+    fn encoding(&self, layer: &PlottedLayer) -> Map<String, Value> {
         let labels = self.labels();
         let several = labels.len() > 1;
         let legend = if several { self.legend() } else { Value::Null };
@@ -319,7 +319,7 @@ impl Drawing<'_> {
         scale
     }
 
-    fn y(&self, layer: &Plotted) -> Value {
+    fn y(&self, layer: &PlottedLayer) -> Value {
         let axis = self.y_axis(layer.side);
         let mut look = Map::new();
         match layer.unit.as_str() {
@@ -447,7 +447,7 @@ fn scale(axis: &Axis, vertical: bool) -> Value {
 
 /// Half the width of a bar: a little less than half the smallest distance of two positions, or
 /// the logarithm of it on a logarithmic axis.
-fn half_width(chart: &Chart, layer: &Plotted) -> f64 {
+fn half_width(chart: &Chart, layer: &PlottedLayer) -> f64 {
     let place = |x: f64| if chart.x.log2 { x.log2() } else { x };
     let mut places: Vec<f64> = layer.points.iter().map(|point| place(point.0)).collect();
     places.sort_by(f64::total_cmp);

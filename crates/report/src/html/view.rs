@@ -5,7 +5,7 @@
 //! specification, which is JSON made safe for a script element. Ids of the page are made of
 //! indices (`run1-finding2`), so that no name of a result can break a link.
 
-use super::points::{Budget, Plotted, category, plotted};
+use super::points::{Budget, PlottedLayer, category, plotted};
 use super::{json_in_script, timeline, trusted, vega};
 use crate::format;
 use crate::headline::headlines;
@@ -423,7 +423,7 @@ fn file_name(id: &str) -> String {
 }
 
 /// One row for each position, at most `limit`, and one column for each layer.
-fn values(chart: &Chart, layers: &[Plotted], limit: usize) -> Values {
+fn values(chart: &Chart, layers: &[PlottedLayer], limit: usize) -> Values {
     let mut positions: Vec<f64> =
         layers.iter().flat_map(|layer| layer.points.iter().map(|point| point.0)).collect();
     positions.sort_by(f64::total_cmp);
@@ -431,7 +431,7 @@ fn values(chart: &Chart, layers: &[Plotted], limit: usize) -> Values {
     let plain = |number: f64| minus(&format::number(number));
     let row = |x: &f64| {
         let name = category(chart, *x).map_or_else(|| plain(*x), str::to_owned);
-        let of = |layer: &Plotted| {
+        let of = |layer: &PlottedLayer| {
             let point = layer.points.iter().find(|point| point.0 == *x);
             point.map_or_else(String::new, |point| match layer.unit.as_str() {
                 "ratio" => minus(&format::figure(&Value::Real(point.1), Unit::Ratio)),

@@ -333,11 +333,11 @@ mod tests {
     use super::*;
     use crate::device::drive::{Drive, WriteCache};
     use crate::wire::{Counting, Step};
-    use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+    use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
     use boardlab_sim::{Duration, Rate, Seed};
 
     /// Returns a drive of two dies with pages of 4 KiB and a write cache.
-    fn cached() -> Storage<PageMapped<Timed>> {
+    fn cached() -> Storage<PageMapped<TimedMedium>> {
         let micros = Duration::from_micros;
         let rate = Rate::new(Bytes::new(200), micros(1)).unwrap();
         let stripe = Stripe { channels: 2, dies: 1, planes: 1, units: 1 };
@@ -353,7 +353,7 @@ mod tests {
             slots: 8,
             cache_program: false,
         };
-        let medium = Timed::new(&geometry, &timing).unwrap();
+        let medium = TimedMedium::new(&geometry, &timing).unwrap();
         let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap();
         let drive = Drive {
             sectors: 16_000,

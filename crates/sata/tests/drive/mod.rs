@@ -6,7 +6,7 @@ pub mod rig;
 
 use boardlab_ftl::{
     Busy, CellTimes, Completion, Counters, Error, Event, Extent, Geometry, Occupancy, PageMapped,
-    Policies, Stripe, Timed, Timing, Translation, Version, Wear,
+    Policies, Stripe, TimedMedium, Timing, Translation, Version, Wear,
 };
 use boardlab_sata::Speed;
 use boardlab_sata::device::Ssd;
@@ -20,7 +20,7 @@ pub const PAGE: u64 = 8;
 /// The pages of a superblock: 16 rows of 8.
 pub const BLOCK: u32 = 128;
 
-pub type Layer = PageMapped<Timed>;
+pub type Layer = PageMapped<TimedMedium>;
 
 pub const STRIPE: Stripe = Stripe { channels: 2, dies: 2, planes: 2, units: 1 };
 
@@ -59,7 +59,7 @@ pub fn layer(blocks: u32, policies: Policies) -> Layer {
     let pages = blocks * BLOCK / 10 * 7;
     let geometry = Geometry::new(blocks, BLOCK, Bytes::kib(4), pages).unwrap();
     let geometry = geometry.striped(STRIPE).unwrap();
-    let medium = Timed::new(&geometry, &timing()).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing()).unwrap();
     PageMapped::new(geometry, policies, medium, Seed::new(1)).unwrap()
 }
 

@@ -4,7 +4,7 @@
 #![allow(unreachable_pub, reason = "shared by test files")]
 
 use boardlab_block::{BlockDevice, Extent, Payload, Request};
-use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
 use boardlab_sd::{
     AllocationUnit, Cid, Classes, Discard, EraseTime, Face, Gaps, Host, Kind, Mode, Part, Width,
     Wiring, free_link,
@@ -83,9 +83,9 @@ pub fn geometry(blocks: u32) -> Geometry {
     Geometry::new(blocks, 256, Bytes::new(PAGE), pages).unwrap().striped(stripe).unwrap()
 }
 
-pub fn layer(slots: u32) -> PageMapped<Timed> {
+pub fn layer(slots: u32) -> PageMapped<TimedMedium> {
     let geometry = geometry(24);
-    let medium = Timed::new(&geometry, &timing(slots)).unwrap();
+    let medium = TimedMedium::new(&geometry, &timing(slots)).unwrap();
     PageMapped::new(geometry, Policies::default(), medium, Seed::new(1)).unwrap()
 }
 

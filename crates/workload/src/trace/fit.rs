@@ -1,6 +1,6 @@
 //! Adapts the requests of a trace to a device.
 //!
-//! Layer: rank 6. Main types: [`Fit`], [`BeyondEnd`], [`Unaligned`], [`FitCounts`]. A trace comes
+//! Layer: rank 6. Main types: [`Fit`], [`BeyondEnd`], [`UnalignedPolicy`], [`FitCounts`]. A trace comes
 //! from another disk, often a larger one, perhaps with other block sizes. The caller chooses how
 //! requests that do not fit are handled, and the cases are counted for the report.
 
@@ -23,7 +23,7 @@ pub enum BeyondEnd {
 
 /// How a request that does not consist of whole blocks is handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Unaligned {
+pub enum UnalignedPolicy {
     /// It is an error.
     #[default]
     Refuse,
@@ -50,14 +50,14 @@ pub struct Fit {
     size: u64,
     block: Bytes,
     beyond: BeyondEnd,
-    ragged: Unaligned,
+    ragged: UnalignedPolicy,
     done: FitCounts,
 }
 
 impl Fit {
     /// Adapts requests to a device of this geometry.
     #[must_use]
-    pub fn new(geometry: &Geometry, beyond: BeyondEnd, ragged: Unaligned) -> Self {
+    pub fn new(geometry: &Geometry, beyond: BeyondEnd, ragged: UnalignedPolicy) -> Self {
         let (size, block) = (geometry.size().get(), geometry.block);
         Self { size, block, beyond, ragged, done: FitCounts::default() }
     }
@@ -121,7 +121,7 @@ impl Fit {
         let end = offset.get().checked_add(length.get()).map(|end| end.div_ceil(unit));
         let end = end.and_then(|end| end.checked_mul(unit));
         match (self.ragged, end) {
-            (Unaligned::Widen, Some(end)) => {
+            (UnalignedPolicy::Widen, Some(end)) => {
                 self.done.widened += 1;
                 let (offset, length) = (Bytes::new(start), Bytes::new(end - start));
                 Ok(Record { offset, length, ..record })

@@ -39,7 +39,7 @@ pub mod reader;
 pub mod record;
 pub mod replay;
 
-pub use fit::{BeyondEnd, Fit, FitCounts, Unaligned};
+pub use fit::{BeyondEnd, Fit, FitCounts, UnalignedPolicy};
 pub use line::LONGEST;
 pub use problem::{Error, Problem};
 pub use reader::{Action, Format, Order, Reader, Reading};

@@ -9,7 +9,7 @@
 //! Source: what fio does with `read_iolog`, with and without `replay_no_stall` (its HOWTO, 3.33);
 //! here the recorded times are absolute, not gaps after a completion.
 
-use super::fit::{BeyondEnd, Fit, FitCounts, Unaligned};
+use super::fit::{BeyondEnd, Fit, FitCounts, UnalignedPolicy};
 use super::problem::{Error, Problem};
 use super::record::{Kind, Record};
 use crate::fio::account::{Account, CompletedRequest};
@@ -36,7 +36,7 @@ pub struct Options {
     /// How requests beyond the end of the device are handled.
     pub beyond: BeyondEnd,
     /// How unaligned requests are handled.
-    pub ragged: Unaligned,
+    pub ragged: UnalignedPolicy,
     /// The seed of the data.
     pub data: u64,
     /// Name of the trace, for errors.

@@ -15,7 +15,7 @@
 
 use super::model::Scale;
 use crate::life::scenario::{DAY, Days};
-use boardlab_ftl::{Health, PageMapped, ReadErrors, Untimed};
+use boardlab_ftl::{Health, PageMapped, ReadErrors, UntimedMedium};
 use boardlab_media::{ErrorRates, Stress};
 use boardlab_result::prose::float;
 use boardlab_sim::{Duration, Instant, Seed};
@@ -47,7 +47,7 @@ impl Faults {
     /// No losses yet, of a card whose host reads `reads_a_day` pages of a block in a day.
     pub(crate) fn new(
         errors: &ReadErrors,
-        layer: &PageMapped<Untimed>,
+        layer: &PageMapped<UntimedMedium>,
         scale: Scale,
         days: &Days,
         reads_a_day: f64,
@@ -73,7 +73,7 @@ impl Faults {
     }
 
     /// Looks at all blocks; whether something was lost since the beginning.
-    pub(crate) fn look(&mut self, layer: &PageMapped<Untimed>, now: Instant) -> bool {
+    pub(crate) fn look(&mut self, layer: &PageMapped<UntimedMedium>, now: Instant) -> bool {
         let Some(health) = layer.flash().health() else { return false };
         let passed = now.saturating_since(self.looked);
         self.looked = now;

@@ -9,7 +9,7 @@ use super::faults::Faults;
 use super::model::Model;
 use super::pace::{Pace, batch};
 use super::places::{Places, Work};
-use boardlab_ftl::{Counters, Error, Health, PageMapped, Translation, Untimed};
+use boardlab_ftl::{Counters, Error, Health, PageMapped, Translation, UntimedMedium};
 use boardlab_result::prose::float;
 use boardlab_sim::{Duration, Instant, Seed};
 
@@ -112,7 +112,7 @@ pub(crate) fn live(
 
 /// A life in progress.
 struct Course {
-    layer: PageMapped<Untimed>,
+    layer: PageMapped<UntimedMedium>,
     places: Places,
     faults: Option<Faults>,
     /// Cycles that an erase stands for.

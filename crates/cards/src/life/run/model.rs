@@ -21,7 +21,7 @@
 
 use boardlab_ftl::{
     EndOfLife, Endurance, Error, Geometry, Levelling, MapMemory, PageMapped, Policies, ReadErrors,
-    Reliability, Untimed,
+    Reliability, UntimedMedium,
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Mapping;
@@ -140,8 +140,8 @@ impl Model {
     }
 
     /// A new card with the blocks of `seed`.
-    pub(crate) fn card(&self, seed: Seed) -> Result<PageMapped<Untimed>, Error> {
-        let medium = Untimed::new(&self.geometry);
+    pub(crate) fn card(&self, seed: Seed) -> Result<PageMapped<UntimedMedium>, Error> {
+        let medium = UntimedMedium::new(&self.geometry);
         let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?;
         layer.with_reliability(&self.reliability, seed)
     }
@@ -151,11 +151,11 @@ impl Model {
         &self,
         blocks: u32,
         seed: Seed,
-    ) -> Result<PageMapped<Untimed>, Error> {
+    ) -> Result<PageMapped<UntimedMedium>, Error> {
         let (pages, page) = (self.geometry.pages_per_block(), self.geometry.page());
         let geometry = Geometry::new(blocks, pages, page, self.geometry.logical_pages())?;
         let geometry = geometry.striped(self.geometry.stripe())?;
-        let layer = PageMapped::new(geometry, self.policies, Untimed::new(&geometry), seed)?;
+        let layer = PageMapped::new(geometry, self.policies, UntimedMedium::new(&geometry), seed)?;
         let reliability = Reliability {
             endurance: Endurance::new(&[u32::MAX])?,
             factory_bad: 0,

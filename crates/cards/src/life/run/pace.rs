@@ -9,7 +9,7 @@
 use super::model::Model;
 use super::places::{Op, Places, Work};
 use boardlab_experiment::crew::in_order;
-use boardlab_ftl::{Error, PageMapped, Translation, Untimed};
+use boardlab_ftl::{Error, PageMapped, Translation, UntimedMedium};
 use boardlab_result::prose::float;
 use boardlab_sim::{Instant, Seed};
 use rayon::prelude::*;
@@ -107,14 +107,14 @@ fn wear(model: &Model, work: &Work, blocks: u32, seed: Seed) -> Result<f64, Erro
 }
 
 /// Thousandths of cycles of all blocks.
-fn total(layer: &PageMapped<Untimed>) -> u64 {
+fn total(layer: &PageMapped<UntimedMedium>) -> u64 {
     let Some(health) = layer.flash().health() else { return 0 };
     (0..layer.flash().geometry().blocks()).map(|block| health.worn(block)).sum()
 }
 
 /// Runs the load until so many more pages were programmed.
 fn advance(
-    layer: &mut PageMapped<Untimed>,
+    layer: &mut PageMapped<UntimedMedium>,
     places: &mut Places,
     programs: u64,
 ) -> Result<(), Error> {
@@ -128,7 +128,7 @@ fn advance(
 
 /// Writes about so many pages of the load, single ones with a look ahead.
 pub(crate) fn batch(
-    layer: &mut PageMapped<Untimed>,
+    layer: &mut PageMapped<UntimedMedium>,
     places: &mut Places,
     at: Instant,
     pages: u32,

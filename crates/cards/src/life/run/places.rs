@@ -31,7 +31,7 @@ pub(crate) enum Op {
 
 /// A recorded load, in pages of the real card.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recorded {
+pub struct RecordedLoad {
     /// The operations, in order.
     pub(crate) operations: Vec<Op>,
     /// Bytes that the host wrote for them.
@@ -46,7 +46,7 @@ pub enum Source {
     /// Drawn from a pattern.
     Pattern(Pattern),
     /// Recorded, and repeated.
-    Recorded(Arc<Recorded>),
+    Recorded(Arc<RecordedLoad>),
 }
 
 /// A load with its volume in a day.
@@ -269,7 +269,7 @@ fn between(quantiles: &[u64], drawn: u64) -> u32 {
 }
 
 /// A recorded list for a card of this scale.
-fn thin(list: &Recorded, scale: Scale, logical: u32) -> Vec<Op> {
+fn thin(list: &RecordedLoad, scale: Scale, logical: u32) -> Vec<Op> {
     if scale.per == scale.of {
         return list.operations.clone();
     }
@@ -325,13 +325,13 @@ fn append(out: &mut Vec<Op>, page: u32, writes: bool) {
 mod tests {
     use super::*;
 
-    fn list(operations: &[Op]) -> Recorded {
+    fn list(operations: &[Op]) -> RecordedLoad {
         let pages = operations.iter().map(|op| match op {
             Op::Write(extent) => u64::from(extent.count),
             Op::Trim(_) => 0,
         });
         let pages = pages.sum();
-        Recorded { operations: operations.to_vec(), bytes: pages * 4_096, pages }
+        RecordedLoad { operations: operations.to_vec(), bytes: pages * 4_096, pages }
     }
 
     const SCALE: Scale = Scale { per: 768, of: 24, step: 1 };

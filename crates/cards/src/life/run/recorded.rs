@@ -6,7 +6,7 @@
 //! places, as fio would; otherwise each run of it writes the same places, as fio's does.
 
 use super::model::Model;
-use super::places::{OPERATIONS, Op, Recorded, Source, Work};
+use super::places::{OPERATIONS, Op, RecordedLoad, Source, Work};
 use crate::fio::scenario::{Jobs, jobs};
 use crate::life::scenario::{A_DAY, Load, Scenario, Trace};
 use boardlab_block as block;
@@ -39,7 +39,7 @@ struct Pages {
     page: u64,
     /// Whether the card's write cache joins small neighbouring requests.
     joins: bool,
-    list: Recorded,
+    list: RecordedLoad,
     /// Where the last write ended.
     end: u64,
     full: bool,
@@ -48,7 +48,7 @@ struct Pages {
 impl Pages {
     fn new(model: &Model) -> Self {
         let (page, joins) = (model.geometry.page().get(), model.joins);
-        Self { page, joins, list: Recorded::default(), end: u64::MAX, full: false }
+        Self { page, joins, list: RecordedLoad::default(), end: u64::MAX, full: false }
     }
 
     /// Bytes from `start` on are written.

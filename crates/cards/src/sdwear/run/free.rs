@@ -4,7 +4,7 @@
 //! again; function: [`run`]. fio runs as the publication's script runs it, in virtual time, on the card
 //! in its slot; nothing is counted that fio or the card would not count.
 
-use crate::sdwear::scenario::{Repeated, Scenario};
+use crate::sdwear::scenario::{RepeatedJob, Scenario};
 use boardlab_block::{BlockDevice, Extent};
 use boardlab_experiment::Cause;
 use boardlab_ftl::{Counters, Translation};
@@ -43,7 +43,7 @@ impl Runs {
     /// Runs `repeated` on `device`, with `prepare` before each run.
     pub(crate) fn of<D: BlockDevice>(
         (device, clock): (&mut D, &mut Clock),
-        repeated: &Repeated,
+        repeated: &RepeatedJob,
         seed: Seed,
         mut prepare: impl FnMut(&mut D, &mut Clock) -> Result<(), Cause>,
     ) -> Self {
@@ -124,7 +124,7 @@ pub(crate) fn prepare(card: &mut Card<Layer>, clock: &mut Clock) -> Result<(), C
 pub(crate) fn run(
     scenario: &Scenario,
     part: &CardPart,
-    repeated: &Repeated,
+    repeated: &RepeatedJob,
     seed: Seed,
 ) -> Result<Free, Cause> {
     let mut card = compose(part, &scenario.host, Data::Lost, seed)?;

@@ -14,7 +14,7 @@ use super::free::{self, Free, Runs};
 use super::measure::{Rates, Sample};
 use super::watch::Watch;
 use super::wear::levelled;
-use crate::sdwear::scenario::{Repeated, Scenario};
+use crate::sdwear::scenario::{RepeatedJob, Scenario};
 use boardlab_block::{BlockDevice, Layered};
 use boardlab_document::Document;
 use boardlab_document::error::Error;
@@ -128,7 +128,7 @@ pub(crate) fn run(
     seed: Seed,
 ) -> Result<RewriteOutcome, Cause> {
     let (part, full) = (&candidate.part, &scenario.full);
-    let probes = Repeated { iterations: full.probes, ..scenario.free.clone() };
+    let probes = RepeatedJob { iterations: full.probes, ..scenario.free.clone() };
     let probe = free::run(scenario, part, &probes, seed)?;
     let mut card = compose(part, &scenario.host, Data::Lost, seed)?;
     let mut clock = Clock::new();

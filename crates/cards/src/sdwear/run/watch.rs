@@ -10,7 +10,7 @@ use super::measure::Sample;
 use boardlab_block::{BlockDevice, Completion, Error, Layer, Request};
 use boardlab_ftl::{Cause, CellTimes, Counters, Event, Translation};
 use boardlab_parts::card::part::CardPart;
-use boardlab_parts::managed::Layer as Managed;
+use boardlab_parts::managed::Layer as ManagedFlash;
 use boardlab_sd::Card;
 use boardlab_sim::{Duration, Instant};
 
@@ -55,7 +55,7 @@ impl Watch {
     }
 
     /// What the write that `card` has just completed had to wait for.
-    fn cause(&self, card: &Card<Managed>, did: &Counters, span: Duration) -> &'static str {
+    fn cause(&self, card: &Card<ManagedFlash>, did: &Counters, span: Duration) -> &'static str {
         let work = card.work();
         let foreign =
             work.iter().filter(|(cause, _)| !matches!(cause, Cause::Host | Cause::Padding));
@@ -82,10 +82,10 @@ impl Times {
     }
 }
 
-impl Layer<Card<Managed>> for Watch {
+impl Layer<Card<ManagedFlash>> for Watch {
     fn around(
         &mut self,
-        card: &mut Card<Managed>,
+        card: &mut Card<ManagedFlash>,
         at: Instant,
         request: Request<'_>,
     ) -> Result<Completion, Error> {

@@ -11,7 +11,8 @@ use super::measure::WearFigures;
 use crate::sdwear::scenario::Scenario;
 use boardlab_experiment::Cause;
 use boardlab_ftl::{
-    Counters, EmptyBlocks, EndOfLife, Extent, Levelling, LevellingTime, Translation, Untimed, Wear,
+    Counters, EmptyBlocks, EndOfLife, Extent, Levelling, LevellingTime, Translation, UntimedMedium,
+    Wear,
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Layer;
@@ -140,9 +141,9 @@ pub(crate) fn run(
 }
 
 /// The erased translation layer of `part` on a medium that only counts.
-pub(crate) fn layer(part: &CardPart, seed: Seed) -> Result<Layer<Untimed>, Cause> {
+pub(crate) fn layer(part: &CardPart, seed: Seed) -> Result<Layer<UntimedMedium>, Cause> {
     let geometry = part.geometry()?;
-    Ok(Layer::new(&part.managed, geometry, Untimed::new(&geometry), seed)?)
+    Ok(Layer::new(&part.managed, geometry, UntimedMedium::new(&geometry), seed)?)
 }
 
 /// The pages of `part` that `bytes` take.
@@ -151,11 +152,11 @@ pub(crate) fn pages(bytes: Bytes, part: &CardPart) -> u32 {
 }
 
 /// Bytes that the host wrote.
-pub(crate) fn host_bytes(layer: &Layer<Untimed>, part: &CardPart) -> Bytes {
+pub(crate) fn host_bytes(layer: &Layer<UntimedMedium>, part: &CardPart) -> Bytes {
     part.managed.page * layer.counters().written
 }
 
 /// Erases of the most worn block.
-pub(crate) fn most_worn(layer: &Layer<Untimed>) -> u32 {
+pub(crate) fn most_worn(layer: &Layer<UntimedMedium>) -> u32 {
     layer.wear().erases.iter().copied().max().unwrap_or(0)
 }

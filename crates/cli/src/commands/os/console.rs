@@ -6,7 +6,7 @@
 //! makes equal runs. The output of the guest is deliberately not escaped: a program may draw on its
 //! terminal. `--safe-console` shows its control characters as escapes.
 
-use boardlab_computer::{Console, Typed};
+use boardlab_computer::{Console, TerminalInput};
 use boardlab_result::foreign::Escaper;
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
@@ -160,20 +160,22 @@ impl Console for Terminal {
         self.interruption.check()
     }
 
-    fn typed(&mut self, wait: bool) -> io::Result<Typed> {
+    fn typed(&mut self, wait: bool) -> io::Result<TerminalInput> {
         match &mut self.input {
-            Input::Whole(bytes) => Ok(bytes.take().map_or(Typed::Ended, Typed::Bytes)),
+            Input::Whole(bytes) => {
+                Ok(bytes.take().map_or(TerminalInput::Ended, TerminalInput::Bytes))
+            }
             Input::Live(receiver) if wait => loop {
                 match receiver.recv_timeout(PATIENCE) {
-                    Ok(read) => return read.map(Typed::Bytes),
+                    Ok(read) => return read.map(TerminalInput::Bytes),
                     Err(RecvTimeoutError::Timeout) => self.interruption.check()?,
-                    Err(RecvTimeoutError::Disconnected) => return Ok(Typed::Ended),
+                    Err(RecvTimeoutError::Disconnected) => return Ok(TerminalInput::Ended),
                 }
             },
             Input::Live(receiver) => match receiver.try_recv() {
-                Ok(read) => read.map(Typed::Bytes),
-                Err(TryRecvError::Empty) => Ok(Typed::Nothing),
-                Err(TryRecvError::Disconnected) => Ok(Typed::Ended),
+                Ok(read) => read.map(TerminalInput::Bytes),
+                Err(TryRecvError::Empty) => Ok(TerminalInput::Nothing),
+                Err(TryRecvError::Disconnected) => Ok(TerminalInput::Ended),
             },
         }
     }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output::expect_stdout;
 use boardlab_computer::Session;
-use boardlab_computer::debug::{Connection, Parted};
+use boardlab_computer::debug::{Connection, SessionEnd};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
@@ -30,15 +30,21 @@ pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, 
     let parted = serve(arguments, options, &mut session);
     let card = keep_card(&mut session, options);
     let parted = parted.map(|parted| match parted {
-        Parted::Left | Parted::Lost => tell(options, "GDB has left"),
-        Parted::Killed => tell(options, "GDB has ended the program"),
-        Parted::Exited(code) => tell(options, &format!("the program ended with exit code {code}")),
+        SessionEnd::Left | SessionEnd::Lost => tell(options, "GDB has left"),
+        SessionEnd::Killed => tell(options, "GDB has ended the program"),
+        SessionEnd::Exited(code) => {
+            tell(options, &format!("the program ended with exit code {code}"));
+        }
     });
     Error::all([card, parted]).map(|()| Status::Done)
 }
 
 /// Serves GDB on standard input and output, or one connection after another at the port.
-fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Result<Parted, Error> {
+fn serve(
+    arguments: &OsDebug,
+    options: &Options,
+    session: &mut Session,
+) -> Result<SessionEnd, Error> {
     let shows = if arguments.stdio { Shows::Stderr } else { Shows::Stdout };
     let mut terminal = Terminal::deaf(shows).safe(arguments.machine.safe_console);
     if arguments.stdio {
@@ -52,7 +58,7 @@ fn serve(arguments: &OsDebug, options: &Options, session: &mut Session) -> Resul
         tell(options, &format!("waiting for GDB: target remote {place}"));
         let wire = accept(&listener).map_err(refused)?;
         match session.debug(wire, &mut terminal)? {
-            Parted::Lost => {
+            SessionEnd::Lost => {
                 tell(options, "the connection to GDB is lost; the program is kept where it is");
                 // GDB may never connect again.
                 keep_card(session, options)?;

@@ -9,7 +9,7 @@
 //! with an empty page cache: otherwise the reads of a file that fits the memory would never reach the
 //! flash.
 
-use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, Timed};
+use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, TimedWork};
 use crate::nandfs::fs::{Mounted, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
@@ -197,8 +197,8 @@ impl Lab<'_> {
             file: size,
             data: data.to_string(),
             files,
-            mount: Timed { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
-            ls: Timed { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
+            mount: TimedWork { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
+            ls: TimedWork { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
             mounted: structures,
             listed: mount.fs().structures(),
         })
@@ -276,7 +276,7 @@ impl Lab<'_> {
                 marks.push((clock.now(), counts(mount.fs().flash())));
             };
         let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
-        let between = |pair: &[(Instant, Counts)]| Timed {
+        let between = |pair: &[(Instant, Counts)]| TimedWork {
             time: pair[1].0.since(pair[0].0),
             counts: pair[1].1 - pair[0].1,
         };

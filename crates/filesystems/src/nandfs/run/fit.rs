@@ -9,7 +9,7 @@
 //! constant may be negative: a port cannot save time. No constant belongs to a row or to a filesystem.
 //! Nothing is random: the same run gives the same constants.
 
-use super::measure::Timed;
+use super::measure::TimedWork;
 use boardlab_parts::nand::board::Port;
 use boardlab_parts::nand::limits;
 use boardlab_result::prose::float;
@@ -21,7 +21,7 @@ pub(crate) struct Observation {
     /// The printed time, in nanoseconds.
     pub printed_ns: f64,
     /// The run, with a port that costs nothing.
-    pub run: Timed,
+    pub run: TimedWork,
 }
 
 /// The constants that fit best.
@@ -90,7 +90,7 @@ mod tests {
 
     fn observation(printed_ns: f64, time: u64, commands: u64, bytes: u64) -> Observation {
         let counts = Counts { commands, bytes, ..Counts::default() };
-        Observation { printed_ns, run: Timed { time: Duration::from_nanos(time), counts } }
+        Observation { printed_ns, run: TimedWork { time: Duration::from_nanos(time), counts } }
     }
 
     #[test]

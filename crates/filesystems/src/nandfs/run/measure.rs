@@ -1,6 +1,6 @@
 //! The figures of a run: its time, and the work of the flash.
 //!
-//! Layer: rank 10. Main types: [`Counts`], [`Timed`], and [`Column`], all figures of one filesystem.
+//! Layer: rank 10. Main types: [`Counts`], [`TimedWork`], and [`Column`], all figures of one filesystem.
 //! The counts do not depend on the platform: they are the requests of a filesystem to the flash. So
 //! every time is shown with them, and the time with another port of the board follows from them:
 //! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it).
@@ -46,14 +46,14 @@ impl Sub for Counts {
 
 /// The time of a part of a run, and the work of the flash in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Timed {
+pub(crate) struct TimedWork {
     /// The time from its start to its end.
     pub time: Duration,
     /// The work of the flash.
     pub counts: Counts,
 }
 
-impl Timed {
+impl TimedWork {
     /// The time if the port adds `port` to every command and byte.
     pub(crate) fn with(&self, port: Port) -> Duration {
         self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes
@@ -72,9 +72,9 @@ pub(crate) struct Mounting {
     /// The number of files.
     pub files: u64,
     /// The mount.
-    pub mount: Timed,
+    pub mount: TimedWork,
     /// `ls` of everything, right after the mount.
-    pub ls: Timed,
+    pub ls: TimedWork,
     /// The structures in RAM after the mount.
     pub mounted: Vec<Structure>,
     /// The structures in RAM after `ls`, which reads every inode.
@@ -91,7 +91,7 @@ pub(crate) struct Phase {
     /// Bytes moved by the program.
     pub moved: Bytes,
     /// Its time and the work of the flash.
-    pub run: Timed,
+    pub run: TimedWork,
 }
 
 impl Phase {

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 11. Function: [`all`]. A lane for each process, which is told by the FCSE process number and the translation table in force.
 
-use crate::fcse::run::measure::{Measured, OfWay, Way};
+use crate::fcse::run::measure::{Measurements, OfWay, Way};
 use crate::fcse::run::spent::nanoseconds;
 use crate::fcse::scenario::Scenario;
 use boardlab_arm926::{Cycles, Event, Exception, Mode};
@@ -16,7 +16,7 @@ const KERNEL: usize = 1;
 const INTERRUPT: usize = 2;
 
 /// One for each of the two ways of the publication.
-pub(crate) fn all(scenario: &Scenario, measured: &Measured) -> Vec<Timeline> {
+pub(crate) fn all(scenario: &Scenario, measured: &Measurements) -> Vec<Timeline> {
     let clock = scenario.computer.settings.core_clock;
     [Way::Tables, Way::Fcse].map(|way| of(measured.of(way), clock)).into()
 }

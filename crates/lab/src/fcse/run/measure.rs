@@ -1,6 +1,6 @@
 //! Everything that is measured, as pieces of work that run side by side.
 //!
-//! Layer: rank 11. Main type: [`Measured`]; function: [`all`]. Each piece begins at a system that was booted once for its way of switching and saved at
+//! Layer: rank 11. Main type: [`Measurements`]; function: [`all`]. Each piece begins at a system that was booted once for its way of switching and saved at
 //! the prompt, so no piece knows of another one.
 
 use super::guest::Guest;
@@ -83,7 +83,7 @@ pub(crate) struct OfWay {
 
 /// All of it.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct Measurements {
     pub(crate) ways: Vec<OfWay>,
     /// Interrupts off with FCSE while a process lives that is too large for a slot.
     pub(crate) beside_large: Vec<Stretch>,
@@ -166,7 +166,7 @@ pub(crate) fn all(
     request: &Request<'_>,
     scenario: &Scenario,
     kernel: &Program,
-) -> Result<Measured, Failure> {
+) -> Result<Measurements, Failure> {
     let of_kernel = |failure| match failure {
         Failure::Run { system, error, help } => {
             let system = format!("{}: {system}", scenario.path.display());
@@ -241,7 +241,7 @@ impl Slots {
         }
     }
 
-    fn measured(self, symbols: Symbols) -> Measured {
+    fn measured(self, symbols: Symbols) -> Measurements {
         fn next<T>(slots: &mut impl Iterator<Item = Slot<T>>) -> T {
             slots.next().expect("a slot for each way").take()
         }
@@ -263,7 +263,7 @@ impl Slots {
                 .flat_map(|one| one.1.clone())
                 .collect(),
         });
-        Measured {
+        Measurements {
             ways: ways.into(),
             beside_large: self.beside_large.take(),
             memory: self.memory.take(),
@@ -273,7 +273,7 @@ impl Slots {
         }
     }
 }
-impl Measured {
+impl Measurements {
     /// What was measured of a way.
     pub(crate) fn of(&self, way: Way) -> &OfWay {
         self.ways.iter().find(|one| one.way == way).expect("every way is measured")

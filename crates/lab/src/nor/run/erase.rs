@@ -30,7 +30,7 @@ pub(crate) const EARLY: f64 = 0.05;
 const HZ: [u64; 3] = [100, 250, 1_000];
 
 /// How the erases of one policy went.
-pub(crate) struct Erased {
+pub(crate) struct EraseMeasurement {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) sectors: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Erased {
     pub(crate) busy: f64,
 }
 
-impl Erased {
+impl EraseMeasurement {
     /// Polls of one sector.
     pub(crate) fn polls_each(&self) -> f64 {
         float(self.polls) / f64::from(self.sectors)
@@ -131,7 +131,7 @@ fn trials(sectors: u32) -> Vec<Trial> {
 }
 
 /// Erases the same sectors under every policy.
-pub(crate) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Failure> {
+pub(crate) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<EraseMeasurement>, Failure> {
     // The same seed draws the same times: what a closer look finds is when the chip was done.
     let exact = Trial::new("reference", "a close look at erases", 250, |_| {
         Box::new(ToggleOnly { gap: Pause::Spin(EXACT.as_micros()) })
@@ -152,7 +152,7 @@ pub(crate) fn compare(scenario: &Scenario, seed: Seed) -> Result<Vec<Erased>, Fa
     Ok(all)
 }
 
-fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failure> {
+fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<EraseMeasurement, Failure> {
     let mut board: BoardSpec = BoardSpec { chips: 1, ..scenario.board.clone() };
     board.host.jiffies = Hertz::from_hz(trial.jiffies);
     let system = System { kind: Kind::Linux34, ..scenario.linux.clone() };
@@ -177,7 +177,7 @@ fn erase(scenario: &Scenario, trial: &Trial, seed: Seed) -> Result<Erased, Failu
     }
     let total = clock.now().since(begun);
     let slept = mtd.board.host.idle() - idle;
-    Ok(Erased {
+    Ok(EraseMeasurement {
         id: trial.id.clone(),
         title: trial.title.clone(),
         sectors,

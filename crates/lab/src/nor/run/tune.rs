@@ -1,9 +1,9 @@
 //! `boardlab tune`: the best waits for program and erase, by theory, brute force and learning.
 
-use super::erase::{self, Erased};
+use super::erase::{self, EraseMeasurement};
 use super::patch;
 use super::read;
-use super::write::{Measured, host, nanos, poll_loop, program_time, simulate, tuned_wait};
+use super::write::{WriteMeasurement, host, nanos, poll_loop, program_time, simulate, tuned_wait};
 use crate::nor::charts;
 use crate::nor::scenario::{Scenario, System, Wait, wait_call};
 use crate::nor::tables::saving;
@@ -51,9 +51,9 @@ struct Bench<'s> {
     /// The recommended one.
     tuned_us: u64,
     /// The write as released.
-    stock: Measured,
+    stock: WriteMeasurement,
     /// The write with the recommended wait where several chips take turns: no formula says how long it takes.
-    in_turn: Option<Measured>,
+    in_turn: Option<WriteMeasurement>,
     seed: Seed,
 }
 
@@ -316,8 +316,8 @@ impl Bench<'_> {
     }
 }
 
-fn erases(erased: &[Erased]) -> Table {
-    let mean = |one: &Erased| one.total / u64::from(one.sectors);
+fn erases(erased: &[EraseMeasurement]) -> Table {
+    let mean = |one: &EraseMeasurement| one.total / u64::from(one.sectors);
     Table::new("erase_wait", "Waits for a sector erase")
         .of(erased.iter().map(|one| (Row::new(&one.id, &one.title), one)))
         .column("mean_ns", "mean, a sector", |one| Cell::int(mean(one).as_nanos()))
@@ -332,7 +332,7 @@ fn erases(erased: &[Erased]) -> Table {
 }
 
 /// What to do, what it gains and what it risks.
-fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[Erased]) {
+fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[EraseMeasurement]) {
     find(run, program(bench));
     find(run, risk(bench));
     find_if(run, adaptive(run, bench));
@@ -436,12 +436,12 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
 }
 
 /// What a row of the erases loses between the end of an erase and the poll that sees it.
-fn lost(one: &Erased) -> String {
+fn lost(one: &EraseMeasurement) -> String {
     one.overshoot.map_or_else(|| format!("less than {}", erase::EXACT), |late| late.to_string())
 }
 
 /// What the timer tick between polls costs an erase.
-fn erase_tick(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+fn erase_tick(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> {
     let row = |id: &str| erased.iter().find(|one| one.id == id);
     let (slow, usual, fast) = (row("linux-hz100")?, row("linux-hz250")?, row("linux-hz1000")?);
     let time = &bench.scenario.part.timing.sector_erase.time;
@@ -466,7 +466,7 @@ fn erase_tick(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
 }
 
 /// What sleeping by the high-resolution timer and queueing sectors give an erase.
-fn erase_fine(bench: &Bench<'_>, erased: &[Erased]) -> Option<String> {
+fn erase_fine(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> {
     let best = erased.iter().find(|one| one.id == "recommended")?;
     let queued = erased.iter().rfind(|one| one.queued > 1);
     let queued = queued.map_or_else(String::new, |one| {

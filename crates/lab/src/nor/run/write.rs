@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What one system's write gave.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct WriteMeasurement {
     /// From the call to the last completed buffer.
     pub(crate) total: Duration,
     /// Every step by the time base.
@@ -32,7 +32,7 @@ pub(crate) struct Measured {
     pub(crate) virtual_time: Duration,
 }
 
-impl Measured {
+impl WriteMeasurement {
     /// The share of the write in which the CPU could do nothing else.
     pub(crate) fn busy(&self) -> f64 {
         1.0 - self.idle.as_secs_f64() / self.total.as_secs_f64()
@@ -73,7 +73,7 @@ pub(crate) fn simulate(
     board: &BoardSpec,
     system: &System,
     seed: Seed,
-) -> Result<Measured, Failure> {
+) -> Result<WriteMeasurement, Failure> {
     let mut clock = Clock::new();
     let mut mtd = attach(scenario, board, system, seed, &mut clock);
     let cfi_info = mtd.driver.cfi_info().clone();
@@ -90,7 +90,7 @@ pub(crate) fn simulate(
     // Reading back in pieces of the default size costs less memory than one whole buffer.
     let job = Job::new(Bytes::ZERO, Bytes::of(&scenario.data));
     mtd_debug::verify(&mut mtd, &mut clock, &job, &mut &scenario.data[..]).map_err(failed)?;
-    Ok(Measured {
+    Ok(WriteMeasurement {
         total,
         steps: mtd.driver.steps().clone(),
         polls: mtd.driver.polls(),

@@ -3,7 +3,7 @@
 //! Layer: rank 11. Function: [`all`].
 
 use crate::sata::findings::Facts;
-use crate::sata::run::what_if::{Cached, Sized};
+use crate::sata::run::what_if::{CachePoint, SizePoint};
 use crate::sata::tables::cache_name;
 use crate::sata::tables::told::{beside, mb_per_s, percent, short};
 use boardlab_experiment::finding::find_if;
@@ -24,7 +24,7 @@ pub(crate) fn all(run: &mut RunResult, facts: &Facts<'_>) {
 }
 
 /// The gain of the sequencer over firmware for writes that end as `cached` says, as a share.
-fn gain(cached: &Cached) -> f64 {
+fn gain(cached: &CachePoint) -> f64 {
     cached.sequencer.write.rate() / cached.firmware.write.rate() - 1.0
 }
 
@@ -94,7 +94,7 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
         )
     });
     let told = told.collect::<Vec<_>>().join("; ");
-    let gain = |one: &Sized| one.sequencer.read.rate() / one.firmware.read.rate() - 1.0;
+    let gain = |one: &SizePoint| one.sequencer.read.rate() / one.firmware.read.rate() - 1.0;
     let lead = match gain(first) > gain(last) + GAINED {
         true => "Small commands are where a sequencer pays for reads",
         false => "What a sequencer gives by the size of a command",

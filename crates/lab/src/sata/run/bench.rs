@@ -5,7 +5,7 @@
 
 use boardlab_experiment::Cause;
 use boardlab_parts::drive::board::SataHost;
-use boardlab_parts::drive::compose::{Composed, Flash, age, compose};
+use boardlab_parts::drive::compose::{DriveOnHost, Flash, age, compose};
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_sata::agent::Agent;
 use boardlab_sata::device::Ssd;
@@ -44,7 +44,7 @@ impl Bench {
         rest: Duration,
         seed: Seed,
     ) -> Result<Self, Cause> {
-        let Composed { wiring, mut storage, identify } = compose(part, host.port(), true, seed)?;
+        let DriveOnHost { wiring, mut storage, identify } = compose(part, host.port(), true, seed)?;
         let aged = age(storage.translation_mut(), part)?;
         let settings = host.settings(Build::Single, Limits::default());
         let mut ssd = Ssd::new(wiring.speed, storage, identify)?;

@@ -1,6 +1,6 @@
 //! The runs of the publication: single commands, loops, whole drives.
 //!
-//! Layer: rank 11. Main types: [`Tested`], a drive of tables 5-1 and 5-2, and [`WholeDrive`], one of table 7-1. What was written
+//! Layer: rank 11. Main types: [`DriveRun`], a drive of tables 5-1 and 5-2, and [`WholeDrive`], one of table 7-1. What was written
 //! is read back and verified.
 
 use super::bench::{Bench, BenchRun, stretches, whole};
@@ -27,7 +27,7 @@ impl Pair {
 
 /// A drive with 48-bit commands.
 #[derive(Debug, Clone)]
-pub(crate) struct Tested {
+pub(crate) struct DriveRun {
     /// One command.
     pub(crate) single: Pair,
     /// The loops, sequenced by firmware.
@@ -56,7 +56,7 @@ pub(crate) fn test(
     part: &DrivePart,
     both: bool,
     seed: Seed,
-) -> Result<Tested, Cause> {
+) -> Result<DriveRun, Cause> {
     let continuous = &scenario.continuous;
     let mut bench = Bench::new(part, &scenario.host, continuous.rest, seed)?;
     let data = Data::Pattern(continuous.pattern);
@@ -71,7 +71,7 @@ pub(crate) fn test(
     let single = pair(Build::Single, &[1])?;
     let firmware = pair(Build::Firmware, &continuous.loops)?;
     let sequencer = both.then(|| pair(Build::Sequencer, &continuous.loops)).transpose()?;
-    Ok(Tested { single, firmware, sequencer, link: Link::of(bench.wiring()), took: bench.took() })
+    Ok(DriveRun { single, firmware, sequencer, link: Link::of(bench.wiring()), took: bench.took() })
 }
 
 /// All of `part`, or as much of it as the scenario says. A write costs the firmware what a read does: if it were the

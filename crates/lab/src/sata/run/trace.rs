@@ -7,7 +7,7 @@ use super::what_if::small;
 use crate::sata::scenario::Scenario;
 use crate::sata::tables::told::short;
 use boardlab_experiment::Cause;
-use boardlab_parts::drive::compose::{Composed, compose};
+use boardlab_parts::drive::compose::{DriveOnHost, compose};
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Activity, Span, Timeline};
 use boardlab_sata::device::Ssd;
@@ -51,7 +51,8 @@ fn spans(
     seed: Seed,
 ) -> Result<Vec<Span>, Cause> {
     let part = small(&scenario.drives.g_monster);
-    let Composed { wiring, storage, identify } = compose(&part, scenario.host.port(), true, seed)?;
+    let DriveOnHost { wiring, storage, identify } =
+        compose(&part, scenario.host.port(), true, seed)?;
     let ssd = Ssd::new(wiring.speed, storage, identify)?;
     let settings = scenario.host.settings(Build::Single, Limits::default());
     let mut engine = Engine::new(wiring, Host::new(wiring.speed, settings), ssd);

@@ -1,6 +1,6 @@
 //! Beyond the publication: smaller commands, other speeds of the link, a write cache, a queue.
 //!
-//! Layer: rank 11. Main types: [`Sized`], [`AtSpeed`], [`Cached`], [`Queued`]. Each point moves little data on a drive that was cut to
+//! Layer: rank 11. Main types: [`SizePoint`], [`SpeedPoint`], [`CachePoint`], [`DepthPoint`]. Each point moves little data on a drive that was cut to
 //! a few gigabytes, which changes neither its times nor those of its link. Where commands are smaller than 32 MB, a write costs
 //! the sequencer what a read does, as in the sweeps of whole drives. The queue is tried with places at random, on
 //! the drive as a block device.
@@ -11,7 +11,7 @@ use crate::sata::scenario::Scenario;
 use boardlab_block::{BlockDevice as _, Extent, Payload, Request, Target};
 use boardlab_experiment::Cause;
 use boardlab_parts::drive::board::SataHost;
-use boardlab_parts::drive::compose::{Composed, age, compose};
+use boardlab_parts::drive::compose::{DriveOnHost, age, compose};
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::prose::{float, real};
 use boardlab_sata::arithmetic::{self, Link};
@@ -28,7 +28,7 @@ const CACHED: u64 = 8;
 
 /// Commands of one size.
 #[derive(Debug, Clone)]
-pub(crate) struct Sized {
+pub(crate) struct SizePoint {
     pub(crate) sectors: u32,
     /// What the link alone would allow: write and read.
     pub(crate) link: [f64; 2],
@@ -38,7 +38,7 @@ pub(crate) struct Sized {
 
 /// One speed of the link.
 #[derive(Debug, Clone)]
-pub(crate) struct AtSpeed {
+pub(crate) struct SpeedPoint {
     pub(crate) speed: Speed,
     /// What the link alone would allow: write and read.
     pub(crate) link: [f64; 2],
@@ -47,7 +47,7 @@ pub(crate) struct AtSpeed {
 
 /// One kind of write cache.
 #[derive(Debug, Clone)]
-pub(crate) struct Cached {
+pub(crate) struct CachePoint {
     pub(crate) cache: WriteCache,
     pub(crate) firmware: Pair,
     pub(crate) sequencer: Pair,
@@ -55,7 +55,7 @@ pub(crate) struct Cached {
 
 /// One depth of the queue; none where commands are not queued.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Queued {
+pub(crate) struct DepthPoint {
     pub(crate) depth: Option<u32>,
     /// Bytes a second: write and read.
     pub(crate) rates: [f64; 2],
@@ -112,32 +112,32 @@ impl<'s> Trial<'s> {
 }
 
 /// Commands of every size on the drive of table 5-1.
-pub(crate) fn sizes(scenario: &Scenario, seed: Seed) -> Result<Vec<Sized>, Cause> {
+pub(crate) fn sizes(scenario: &Scenario, seed: Seed) -> Result<Vec<SizePoint>, Cause> {
     let part = &scenario.drives.intel;
     let mut trial = Trial::new(scenario, part, &scenario.host, seed)?;
     let each = scenario.what_if.commands.iter().map(|&sectors| {
         let firmware = trial.pair(Build::Firmware, sectors)?;
         let sequencer = trial.pair(Build::Sequencer, sectors)?;
-        Ok(Sized { sectors, link: trial.link(sectors), firmware, sequencer })
+        Ok(SizePoint { sectors, link: trial.link(sectors), firmware, sequencer })
     });
     each.collect()
 }
 
 /// The drive of table 5-1 with every speed of its link.
-pub(crate) fn speeds(scenario: &Scenario, seed: Seed) -> Result<Vec<AtSpeed>, Cause> {
+pub(crate) fn speeds(scenario: &Scenario, seed: Seed) -> Result<Vec<SpeedPoint>, Cause> {
     let sectors = scenario.continuous.sectors;
     let each = Speed::ALL.into_iter().map(|speed| {
         let part = DrivePart { speed, ..scenario.drives.intel.clone() };
         let host = SataHost { speed, ..scenario.host.clone() };
         let mut trial = Trial::new(scenario, &part, &host, seed)?;
         let pair = trial.pair(Build::Sequencer, sectors)?;
-        Ok(AtSpeed { speed, link: trial.link(sectors), pair })
+        Ok(SpeedPoint { speed, link: trial.link(sectors), pair })
     });
     each.collect()
 }
 
 /// The drive of table 6-1 as it is, and with a write cache.
-pub(crate) fn caches(scenario: &Scenario, seed: Seed) -> Result<Vec<Cached>, Cause> {
+pub(crate) fn caches(scenario: &Scenario, seed: Seed) -> Result<Vec<CachePoint>, Cause> {
     let sectors = scenario.continuous.sectors;
     let part = &scenario.drives.g_monster;
     let group = part.managed.page * u64::from(part.drive.stripe.program_pages());
@@ -153,13 +153,13 @@ pub(crate) fn caches(scenario: &Scenario, seed: Seed) -> Result<Vec<Cached>, Cau
         trial.volume = (scenario.what_if.volume * CACHED).min(SECTOR * SECTORS);
         let firmware = trial.pair(Build::Firmware, sectors)?;
         let sequencer = trial.pair(Build::Sequencer, sectors)?;
-        Ok(Cached { cache, firmware, sequencer })
+        Ok(CachePoint { cache, firmware, sequencer })
     });
     each.collect()
 }
 
 /// The example on a link as fast as its own, with every depth of its queue: single commands at places drawn at random.
-pub(crate) fn queue(scenario: &Scenario, seed: Seed) -> Result<Vec<Queued>, Cause> {
+pub(crate) fn queue(scenario: &Scenario, seed: Seed) -> Result<Vec<DepthPoint>, Cause> {
     let part = small(&scenario.drives.example);
     let host = SataHost { speed: part.speed, ..scenario.host.clone() };
     let most = part.drive.queue.unwrap_or(0);
@@ -173,10 +173,10 @@ pub(crate) fn queue(scenario: &Scenario, seed: Seed) -> Result<Vec<Queued>, Caus
 /// Writes and reads at random places with so many commands queued.
 fn at_random(
     scenario: &Scenario,
-    (drive, aged): (&Composed, Instant),
+    (drive, aged): (&DriveOnHost, Instant),
     depth: Option<u32>,
     seed: Seed,
-) -> Result<Queued, Cause> {
+) -> Result<DepthPoint, Cause> {
     let host = &scenario.host;
     let (submit, complete) = (host.start + host.sequencer.read, host.poll);
     let driver = Driver { queue: depth, largest: 65_535, submit, complete };
@@ -201,5 +201,5 @@ fn at_random(
         Ok::<f64, Cause>(real(SECTOR * sectors * REQUESTS) / now.since(start).as_secs_f64())
     };
     let rates = [run(true)?, run(false)?];
-    Ok(Queued { depth, rates })
+    Ok(DepthPoint { depth, rates })
 }

@@ -4,7 +4,7 @@
 //! harmonic mean weighted by bytes. The publication prints the arithmetic mean of its rows, in which 32 MB count as much as
 //! 16 GB.
 
-use crate::sata::run::Measured;
+use crate::sata::run::Measurements;
 use crate::sata::tables::{self, rate};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
@@ -52,7 +52,7 @@ pub(crate) fn printed(
 
 /// The means of both tables, printed and ours.
 pub(crate) fn table(
-    measured: &Measured,
+    measured: &Measurements,
     reference: &Reference,
     loops: &[u64],
 ) -> Result<Table, Error> {
