@@ -4,7 +4,9 @@
 
 use boardlab_block::Geometry;
 use boardlab_sim::Bytes;
-use boardlab_workload::trace::{Action, BeyondEnd, Disk, Fit, Format, Kind, Order, UnalignedPolicy};
+use boardlab_workload::trace::{
+    Action, BeyondEnd, Disk, Fit, Format, Kind, Order, UnalignedPolicy,
+};
 use boardlab_workload::trace::{Reader, Reading};
 
 /// The device that requests are fitted to.
