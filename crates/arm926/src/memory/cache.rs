@@ -292,8 +292,8 @@ pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
 }
 
 /// Whether a line is no longer what is `presumed` of it: it is another one, or a half that was dirty is clean.
-pub(crate) const fn differs(presumed: u32, found: u32) -> bool {
-    let dirty = (BOTH as u32) << 1;
+pub(crate) fn differs(presumed: u32, found: u32) -> bool {
+    let dirty = u32::from(BOTH) << 1;
     presumed != 0 && (presumed ^ found) & (!dirty | presumed) != 0
 }
 
