@@ -30,8 +30,9 @@ pub use engine::Compiled;
 use plan::{Key, Place};
 use run::{Bounds, Region};
 
-/// How often execution comes by a place before it is compiled, unless said otherwise.
-pub const THRESHOLD: u32 = 256;
+/// How often execution comes by a place within a span of 4 million cycles before it is compiled, unless said otherwise. What runs less often
+/// does not pay for its compilation: see docs/models/arm926-engines.md.
+pub const THRESHOLD: u32 = 8_192;
 
 /// How often a place is compiled at most: code that changes all the time is not worth it.
 const ATTEMPTS_MAX: u8 = 8;
