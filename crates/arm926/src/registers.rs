@@ -263,24 +263,6 @@ impl Registers {
         }
     }
 
-    /// The SPSR of `mode`, in any current mode; `None` for user and system mode.
-    #[must_use]
-    pub const fn spsr_of_mode(&self, mode: Mode) -> Option<Psr> {
-        match mode.bank() {
-            0 => None,
-            bank => Some(Psr(self.banks[bank].spsr)),
-        }
-    }
-
-    /// Writes the SPSR of `mode`, in any current mode; returns whether the mode has one.
-    pub const fn set_spsr_of_mode(&mut self, mode: Mode, value: Psr) -> bool {
-        let bank = mode.bank();
-        if bank != 0 {
-            self.banks[bank].spsr = value.0 & Psr::DEFINED;
-        }
-        bank != 0
-    }
-
     /// Register `index` (0 to 14) of user mode, in any current mode.
     #[must_use]
     pub fn user(&self, index: usize) -> u32 {
@@ -326,8 +308,6 @@ mod tests {
                 assert_eq!(registers.of_mode(mode, 13), value, "{mode:?} from {seen_from:?}");
                 let r8 = if mode == Mode::Fiq { 200 } else { 600 };
                 assert_eq!(registers.of_mode(mode, 8), r8, "{mode:?} from {seen_from:?}");
-                let spsr = (mode != Mode::User).then_some(Psr(value << 28));
-                assert_eq!(registers.spsr_of_mode(mode), spsr, "{mode:?} from {seen_from:?}");
             }
         }
         registers.set_cpsr(status(Mode::System));
@@ -345,8 +325,6 @@ mod tests {
                 for index in 0..15 {
                     registers.set_of_mode(mode, index, value * 100 + u32::try_from(index).unwrap());
                 }
-                let has = registers.set_spsr_of_mode(mode, Psr(value << 24 | 0x0700_0000));
-                assert_eq!(has, mode != Mode::User);
             }
             for (mode, value) in modes.into_iter().zip(10..) {
                 registers.set_cpsr(status(mode));
@@ -354,12 +332,8 @@ mod tests {
                 let high = if mode == Mode::Fiq { 11 } else { 15 };
                 assert_eq!(registers.r[8], high * 100 + 8, "{mode:?}");
                 assert_eq!(registers.r[0], 1500, "the last that was written");
-                if mode != Mode::User {
-                    assert_eq!(registers.spsr(), Psr((value << 24 | 0x0700_0000) & Psr::DEFINED));
-                }
             }
             assert_eq!(registers.of_mode(Mode::System, 13), registers.of_mode(Mode::User, 13));
-            assert_eq!(registers.spsr_of_mode(Mode::System), None);
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use boardlab_document::section;
-//! use boardlab_document::{Document, Sourced, source::{Kind, Source}};
+//! use boardlab_document::{Document, SourcedValue, source::{Kind, Source}};
 //! use boardlab_sim::{Bytes, Duration};
 //!
 //! #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +17,7 @@
 //!     /// A bus.
 //!     struct Bus {
 //!         /// A write, with what it rests on.
-//!         write_cycle: Sourced<Duration> => positive(),
+//!         write_cycle: SourcedValue<Duration> => positive(),
 //!         /// Bytes that are written at once.
 //!         buffer: Bytes => within(Bytes::new(2), Bytes::kib(4)),
 //!         /// Chips that share it.

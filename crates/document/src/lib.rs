@@ -20,7 +20,7 @@
 //! probably meant:
 //!
 //! ```
-//! use boardlab_document::{Document, Override, Sourced, section};
+//! use boardlab_document::{Document, Override, SourcedValue, section};
 //! use boardlab_document::source::{Kind, Source};
 //! use boardlab_sim::Duration;
 //!
@@ -36,7 +36,7 @@
 //!     /// How a driver waits.
 //!     struct Wait {
 //!         /// So long.
-//!         fixed: Sourced<Duration> => positive(),
+//!         fixed: SourcedValue<Duration> => positive(),
 //!     }
 //! }
 //!

@@ -1,6 +1,6 @@
 //! Published tables, kept as printed.
 //!
-//! Layer: rank 9. Main types: [`Reference`], one publication, and [`PrintedFigure`], one figure: the text
+//! Layer: rank 9. Main types: [`Reference`], one publication, and [`Print`], one figure: the text
 //! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
 //! 253.5 us: half a unit of the last printed digit either way. If the authors computed a figure from
 //! rounded ones, `sum_of` and `product_of` name those, and the span is widened by the effect of their
@@ -82,7 +82,7 @@ section! {
         /// Unit of the columns whose key names none: `bytes_per_s`; may be empty.
         pub unit: &'static str => one_of(ROW_UNITS.map(|unit| (unit, unit))).or(""),
         /// Figures by column.
-        pub cells: IndexMap<String, PrintedFigure> = {
+        pub cells: IndexMap<String, Print> = {
             let unit = unit.unwrap_or_default();
             section.section("cells", |cells| self::cells(cells, unit, meanings))
         },
@@ -94,7 +94,7 @@ const ROW_UNITS: [&str; 5] = ["ns", "bytes", "bytes_per_s", "count", "ratio"];
 
 /// One published figure.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PrintedFigure {
+pub struct Print {
     /// The text as printed.
     pub text: String,
     /// The figure in the unit of its column; words for a spread and for text.
@@ -153,7 +153,7 @@ impl ReferenceTable {
     ///
     /// # Errors
     /// [`Error::UnknownName`].
-    pub fn cell(&self, row: &str, column: &str) -> Result<&PrintedFigure, Error> {
+    pub fn cell(&self, row: &str, column: &str) -> Result<&Print, Error> {
         let found = self.rows.iter().find(|candidate| candidate.id == row).ok_or_else(|| {
             unknown("row", row, self.rows.iter().map(|row| row.id.clone()).collect())
         })?;
@@ -179,12 +179,7 @@ impl ReferenceTable {
     }
 
     /// The effect of rounding on `cell`, which was computed from rounded figures.
-    fn widening(
-        &self,
-        row: &ReferenceRow,
-        column: &str,
-        cell: &PrintedFigure,
-    ) -> Result<f64, Error> {
+    fn widening(&self, row: &ReferenceRow, column: &str, cell: &Print) -> Result<f64, Error> {
         let mut widening = 0.0;
         for named in &cell.sum_of {
             let row = self.rows.iter().find(|candidate| candidate.id == named.name);
@@ -199,7 +194,7 @@ impl ReferenceTable {
         let (mut product, mut greatest) = (1.0, 1.0);
         for named in &cell.product_of {
             let figure = row.cells.get(&named.name).and_then(|cell| cell.figure);
-            let has = |(_, cell): &(&String, &PrintedFigure)| cell.figure.is_some();
+            let has = |(_, cell): &(&String, &Print)| cell.figure.is_some();
             let ids = || row.cells.iter().filter(has).map(|(id, _)| id.clone()).collect();
             let figure =
                 figure.ok_or_else(|| unknown("column", &named.name, ids()).at(&named.place))?;
@@ -245,15 +240,10 @@ impl Readable for Named {
     }
 }
 
-fn cells(
-    section: Section<'_>,
-    unit: &str,
-    meanings: &Meanings,
-) -> Read<IndexMap<String, PrintedFigure>> {
+fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap<String, Print>> {
     // Every column is read before the first error counts, so that all errors are shown.
     let each = section.keys().map(|column| {
-        let cell =
-            section.section(column, |cell| PrintedFigure::read(&cell, (column, unit), meanings));
+        let cell = section.section(column, |cell| Print::read(&cell, (column, unit), meanings));
         (column, cell)
     });
     let each: Vec<_> = each.collect();
@@ -273,7 +263,7 @@ fn meanings(section: Section<'_>) -> Read<Vec<(String, String)>> {
     each.into_iter().collect()
 }
 
-impl PrintedFigure {
+impl Print {
     /// Reads the cell in a column of a row that has this unit.
     fn read(
         section: &Section<'_>,

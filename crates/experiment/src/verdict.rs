@@ -4,7 +4,7 @@
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
 //! the findings that explain a difference. A verdict is never tighter than the print.
 
-use crate::reference::{PrintedFigure, Reference, ReferenceTable};
+use crate::reference::{Print, Reference, ReferenceTable};
 use boardlab_document::error::Error;
 use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
 
@@ -89,7 +89,7 @@ impl Rules {
 ///
 /// Words agree with no number.
 #[must_use]
-pub fn judge(ours: f64, printed: &PrintedFigure) -> Verdict {
+pub fn judge(ours: f64, printed: &Print) -> Verdict {
     let Some((low, high)) = printed.span else { return Verdict::Fail };
     // The ends are sums of rounded f64: a verdict must not be tighter by their last bit.
     let slack = 1e-12 * low.abs().max(high.abs());
@@ -149,7 +149,7 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
     Ok(())
 }
 
-fn compare(cell: &mut Cell, printed: &PrintedFigure, rules: &Rules, (row, column): (&str, &str)) {
+fn compare(cell: &mut Cell, printed: &Print, rules: &Rules, (row, column): (&str, &str)) {
     let verdict = match &cell.value {
         Value::None => Verdict::NotBuilt,
         _ if rules.of(row, column).any(|rule| rule.finding.is_none()) => Verdict::Input,

@@ -25,12 +25,12 @@
 //! - [`translation`]: the trait [`Translation`], the interface to devices.
 //!
 //! ```
-//! use boardlab_ftl::{Extent, Geometry, PageMapped, Policies, Translation, Untimed};
+//! use boardlab_ftl::{Extent, Geometry, PageMapped, Policies, Translation, UntimedMedium};
 //! use boardlab_sim::{Bytes, Instant, Seed};
 //!
 //! // 1,024 blocks of 64 pages, 10 % of them spare.
 //! let part = Geometry::new(1_024, 64, Bytes::kib(4), 58_982)?;
-//! let medium = Untimed::new(&part);
+//! let medium = UntimedMedium::new(&part);
 //! let mut ftl = PageMapped::new(part, Policies::default(), medium, Seed::new(1))?;
 //! let mut pages = Seed::new(1).stream("host");
 //! for _ in 0..500_000 {

@@ -137,9 +137,4 @@ impl<M> Jffs2<M> {
     pub const fn device_mut(&mut self) -> &mut M {
         &mut self.volume.device
     }
-
-    /// The open inodes.
-    pub fn open_inodes(&self) -> impl Iterator<Item = &OpenInode> {
-        self.open.values()
-    }
 }

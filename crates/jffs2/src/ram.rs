@@ -10,7 +10,6 @@
 
 use crate::Jffs2;
 use crate::Volume;
-use crate::block::List;
 use boardlab_mtd::BlockIndex;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Structure;
@@ -68,18 +67,6 @@ impl<M> Jffs2<M> {
             of("struct jffs2_xattr_datum", 64, u64_of(data)),
             of("struct jffs2_xattr_ref", 32, u64_of(references)),
         ]
-    }
-
-    /// The total memory of all structures.
-    #[must_use]
-    pub fn kernel_memory(&self) -> Bytes {
-        self.structures().iter().map(Structure::total).sum()
-    }
-
-    /// The number of blocks on a list.
-    #[must_use]
-    pub const fn blocks_on(&self, list: List) -> u32 {
-        self.volume.blocks.on_list(list)
     }
 }
 

@@ -154,7 +154,7 @@ fn exercise(image: &Image) {
         fs.check_all(&mut Clock::new()).unwrap();
         fs.check_tables().unwrap();
         walk(&mut fs);
-        let _ = fs.kernel_memory();
+        let _ = fs.structures();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, Source};
-use boardlab_experiment::reference::{PrintedFigure, Reference};
+use boardlab_experiment::reference::{Print, Reference};
 use boardlab_experiment::verdict::{Rules, apply, judge};
 use boardlab_result::{Cell, Row, Table, Value, Verdict};
 
@@ -37,7 +37,7 @@ fn reference(text: &str) -> Result<Reference, Error> {
     Reference::read(&Source::new(Kind::Reference, "ref.toml", text))
 }
 
-fn printed(row: &str, column: &str) -> PrintedFigure {
+fn printed(row: &str, column: &str) -> Print {
     let reference = reference(TABLE).unwrap_or_else(|error| panic!("{error}"));
     reference.table("table5").unwrap().cell(row, column).unwrap().clone()
 }

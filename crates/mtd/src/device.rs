@@ -18,6 +18,9 @@ pub struct ReadHealth {
     pub worst: u32,
 }
 
+/// What a read gives.
+pub type ReadResult = Result<ReadHealth, Error>;
+
 /// A raw flash. Every operation advances the run's clock by its cost.
 ///
 /// Erased bytes read 0xFF; a program can only clear bits. A fault of the medium is an [`Error`]
@@ -30,12 +33,7 @@ pub trait Mtd {
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::Uncorrectable`], [`Error::PowerCut`].
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error>;
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult;
 
     /// Programs `data` from `offset` on, in whole units of the write size.
     ///
@@ -56,12 +54,7 @@ pub trait Mtd {
     ///
     /// # Errors
     /// [`Error::NoOob`] when the device has no OOB area.
-    fn read_oob(
-        &mut self,
-        _clock: &mut Clock,
-        _page: PageIndex,
-        _buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, _clock: &mut Clock, _page: PageIndex, _buffer: &mut [u8]) -> ReadResult {
         Err(Error::NoOob)
     }
 
@@ -131,12 +124,7 @@ macro_rules! forward {
             fn geometry(&self) -> &Geometry {
                 (**self).geometry()
             }
-            fn read(
-                &mut self,
-                clock: &mut Clock,
-                offset: Bytes,
-                buffer: &mut [u8],
-            ) -> Result<ReadHealth, Error> {
+            fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
                 (**self).read(clock, offset, buffer)
             }
             fn program(
@@ -150,12 +138,7 @@ macro_rules! forward {
             fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
                 (**self).erase(clock, block)
             }
-            fn read_oob(
-                &mut self,
-                clock: &mut Clock,
-                page: PageIndex,
-                buffer: &mut [u8],
-            ) -> Result<ReadHealth, Error> {
+            fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
                 (**self).read_oob(clock, page, buffer)
             }
             fn program_oob(

@@ -7,11 +7,11 @@
 //!
 //! Left out: faults due to wear, retention time and read counts (crate `media`).
 
-use crate::device::{Mtd, ReadHealth};
+use crate::device::{Mtd, ReadResult};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
-use crate::operation::{Kind, Operation};
+use crate::operation::{Kind, Operation, device_below};
 use crate::tear::{self, Progress};
 use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream, Trigger, TriggerState};
 use std::collections::BTreeSet;
@@ -137,22 +137,7 @@ impl<M: Mtd> FaultInjector<M> {
         self.rules.iter().map(|(rule, state)| (rule, state.fired()))
     }
 
-    /// The device below.
-    #[must_use]
-    pub const fn device(&self) -> &M {
-        &self.device
-    }
-
-    /// The device below, without faults.
-    pub const fn device_mut(&mut self) -> &mut M {
-        &mut self.device
-    }
-
-    /// Returns the device below.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.device
-    }
+    device_below!(M, "disturbed");
 
     /// The device, and the fault that applies to this operation with the stream of its rule.
     fn choose(&mut self, operation: Operation) -> (&mut M, Option<(Fault, &mut Stream)>) {
@@ -178,11 +163,11 @@ fn hang(clock: &mut Clock, offset: Bytes, waited: Duration) -> Result<(), Error>
 
 /// Applies a fault to the result of a read. Only the buffer is changed, never the medium.
 fn corrupt_read(
-    read: Result<ReadHealth, Error>,
+    read: ReadResult,
     fault: Option<(Fault, &mut Stream)>,
     offset: Bytes,
     buffer: &mut [u8],
-) -> Result<ReadHealth, Error> {
+) -> ReadResult {
     let mut health = read?;
     match fault {
         Some((Fault::ReadFlips(count), stream)) => {
@@ -248,12 +233,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
         self.device.geometry()
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         let (device, fault) = self.choose(Operation::bytes(Kind::Read, offset, buffer));
         let read = device.read(clock, offset, buffer);
         corrupt_read(read, fault, offset, buffer)
@@ -290,12 +270,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
         }
     }
 
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
         let (device, fault) = self.choose(operation);
         let read = device.read_oob(clock, page, buffer);
@@ -338,6 +313,7 @@ impl<M: Mtd> Mtd for FaultInjector<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::ReadHealth;
     use crate::ram::RamMtd;
 
     const ALWAYS: Trigger = Trigger::From(0);

@@ -45,7 +45,7 @@ pub mod tear;
 pub mod tracer;
 
 pub use boardlab_sim::Trigger;
-pub use device::{Mtd, RawPages, ReadHealth};
+pub use device::{Mtd, RawPages, ReadHealth, ReadResult};
 pub use error::{Error, TearOutcome};
 pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{EraseRegion, FlashKind, Geometry, Oob};

@@ -138,12 +138,7 @@ macro_rules! around_every_operation {
             self.device.geometry()
         }
 
-        fn read(
-            &mut self,
-            clock: &mut Clock,
-            offset: Bytes,
-            buffer: &mut [u8],
-        ) -> Result<ReadHealth, Error> {
+        fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
             let operation = Operation::bytes(Kind::Read, offset, buffer);
             self.$around(clock, operation, |device, clock| device.read(clock, offset, buffer))
         }
@@ -163,7 +158,7 @@ macro_rules! around_every_operation {
             clock: &mut Clock,
             page: PageIndex,
             buffer: &mut [u8],
-        ) -> Result<ReadHealth, Error> {
+        ) -> ReadResult {
             let operation = Operation::page(Kind::ReadOob, page, Bytes::of(buffer));
             self.$around(clock, operation, |device, clock| device.read_oob(clock, page, buffer))
         }
@@ -194,7 +189,29 @@ macro_rules! around_every_operation {
     };
 }
 
-pub(crate) use around_every_operation;
+/// The methods of a layer that give the device below; `$direct` says what operations on it directly are not.
+macro_rules! device_below {
+    ($device:ident, $direct:literal) => {
+        /// The device below.
+        #[must_use]
+        pub const fn device(&self) -> &$device {
+            &self.device
+        }
+
+        #[doc = concat!("The device below; direct operations on it are not ", $direct, ".")]
+        pub const fn device_mut(&mut self) -> &mut $device {
+            &mut self.device
+        }
+
+        /// Returns the device below.
+        #[must_use]
+        pub fn into_inner(self) -> $device {
+            self.device
+        }
+    };
+}
+
+pub(crate) use {around_every_operation, device_below};
 
 #[cfg(test)]
 mod tests {

@@ -13,10 +13,11 @@
 //!
 //! The time to write the torn state does not count: it passes while the power is off.
 
-use crate::device::{Mtd, ReadHealth};
+use crate::device::{Mtd, ReadResult};
 use crate::error::{Error, TearOutcome};
 use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
+use crate::operation::device_below;
 use crate::tear::{Change, Progress};
 use boardlab_sim::{Bytes, Clock, Instant, Seed, Stream};
 
@@ -97,22 +98,7 @@ impl<M: Mtd> PowerCut<M> {
         self.plan = Plan::Never;
     }
 
-    /// The device below.
-    #[must_use]
-    pub const fn device(&self) -> &M {
-        &self.device
-    }
-
-    /// The device below, which has power.
-    pub const fn device_mut(&mut self) -> &mut M {
-        &mut self.device
-    }
-
-    /// Returns the device below, with power.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.device
-    }
+    device_below!(M, "cut");
 
     /// Checks the power, and cuts it if the instant of the cut has passed.
     fn powered(&mut self, now: Instant) -> Result<(), Error> {
@@ -194,12 +180,7 @@ impl<M: Mtd> Mtd for PowerCut<M> {
         self.device.geometry()
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         self.observe(clock, |device, clock| device.read(clock, offset, buffer))
     }
 
@@ -211,12 +192,7 @@ impl<M: Mtd> Mtd for PowerCut<M> {
         self.change(clock, Change::Erase(block))
     }
 
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         self.observe(clock, |device, clock| device.read_oob(clock, page, buffer))
     }
 

@@ -10,7 +10,7 @@
 //! Left out: bit errors, wear and real timing (crates `nor` and `nand`), and NAND's rule that
 //! pages of a block are programmed in order.
 
-use crate::device::{Mtd, RawPages, ReadHealth};
+use crate::device::{Mtd, RawPages, ReadHealth, ReadResult};
 use crate::error::Error;
 use crate::geometry::{FlashKind, Geometry, Oob};
 use crate::index::{BlockIndex, PageIndex};
@@ -237,12 +237,7 @@ impl Mtd for RamMtd {
         &self.geometry
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         let range = self.geometry.range(offset, Bytes::of(buffer))?;
         clock.advance(self.costs.read + self.costs.transfer(Bytes::of(buffer)));
         self.copy_out(range, buffer);
@@ -269,12 +264,7 @@ impl Mtd for RamMtd {
         Ok(())
     }
 
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         let oob = self.geometry.oob_range(page, Bytes::of(buffer))?;
         let start = self.geometry.page_range(page)?.start;
         clock.advance(self.costs.read + self.costs.transfer(Bytes::of(buffer)));

@@ -3,11 +3,11 @@
 //! Layer: rank 2. Main types: [`Stats`], [`Totals`], [`Wear`]. It costs no virtual time and, unlike
 //! a [`Tracer`](crate::Tracer), no memory that grows with the run.
 
-use crate::device::{Mtd, ReadHealth};
+use crate::device::{Mtd, ReadResult};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
-use crate::operation::{Kind, Operation, around_every_operation};
+use crate::operation::{Kind, Operation, around_every_operation, device_below};
 use boardlab_sim::{Bytes, Clock, Phase};
 
 /// The totals of one kind of operation.
@@ -87,22 +87,7 @@ impl<M: Mtd> Stats<M> {
         self.wear.fill(Wear::default());
     }
 
-    /// The device below.
-    #[must_use]
-    pub const fn device(&self) -> &M {
-        &self.device
-    }
-
-    /// The device below; direct operations on it are not counted.
-    pub const fn device_mut(&mut self) -> &mut M {
-        &mut self.device
-    }
-
-    /// Returns the device below.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.device
-    }
+    device_below!(M, "counted");
 
     fn counted<T>(
         &mut self,

@@ -4,11 +4,11 @@
 //! the oldest event is dropped and counted. A sink, a closure, receives every event when it ends, for
 //! a trace that does not fit into memory. A tracer costs no virtual time.
 
-use crate::device::{Mtd, ReadHealth};
+use crate::device::{Mtd, ReadHealth, ReadResult};
 use crate::error::Error;
 use crate::geometry::Geometry;
 use crate::index::{BlockIndex, PageIndex};
-use crate::operation::{Kind, Operation, around_every_operation};
+use crate::operation::{Kind, Operation, around_every_operation, device_below};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use std::collections::VecDeque;
 use std::fmt;
@@ -130,22 +130,7 @@ impl<M, S: FnMut(&Event)> Tracer<M, S> {
         self.seen
     }
 
-    /// The device below.
-    #[must_use]
-    pub const fn device(&self) -> &M {
-        &self.device
-    }
-
-    /// The device below; direct operations on it are not logged.
-    pub const fn device_mut(&mut self) -> &mut M {
-        &mut self.device
-    }
-
-    /// Returns the device below.
-    #[must_use]
-    pub fn into_inner(self) -> M {
-        self.device
-    }
+    device_below!(M, "logged");
 
     fn traced<T: Copy + Into<Outcome>>(
         &mut self,

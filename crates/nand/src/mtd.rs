@@ -14,7 +14,7 @@ use crate::port::{Counts, Port, PortTiming};
 use boardlab_media::Row;
 use boardlab_mtd::{
     BlockIndex, Change, EraseRegion, Error, FlashKind, Geometry, Kind, Mtd, Oob, PageIndex,
-    RawPages, ReadHealth, Tear, TearOutcome,
+    RawPages, ReadHealth, ReadResult, Tear, TearOutcome,
 };
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::sync::Arc;
@@ -134,12 +134,7 @@ impl Mtd for Nand {
         &self.geometry
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         self.geometry.range(offset, Bytes::of(buffer))?;
         self.driver.read(&mut self.port, clock, offset, buffer)
     }
@@ -157,12 +152,7 @@ impl Mtd for Nand {
         self.driver.erase(&mut self.port, clock, number)
     }
 
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         self.geometry.oob_range(page, Bytes::of(buffer))?;
         let row = self.row(page)?;
         self.driver.read_oob(&mut self.port, clock, row, buffer)?;

@@ -1,7 +1,9 @@
 //! NOR chips with their driver as a [`boardlab_mtd::Mtd`]. Main type: [`NorMtd`].
 
 use crate::driver::{Board, Driver, Kind, ProbeError, power_cut_error};
-use boardlab_mtd::{BlockIndex, EraseRegion, Error, FlashKind, Geometry, Mtd, ReadHealth};
+use boardlab_mtd::{
+    BlockIndex, EraseRegion, Error, FlashKind, Geometry, Mtd, ReadHealth, ReadResult,
+};
 use boardlab_sim::{Bytes, Clock};
 
 /// The NOR chips of a board as one device.
@@ -78,12 +80,7 @@ impl Mtd for NorMtd {
         &self.geometry
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         self.check(offset, Bytes::of(buffer))?;
         let unit = self.geometry.write_buffer;
         let (mut at, mut left) = (offset, buffer);

@@ -13,7 +13,7 @@
 //! - [`disk`]: the same drive on its link as a block device.
 //!
 //! ```
-//! use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, Timed, Timing};
+//! use boardlab_ftl::{CellTimes, Geometry, PageMapped, Policies, Stripe, TimedMedium, Timing};
 //! use boardlab_sata::device::{Drive, Ssd, Storage, WriteCache};
 //! use boardlab_sata::host::{Build, Direction, Host, Job, Settings, Transfer};
 //! use boardlab_sata::link::{End, Wiring};
@@ -36,7 +36,7 @@
 //!     slots: 64,
 //!     cache_program: false,
 //! };
-//! let medium = Timed::new(&geometry, &timing)?;
+//! let medium = TimedMedium::new(&geometry, &timing)?;
 //! let layer = PageMapped::new(geometry, Policies::default(), medium, Seed::new(1))?;
 //! // The drive, with that flash behind it.
 //! let drive = Drive {

@@ -131,15 +131,6 @@ pub struct TestResult {
     pub cpu: Duration,
 }
 
-impl TestResult {
-    /// The rate in 2^20 bytes per second; zero when no time passed.
-    #[must_use]
-    pub fn mb_per_second(&self) -> Option<f64> {
-        let rate = boardlab_sim::Rate::new(self.bytes, self.elapsed)?;
-        Some(rate.bytes_per_second() / f64::from(1 << 20))
-    }
-}
-
 /// The results of all tests. Their text forms are those of tiotest.
 #[derive(Debug, Clone)]
 pub struct Results {

@@ -58,8 +58,6 @@ fn four_tests_move_what_they_should_in_the_time_of_their_pages() {
             (Test::RandomRead, Bytes::kib(512), 1_280, 16, 80),
         ]
     );
-    let rate = results.measured[0].mb_per_second().unwrap();
-    assert!((rate - 390.625).abs() < 1e-9, "{rate}");
 }
 
 #[test]

@@ -7,7 +7,7 @@
 
 use super::mmu::Region;
 use super::{Abort, AbortKind, Access, Hit, Memory, Route, control};
-use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
+use crate::address::{Cycles, LINE, Modified, Physical};
 use crate::bus::{Bus, Width};
 
 impl Memory {
@@ -72,33 +72,7 @@ impl Memory {
         if self.looked_at {
             return self.write_looked_at(access, value, bus, now);
         }
-        self.write_plain(access, value, bus, now)
-    }
-
-    #[inline]
-    pub(super) fn write_plain<B: Bus>(
-        &mut self,
-        access: Access,
-        value: u32,
-        bus: &mut B,
-        now: &mut Cycles,
-    ) -> Result<(), Abort> {
-        let at = self.control.modified(access.at);
-        let route = self.data_route(access, at, true, bus, now)?;
-        if route.region.is_cached() {
-            self.statistics.data_cache.writes += 1;
-            if let Some(line) = self.data.find(at) {
-                self.data.store(line, at.0, access.width, value);
-                if route.region == Region::WriteBack {
-                    self.data.soil(line, at.0);
-                    self.hit = Some(Hit { line, place: route.place });
-                    return Ok(());
-                }
-            } else {
-                self.statistics.data_cache.write_misses += 1;
-            }
-        }
-        self.write_past(access, route, value, bus, now)
+        self.write_plain(access, &[value], bus, now)
     }
 
     /// Reads the words from `access` on, which is aligned, into `values`, as one read each would do.
@@ -113,22 +87,19 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
-        let (mut access, mut rest) = (access, values);
-        while !rest.is_empty() {
-            let (values, others) = rest.split_at_mut(words_of_line(access.at, rest.len()));
-            values[0] = self.read(access, bus, now)?;
-            for (index, value) in values.iter_mut().enumerate().skip(1) {
-                let access = access.word(index);
-                *value = match self.hit {
-                    Some(Hit { line, .. }) if !self.looked_at => {
-                        self.statistics.tlb_lookups += 1;
-                        self.statistics.data_cache.reads += 1;
-                        self.data.load(line, access.at.0, access.width)
-                    }
-                    _ => self.read(access, bus, now)?,
-                };
-            }
-            (access, rest) = (access.word(values.len()), others);
+        for (index, value) in values.iter_mut().enumerate() {
+            let access = access.word(index);
+            *value = match self.hit {
+                // In the line of the word before.
+                Some(Hit { line, .. })
+                    if index != 0 && !access.at.0.is_multiple_of(LINE) && !self.looked_at =>
+                {
+                    self.statistics.tlb_lookups += 1;
+                    self.statistics.data_cache.reads += 1;
+                    self.data.load(line, access.at.0, access.width)
+                }
+                _ => self.read(access, bus, now)?,
+            };
         }
         Ok(())
     }
@@ -147,21 +118,21 @@ impl Memory {
     ) -> Result<(), Abort> {
         let (mut access, mut rest) = (access, values);
         while !rest.is_empty() {
-            let (values, others) = rest.split_at(words_of_line(access.at, rest.len()));
-            if self.looked_at {
-                for (index, value) in values.iter().enumerate() {
-                    self.write(access.word(index), *value, bus, now)?;
-                }
-            } else {
-                self.write_within_line(access, values, bus, now)?;
+            let room = ((LINE - access.at.0 % LINE) / 4) as usize;
+            let most = if self.looked_at { 1 } else { room.min(rest.len()) };
+            let (values, others) = rest.split_at(most);
+            match values {
+                [value] => self.write(access, *value, bus, now)?,
+                _ => self.write_plain(access, values, bus, now)?,
             }
             (access, rest) = (access.word(values.len()), others);
         }
         Ok(())
     }
 
-    /// Writes words of one line: one lookup tells of all where they go, since a write replaces neither a line nor a translation.
-    fn write_within_line<B: Bus>(
+    /// Writes one item, or words of one line: one lookup tells of all where they go, since a write replaces neither a line nor a translation.
+    #[inline]
+    pub(super) fn write_plain<B: Bus>(
         &mut self,
         access: Access,
         values: &[u32],
@@ -174,7 +145,7 @@ impl Memory {
             let [first, rest @ ..] = values else { return Ok(()) };
             self.write_past(access, route, *first, bus, now)?;
             return rest.iter().enumerate().try_for_each(|(index, value)| {
-                self.write_plain(access.word(index + 1), *value, bus, now)
+                self.write_plain(access.word(index + 1), &[*value], bus, now)
             });
         }
         let count = values.len() as u64;
@@ -323,10 +294,4 @@ impl Memory {
             Err(_) => self.statistics.lost_writes += 1,
         }
     }
-}
-
-/// How many of the `count` words from `at` on are in its line.
-const fn words_of_line(at: Virtual, count: usize) -> usize {
-    let room = ((LINE - at.0 % LINE) / 4) as usize;
-    if count < room { count } else { room }
 }

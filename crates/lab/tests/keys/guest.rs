@@ -57,16 +57,16 @@ pub(crate) fn outcome(tree: &Tree) -> Json {
         Err(failure) => return Json::String(format!("{failure:?}")),
     };
     let plan = Plan { until: Some(Until::Instructions(INSTRUCTIONS)), ..Plan::default() };
-    let mut printed = PrintedFigure::default();
+    let mut printed = Print::default();
     let ran = session.run(&plan, &mut printed, Seed::new(1)).unwrap();
     json!({ "result": without_inputs(ran.result), "printed": printed.0 })
 }
 
 /// Keeps what the guest prints, and types nothing.
 #[derive(Default)]
-struct PrintedFigure(Vec<u8>);
+struct Print(Vec<u8>);
 
-impl Console for PrintedFigure {
+impl Console for Print {
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.0.extend(bytes);
         Ok(())

@@ -26,7 +26,7 @@ pub use profile::{Profile, ProfileError};
 use crate::ecc::{Code, Corrections, Engine};
 use crate::port::{OnDie, Outcome, Port, PortError};
 use boardlab_media::{Row, Violation};
-use boardlab_mtd::{Error, PageIndex, ReadHealth};
+use boardlab_mtd::{Error, PageIndex, ReadHealth, ReadResult};
 use boardlab_sim::{Bytes, Clock, Duration};
 use std::ops::Range;
 
@@ -129,7 +129,7 @@ impl Driver {
         clock: &mut Clock,
         offset: Bytes,
         buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    ) -> ReadResult {
         let mut health = ReadHealth::default();
         let mut failed = None;
         let (mut at, mut left) = (offset, buffer);

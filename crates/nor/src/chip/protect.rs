@@ -60,14 +60,6 @@ impl Chip {
         self.protection.is_set(sector)
     }
 
-    /// Sets or clears the protection of a sector without a command, as before a run.
-    ///
-    /// # Panics
-    /// If there is no such sector.
-    pub fn set_protected(&mut self, sector: SectorIndex, protected: bool) {
-        self.protection.set(sector, protected);
-    }
-
     /// The cycle after `A0` in protection mode.
     pub(super) fn start_protect_bit(&mut self, now: Instant, address: Address, value: u16) {
         self.command = Command::Idle;

@@ -4,7 +4,7 @@
 //! [`Cut`], a fork of the device as the cut leaves it. Forks are copy-on-write, so one run serves
 //! all cuts.
 
-use boardlab_mtd::{BlockIndex, Change, Error, Geometry, Kind, Mtd, PageIndex, ReadHealth};
+use boardlab_mtd::{BlockIndex, Change, Error, Geometry, Kind, Mtd, PageIndex, ReadResult};
 use boardlab_mtd::{Tear, TearOutcome};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use std::cell::RefCell;
@@ -218,12 +218,7 @@ impl<M: Tear> Mtd for ForkingFlash<M> {
         &self.geometry
     }
 
-    fn read(
-        &mut self,
-        clock: &mut Clock,
-        offset: Bytes,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
         self.state.borrow_mut().device.read(clock, offset, buffer)
     }
 
@@ -235,12 +230,7 @@ impl<M: Tear> Mtd for ForkingFlash<M> {
         self.change(clock, Change::Erase(block))
     }
 
-    fn read_oob(
-        &mut self,
-        clock: &mut Clock,
-        page: PageIndex,
-        buffer: &mut [u8],
-    ) -> Result<ReadHealth, Error> {
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         self.state.borrow_mut().device.read_oob(clock, page, buffer)
     }
 

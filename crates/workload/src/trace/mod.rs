@@ -14,7 +14,7 @@
 //! ```
 //! use boardlab_block::{Geometry, RamBlock};
 //! use boardlab_sim::{Bytes, Clock};
-//! use boardlab_workload::trace::{BeyondEnd, Format, Options, Pace, Unaligned, Reader, Reading, replay};
+//! use boardlab_workload::trace::{BeyondEnd, Format, Options, Pace, UnalignedPolicy, Reader, Reading, replay};
 //!
 //! let text = b"  8,0    3       11     0.009507758   697  D   W 2048 + 8 [fio]\n";
 //! let reader = Reader::new(&text[..], "t.txt", Reading::of(Format::detect(text)));
@@ -22,7 +22,7 @@
 //! let options = Options {
 //!     pace: Pace::Recorded,
 //!     beyond: BeyondEnd::Refuse,
-//!     ragged: Unaligned::Refuse,
+//!     ragged: UnalignedPolicy::Refuse,
 //!     data: 1,
 //!     file: "t.txt".into(),
 //! };
