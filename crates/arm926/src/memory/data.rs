@@ -166,7 +166,7 @@ impl Memory {
         }
         self.hit = None;
         for (offset, value) in places() {
-            let at = Physical(route.physical.0 + offset);
+            let at = Physical((route.physical.0 & !(access.width.bytes() - 1)) + offset);
             self.write_buffered(at, access.width, *value, bus, now);
         }
         Ok(())
