@@ -297,6 +297,9 @@ mod tests {
         for (mode, value) in modes.into_iter().zip(1..) {
             registers.set_cpsr(status(mode));
             assert_eq!(registers.r[13], value, "{mode:?}");
+            if mode != Mode::User {
+                assert_eq!(registers.spsr(), Psr(value << 28), "{mode:?}");
+            }
             let r8 = if mode == Mode::Fiq { 200 } else { 600 };
             assert_eq!(registers.r[8], r8, "{mode:?}");
             assert_eq!(registers.user(13), 1);

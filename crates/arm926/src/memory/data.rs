@@ -166,7 +166,7 @@ impl Memory {
         }
         self.hit = None;
         for (offset, value) in places() {
-            let at = Physical((route.physical.0 & !(access.width.bytes() - 1)) + offset);
+            let at = Physical(route.item(access.width).0 + offset);
             self.write_buffered(at, access.width, *value, bus, now);
         }
         Ok(())
@@ -232,7 +232,7 @@ impl Memory {
     ) -> Result<u32, Abort> {
         self.hit = None;
         let length = access.width.bytes();
-        let at = Physical(route.physical.0 & !(length - 1));
+        let at = route.item(access.width);
         self.statistics.waiting.write_buffer += if route.region == Region::Strong {
             self.buffer.drain(now)
         } else {
@@ -259,7 +259,7 @@ impl Memory {
         now: &mut Cycles,
     ) -> Result<(), Abort> {
         self.hit = None;
-        let at = Physical(route.physical.0 & !(access.width.bytes() - 1));
+        let at = route.item(access.width);
         if route.region != Region::Strong {
             self.write_buffered(at, access.width, value, bus, now);
             return Ok(());

@@ -139,6 +139,12 @@ impl Route {
         Self { physical: entry.physical(at), region, section, domain, place }
     }
 
+    /// Where an item begins: its lowest address bits are ignored.
+    #[inline]
+    const fn item(&self, width: Width) -> Physical {
+        Physical(self.physical.0 & !(width.bytes() - 1))
+    }
+
     /// The bus answered with an error.
     const fn external(&self, at: Modified) -> Abort {
         let kind = if self.section { AbortKind::External } else { AbortKind::PageExternal };
