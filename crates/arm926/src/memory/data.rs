@@ -144,9 +144,8 @@ impl Memory {
         if !route.region.is_cached() {
             let [first, rest @ ..] = values else { return Ok(()) };
             self.write_past(access, route, *first, bus, now)?;
-            return rest.iter().enumerate().try_for_each(|(index, value)| {
-                self.write_plain(access.word(index + 1), &[*value], bus, now)
-            });
+            let access = access.word(1);
+            return if rest.is_empty() { Ok(()) } else { self.write_plain(access, rest, bus, now) };
         }
         let count = values.len() as u64;
         self.statistics.tlb_lookups += count - 1;

@@ -105,17 +105,6 @@ impl Lookaside {
         &self.identity
     }
 
-    /// Adds that the line of `at`, which is at `offset` of the data cache's array, hits when read.
-    fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.tables.add_read(at, privileged, offset);
-    }
-
-    /// Adds that the half-line of `at`, in the line at `offset` of the data cache's array, hits when written, is written
-    /// back and dirty.
-    fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.tables.add_write(at, privileged, offset);
-    }
-
     /// The line of `at`, which is line `index` of the instruction cache and holds `contents`; nothing if there are no more stamps.
     fn line(
         &mut self,
@@ -248,9 +237,9 @@ impl Memory {
         let Ok(offset) = u32::try_from(offset) else { return };
         self.lookaside.presume_translation(place, self.tlb.entry(place));
         if write {
-            self.lookaside.add_write(at, privileged, offset);
+            self.lookaside.tables.add_write(at, privileged, offset);
         } else {
-            self.lookaside.add_read(at, privileged, offset);
+            self.lookaside.tables.add_read(at, privileged, offset);
         }
     }
 
@@ -369,8 +358,8 @@ mod tests {
             let Self { lookaside, tlb, place, .. } = self;
             lookaside.presume_translation(*place, tlb.entry(*place));
             for privileged in [false, true] {
-                lookaside.add_read(Virtual(at), privileged, 64);
-                lookaside.add_write(Virtual(at + 16), privileged, 64);
+                lookaside.tables.add_read(Virtual(at), privileged, 64);
+                lookaside.tables.add_write(Virtual(at + 16), privileged, 64);
                 let line = lookaside.line(Virtual(at), INDEX, &[7; 32]).unwrap();
                 lookaside.add_line(privileged, line);
             }
@@ -489,9 +478,9 @@ mod tests {
                 let entry = *fixture.tlb.entry(fixture.place);
                 let lookaside = &mut fixture.lookaside;
                 lookaside.presume_translation(fixture.place, &entry);
-                lookaside.add_read(Virtual(at), true, 0);
-                lookaside.add_write(Virtual(at), false, 0);
-                lookaside.add_write(Virtual(at + 16), true, 0);
+                lookaside.tables.add_read(Virtual(at), true, 0);
+                lookaside.tables.add_write(Virtual(at), false, 0);
+                lookaside.tables.add_write(Virtual(at + 16), true, 0);
                 let line = lookaside.line(Virtual(at), 0, &[7; 32]).unwrap();
                 lookaside.add_line(true, line);
                 fixture.replace_translation();
