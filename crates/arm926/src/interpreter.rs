@@ -110,7 +110,7 @@ impl<B: Bus> Processor<B> {
             self.checkpoint();
         }
         if self.memory.take_touched() || self.now >= self.lines_until || self.lines_halt {
-            self.ask_lines();
+            self.sample_lines();
             if self.lines_halt {
                 return Boundary::Stop(Stop::Board);
             }

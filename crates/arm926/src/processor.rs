@@ -203,12 +203,12 @@ impl<B: Bus> Processor<B> {
     /// Asks for the interrupt lines now if the next boundary, which is not passed yet, would ask because of a transfer.
     pub(crate) fn settle(&mut self) {
         if self.now < self.trace.next && !self.asleep && self.memory.take_touched() {
-            self.ask_lines();
+            self.sample_lines();
         }
     }
 
     /// Asks the board at the next boundary: its lines may have changed from outside, between two runs.
-    pub const fn ask_again(&mut self) {
+    pub const fn resample_lines(&mut self) {
         (self.lines_until, self.quiet_until) = (Cycles(0), Cycles(0));
     }
 
@@ -217,7 +217,7 @@ impl<B: Bus> Processor<B> {
         (self.asleep, self.quiet_until) = (true, Cycles(0));
     }
 
-    pub(crate) fn ask_lines(&mut self) {
+    pub(crate) fn sample_lines(&mut self) {
         let Lines { irq, fiq, until, halt } = self.bus.lines(self.now);
         (self.lines_irq, self.lines_fiq, self.lines_until) = (irq, fiq, until);
         (self.lines_halt, self.quiet_until) = (halt, Cycles(0));

@@ -185,7 +185,7 @@ impl Board {
     }
 
     /// Sends the host's input to a UART, 0 to 3. The caller must then call
-    /// [`boardlab_arm926::Processor::ask_again`].
+    /// [`boardlab_arm926::Processor::resample_lines`].
     pub fn push_input(&mut self, uart: usize, bytes: &[u8]) {
         if let Some(uart) = self.uarts.get_mut(uart) {
             uart.push(bytes);

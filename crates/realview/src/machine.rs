@@ -214,7 +214,7 @@ impl Machine {
     /// Inserts a card into the slot, replacing any card in it.
     pub fn insert_card(&mut self, card: Card) {
         self.processor.bus.insert_card(card);
-        self.processor.ask_again();
+        self.processor.resample_lines();
     }
 
     /// Sets the command line that semihosting returns to the program.
@@ -321,7 +321,7 @@ impl Machine {
     /// Sends input to UART `uart` (0 to 3).
     pub fn push_input(&mut self, uart: usize, bytes: &[u8]) {
         self.processor.bus.push_input(uart, bytes);
-        self.processor.ask_again();
+        self.processor.resample_lines();
     }
 
     /// Appends input for semihosting calls that read.
