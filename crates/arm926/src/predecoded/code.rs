@@ -263,7 +263,7 @@ impl Codes {
 
     /// Counts from the beginning what is not hot yet: only what is entered often in a short time is worth compiling.
     #[cfg(feature = "compiler")]
-    pub(super) fn count_again(&self) {
+    pub(super) fn reset_counts(&self) {
         for code in &self.codes {
             let heat = &code.heat;
             if (1..self.threshold).contains(&heat.get()) {

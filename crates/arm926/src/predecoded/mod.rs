@@ -62,7 +62,7 @@ enum NoStart {
 
 impl<B: Bus> Engine<B> for Predecoded {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        self.attend_to(processor);
+        self.bind(processor);
         if !processor.points.is_empty() {
             return self.leave_to_reference(processor, limit);
         }
@@ -133,7 +133,7 @@ impl Predecoded {
     }
 
     /// Forgets what is derived from another core than this one; whether it was.
-    pub(crate) fn attend_to<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
+    pub(crate) fn bind<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
         processor.memory.renew_lookaside();
         let identity = processor.memory.lookaside().identity();
         if self.core.as_ref() == Some(identity) {
@@ -159,16 +159,16 @@ impl Predecoded {
 
     /// Counts from the beginning how often codes are entered.
     #[cfg(feature = "compiler")]
-    pub(crate) fn count_again(&self) {
-        self.codes.count_again();
+    pub(crate) fn reset_counts(&self) {
+        self.codes.reset_counts();
     }
 
-    /// Runs to the limit, or until the next code is hot; with `anyway` the first is not asked.
+    /// Runs to the limit, or until the next code is hot; with `ignore_heat` the first is not asked.
     pub(crate) fn run_until_hot<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
         limit: Limit,
-        mut anyway: bool,
+        mut ignore_heat: bool,
     ) -> RunEnd {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
@@ -181,7 +181,7 @@ impl Predecoded {
                     let Start { place: Place { code, piece }, .. } = start;
                     if piece == 0
                         && self.codes.get(code).is_some_and(Code::is_hot)
-                        && !std::mem::take(&mut anyway)
+                        && !std::mem::take(&mut ignore_heat)
                     {
                         return RunEnd::Hot(code);
                     }
