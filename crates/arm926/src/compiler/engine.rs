@@ -78,7 +78,7 @@ impl Compiled {
             match self.compiler.run(processor, limit, true) {
                 Attempt::Some => return None,
                 Attempt::Stop(stop) => return Some(stop),
-                Attempt::Never => self.predecoded.cool(code),
+                Attempt::Never => self.predecoded.mark_cold(code),
                 Attempt::Nothing => {}
             }
             ignore_heat = true;
@@ -93,7 +93,7 @@ impl<B: Bus> Engine<B> for Compiled {
             self.reset_at = Cycles(0);
         }
         if !processor.points.is_empty() {
-            return self.predecoded.leave_to_reference(processor, limit);
+            return self.predecoded.run_by_reference(processor, limit);
         }
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
             if processor.now >= self.reset_at {

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 
 use crate::registers::Psr;
 
-/// The state of a region beside the processor's registers, on entry and exit.
+/// The state of a region besides the processor's registers, on entry and exit.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Frame {
