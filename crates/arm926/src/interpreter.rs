@@ -63,20 +63,20 @@ impl<B: Bus> Processor<B> {
             return Some(Stop::Breakpoint { at: Virtual(at) });
         }
         let stop = self.execute_next();
-        stop.or_else(|| self.seen())
+        stop.or_else(|| self.watchpoint_stop())
     }
 
     /// As [`Processor::step_within`]; an access that is watched stops it behind the instruction. A breakpoint does not.
     pub fn step_watched(&mut self, limit: Cycles) -> Option<Stop> {
         self.memory.watch(&self.points);
-        let stop = self.step_within(limit).or_else(|| self.seen());
+        let stop = self.step_within(limit).or_else(|| self.watchpoint_stop());
         self.memory.stop_watching();
         stop
     }
 
     /// The access of the last instruction that was watched.
-    fn seen(&mut self) -> Option<Stop> {
-        let WatchHit { watchpoint, at, write } = self.memory.take_seen()?;
+    fn watchpoint_stop(&mut self) -> Option<Stop> {
+        let WatchHit { watchpoint, at, write } = self.memory.take_watch_hit()?;
         Some(Stop::Watchpoint { watchpoint, at, write })
     }
 

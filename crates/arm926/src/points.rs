@@ -145,7 +145,7 @@ impl Watcher {
     }
 
     /// Compares an access with the watchpoints.
-    pub(crate) fn look(&mut self, at: Virtual, width: Width, write: bool) {
+    pub(crate) fn observe(&mut self, at: Virtual, width: Width, write: bool) {
         if self.seen.is_none() {
             let watchpoint = self.watchpoints.iter().find(|one| one.matches(at, width, write));
             self.seen =
