@@ -317,7 +317,7 @@ mod tests {
         Context { pid, domains, control: 1 }
     }
 
-    /// A look-aside with what it depends on.
+    /// A look-aside with its TLB and data cache.
     struct Fixture {
         lookaside: Lookaside,
         tlb: Tlb,
@@ -433,10 +433,10 @@ mod tests {
         }
     }
 
-    type End = fn(&mut Fixture);
+    type Notification = fn(&mut Fixture);
 
-    /// What ends hits, and which are left: reads, writes, lines.
-    const ENDS: [(End, [bool; 3]); 6] = [
+    /// The notifications, and the entries that remain: reads, writes, lines.
+    const NOTIFICATIONS: [(Notification, [bool; 3]); 6] = [
         (Fixture::evict_data_line, [false, false, true]),
         (Fixture::replace_data_line, [false, false, true]),
         (Fixture::clean_data_line, [true, false, true]),
@@ -448,7 +448,7 @@ mod tests {
     #[test]
     fn each_notification_removes_what_it_says_under_both_addresses_of_a_line() {
         for at in [AT, LINE_AT.0] {
-            for (number, (end, left)) in ENDS.into_iter().enumerate() {
+            for (number, (end, left)) in NOTIFICATIONS.into_iter().enumerate() {
                 let mut fixture = Fixture::filled(at);
                 end(&mut fixture);
                 assert_eq!(fixture.known(at), left, "end {number}");
@@ -505,7 +505,7 @@ mod tests {
 
     #[test]
     fn a_context_that_comes_back_knows_what_it_knew_but_for_what_ended_meanwhile() {
-        for (number, (end, left)) in ENDS.into_iter().enumerate() {
+        for (number, (end, left)) in NOTIFICATIONS.into_iter().enumerate() {
             let mut fixture = Fixture::filled(AT);
             let line = fixture.lookaside.hits(true).line(AT);
             fixture.enter(context(5, 1));
