@@ -158,7 +158,7 @@ impl Memory {
         result
     }
 
-    /// Records a debugger's write, which memory and caches have taken.
+    /// Records a debugger's write, which also goes to memory and caches.
     pub(super) fn note_poke<B: Bus>(&mut self, physical: Physical, value: u32, bus: &B) {
         if let Some(checker) = &mut self.checker {
             checker.wrote(physical, Width::Word, value, bus);
@@ -207,7 +207,7 @@ impl Memory {
         }
     }
 
-    /// Whether the line hit is of other memory than the current mapping of its address; reports it.
+    /// Whether the line that was hit is no longer that of its address, which was remapped; reports it.
     fn is_moved(
         &self,
         checker: &mut Checker,

@@ -130,18 +130,19 @@ impl Lookaside {
         self.tables.presume_translation(place, *entry);
     }
 
-    /// Line `index` of the data cache, at `line`, was evicted or invalidated.
+    /// Drops the entries of line `index` of the data cache, at `line`: it was evicted or invalidated.
     #[inline]
     pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
         self.tables.drop_data_line(index, line);
     }
 
-    /// Line `index` of the data cache, at `line`, was cleaned: the next store must set the dirty bit.
+    /// Drops the write entries of line `index` of the data cache, at `line`: it was cleaned.
     pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
         self.tables.clean_data_line(index, line);
     }
 
-    /// Line `index` of the instruction cache, at `line`, was evicted or invalidated.
+    /// Drops the entries of line `index` of the instruction cache, at `line`: it was evicted or
+    /// invalidated.
     pub(super) fn drop_instruction_line(&mut self, index: usize, line: Modified) {
         self.filled[index] = LineHit::NONE;
         self.tables.drop_instruction_line(line);
@@ -150,7 +151,7 @@ impl Lookaside {
         }
     }
 
-    /// The TLB entry at a place was replaced.
+    /// Drops the entries of the translation at a place of the TLB: it was replaced.
     pub(super) fn drop_translation(&mut self, place: usize) {
         self.tables.drop_translation(place);
     }

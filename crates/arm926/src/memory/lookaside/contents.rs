@@ -48,7 +48,7 @@ impl Contents {
         Some(line)
     }
 
-    /// Whether stamps run out.
+    /// Whether stamps are running out.
     pub(super) const fn are_exhausted(&self) -> bool {
         self.last > u32::MAX / 2
     }
