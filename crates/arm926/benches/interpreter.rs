@@ -1,6 +1,7 @@
 //! Wall time of the reference interpreter: a mix of CRC, sorting and a matrix product on plain memory.
 //!
-//! Reported as elements (instructions) a second: 30 M elem/s are the 30 MIPS that it must reach with MMU and caches on.
+//! The elements of a report are instructions: the goal is 30 M elem/s (30 MIPS) with MMU and caches
+//! enabled.
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
@@ -8,16 +9,16 @@ use boardlab_arm926::{Config, Cycles, Limit, Processor, Ram, Stop, Waits};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// Instructions a measurement.
+/// The number of instructions per measurement.
 const INSTRUCTIONS: u64 = 1_000_000;
 
-/// Where the program lies, and its sections begin.
+/// The address of the program.
 const PROGRAM: u32 = 0x8000;
 
-/// The translation table: a megabyte a section, all of it the same physical megabytes, cached and written back.
+/// The translation table: sections of a megabyte, all of the same physical megabyte, write-back.
 const TABLE: u32 = 0x4000;
 
-/// Turns the MMU and both caches on: TTBR, DACR (manager of no domain, client of domain 0), invalidation, SCTLR.
+/// Enables the MMU and both caches: TTBR, DACR (client of domain 0), invalidation, SCTLR.
 const ENABLE: [u32; 12] = [
     0xE3A0_0901, // mov r0, #0x4000
     0xEE02_0F10, // mcr p15, 0, r0, c2, c0, 0
@@ -33,7 +34,8 @@ const ENABLE: [u32; 12] = [
     0xE1A0_0000, // nop
 ];
 
-/// For ever: the CRC-32 of 1 KiB bit by bit, a selection sort of 64 words, a product of 12 by 12 matrices, a call.
+/// An endless loop: a bitwise CRC-32 of 1 KiB, a selection sort of 64 words, a 12 by 12 matrix product,
+/// a call.
 const MIX: [u32; 64] = [
     0xE3A0_A801,
     0xE1A0_000A,
@@ -101,7 +103,7 @@ const MIX: [u32; 64] = [
     0xEDB8_8320,
 ];
 
-/// The core before the first instruction of the mix, with its memory mapped or not.
+/// The core at the first instruction of the mix, with the MMU enabled if `mapped`.
 fn machine(mapped: bool) -> Processor<Ram> {
     let mut ram = Ram::new(1 << 20, Waits { first: 4, next: 0 });
     for section in 0..4096 {

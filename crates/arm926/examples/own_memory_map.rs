@@ -1,7 +1,8 @@
-//! A board of one's own: memory and a serial port where one likes, a program that prints, a breakpoint and a watchpoint.
+//! A custom board: memory and a serial port, a program that prints, a breakpoint and a watchpoint.
 //!
-//! `cargo run -p boardlab-arm926 --example own_memory_map`. A board is a type that implements [`Bus`]: single reads and writes, interrupt lines, and
-//! looks without effect. Bursts of the caches are made of single transfers unless a board knows better.
+//! `cargo run -p boardlab-arm926 --example own_memory_map`. A board is a type that implements [`Bus`]:
+//! single reads and writes, interrupt lines, and access without side effects. By default, bursts of the
+//! caches consist of single transfers.
 
 use boardlab_arm926::{
     Bus, BusFault, Config, Cycles, Engine, Limit, Lines, Mode, Physical, Predecoded, Processor,
@@ -10,10 +11,10 @@ use boardlab_arm926::{
 use std::io::{self, Write};
 use std::num::NonZeroU32;
 
-/// Where memory begins, and how much there is.
+/// The address and the size of memory.
 const MEMORY: u32 = 0x2000_0000;
 const SIZE: usize = 64 << 10;
-/// A register: what is written to it is sent.
+/// A register that sends what is written to it.
 const SERIAL: u32 = 0x4000_0000;
 
 /// Memory and a serial port.
@@ -23,14 +24,14 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    /// With `program` at the beginning of memory.
+    /// Creates a board with `program` at the start of memory.
     fn new(program: &[u32]) -> Self {
         let mut memory: Vec<u8> = program.iter().flat_map(|word| word.to_le_bytes()).collect();
         memory.resize(SIZE, 0);
         Self { memory, sent: Vec::new() }
     }
 
-    /// Bytes of memory; none where there is no memory.
+    /// Bytes of memory; `None` if there is no memory.
     fn part(&mut self, at: Physical, width: Width) -> Option<&mut [u8]> {
         let start = usize::try_from(at.0.checked_sub(MEMORY)?).ok()?;
         let length = usize::try_from(width.bytes()).ok()?;
@@ -66,7 +67,7 @@ impl Bus for Board {
     }
 
     fn lines(&mut self, _now: Cycles) -> Lines {
-        // Nothing interrupts, ever.
+        // There are no interrupts.
         Lines { until: Cycles::NEVER, ..Lines::default() }
     }
 
@@ -82,7 +83,7 @@ impl Bus for Board {
     }
 }
 
-/// Prints the text behind it, and then stays at `DONE`.
+/// Prints the text after it and then loops at `DONE`.
 const PROGRAM: [u32; 8] = [
     0xE3A0_1101, //       mov   r1, #0x40000000
     0xE28F_2010, //       add   r2, pc, #16         the text
@@ -96,15 +97,15 @@ const PROGRAM: [u32; 8] = [
 const DONE: Virtual = Virtual(MEMORY + 6 * 4);
 const TEXT: Virtual = Virtual(MEMORY + 7 * 4);
 
-/// Runs the program by any engine to its end, and tells of each stop on the way.
+/// Runs the program to its end by any engine, and writes each stop to `out`.
 ///
 /// # Errors
 ///
-/// Of `out`.
+/// Errors of `out`.
 pub(crate) fn show(engine: &mut dyn Engine<Board>, out: &mut dyn Write) -> io::Result<()> {
     let mut processor = Processor::new(&Config::default(), Board::new(&PROGRAM));
     processor.registers.pc = MEMORY;
-    // Any mode's registers can be set before it is ever entered.
+    // The registers of any mode can be set before it is entered.
     processor.registers.set_of_mode(Mode::Irq, 13, MEMORY + 0x1000);
     processor.points.set_breakpoint(DONE);
     let second =

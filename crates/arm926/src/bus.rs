@@ -1,14 +1,14 @@
 //! The core's view of a board: the trait [`Bus`].
 //!
-//! Layer: rank 3, the seam between this crate and a board. The core is the only master. A board answers transfers at once
-//! with the data and the wait states that they cost, and says which interrupt lines are high and until when
-//! that holds. Widths and bursts are those of AHB; memory is little-endian.
+//! Layer: rank 3, the interface between this crate and a board. The core is the only bus master. A
+//! board answers transfers at once, with the data and wait states, and reports the interrupt lines and
+//! when they may change. Widths and bursts are those of AHB; memory is little-endian.
 
 use serde::{Deserialize, Serialize};
 
 use crate::address::{Cycles, Physical};
 
-/// How much one transfer moves.
+/// The width of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Width {
     /// 8 bits.
@@ -20,7 +20,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// In bytes.
+    /// The width in bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -31,7 +31,7 @@ impl Width {
     }
 }
 
-/// Wait states of a transfer in bus clock cycles, beyond the one address cycle and one data cycle a word.
+/// The wait states of a transfer in bus clock cycles, besides one for the address and one per word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Waits {
     /// Before the first word.
@@ -40,33 +40,33 @@ pub struct Waits {
     pub next: u16,
 }
 
-/// What a read brought.
+/// The answer to a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reply {
     /// The data, right-aligned.
     pub value: u32,
-    /// What it cost.
+    /// The wait states.
     pub waits: Waits,
 }
 
-/// The slave answered with an error, or there is no slave at that address: an external abort.
+/// A bus error: the slave's, or no slave has the address. The core takes an external abort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BusFault;
 
-/// The interrupt lines at one instant. The default is that none is asserted, but for no time.
+/// The interrupt lines at one instant. The default is inactive, and valid for no time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lines {
     /// nIRQ is asserted.
     pub irq: bool,
     /// nFIQ is asserted.
     pub fiq: bool,
-    /// The next cycle at which a line may change although the core touches nothing; [`Cycles::NEVER`] if none.
+    /// The next cycle at which a line may change without an access; [`Cycles::NEVER`] if none.
     pub until: Cycles,
-    /// The board asks the run to end here ([`crate::Stop::Board`]): the guest did what the board cannot answer for.
+    /// Whether the run must stop ([`crate::Stop::Board`]), since the board does not model the access.
     pub halt: bool,
 }
 
-/// The places of a burst.
+/// The addresses of a burst.
 fn words(at: Physical) -> impl Iterator<Item = Physical> {
     (0..).map(move |index: u32| Physical(at.0.wrapping_add(4 * index)))
 }
@@ -79,7 +79,7 @@ struct Burst {
 }
 
 impl Burst {
-    /// Takes the next word in.
+    /// Adds the next word.
     fn add(&mut self, waits: Waits) {
         if std::mem::replace(&mut self.begun, true) {
             self.waits.next = self.waits.next.max(waits.next);
@@ -89,8 +89,7 @@ impl Burst {
     }
 }
 
-/// What the core is connected to. `read`, `write`, `lines`, `peek` and `poke` are a board's own; bursts are made of single transfers unless it
-/// knows better.
+/// The bus of a core. By default, bursts consist of single transfers.
 pub trait Bus {
     /// Reads at the instant `now`; `at` is aligned to `width`.
     ///
@@ -99,7 +98,7 @@ pub trait Bus {
     /// [`BusFault`] is taken by the core as an external abort.
     fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Result<Reply, BusFault>;
 
-    /// Writes at the instant `now`; `at` is aligned to `width`, `value` is right-aligned.
+    /// Writes the right-aligned `value` at the instant `now`; `at` is aligned to `width`.
     ///
     /// # Errors
     ///
@@ -112,8 +111,8 @@ pub trait Bus {
         now: Cycles,
     ) -> Result<Waits, BusFault>;
 
-    /// Reads the 32 bytes of a line as one burst. Unless a board says otherwise: word by word by [`Bus::read`], with the wait
-    /// states that the first word was answered with, and for further words the largest `next` of their answers. Only what is cached is read so.
+    /// Reads the 32 bytes of a cached line as one burst. The default reads words by [`Bus::read`]. Its
+    /// wait states are those of the first word, and the largest `next` of the others.
     ///
     /// # Errors
     ///
@@ -133,12 +132,12 @@ pub trait Bus {
         Ok(burst.waits)
     }
 
-    /// Writes 16 or 32 bytes (half a line or a line) as one burst. Unless a board says otherwise: word by word by [`Bus::write`], with the wait states
-    /// as in [`Bus::read_line`].
+    /// Writes half a line or a line (16 or 32 bytes) as one burst. The default writes words by
+    /// [`Bus::write`], with wait states as in [`Bus::read_line`].
     ///
     /// # Errors
     ///
-    /// [`BusFault`] as in [`Bus::read`]; words in front of the one that failed are written.
+    /// [`BusFault`] as in [`Bus::read`]; the words before it are written.
     fn write_burst(&mut self, at: Physical, data: &[u8], now: Cycles) -> Result<Waits, BusFault> {
         let mut burst = Burst::default();
         for (place, word) in words(at).zip(data.as_chunks::<4>().0) {
@@ -147,21 +146,19 @@ pub trait Bus {
         Ok(burst.waits)
     }
 
-    /// The interrupt lines at `now`. Asked at the first boundary between two instructions at or after `until` of the last answer,
-    /// and after each instruction that read or wrote through [`Bus::read`] or [`Bus::write`] what is not [memory](Bus::is_memory).
+    /// The interrupt lines at `now`. The core samples them at the first boundary at or after `until`,
+    /// and after each instruction with a single transfer to other than [memory](Bus::is_memory).
     fn lines(&mut self, now: Cycles) -> Lines;
 
-    /// Whether an access at `at` reaches memory alone: after it the lines are not asked for, since it changes none. Unless a board says
-    /// otherwise it is not known.
+    /// Whether an access at `at` reaches only memory, so that no interrupt line changes.
     fn is_memory(&self, _at: Physical) -> bool {
         false
     }
 
-    /// What is at the aligned word `at`, without side effect and without time: for debuggers and checks. Nothing where
-    /// there is no memory.
+    /// Reads the aligned word at `at` without time or side effects; `None` without memory.
     fn peek(&self, at: Physical) -> Option<u32>;
 
-    /// Replaces the aligned word at `at`, without time: for debuggers and loaders. Tells whether there is memory.
+    /// Replaces the aligned word at `at` without time; returns whether there is memory.
     fn poke(&mut self, at: Physical, value: u32) -> bool;
 }
 

@@ -77,12 +77,11 @@ pub enum TlbIndex {
     /// The five lowest bits of the 4 KiB page number, for pages of any size (assumed).
     #[default]
     Low,
-    /// The exclusive OR of all groups of five bits of the page number, which distributes FCSE slots
-    /// (assumed).
+    /// The exclusive OR of all five-bit groups of the page number, to distribute FCSE slots (assumed).
     Folded,
 }
 
-/// The replacement policy of the main TLB. The manual excludes it from the programmer's model.
+/// The replacement policy of the main TLB, which is outside the programmer's model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TlbReplacement {
     /// Round robin within a set (assumed).
@@ -109,8 +108,7 @@ pub struct Config {
     pub high_vectors: bool,
     /// Whether a semihosting call stops the run instead of taking the exception.
     pub semihosting: bool,
-    /// Whether an exception stops the run instead of being taken if its vector is zero or cannot be
-    /// read.
+    /// Whether an exception whose vector is zero or cannot be read stops the run.
     pub stop_without_handler: bool,
     /// Whether to check for violations of coherence.
     pub check_coherence: bool,

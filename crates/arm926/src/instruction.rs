@@ -216,28 +216,27 @@ pub enum Operand {
         /// The carry out of the shifter; `None` if the rotation is zero and the carry is unchanged.
         carry: Option<bool>,
     },
-    /// A register, shifted by a constant: 0 to 31 for LSL (0: no shift), 1 to 32 for LSR and ASR, 1 to 31 for
-    /// ROR, 1 for RRX.
+    /// A register, shifted by 0 to 31 (LSL), 1 to 32 (LSR, ASR), 1 to 31 (ROR) or 1 (RRX).
     Shifted {
-        /// What is shifted.
+        /// The register to shift.
         rm: Register,
-        /// How.
+        /// The kind of shift.
         shift: Shift,
-        /// By how many bits.
+        /// The shift amount.
         amount: u8,
     },
     /// A register, shifted by the lowest byte of another one (never RRX).
     ShiftedBy {
-        /// What is shifted.
+        /// The register to shift.
         rm: Register,
-        /// How.
+        /// The kind of shift.
         shift: Shift,
-        /// By how many bits.
+        /// The register that holds the shift amount.
         rs: Register,
     },
 }
 
-/// Which half of a register a 16-bit multiply takes.
+/// The half of a register that a 16-bit multiply reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Half {
     /// Bits 15 to 0.
@@ -310,7 +309,7 @@ pub struct CoprocessorAccess {
 pub enum Operation {
     /// Data processing.
     Data {
-        /// Which.
+        /// The operation.
         operation: DataOperation,
         /// The S bit: sets the flags; with `rd` r15, restores CPSR from SPSR.
         s: bool,
@@ -325,7 +324,7 @@ pub enum Operation {
     Address {
         /// The result.
         rd: Register,
-        /// What is added.
+        /// The offset.
         offset: u32,
     },
     /// MUL, MLA.
@@ -338,14 +337,14 @@ pub enum Operation {
         rm: Register,
         /// The second factor.
         rs: Register,
-        /// What is added.
+        /// The accumulator.
         rn: Option<Register>,
     },
     /// UMULL, UMLAL, SMULL, SMLAL.
     MultiplyLong {
-        /// Of signed numbers.
+        /// Whether the operands are signed.
         signed: bool,
-        /// Adds to what is in the result.
+        /// Whether the product is added to the result registers.
         accumulate: bool,
         /// Sets N and Z.
         s: bool,
@@ -360,7 +359,7 @@ pub enum Operation {
     },
     /// The 16-bit multiplies.
     MultiplyHalf {
-        /// Which.
+        /// The kind.
         kind: HalfMultiply,
         /// The result, or its high word.
         rd: Register,
@@ -371,7 +370,7 @@ pub enum Operation {
     },
     /// QADD, QSUB, QDADD, QDSUB: `rm` op `rn`.
     Saturating {
-        /// Which.
+        /// The kind.
         kind: Saturating,
         /// The result.
         rd: Register,
@@ -411,14 +410,14 @@ pub enum Operation {
     },
     /// B, BL.
     Branch {
-        /// To `r15` as read, plus this.
+        /// The offset of the target from `r15` as read.
         offset: i32,
         /// The return address goes to r14.
         link: bool,
     },
     /// BLX to an address: to Thumb code.
     BranchToThumb {
-        /// To `r15` as read, plus this (a multiple of two).
+        /// The offset of the target from `r15` as read, a multiple of two.
         offset: i32,
     },
     /// BX, BLX to a register.

@@ -1,8 +1,8 @@
 //! The reference interpreter: one instruction at a time.
 //!
-//! Layer: rank 3. Main types: [`Interpreter`], and [`Processor::step`]. The instants of one instruction: it is fetched at the
-//! clock's `now`, its data are accessed when the fetch is done, and then the clock moves on by the pipeline's cycles.
-//! Interrupts are looked at between any two instructions.
+//! Layer: rank 3. Main types: [`Interpreter`], and [`Processor::step`]. An instruction is fetched at
+//! the clock's `now`, accesses data after the fetch, and then advances the clock by the pipeline's
+//! cycles. Interrupts are sampled at the boundary between two instructions.
 
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Width};
@@ -14,7 +14,7 @@ use crate::points::WatchHit;
 use crate::processor::{Limit, Processor, Stop};
 use crate::timing::Outcome;
 
-/// Instruction by instruction, each lookup made: what the other engines are compared with.
+/// The reference engine: runs instruction by instruction, with every lookup.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Interpreter;
 
@@ -38,7 +38,7 @@ impl<B: Bus> Processor<B> {
         Stop::Limit
     }
 
-    /// As [`Processor::run`], with a look at the points around each instruction.
+    /// Like [`Processor::run`], with breakpoints and watchpoints.
     fn run_to_points(&mut self, limit: Limit) -> Stop {
         self.memory.watch(&self.points);
         let mut stop = None;
@@ -63,29 +63,29 @@ impl<B: Bus> Processor<B> {
             return Some(Stop::Breakpoint { at: Virtual(at) });
         }
         let stop = self.execute_next();
-        stop.or_else(|| self.seen())
+        stop.or_else(|| self.watchpoint_stop())
     }
 
-    /// As [`Processor::step_within`]; an access that is watched stops it behind the instruction. A breakpoint does not.
+    /// Like [`Processor::step_within`]; also stops after an access that hits a watchpoint.
     pub fn step_watched(&mut self, limit: Cycles) -> Option<Stop> {
         self.memory.watch(&self.points);
-        let stop = self.step_within(limit).or_else(|| self.seen());
+        let stop = self.step_within(limit).or_else(|| self.watchpoint_stop());
         self.memory.stop_watching();
         stop
     }
 
-    /// The access of the last instruction that was watched.
-    fn seen(&mut self) -> Option<Stop> {
-        let WatchHit { watchpoint, at, write } = self.memory.take_seen()?;
+    /// The stop for a watchpoint that the last instruction hit.
+    fn watchpoint_stop(&mut self) -> Option<Stop> {
+        let WatchHit { watchpoint, at, write } = self.memory.take_watch_hit()?;
         Some(Stop::Watchpoint { watchpoint, at, write })
     }
 
-    /// One instruction, or the entry of an interrupt, or a span of sleep.
+    /// Executes one instruction, enters an interrupt or sleeps for a span.
     pub fn step(&mut self) -> Option<Stop> {
         self.step_within(Cycles::NEVER)
     }
 
-    /// As [`Processor::step`]; sleep ends at `limit`.
+    /// Like [`Processor::step`]; sleep ends at `limit`.
     pub fn step_within(&mut self, limit: Cycles) -> Option<Stop> {
         match self.boundary_if_due(limit) {
             Boundary::Execute => self.execute_next(),
@@ -103,7 +103,7 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// What happens between two instructions: trace, interrupt lines, sleep, interrupts.
+    /// Performs the work between two instructions: trace hash, interrupt lines, sleep, interrupts.
     #[inline(never)]
     fn boundary(&mut self, limit: Cycles) -> Boundary {
         if self.now >= self.trace.next() {
@@ -134,7 +134,7 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// Moves the clock to the next instant at which something may happen.
+    /// Advances the clock to the next cycle at which something may happen.
     fn sleep(&mut self, limit: Cycles) -> Boundary {
         if self.lines_until == Cycles::NEVER {
             return Boundary::Stop(Stop::Asleep);
@@ -145,7 +145,7 @@ impl<B: Bus> Processor<B> {
         Boundary::Done
     }
 
-    /// Fetches, decodes and executes.
+    /// Fetches, decodes and executes the next instruction.
     pub(crate) fn execute_next(&mut self) -> Option<Stop> {
         let (at, status) = (self.registers.pc, self.registers.cpsr());
         let width = if status.thumb() { Width::Half } else { Width::Word };
@@ -156,7 +156,7 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// Takes the abort of the fetch of the next instruction.
+    /// Takes the prefetch abort of the next instruction.
     #[cold]
     pub(crate) fn abort_fetch(&mut self, abort: Abort) -> Option<Stop> {
         self.counts.instructions += 1;
@@ -164,7 +164,7 @@ impl<B: Bus> Processor<B> {
         self.enter(Exception::PrefetchAbort, self.registers.pc)
     }
 
-    /// Decodes and executes the next instruction, which was fetched.
+    /// Decodes and executes the next instruction, already fetched.
     #[inline]
     pub(crate) fn execute_fetched(&mut self, code: u32) -> Option<Stop> {
         let (at, status) = (self.registers.pc, self.registers.cpsr());
@@ -191,7 +191,7 @@ impl<B: Bus> Processor<B> {
         None
     }
 
-    /// Goes on behind the instruction at `at`, which was not completed.
+    /// Takes the exception of the instruction at `at`, which did not complete.
     #[cold]
     fn interrupted(&mut self, end: End, at: u32) -> Option<Stop> {
         let exception = match end {
@@ -212,8 +212,8 @@ impl<B: Bus> Processor<B> {
         self.enter(exception, at)
     }
 
-    /// Whether a software interrupt is a semihosting call: the comment is 0x123456 in ARM state, 0xAB in Thumb state. From user mode it is
-    /// not, as on QEMU: the host would read and end for a program what its system keeps from it.
+    /// Whether an SWI is a semihosting call: its comment is 0x123456 in ARM state, 0xAB in Thumb state.
+    /// In user mode it is not, as on QEMU, since it would bypass the guest's kernel.
     fn is_call(&self, comment: u32) -> bool {
         let status = self.registers.cpsr();
         let of_calls = if status.thumb() { 0xAB } else { 0x12_3456 };
@@ -221,7 +221,7 @@ impl<B: Bus> Processor<B> {
     }
 }
 
-/// What is to be done at a boundary.
+/// The result of a boundary.
 enum Boundary {
     Execute,
     Done,

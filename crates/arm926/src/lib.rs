@@ -1,20 +1,19 @@
-//! The ARM926EJ-S: what it executes, what its caches hold, and how many cycles it takes.
+//! The ARM926EJ-S: instructions, caches with their contents, and cycles.
 //!
-//! Layer: rank 3; uses `sim` only and knows no board. In reading order:
+//! Layer: rank 3; uses only `sim` and knows no board. In reading order:
 //!
 //! - [`address`]: virtual, modified virtual and physical addresses; [`Cycles`].
-//! - [`bus`]: [`Bus`], all that the core sees of a board.
-//! - [`instruction`]: [`Instruction`], one form for ARM and Thumb. [`decode`] makes it from words.
-//! - [`registers`]: [`Registers`], [`Psr`] and [`Mode`] with their banks. [`exception`]: vectors and entry.
+//! - [`bus`]: [`Bus`], the core's view of a board.
+//! - [`instruction`]: [`Instruction`], common to ARM and Thumb. [`decode`] creates it from words.
+//! - [`registers`]: [`Registers`], [`Psr`] and [`Mode`], banked. [`exception`]: vectors and entry.
 //! - [`timing`]: [`Pipeline`], the cycles of the five-stage pipeline and its interlocks.
 //! - [`memory`]: [`Memory`], the system control coprocessor with MMU, TLB, caches and write buffer.
-//! - [`processor`]: [`Processor`], all of the above.
+//! - [`processor`]: [`Processor`], the complete core.
+//! - [`engine`]: [`Engine`]: [`Interpreter`], the reference, [`Predecoded`], and `Compiled`, which
+//!   needs the feature `compiler` and thereby Cranelift.
+//! - [`points`]: [`Points`], breakpoints and watchpoints. [`ram`]: [`Ram`], a bus for tests.
 //!
-//! - [`engine`]: [`Engine`], the ways to run it: [`Interpreter`], the reference, [`Predecoded`], and `Compiled`, as the command line names them.
-//!   `Compiled` comes with the feature `compiler`, which brings Cranelift; without it this crate builds in seconds.
-//! - [`points`]: [`Points`], the breakpoints and watchpoints of a run. [`ram`]: [`Ram`], a bus for tests.
-//!
-//! `examples/own_memory_map.rs` has a board of one's own, with a breakpoint and a watchpoint.
+//! `examples/own_memory_map.rs` runs a custom board with a breakpoint and a watchpoint.
 //!
 //! Sources: ARM DDI 0100E (architecture), DDI 0198D (ARM926EJ-S), DDI 0222B (ARM9EJ-S pipeline).
 //! Left out: Jazelle, the tightly coupled memories, the ETM and the coprocessor interface (accesses to

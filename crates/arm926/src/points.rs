@@ -1,9 +1,9 @@
 //! Breakpoints on instructions and watchpoints on data.
 //!
-//! Layer: rank 3. Main types: [`Points`], which a [`crate::Processor`] has as `points`, and [`Watchpoint`]; [`crate::Stop`] says which was hit. Points are the host's
-//! and no state of the core: they cost no cycles, change no count and no trace hash, and are not saved. While there is any, every
-//! engine leaves all instructions to the reference interpreter; without one they cost nothing. Addresses are virtual, as the
-//! program uses them, before FCSE. [`crate::Processor::step`] makes a step whatever the points say.
+//! Layer: rank 3. Main types: [`Points`], the points of a [`crate::Processor`], and [`Watchpoint`];
+//! [`crate::Stop`] names the one hit. Points belong to the host: they cost no cycles, affect no count
+//! or trace hash, and are not saved. With points every engine uses the reference interpreter; without,
+//! they cost nothing. Addresses are virtual, before FCSE. [`crate::Processor::step`] ignores points.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -60,8 +60,7 @@ pub(crate) struct WatchHit {
 pub struct Points {
     breakpoints: BTreeSet<u32>,
     watchpoints: Vec<Watchpoint>,
-    /// The breakpoint to ignore once, because the run stopped at it already: its address, and the
-    /// count of instructions at that time.
+    /// The breakpoint to ignore once since the run stopped there: address, count of instructions.
     passed: Option<(u32, u64)>,
 }
 
@@ -145,7 +144,7 @@ impl Watcher {
     }
 
     /// Compares an access with the watchpoints.
-    pub(crate) fn look(&mut self, at: Virtual, width: Width, write: bool) {
+    pub(crate) fn observe(&mut self, at: Virtual, width: Width, write: bool) {
         if self.seen.is_none() {
             let watchpoint = self.watchpoints.iter().find(|one| one.matches(at, width, write));
             self.seen =

@@ -1,7 +1,7 @@
-//! The core: registers, pipeline, memory system and bus together; interrupts, exceptions, stops.
+//! The core: registers, pipeline, memory system and bus; interrupts, exceptions and stops.
 //!
-//! Layer: rank 3. [`Processor`] is the whole state of a machine's core. What executes its instructions stands above it: the
-//! reference in `interpreter`, and the faster engines.
+//! Layer: rank 3. [`Processor`] is the complete state of a core. Engines execute its instructions: the
+//! reference in `interpreter`, and the faster ones.
 
 use boardlab_sim::mix;
 use serde::{Deserialize, Serialize};
@@ -17,90 +17,90 @@ use crate::recorder::{Event, Recorder};
 use crate::registers::{Psr, Registers};
 use crate::timing::Pipeline;
 
-/// Cycles of entering an exception, from the boundary before it to the vector's fetch (DDI 0214B, 9.18).
+/// The cycles of an exception entry, from the boundary to the fetch of the vector (DDI 0214B, 9.18).
 pub const ENTRY: u64 = 3;
 
-/// Cycles before the entry into a data abort: the instruction's own one, and two until the abort is known (DDI 0165B, 5.3). Further words
-/// of an LDM or STM, and interlocks, are left out.
+/// The cycles before a data abort's entry: one of the instruction, and two until the abort is known
+/// (DDI 0165B, 5.3). Left out: further words of LDM and STM, and interlocks.
 pub const ABORTED: u64 = 3;
 
-/// A trace hash takes in the whole state of the core once in so many cycles.
+/// The interval in cycles at which a trace hash includes the state of the core.
 pub const CHECKPOINT: u64 = 1 << 16;
 
-/// How far to run.
+/// The limit of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// To the first boundary at or after this cycle.
+    /// The run stops at the first boundary at or after this cycle.
     pub cycles: Cycles,
-    /// To this count of instructions since reset.
+    /// The run stops at this count of instructions since reset.
     pub instructions: u64,
 }
 
 impl Limit {
-    /// Without end.
+    /// No limit.
     pub const NONE: Self = Self { cycles: Cycles::NEVER, instructions: u64::MAX };
 
-    /// To a cycle.
+    /// A limit of cycles.
     #[must_use]
     pub const fn cycles(cycles: Cycles) -> Self {
         Self { cycles, instructions: u64::MAX }
     }
 
-    /// To a count of instructions since reset.
+    /// A limit of instructions since reset.
     #[must_use]
     pub const fn instructions(instructions: u64) -> Self {
         Self { cycles: Cycles::NEVER, instructions }
     }
 }
 
-/// Why a run ended. The state is that between two instructions; going on is always possible.
+/// The reason why a run stopped, at an instruction boundary. The run can always be continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// The limit was reached.
     Limit,
-    /// The next instruction is a semihosting call: do it, then [`Processor::return_from_call`].
+    /// The next instruction is a semihosting call. Perform it, then [`Processor::return_from_call`].
     Semihosting,
-    /// The core waits for an interrupt, and none can come.
+    /// The core waits for an interrupt, and none can occur.
     Asleep,
-    /// An exception was to be taken, and its vector holds nothing.
+    /// The vector of an exception is zero or cannot be read.
     NoHandler {
-        /// Which.
+        /// The exception.
         exception: Exception,
-        /// The instruction that caused it, or before which it came.
+        /// The instruction that caused it, or that it would have preceded.
         at: u32,
     },
-    /// The board asked for it ([`Lines::halt`]). Going on asks the board again.
+    /// The board demanded it ([`Lines::halt`]). A continued run queries the board again.
     Board,
-    /// The next instruction has a breakpoint ([`Processor::points`]). Going on executes it.
+    /// The next instruction has a breakpoint ([`Processor::points`]). A continued run executes it.
     Breakpoint {
         /// Its address.
         at: Virtual,
     },
-    /// The last instruction made an access that is watched ([`Processor::points`]).
+    /// An access of the last instruction hit a watchpoint ([`Processor::points`]).
     Watchpoint {
-        /// The first watchpoint that saw it.
+        /// The first watchpoint hit.
         watchpoint: Watchpoint,
-        /// The address of the access; the first one of an instruction with several.
+        /// The address of the access, the first one of the instruction that hit.
         at: Virtual,
-        /// It wrote.
+        /// Whether it was a write.
         write: bool,
     },
 }
 
-/// What was executed.
+/// Counts of what was executed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counts {
-    /// Instructions, those included whose condition was not met, and those that could not be fetched.
+    /// Instructions, including skipped ones and those whose fetch aborted.
     pub instructions: u64,
-    /// Of these: the condition was not met.
+    /// Of these, those skipped because their condition failed.
     pub skipped: u64,
-    /// Exceptions taken, by [`Exception`] as index.
+    /// Exceptions taken, indexed by [`Exception`].
     pub exceptions: [u64; 8],
     /// Cycles spent waiting for an interrupt.
     pub asleep: u64,
 }
 
-/// A running hash over the states and events of a run; equal runs have equal ones.
+/// A running hash of the states and events of a run. Equal runs have equal hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TraceHash {
     value: u64,
@@ -108,7 +108,7 @@ pub struct TraceHash {
 }
 
 impl TraceHash {
-    /// Takes in one value.
+    /// Adds a value.
     pub fn note(&mut self, value: u64) {
         self.value = mix(self.value.rotate_left(5) ^ value);
     }
@@ -119,40 +119,40 @@ impl TraceHash {
         self.value
     }
 
-    /// When the next state is taken in: at the first boundary at or after this cycle.
+    /// The cycle of the next checkpoint, which is at the first boundary at or after it.
     #[must_use]
     pub const fn next(&self) -> Cycles {
         self.next
     }
 }
 
-/// A core on its bus.
+/// A core and its bus.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Processor<B> {
     /// The registers.
     pub registers: Registers,
     /// The memory system.
     pub memory: Memory,
-    /// What the last instruction left pending.
+    /// The pipeline state after the last instruction.
     pub pipeline: Pipeline,
     /// Cycles since reset.
     pub now: Cycles,
-    /// What was executed.
+    /// Counts of what was executed.
     pub counts: Counts,
-    /// Hash over the run so far.
+    /// The hash of the run so far.
     pub trace: TraceHash,
-    /// Notes events, if there is one.
+    /// The recorder of events, if enabled.
     pub recorder: Option<Recorder>,
     /// The board.
     pub bus: B,
-    /// Where a run stops, whichever engine runs it.
+    /// The breakpoints and watchpoints of all engines.
     #[serde(skip)]
     pub points: Points,
     pub(crate) asleep: bool,
     pub(crate) lines_irq: bool,
     pub(crate) lines_fiq: bool,
     pub(crate) lines_until: Cycles,
-    /// No boundary before this cycle has anything to do, unless a single transfer went over the bus.
+    /// No boundary before this cycle has work, except after a single transfer on the bus.
     #[serde(skip)]
     pub(crate) quiet_until: Cycles,
     #[serde(skip)]
@@ -161,7 +161,7 @@ pub struct Processor<B> {
 }
 
 impl<B: Bus> Processor<B> {
-    /// A core after reset, at its reset vector.
+    /// Creates a core after reset, at its reset vector.
     #[must_use]
     pub fn new(config: &Config, bus: B) -> Self {
         let mut registers = Registers::new();
@@ -186,12 +186,12 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// Lets the next run execute the instruction that is next although it has a breakpoint.
+    /// Lets the next run execute the next instruction in spite of its breakpoint.
     pub const fn pass_breakpoint(&mut self) {
         self.points.pass(self.registers.pc, self.counts.instructions);
     }
 
-    /// When the engine must next come to [`Processor::boundary`]: the first boundary at or after this cycle.
+    /// The cycle at or after which an engine must next call [`Processor::boundary`].
     #[must_use]
     pub fn deadline(&self) -> Cycles {
         if self.asleep || self.lines_halt || self.interrupt().is_some() {
@@ -200,14 +200,14 @@ impl<B: Bus> Processor<B> {
         self.lines_until.min(self.trace.next)
     }
 
-    /// Asks for the interrupt lines now if the next boundary, which is not passed yet, would ask because of a transfer.
+    /// Samples the interrupt lines now if the coming boundary would do so after a transfer.
     pub(crate) fn settle(&mut self) {
         if self.now < self.trace.next && !self.asleep && self.memory.take_touched() {
             self.sample_lines();
         }
     }
 
-    /// Asks the board at the next boundary: its lines may have changed from outside, between two runs.
+    /// Samples the lines at the next boundary, since they may have changed between two runs.
     pub const fn resample_lines(&mut self) {
         (self.lines_until, self.quiet_until) = (Cycles(0), Cycles(0));
     }
@@ -223,7 +223,7 @@ impl<B: Bus> Processor<B> {
         (self.lines_halt, self.quiet_until) = (halt, Cycles(0));
     }
 
-    /// The interrupt that is to be taken now.
+    /// The interrupt to take now.
     pub(crate) const fn interrupt(&self) -> Option<Exception> {
         let status = self.registers.cpsr();
         if self.lines_fiq && !status.has(Psr::F) {
@@ -235,7 +235,7 @@ impl<B: Bus> Processor<B> {
         }
     }
 
-    /// Takes the state of the core into the trace hash.
+    /// Adds the state of the core to the trace hash.
     pub(crate) fn checkpoint(&mut self) {
         let Self { registers, now, counts, trace, .. } = self;
         trace.note(now.0);
@@ -247,7 +247,7 @@ impl<B: Bus> Processor<B> {
         trace.next = Cycles(now.0 / CHECKPOINT * CHECKPOINT + CHECKPOINT);
     }
 
-    /// Takes `exception` at the instruction at `at`: banks, return address, vector. Stops instead where the vector is empty.
+    /// Takes `exception` at the instruction at `at`. Stops instead if its vector is empty.
     pub(crate) fn enter(&mut self, exception: Exception, at: u32) -> Option<Stop> {
         let vector = exception.vector(self.memory.high_vectors());
         if self.memory.config().stop_without_handler
@@ -275,7 +275,7 @@ impl<B: Bus> Processor<B> {
         None
     }
 
-    /// Goes on behind a semihosting call with `result` in r0; the call takes one cycle.
+    /// Continues after a semihosting call, with `result` in r0. The call takes one cycle.
     pub fn return_from_call(&mut self, result: u32) {
         let size = if self.registers.cpsr().thumb() { 2 } else { 4 };
         self.registers.r[0] = result;

@@ -1,4 +1,4 @@
-//! A bus with memory and nothing else: for tests, examples and measurements of the core alone.
+//! A bus with only memory, for tests, examples and benchmarks of the core.
 //!
 //! Layer: rank 3. [`Ram`] starts at address 0; beyond it every access is an external abort.
 

@@ -58,8 +58,7 @@ impl Mode {
         !matches!(self, Self::User)
     }
 
-    /// The index of the bank with the mode's r13, r14 and SPSR: 0 for user and system mode, which
-    /// share r13 and r14 and have no SPSR.
+    /// The index of the bank with the mode's r13, r14 and SPSR; user and system mode share bank 0.
     const fn bank(self) -> usize {
         match self {
             Self::User | Self::System => 0,

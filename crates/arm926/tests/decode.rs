@@ -1,7 +1,7 @@
-//! Random ARM words, named as the GNU disassembler names them; the half-words that Thumb leaves undefined.
+//! Random ARM words decode to the mnemonic of the GNU disassembler; undefined Thumb half-words.
 //!
-//! tests/listing.rs goes the other way: from instructions to words. The disassembler knows later architectures and the coprocessors of
-//! others, so words that are undefined in ARMv5TE and named by it are listed here.
+//! tests/listing.rs tests the other direction. The disassembler knows later architectures and other
+//! coprocessors, so this file lists words that it names although ARMv5TE leaves them undefined.
 
 use boardlab_arm926::decode;
 use boardlab_arm926::instruction::Operation;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 use std::{env, fs};
 
-/// What the disassembler calls each word, without operands; `None` where it says that it is undefined.
+/// The disassembler's mnemonic of each word; `None` for undefined ones.
 fn names(words: &[u32]) -> Option<Vec<Option<String>>> {
     let path = env::temp_dir().join(format!("boardlab-decode-{}.bin", std::process::id()));
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -32,13 +32,13 @@ fn names(words: &[u32]) -> Option<Vec<Option<String>>> {
     Some(lines.map(name).collect())
 }
 
-/// The space of coprocessor instructions, which we name by what takes them.
+/// The space of coprocessor instructions, which are named by the coprocessor.
 const fn is_coprocessor(word: u32) -> bool {
     word >> 26 & 3 == 3 && word >> 24 & 15 != 15
 }
 
-/// Classes of words whose fields that should be zero (or one) the disassembler looks at: the bits and values that pick the class,
-/// and the bits and values of those fields. The first that fits counts.
+/// Classes of words whose should-be-zero (or one) fields the disassembler checks: mask and value of the
+/// class, mask and value of the fields. The first match counts.
 const FIXED: [([u32; 2], [u32; 2]); 12] = [
     ([0x0FB0_00F0, 0x0100_0000], [0x000F_0F0F, 0x000F_0000]), // MRS
     ([0x0FB0_00F0, 0x0120_0000], [0x0000_FF00, 0x0000_F000]), // MSR of a register
@@ -54,7 +54,7 @@ const FIXED: [([u32; 2], [u32; 2]); 12] = [
     ([0x0D90_0000, 0x0110_0000], [0x0000_F000, 0]),           // TST, TEQ, CMP, CMN
 ];
 
-/// The word with the fields that we do not look at as they should be.
+/// The word with correct values in the should-be fields that we ignore.
 fn proper(word: u32) -> u32 {
     let is_multiply = word & 0x0E00_00F0 == 0x90 && word & 0x0180_0000 != 0x0100_0000;
     let fits = |[mask, value]: [u32; 2]| word & mask == value && word >> 28 != 15;
@@ -66,8 +66,9 @@ fn proper(word: u32) -> u32 {
     }
 }
 
-/// Where the two may differ: what is undefined here has the name of an instruction of later architectures, or one that lies beside it, or that of
-/// a comparison without the S bit; BXJ and a conditional BKPT do not exist there.
+/// Whether the names may differ. The disassembler names instructions of later architectures,
+/// neighbouring encodings, and comparisons without the S bit, which are undefined here. It knows
+/// neither BXJ nor a conditional BKPT.
 fn may_differ(word: u32, ours: &str, theirs: &str) -> bool {
     let either = |names: &[&str]| names.iter().any(|name| theirs.starts_with(name));
     match ours {

@@ -1,4 +1,4 @@
-//! Exceptions: entry from each mode and state, return, priorities, interrupts between any two instructions, sleep.
+//! Exceptions: entry from each mode and state, return, priority, interrupts at any boundary, sleep.
 
 use crate::rig::{
     DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, put_halves, run, thumb, word,
@@ -16,7 +16,8 @@ const HANDLERS: [Exception; 6] = [
     Exception::Fiq,
 ];
 
-/// A core in user mode with interrupts on, whose next step takes `exception`; its program goes on with `mov r5, #1`.
+/// A core in user mode with interrupts enabled, whose next step takes `exception`; `mov r5, #1`
+/// follows.
 fn before(exception: Exception, in_thumb: bool, high: bool) -> Processor<Ram> {
     let config = Config { stop_without_handler: false, high_vectors: high, ..Config::default() };
     let mut core = Processor::new(&config, Ram::new(SIZE as usize, Waits::default()));
@@ -189,12 +190,13 @@ fn a_slow_interrupt_can_be_interrupted_by_a_fast_one() {
     assert_eq!(core.registers.spsr().mode(), Mode::Irq);
 }
 
-/// Runs to the fourth instruction of a program with an interrupt that arrives at cycle `at`, and returns at once.
+/// Runs to the fourth instruction of a program with an interrupt at cycle `at` that returns at once.
 fn interrupted(halves: &[u16], at: u64) -> Processor<Ram> {
     let mut core = core_in_thumb(halves);
     core.registers.set_cpsr(Psr(Psr::T | Mode::System.bits()));
     core.bus.irq_from = Cycles(at);
-    // The handler touches the bus, so that the lines are looked at again; the test takes the request away.
+    // The handler accesses the bus, so that the lines are sampled again; the test deasserts the
+    // request.
     core.bus.put(24, &arm("str r0, [r1]; subs pc, lr, #4"));
     while core.counts.instructions < 12 || core.registers.cpsr().mode() == Mode::Irq {
         if core.registers.cpsr().mode() == Mode::Irq {
@@ -207,7 +209,7 @@ fn interrupted(halves: &[u16], at: u64) -> Processor<Ram> {
 
 #[test]
 fn an_interrupt_may_come_between_any_two_instructions_even_the_halves_of_a_call() {
-    // movs r5, #1; bl .+8 (two halves); movs r5, #9 behind; at the target: mov r6, lr; b .
+    // movs r5, #1; bl .+8 (two halves); movs r5, #9 after it; at the target: mov r6, lr; b .
     let mut halves = thumb("movs r5, #1");
     halves.extend([0xF000, 0xF801]);
     halves.extend(thumb("movs r5, #9; nop; mov r6, lr; b .+0"));

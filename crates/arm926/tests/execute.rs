@@ -10,7 +10,7 @@ use std::{env, fs};
 const EDGES: [u32; 9] =
     [0, 1, 2, 0x7FFF_FFFE, 0x7FFF_FFFF, 0x8000_0000, 0x8000_0001, 0xFFFF_FFFE, 0xFFFF_FFFF];
 
-/// The bytes that the assembler makes of the lines; nothing without the assembler.
+/// The bytes that the assembler produces; `None` without an assembler.
 fn assembled(state: &str, lines: &[&str]) -> Option<Vec<u8>> {
     let path = |end: &str| {
         env::temp_dir().join(format!("boardlab-encodings-{state}-{}{end}", std::process::id()))
@@ -97,7 +97,7 @@ fn each_condition_reads_its_flags_and_its_opposite_the_contrary() {
     }
 }
 
-/// What a shift by a register's lowest byte makes of a value and a carry: bit by bit.
+/// The result and carry of a shift by a register's lowest byte, computed bit by bit.
 fn shifted(kind: usize, mut value: u32, amount: u32, mut carry: bool) -> (u32, bool) {
     for _ in 0..amount & 0xFF {
         (value, carry) = match kind {
@@ -185,7 +185,7 @@ fn wide(a: u32, b: u32, negated: bool, carry: bool) -> (u32, bool, bool) {
     (result, carry, signed != i64::from(result.cast_signed()))
 }
 
-/// What a data operation with S makes of its operands, and the flags C and V before: result, N Z C V.
+/// The expected result and flags N Z C V of a data operation with S, from the flags C and V before.
 fn expected(opcode: usize, a: u32, b: u32, (c, v): (bool, bool)) -> (u32, u32) {
     let (result, c, v) = match opcode {
         0 | 8 => (a & b, c, v),

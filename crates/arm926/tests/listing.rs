@@ -1,7 +1,7 @@
-//! What is printed of an instruction, assembled again by the GNU assembler, decodes to the same instruction.
+//! The text of an instruction, assembled by the GNU assembler, decodes to the same instruction.
 //!
-//! The assembler refuses what is unpredictable (a base that is written back and loaded, say); how much that may be at most
-//! is held. Branches are printed relative to their own address.
+//! The assembler rejects unpredictable instructions, such as a loaded base with write-back; the test
+//! limits their number. Branches are printed relative to their own address.
 
 use boardlab_arm926::instruction::{Instruction, Offset, Operand, Operation};
 use boardlab_arm926::{Register, decode};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Instructions of a state, and what one of them decodes to from the bytes at its place.
+/// Instructions of a state, and the function that decodes one from the bytes at its address.
 struct Tried {
     thumb: bool,
     instructions: Vec<Instruction>,
@@ -55,8 +55,8 @@ fn line(instruction: &Instruction, thumb: bool) -> String {
     }
 }
 
-/// Without what the text does not say: the carry of an immediate hangs on how it was rotated, which the assembler chooses;
-/// comparisons have no result, and moves no first operand.
+/// Removes what the text does not express: the carry of an immediate, which depends on the rotation
+/// that the assembler selects, the result of comparisons, and the first operand of moves.
 fn normal(mut instruction: Instruction) -> Instruction {
     let operation = &mut instruction.operation;
     if let Operation::Data { operation, rd, rn, .. } = operation {
@@ -80,7 +80,7 @@ fn normal(mut instruction: Instruction) -> Instruction {
     instruction
 }
 
-/// Assembles `text` into `folder`; the bytes, or the lines that are refused, from 0.
+/// Assembles `text` in `folder`; returns the bytes, or the rejected lines, counted from 0.
 fn assembled(folder: &Path, text: &str) -> Result<Vec<u8>, BTreeSet<usize>> {
     let path = |name: &str| folder.join(name);
     fs::write(path("a.s"), text).unwrap();
@@ -105,7 +105,7 @@ fn assembled(folder: &Path, text: &str) -> Result<Vec<u8>, BTreeSet<usize>> {
     Ok(fs::read(path("a.bin")).unwrap())
 }
 
-/// Prints, assembles, decodes, compares. Gives how many the assembler refused.
+/// Prints, assembles, decodes and compares; returns the number of rejected instructions.
 fn round_trip(name: &str, tried: &Tried) -> usize {
     let folder = env::temp_dir().join(format!("boardlab-listing-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -135,7 +135,7 @@ fn is_there(tool: &str) -> bool {
     there
 }
 
-/// A word of the space of encodings: uniform, or near to one whose fields are often all zeros or ones.
+/// A word of the encoding space: uniform, or similar to one whose fields are often all zeros or ones.
 fn word(stream: &mut Stream) -> u32 {
     let word = u32::try_from(stream.next_u64() >> 32).unwrap();
     if stream.chance(1, 8) { word | 0xE000_0000 } else { word }
@@ -151,7 +151,7 @@ fn arm_instructions_are_printed_as_the_assembler_reads_them() {
     let words = (0..if full { 1_000_000 } else { 40_000 }).map(|_| word(&mut stream));
     let instructions = words.map(decode::arm);
     let kept = |one: &Instruction| match one.operation {
-        // The assembler makes a subtraction of an addition to pc, if it likes.
+        // The assembler may replace an addition to pc by a subtraction.
         Operation::Data { rn: Register::PC, operand: Operand::Immediate { .. }, .. } => false,
         operation => operation != Operation::Undefined,
     };

@@ -1,4 +1,4 @@
-//! The tests of this crate from outside, in one program, since linking twenty takes longer than most of them.
+//! The integration tests of this crate in one program, since linking many takes longer than most tests.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! What instructions do where the MMU forbids: permissions of user mode, aborts at the border of a section, alignment; and
-//! which instructions follow a write of the process number.
+//! Instructions and the MMU: user-mode permissions, aborts at a section boundary, alignment, and the
+//! instructions that are fetched after a write of the FCSE PID.
 
 use crate::rig::{PROGRAM, arm, enter, run, word};
 use boardlab_arm926::instruction::CoprocessorAccess;
@@ -7,13 +7,13 @@ use boardlab_arm926::{Config, Exception, Mode, Processor, Ram, Register, Waits};
 
 const TABLE: u32 = 0x4000;
 
-/// Sections of a megabyte by virtual address; all but the last are the first megabyte of memory.
+/// Sections of a megabyte by virtual address; all but the last map to the first megabyte of memory.
 const OPEN: u32 = 0x0000_0000;
 const PRIVILEGED: u32 = 0x0010_0000;
 const READ_ONLY: u32 = 0x0020_0000;
 const UNMAPPED: u32 = 0x0030_0000;
 
-/// In each section: where the tests read and write.
+/// The offset in each section that the tests read and write.
 const DATA: u32 = 0x8000;
 
 /// Bits of the control register: MMU, alignment faults.
@@ -34,7 +34,7 @@ fn status(core: &mut Processor<Ram>) -> (u32, u32) {
     (read(5).unwrap() & 15, read(6).unwrap())
 }
 
-/// A core with its MMU on before the program `words`, with these further bits in the control register.
+/// A core before the program `words`, with the MMU enabled and `bits` set in the control register.
 fn core(words: &[u32], bits: u32) -> Processor<Ram> {
     let config = Config { stop_without_handler: false, ..Config::default() };
     let mut core = Processor::new(&config, Ram::new(2 << 20, Waits::default()));
@@ -51,7 +51,7 @@ fn core(words: &[u32], bits: u32) -> Processor<Ram> {
     core
 }
 
-/// Executes one instruction on `r1`; the status of the data abort that it took, if it did. Then no register but r14 has changed.
+/// Executes one instruction on `r1`; returns the status of its data abort. An abort changes only r14.
 fn fault(text: &str, base: u32, mode: Mode, bits: u32) -> Option<(u32, u32)> {
     let mut core = core(&arm(text), bits);
     enter(&mut core, mode);
@@ -66,7 +66,7 @@ fn fault(text: &str, base: u32, mode: Mode, bits: u32) -> Option<(u32, u32)> {
     Some(status(&mut core))
 }
 
-/// The status code of a section that forbids an access.
+/// The fault status of a section permission fault.
 const PERMISSION: u32 = 13;
 const TRANSLATION: u32 = 5;
 
@@ -144,7 +144,8 @@ fn alignment_faults_come_with_words_and_half_words_only() {
     }
 }
 
-/// In the old slot the program counts in r2, in the new one in r3. The first instruction writes the process number.
+/// A program whose first instruction writes the PID. It counts in r2 in the old slot, in r3 in the new
+/// one.
 fn switched(text: &str) -> Processor<Ram> {
     let mut core = core(&arm(text), 0);
     core.bus.put((0x10_0000 + PROGRAM) as usize, &[arm("add r3, r3, #1")[0]; 8]);

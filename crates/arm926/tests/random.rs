@@ -1,6 +1,6 @@
-//! Random words as programs: whatever the guest does, the core goes on.
+//! Random words as programs: the core continues whatever the guest does.
 //!
-//! A failing round is run again by its seed and number alone: each has its own stream.
+//! A failing round is reproduced by its seed and number, since each round has its own stream.
 
 use boardlab_arm926::{Config, Cycles, Exception, Limit, Mode, Processor, Psr, Ram, Stop, Waits};
 use boardlab_sim::{Seed, Stream};
@@ -47,7 +47,7 @@ fn core(stream: &mut Stream) -> Processor<Ram> {
     Processor::new(&config, ram)
 }
 
-/// Gives it random registers, mode, state and place to go on.
+/// Randomizes registers, mode, state and program counter.
 fn scramble(core: &mut Processor<Ram>, stream: &mut Stream) {
     for mode in MODES {
         core.registers.set_cpsr(Psr(mode.bits()));

@@ -1,8 +1,9 @@
-//! Cycles of short sequences of instructions against sums by hand from the manuals' tables.
+//! The cycles of short instruction sequences, compared with sums computed by hand from the manuals'
+//! tables.
 //!
-//! Each sequence of `timing/sequences.txt` is given as text and as words; the assembler, where there is one, confirms that they are the
-//! same. Its cycles are checked twice: through `Pipeline` alone, and through `Processor` with MMU and both caches on, everything in
-//! the caches. Sources: see docs/models/arm926-pipeline.md.
+//! `timing/sequences.txt` has each sequence as text and as words; the assembler, if installed, confirms
+//! that they agree. The cycles are checked with `Pipeline` alone, and with `Processor` with MMU and
+//! caches enabled and warm. Sources: see docs/models/arm926-pipeline.md.
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
@@ -14,10 +15,10 @@ use boardlab_arm926::{
     Access, Config, Pipeline, Processor, Psr, Ram, Register, Virtual, Waits, Width,
 };
 
-/// One executed instruction: how it goes, and its cycles with the interlock before it.
+/// An executed instruction: its outcome, and its cycles including the interlock before it.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    /// Its place among the words.
+    /// Its index among the words.
     place: usize,
     outcome: Outcome,
     cycles: u32,
@@ -119,7 +120,7 @@ fn write_control(processor: &mut Processor<Ram>, crn: u8, value: u32) {
     memory.control_write(&access, value, bus, now).unwrap();
 }
 
-/// MMU and caches on; every line of data and code that a sequence can touch is in its cache.
+/// MMU and caches enabled; all lines of code and data that a sequence can access are cached.
 fn warm(sequence: &Sequence) -> Processor<Ram> {
     let config = Config { semihosting: false, stop_without_handler: false, ..Config::default() };
     let mut processor = Processor::new(&config, memory(sequence));
@@ -178,7 +179,7 @@ fn each_sequence_takes_the_same_cycles_in_a_processor_with_everything_in_its_cac
 
 #[test]
 fn a_data_abort_takes_six_cycles_to_its_vector_and_an_undefined_instruction_three() {
-    // r1 leads to an address that nothing maps.
+    // r1 holds an unmapped address.
     for line in ["ldr r0, [r1] | E5910000 | 6 | ARM9E-S | 5.3", "udf #0 | E7F000F0 | 3 | | 9.18"] {
         let sequence = Sequence::parse(line);
         let mut processor = warm(&sequence);
@@ -194,7 +195,7 @@ fn a_data_abort_takes_six_cycles_to_its_vector_and_an_undefined_instruction_thre
     }
 }
 
-/// What the assembler makes of `source`; nothing where there is none.
+/// The bytes that the assembler produces from `source`; `None` without an assembler.
 fn assemble(source: &str) -> Option<Vec<u8>> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let [text, object, binary] =
@@ -241,7 +242,7 @@ fn the_assembler_makes_the_words_of_the_texts() {
     }
 }
 
-/// Cycles of ADD, STR and MLA that use each register as operand, stored data and accumulator, from a state on.
+/// The cycles of ADD, STR and MLA with each register as operand, stored data and accumulator.
 fn probe(pipeline: Pipeline) -> Vec<u32> {
     let probes = |register: u32| {
         [0xE083_4000 | register, 0xE58F_0000 | register << 12, 0xE024_0F9F | register << 12]

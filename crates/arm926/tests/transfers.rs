@@ -3,13 +3,13 @@
 use crate::rig::{DATA, PROGRAM, SIZE, arm, core, core_in_thumb, enter, run, thumb, word};
 use boardlab_arm926::{Exception, Mode, Processor, Psr, Ram};
 
-/// Fill of the words around [`DATA`].
+/// Fills the words around [`DATA`].
 fn pattern(core: &mut Processor<Ram>) {
     let words: Vec<u32> = (0..64).map(|index| 0x8070_6000 + 4 * index).collect();
     core.bus.put((DATA - 128) as usize, &words);
 }
 
-/// What [`pattern`] puts at `at`.
+/// The value that [`pattern`] stores at `at`.
 const fn filled(at: u32) -> u32 {
     0x8070_6000 + at - (DATA - 128)
 }
@@ -128,7 +128,7 @@ fn a_rotated_load_takes_a_cycle_longer_to_be_used() {
 
 #[test]
 fn a_loaded_base_keeps_what_was_loaded() {
-    // ldr r1, [r1], #4 and ldr r1, [r1, #0]!, which the assembler refuses.
+    // ldr r1, [r1], #4 and ldr r1, [r1, #0]!, which the assembler rejects.
     for word in [0xE491_1004, 0xE5B1_1000] {
         let mut core = core(&[word]);
         pattern(&mut core);
@@ -184,7 +184,7 @@ fn pc_is_stored_as_12_further() {
     assert_eq!(word(&core, DATA + 8), PROGRAM + 16);
 }
 
-/// LDM and STM with the base in the list, which the assembler refuses or warns of: ldm r2!, {..} with this list.
+/// LDM and STM with the base in the list, ldm r2!, {..}, which the assembler rejects or warns of.
 fn list_with_base(load: bool, list: u32) -> Processor<Ram> {
     let mut core = core(&[(if load { 0xE8B2_0000 } else { 0xE8A2_0000 }) | list]);
     core.bus.put(DATA as usize, &[0x111, 0x222, 0x333]);
@@ -308,7 +308,7 @@ fn thumb_loads_and_stores_scale_their_offsets() {
     assert_eq!(core.registers.r[6], 0);
 }
 
-/// Executes one instruction whose access lies beyond the memory, from the register `r1`.
+/// Executes one instruction that accesses, by `r1`, an address beyond memory.
 fn aborted(text: &str, base: u32) -> Processor<Ram> {
     let mut core = core(&arm(text));
     let registers: Vec<u32> = (0..13).map(|index| 0x50 + index).collect();

@@ -1,7 +1,7 @@
 //! The core's engines, compiled for the board.
 //!
-//! Layer: rank 4. Main type: [`EngineKind`]. The engines of `arm926` are generic over the bus; here they are
-//! instantiated for [`Board`], once for all users of the board.
+//! Layer: rank 4. Main type: [`EngineKind`]. The engines of `arm926` are generic over the bus; they are
+//! instantiated here for [`Board`], once for all users of the board.
 
 use boardlab_arm926::{Engine, Interpreter, Predecoded};
 

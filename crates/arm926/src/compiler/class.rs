@@ -1,6 +1,6 @@
-//! How an instruction is compiled.
+//! The compiler's classes of instructions.
 //!
-//! Layer: rank 3. [`class`] sorts: into host instructions, into a call of the reference, a jump, or not at all.
+//! Layer: rank 3. [`class`] tells how an instruction is compiled, or that it is not.
 
 use crate::instruction::{
     BlockTransfer, DataOperation, HalfMultiply, Index, Instruction, Item, Offset, Operand,
@@ -10,14 +10,14 @@ use crate::instruction::{
 /// How an instruction is compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Class {
-    /// Into host instructions; it may be a memory access, which calls the reference where the look-aside knows nothing.
+    /// Into host instructions. An access that misses the look-aside falls back to the reference.
     Native,
-    /// Into a call of the reference: it changes registers, Q and memory only.
+    /// Into a call of the reference. It changes only registers, Q and memory.
     Called,
-    /// A jump, the last of a node.
+    /// As a jump, the last instruction of a node.
     Jump,
-    /// Not: compiled code leaves before it.
-    Foreign,
+    /// Not at all: a region exits before it.
+    Unsupported,
 }
 
 /// The class of `instruction`.
@@ -31,12 +31,12 @@ pub(super) fn class(instruction: &Instruction) -> Class {
         Operation::Address { rd, .. } => native(&[*rd]),
         Operation::Multiply { s, rd, rm, rs, rn } => match native(&[*rd, *rm, *rs]) {
             Class::Native if *rn != Some(Register::PC) => Class::Native,
-            _ if *s => Class::Foreign,
+            _ if *s => Class::Unsupported,
             _ => Class::Called,
         },
         Operation::MultiplyLong { s, high, low, rm, rs, .. } => {
             match native(&[*high, *low, *rm, *rs]) {
-                Class::Called if *s => Class::Foreign,
+                Class::Called if *s => Class::Unsupported,
                 class => class,
             }
         }
@@ -56,7 +56,7 @@ pub(super) fn class(instruction: &Instruction) -> Class {
         | Operation::BranchToThumb { .. }
         | Operation::BranchExchange { .. }
         | Operation::BranchSuffix { .. } => Class::Jump,
-        _ => Class::Foreign,
+        _ => Class::Unsupported,
     }
 }
 
@@ -65,7 +65,7 @@ fn data(operation: DataOperation, s: bool, rd: Register, operand: &Operand) -> C
     if !operation.has_result() || rd != Register::PC {
         Class::Native
     } else if s || by_register {
-        Class::Foreign
+        Class::Unsupported
     } else {
         Class::Jump
     }
@@ -77,13 +77,13 @@ fn single(transfer: &Transfer) -> Class {
     let double = transfer.item == Item::Double;
     let odd = transfer.rd.index() % 2 == 1;
     if through_carry || (double && transfer.rd.index() >= 14) {
-        return Class::Foreign;
+        return Class::Unsupported;
     }
     if transfer.load && transfer.rd == Register::PC {
         let plain = transfer.item == Item::Word
             && transfer.index != Index::PostUser
             && !(writes_base && transfer.rn == Register::PC);
-        return if plain { Class::Jump } else { Class::Foreign };
+        return if plain { Class::Jump } else { Class::Unsupported };
     }
     let rare = transfer.index == Index::PostUser
         || (writes_base && transfer.rn == Register::PC)
@@ -95,7 +95,7 @@ fn block(transfer: &BlockTransfer) -> Class {
     let jumps = transfer.jumps();
     let rare = transfer.user || transfer.rn == Register::PC || transfer.list == 0;
     match (jumps, rare) {
-        (true, true) => Class::Foreign,
+        (true, true) => Class::Unsupported,
         (true, false) => Class::Jump,
         (false, true) => Class::Called,
         (false, false) => Class::Native,

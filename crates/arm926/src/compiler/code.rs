@@ -1,7 +1,7 @@
-//! Executable memory: Cranelift's module, the thunks, and calling what was compiled.
+//! Executable memory: Cranelift's module, the thunks, and the calls of compiled regions.
 //!
-//! Layer: rank 3. [`Code`] owns the memory of all regions compiled since it was made and frees it as a whole. An [`Entry`] of it must not be called
-//! afterwards; the owner drops both together.
+//! Layer: rank 3. [`Code`] owns the memory of all its regions and frees it as a whole. An [`Entry`]
+//! must not be called after that; the owner drops both together.
 
 use std::ffi::c_void;
 
@@ -14,18 +14,18 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, ModuleError, default_libcall_names};
 
 use super::frame::Frame;
-use super::lower::{self, Site, Ties};
+use super::lower::{self, Imports, Site};
 use super::plan::Plan;
 use crate::memory::lookaside::Hits;
 
-/// What a region is: a function of the processor's registers, the frame, the look-aside and the data cache.
-// SAFETY: whoever calls keeps the contract of [`Entry::call`].
+/// The type of a region: its arguments are registers, frame, look-aside and data cache.
+// SAFETY: the caller keeps the contract of [`Entry::call`].
 type Region = unsafe extern "C" fn(*mut u32, *mut Frame, *const Hits, *mut u8) -> u32;
 
 /// A host function that compiled code calls.
 pub(super) type Host = extern "C" fn(*mut Frame, u32);
 
-/// The host functions: an instruction by the reference, an access of one item, more cycles, a line.
+/// The host functions that compiled code calls: see [`Imports`].
 #[derive(Clone, Copy)]
 pub(super) struct Hosts {
     pub(super) instruction: Host,
@@ -38,7 +38,7 @@ pub(super) struct Hosts {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry(Region);
 
-/// What a region is called with.
+/// The arguments of a region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments {
     /// r0 to r14.
@@ -50,17 +50,17 @@ pub(super) struct Arguments {
 }
 
 impl Entry {
-    /// Runs the region; the number of the site where it was left.
+    /// Runs the region and returns the number of the site where it exits.
     ///
     /// # Safety
     ///
-    /// The [`Code`] that made it is alive. `registers`, `frame`, `hits` and `data` point to what their names say, of one processor, which is also that of the
-    /// frame's context; nothing else uses that processor or the frame meanwhile.
-    // SAFETY: the contract is said above; the one caller keeps it.
+    /// The [`Code`] of the region is alive. Each pointer refers to what its name says, in the processor
+    /// of the frame's context. Nothing else uses that processor or the frame during the call.
+    // SAFETY: the contract is stated above; the one caller keeps it.
     pub(super) unsafe fn call(self, arguments: Arguments) -> u32 {
         let Arguments { registers, frame, hits, data } = arguments;
-        // SAFETY: by the contract above; compiled code reads and writes nothing beyond these: entries of the tables are
-        // addressed by masked indices, bytes of the data cache by entries that the memory system made of its own lines.
+        // SAFETY: by the contract above. Compiled code accesses nothing else: it masks the indices of
+        // tables, and entries of the look-aside refer to lines of the data cache.
         unsafe { (self.0)(registers, frame, hits, data) }
     }
 }
@@ -70,13 +70,13 @@ pub(super) struct Code {
     module: Option<JITModule>,
     context: Context,
     builder: FunctionBuilderContext,
-    ties: Ties,
-    /// Bytes of machine code.
+    imports: Imports,
+    /// The size of the machine code.
     bytes: usize,
 }
 
 impl Code {
-    /// Prepares to compile for this host, with Cranelift's verifier if `verify`; nothing if that cannot be done.
+    /// Prepares Cranelift for this host, with its verifier if `verify`; `None` for an unsupported host.
     pub(super) fn new(hosts: Hosts, verify: bool) -> Option<Self> {
         if cfg!(target_endian = "big") || cfg!(not(target_pointer_width = "64")) {
             return None;
@@ -90,22 +90,23 @@ impl Code {
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let context = module.make_context();
-        let ties = Ties { instruction: 0, access: 0, refill: 0, line: 0, lines: 0 };
+        let imports = Imports { instruction: 0, access: 0, refill: 0, line: 0, lines: 0 };
         let builder = FunctionBuilderContext::new();
-        let mut code = Self { module: Some(module), context, builder, ties, bytes: 0 };
-        code.ties.instruction = code.thunk(hosts.instruction)?;
-        code.ties.access = code.thunk(hosts.access)?;
-        code.ties.refill = code.thunk(hosts.refill)?;
-        code.ties.line = code.thunk(hosts.line)?;
+        let mut code = Self { module: Some(module), context, builder, imports, bytes: 0 };
+        code.imports.instruction = code.thunk(hosts.instruction)?;
+        code.imports.access = code.thunk(hosts.access)?;
+        code.imports.refill = code.thunk(hosts.refill)?;
+        code.imports.line = code.thunk(hosts.line)?;
         Some(code)
     }
 
-    /// Bytes of machine code since it was made.
+    /// The bytes of machine code generated so far.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Compiles a region, whose lines are `lines`; what they are called when they hit will be at `hits`.
+    /// Compiles a region that spans `lines`. `hits` are the
+    /// [`LineHit`](crate::memory::lookaside::LineHit)s of these lines at run time.
     pub(super) fn compile(
         &mut self,
         plan: &Plan,
@@ -113,13 +114,13 @@ impl Code {
         hits: *const c_void,
     ) -> Option<(Entry, Vec<Site>)> {
         let target = self.target()?;
-        let ties = Ties { lines: hits.expose_provenance() as u64, ..self.ties };
+        let imports = Imports { lines: hits.expose_provenance() as u64, ..self.imports };
         let mut sites = Vec::new();
         let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
-            sites = lower::region(function, context, (plan, lines), ties, target);
+            sites = lower::region(function, context, (plan, lines), imports, target);
         };
         let address = self.define(lower::signature(target.default_call_conv), write)?;
-        // SAFETY: the function was compiled just now with the signature that `Region` has.
+        // SAFETY: the function was just compiled with the signature of `Region`.
         let entry = Entry(unsafe { std::mem::transmute::<*const u8, Region>(address) });
         Some((entry, sites))
     }
@@ -138,7 +139,7 @@ impl Code {
         Some(thunk.expose_provenance() as u64)
     }
 
-    /// Compiles one function; where it is.
+    /// Compiles one function and returns its address.
     fn define(
         &mut self,
         signature: Signature,
@@ -150,7 +151,7 @@ impl Code {
         write(&mut self.context.func, &mut self.builder);
         let defined = module.define_function(id, &mut self.context);
         if let Err(error @ ModuleError::Compilation(CodegenError::Verifier(_))) = &defined {
-            panic!("the lowering makes code that makes no sense: {error}");
+            panic!("the lowering generated invalid code: {error}");
         }
         defined.ok()?;
         self.bytes += self.context.compiled_code()?.code_buffer().len();
@@ -163,7 +164,7 @@ impl Code {
 impl Drop for Code {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: nothing of it is running, as that borrows the engine that owns this; its owner drops all entries with it.
+            // SAFETY: no region is running, since it would borrow the owner, which drops all entries.
             unsafe { module.free_memory() };
         }
     }

@@ -1,6 +1,7 @@
-//! The engine: compiled regions where execution is hot, predecoded blocks elsewhere.
+//! The compiling engine: compiled regions for hot code, predecoded blocks for the rest.
 //!
-//! Layer: rank 3. [`Compiled`] takes turns: it leaves the counting of how often a place is come by to [`Predecoded`], which stops in front of hot code.
+//! Layer: rank 3. [`Compiled`] alternates between a [`Compiler`] and [`Predecoded`], which counts the
+//! entries of its blocks and stops before hot ones.
 
 use super::{Attempt, Compiler, THRESHOLD};
 use crate::address::Cycles;
@@ -14,12 +15,12 @@ use crate::processor::{Limit, Processor, Stop};
 pub struct Compiled {
     compiler: Compiler,
     predecoded: Predecoded,
-    /// The cycle from which on entries are counted again.
-    again: Cycles,
+    /// The cycle at which the entry counts restart.
+    reset_at: Cycles,
 }
 
-/// Entries are counted in spans of so many cycles. What runs between leaving a region at a checkpoint and coming by its head is so not
-/// compiled once more, as it is entered a few times in a span.
+/// The cycles after which the entry counts restart. Code that runs only between a region's exit at a
+/// checkpoint and the region's next entry is thereby not compiled a second time.
 const SPAN: u64 = 1 << 22;
 
 impl Default for Compiled {
@@ -29,76 +30,75 @@ impl Default for Compiled {
 }
 
 impl Compiled {
-    /// An engine that knows nothing yet.
+    /// Creates an engine without compiled code.
     #[must_use]
     pub fn new() -> Self {
         Self::with_threshold(THRESHOLD)
     }
 
-    /// As [`Compiled::new`]; compiles what was entered so often.
+    /// Like [`Compiled::new`]; compiles blocks after `threshold` entries.
     #[must_use]
     pub fn with_threshold(threshold: u32) -> Self {
         let (compiler, predecoded) = (Compiler::default(), Predecoded::with_threshold(threshold));
-        Self { compiler, predecoded, again: Cycles(SPAN) }
+        Self { compiler, predecoded, reset_at: Cycles(SPAN) }
     }
 
-    /// The same engine with Cranelift's verifier, for tests: it takes a third of the time of compilation, and panics at
-    /// code that makes no sense.
+    /// Enables Cranelift's verifier for tests. It takes a third of compile time and panics on errors.
     #[must_use]
     pub fn verified(mut self) -> Self {
         self.compiler.verify();
         self
     }
 
-    /// How many regions there are, and their machine code in bytes.
+    /// The number of regions, and the bytes of their machine code.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
         self.compiler.size()
     }
 
-    /// How many instructions compiled code executed since the engine was made.
+    /// The number of instructions that compiled code executed since the engine was created.
     #[must_use]
     pub const fn executed(&self) -> u64 {
         self.compiler.executed()
     }
 
-    /// Runs what is in front of the processor by whichever engine can.
+    /// Runs predecoded blocks up to the next region that can be entered, and then that region.
     fn turn<B: Bus>(&mut self, processor: &mut Processor<B>, limit: Limit) -> Option<Stop> {
         match self.compiler.run(processor, limit, false) {
             Attempt::Some => return None,
             Attempt::Stop(stop) => return Some(stop),
             Attempt::Nothing | Attempt::Never => {}
         }
-        let mut anyway = false;
+        let mut ignore_heat = false;
         loop {
-            let code = match self.predecoded.run_until_hot(processor, limit, anyway) {
+            let code = match self.predecoded.run_until_hot(processor, limit, ignore_heat) {
                 RunEnd::Stop(stop) => return Some(stop),
                 RunEnd::Hot(code) => code,
             };
             match self.compiler.run(processor, limit, true) {
                 Attempt::Some => return None,
                 Attempt::Stop(stop) => return Some(stop),
-                Attempt::Never => self.predecoded.cool(code),
+                Attempt::Never => self.predecoded.mark_cold(code),
                 Attempt::Nothing => {}
             }
-            anyway = true;
+            ignore_heat = true;
         }
     }
 }
 
 impl<B: Bus> Engine<B> for Compiled {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        if self.predecoded.attend_to(processor) {
+        if self.predecoded.bind(processor) {
             self.compiler.forget();
-            self.again = Cycles(0);
+            self.reset_at = Cycles(0);
         }
         if !processor.points.is_empty() {
-            return self.predecoded.leave_to_reference(processor, limit);
+            return self.predecoded.run_by_reference(processor, limit);
         }
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            if processor.now >= self.again {
-                self.again = processor.now.plus(SPAN);
-                self.predecoded.count_again();
+            if processor.now >= self.reset_at {
+                self.reset_at = processor.now.plus(SPAN);
+                self.predecoded.reset_counts();
             }
             if let Some(stop) = self.turn(processor, limit) {
                 return stop;
@@ -109,7 +109,7 @@ impl<B: Bus> Engine<B> for Compiled {
 
     fn forget(&mut self) {
         self.compiler.forget();
-        self.again = Cycles(0);
+        self.reset_at = Cycles(0);
         Engine::<B>::forget(&mut self.predecoded);
     }
 }

@@ -1,48 +1,48 @@
-//! What compiled code and the engine tell each other.
+//! The data that compiled code and the engine share.
 //!
-//! Layer: rank 3. [`Frame`] has a fixed layout: compiled code reads and writes it by the offsets in [`at`]. [`Tally`] packs the counts of what was
-//! executed into one word, so that a node adds one constant for all of them.
+//! Layer: rank 3. [`Frame`] has a fixed layout: compiled code accesses it by the offsets in [`at`].
+//! [`Tally`] packs several counts into one word, so that a node adds them all with one addition.
 
 use std::ffi::c_void;
 
 use crate::registers::Psr;
 
-/// What a region is called with, and what it leaves.
+/// The state of a region besides the processor's registers, on entry and exit.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Frame {
-    /// Cycles until the region must be left or ask for more.
+    /// The cycle budget: the region exits or requests more before it is exceeded.
     pub(super) left: i64,
-    /// What was executed and not yet noted: a [`Tally`].
+    /// A [`Tally`] of what was executed and is not yet in the statistics.
     pub(super) counts: u64,
-    /// Result of N and Z: N is its bit 31, Z is set if it is zero.
+    /// N and Z as a result: N is bit 31, and Z is set if it is zero.
     pub(super) result: u32,
     /// C: 0 or 1.
     pub(super) carry: u32,
     /// V: bit 31.
     pub(super) overflow: u32,
-    /// Which of the flags are those of `a` and `b` instead: see [`form`].
+    /// Which flags derive from `a` and `b` instead: see [`form`].
     pub(super) form: u32,
-    /// The operands that the flags are from.
+    /// The first operand of the last operation that set flags.
     pub(super) a: u32,
-    /// The second of them.
+    /// Its second operand.
     pub(super) b: u32,
-    /// The line that was fetched from last.
+    /// The address of the current instruction line.
     pub(super) line: u32,
-    /// Where a jump through a register goes.
+    /// The target of an indirect jump.
     pub(super) target: u32,
-    /// The address of the access that is handed over.
+    /// The address of the access that the reference performs.
     pub(super) address: u32,
-    /// What is stored there, or was loaded.
+    /// The value that it stores or loaded.
     pub(super) value: u32,
-    /// One of [`status`].
+    /// The status of a host function: one of [`status`].
     pub(super) status: u32,
-    /// The run in progress: `compiler::run::Context` of the bus's type.
+    /// The `compiler::run::Context` of the run.
     pub(super) context: *mut c_void,
 }
 
 impl Frame {
-    /// N, Z, C and V at their places in a status register.
+    /// N, Z, C and V at their positions in a status register.
     pub(super) fn flags(&self) -> u32 {
         let Self { a, b, .. } = *self;
         let difference = self.form & form::DIFFERENCE != 0;
@@ -59,7 +59,7 @@ impl Frame {
     }
 }
 
-/// Offsets in a [`Frame`].
+/// The offsets of the fields of [`Frame`].
 pub(super) mod at {
     use super::Frame;
     use std::mem::offset_of;
@@ -76,35 +76,34 @@ pub(super) mod at {
     );
 }
 
-/// How a host function ended: [`Frame::status`].
+/// The results of a host function: [`Frame::status`].
 pub(super) mod status {
-    /// The region goes on.
-    pub(in crate::compiler) const ON: u32 = 0;
-    /// It must be left.
+    /// The region continues.
+    pub(in crate::compiler) const CONTINUE: u32 = 0;
+    /// The region must exit.
     pub(in crate::compiler) const LEAVE: u32 = 1;
-    /// It must be left when the registers of the access are written.
+    /// The region must write the registers of the access and then exit.
     pub(in crate::compiler) const WRITE_AND_LEAVE: u32 = 2;
 }
 
-/// The bits of [`Frame::form`]. Flags are kept as the operands that they are from, and computed when the region is left.
+/// The bits of [`Frame::form`]. Flags are stored as operands and computed when the region exits.
 pub(super) mod form {
-    /// The flags are those of a difference; of a sum otherwise.
+    /// The operands are those of a difference, otherwise of a sum.
     pub(in crate::compiler) const DIFFERENCE: u32 = 1;
-    /// N and Z are not the operands', but in `result`.
+    /// N and Z are in `result`.
     pub(in crate::compiler) const RESULT: u32 = 2;
     /// C is in `carry`.
     pub(in crate::compiler) const CARRY: u32 = 4;
     /// V is in `overflow`.
     pub(in crate::compiler) const OVERFLOW: u32 = 8;
-    /// None is the operands'.
+    /// No flag derives from the operands.
     pub(in crate::compiler) const ALL: u32 = RESULT | CARRY | OVERFLOW;
 }
 
-/// The cycles that compiled code runs at most before it notes what it counted: a field of a [`Tally`] holds as many, and
-/// nothing is counted more often than once a cycle.
+/// The largest cycle budget: a [`Tally`] field holds as many events, and none occurs twice a cycle.
 pub(super) const QUANTUM: i64 = (1 << Tally::BITS) - 1;
 
-/// Counts of twelve bits each in one word.
+/// Counts of twelve bits each, in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally(pub(super) u64);
 
@@ -113,9 +112,9 @@ impl Tally {
 
     /// One instruction.
     pub(super) const INSTRUCTION: Self = Self(1);
-    /// One instruction whose condition was not met.
+    /// One instruction whose condition failed.
     pub(super) const SKIPPED: Self = Self(1 << Self::BITS);
-    /// One line entered by fetching.
+    /// One fetch from another line.
     pub(super) const LINE: Self = Self(1 << (2 * Self::BITS));
     /// One read of the data cache.
     pub(super) const READ: Self = Self(1 << (3 * Self::BITS));
@@ -134,17 +133,17 @@ impl Tally {
         ]
     }
 
-    /// So many times.
+    /// The tally of `count` such events.
     pub(super) const fn times(self, count: u32) -> Self {
         Self(self.0 * count as u64)
     }
 
-    /// The sum.
+    /// The sum of two tallies.
     pub(super) const fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// The difference, by which a sum of which the subtrahend is part is corrected.
+    /// The difference, as a correction of a sum that contains `other`.
     pub(super) const fn minus(self, other: Self) -> Self {
         Self(self.0.wrapping_sub(other.0))
     }

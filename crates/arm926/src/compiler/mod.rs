@@ -1,11 +1,13 @@
-//! A just-in-time compiler: regions of hot code as functions of the host, with the same cycles, counts and state as the reference.
+//! The just-in-time compiler: regions of hot code as host functions.
 //!
-//! Layer: rank 3. [`Compiler`] keeps, for places where execution comes by often, a region made by Cranelift: `plan` chooses its instructions, `class` sorts
-//! them, `lower` writes them, `code` owns the machine code, `run` enters and leaves it, `frame` is what both sides share. A region holds
-//! guest registers and flags in host registers, finds data by the tables of [`crate::memory::Lookaside`], and adds cycles as constants; what these tables do not
-//! know is executed by the reference, one instruction at a time. It is left at a boundary between two instructions
-//! when the deadline may come, a line does not hit, a device was touched, or the code goes on elsewhere.
-//! Source: Cranelift 0.135. Left out: hosts that Cranelift has no code generator for, and big-endian ones: there nothing is compiled.
+//! Layer: rank 3. [`Compiler`] keeps the regions of hot code. `plan` selects the instructions of a
+//! region, `class` classifies them, `lower` generates Cranelift's IR, `code` owns the machine code,
+//! `run` calls it, and `frame` is the data that both sides share. A region keeps guest registers and
+//! flags in host registers, accesses data through [`crate::memory::Lookaside`] and adds cycles as
+//! constants. What misses the look-aside is executed by the reference, one instruction at a time. A
+//! region exits at an instruction boundary: before the deadline, at a line that misses, after an access
+//! to a device, or at a jump out of it. Cycles, counts and state equal the reference's. Source:
+//! Cranelift 0.135. Left out: big-endian hosts, and those without a code generator.
 #![allow(
     unsafe_code,
     reason = "machine code is called, and calls back, by raw pointers; each block says why it is sound"
@@ -30,72 +32,72 @@ pub use engine::Compiled;
 use plan::{Key, Place};
 use run::{Bounds, Region};
 
-/// How often execution comes by a place within a span of 4 million cycles before it is compiled, unless said otherwise. What runs less often
-/// does not pay for its compilation: see docs/models/arm926-engines.md.
+/// The default number of entries within a span of 4 million cycles after which code is compiled. Less
+/// frequent code does not repay its compilation: see docs/models/arm926-engines.md.
 pub const THRESHOLD: u32 = 8_192;
 
-/// How often a place is compiled at most: code that changes all the time is not worth it.
+/// The maximum number of compilations of one head, so that self-modifying code is given up.
 const ATTEMPTS_MAX: u8 = 8;
 
-/// Bytes of machine code at which all is dropped.
+/// The bytes of machine code beyond which all regions are discarded.
 const CODE_MAX: usize = 32 << 20;
 
-/// Places that are known at once at most.
+/// The maximum number of known heads.
 const HEADS_MAX: usize = 1 << 16;
 
-/// Entries of the table in front of the map of heads.
+/// The entries of the direct-mapped table in front of the map of heads.
 const FRONT: usize = 1 << 12;
 
-/// Where a region begins, and under what circumstances.
+/// The entry point of a region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Head {
     key: Key,
     privileged: bool,
-    /// The line that it begins in: processes with the same contents there share regions.
+    /// The line of the first instruction. Processes with the same contents there share regions.
     line: LineHit,
 }
 
 impl Head {
-    /// Its place in the front table.
+    /// The index in the front table.
     const fn slot(&self) -> usize {
         (self.key.place.at >> 1 ^ self.line.stamp().wrapping_mul(0x9E5)) as usize % FRONT
     }
 }
 
-/// What is known of a head.
+/// The state of a head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct State {
-    /// The number of its region.
+    /// The index of its region.
     region: Option<usize>,
-    /// How often it was compiled, or found to be impossible to compile.
+    /// The number of compilations, or [`ATTEMPTS_MAX`] if it cannot be compiled.
     attempts: u8,
 }
 
-/// How an attempt to run compiled code ended.
+/// The outcome of an attempt to run compiled code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attempt {
-    /// There is no region here, or it cannot be entered now: nothing happened.
+    /// Nothing was executed: there is no region, or it cannot be entered now.
     Nothing,
-    /// There is none, and never will be.
+    /// Nothing was executed, and there will never be a region here.
     Never,
     /// Some instructions were executed.
     Some,
-    /// The run is to stop.
+    /// The run stops.
     Stop(Stop),
 }
 
-/// Compiled regions, by where they begin.
+/// The compiled regions by their heads.
 #[derive(Debug)]
 pub struct Compiler {
     code: Option<Code>,
-    /// Set when this host cannot be compiled for.
-    barred: bool,
-    /// Whether Cranelift verifies what it is given.
+    /// Whether Cranelift does not support this host.
+    unsupported: bool,
+    /// Whether Cranelift's verifier is enabled.
     verify: bool,
     regions: Vec<Region>,
     heads: HashMap<Head, State>,
     front: Vec<Option<(Head, usize)>>,
-    /// Instructions that regions executed.
+    /// The number of instructions that regions executed.
     executed: u64,
 }
 
@@ -103,7 +105,7 @@ impl Default for Compiler {
     fn default() -> Self {
         Self {
             code: None,
-            barred: false,
+            unsupported: false,
             verify: false,
             regions: Vec::new(),
             heads: HashMap::new(),
@@ -114,13 +116,13 @@ impl Default for Compiler {
 }
 
 impl Compiler {
-    /// Lets Cranelift verify what it is given from now on.
+    /// Enables Cranelift's verifier and discards all regions.
     pub(super) fn verify(&mut self) {
         self.forget();
         self.verify = true;
     }
 
-    /// Forgets all that was compiled.
+    /// Discards all regions.
     pub fn forget(&mut self) {
         self.regions.clear();
         self.front.fill(None);
@@ -128,20 +130,19 @@ impl Compiler {
         self.code = None;
     }
 
-    /// How many regions there are, and their machine code in bytes.
+    /// The number of regions, and the bytes of their machine code.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
         (self.regions.len(), self.code.as_ref().map_or(0, Code::bytes))
     }
 
-    /// How many instructions regions executed, those included that they left to the reference.
+    /// The number of instructions that regions executed, including those passed to the reference.
     #[must_use]
     pub const fn executed(&self) -> u64 {
         self.executed
     }
 
-    /// Runs the region that begins where `processor` is, if there is one, to the limit at most. If it is `hot` here and there is none,
-    /// it is compiled now.
+    /// Runs the region at the processor's pc up to `limit`. Compiles it first if missing and `hot`.
     #[inline]
     pub fn run<B: Bus>(
         &mut self,
@@ -180,7 +181,7 @@ impl Compiler {
         }
     }
 
-    /// The region of `head`, compiled now if there is none.
+    /// The index of the region of `head`, compiled on demand.
     fn find<B: Bus>(&mut self, processor: &Processor<B>, head: Head) -> Option<usize> {
         let mut state = self.heads.get(&head).copied().unwrap_or_default();
         if state.region.is_none() && state.attempts < ATTEMPTS_MAX {
@@ -198,16 +199,16 @@ impl Compiler {
         if full || self.heads.len() >= HEADS_MAX {
             self.forget();
         }
-        if self.code.is_none() && !self.barred {
+        if self.code.is_none() && !self.unsupported {
             self.code = Code::new(run::hosts::<B>(), self.verify);
-            self.barred = self.code.is_none();
+            self.unsupported = self.code.is_none();
         }
         let region = Region::compile(self.code.as_mut()?, processor, head.key)?;
         self.regions.push(region);
         Some(self.regions.len() - 1)
     }
 
-    /// Forgets a region whose code changed.
+    /// Discards a region whose code changed.
     fn discard(&mut self, head: Head) {
         self.front[head.slot()] = None;
         if let Some(state) = self.heads.get_mut(&head) {
@@ -216,7 +217,7 @@ impl Compiler {
     }
 }
 
-/// Where the processor is; nothing where compiled code must not be entered.
+/// The head at the processor's pc; `None` where compiled code must not be entered.
 fn head_of<B: Bus>(processor: &mut Processor<B>) -> Option<Head> {
     processor.memory.fetch_pid()?;
     if processor.memory.armv4_loads() || processor.memory.checker().is_some() {

@@ -1,8 +1,8 @@
-//! Which instructions make a region: what is reached from its head by branches that are known, cut into nodes.
+//! The instructions of a region: those that direct branches reach from its head, as nodes.
 //!
-//! Layer: rank 3. [`Plan::new`] explores from a head, breadth first, as far as lines are in the instruction cache and a bound allows.
-//! A [`Node`] is a run of instructions with one entry, for one state of the pipeline on entry: the same code may be there twice,
-//! so that every cycle but those of waiting is a constant. Where the plan ends, compiled code leaves.
+//! Layer: rank 3. [`Plan::new`] explores breadth first, within the instruction cache and a size limit;
+//! beyond these, the region exits. A [`Node`] is a run of instructions with one entry, for one pipeline
+//! state on entry: the same code may be in several, so that all cycles except stalls are constants.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -12,13 +12,13 @@ use crate::decode;
 use crate::instruction::{Condition, Instruction, Operation};
 use crate::timing::{Outcome, Pipeline};
 
-/// Instructions that one region takes in at most, copies included.
+/// The maximum number of instructions of a region, including copies.
 const INSTRUCTIONS_MAX: usize = 1000;
 
-/// Instructions of one node at most.
+/// The maximum number of instructions of a node.
 const NODE_MAX: usize = 64;
 
-/// Where an instruction lies, and in which state it is executed.
+/// The address of an instruction and its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) at: u32,
@@ -26,32 +26,32 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The next place in order.
+    /// The place of the next instruction.
     pub(super) const fn following(self) -> Self {
         Self { at: self.at.wrapping_add(if self.thumb { 2 } else { 4 }), ..self }
     }
 
-    /// What r15 reads as here.
+    /// The value that an instruction here reads as r15.
     pub(super) const fn pipeline_pc(self) -> u32 {
         self.at.wrapping_add(if self.thumb { 4 } else { 8 })
     }
 
-    /// The first byte of its line.
+    /// The address of its line.
     pub(super) const fn line(self) -> u32 {
         self.at & !(LINE - 1)
     }
 }
 
-/// A node's name: where it begins, and what is pending there.
+/// The key of a node: its first place, and the pipeline state there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) place: Place,
     pub(super) pipeline: Pipeline,
 }
 
-/// What one outcome of an instruction takes and leaves.
+/// The cycles of an instruction with one outcome, and the pipeline state after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct Transition {
     pub(super) cycles: u32,
     pub(super) after: Pipeline,
 }
@@ -62,32 +62,32 @@ pub(super) struct Step {
     pub(super) place: Place,
     pub(super) instruction: Instruction,
     pub(super) before: Pipeline,
-    pub(super) executed: Way,
-    pub(super) skipped: Way,
+    pub(super) executed: Transition,
+    pub(super) skipped: Transition,
 }
 
 impl Step {
     fn new(place: Place, instruction: Instruction, before: Pipeline) -> Self {
-        let way = |outcome| {
+        let transition = |outcome| {
             let mut after = before;
             let cycles = after.advance(&instruction, outcome);
-            Way { cycles, after }
+            Transition { cycles, after }
         };
-        let (executed, skipped) = (way(Outcome::Executed), way(Outcome::Skipped));
+        let (executed, skipped) = (transition(Outcome::Executed), transition(Outcome::Skipped));
         Self { place, instruction, before, executed, skipped }
     }
 
-    /// The cycles that it takes at most, waiting left out.
+    /// The maximum number of cycles without stalls.
     pub(super) fn cycles_max(&self) -> u32 {
         self.executed.cycles.max(self.skipped.cycles)
     }
 
-    /// Whether it is always executed.
+    /// Whether the instruction is unconditional.
     pub(super) fn always(&self) -> bool {
         self.instruction.condition == Condition::Al
     }
 
-    /// Whether both outcomes leave the same pipeline.
+    /// Whether both outcomes lead to the same pipeline state.
     pub(super) fn joins(&self) -> bool {
         self.always() || self.executed.after == self.skipped.after
     }
@@ -98,59 +98,59 @@ impl Step {
 pub(super) struct Node {
     pub(super) key: Key,
     pub(super) steps: Vec<Step>,
-    /// The cycles that it takes at most, waiting left out.
+    /// The maximum number of cycles without stalls.
     pub(super) cycles_max: u32,
 }
 
-/// What reads a line of the instruction cache.
+/// Returns the contents of a line in the instruction cache.
 pub(super) type Fetch<'a> = &'a dyn Fn(u32) -> Option<[u8; 32]>;
 
-/// A region.
+/// The instructions of a region.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
     pub(super) nodes: Vec<Node>,
-    names: HashMap<Key, usize>,
-    /// The places behind calls, to which an indirect jump may go.
+    indices: HashMap<Key, usize>,
+    /// The return addresses of calls, as likely targets of indirect jumps.
     pub(super) returns: Vec<Place>,
 }
 
 impl Plan {
-    /// The region from `head` on; nothing if its first instruction cannot be compiled.
+    /// Plans the region from `head` on; `None` if its first instruction cannot be compiled.
     pub(super) fn new(head: Key, fetch: Fetch<'_>) -> Option<Self> {
         let reach = Reach::explore(head.place, fetch);
         let mut plan = Self { returns: reach.returns.clone(), ..Self::default() };
-        let mut waiting = VecDeque::from([head]);
+        let mut worklist = VecDeque::from([head]);
         if reach.indirect {
             let idle = |&place| Key { place, pipeline: Pipeline::IDLE };
-            waiting.extend(reach.returns.iter().map(idle));
+            worklist.extend(reach.returns.iter().map(idle));
         }
         let mut count = 0;
-        while let Some(key) = waiting.pop_front() {
-            if plan.names.contains_key(&key) || count >= INSTRUCTIONS_MAX {
+        while let Some(key) = worklist.pop_front() {
+            if plan.indices.contains_key(&key) || count >= INSTRUCTIONS_MAX {
                 continue;
             }
             let Some(node) = reach.node(key) else { continue };
             count += node.steps.len();
-            waiting.extend(reach.successors(&node));
-            plan.names.insert(key, plan.nodes.len());
+            worklist.extend(reach.successors(&node));
+            plan.indices.insert(key, plan.nodes.len());
             plan.nodes.push(node);
         }
-        (plan.names.get(&head) == Some(&0)).then_some(plan)
+        (plan.indices.get(&head) == Some(&0)).then_some(plan)
     }
 
-    /// The number of the node `key`.
+    /// The index of the node `key`.
     pub(super) fn find(&self, key: Key) -> Option<usize> {
-        self.names.get(&key).copied()
+        self.indices.get(&key).copied()
     }
 
-    /// The lines that it was read from.
+    /// The addresses of its lines.
     pub(super) fn lines(&self) -> HashSet<u32> {
         let steps = self.nodes.iter().flat_map(|node| &node.steps);
         steps.map(|step| step.place.line()).collect()
     }
 }
 
-/// The instructions that can be reached, and where runs begin.
+/// The reachable instructions, and the places where nodes begin.
 struct Reach {
     instructions: HashMap<Place, Instruction>,
     leaders: HashSet<Place>,
@@ -166,17 +166,17 @@ impl Reach {
             returns: Vec::new(),
             indirect: false,
         };
-        let mut waiting = VecDeque::from([head]);
-        while let Some(place) = waiting.pop_front() {
+        let mut worklist = VecDeque::from([head]);
+        while let Some(place) = worklist.pop_front() {
             if reach.instructions.len() < INSTRUCTIONS_MAX {
-                reach.run(place, fetch, &mut waiting);
+                reach.run(place, fetch, &mut worklist);
             }
         }
         reach
     }
 
-    /// Follows a run to the end of what is known.
-    fn run(&mut self, mut place: Place, fetch: Fetch<'_>, waiting: &mut VecDeque<Place>) {
+    /// Follows a run of instructions to its end.
+    fn run(&mut self, mut place: Place, fetch: Fetch<'_>, worklist: &mut VecDeque<Place>) {
         loop {
             if self.instructions.contains_key(&place) {
                 return;
@@ -184,20 +184,20 @@ impl Reach {
             let Some(line) = fetch(place.line()) else { return };
             let instruction = decode::in_line(&line, place.at, place.thumb);
             let class = class(&instruction);
-            if class == Class::Foreign {
+            if class == Class::Unsupported {
                 return;
             }
             self.instructions.insert(place, instruction);
             if class == Class::Jump {
-                self.jump(place, &instruction, waiting);
+                self.jump(place, &instruction, worklist);
                 return;
             }
             place = place.following();
         }
     }
 
-    /// Notes where a jump goes to.
-    fn jump(&mut self, place: Place, jump: &Instruction, waiting: &mut VecDeque<Place>) {
+    /// Adds the successors of a jump.
+    fn jump(&mut self, place: Place, jump: &Instruction, worklist: &mut VecDeque<Place>) {
         let next = place.following();
         let target = self.target(place, &jump.operation);
         self.indirect |= target.is_none();
@@ -209,18 +209,18 @@ impl Reach {
         let behind = (falls || links).then_some(next);
         for place in target.into_iter().chain(behind) {
             self.leaders.insert(place);
-            waiting.push_back(place);
+            worklist.push_back(place);
         }
     }
 
-    /// The target of a jump, if it is known.
+    /// The target of a jump, if it is direct.
     fn target(&self, place: Place, operation: &Operation) -> Option<Place> {
         let previous = Place { at: place.at.wrapping_sub(2), ..place };
         let prefix = self.instructions.get(&previous).map(|prefix| &prefix.operation);
         target(place, operation, prefix)
     }
 
-    /// The node `key`, if its first instruction is known.
+    /// The node `key`, if its first instruction is reachable.
     fn node(&self, key: Key) -> Option<Node> {
         let Key { mut place, mut pipeline } = key;
         let mut steps = Vec::new();
@@ -239,7 +239,7 @@ impl Reach {
         (!steps.is_empty()).then_some(Node { key, steps, cycles_max })
     }
 
-    /// The nodes that may follow `node`.
+    /// The keys of the nodes that may follow `node`.
     fn successors(&self, node: &Node) -> Vec<Key> {
         let Some(last) = node.steps.last() else { return Vec::new() };
         let next = last.place.following();
@@ -257,7 +257,7 @@ impl Reach {
     }
 }
 
-/// Whether a jump leaves a return address.
+/// Whether a jump writes the return address.
 const fn links(operation: &Operation) -> bool {
     match operation {
         Operation::Branch { link, .. } | Operation::BranchExchange { link, .. } => *link,
@@ -266,7 +266,7 @@ const fn links(operation: &Operation) -> bool {
     }
 }
 
-/// The target of the jump at `place`, if it is known; `prefix` is what lies before it.
+/// The target of the jump at `place`, if it is direct; `prefix` is the instruction before it.
 pub(super) fn target(
     place: Place,
     operation: &Operation,

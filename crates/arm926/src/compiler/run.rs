@@ -1,7 +1,7 @@
-//! Running a region, and what it calls.
+//! The execution of a region, and the host functions that it calls.
 //!
-//! Layer: rank 3. [`Region`] is compiled code with what is known of it. [`Region::run`] enters it, and makes the processor's state of the site where it was left. The
-//! host functions get the frame, and by it the [`Context`] of the run.
+//! Layer: rank 3. [`Region::run`] enters compiled code and restores the processor's state at the exit.
+//! The host functions receive the frame, which refers to the [`Context`] of the run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -28,21 +28,21 @@ pub(super) struct Region {
     sites: Vec<Site>,
     head: Key,
     privileged: bool,
-    /// The addresses of its lines, in order.
+    /// The addresses of its lines, ascending.
     lines: Vec<u32>,
     contents: Vec<[u8; LINE as usize]>,
-    /// Each line with its contents, as the look-aside names it, if it was seen to hit; compiled code reads them here.
+    /// The [`LineHit`] of each line with these contents, once known; compiled code reads it.
     hits: Box<[AtomicU64]>,
 }
 
-/// Until when a region may run.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// No instruction begins at or after this cycle, as far as the processor knows.
+    /// The first cycle at which no instruction may begin, as far as is known.
     pub(super) deadline: Cycles,
-    /// Nor at or after this one, whatever happens.
+    /// The same, by the limit of the run alone.
     pub(super) limit: Cycles,
-    /// To this count of instructions.
+    /// The limit of the count of instructions.
     pub(super) instructions: u64,
 }
 
@@ -51,24 +51,24 @@ struct Context<B> {
     processor: *mut Processor<B>,
     region: *const Region,
     bounds: Bounds,
-    /// The cycle at which none is left of the frame's.
+    /// The cycle at which the frame's budget is used up.
     end: i64,
-    /// How the instruction went that the reference executed last, if the region is to be left behind it.
+    /// The end of the last instruction that the reference executed, if the region exits after it.
     finish: Option<End>,
-    /// A line has other contents than those that were compiled.
+    /// Whether a line has other contents than those compiled.
     stale: bool,
 }
 
-/// How a run ended.
+/// The exit of a region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegionExit {
-    /// The run is to stop.
+    /// The reason to stop the run, if any.
     pub(super) stop: Option<Stop>,
-    /// The code was changed: the region is of no use.
+    /// Whether code changed, so that the region is invalid.
     pub(super) stale: bool,
 }
 
-/// The host functions for a processor on this kind of bus.
+/// The host functions for a processor on a bus of this type.
 pub(super) fn hosts<B: Bus>() -> Hosts {
     Hosts {
         instruction: instruction::<B>,
@@ -79,7 +79,7 @@ pub(super) fn hosts<B: Bus>() -> Hosts {
 }
 
 impl Region {
-    /// Compiles the region from `head` on; nothing if its first instruction cannot be compiled.
+    /// Compiles the region from `head` on; `None` if its first instruction cannot be compiled.
     pub(super) fn compile<B: Bus>(
         code: &mut Code,
         processor: &Processor<B>,
@@ -101,14 +101,14 @@ impl Region {
         Some(Self { entry, sites, head, privileged, lines, contents, hits })
     }
 
-    /// Makes the first line the current one, as fetching would; whether it would hit, with the contents that were compiled.
+    /// Enters the head's line as a fetch would. Returns whether it hits with the compiled contents.
     pub(super) fn enter_line<B: Bus>(&self, processor: &mut Processor<B>) -> bool {
         let at = Virtual(self.head.place.at);
         let Ok(number) = self.lines.binary_search(&self.head.place.line()) else { return false };
         if let Some(contents) = processor.memory.current_line(at, self.privileged) {
             return *contents == self.contents[number];
         }
-        let hits = self.know(processor, number) == LineState::Hits;
+        let hits = self.look_up(processor, number) == LineState::Hits;
         if hits {
             processor.memory.enter_line(at, self.privileged);
             processor.memory.note_hits(0, 0, 1);
@@ -116,8 +116,8 @@ impl Region {
         hits
     }
 
-    /// Whether line `number` would hit; remembers it.
-    fn know<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> LineState {
+    /// Looks up line `number` and stores a hit for compiled code.
+    fn look_up<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> LineState {
         let at = Virtual(self.lines[number]);
         let Some(line) = processor.memory.line_hit(at, self.privileged) else {
             return LineState::Misses;
@@ -132,7 +132,7 @@ impl Region {
         LineState::Hits
     }
 
-    /// Runs from the head, which the processor has come to, with its line entered and nothing to be done at the boundary.
+    /// Runs from the head. Its line is entered, and no work is due at the boundary before it.
     pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
         let line = self.head.place.line();
@@ -152,24 +152,24 @@ impl Region {
             target: 0,
             address: 0,
             value: 0,
-            status: status::ON,
+            status: status::CONTINUE,
             context: (&raw mut context).cast(),
         };
-        // SAFETY: `processor` is the exclusive reference of the caller, which is not used before the region was left; the tables
-        // of the look-aside and the bytes of the data cache are on the heap, and neither moves nor is freed while the memory
-        // system works. The code is alive: the engine drops its regions with it.
+        // SAFETY: `processor` is the caller's exclusive reference and is not used before the exit. The
+        // look-aside's tables and the data cache are on the heap and neither move nor are freed during
+        // a run. The engine owns the code and drops it together with its regions.
         let site = unsafe {
             let arguments = arguments(processor, &raw mut frame, self.privileged);
             context.fill(&mut frame, &*processor);
             self.entry.call(arguments)
         };
-        // SAFETY: as above; the region was left.
+        // SAFETY: as above, after the exit.
         let processor = unsafe { &mut *processor };
         let stop = self.leave(processor, &frame, &context, site);
         RegionExit { stop, stale: context.stale }
     }
 
-    /// Makes the processor's state of what the region left.
+    /// Restores the processor's state at the exit.
     fn leave<B: Bus>(
         &self,
         processor: &mut Processor<B>,
@@ -178,7 +178,7 @@ impl Region {
         site: u32,
     ) -> Option<Stop> {
         let site = self.sites.get(site as usize)?;
-        note(processor, Tally(frame.counts).plus(site.tally));
+        add_counts(processor, Tally(frame.counts).plus(site.tally));
         if frame.line != self.head.place.line() {
             processor.memory.enter_line(Virtual(frame.line), self.privileged);
         }
@@ -200,7 +200,7 @@ impl Region {
     }
 }
 
-/// What is left to do when the reference has executed the instruction at `at`, a memory access.
+/// Completes the instruction at `at`, a memory access by the reference.
 fn finish<B: Bus>(
     processor: &mut Processor<B>,
     end: End,
@@ -221,7 +221,7 @@ fn finish<B: Bus>(
     }
 }
 
-/// What is known of a line.
+/// The result of the lookup of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineState {
     Hits,
@@ -234,7 +234,7 @@ enum LineState {
 /// # Safety
 ///
 /// `processor` points to a processor that nothing else uses.
-// SAFETY: the contract is said above; the one caller keeps it.
+// SAFETY: the contract is stated above; the one caller keeps it.
 unsafe fn arguments<B: Bus>(
     processor: *mut Processor<B>,
     frame: *mut Frame,
@@ -247,38 +247,38 @@ unsafe fn arguments<B: Bus>(
     Arguments { registers: processor.registers.r.as_mut_ptr(), frame, hits, data }
 }
 
-/// The bits of `counts` that have no variable of their own.
-fn note<B: Bus>(processor: &mut Processor<B>, tally: Tally) {
+/// Adds a tally to the counts.
+fn add_counts<B: Bus>(processor: &mut Processor<B>, tally: Tally) {
     let [instructions, skipped, lines, reads, writes] = tally.fields();
     processor.counts.instructions += instructions;
     processor.counts.skipped += skipped;
     processor.memory.note_hits(reads, writes, lines);
 }
 
-/// A number whose sign is N and that is zero if Z is set. (N and Z are not both set: see [`representable`].)
+/// A number with the sign N that is zero if Z is set. N and Z are not both set: see [`representable`].
 const fn result_of(status: Psr) -> u32 {
     if status.has(Psr::Z) { 0 } else { status.0 & Psr::N | 1 }
 }
 
-/// Whether compiled code can begin with these flags.
+/// Whether a result can represent these flags.
 pub(super) const fn representable(status: Psr) -> bool {
     !(status.has(Psr::N) && status.has(Psr::Z))
 }
 
 impl<B: Bus> Context<B> {
-    /// Gives cycles to the frame, as many as may be had from `processor.now` on.
+    /// Sets the frame's budget to the cycles available from `processor.now` on.
     fn fill(&mut self, frame: &mut Frame, processor: &Processor<B>) {
         let now = processor.now.0;
         let cycles = self.bounds.deadline.0.saturating_sub(now);
-        // An instruction takes a cycle at least, so the count of instructions is met too.
+        // An instruction takes at least one cycle, so this respects the limit of instructions too.
         let instructions = self.bounds.instructions.saturating_sub(processor.counts.instructions);
         let left = i64::try_from(cycles.min(instructions)).unwrap_or(i64::MAX).min(QUANTUM);
         frame.left = left;
         self.end = now.cast_signed() + left;
     }
 
-    /// If the instruction of `site` made a transfer of its own on the bus, asks for the interrupt lines, as the boundary behind it
-    /// would, and shortens what is left. Whether that boundary needs nothing more, and the node may go on.
+    /// After a bus transfer by the instruction of `site`, samples the interrupt lines as its boundary
+    /// would and reduces the budget. Returns whether no more work is due and the node may continue.
     fn settle(&mut self, frame: &mut Frame, processor: &mut Processor<B>, site: &Site) -> bool {
         if !processor.memory.touched() {
             return true;
@@ -297,22 +297,22 @@ impl<B: Bus> Context<B> {
         settled && frame.left > site.ahead()
     }
 
-    /// The cycle that the frame is at.
+    /// The current cycle of the frame.
     fn now(&self, frame: &Frame) -> Cycles {
         Cycles((self.end - frame.left).cast_unsigned())
     }
 }
 
-/// The frame and the run of a call from compiled code.
+/// The objects of the run, in a call from compiled code.
 ///
 /// # Safety
 ///
-/// `frame` is the one that [`Region::run`] of the same `B` made, with the region in progress.
-// SAFETY: the contract is said above; compiled code passes on the frame that it was given.
+/// `frame` is the argument that [`Region::run`] of the same `B` passed to the running region.
+// SAFETY: the contract is stated above; compiled code passes on its frame.
 unsafe fn run_of<'a, B>(
     frame: *mut Frame,
 ) -> (&'a mut Frame, &'a mut Context<B>, &'a mut Processor<B>, &'a Region) {
-    // SAFETY: the contract of this function: all four outlive the call, are different objects, and are used by nothing else before it returns.
+    // SAFETY: by the contract the four objects are distinct, outlive the call, and have no other user.
     unsafe {
         let frame = &mut *frame;
         let context = &mut *frame.context.cast::<Context<B>>();
@@ -321,29 +321,29 @@ unsafe fn run_of<'a, B>(
     }
 }
 
-/// Notes counts, and gives more cycles; status 1 if not more than `cycles` can be had.
+/// Adds the tally to the counts and refills the budget; status 1 if it does not exceed `cycles`.
 extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32) {
-    // SAFETY: compiled code passes on the frame that it was called with.
+    // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(frame) };
-    note(processor, Tally(frame.counts));
+    add_counts(processor, Tally(frame.counts));
     frame.counts = 0;
     processor.now = context.now(frame);
     context.fill(frame, processor);
     frame.status = u32::from(frame.left <= i64::from(cycles));
 }
 
-/// Looks at a line; status 1 if it would not hit with the contents that were compiled.
+/// Looks up a line; status 1 unless it hits with the compiled contents.
 extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32) {
-    // SAFETY: compiled code passes on the frame that it was called with.
+    // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
-    let known = region.know(processor, number as usize);
+    let known = region.look_up(processor, number as usize);
     context.stale |= known == LineState::Changed;
     frame.status = u32::from(known != LineState::Hits);
 }
 
-/// Executes the instruction of a site; status 1 if the region must be left behind it.
+/// Executes the instruction of a site; status 1 if the region must exit after it.
 extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
-    // SAFETY: compiled code passes on the frame that it was called with.
+    // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
     frame.status = 1;
     let Some(site) = region.sites.get(site as usize) else { return };
@@ -356,26 +356,26 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     let end = execute::execute(processor, instruction, site.place.at);
     frame.left -= (processor.now.0 - begin.0).cast_signed();
     let ahead = site.ahead();
-    // The lines are asked ahead of the boundary only if the run does not end there.
-    let goes_on = end == End::Done(Outcome::Executed)
+    // The lines are sampled before the boundary only if the run does not end there.
+    let continues = end == End::Done(Outcome::Executed)
         && !site.jumps
         && frame.left > ahead
         && context.settle(frame, processor, site);
-    frame.status = u32::from(!goes_on);
-    if !goes_on {
+    frame.status = u32::from(!continues);
+    if !continues {
         context.finish = Some(end);
     }
     if matches!(end, End::Done(_))
         && misses == processor.memory.statistics().data_cache.write_misses
     {
-        learn(processor, instruction, frame.address, region.privileged);
+        add_hits(processor, instruction, frame.address, region.privileged);
     }
 }
 
-/// Loads or stores the item of a site as the reference would, but leaves the registers to compiled code. What is not aligned is left to
-/// the reference.
+/// Performs the access of a site like the reference, but leaves the registers to compiled code. The
+/// reference executes unaligned accesses.
 extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
-    // SAFETY: compiled code passes on the frame that it was called with.
+    // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
     let Some(site) = region.sites.get(number as usize) else { return };
     let Some(Operation::Transfer(transfer)) = site.operation() else { return };
@@ -399,19 +399,21 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
         processor.memory.learn(at, item.bytes(), (region.privileged, !load));
     }
     frame.status = match done {
-        Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => status::ON,
+        Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => {
+            status::CONTINUE
+        }
         Ok(()) => status::WRITE_AND_LEAVE,
         Err(_) => status::LEAVE,
     };
-    if frame.status != status::ON {
+    if frame.status != status::CONTINUE {
         processor.registers.set_thumb(site.place.thumb);
         processor.registers.pc = site.place.following().at;
         context.finish = Some(done.map_or_else(End::Abort, |()| End::Done(Outcome::Executed)));
     }
 }
 
-/// Remembers the lines of an access that the reference made, if they would hit now.
-fn learn<B: Bus>(
+/// Adds look-aside entries for an access by the reference, as far as it would hit now.
+fn add_hits<B: Bus>(
     processor: &mut Processor<B>,
     instruction: &Instruction,
     address: u32,

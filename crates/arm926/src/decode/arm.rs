@@ -138,8 +138,7 @@ const fn multiply_or_swap(word: u32) -> Operation {
     }
 }
 
-/// Loads and stores of half-words, signed bytes and double words; a double word in an odd register is
-/// undefined.
+/// Loads and stores of half-words, signed bytes and double words (undefined in odd registers).
 const fn extra_transfer(word: u32) -> Operation {
     let (load, item) = match (bit(word, 20), bits(word, 5, 2)) {
         (load, 1) => (load, Item::Half),
@@ -164,8 +163,7 @@ const fn extra_transfer(word: u32) -> Operation {
     Operation::Transfer(Transfer { load, item, rd, rn, offset, index })
 }
 
-/// The encodings of comparisons without S: status registers, branches, CLZ, saturation, 16-bit
-/// multiplies.
+/// Comparisons without S encode status registers, branches, CLZ, saturation, 16-bit multiplies.
 const fn miscellaneous(word: u32) -> Operation {
     let rm = register(word, 0);
     match (bits(word, 4, 4), bits(word, 21, 2)) {

@@ -50,8 +50,7 @@ pub(crate) const fn add(a: u32, b: u32, carry: bool) -> (u32, u32) {
     (sum, sign_and_zero(sum) | carry | overflow)
 }
 
-/// The result of a data-processing operation, and its flags. `carry` is the shifter's carry out,
-/// `status` the status before.
+/// The result and the flags of a data-processing operation; `carry` is the shifter's carry out.
 #[inline]
 #[must_use]
 pub(crate) const fn combine(

@@ -72,8 +72,7 @@ fn write_pair(registers: &mut Registers, high: Register, low: Register, value: u
     write(registers, high, upper(value));
 }
 
-/// SMULxy, SMLAxy, SMULWy, SMLAWy and SMLALxy. An overflow of an accumulation sets Q but does not
-/// saturate.
+/// SMULxy, SMLAxy, SMULWy, SMLAWy and SMLALxy. An accumulation that overflows sets Q.
 fn half_multiply(
     registers: &mut Registers,
     kind: HalfMultiply,

@@ -1,6 +1,6 @@
 //! MRS, MSR, and the registers of coprocessor 15.
 //!
-//! Layer: rank 3. Source: ARM DDI 0100E, A4.1 (MRS, MSR, MCR, MRC); DDI 0198D, 2.3 (privileged modes only).
+//! Layer: rank 3. Source: ARM DDI 0100E, A4.1 (MRS, MSR, MCR, MRC); DDI 0198D, 2.3 (privilege).
 
 use super::{End, note_mode, read_late, write};
 use crate::bus::Bus;

@@ -107,8 +107,7 @@ fn load<B: Bus>(
     Ok(if unaligned { Outcome::Unaligned } else { Outcome::Executed })
 }
 
-/// Writes a loaded value; to r15 with bit 0 as the state, unless the control register's L4 bit
-/// selects ARMv4 loads.
+/// Writes a loaded value. In r15 bit 0 is the state, unless the L4 bit selects ARMv4 loads.
 #[inline]
 pub(super) fn put<B: Bus>(processor: &mut Processor<B>, rd: Register, value: u32) {
     match processor.registers.r.get_mut(rd.index()) {

@@ -80,13 +80,13 @@ pub enum Offset {
     Immediate(i32),
     /// A constant relative to `r15` with its lowest two bits cleared: Thumb literal loads.
     Literal(i32),
-    /// A register, shifted by a constant as in [`Operand::Shifted`](super::Operand::Shifted), added or subtracted.
+    /// A register, shifted as in [`Operand::Shifted`](super::Operand::Shifted), added or subtracted.
     Register {
         /// The register.
         rm: Register,
-        /// How it is shifted.
+        /// The kind of shift.
         shift: Shift,
-        /// By how many bits.
+        /// The shift amount.
         amount: u8,
         /// Whether it is subtracted.
         subtract: bool,
@@ -189,8 +189,7 @@ impl BlockTransfer {
         if self.before == self.up { lowest + 4 } else { lowest }
     }
 
-    /// Whether the base is written back. A loaded base keeps the loaded value if it is the last of
-    /// several registers.
+    /// Whether the base is written back; not if it is the last of several registers loaded.
     #[must_use]
     pub const fn writes_base(&self) -> bool {
         let last = self.list >> self.rn.index() == 1 && self.words() > 1;

@@ -1,8 +1,9 @@
-//! A cache with its data: four ways of 32-byte lines, indexed and tagged by the modified virtual address.
+//! A cache with its data: four ways of 32-byte lines, indexed and tagged by MVA.
 //!
-//! Layer: rank 3. [`Cache`] is the arrays and the choice of a victim; what a hit or a miss means, and what goes over the bus, is
-//! decided by the memory system. A line has its MVA and its physical address, a dirty bit for each half, and its bytes. Hits change
-//! nothing. Source: ARM DDI 0198D, page 2-28 (lockdown) and 4.1; the order of replacement is assumed (see docs/models/arm926-memory.md).
+//! Layer: rank 3. [`Cache`] holds the arrays and selects victims; the memory system performs refills
+//! and write-backs. A line has its MVA, its physical address, a dirty bit for each half, and its bytes.
+//! Hits do not change the cache. Source: ARM DDI 0198D, page 2-28 (lockdown) and 4.1; the order of
+//! replacement is assumed (see docs/models/arm926-memory.md).
 
 use std::ops::Range;
 
@@ -12,43 +13,43 @@ use crate::address::{LINE, Modified, Physical};
 use crate::bus::Width;
 use crate::config::CacheSize;
 
-/// Lines of a set.
+/// The number of lines in a set.
 pub(crate) const WAYS: usize = 4;
 
-/// Bytes of a line, as a length.
+/// The number of bytes in a line.
 pub(crate) const LENGTH: usize = 32;
 
-/// Set in the tag of a line that holds something.
+/// The valid bit of a tag.
 const VALID: u32 = 1;
 
-/// Both halves of a line.
+/// The dirty bits of both halves.
 pub(crate) const BOTH: u8 = 3;
 
-/// One cache.
+/// A cache.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Cache {
-    /// The lines' MVA and whether they are valid, the four of a set side by side.
+    /// The lines' MVAs and valid bits, set by set.
     tags: Vec<u32>,
     /// The lines' physical addresses.
     physical: Vec<u32>,
-    /// Bit 0: the first half is dirty; bit 1: the second.
+    /// The lines' dirty bits: bit 0 for the first half, bit 1 for the second.
     dirty: Vec<u8>,
     /// The lines' bytes.
     bytes: Vec<u8>,
-    /// The way behind the one that was filled last, set by set.
+    /// For each set the way after the one filled last.
     next: Vec<u8>,
-    /// The pseudo-random replacement's shift register.
+    /// The shift register of pseudo-random replacement.
     random: u16,
-    /// The L bits of the lockdown register: ways that are not filled.
+    /// The L bits of the lockdown register: the ways that refills skip.
     locked: u8,
-    /// Where the next test-and-clean begins.
+    /// The set at which the next test-and-clean begins.
     tested: u32,
-    /// How many lines are dirty.
+    /// The number of dirty lines.
     dirty_lines: u32,
 }
 
 impl Cache {
-    /// All invalid.
+    /// Creates a cache without valid lines.
     pub(crate) fn new(size: CacheSize) -> Self {
         let sets = size.sets() as usize;
         let lines = sets * WAYS;
@@ -65,7 +66,7 @@ impl Cache {
         }
     }
 
-    /// Whether the arrays are those of a cache of this size: a saved one may say anything.
+    /// Whether the arrays are those of a cache of this `size`: snapshots are untrusted input.
     pub(crate) fn is_sound(&self, size: CacheSize) -> bool {
         let sets = size.sets() as usize;
         let lines = sets * WAYS;
@@ -91,7 +92,7 @@ impl Cache {
         fits && self.physical[line].is_multiple_of(LINE)
     }
 
-    /// How many sets there are.
+    /// The number of sets.
     pub(crate) fn sets(&self) -> usize {
         self.next.len()
     }
@@ -100,7 +101,7 @@ impl Cache {
         (at.0 / LINE) as usize & (self.next.len() - 1)
     }
 
-    /// The line that holds `at`.
+    /// The index of the line that contains `at`.
     #[inline]
     pub(crate) fn find(&self, at: Modified) -> Option<usize> {
         let first = self.set(at) * WAYS;
@@ -109,12 +110,12 @@ impl Cache {
         set.iter().position(|&other| other == tag).map(|way| first + way)
     }
 
-    /// The line of a set and way as c7 gives them: the way in the two highest bits, the set from bit 5 on.
+    /// The line named by a c7 operand: the way in the two highest bits, the set from bit 5 on.
     pub(crate) fn by_set_and_way(&self, value: u32) -> usize {
         self.set(Modified(value)) * WAYS + (value >> 30) as usize
     }
 
-    /// The line that the next fill of `at` replaces: the first invalid one, else by turn or by chance. None if all ways are locked.
+    /// The line that a refill of `at` replaces, an invalid one first; `None` if all ways are locked.
     pub(crate) fn victim(&mut self, at: Modified, round_robin: bool) -> Option<usize> {
         let set = self.set(at);
         let first = set * WAYS;
@@ -132,7 +133,7 @@ impl Cache {
         (0..WAYS).map(|step| (start + step) % WAYS).find(open).map(|way| first + way)
     }
 
-    /// Puts a clean line in.
+    /// Refills a line, which is then clean.
     pub(crate) fn install(
         &mut self,
         line: usize,
@@ -153,23 +154,23 @@ impl Cache {
         (tag & VALID != 0).then_some(Modified(tag & !VALID))
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.tags.len()
     }
 
-    /// The tag and the dirty bits of each of these lines in one word; see [`presence`].
+    /// The [`presence`] of each of these lines.
     pub(crate) fn presences(&self, lines: Range<usize>) -> impl Iterator<Item = u32> + '_ {
         let (tags, dirty) = (&self.tags[lines.clone()], &self.dirty[lines]);
         tags.iter().zip(dirty).map(|(&tag, &dirty)| tag | u32::from(dirty) << 1)
     }
 
-    /// Where a line came from.
+    /// The physical address of a line.
     pub(crate) fn physical(&self, line: usize) -> Physical {
         Physical(self.physical[line])
     }
 
-    /// The dirty line that came from `physical` and is not that of `apart`.
+    /// The MVA of the dirty line with the physical address `physical`, unless it is `apart`.
     pub(crate) fn dirty_holder(
         &self,
         physical: Physical,
@@ -186,22 +187,22 @@ impl Cache {
         self.dirty[line]
     }
 
-    /// How many lines are dirty.
+    /// The number of dirty lines.
     pub(crate) const fn dirty_lines(&self) -> u32 {
         self.dirty_lines
     }
 
-    /// The bytes of a line.
+    /// The contents of a line.
     pub(crate) fn contents(&self, line: usize) -> Option<&[u8; LENGTH]> {
         self.bytes.get(line * LENGTH..)?.first_chunk()
     }
 
-    /// All bytes, line after line.
+    /// The bytes of all lines.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
     }
 
-    /// What a line holds at `at`; lower bits than those of the width do not count.
+    /// Loads from a line. Address bits below the width are ignored.
     #[inline]
     pub(crate) fn load(&self, line: usize, at: u32, width: Width) -> u32 {
         let offset = line * LENGTH + (at & (LINE - 1) & !(width.bytes() - 1)) as usize;
@@ -216,7 +217,7 @@ impl Cache {
         }
     }
 
-    /// Changes what a line holds at `at`.
+    /// Stores to a line.
     #[inline]
     pub(crate) fn store(&mut self, line: usize, at: u32, width: Width, value: u32) {
         let offset = line * LENGTH + (at & (LINE - 1) & !(width.bytes() - 1)) as usize;
@@ -224,9 +225,9 @@ impl Cache {
         self.bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
     }
 
-    /// Marks the half with `at` as dirty.
+    /// Marks the half that contains `at` as dirty.
     #[inline]
-    pub(crate) fn soil(&mut self, line: usize, at: u32) {
+    pub(crate) fn mark_dirty(&mut self, line: usize, at: u32) {
         let dirty = &mut self.dirty[line];
         self.dirty_lines += u32::from(*dirty == 0);
         *dirty |= half(at);
@@ -238,20 +239,20 @@ impl Cache {
         self.dirty[line] = 0;
     }
 
-    /// Drops a line with what is dirty in it.
+    /// Invalidates a line without cleaning it.
     pub(crate) fn invalidate(&mut self, line: usize) {
         self.clean(line);
         self.tags[line] = 0;
     }
 
-    /// Drops all lines.
+    /// Invalidates all lines without cleaning them.
     pub(crate) fn invalidate_all(&mut self) {
         self.tags.fill(0);
         self.dirty.fill(0);
         self.dirty_lines = 0;
     }
 
-    /// Looks for a dirty line from where the last test ended: at most so many sets, one a cycle. The dirty line, and the sets.
+    /// Tests up to `most` sets for a dirty line, from the last test on; returns it and the sets tested.
     pub(crate) fn test(&mut self, most: u32) -> (Option<usize>, u32) {
         for looked in 1..=most {
             let set = self.tested as usize & (self.sets() - 1);
@@ -270,7 +271,7 @@ impl Cache {
         self.locked
     }
 
-    /// Whether nothing can be filled.
+    /// Whether all ways are locked.
     pub(crate) const fn is_locked(&self) -> bool {
         self.locked == 0xF
     }
@@ -281,28 +282,28 @@ impl Cache {
     }
 }
 
-/// The dirty bit of the half with `at`.
+/// The dirty bit of the half that contains `at`.
 pub(crate) const fn half(at: u32) -> u8 {
     if at & (LINE / 2) == 0 { 1 } else { 2 }
 }
 
-/// A line and its dirty halves in one word: the MVA, bit 0 set, and the two dirty bits above it.
+/// A valid line and its dirty halves in one word: the MVA, bit 0 set, and the dirty bits above.
 pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
     line.0 | VALID | u32::from(dirty) << 1
 }
 
-/// Whether a line is no longer what is `presumed` of it: it is another one, or a half that was dirty is clean.
+/// Whether a line no longer matches `presumed`: it was replaced, or a dirty half was cleaned.
 pub(crate) fn differs(presumed: u32, found: u32) -> bool {
     let dirty = u32::from(BOTH) << 1;
     presumed != 0 && (presumed ^ found) & (!dirty | presumed) != 0
 }
 
-/// The line of a word that [`presence`] made.
+/// The MVA of a [`presence`]; `None` for 0.
 pub(crate) const fn line_of(presence: u32) -> Option<Modified> {
     if presence & VALID == 0 { None } else { Some(Modified(presence).line()) }
 }
 
-/// The next state of a shift register of 16 bits with feedback (taps 16, 14, 13, 11): all states but zero in turn.
+/// The next state of a 16-bit maximal-length LFSR (taps 16, 14, 13, 11).
 pub(crate) const fn shift(state: u16) -> u16 {
     let bit = (state ^ state >> 2 ^ state >> 3 ^ state >> 5) & 1;
     state >> 1 | bit << 15

@@ -1,12 +1,12 @@
-//! The checker of coherence: what would go wrong on a core with virtual caches, and what maintenance is missing.
+//! The coherence checker: uses of stale contents, and the maintenance operation that is missing.
 //!
-//! Layer: rank 3. [`Checker`] keeps, for each page of memory that was ever written, what the program last wrote to
-//! each byte: the contents that a machine without caches would have. Whatever the core then reads (data, an
-//! instruction, a descriptor in a walk, a translation that the TLB kept) is compared. A difference is a [`Violation`]; where the
-//! new contents still are tells which operation is missing. Data that are stale but never used are not reported.
+//! Layer: rank 3. [`Checker`] keeps the newest contents of every page ever written: those of a machine
+//! without caches. It compares all that the core reads: data, instructions, descriptors, and the
+//! translations in the TLB. A difference is a [`Violation`]. The location of the newest contents
+//! determines the missing operation. Stale contents that are never used are not reported.
 //!
-//! A debugger's and a semihosting host's writes count as the core's. Memory that changes otherwise (a device that is a master of the
-//! bus) is not known to this checker; the board has none.
+//! Writes of debuggers and semihosting hosts count as the core's. Other changes of memory, by devices
+//! that are bus masters, are unknown to the checker; the board has none.
 
 use std::collections::BTreeSet;
 
@@ -17,30 +17,30 @@ use crate::bus::{Bus, Width};
 
 const PAGE: usize = 4096;
 
-/// At most so many violations are kept; further ones are counted.
+/// The maximum number of violations kept; further ones are only counted.
 pub const LIMIT: usize = 1_000;
 
-/// What was read although it was not the newest.
+/// A kind of stale contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Stale {
-    /// An instruction; the newer one is dirty in the data cache, in the line of this address.
+    /// An instruction; the newest one is dirty in the data cache, in the line at this address.
     InstructionNotCleaned(Modified),
-    /// An instruction; the newer one is in memory, or the line came from other memory than its address now means.
+    /// An instruction; the newest one is in memory, or the mapping of the line's address changed.
     InstructionNotInvalidated,
-    /// Data; the newer ones are dirty in the data cache, in the line of another address of the same memory.
+    /// Data; the newest are dirty in the data cache, in the line at another address of the same memory.
     DirtySynonym(Modified),
-    /// Data in the data cache; the newer ones are in memory, or the line came from other memory than its address now means.
+    /// Data in the data cache; the newest are in memory, or the mapping of the line's address changed.
     DataNotInvalidated,
-    /// A descriptor, in a walk; the newer one is dirty in the data cache, in the line of this address.
+    /// A descriptor in a walk; the newest one is dirty in the data cache, in the line at this address.
     DescriptorNotCleaned(Modified),
-    /// A translation in the TLB; the descriptor that it came from, at this physical address, has changed since.
+    /// A translation in the TLB; its descriptor at this physical address has changed.
     Translation(Physical),
-    /// What was written is nowhere any more: a dirty line was invalidated without being cleaned.
+    /// A written value that is lost: a dirty line was invalidated without cleaning.
     Lost,
 }
 
 impl Stale {
-    /// The operation that is missing, as CP15 has it.
+    /// The missing CP15 operation.
     #[must_use]
     pub const fn missing(&self) -> &'static str {
         match self {
@@ -66,27 +66,27 @@ impl Stale {
 /// A use of stale contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Violation {
-    /// Which.
+    /// The kind.
     pub stale: Stale,
-    /// What was accessed.
+    /// The address of the access.
     pub at: Modified,
-    /// Where that is in memory; of a walk and of a translation, where the descriptor is.
+    /// Its physical address; for walks and translations, that of the descriptor.
     pub physical: Physical,
-    /// The instruction that did it.
+    /// The address of the instruction.
     pub pc: u32,
-    /// When.
+    /// The time.
     pub now: Cycles,
 }
 
-/// Where the newest contents of a line are besides memory: asked of the data cache when something differs.
+/// The locations of the newest contents of a line.
 pub(super) struct Holder {
-    /// The dirty line with the same physical address, if there is one.
+    /// The dirty line with the same physical address, if any.
     pub(super) dirty: Option<Modified>,
-    /// What memory holds.
+    /// The word in memory.
     pub(super) memory: Option<u32>,
 }
 
-/// What kind of access is compared.
+/// The kind of an access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     Instruction,
@@ -94,13 +94,13 @@ pub(super) enum Use {
     Descriptor,
 }
 
-/// The contents of memory as a machine without caches would have them, where they were ever written.
+/// The newest contents of memory, and the violations found.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Checker {
-    /// By physical page number; nothing where nobody wrote, empty where there is no memory.
+    /// The pages by number; `None` if never written, empty if there is no memory.
     pages: Vec<Option<Vec<u8>>>,
     violations: Vec<Violation>,
-    /// Reported already: the kind, and the instruction.
+    /// The kinds and instructions already reported.
     seen: BTreeSet<(Stale, u32)>,
     dropped: u64,
     pc: u32,
@@ -108,24 +108,24 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The violations in the order in which they were found, one for each kind and instruction.
+    /// The violations in order, one for each kind and instruction.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
     }
 
-    /// How many came after the [`LIMIT`].
+    /// The number of violations beyond [`LIMIT`].
     #[must_use]
     pub const fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The instruction that is executed from now on.
+    /// Sets the instruction to which the next accesses belong.
     pub(super) const fn instruction(&mut self, pc: u32, now: Cycles) {
         (self.pc, self.now) = (pc, now);
     }
 
-    /// The core stored `value`.
+    /// Records a store by the core.
     pub(super) fn wrote<B: Bus>(&mut self, at: Physical, width: Width, value: u32, bus: &B) {
         let number = at.0 as usize / PAGE;
         if self.pages.len() <= number {
@@ -139,7 +139,7 @@ impl Checker {
         }
     }
 
-    /// The newest contents at `at`, right-aligned, where they are known.
+    /// The newest contents at `at`, right-aligned, if known.
     pub(super) fn newest(&self, at: Physical, width: Width) -> Option<u32> {
         let page = self.pages.get(at.0 as usize / PAGE)?.as_ref()?;
         let start = at.0 as usize % PAGE;
@@ -147,12 +147,12 @@ impl Checker {
         Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
     }
 
-    /// Whether `value`, read at `physical`, is older than the newest contents.
+    /// Whether `value`, read at `physical`, differs from the newest contents.
     pub(super) fn differs(&self, physical: Physical, width: Width, value: u32) -> bool {
         self.newest(physical, width).is_some_and(|newest| newest != value)
     }
 
-    /// Something stale was used: says which, from where the newest word is.
+    /// Reports a use of stale contents, by the location of the newest word.
     pub(super) fn stale(&mut self, used: Use, at: Modified, physical: Physical, holder: &Holder) {
         let word = Physical(physical.0 & !3);
         let in_memory = self.newest(word, Width::Word) == holder.memory;
@@ -179,7 +179,7 @@ impl Checker {
     }
 }
 
-/// The contents of a page in memory; empty where there is none.
+/// The contents of a page in memory; empty if there is no memory.
 fn contents<B: Bus>(number: usize, bus: &B) -> Vec<u8> {
     let start = u32::try_from(number * PAGE).unwrap_or(u32::MAX);
     let mut bytes = Vec::with_capacity(PAGE);

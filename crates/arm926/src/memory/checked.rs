@@ -1,8 +1,8 @@
-//! Accesses under the eye of the checker of coherence, and of watchpoints.
+//! Accesses with the coherence checker or watchpoints.
 //!
-//! Layer: rank 3; methods of [`Memory`]. Each does what the plain access does, at the same cost in cycles, and compares afterwards: the
-//! translation with the newest descriptors, the cache line with where its address now lies, the value with what was last
-//! written there. All engines run instruction by instruction while there is a checker.
+//! Layer: rank 3; methods of [`Memory`]. Each performs the plain access, at the same cost in cycles,
+//! and then compares the translation with the newest descriptors, the line with the current mapping,
+//! and the value with the one last written. With a checker all engines run instruction by instruction.
 
 use super::check::{Checker, Holder, Stale, Use, Violation};
 use super::tlb::Entry;
@@ -11,19 +11,19 @@ use crate::address::{Cycles, Modified, Physical};
 use crate::bus::{Bus, Width};
 
 impl Memory {
-    /// What the checker of coherence found so far; nothing without one.
+    /// The violations that the coherence checker found; none without a checker.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         self.checker.as_ref().map_or(&[], |checker| checker.violations())
     }
 
-    /// The checker of coherence, if the configuration asks for one.
+    /// The coherence checker, if the configuration enables it.
     #[must_use]
     pub fn checker(&self) -> Option<&Checker> {
         self.checker.as_deref()
     }
 
-    /// Tells the checker which instruction the next accesses belong to.
+    /// Sets the instruction to which the next accesses belong.
     #[inline]
     pub(crate) fn note_instruction(&mut self, pc: u32, now: Cycles) {
         if let Some(checker) = &mut self.checker {
@@ -31,9 +31,9 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::read`], with a checker, a watcher or both.
+    /// Like [`Memory::read`], with a checker, a watcher or both.
     #[inline(never)]
-    pub(super) fn read_looked_at<B: Bus>(
+    pub(super) fn read_observed<B: Bus>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -45,14 +45,14 @@ impl Memory {
             self.read_plain(access, bus, now)
         };
         if result.is_ok() {
-            self.look(access, false);
+            self.observe(access, false);
         }
         result
     }
 
-    /// As [`Memory::write`], with a checker, a watcher or both.
+    /// Like [`Memory::write`], with a checker, a watcher or both.
     #[inline(never)]
-    pub(super) fn write_looked_at<B: Bus>(
+    pub(super) fn write_observed<B: Bus>(
         &mut self,
         access: Access,
         value: u32,
@@ -65,19 +65,19 @@ impl Memory {
             self.write_plain(access, &[value], bus, now)
         };
         if result.is_ok() {
-            self.look(access, true);
+            self.observe(access, true);
         }
         result
     }
 
-    /// Shows an access to the watchpoints.
-    fn look(&mut self, access: Access, write: bool) {
+    /// Compares an access with the watchpoints.
+    fn observe(&mut self, access: Access, write: bool) {
         if let Some(watcher) = &mut self.watcher {
-            watcher.look(access.at, access.width, write);
+            watcher.observe(access.at, access.width, write);
         }
     }
 
-    /// As [`Memory::read`].
+    /// Like [`Memory::read`], with the checker.
     pub(super) fn read_checked<B: Bus>(
         &mut self,
         access: Access,
@@ -102,7 +102,7 @@ impl Memory {
         result
     }
 
-    /// As [`Memory::write`].
+    /// Like [`Memory::write`], with the checker.
     pub(super) fn write_checked<B: Bus>(
         &mut self,
         access: Access,
@@ -126,7 +126,7 @@ impl Memory {
         result
     }
 
-    /// As [`Memory::fetch`].
+    /// Like [`Memory::fetch`], with the checker.
     pub(super) fn fetch_checked<B: Bus>(
         &mut self,
         access: Access,
@@ -158,14 +158,14 @@ impl Memory {
         result
     }
 
-    /// A write from outside, which all that holds the word took over.
+    /// Records a debugger's write, which also goes to memory and caches.
     pub(super) fn note_poke<B: Bus>(&mut self, physical: Physical, value: u32, bus: &B) {
         if let Some(checker) = &mut self.checker {
             checker.wrote(physical, Width::Word, value, bus);
         }
     }
 
-    /// With the checker beside the memory system.
+    /// Calls `check` with the checker, if there is one.
     fn compare(&mut self, check: impl FnOnce(&Self, &mut Checker)) {
         if let Some(mut checker) = self.checker.take() {
             check(self, &mut checker);
@@ -173,7 +173,7 @@ impl Memory {
         }
     }
 
-    /// Compares the translation that was just used: after a walk the descriptors that it found in memory, else what the TLB kept.
+    /// Compares the last translation: after a walk its descriptors in memory, otherwise the TLB entry.
     fn check_translation<B: Bus>(
         &self,
         checker: &mut Checker,
@@ -186,7 +186,7 @@ impl Memory {
         }
         let table = self.control.table;
         if self.statistics.tlb_misses != misses_before {
-            // What the walk says is in the TLB by now, or was a fault: only the descriptors on its way matter.
+            // The TLB holds the result of the walk, or it faulted: only its descriptors matter.
             let _ = mmu::walk(table, at, |descriptor| {
                 let found = bus.peek(descriptor)?;
                 if checker.differs(descriptor, Width::Word, found) {
@@ -207,7 +207,7 @@ impl Memory {
         }
     }
 
-    /// Whether the line that an access hit came from other memory than where its address lies now, which is reported.
+    /// Whether the line that was hit is no longer that of its address, which was remapped; reports it.
     fn is_moved(
         &self,
         checker: &mut Checker,
@@ -222,14 +222,14 @@ impl Memory {
         moved
     }
 
-    /// Where the newest contents of the line at `physical` may be, besides the data cache line that was read.
+    /// Finds the newest contents of the line at `physical`, except in the data cache line `read`.
     fn holder<B: Bus>(&self, read: Option<Modified>, physical: Physical, bus: &B) -> Holder {
         let dirty = self.data.dirty_holder(physical.line(), read.map(Modified::line));
         Holder { dirty, memory: bus.peek(Physical(physical.0 & !3)) }
     }
 }
 
-/// The first byte of what an access moves: the lowest bits of an address that is not aligned are ignored.
+/// The first byte of an access; the low bits of an unaligned address are ignored.
 const fn aligned(physical: Physical, width: Width) -> Physical {
     Physical(physical.0 & !(width.bytes() - 1))
 }

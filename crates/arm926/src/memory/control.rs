@@ -1,10 +1,10 @@
 //! The registers of the system control coprocessor.
 //!
-//! Layer: rank 3. [`Control`] holds what the other parts read: the control register, table base, domains, fault registers and FCSE; the
-//! reads and writes of MRC and MCR are methods of [`Memory`] here, those of c7 and c8 lie in the module beside this one.
-//! Source: ARM DDI 0198D, chapter 2. Registers that do not exist, and directions that do not, are unpredictable there and
-//! undefined instructions here. Left out: big-endian operation (the B bit reads as zero), the remap of regions and the other test
-//! registers of c15, which keep what is written and do nothing, and the tightly coupled memories, which there are none of.
+//! Layer: rank 3. [`Control`] holds the registers that other parts read: control, table base, domains,
+//! faults and FCSE PID. MRC and MCR are methods of [`Memory`] here; `maintenance` has those of c7 and
+//! c8. Source: ARM DDI 0198D, chapter 2. Accesses that are unpredictable there are undefined
+//! instructions here. Left out: big-endian operation (the B bit reads as zero), tightly coupled
+//! memories, and the effects of region remap and the test registers of c15.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,14 +27,14 @@ pub const SYSTEM: u32 = 1 << 8;
 pub const ROM: u32 = 1 << 9;
 /// I: the instruction cache is on.
 pub const INSTRUCTION_CACHE: u32 = 1 << 12;
-/// V: exceptions go to 0xFFFF0000.
+/// V: the vectors are at 0xFFFF0000.
 pub const HIGH_VECTORS: u32 = 1 << 13;
-/// RR: the caches replace by turn.
+/// RR: the caches use round-robin replacement.
 pub const ROUND_ROBIN: u32 = 1 << 14;
-/// L4: loads of the pc do not change to Thumb state.
+/// L4: loads of r15 do not change the state.
 pub const ARMV4_LOADS: u32 = 1 << 15;
 
-/// The bits that can be written.
+/// The writable bits.
 const WRITABLE: u32 = MMU
     | ALIGNMENT
     | DATA_CACHE
@@ -45,17 +45,17 @@ const WRITABLE: u32 = MMU
     | ROUND_ROBIN
     | ARMV4_LOADS;
 
-/// The control register after reset with VINITHI low. Of the reserved bits 3 to 6, 16 and 18 read as one and the others as zero (DDI 0198D, c1,
-/// table 2-10), as they do on parts: Linux prints `cr=00053177` there. QEMU has bit 19 in place of bit 18.
+/// The control register after reset with VINITHI low. Of the reserved bits, 3 to 6, 16 and 18 read as
+/// one (DDI 0198D, c1, table 2-10). Linux prints `cr=00053177` on parts; QEMU has bit 19 instead of 18.
 const RESET: u32 = 0x0005_0078;
 
 /// The main ID: ARM926EJ-S r0p5.
 const MAIN_ID: u32 = 0x4106_9265;
 
-/// Fetches that still use the old FCSE process number, and the write itself.
+/// The number of instructions until fetches use a new FCSE PID, including the MCR.
 const PID_DELAY: u8 = 3;
 
-/// The registers.
+/// The registers of coprocessor 15.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Control {
     /// c1.
@@ -70,23 +70,23 @@ pub(crate) struct Control {
     pub(super) instruction_status: u32,
     /// c6.
     pub(super) fault_address: u32,
-    /// c13: the process number that data use.
+    /// c13: the FCSE PID of data accesses.
     pub(super) pid: u8,
-    /// The process number that fetches use.
+    /// The FCSE PID of fetches.
     pub(super) fetch_pid: u8,
-    /// Instructions until fetches use the new one; 0 if they do.
+    /// The number of instructions until fetches use the new PID; 0 if they do.
     pub(super) pid_delay: u8,
-    /// c13: the context.
+    /// c13: the context ID.
     context: u32,
     /// c15: debug override, debug and test address, region remap.
     test: [u32; 3],
-    /// L4 was set at some time since this was made or restored.
+    /// Whether L4 was set since this was created or restored.
     #[serde(skip)]
     pub(super) had_armv4_loads: bool,
 }
 
 impl Control {
-    /// After reset.
+    /// The registers after reset.
     pub(super) fn new(config: &Config) -> Self {
         Self {
             bits: RESET | if config.high_vectors { HIGH_VECTORS } else { 0 },
@@ -104,7 +104,7 @@ impl Control {
         }
     }
 
-    /// Whether each field is one that it can have: a saved one may say anything.
+    /// Whether each field has a possible value: snapshots are untrusted input.
     pub(super) const fn is_sound(&self) -> bool {
         self.pid < 128 && self.fetch_pid < 128 && self.pid_delay <= PID_DELAY
     }
@@ -114,7 +114,7 @@ impl Control {
         self.bits & bit != 0
     }
 
-    /// The MVA of a data access: without the MMU there is no FCSE.
+    /// The MVA of a data access. FCSE requires the MMU.
     #[inline]
     pub(super) const fn modified(&self, at: Virtual) -> Modified {
         if self.has(MMU) { at.modified(self.pid) } else { Modified(at.0) }
@@ -126,19 +126,19 @@ impl Control {
         if self.has(MMU) { at.modified(self.fetch_pid) } else { Modified(at.0) }
     }
 
-    /// What decides whether an access hits, beside the TLB and the caches.
-    pub(super) const fn decisive(&self) -> Context {
+    /// The state besides TLB and caches that determines whether an access hits.
+    pub(super) const fn hit_context(&self) -> Context {
         let pid = if self.has(MMU) { self.pid } else { 0 };
         Context { pid, domains: self.domains, control: self.bits }
     }
 
-    /// Writes the FCSE process number: data use it at once, fetches after two instructions.
+    /// Writes the FCSE PID. Data accesses use it at once, fetches after two instructions.
     fn set_pid(&mut self, value: u32) {
         self.pid = (value >> 25).to_le_bytes()[0];
         self.pid_delay = PID_DELAY;
     }
 
-    /// An instruction was left behind, with a jump or not.
+    /// Completes an instruction.
     #[inline]
     pub(super) const fn retire(&mut self, jumped: bool) {
         self.pid_delay = if jumped { 0 } else { self.pid_delay - 1 };
@@ -148,7 +148,7 @@ impl Control {
     }
 }
 
-/// The cache type register: write-back, operations and lockdown of format C; two caches of four ways with 32-byte lines.
+/// The cache type register: write-back, c7 operations, lockdown format C; four ways, 32-byte lines.
 fn cache_type(config: &Config) -> u32 {
     let field = |size: CacheSize| (size.kib().trailing_zeros() + 1) << 6 | 0b010 << 3 | 0b10;
     0b1110 << 25 | 1 << 24 | field(config.data_cache) << 12 | field(config.instruction_cache)
@@ -232,9 +232,9 @@ impl Memory {
             (15, 0..=2, 0) => control.test[usize::from(access.crm) % 3] = value,
             _ => return Err(Undefined),
         }
-        // A process number is entered when fetches use it too: until then no engine asks for hits.
+        // A new PID takes effect when fetches use it; until then no engine uses the look-aside.
         if control.pid_delay == 0 {
-            self.lookaside.enter(control.decisive(), &self.tlb, &self.data);
+            self.lookaside.enter(control.hit_context(), &self.tlb, &self.data);
         }
         Ok(Effect::None)
     }

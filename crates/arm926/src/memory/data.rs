@@ -1,9 +1,8 @@
-//! The data side: the data cache, fills, write-backs, and accesses past it.
+//! The data side: the data cache, refills, write-backs, and uncached accesses.
 //!
-//! Layer: rank 3; methods of [`Memory`]. A read that misses fills a line, the word that is wanted first; a write that misses goes to
-//! memory only. What a fill replaces goes into the write-back buffer first, half by half as far as it is dirty, and on the bus behind
-//! the fill. An access to a region that is not cached does not look into the cache, and finds memory
-//! even where a line has newer data. Source: ARM DDI 0198D, chapter 4.
+//! Layer: rank 3; methods of [`Memory`]. A read miss refills a line, critical word first; a write miss
+//! writes to memory. Dirty halves of the victim are written back after the refill. An access to an
+//! uncached region bypasses the cache even if a line has newer data. Source: ARM DDI 0198D, chapter 4.
 
 use super::mmu::Region;
 use super::{Abort, AbortKind, Access, Hit, Memory, Route, control};
@@ -11,7 +10,7 @@ use crate::address::{Cycles, LINE, Modified, Physical};
 use crate::bus::{Bus, Width};
 
 impl Memory {
-    /// Reads; the value is right-aligned.
+    /// Reads an item, which is returned right-aligned.
     ///
     /// # Errors
     ///
@@ -23,8 +22,8 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<u32, Abort> {
-        if self.looked_at {
-            return self.read_looked_at(access, bus, now);
+        if self.observed {
+            return self.read_observed(access, bus, now);
         }
         self.read_plain(access, bus, now)
     }
@@ -39,7 +38,7 @@ impl Memory {
         let at = self.control.modified(access.at);
         let route = self.data_route(access, at, false, bus, now)?;
         if !route.region.is_cached() {
-            return self.read_past(access, route, bus, now);
+            return self.read_uncached(access, route, bus, now);
         }
         self.statistics.data_cache.reads += 1;
         let line = match self.data.find(at) {
@@ -48,7 +47,7 @@ impl Memory {
                 self.statistics.data_cache.read_misses += 1;
                 match self.fill_data(at, route, bus, now)? {
                     Some(line) => line,
-                    None => return self.read_past(access, route, bus, now),
+                    None => return self.read_uncached(access, route, bus, now),
                 }
             }
         };
@@ -69,17 +68,17 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
-        if self.looked_at {
-            return self.write_looked_at(access, value, bus, now);
+        if self.observed {
+            return self.write_observed(access, value, bus, now);
         }
         self.write_plain(access, &[value], bus, now)
     }
 
-    /// Reads the words from `access` on, which is aligned, into `values`, as one read each would do.
+    /// Reads aligned words at `access` and after it, like one read each.
     ///
     /// # Errors
     ///
-    /// An [`Abort`], with the words before it read.
+    /// An [`Abort`], after the preceding words are read.
     pub(crate) fn read_words<B: Bus>(
         &mut self,
         access: Access,
@@ -90,9 +89,9 @@ impl Memory {
         for (index, value) in values.iter_mut().enumerate() {
             let access = access.word(index);
             *value = match self.hit {
-                // In the line of the word before.
+                // In the line of the previous word.
                 Some(Hit { line, .. })
-                    if index != 0 && !access.at.0.is_multiple_of(LINE) && !self.looked_at =>
+                    if index != 0 && !access.at.0.is_multiple_of(LINE) && !self.observed =>
                 {
                     self.statistics.tlb_lookups += 1;
                     self.statistics.data_cache.reads += 1;
@@ -104,11 +103,11 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes `values` to the words from `access` on, which is aligned, as one write each would do.
+    /// Writes aligned words at `access` and after it, like one write each.
     ///
     /// # Errors
     ///
-    /// An [`Abort`], with the words before it written.
+    /// An [`Abort`], after the preceding words are written.
     pub(crate) fn write_words<B: Bus>(
         &mut self,
         access: Access,
@@ -119,7 +118,7 @@ impl Memory {
         let (mut access, mut rest) = (access, values);
         while !rest.is_empty() {
             let room = ((LINE - access.at.0 % LINE) / 4) as usize;
-            let most = if self.looked_at { 1 } else { room.min(rest.len()) };
+            let most = if self.observed { 1 } else { room.min(rest.len()) };
             let (values, others) = rest.split_at(most);
             match values {
                 [value] => self.write(access, *value, bus, now)?,
@@ -130,7 +129,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes one item, or words of one line: one lookup tells of all where they go, since a write replaces neither a line nor a translation.
+    /// Writes one item, or words in one line, with one lookup: a write replaces no line or translation.
     #[inline]
     pub(super) fn write_plain<B: Bus>(
         &mut self,
@@ -143,7 +142,7 @@ impl Memory {
         let route = self.data_route(access, at, true, bus, now)?;
         if !route.region.is_cached() {
             let [first, rest @ ..] = values else { return Ok(()) };
-            self.write_past(access, route, *first, bus, now)?;
+            self.write_uncached(access, route, *first, bus, now)?;
             let access = access.word(1);
             return if rest.is_empty() { Ok(()) } else { self.write_plain(access, rest, bus, now) };
         }
@@ -156,7 +155,7 @@ impl Memory {
                 self.data.store(line, at.0 + offset, access.width, *value);
             });
             if route.region == Region::WriteBack {
-                places().for_each(|(offset, _)| self.data.soil(line, at.0 + offset));
+                places().for_each(|(offset, _)| self.data.mark_dirty(line, at.0 + offset));
                 self.hit = Some(Hit { line, place: route.place });
                 return Ok(());
             }
@@ -171,7 +170,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Where a data access goes, after the checks of alignment, translation, domain and permission.
+    /// Checks alignment, translation, domain and permission, and returns the route of a data access.
     #[inline(always)]
     fn data_route<B: Bus>(
         &mut self,
@@ -194,7 +193,7 @@ impl Memory {
         Ok(Route::of((entry, place), at, Region::of(entry.cacheable && on, entry.bufferable)))
     }
 
-    /// Fills a line; none if all ways are locked.
+    /// Refills a line; `None` if all ways are locked.
     #[inline(never)]
     fn fill_data<B: Bus>(
         &mut self,
@@ -214,15 +213,15 @@ impl Memory {
         self.statistics.waiting.data += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.data.address(line) {
             self.statistics.data_cache.replaced += 1;
-            self.lookaside.data_line_gone(line, old);
+            self.lookaside.drop_data_line(line, old);
         }
         self.data.install(line, at, from, &contents);
         Ok(Some(line))
     }
 
-    /// Reads from the bus: behind all buffered writes if the region is neither cached nor buffered.
+    /// Reads from the bus; in a strongly ordered region after all buffered writes.
     #[inline(never)]
-    fn read_past<B: Bus>(
+    fn read_uncached<B: Bus>(
         &mut self,
         access: Access,
         route: Route,
@@ -247,9 +246,9 @@ impl Memory {
         Ok(reply.value)
     }
 
-    /// Writes to the bus, through the store buffer unless the region is neither cached nor buffered.
+    /// Writes to the bus, through the store buffer unless the region is strongly ordered.
     #[inline(never)]
-    fn write_past<B: Bus>(
+    fn write_uncached<B: Bus>(
         &mut self,
         access: Access,
         route: Route,

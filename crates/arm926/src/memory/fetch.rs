@@ -1,10 +1,10 @@
-//! The instruction side: the current line, the instruction cache, fetches past it.
+//! The instruction side: the current line, the instruction cache, and uncached fetches.
 //!
-//! Layer: rank 3; methods of [`Memory`]. While fetching stays in the line of the preceding fetch, with the same privilege, nothing
-//! is looked up: neither TLB nor cache, as the core's fetches of a line it has need neither. That current line is part of the
-//! state. Any write to the coprocessor drops it, and so does a change of the process number that fetches use; exceptions, and what the
-//! data side does to the TLB, do not. Fetches past the cache are looked up one by one. Source: ARM DDI 0198D, chapter 4; that the
-//! core goes on when its word of a filled line has come, and finds the others when it needs them, is assumed.
+//! Layer: rank 3; methods of [`Memory`]. Fetches in the current line, with the same privilege, look up
+//! neither TLB nor cache, like the core's. The current line is part of the state. Writes to the
+//! coprocessor and a change of the fetches' PID invalidate it; exceptions and data accesses do not.
+//! Uncached fetches look up each time. Source: ARM DDI 0198D, chapter 4. It is assumed that the core
+//! continues with the critical word, and that the other words arrive in time.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,12 +13,12 @@ use super::{Abort, Access, Memory, Route, control};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 
-/// The line that the preceding fetch was in.
+/// The line of the preceding fetch.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Current {
-    /// Its virtual address, bit 1, and bit 0 for privileged fetches; 0 for none.
+    /// Its virtual address, with bit 1 set, and bit 0 for privileged fetches; 0 for no line.
     key: u32,
-    /// Its place in the cache.
+    /// Its index in the cache.
     line: u32,
 }
 
@@ -73,7 +73,7 @@ impl Memory {
         self.fetch_elsewhere(access, bus, now)
     }
 
-    /// Enters another line, or fetches past the cache.
+    /// Fetches from another line, or uncached.
     #[inline(never)]
     pub(super) fn fetch_elsewhere<B: Bus>(
         &mut self,
@@ -98,10 +98,10 @@ impl Memory {
                 return Ok(self.instructions.load(line, at.0, access.width));
             }
         }
-        self.fetch_past(access, route, bus, now)
+        self.fetch_uncached(access, route, bus, now)
     }
 
-    /// Where a fetch goes: cached by the C bit of its region and the control register's I, and everywhere with the MMU off.
+    /// The route of a fetch: cached if the I bit is set and, with the MMU, the region's C bit.
     #[inline(always)]
     fn fetch_route<B: Bus>(
         &mut self,
@@ -123,7 +123,7 @@ impl Memory {
         self.current = Current { key: key(at, privileged), line: u32::try_from(line).unwrap_or(0) };
     }
 
-    /// Fills a line; none if all ways are locked.
+    /// Refills a line; `None` if all ways are locked.
     #[inline(never)]
     fn fill_instructions<B: Bus>(
         &mut self,
@@ -142,13 +142,13 @@ impl Memory {
         self.statistics.waiting.fetch += self.buffer.transfer(start, 8, waits, now);
         if let Some(old) = self.instructions.address(line) {
             self.statistics.instruction_cache.replaced += 1;
-            self.lookaside.instruction_line_gone(line, old);
+            self.lookaside.drop_instruction_line(line, old);
         }
         self.instructions.install(line, at, route.physical, &contents);
         Ok(Some(line))
     }
 
-    fn fetch_past<B: Bus>(
+    fn fetch_uncached<B: Bus>(
         &mut self,
         access: Access,
         route: Route,
@@ -166,24 +166,23 @@ impl Memory {
         Ok(reply.value)
     }
 
-    /// Brings the line of `at` into the instruction cache, if its region is cached and can be read (c7, prefetch).
+    /// Prefetches the line of `at` if its region is cached and readable (c7).
     pub(super) fn prefetch<B: Bus>(&mut self, at: Modified, bus: &mut B, now: &mut Cycles) {
         let Ok(route) = self.fetch_route(at, true, bus, now) else { return };
         let cached = route.region.is_cached();
         if cached && self.instructions.find(at).is_none() {
             self.statistics.instruction_cache.read_misses += 1;
-            // A line that cannot be read is not there; the operation has no way to say so.
+            // A failed refill leaves no line; the operation cannot report it.
             let _ = self.fill_instructions(at, route, bus, now);
         }
     }
 
-    /// Where in the cache the current line is, if `at` lies in it.
+    /// The index of the current line, if it contains `at`.
     pub(super) fn current_place(&self, at: Virtual, privileged: bool) -> Option<usize> {
         self.current.is(at, privileged).then(|| self.current.place())
     }
 
-    /// The contents of the line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up, and
-    /// it lies in the instruction cache.
+    /// The contents of the current line, if a fetch at `at` would use it without a lookup.
     #[must_use]
     pub fn current_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
         if self.current.is(at, privileged) {
@@ -192,7 +191,7 @@ impl Memory {
         None
     }
 
-    /// Makes the line of `at` the current one without looking it up: the fast engine knows that it would hit.
+    /// Makes the line of `at` current without a lookup, since it is known to hit.
     pub fn enter_line(&mut self, at: Virtual, privileged: bool) {
         match self.instructions.find(self.control.fetch_modified(at)) {
             Some(line) => self.make_current(at, privileged, line),
@@ -200,7 +199,7 @@ impl Memory {
         }
     }
 
-    /// Whether the current line is one of the cache: a saved one may say anything.
+    /// Whether the current line is in the cache: snapshots are untrusted input.
     pub(super) fn current_is_sound(&self) -> bool {
         self.current.key == 0 || self.instructions.contents(self.current.place()).is_some()
     }

@@ -1,12 +1,11 @@
-//! The look-aside of the fast engines: lookups that are known to hit, and when they no longer are.
+//! The look-aside of the fast engines: the lookups that are known to hit.
 //!
-//! Layer: rank 3. Replacement on this core does not depend on hits, so a lookup that would hit again may be
-//! left out without changing any later one. The memory system tells [`Lookaside`] whenever a hit may no longer be
-//! one; the reference interpreter never reads it. It is derived data and is not saved. [`Hits`] holds the hits of one
-//! [`Context`] at one privilege. A system that switches processes comes back to a context, so the tables of the
-//! last contexts are kept. When tables become current again, they apply the events of instruction lines and
-//! translations that they missed, and compare what they presume of the data cache's lines with the cache.
-//! Invalidating too much is always right, only slower.
+//! Layer: rank 3. Replacement on this core does not depend on hits, so skipping a lookup that would hit
+//! changes no later one. The memory system tells [`Lookaside`] when entries may become invalid; the
+//! reference interpreter never reads it. It is derived data and is not saved. [`Hits`] are the entries
+//! of one [`Context`] at one privilege. The tables of recent contexts are kept for when a system
+//! switches back. They then apply the evictions of instruction lines that they missed, and compare what
+//! they presume with the TLB and the data cache. Excess invalidation costs only time.
 
 mod contents;
 mod hits;
@@ -24,13 +23,13 @@ use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
 
-/// Contexts whose tables are kept beside those of the current one.
-const PUT_AWAY: usize = 15;
+/// The number of contexts whose tables are kept, besides the current one.
+const INACTIVE_MAX: usize = 15;
 
-/// What decides whether an access hits, beside the TLB and the caches.
+/// The state besides TLB and caches that determines whether an access hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Context {
-    /// The FCSE process number; 0 without the MMU.
+    /// The FCSE PID; 0 without the MMU.
     pub(super) pid: u8,
     /// The domain access register.
     pub(super) domains: u32,
@@ -38,7 +37,7 @@ pub(crate) struct Context {
     pub(super) control: u32,
 }
 
-/// Names a look-aside, and with it the core whose it is, among all that live: stamps mean something to an engine only together with it.
+/// The identity of a look-aside, and thereby of its core. Stamps are valid for one identity.
 #[derive(Debug, Clone, Default)]
 pub struct Identity(Arc<()>);
 
@@ -50,29 +49,29 @@ impl PartialEq for Identity {
 
 impl Eq for Identity {}
 
-/// The tables of a context that is not the current one.
+/// The tables of a context that is not current.
 #[derive(Debug)]
-struct PutAway {
+struct InactiveTables {
     tables: Tables,
-    /// The number of the first event that they do not know of.
+    /// The number of the first eviction that they missed.
     since: u64,
 }
 
-/// Remembered hits.
+/// The entries of all contexts.
 #[derive(Debug)]
 pub struct Lookaside {
-    /// Of the current context.
+    /// The tables of the current context.
     tables: Tables,
-    /// The tables of other contexts, the one that was left last at the end.
-    put_away: Vec<PutAway>,
+    /// The tables of other contexts, the most recent last.
+    inactive: Vec<InactiveTables>,
     log: Log,
     contents: Contents,
-    /// What is known of each line of the instruction cache since it was filled.
+    /// The line hit of each line of the instruction cache, if known.
     filled: Box<[LineHit]>,
     identity: Identity,
 }
 
-/// A copy of a core is another core: its look-aside is empty.
+/// A copy belongs to another core: it is empty.
 impl Clone for Lookaside {
     fn clone(&self) -> Self {
         Self::new(self.tables.context, [self.filled.len(), self.tables.data_lines()])
@@ -80,11 +79,11 @@ impl Clone for Lookaside {
 }
 
 impl Lookaside {
-    /// Without entries; for an instruction cache and a data cache of so many lines.
+    /// Creates tables for an instruction cache and a data cache with these numbers of lines.
     pub(super) fn new(context: Context, [instructions, data]: [usize; 2]) -> Self {
         Self {
             tables: Tables::new(context, data),
-            put_away: Vec::new(),
+            inactive: Vec::new(),
             log: Log::default(),
             contents: Contents::default(),
             filled: vec![LineHit::NONE; instructions].into(),
@@ -92,20 +91,20 @@ impl Lookaside {
         }
     }
 
-    /// The hits at a privilege.
+    /// The entries at a privilege.
     #[must_use]
     #[inline]
     pub fn hits(&self, privileged: bool) -> &Hits {
         &self.tables.hits[usize::from(privileged)]
     }
 
-    /// Its name. An engine that finds another one than before forgets what it derived.
+    /// The identity. An engine that finds another one discards its derived data.
     #[must_use]
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The line of `at`, which is line `index` of the instruction cache and holds `contents`; nothing if there are no more stamps.
+    /// The line hit of `at`, in line `index` of the instruction cache; `None` if stamps are exhausted.
     fn line(
         &mut self,
         at: Virtual,
@@ -121,83 +120,83 @@ impl Lookaside {
         Some(line)
     }
 
-    /// Adds that a line hits when fetched.
+    /// Adds the entry of a line that hits when fetched.
     fn add_line(&mut self, privileged: bool, line: LineHit) {
         self.tables.hits[usize::from(privileged)].add_line(line);
     }
 
-    /// Notes the translation, at its place of the TLB, that the entries added for its addresses depend on.
+    /// Records the translation at a place of the TLB on which entries depend.
     pub(super) fn presume_translation(&mut self, place: usize, entry: &Entry) {
         self.tables.presume_translation(place, *entry);
     }
 
-    /// Line `index` of the data cache, that of `line`, was evicted or invalidated.
+    /// Drops the entries of line `index` of the data cache, at `line`: it was evicted or invalidated.
     #[inline]
-    pub(super) fn data_line_gone(&mut self, index: usize, line: Modified) {
-        self.tables.data_line_gone(index, line);
+    pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
+        self.tables.drop_data_line(index, line);
     }
 
-    /// Line `index` of the data cache is no longer dirty, in one half or both: the next store to it must set the bit.
-    pub(super) fn data_line_cleaned(&mut self, index: usize, line: Modified) {
-        self.tables.data_line_cleaned(index, line);
+    /// Drops the write entries of line `index` of the data cache, at `line`: it was cleaned.
+    pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
+        self.tables.clean_data_line(index, line);
     }
 
-    /// Line `index` of the instruction cache, that of `line`, was evicted or invalidated.
-    pub(super) fn instruction_line_gone(&mut self, index: usize, line: Modified) {
+    /// Drops the entries of line `index` of the instruction cache, at `line`: it was evicted or
+    /// invalidated.
+    pub(super) fn drop_instruction_line(&mut self, index: usize, line: Modified) {
         self.filled[index] = LineHit::NONE;
-        self.tables.instruction_line_gone(line);
-        if !self.put_away.is_empty() {
+        self.tables.drop_instruction_line(line);
+        if !self.inactive.is_empty() {
             self.log.add(line);
         }
     }
 
-    /// The TLB replaced the entry at a place.
-    pub(super) fn translation_gone(&mut self, place: usize) {
-        self.tables.translation_gone(place);
+    /// Drops the entries of the translation at a place of the TLB: it was replaced.
+    pub(super) fn drop_translation(&mut self, place: usize) {
+        self.tables.drop_translation(place);
     }
 
-    /// Anything may have changed: an operation on all of a cache or TLB, a debugger's write.
+    /// Invalidates all entries: after an operation on a whole cache or TLB, or a debugger's write.
     pub(super) fn invalidate_all(&mut self) {
         self.tables.clear();
         self.filled.fill(LineHit::NONE);
         self.log.invalidate_all();
     }
 
-    /// Another context becomes current, or the same stays.
+    /// Switches to a context.
     pub(super) fn enter(&mut self, context: Context, tlb: &Tlb, data: &Cache) {
         if self.tables.context == context {
             return;
         }
-        let known = self.put_away.iter().position(|other| other.tables.context == context);
-        let tables = match known.map(|at| self.put_away.remove(at)) {
-            Some(PutAway { mut tables, since }) => {
+        let known = self.inactive.iter().position(|other| other.tables.context == context);
+        let tables = match known.map(|at| self.inactive.remove(at)) {
+            Some(InactiveTables { mut tables, since }) => {
                 match self.log.since(since) {
                     Some(evicted) => {
-                        evicted.for_each(|line| tables.instruction_line_gone(line));
+                        evicted.for_each(|line| tables.drop_instruction_line(line));
                         tables.reconcile(tlb, data);
                     }
                     None => tables.clear(),
                 }
                 tables
             }
-            None if self.put_away.len() < PUT_AWAY => {
+            None if self.inactive.len() < INACTIVE_MAX => {
                 Tables::new(context, self.tables.data_lines())
             }
             None => {
-                let mut tables = self.put_away.remove(0).tables;
+                let mut tables = self.inactive.remove(0).tables;
                 tables.clear();
                 tables.context = context;
                 tables
             }
         };
         let tables = std::mem::replace(&mut self.tables, tables);
-        self.put_away.push(PutAway { tables, since: self.log.count() });
+        self.inactive.push(InactiveTables { tables, since: self.log.count() });
     }
 }
 
 impl Memory {
-    /// Adds those lines (half-lines, if written) of the `bytes` from `at` on that an access at this privilege would hit
-    /// now.
+    /// Adds the entries of lines (for a write, half-lines) at `at` that an access would hit.
     pub fn learn(&mut self, at: Virtual, bytes: u32, (privileged, write): (bool, bool)) {
         let unit = if write { HALF } else { LINE };
         let mut line = Virtual(at.0 & !(unit - 1));
@@ -212,7 +211,7 @@ impl Memory {
         }
     }
 
-    /// As [`Memory::learn`], right behind an access to these `bytes`, which are aligned and did not abort.
+    /// Like [`Memory::learn`], directly after an aligned access to these `bytes` that did not abort.
     pub(crate) fn learn_last(
         &mut self,
         at: Virtual,
@@ -227,7 +226,7 @@ impl Memory {
         self.add_hit(at, (privileged, write), (line * LINE as usize, place));
     }
 
-    /// Adds a hit at an offset of the data cache's array, by the translation at a place of the TLB.
+    /// Adds an entry for a line at an offset of the data cache, with its translation at a place.
     fn add_hit(
         &mut self,
         at: Virtual,
@@ -243,7 +242,7 @@ impl Memory {
         }
     }
 
-    /// The line of `at`, if a fetch there would hit; the look-aside knows it from then on.
+    /// The line hit of `at`, if a fetch there would hit; adds its entry.
     pub fn line_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
         let known = self.lookaside.hits(privileged).line(at.0);
         if known != LineHit::NONE {
@@ -258,8 +257,8 @@ impl Memory {
         Some(line)
     }
 
-    /// Fetches the line of `at` into the instruction cache, as a fetch there would do that misses; the line, unless stamps ran out, or an abort.
-    /// Nothing, and nothing is done, if the fetch would do more or less than that.
+    /// Fetches the line of `at` like a fetch that misses the cache. Returns its line hit, unless stamps
+    /// are exhausted, or an abort. `None`, with nothing done, if the fetch would do anything else.
     pub(crate) fn fetch_line<B: Bus>(
         &mut self,
         at: Virtual,
@@ -283,18 +282,18 @@ impl Memory {
         }
     }
 
-    /// The line that the preceding fetch was in, if a fetch at `at` were in it too and would look nothing up.
+    /// The line hit of the current line, if a fetch at `at` would use it without a lookup.
     pub fn current_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
         let index = self.current_place(at, privileged)?;
         self.lookaside.line(at, index, self.instructions.contents(index)?)
     }
 
-    /// The line of `at`, if a fetch there is in it already or would hit.
+    /// The line hit of `at`, if it is the current line or would hit.
     pub(crate) fn line_of(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
         self.current_hit(at, privileged).or_else(|| self.line_hit(at, privileged))
     }
 
-    /// Begins anew with another identity when stamps run out.
+    /// Replaces the look-aside, with a new identity, when stamps run out.
     pub(crate) fn renew_lookaside(&mut self) {
         if self.lookaside.contents.are_exhausted() {
             self.lookaside = self.lookaside.clone();
@@ -319,7 +318,7 @@ mod tests {
         Context { pid, domains, control: 1 }
     }
 
-    /// A look-aside with what it depends on.
+    /// A look-aside with its TLB and data cache.
     struct Fixture {
         lookaside: Lookaside,
         tlb: Tlb,
@@ -340,8 +339,8 @@ mod tests {
             let (mut tlb, mut data) = (Tlb::new(&config), Cache::new(config.data_cache));
             let lines = [Cache::new(config.instruction_cache).lines(), data.lines()];
             data.install(INDEX, LINE_AT, Physical(0), &[0; 32]);
-            data.soil(INDEX, 0);
-            data.soil(INDEX, HALF);
+            data.mark_dirty(INDEX, 0);
+            data.mark_dirty(INDEX, HALF);
             let place = tlb.insert(translation(LINE_AT.0, shift));
             let lookaside = Lookaside::new(context(PID, 1), lines);
             Self { lookaside, tlb, data, place }
@@ -371,7 +370,7 @@ mod tests {
 
         fn evict_data_line(&mut self) {
             self.data.invalidate(INDEX);
-            self.lookaside.data_line_gone(INDEX, LINE_AT);
+            self.lookaside.drop_data_line(INDEX, LINE_AT);
         }
 
         fn replace_data_line(&mut self) {
@@ -381,11 +380,11 @@ mod tests {
 
         fn clean_data_line(&mut self) {
             self.data.clean(INDEX);
-            self.lookaside.data_line_cleaned(INDEX, LINE_AT);
+            self.lookaside.clean_data_line(INDEX, LINE_AT);
         }
 
         fn evict_instruction_line(&mut self) {
-            self.lookaside.instruction_line_gone(INDEX, LINE_AT);
+            self.lookaside.drop_instruction_line(INDEX, LINE_AT);
         }
 
         fn replace_translation(&mut self) {
@@ -395,7 +394,7 @@ mod tests {
                 // The same set of the TLB.
                 other.base += 32 << before.shift;
                 let place = self.tlb.insert(other);
-                self.lookaside.translation_gone(place);
+                self.lookaside.drop_translation(place);
             }
         }
 
@@ -435,10 +434,10 @@ mod tests {
         }
     }
 
-    type End = fn(&mut Fixture);
+    type Notification = fn(&mut Fixture);
 
-    /// What ends hits, and which are left: reads, writes, lines.
-    const ENDS: [(End, [bool; 3]); 6] = [
+    /// The notifications, and the entries that remain: reads, writes, lines.
+    const NOTIFICATIONS: [(Notification, [bool; 3]); 6] = [
         (Fixture::evict_data_line, [false, false, true]),
         (Fixture::replace_data_line, [false, false, true]),
         (Fixture::clean_data_line, [true, false, true]),
@@ -450,7 +449,7 @@ mod tests {
     #[test]
     fn each_notification_removes_what_it_says_under_both_addresses_of_a_line() {
         for at in [AT, LINE_AT.0] {
-            for (number, (end, left)) in ENDS.into_iter().enumerate() {
+            for (number, (end, left)) in NOTIFICATIONS.into_iter().enumerate() {
                 let mut fixture = Fixture::filled(at);
                 end(&mut fixture);
                 assert_eq!(fixture.known(at), left, "end {number}");
@@ -462,10 +461,10 @@ mod tests {
     fn a_line_of_another_process_at_the_same_address_takes_nothing_along() {
         let other = Modified(AT | 5 << 25);
         let mut fixture = Fixture::filled(AT);
-        fixture.lookaside.data_line_gone(INDEX + 4, other);
-        fixture.lookaside.instruction_line_gone(INDEX + 4, other);
+        fixture.lookaside.drop_data_line(INDEX + 4, other);
+        fixture.lookaside.drop_instruction_line(INDEX + 4, other);
         let place = fixture.tlb.insert(translation(other.0, 20));
-        fixture.lookaside.translation_gone(place);
+        fixture.lookaside.drop_translation(place);
         assert_eq!(fixture.known(AT), [true; 3]);
     }
 
@@ -500,14 +499,14 @@ mod tests {
             let entry = translation(base, 10);
             let place = fixture.tlb.insert(entry);
             fixture.lookaside.presume_translation(place, &entry);
-            fixture.lookaside.translation_gone(place);
+            fixture.lookaside.drop_translation(place);
         }
         assert_eq!(fixture.known(AT), [true; 3]);
     }
 
     #[test]
     fn a_context_that_comes_back_knows_what_it_knew_but_for_what_ended_meanwhile() {
-        for (number, (end, left)) in ENDS.into_iter().enumerate() {
+        for (number, (end, left)) in NOTIFICATIONS.into_iter().enumerate() {
             let mut fixture = Fixture::filled(AT);
             let line = fixture.lookaside.hits(true).line(AT);
             fixture.enter(context(5, 1));
@@ -547,7 +546,7 @@ mod tests {
             let mut fixture = Fixture::filled(AT);
             fixture.enter(context(5, 1));
             let elsewhere = Modified(0x4000_0000);
-            (0..evictions).for_each(|_| fixture.lookaside.instruction_line_gone(9, elsewhere));
+            (0..evictions).for_each(|_| fixture.lookaside.drop_instruction_line(9, elsewhere));
             fixture.enter(context(PID, 1));
             assert_eq!(fixture.known(AT), [left; 3]);
         }

@@ -1,8 +1,8 @@
-//! The operations of c7 and c8: on lines of the caches, on the buffers, on the TLB.
+//! The operations of c7 and c8: on cache lines, buffers and the TLB.
 //!
-//! Layer: rank 3; methods of [`Memory`]. Operations on one line take an MVA, to which FCSE is not applied, or a set and way; they work
-//! whether the cache is on or off. Source: ARM DDI 0198D, pages 2-21 to 2-24 (c7). That test-and-clean looks at one set a cycle and at most
-//! at [`TESTED_SETS`] in one go is assumed: the manual says "a number of lines".
+//! Layer: rank 3; methods of [`Memory`]. Line operations take an MVA, without FCSE, or a set and way,
+//! and work also on a disabled cache. Source: ARM DDI 0198D, pages 2-21 to 2-24 (c7). Assumed:
+//! test-and-clean tests one set a cycle, at most [`TESTED_SETS`] ("a number of lines" in the manual).
 
 use super::cache::{BOTH, LENGTH};
 use super::{Effect, Memory, Undefined};
@@ -10,13 +10,13 @@ use crate::address::{Cycles, LINE, Modified, Physical};
 use crate::bus::Bus;
 use crate::instruction::CoprocessorAccess;
 
-/// The sets that one test-and-clean looks at (assumed).
+/// The number of sets that one test-and-clean tests (assumed).
 pub const TESTED_SETS: u32 = 8;
 
-/// The Z flag, as MRC to r15 takes it from a word.
+/// The Z flag in the result of an MRC to r15.
 const ZERO: u32 = 1 << 30;
 
-/// What becomes of a line.
+/// An operation on a line.
 #[derive(Clone, Copy)]
 enum Operation {
     Invalidate,
@@ -42,10 +42,10 @@ impl Memory {
             (5, 0) => self.invalidate_instructions(),
             (5, 1) => {
                 if let Some(line) = self.instructions.find(Modified(value)) {
-                    self.drop_instruction_line(line);
+                    self.invalidate_instruction_line(line);
                 }
             }
-            (5, 2) => self.drop_instruction_line(self.instructions.by_set_and_way(value)),
+            (5, 2) => self.invalidate_instruction_line(self.instructions.by_set_and_way(value)),
             (6, 0) => self.invalidate_data(),
             (7, 0) => {
                 self.invalidate_instructions();
@@ -76,10 +76,10 @@ impl Memory {
         self.lookaside.invalidate_all();
     }
 
-    fn drop_instruction_line(&mut self, line: usize) {
+    fn invalidate_instruction_line(&mut self, line: usize) {
         if let Some(at) = self.instructions.address(line) {
             self.instructions.invalidate(line);
-            self.lookaside.instruction_line_gone(line, at);
+            self.lookaside.drop_instruction_line(line, at);
         }
     }
 
@@ -104,11 +104,11 @@ impl Memory {
         }
         if !matches!(operation, Operation::Clean) {
             self.data.invalidate(line);
-            self.lookaside.data_line_gone(line, at);
+            self.lookaside.drop_data_line(line, at);
         }
     }
 
-    /// Puts what is dirty of a line into the write-back buffer, and leaves it clean.
+    /// Moves the dirty halves of a line to the write-back buffer and marks the line clean.
     pub(super) fn write_line_back<B: Bus>(&mut self, line: usize, bus: &mut B, now: &mut Cycles) {
         let dirty = self.data.dirty(line);
         let Some(contents) = self.data.contents(line) else { return };
@@ -130,11 +130,11 @@ impl Memory {
         }
         self.data.clean(line);
         if let Some(at) = self.data.address(line) {
-            self.lookaside.data_line_cleaned(line, at);
+            self.lookaside.clean_data_line(line, at);
         }
     }
 
-    /// A read of c7: test and clean, test, clean and invalidate. Z is set if no line is dirty afterwards.
+    /// A read of c7: test and clean, or test, clean and invalidate. Z is set if no line remains dirty.
     pub(super) fn test_and_clean<B: Bus>(
         &mut self,
         access: &CoprocessorAccess,
@@ -163,7 +163,7 @@ impl Memory {
         Ok(ZERO)
     }
 
-    /// A write to c8. The TLB is unified: the operations of the two sides do the same.
+    /// A write to c8. The TLB is unified, so instruction and data operations are the same.
     pub(super) fn invalidate_translation(
         &mut self,
         access: &CoprocessorAccess,

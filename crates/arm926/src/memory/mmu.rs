@@ -1,44 +1,44 @@
 //! The MMU: translation tables and permissions.
 //!
-//! Layer: rank 3. [`walk`] reads descriptors and makes an [`Entry`] of them; [`permits`] says what its permission bits allow. Whoever
-//! calls gives the reader, so that the core's walk takes its time on the bus and a debugger's takes none; neither looks
-//! into the data cache. Source: ARM DDI 0100E, B3; DDI 0198D, chapter 3. A tiny page in a coarse table, unpredictable there, is
-//! a translation fault here.
+//! Layer: rank 3. [`walk`] converts descriptors to an [`Entry`]; [`permits`] evaluates its permission
+//! bits. The caller supplies the reader: the core's takes bus cycles, a debugger's none, and neither
+//! uses the data cache. Source: ARM DDI 0100E, B3; DDI 0198D, chapter 3. A tiny page in a coarse table,
+//! unpredictable there, is a translation fault here.
 
 use super::AbortKind;
 use super::tlb::Entry;
 use crate::address::{Modified, Physical};
 
-/// Why there is no translation.
+/// A failed walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// Which.
+    /// The kind of abort.
     pub(crate) kind: AbortKind,
-    /// The domain, where it is known.
+    /// The domain, if known.
     pub(crate) domain: u8,
 }
 
-/// What a region's C and B bits ask for, with the data cache on or off.
+/// The memory attributes of a region, with the data cache on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Region {
-    /// Neither cached nor buffered.
+    /// Strongly ordered: neither cached nor buffered.
     Strong,
-    /// Writes are buffered.
+    /// Buffered but not cached.
     Buffered,
-    /// Cached; writes go to memory as well.
+    /// Cached; writes also go to memory.
     WriteThrough,
     /// Cached; writes stay in the cache.
     WriteBack,
 }
 
 impl Region {
-    /// Whether the cache is looked up.
+    /// Whether accesses look up the cache.
     #[inline]
     pub(crate) const fn is_cached(self) -> bool {
         matches!(self, Self::WriteThrough | Self::WriteBack)
     }
 
-    /// With the C bit as the control register leaves it.
+    /// The attributes by the B bit and the effective C bit.
     #[inline]
     pub(crate) const fn of(cacheable: bool, bufferable: bool) -> Self {
         match (cacheable, bufferable) {
@@ -87,7 +87,7 @@ fn field(value: u32, shift: u32, mask: u32) -> u8 {
     (value >> shift & mask).to_le_bytes()[0]
 }
 
-/// A page of four parts: whole if their permissions are equal, else the part with `at`.
+/// A page of four sub-pages: all of it if their permissions are equal, otherwise that of `at`.
 fn page(at: Modified, descriptor: u32, shift: u8) -> Entry {
     let permissions = field(descriptor, 4, 0xFF);
     let part = at.0 >> (shift - 2) & 3;
@@ -118,8 +118,8 @@ fn leaf(at: Modified, descriptor: u32, shift: u8, permission: u8) -> Entry {
     }
 }
 
-/// Whether permission bits allow an access; `system_rom` is the control register's S (bit 0) and R (bit 1). S and R together, which is
-/// unpredictable, allow nothing.
+/// Whether permission bits allow an access. `system_rom` is S (bit 0) and R (bit 1) of the control
+/// register; both together, which is unpredictable, allow nothing.
 #[inline]
 pub(crate) const fn permits(
     permission: u8,

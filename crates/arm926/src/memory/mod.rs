@@ -1,12 +1,12 @@
-//! The memory system: system control coprocessor, MMU, TLB, caches that hold data, write buffer.
+//! The memory system: system control coprocessor, MMU, TLB, caches with data, write buffer.
 //!
-//! Layer: rank 3. [`Memory`] answers the core's fetches, reads and writes, and adds the cycles that the core waits to the clock
-//! it is given. It is generic over the [`Bus`] at each call, so that it can be copied and saved without a board. What the caches hold is
-//! what the program sees: a line that memory no longer agrees with stays as it is. In reading order: `control` (the coprocessor's
-//! registers), `mmu` (tables and permissions), `tlb`, `cache`, `write_buffer` (and the bus in time), `data` and `fetch` (the two
-//! sides), `maintenance` (the operations of c7 and c8), `view` (looking without touching, for debuggers and the fast engine),
-//! `check` and `checked` (the checker of coherence).
-//! Equations, parameters and known errors: docs/models/arm926-memory.md. Source: ARM DDI 0198D, chapters 2 to 6.
+//! Layer: rank 3. [`Memory`] performs the core's fetches, reads and writes, and advances the clock by
+//! the core's stalls. It is generic over the [`Bus`] at each call, so that it can be copied and saved
+//! without a board. Caches hold data: a stale line stays stale. In reading order: `control`
+//! (coprocessor registers), `mmu` (tables and permissions), `tlb`, `cache`, `write_buffer` (and bus
+//! timing), `data` and `fetch` (the two sides), `maintenance` (c7 and c8), `view` (access without side
+//! effects), `lookaside` (known hits), `check` and `checked` (coherence checker). Equations, parameters
+//! and known errors: docs/models/arm926-memory.md. Source: ARM DDI 0198D, chapters 2 to 6.
 
 mod cache;
 pub mod check;
@@ -41,23 +41,23 @@ use write_buffer::WriteBuffer;
 /// A data access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Access {
-    /// Where. May be unaligned: that is an alignment fault if those are on, else the lowest bits are ignored.
+    /// The address. If unaligned, it faults with alignment checking; else its low bits are ignored.
     pub at: Virtual,
-    /// How much.
+    /// The width.
     pub width: Width,
-    /// With the permissions of a privileged mode.
+    /// Whether with the permissions of a privileged mode.
     pub privileged: bool,
 }
 
 impl Access {
-    /// The same, `index` words further on.
+    /// The access `index` words further on.
     #[allow(clippy::cast_possible_truncation, reason = "an index below 16")]
     const fn word(self, index: usize) -> Self {
         Self { at: Virtual(self.at.0.wrapping_add(4 * index as u32)), ..self }
     }
 }
 
-/// Why an access failed: the status field of a fault status register.
+/// The kind of an abort, as the status field of a fault status register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum AbortKind {
@@ -85,43 +85,43 @@ pub enum AbortKind {
     PageExternal = 0b1010,
 }
 
-/// An access that failed.
+/// An aborted access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Abort {
-    /// Why.
+    /// The kind.
     pub kind: AbortKind,
-    /// The domain, where the kind of fault has one; 0 otherwise.
+    /// The domain, if the kind has one, otherwise 0.
     pub domain: u8,
-    /// The modified virtual address.
+    /// The address of the access.
     pub at: Modified,
 }
 
-/// A coprocessor access that is not defined.
+/// An undefined coprocessor access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Undefined;
 
-/// What a write to the system control coprocessor asks of the core.
+/// The effect of a coprocessor write on the core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// Nothing more.
+    /// No effect.
     None,
-    /// To wait for an interrupt.
+    /// The core waits for an interrupt.
     WaitForInterrupt,
 }
 
-/// Where an access goes.
+/// The destination of an access.
 #[derive(Debug, Clone, Copy)]
 struct Route {
     physical: Physical,
     region: Region,
     section: bool,
     domain: u8,
-    /// The place of the translation in the TLB; 0 also without the MMU.
+    /// The place of the translation in the TLB; 0 without the MMU.
     place: usize,
 }
 
 impl Route {
-    /// Without the MMU.
+    /// The route without the MMU.
     const fn flat(at: Modified) -> Self {
         Self {
             physical: Physical(at.0),
@@ -132,20 +132,20 @@ impl Route {
         }
     }
 
-    /// By the entry of the TLB at a place, into a region.
+    /// The route by a TLB entry.
     #[inline]
     const fn of((entry, place): (&Entry, usize), at: Modified, region: Region) -> Self {
         let Entry { section, domain, .. } = *entry;
         Self { physical: entry.physical(at), region, section, domain, place }
     }
 
-    /// Where an item begins: its lowest address bits are ignored.
+    /// The address of an item; the low bits are ignored.
     #[inline]
     const fn item(&self, width: Width) -> Physical {
         Physical(self.physical.0 & !(width.bytes() - 1))
     }
 
-    /// The bus answered with an error.
+    /// The abort for a bus error.
     const fn external(&self, at: Modified) -> Abort {
         let kind = if self.section { AbortKind::External } else { AbortKind::PageExternal };
         Abort { kind, domain: self.domain, at }
@@ -154,7 +154,7 @@ impl Route {
 
 /// The memory system of one core.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(try_from = "Saved")]
+#[serde(try_from = "Snapshot")]
 pub struct Memory {
     config: Config,
     control: Control,
@@ -164,34 +164,34 @@ pub struct Memory {
     buffer: WriteBuffer,
     current: Current,
     statistics: Statistics,
-    /// A single read or write of something else than memory went over the bus since it was last asked.
+    /// Whether a single transfer to other than memory occurred since the last query.
     touched: bool,
     checker: Option<Box<Checker>>,
-    /// Watchpoints, while a run goes to points.
+    /// The watcher, while a run has points.
     #[serde(skip)]
     watcher: Option<Box<Watcher>>,
-    /// There is a checker or a watcher.
+    /// Whether there is a checker or a watcher.
     #[serde(skip)]
-    looked_at: bool,
+    observed: bool,
     #[serde(skip)]
     lookaside: Lookaside,
-    /// The last data access, if it was one of a line of the cache that it leaves dirty if it wrote.
+    /// The cache line of the last data access, if there is one and, after a write, it is dirty.
     #[serde(skip)]
     hit: Option<Hit>,
 }
 
-/// What a data access hit.
+/// A hit of a data access.
 #[derive(Debug, Clone, Copy)]
 struct Hit {
-    /// Its line in the data cache.
+    /// The index of the line in the data cache.
     line: usize,
-    /// Its translation in the TLB.
+    /// The place of the translation in the TLB.
     place: usize,
 }
 
-/// A memory system as it was saved, by whomever: its parts may not fit together.
+/// A snapshot of a memory system. Snapshots are untrusted input: the parts may be inconsistent.
 #[derive(Deserialize)]
-struct Saved {
+struct Snapshot {
     config: Config,
     control: Control,
     tlb: Tlb,
@@ -204,18 +204,18 @@ struct Saved {
     checker: Option<Box<Checker>>,
 }
 
-impl TryFrom<Saved> for Memory {
+impl TryFrom<Snapshot> for Memory {
     type Error = &'static str;
 
-    fn try_from(saved: Saved) -> Result<Self, Self::Error> {
-        let Saved { config, control, mut tlb, instructions, data, buffer, current, .. } = saved;
+    fn try_from(parts: Snapshot) -> Result<Self, Self::Error> {
+        let Snapshot { config, control, mut tlb, instructions, data, buffer, current, .. } = parts;
         let sound = instructions.is_sound(config.instruction_cache)
             && data.is_sound(config.data_cache)
             && tlb.is_sound()
             && control.is_sound()
             && buffer.is_sound(config.bus_ratio);
         tlb.restore();
-        let lookaside = Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
+        let lookaside = Lookaside::new(control.hit_context(), [instructions.lines(), data.lines()]);
         let memory = Self {
             config,
             control,
@@ -224,10 +224,10 @@ impl TryFrom<Saved> for Memory {
             data,
             buffer,
             current,
-            statistics: saved.statistics,
-            touched: saved.touched,
-            looked_at: saved.checker.is_some(),
-            checker: saved.checker,
+            statistics: parts.statistics,
+            touched: parts.touched,
+            observed: parts.checker.is_some(),
+            checker: parts.checker,
             watcher: None,
             lookaside,
             hit: None,
@@ -235,19 +235,19 @@ impl TryFrom<Saved> for Memory {
         if sound && memory.current_is_sound() {
             Ok(memory)
         } else {
-            Err("the saved caches, TLB and configuration of the core do not fit together")
+            Err("the caches, TLB and configuration of the core in the snapshot are inconsistent")
         }
     }
 }
 
 impl Memory {
-    /// As after reset: MMU and caches off, nothing in them.
+    /// Creates a memory system after reset: MMU and caches disabled and empty.
     #[must_use]
     pub fn new(config: &Config) -> Self {
         let control = Control::new(config);
         let (instructions, data) =
             (Cache::new(config.instruction_cache), Cache::new(config.data_cache));
-        let lookaside = Lookaside::new(control.decisive(), [instructions.lines(), data.lines()]);
+        let lookaside = Lookaside::new(control.hit_context(), [instructions.lines(), data.lines()]);
         Self {
             config: config.clone(),
             control,
@@ -260,91 +260,90 @@ impl Memory {
             touched: false,
             checker: config.check_coherence.then(Box::default),
             watcher: None,
-            looked_at: config.check_coherence,
+            observed: config.check_coherence,
             lookaside,
             hit: None,
         }
     }
 
-    /// How it is made.
+    /// The configuration.
     #[must_use]
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// What was counted since reset.
+    /// The counts since reset.
     #[must_use]
     pub const fn statistics(&self) -> &Statistics {
         &self.statistics
     }
 
-    /// Looks at data accesses for the watchpoints of `points` until [`Memory::stop_watching`].
+    /// Compares data accesses with the watchpoints of `points` until [`Memory::stop_watching`].
     pub(crate) fn watch(&mut self, points: &Points) {
         self.watcher = Some(Box::new(Watcher::new(points)));
-        self.looked_at = true;
+        self.observed = true;
     }
 
-    /// The first access that was watched since this was last asked.
+    /// Takes the first hit of a watchpoint since the last call.
     #[inline]
-    pub(crate) fn take_seen(&mut self) -> Option<WatchHit> {
+    pub(crate) fn take_watch_hit(&mut self) -> Option<WatchHit> {
         self.watcher.as_mut().and_then(|watcher| watcher.take())
     }
 
-    /// Looks at data accesses no more.
+    /// Stops comparing data accesses.
     pub(crate) fn stop_watching(&mut self) {
         self.watcher = None;
-        self.looked_at = self.checker.is_some();
+        self.observed = self.checker.is_some();
     }
 
-    /// Whether a single transfer went over the bus since this was last asked: interrupt lines may have changed.
+    /// Returns and clears [`Memory::touched`].
     pub const fn take_touched(&mut self) -> bool {
         std::mem::replace(&mut self.touched, false)
     }
 
-    /// Whether a single transfer went over the bus that [`Memory::take_touched`] has not told yet.
+    /// Whether a single transfer to other than memory occurred since [`Memory::take_touched`].
     #[must_use]
     pub const fn touched(&self) -> bool {
         self.touched
     }
 
-    /// Exceptions go to the high vectors.
+    /// Whether the vectors are high.
     #[must_use]
     pub const fn high_vectors(&self) -> bool {
         self.control.has(control::HIGH_VECTORS)
     }
 
-    /// Loads of the pc do not change to Thumb state (the control register's L4).
+    /// Whether loads of r15 do not change the state (L4 of the control register).
     #[must_use]
     pub const fn armv4_loads(&self) -> bool {
         self.control.has(control::ARMV4_LOADS)
     }
 
-    /// Whether L4 was set at any time since the core was made or restored: all engines left those instructions to the reference.
+    /// Whether L4 was set since the core was created or restored, so that engines used the reference.
     #[must_use]
     pub const fn had_armv4_loads(&self) -> bool {
         self.control.had_armv4_loads || self.armv4_loads()
     }
 
-    /// The FCSE process number that data accesses use.
+    /// The FCSE PID of data accesses.
     #[must_use]
     pub const fn pid(&self) -> u8 {
         self.control.pid
     }
 
-    /// The FCSE process number that fetches use, if no other one is about to become effective for them.
+    /// The FCSE PID of fetches, unless a new one is about to take effect.
     #[must_use]
     pub const fn fetch_pid(&self) -> Option<u8> {
         if self.control.pid_delay == 0 { Some(self.control.fetch_pid) } else { None }
     }
 
-    /// The base of the first-level translation table: with the process number it tells processes apart.
+    /// The translation table base, which together with the FCSE PID identifies a process.
     #[must_use]
     pub const fn table_base(&self) -> u32 {
         self.control.table
     }
 
-    /// Tells that the instruction in execution was left behind, with the next one at the following address, or with a jump:
-    /// a new FCSE process number becomes effective for fetches after two instructions, or with a jump.
+    /// Completes an instruction. Fetches use a new FCSE PID after two instructions or a jump.
     #[inline]
     pub fn retire(&mut self, jumped: bool) {
         if self.control.pid_delay > 0 {
@@ -352,16 +351,16 @@ impl Memory {
         }
     }
 
-    /// Moves on towards the new process number; the current line lies in the old one's slot.
+    /// Advances towards the new PID. The current line belongs to the old one's slot.
     fn change_pid(&mut self, jumped: bool) {
         self.control.retire(jumped);
         if self.control.pid_delay == 0 {
             self.current = Current::NONE;
-            self.lookaside.enter(self.control.decisive(), &self.tlb, &self.data);
+            self.lookaside.enter(self.control.hit_context(), &self.tlb, &self.data);
         }
     }
 
-    /// The place of the translation of `at`, by the TLB or a walk, if domain and permission allow the access.
+    /// The place of the translation of `at`, after a walk if need be, if the access is permitted.
     #[inline(always)]
     fn translate<B: Bus>(
         &mut self,
@@ -383,7 +382,7 @@ impl Memory {
         }
     }
 
-    /// Whether domain and permission allow an access. Domain value 2, which is reserved, allows none.
+    /// Checks domain and permission. The reserved domain value 2 allows no access.
     #[inline(always)]
     fn allows(&self, entry: &Entry, privileged: bool, write: bool) -> Result<(), AbortKind> {
         let system_rom = self.control.bits >> 8 & 3;
@@ -397,7 +396,7 @@ impl Memory {
         }
     }
 
-    /// Reads descriptors from memory, one single transfer each, and keeps what they say in the TLB: where.
+    /// Walks the tables, one single transfer per descriptor; returns the place of the new entry.
     #[cold]
     fn walk<B: Bus>(
         &mut self,
@@ -418,21 +417,21 @@ impl Memory {
         });
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
         if self.tlb.overlaps(&entry) {
-            // Which of the two translates an address depends on their sizes and places.
+            // Which of the translations applies depends on their sizes and places.
             self.lookaside.invalidate_all();
         }
         let place = self.tlb.insert(entry);
-        self.lookaside.translation_gone(place);
+        self.lookaside.drop_translation(place);
         Ok(place)
     }
 
-    /// Notes a data abort that is taken: data fault status and fault address.
+    /// Records a data abort: data fault status and fault address.
     pub fn note_data_abort(&mut self, abort: Abort) {
         self.control.data_status = status(abort);
         self.control.fault_address = abort.at.0;
     }
 
-    /// Notes a prefetch abort that is taken: instruction fault status.
+    /// Records a prefetch abort: instruction fault status.
     pub fn note_prefetch_abort(&mut self, abort: Abort) {
         self.control.instruction_status = status(abort);
     }

@@ -1,40 +1,40 @@
-//! Counts of the memory system.
+//! The counts of the memory system.
 //!
-//! Layer: rank 3. Cycles of waiting are core clock cycles; each cycle of waiting is counted once, for what the core waited for.
+//! Layer: rank 3. Stalls are in core clock cycles; each stall cycle is counted once, by its cause.
 
 use serde::{Deserialize, Serialize};
 
-/// Lookups and misses of one cache.
+/// The lookups and misses of a cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounts {
-    /// Reads that looked there: of the instruction side one whenever fetching enters another line.
+    /// Read lookups; in the instruction cache one for each line entered.
     pub reads: u64,
-    /// Reads that missed, each of which fills a line (unless all ways are locked).
+    /// Read misses, each of which refills a line unless all ways are locked.
     pub read_misses: u64,
-    /// Writes that looked there.
+    /// Write lookups.
     pub writes: u64,
-    /// Writes that missed, and went to memory.
+    /// Write misses, which go to memory.
     pub write_misses: u64,
-    /// Lines that a fill replaced.
+    /// Lines replaced by refills.
     pub replaced: u64,
-    /// Half-lines that were written back, by replacement or by an operation.
+    /// Half-lines written back, by replacement or maintenance.
     pub half_lines_written: u64,
 }
 
-/// Where the core waited.
+/// Stall cycles by cause.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// For lines of the instruction cache, and uncached fetches.
+    /// Refills of the instruction cache, and uncached fetches.
     pub fetch: u64,
-    /// For lines of the data cache.
+    /// Refills of the data cache.
     pub data: u64,
-    /// For translation table walks.
+    /// Translation table walks.
     pub walk: u64,
-    /// For room in the write buffers, or for them to drain.
+    /// Full write buffers, and drains.
     pub write_buffer: u64,
-    /// For uncached reads and unbuffered writes.
+    /// Uncached reads and unbuffered writes.
     pub uncached: u64,
-    /// For operations that look at several sets of the data cache.
+    /// Maintenance that tests several sets of the data cache.
     pub maintenance: u64,
 }
 
@@ -45,22 +45,22 @@ pub struct Statistics {
     pub instruction_cache: CacheCounts,
     /// The data cache.
     pub data_cache: CacheCounts,
-    /// Lookups of the TLB: one for each lookup of a cache, and each uncached access, with the MMU on.
+    /// TLB lookups with the MMU on: one for each cache lookup and each uncached access.
     pub tlb_lookups: u64,
-    /// Walks.
+    /// Translation table walks.
     pub tlb_misses: u64,
-    /// Descriptors that walks read.
+    /// Descriptors read by walks.
     pub descriptors: u64,
-    /// Fetches past the instruction cache.
+    /// Uncached fetches.
     pub uncached_fetches: u64,
-    /// Reads of data past the data cache.
+    /// Uncached data reads.
     pub uncached_reads: u64,
-    /// Writes for which the core waited.
+    /// Writes that stalled the core until they completed.
     pub unbuffered_writes: u64,
-    /// Writes that went into the store buffer.
+    /// Writes to the store buffer.
     pub buffered_writes: u64,
-    /// Buffered writes and lines written back that the board answered with an error, which the core does not see.
+    /// Buffered writes and write-backs that the bus answered with an error, invisible to the core.
     pub lost_writes: u64,
-    /// Cycles of waiting.
+    /// Stall cycles.
     pub waiting: Waiting,
 }

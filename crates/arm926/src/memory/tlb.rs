@@ -1,8 +1,9 @@
-//! The TLB: two ways of 32 entries, and eight entries that can be locked.
+//! The TLB: a main part of two ways and 32 sets, and eight lockable entries.
 //!
-//! Layer: rank 3. [`Tlb`] keeps [`Entry`] by modified virtual address. A page whose four parts have different permissions comes in by
-//! parts, as the manual's rule of four invalidations says. Hits change nothing. The manual excludes index and replacement from the
-//! programmer's model: both are parameters. Source: ARM DDI 0198D, chapter 2 (c8, c10) and 3.7.
+//! Layer: rank 3. [`Tlb`] holds [`Entry`]s by MVA. A page whose sub-pages have different permissions is
+//! entered by sub-page, as the manual's rule of four invalidations implies. Hits do not change the TLB.
+//! Index and replacement are parameters, since the manual excludes them from the programmer's model.
+//! Source: ARM DDI 0198D, chapter 2 (c8, c10) and 3.7.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +11,28 @@ use super::cache::shift;
 use crate::address::{Modified, Physical};
 use crate::config::{Config, TlbIndex, TlbReplacement};
 
-/// Sets of the main part.
+/// The number of sets of the main part.
 const SETS: usize = 32;
 
-/// Entries of the main part: two a set.
+/// The number of entries of the main part.
 const MAIN: usize = 2 * SETS;
 
-/// Entries that can be locked.
+/// The number of lockable entries.
 const LOCKABLE: usize = 8;
 
-/// Places of entries: the main part, then those that can be locked.
+/// The number of places: the main part, then the lockable entries.
 pub(crate) const PLACES: usize = MAIN + LOCKABLE;
 
-/// Sizes of entries as powers of two: tiny page, part of a small page; small page; part of a large page; large page; section.
+/// The sizes as powers of two: tiny page or sub-page, small page, large sub-page, large page, section.
 const SHIFTS: [u8; 5] = [10, 12, 14, 16, 20];
 
-/// No entry begins at an odd address.
+/// The base of an invalid entry; those of others are even.
 const INVALID: u32 = 1;
 
-/// Places for hints.
+/// The number of hints.
 const HINTS: usize = 256;
 
-/// The place that was found last for addresses of a hash: tried first.
+/// The place last found for each hash of an address, which is tried first.
 #[derive(Debug, Clone)]
 struct Hints([u8; HINTS]);
 
@@ -47,18 +48,18 @@ impl Hints {
     }
 }
 
-/// What the TLB knows about a section, a page, or a part of one.
+/// The translation of a section, page or sub-page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     /// The first MVA.
     pub(crate) base: u32,
-    /// The bits of an MVA that must equal those of `base`.
+    /// The bits of an MVA that are compared with `base`.
     pub(crate) mask: u32,
     /// The first physical address.
     pub(crate) physical: u32,
-    /// The first-level descriptor's address.
+    /// The address of the first-level descriptor.
     pub(crate) first: u32,
-    /// The second-level descriptor's address; 0 for a section.
+    /// The address of the second-level descriptor; 0 for a section.
     pub(crate) second: u32,
     /// The size as a power of two.
     pub(crate) shift: u8,
@@ -70,7 +71,7 @@ pub(crate) struct Entry {
     pub(crate) cacheable: bool,
     /// The B bit.
     pub(crate) bufferable: bool,
-    /// It is a section, or a part of a page.
+    /// Whether it is a section.
     pub(crate) section: bool,
 }
 
@@ -107,50 +108,50 @@ impl Entry {
         self.base != INVALID
     }
 
-    /// Whether some address lies in both.
-    const fn meets(&self, other: &Self) -> bool {
+    /// Whether the entries have a common address.
+    const fn overlaps(&self, other: &Self) -> bool {
         (self.base ^ other.base) & self.mask & other.mask == 0
     }
 
-    /// Where `at` lies.
+    /// The physical address of `at`.
     #[inline]
     pub(crate) const fn physical(&self, at: Modified) -> Physical {
         Physical(self.physical | at.0 & !self.mask)
     }
 
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) const fn size(&self) -> u32 {
         1 << (self.shift & 31)
     }
 }
 
-/// The TLB.
+/// A TLB.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Tlb {
-    /// The two of a set side by side, then those that can be locked.
+    /// The entries of the main part, set by set, then the lockable ones.
     entries: Vec<Entry>,
-    /// How many entries of each size are in the main part.
+    /// The number of main entries of each size.
     sizes: [u8; SHIFTS.len()],
-    /// How many of the lockable entries are valid.
+    /// The number of valid lockable entries.
     locked: u8,
-    /// A bit for each set: the way that is next.
+    /// For each set a bit: the way replaced next.
     next: u32,
     random: u16,
     index: TlbIndex,
     replacement: TlbReplacement,
-    /// The lockable entry that is written next.
+    /// The lockable entry written next.
     victim: u8,
-    /// New entries go to the lockable part.
+    /// Whether new entries go to the lockable part.
     preserve: bool,
     #[serde(skip)]
     hints: Hints,
-    /// No address is known to have two entries, so that any entry that is found is the right one.
+    /// Whether no two entries overlap, so that any match is the right one.
     #[serde(skip)]
     distinct: bool,
 }
 
 impl Tlb {
-    /// Empty.
+    /// Creates an empty TLB.
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             entries: vec![Entry::NONE; MAIN + LOCKABLE],
@@ -167,17 +168,17 @@ impl Tlb {
         }
     }
 
-    /// Finds out what is not saved.
+    /// Computes the fields that are not saved.
     pub(crate) fn restore(&mut self) {
         let valid = |entry: &&Entry| entry.is_valid();
-        let meets = |(index, entry): (usize, &Entry)| {
-            self.entries[..index].iter().filter(valid).any(|other| other.meets(entry))
+        let overlaps = |(index, entry): (usize, &Entry)| {
+            self.entries[..index].iter().filter(valid).any(|other| other.overlaps(entry))
         };
         self.distinct =
-            !self.entries.iter().enumerate().filter(|(_, entry)| entry.is_valid()).any(meets);
+            !self.entries.iter().enumerate().filter(|(_, entry)| entry.is_valid()).any(overlaps);
     }
 
-    /// Whether the counts are those of the entries: a saved TLB may say anything.
+    /// Whether the counts match the entries: snapshots are untrusted input.
     pub(crate) fn is_sound(&self) -> bool {
         let Some((main, lockable)) = self.entries.split_at_checked(MAIN) else { return false };
         let count =
@@ -200,7 +201,7 @@ impl Tlb {
         page as usize % SETS
     }
 
-    /// The entry for `at`. Where several overlap (unpredictable) the smallest is taken, one of the main part first.
+    /// The entry for `at`: of overlapping ones (unpredictable) the smallest, of the main part first.
     #[inline]
     pub(crate) fn find(&self, at: Modified) -> Option<&Entry> {
         self.place(at).map(|place| self.entry(place))
@@ -212,7 +213,7 @@ impl Tlb {
         &self.entries[place]
     }
 
-    /// The place of the entry for `at`, as [`Tlb::find`] takes it.
+    /// The place of the entry that [`Tlb::find`] returns.
     #[inline(always)]
     pub(crate) fn place(&self, at: Modified) -> Option<usize> {
         let hint = usize::from(self.hints.0[Hints::index(at)]);
@@ -223,7 +224,7 @@ impl Tlb {
         }
     }
 
-    /// As [`Tlb::place`], which finds it faster the next time.
+    /// Like [`Tlb::place`], and stores a hint.
     #[inline(always)]
     pub(crate) fn place_and_hint(&mut self, at: Modified) -> Option<usize> {
         let place = self.place(at)?;
@@ -238,7 +239,7 @@ impl Tlb {
             }
             let first = 2 * self.set(at, shift);
             let set = self.entries.get(first..first + 2)?;
-            // An entry of another size may be in this set and hold it too: its turn depends on its own size.
+            // An entry of another size in this set may match too, but is searched for by its own size.
             let found = set.iter().position(|entry| entry.holds(at) && entry.shift == shift);
             if let Some(way) = found {
                 return Some(first + way);
@@ -253,12 +254,12 @@ impl Tlb {
         holding.min_by_key(|&place| self.entries[place].shift)
     }
 
-    /// Whether part of `entry` is translated already, by an entry of another size.
+    /// Whether an entry overlaps `entry`.
     pub(crate) fn overlaps(&self, entry: &Entry) -> bool {
-        self.entries.iter().any(|other| other.is_valid() && other.meets(entry))
+        self.entries.iter().any(|other| other.is_valid() && other.overlaps(entry))
     }
 
-    /// Puts an entry in; its place.
+    /// Inserts an entry; returns its place.
     pub(crate) fn insert(&mut self, entry: Entry) -> usize {
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
@@ -274,7 +275,7 @@ impl Tlb {
         place
     }
 
-    /// The place of the set that is replaced next: an invalid one, else by turn or by chance.
+    /// The place that the set replaces next: an invalid one, otherwise by the replacement policy.
     fn victim_in_set(&mut self, set: usize) -> usize {
         let first = 2 * set;
         let invalid = (0..2).find(|way| !self.entries[first + way].is_valid());
@@ -307,14 +308,14 @@ impl Tlb {
         }
     }
 
-    /// Drops the entries of the main part; those that can be locked stay.
+    /// Invalidates the main part; lockable entries remain.
     pub(crate) fn invalidate_all(&mut self) {
         self.entries[..MAIN].fill(Entry::NONE);
         self.sizes = [0; SHIFTS.len()];
         self.restore();
     }
 
-    /// Drops each entry that holds `at`, in both parts.
+    /// Invalidates all entries that match `at`, in both parts.
     pub(crate) fn invalidate(&mut self, at: Modified) {
         for place in 0..MAIN + LOCKABLE {
             if self.entries[place].holds(at) {

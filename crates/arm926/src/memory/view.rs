@@ -1,7 +1,7 @@
-//! Looking at the memory system without touching it, and hits that are taken without lookups.
+//! Access without side effects, and the hits that fast engines take from the look-aside.
 //!
-//! Layer: rank 3; methods of [`Memory`]. [`Memory::peek`] and [`Memory::poke`] are for debuggers: no time, no change of what later lookups
-//! find. The others are for the fast engine, which takes hits from [`Lookaside`] and counts them here.
+//! Layer: rank 3; methods of [`Memory`]. [`Memory::peek`] and [`Memory::poke`], for debuggers, take no
+//! time and do not affect later lookups. Fast engines take hits from [`Lookaside`] and count them here.
 
 use super::mmu::{self, Region};
 use super::tlb::Entry;
@@ -10,7 +10,7 @@ use crate::address::{LINE, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 
 impl Memory {
-    /// Reads the aligned word at `at` as the program sees it, without time and without change of state: for debuggers.
+    /// Reads the aligned word at `at` as the program sees it, without time or side effects.
     #[must_use]
     pub fn peek<B: Bus>(&self, at: Virtual, bus: &B) -> Option<u32> {
         let at = Modified(self.control.modified(at).0 & !3);
@@ -21,9 +21,9 @@ impl Memory {
         }
     }
 
-    /// Replaces the aligned word at `at` as the program sees it, without time and without change of the state of lookups: for debuggers,
-    /// and for what a semihosting call returns. Lines of both caches that hold the word change with memory. Tells whether there
-    /// is memory. The engine must [forget](crate::Engine::forget) if code was changed.
+    /// Writes the aligned word at `at` as the program sees it, to memory and to lines of both caches,
+    /// without time: for debuggers and semihosting. Returns whether there is memory. If code changed,
+    /// the engine must [discard](crate::Engine::forget) its derived data.
     pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
         self.lookaside.invalidate_all();
         let at = Modified(self.control.modified(at).0 & !3);
@@ -37,7 +37,7 @@ impl Memory {
         bus.poke(physical, value)
     }
 
-    /// Where `at` lies, by the TLB or the tables in memory, and whether data there are cached.
+    /// The physical address of `at`, by the TLB or tables in memory, and whether its data are cached.
     pub(super) fn place<B: Bus>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
         if !self.control.has(control::MMU) {
             return Some((Physical(at.0), false));
@@ -49,24 +49,24 @@ impl Memory {
         Some((entry.physical(at), self.data_region(&entry).is_cached()))
     }
 
-    /// What a region's bits mean for data.
+    /// The attributes of a region for data accesses.
     #[inline]
     pub(super) const fn data_region(&self, entry: &Entry) -> Region {
         Region::of(entry.cacheable && self.control.has(control::DATA_CACHE), entry.bufferable)
     }
 
-    /// What the fast engine remembers.
+    /// The look-aside of the fast engines.
     pub const fn lookaside(&mut self) -> &mut Lookaside {
         &mut self.lookaside
     }
 
-    /// What the fast engine remembers, and the bytes of the data cache that it points into.
+    /// The look-aside, and the bytes of the data cache that its entries refer to.
     pub fn hits(&mut self) -> (&mut Lookaside, &mut [u8]) {
         (&mut self.lookaside, self.data.bytes_mut())
     }
 
-    /// Counts hits that the fast engine took from [`Lookaside`], each with its lookup of the TLB if the MMU is on: reads and writes of
-    /// the data cache, and lines entered by fetching.
+    /// Counts hits taken from [`Lookaside`], each with its TLB lookup if the MMU is on: data reads,
+    /// data writes, and instruction lines entered.
     pub const fn note_hits(&mut self, reads: u64, writes: u64, lines: u64) {
         self.statistics.data_cache.reads += reads;
         self.statistics.data_cache.writes += writes;
@@ -76,20 +76,20 @@ impl Memory {
         }
     }
 
-    /// How many writes missed the data cache.
+    /// The number of write misses of the data cache.
     pub(crate) const fn write_misses(&self) -> u64 {
         self.statistics.data_cache.write_misses
     }
 
-    /// Where in the data cache's array ([`Memory::data_array`]) the line is that an access at `at` would hit, with its
-    /// translation and permission in the TLB; for `write` only if the line is written back and its half at `at` already
-    /// dirty. `None` where the access would do more than read or write those bytes and count.
+    /// The offset in [`Memory::data_array`] of the line that an access at `at` would hit, with its
+    /// translation in the TLB. A `write` also requires write-back and a dirty half. `None` if the
+    /// access would do more than transfer and count.
     #[must_use]
     pub fn data_line(&self, at: Virtual, privileged: bool, write: bool) -> Option<usize> {
         self.data_place(at, privileged, write).map(|(line, _)| line)
     }
 
-    /// As [`Memory::data_line`], with the place of the translation in the TLB.
+    /// Like [`Memory::data_line`], with the place of the translation in the TLB.
     pub(super) fn data_place(
         &self,
         at: Virtual,
@@ -114,8 +114,7 @@ impl Memory {
         Some((line * LINE as usize, place))
     }
 
-    /// Where in the instruction cache a fetch at `at` would hit, and the place of its translation in the TLB, which there is
-    /// none of without the MMU.
+    /// The index of the line that a fetch at `at` would hit, and the place of its translation, if any.
     pub(super) fn instruction_place(
         &self,
         at: Virtual,
@@ -138,13 +137,13 @@ impl Memory {
         Some((self.instructions.find(at)?, place))
     }
 
-    /// Whether a fetch at `at` would hit with its translation and permission in the TLB, and the line's contents.
+    /// The contents of the line that a fetch at `at` would hit, with its translation in the TLB.
     #[must_use]
     pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
         self.instructions.contents(self.instruction_place(at, privileged)?.0)
     }
 
-    /// The bytes of the data cache, line after line.
+    /// The bytes of the data cache, line by line.
     pub fn data_array(&mut self) -> &mut [u8] {
         self.data.bytes_mut()
     }

@@ -1,9 +1,10 @@
-//! The time of the bus, and the buffers between the core and it: 16 words with 4 addresses for stores, one line for evictions.
+//! The timing of the bus, the store buffer (16 words, 4 addresses) and the write-back buffer (one
+//! line).
 //!
-//! Layer: rank 3. [`WriteBuffer`] knows when the bus is free and what waits for it. Buffered data are on the board at once; only the
-//! time that they take on the bus is deferred. The bus carries out what waits in order, whenever it is free;
-//! the core's own transfers go before what has not begun. A read of an address for which a write waits lets both buffers drain
-//! first. Source: ARM DDI 0198D, 4.2 (sizes, no forwarding to reads); that other reads overtake is assumed.
+//! Layer: rank 3. [`WriteBuffer`] knows when the bus is free and which transfers are pending. Buffered
+//! data reach the board at once; only their bus time is deferred. Pending transfers are in order; the
+//! core's own overtake those not begun. A read of a pending address drains both buffers first. Source:
+//! ARM DDI 0198D, 4.2 (sizes, no forwarding to reads); that other reads overtake is assumed.
 
 mod queue;
 
@@ -15,64 +16,64 @@ use crate::address::{Cycles, Physical};
 use crate::bus::{Waits, Width};
 use queue::Queue;
 
-/// Words that the store buffer holds.
+/// The capacity of the store buffer in words.
 const WORDS: u32 = 16;
 
-/// Addresses that the store buffer holds: bursts of words in sequence share one.
+/// The capacity of the store buffer in addresses; a burst of consecutive words takes one.
 const ADDRESSES: usize = 4;
 
-/// Bursts on AHB do not cross 1 KB.
+/// The boundary that AHB bursts do not cross: 1 KB.
 const BURST_LIMIT: u32 = 1 << 10;
 
-/// A transfer that waits for the bus, or is on it.
+/// A transfer that is pending or on the bus.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
-struct Pending {
+struct PendingTransfer {
     /// The first byte.
     at: u32,
-    /// Bytes.
+    /// The number of bytes.
     length: u32,
-    /// Words in the store buffer; 0 for the write-back buffer.
+    /// The number of words in the store buffer; 0 in the write-back buffer.
     words: u32,
-    /// Further words may follow in the same burst.
+    /// Whether further words may join the burst.
     open: bool,
-    /// When it came.
+    /// The time of its arrival.
     since: u64,
-    /// How long it takes on the bus.
+    /// Its duration on the bus.
     cycles: u64,
-    /// It is on the bus.
+    /// Whether it is on the bus.
     begun: bool,
 }
 
-/// The bus and what waits for it.
+/// The bus and its pending transfers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WriteBuffer {
-    /// Core cycles a bus cycle.
+    /// Core cycles per bus cycle.
     ratio: u64,
-    /// When the bus is free.
+    /// The time at which the bus is free.
     free_at: u64,
     pending: Queue,
 }
 
 impl WriteBuffer {
-    /// Empty, on a bus with so many core cycles a bus cycle.
+    /// Creates empty buffers, on a bus with `ratio` core cycles per bus cycle.
     pub(crate) fn new(ratio: NonZeroU8) -> Self {
         Self { ratio: u64::from(ratio.get()), free_at: 0, pending: Queue::default() }
     }
 
-    /// Whether it could have come to this: a saved one may say anything.
+    /// Whether the state is possible: snapshots are untrusted input.
     pub(crate) fn is_sound(&self, ratio: NonZeroU8) -> bool {
         self.ratio == u64::from(ratio.get())
             && self.pending.iter().count() <= ADDRESSES + 1
             && self.pending.iter().all(|other| other.words <= WORDS && other.length <= 4 * WORDS)
     }
 
-    /// The core cycles of a burst: one bus cycle for the address, one for each word, and the wait states.
+    /// The core cycles of a burst: a bus cycle for the address, one for each word, and the wait states.
     fn span(&self, words: u32, waits: Waits) -> u64 {
         let rest = u64::from(words.saturating_sub(1));
         (2 + u64::from(waits.first) + rest * (1 + u64::from(waits.next))) * self.ratio
     }
 
-    /// Lets the bus work up to `now`: what begins before that is begun.
+    /// Advances the bus to `now`.
     fn settle(&mut self, now: Cycles) {
         while let Some(head) = self.pending.front_mut() {
             if !head.begun {
@@ -90,7 +91,7 @@ impl WriteBuffer {
         }
     }
 
-    /// Waits until nothing is left. The cycles waited.
+    /// Waits until both buffers are empty; returns the cycles waited.
     pub(crate) fn drain(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
         while let Some(waiting) = self.pending.pop_front() {
@@ -102,7 +103,7 @@ impl WriteBuffer {
         now.0 - before
     }
 
-    /// Waits for the transfer that is on the bus, or begins now, to end.
+    /// Waits for the oldest transfer to end.
     fn wait_for_head(&mut self, now: &mut Cycles) {
         if let Some(head) = self.pending.pop_front() {
             if !head.begun {
@@ -112,22 +113,22 @@ impl WriteBuffer {
         }
     }
 
-    /// Before a read of `length` bytes at `at`: drains if one of them waits in a buffer. The cycles waited.
+    /// Drains the buffers before a read that overlaps a pending write; returns the cycles waited.
     pub(crate) fn before_read(&mut self, at: Physical, length: u32, now: &mut Cycles) -> u64 {
         self.settle(*now);
-        let meets = |other: &Pending| {
+        let overlaps = |other: &PendingTransfer| {
             other.at < at.0.saturating_add(length) && at.0 < other.at.saturating_add(other.length)
         };
-        if self.pending.iter().any(meets) { self.drain(now) } else { 0 }
+        if self.pending.iter().any(overlaps) { self.drain(now) } else { 0 }
     }
 
-    /// When the bus is free for a transfer of the core.
+    /// The time at which the bus is free for a transfer of the core.
     pub(crate) fn free(&mut self, now: Cycles) -> Cycles {
         self.settle(now);
         Cycles(self.free_at.max(now.0))
     }
 
-    /// Takes the bus for the core's transfer of so many words from `start` on; the core waits for the first of them. The cycles waited.
+    /// Performs a transfer of the core, which waits for its first word; returns the cycles waited.
     pub(crate) fn transfer(
         &mut self,
         start: Cycles,
@@ -142,7 +143,7 @@ impl WriteBuffer {
         waited
     }
 
-    /// Puts a store in; waits for room. The cycles waited.
+    /// Buffers a store, after waiting for room; returns the cycles waited.
     pub(crate) fn store(
         &mut self,
         at: Physical,
@@ -161,7 +162,7 @@ impl WriteBuffer {
         while self.pending.addresses() >= ADDRESSES {
             self.wait_for_head(now);
         }
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingTransfer {
             at: at.0,
             length: width.bytes(),
             words: 1,
@@ -173,7 +174,7 @@ impl WriteBuffer {
         now.0 - before
     }
 
-    /// Makes the word part of the last burst, if it follows it.
+    /// Appends a word to the last burst if it is consecutive.
     fn append(&mut self, at: Physical, width: Width, waits: Waits) -> bool {
         let ratio = self.ratio;
         let Some(last) = self.pending.back() else { return false };
@@ -186,7 +187,7 @@ impl WriteBuffer {
         true
     }
 
-    /// Waits until the write-back buffer is empty. The cycles waited.
+    /// Waits until the write-back buffer is empty; returns the cycles waited.
     pub(crate) fn before_write_back(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
         self.settle(*now);
@@ -196,11 +197,11 @@ impl WriteBuffer {
         now.0 - before
     }
 
-    /// Puts a line or half of one in the write-back buffer, which must be empty.
+    /// Buffers a write-back of a line or half-line; the write-back buffer must be empty.
     pub(crate) fn write_back(&mut self, at: Physical, length: u32, waits: Waits, now: Cycles) {
         let cycles = self.span(length / 4, waits);
         let since = now.0;
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingTransfer {
             at: at.0,
             length,
             words: 0,

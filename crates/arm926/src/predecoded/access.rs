@@ -1,10 +1,10 @@
-//! Steps that load and store, where the access is a known hit.
+//! The handlers of loads and stores that hit the look-aside.
 //!
-//! Layer: rank 3. An access that is not a known hit, or not aligned, leaves the block in front of the instruction with nothing changed; `missed` performs it. Source of
-//! the semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute::transfer` and `execute::block`.
+//! Layer: rank 3. An access that misses, or is unaligned, exits the block before it changes anything;
+//! `missed` then performs it. Semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute`.
 
 use super::compute::canonical;
-use super::step::{Leave, Lookup, Miss, MissKind, Run, Step, Working, go_on};
+use super::step::{Core, Exit, Handler, Lookup, Miss, MissKind, Step, dispatch};
 use crate::address::LINE;
 use crate::execute::arithmetic;
 use crate::instruction::{Index, Item, Shift};
@@ -23,16 +23,16 @@ const IMMEDIATE: u8 = 0;
 const ADDED: u8 = 1;
 /// The offset is `m` shifted left by `s`, subtracted.
 const SUBTRACTED: u8 = 2;
-/// The offset is `m` shifted as [`encoded`] in `imm` by `s`.
+/// The offset is `m` shifted by `s`, of the kind [`encoded`] in `imm`.
 const SHIFTED: u8 = 3;
 
 const OFFSET: u8 = 0;
 const PRE: u8 = 1;
 const POST: u8 = 2;
 
-/// The base moved by the offset.
+/// The base with the offset.
 #[inline(always)]
-fn moved<const OFF: u8>(core: &Working, step: &Step) -> u32 {
+fn moved<const OFF: u8>(core: &Core, step: &Step) -> u32 {
     let (base, index) = (core.get(step.n), core.get(step.m));
     match OFF {
         IMMEDIATE => base.wrapping_add(step.imm),
@@ -46,10 +46,10 @@ fn moved<const OFF: u8>(core: &Working, step: &Step) -> u32 {
     }
 }
 
-/// In `imm` with [`SHIFTED`]: the offset is subtracted.
+/// A bit of `imm` with [`SHIFTED`]: the offset is subtracted.
 const SUBTRACT: u32 = 8;
 
-/// A kind of shift, and whether the offset is subtracted, as `imm`.
+/// Encodes a kind of shift, and whether the offset is subtracted, for `imm`.
 pub(super) const fn encoded(shift: Shift, subtract: bool) -> u32 {
     let kind = match shift {
         Shift::Lsl => 0,
@@ -72,20 +72,20 @@ const fn decoded(imm: u32) -> Shift {
     }
 }
 
-/// The address and the base afterwards.
+/// The address of the access, and the base with the offset.
 #[inline(always)]
-fn address<const OFF: u8, const INDEX: u8>(core: &Working, step: &Step) -> (u32, u32) {
+fn address<const OFF: u8, const INDEX: u8>(core: &Core, step: &Step) -> (u32, u32) {
     let moved = moved::<OFF>(core, step);
     (if INDEX == POST { core.get(step.n) } else { moved }, moved)
 }
 
-/// `N` bytes at an offset of the data cache's array that is a multiple of `N`.
+/// Loads `N` bytes at an offset of the data cache that is a multiple of `N`.
 #[inline(always)]
 fn bytes<const N: usize>(data: &[u8], offset: usize) -> Option<[u8; N]> {
     data.as_chunks().0.get(offset / N).copied()
 }
 
-/// What a load of one item brings.
+/// Loads one item; `None` if it misses.
 #[inline(always)]
 fn read<const ITEM: u8>(lookup: &Lookup<'_>, at: u32) -> Option<u32> {
     let (hits, data) = (lookup.hits, &*lookup.data);
@@ -100,14 +100,14 @@ fn read<const ITEM: u8>(lookup: &Lookup<'_>, at: u32) -> Option<u32> {
     }
 }
 
-/// Stores `N` bytes at an offset of the data cache's array that is a multiple of `N`.
+/// Stores `N` bytes at an offset of the data cache that is a multiple of `N`.
 #[inline(always)]
 fn put<const N: usize>(lookup: &mut Lookup<'_>, offset: usize, bytes: [u8; N]) -> Option<()> {
     *lookup.data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
     Some(())
 }
 
-/// Stores one item; nothing if that is not a hit.
+/// Stores one item; `None` if it misses.
 #[inline(always)]
 fn write<const ITEM: u8>(lookup: &mut Lookup<'_>, at: u32, value: u32) -> Option<()> {
     let bytes = value.to_le_bytes();
@@ -119,7 +119,7 @@ fn write<const ITEM: u8>(lookup: &mut Lookup<'_>, at: u32, value: u32) -> Option
     }
 }
 
-/// The item of a number.
+/// The item with this number.
 #[inline(always)]
 const fn item(number: u8) -> Item {
     match number {
@@ -132,26 +132,26 @@ const fn item(number: u8) -> Item {
     }
 }
 
-/// That an access of one item is not a known hit; the base becomes `moved`, if it moves.
+/// Exits before an access of one item that misses; `moved` is the base with the offset.
 #[inline(always)]
 fn missed<const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     what: MissKind,
     [at, moved]: [u32; 2],
-) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     let base = if INDEX == OFFSET { core.get(step.n) } else { moved };
-    Leave::missed(core, steps, Miss { what, at, base })
+    Exit::missed(core, steps, Miss { what, at, base })
 }
 
-/// A load of one item.
+/// Loads one item.
 fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(lookup, at) else {
         return missed::<INDEX>(core, steps, MissKind::Load(item(ITEM)), [at, moved]);
@@ -161,16 +161,16 @@ fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         core.set(step.n, moved);
     }
     core.set(step.d, value);
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// A load to r15.
+/// Loads a word to r15.
 fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(lookup, at) else {
         return missed::<INDEX>(core, steps, MissKind::LoadJump, [at, moved]);
@@ -180,16 +180,16 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         core.set(step.n, moved);
     }
     core.progress.target = canonical(value);
-    Leave::DYNAMIC
+    Exit::DYNAMIC
 }
 
-/// A store of one item.
+/// Stores one item.
 fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     if write::<ITEM>(lookup, at, core.get(step.d)).is_none() {
         return missed::<INDEX>(core, steps, MissKind::Store(item(ITEM)), [at, moved]);
@@ -198,16 +198,16 @@ fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
 /// LDRD.
 fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let pair = if at & 7 == 0 { lookup.hits.read(at, 4) } else { None };
     let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(lookup.data, offset)) else {
@@ -219,16 +219,16 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     }
     core.set(step.d, u32::from_le_bytes([a, b, c, d]));
     core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
 /// STRD.
 fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let pair = if at & 7 == 0 { lookup.hits.write(at, 4) } else { None };
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
@@ -240,10 +240,10 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     if INDEX != OFFSET {
         core.set(step.n, moved);
     }
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// How the offset of an access is given.
+/// The kind of an access's offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OffsetKind {
     Immediate,
@@ -271,8 +271,8 @@ macro_rules! by_address {
     };
 }
 
-/// The function of a load; `jump`: of a word to r15.
-pub(super) fn of_load(item: Item, moved: OffsetKind, index: Index, jump: bool) -> Run {
+/// The handler of a load; `jump` if it is of r15.
+pub(super) fn of_load(item: Item, moved: OffsetKind, index: Index, jump: bool) -> Handler {
     match item {
         Item::Word if jump => by_address!(load_jump, WORD, moved, index),
         Item::Word => by_address!(load, WORD, moved, index),
@@ -284,8 +284,8 @@ pub(super) fn of_load(item: Item, moved: OffsetKind, index: Index, jump: bool) -
     }
 }
 
-/// The function of a store.
-pub(super) fn of_store(item: Item, moved: OffsetKind, index: Index) -> Run {
+/// The handler of a store.
+pub(super) fn of_store(item: Item, moved: OffsetKind, index: Index) -> Handler {
     match item {
         Item::Word => by_address!(store, WORD, moved, index),
         Item::Byte | Item::SignedByte => by_address!(store, BYTE, moved, index),
@@ -294,10 +294,10 @@ pub(super) fn of_store(item: Item, moved: OffsetKind, index: Index) -> Run {
     }
 }
 
-/// A run of words in one line or half-line: where it begins in the array, and its length in bytes.
+/// A run of words in one line or half-line: its offset in the data cache, and its length in bytes.
 type Span = (usize, usize);
 
-/// The spans of `count` words from `at` on; nothing if one of them is not a hit.
+/// The spans of `count` words from `at` on; `None` if one of them misses.
 #[inline(always)]
 fn spans<const WRITE: bool>(hits: &Hits, mut at: u32, count: u8) -> Option<([Span; 5], usize)> {
     let unit = if WRITE { HALF } else { LINE };
@@ -314,7 +314,7 @@ fn spans<const WRITE: bool>(hits: &Hits, mut at: u32, count: u8) -> Option<([Spa
     Some((spans, used))
 }
 
-/// Takes the lowest register out of a list.
+/// Removes the lowest register from a list and returns it.
 #[inline(always)]
 pub(super) fn take_lowest(list: &mut u32) -> u8 {
     let lowest = u8::try_from(list.trailing_zeros() & 15).unwrap_or(0);
@@ -322,10 +322,10 @@ pub(super) fn take_lowest(list: &mut u32) -> u8 {
     lowest
 }
 
-/// The words' lowest address, and the base afterwards. Of several transfers `imm` is the list, `m` the count, `s` the distance from the
-/// base to the lowest word, and `d` its bit 0 whether the base moves, its bit 1 whether downwards.
+/// The lowest address of a block transfer, and the base after it. `imm` is the list, `m` the number of
+/// words, `s` the offset of the lowest word from the base. Bit 0 of `d`: write-back; bit 1: descending.
 #[inline(always)]
-fn several(core: &Working, step: &Step) -> (u32, u32) {
+fn several(core: &Core, step: &Step) -> (u32, u32) {
     let base = core.get(step.n);
     let at = base.wrapping_add_signed(i32::from(step.s.cast_signed()));
     let bytes = 4 * u32::from(step.m);
@@ -335,7 +335,7 @@ fn several(core: &Working, step: &Step) -> (u32, u32) {
 
 #[inline(always)]
 fn load_all(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     lookup: &Lookup<'_>,
     (at, moved): (u32, u32),
@@ -354,35 +354,31 @@ fn load_all(
 }
 
 /// LDM without r15.
-pub(super) fn load_several(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+pub(super) fn load_several(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, base) = several(core, step);
     match load_all(core, step, lookup, (at, base)) {
-        Some(()) => go_on(core, rest, lookup),
-        None => Leave::missed(core, steps, Miss { what: MissKind::LoadSeveral, at, base }),
+        Some(()) => dispatch(core, rest, lookup),
+        None => Exit::missed(core, steps, Miss { what: MissKind::LoadSeveral, at, base }),
     }
 }
 
 /// LDM with r15.
-pub(super) fn load_several_jump(
-    core: &mut Working,
-    steps: &[Step],
-    lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+pub(super) fn load_several_jump(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     let (at, base) = several(core, step);
     match load_all(core, step, lookup, (at, base)) {
         Some(()) => {
             core.progress.target = canonical(core.r[15]);
-            Leave::DYNAMIC
+            Exit::DYNAMIC
         }
-        None => Leave::missed(core, steps, Miss { what: MissKind::LoadSeveralJump, at, base }),
+        None => Exit::missed(core, steps, Miss { what: MissKind::LoadSeveralJump, at, base }),
     }
 }
 
 #[inline(always)]
 fn store_all(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     lookup: &mut Lookup<'_>,
     (at, moved): (u32, u32),
@@ -401,11 +397,11 @@ fn store_all(
 }
 
 /// STM.
-pub(super) fn store_several(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+pub(super) fn store_several(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, base) = several(core, step);
     match store_all(core, step, lookup, (at, base)) {
-        Some(()) => go_on(core, rest, lookup),
-        None => Leave::missed(core, steps, Miss { what: MissKind::StoreSeveral, at, base }),
+        Some(()) => dispatch(core, rest, lookup),
+        None => Exit::missed(core, steps, Miss { what: MissKind::StoreSeveral, at, base }),
     }
 }

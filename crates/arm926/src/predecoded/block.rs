@@ -1,13 +1,14 @@
-//! Blocks: runs of instructions with one entry, decoded, and with their cycles added up.
+//! Blocks: decoded runs of instructions with one entry and their cycles.
 //!
-//! Layer: rank 3. Main types: [`Key`], [`Block`], [`Piece`], [`Exit`]. A block is made from the contents of lines of the
-//! instruction cache, not from memory, so that stale lines execute as on the core; it may run while each line that it enters hits with the
-//! stamp that it was made from. It holds what needs neither exceptions nor coprocessors ([`Class::Plain`]) and ends behind
-//! the first instruction that may jump.
+//! Layer: rank 3. Main types: [`Key`], [`Block`], [`Piece`], [`Exit`]. A block is built from lines in
+//! the instruction cache instead of memory, so that stale lines execute as on the core. It may run
+//! while its lines hit with the same stamps. It holds instructions that need neither exceptions nor
+//! coprocessors ([`Class::Plain`]) and ends after the first possible jump.
 //!
-//! Cycles: interlocks depend on the state of the pipeline, so this is part of the key, and is known in front of each piece. Behind a
-//! conditional instruction there are two states, executed or skipped; the block goes on only if they cost the same and become one state with the next instruction
-//! ([`Piece::if_skipped`]). Waits for memory are not in these sums: they freeze the pipeline.
+//! Cycles: interlocks depend on the pipeline state, which is therefore part of the key and known before
+//! each piece. After a conditional instruction there are two states. The block continues only if the
+//! next instruction costs the same in both and leaves the same state ([`Piece::if_skipped`]). Memory
+//! stalls freeze the pipeline and are not in these sums.
 
 use super::class::{self, Class};
 use crate::address::{LINE, Virtual};
@@ -16,73 +17,73 @@ use crate::instruction::{Condition, Instruction};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Outcome, Pipeline};
 
-/// Instructions of a block at most.
+/// The maximum number of instructions of a block.
 pub const LONGEST: usize = 48;
 
-/// Under what circumstances a block runs.
+/// The conditions under which a block runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Its first instruction.
     pub at: Virtual,
-    /// The line of that instruction: with other contents it is another block.
+    /// Its line. Other contents there make another block.
     pub line: LineHit,
-    /// In Thumb state.
+    /// Whether in Thumb state.
     pub thumb: bool,
-    /// In a privileged mode.
+    /// Whether in a privileged mode.
     pub privileged: bool,
-    /// What the instruction before it left pending.
+    /// The pipeline state before it.
     pub pipeline: Pipeline,
 }
 
 /// One instruction of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// The instruction.
     pub instruction: Instruction,
-    /// Where it is.
+    /// Its address.
     pub at: Virtual,
-    /// Which of the block's lines it is in; it enters that line if the piece before it is in another one.
+    /// The index of its line, which is entered if the previous piece is in another one.
     pub line: usize,
-    /// Cycles of the pipeline from the entry of the block to this instruction, if all before it are executed.
+    /// Cycles from the block's entry to this instruction if all before it are executed.
     pub before: u32,
-    /// Cycles that it takes when executed.
+    /// Its cycles when executed.
     pub executed: u32,
-    /// Cycles that it takes when skipped; as `executed` if it has no condition.
+    /// Its cycles when skipped; equals `executed` without a condition.
     pub skipped: u32,
-    /// What is pending in front of it.
+    /// The pipeline state before it.
     pub pipeline: Pipeline,
-    /// What is pending instead if the piece before it was skipped, where that differs. This piece costs the same and leaves the same.
+    /// That state if the previous piece was skipped, where it differs. Cycles and result are the same.
     pub if_skipped: Option<Pipeline>,
 }
 
-/// One way out of a block behind its last instruction.
+/// An exit of a block after its last instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// Where it leads, and whether in Thumb state; nothing if that is known at run time only.
+    /// The target, and whether it is in Thumb state; `None` for a dynamic target.
     pub to: Option<(Virtual, bool)>,
-    /// Cycles of the pipeline from the entry of the block, if all before the last instruction are executed.
+    /// Cycles from the block's entry if all before the last instruction are executed.
     pub cycles: u32,
-    /// What is pending then.
+    /// The pipeline state after it.
     pub pipeline: Pipeline,
 }
 
-/// A run of instructions with one entry. Without pieces: the instruction at its key is one for the reference interpreter.
+/// A run of instructions with one entry. Without pieces, the reference executes the one at its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
-    /// When it runs.
+    /// The conditions under which it runs.
     pub key: Key,
-    /// Its lines, in the order in which it enters them.
+    /// Its lines, in the order of their entry.
     pub lines: Vec<LineHit>,
     /// Its instructions.
     pub pieces: Vec<Piece>,
-    /// Behind the last piece when that is executed; nothing in a block without pieces.
+    /// The exit if the last piece is executed; `None` without pieces.
     pub executed: Option<Exit>,
-    /// Behind the last piece when that is skipped.
+    /// The exit if the last piece is skipped.
     pub skipped: Option<Exit>,
 }
 
 impl Block {
-    /// Decodes the block at `key`; `line` gives lines that are in the cache, with their contents. Nothing if the first is not.
+    /// Decodes the block at `key`; `line` returns cached lines. `None` if the first one is not cached.
     pub fn build(key: Key, mut line: impl FnMut(Virtual) -> Option<Line>) -> Option<Self> {
         let mut builder = Builder::new(key, line(key.at)?);
         while builder.block.pieces.len() < LONGEST {
@@ -96,14 +97,14 @@ impl Block {
         Some(builder.finish())
     }
 
-    /// Whether a piece is the first one of its line.
+    /// Whether a piece enters a line.
     #[must_use]
     pub fn enters_line(&self, piece: usize) -> bool {
         let line = |index: usize| self.pieces.get(index).map(|piece| piece.line);
         piece.checked_sub(1).is_none_or(|before| line(before) != line(piece))
     }
 
-    /// The most cycles of the pipeline that it takes.
+    /// The maximum number of cycles without stalls.
     #[must_use]
     pub fn longest(&self) -> u32 {
         let ends = [self.executed, self.skipped];
@@ -111,18 +112,18 @@ impl Block {
     }
 }
 
-/// A line, and what is in it.
+/// A line and its contents.
 pub type Line = (LineHit, [u8; LINE as usize]);
 
-/// A block that is not yet complete.
+/// A block under construction.
 struct Builder {
     block: Block,
-    /// What is in the last line.
+    /// The contents of the last line.
     contents: [u8; LINE as usize],
     at: Virtual,
     cycles: u32,
     pipeline: Pipeline,
-    /// The cycles and the state behind the last piece if that is skipped, where it has a condition.
+    /// Cycles and pipeline state if the last piece is skipped, where it is conditional.
     skipped: Option<(u32, Pipeline)>,
 }
 
@@ -144,7 +145,7 @@ impl Builder {
         Some(())
     }
 
-    /// Takes in the next instruction; whether another one may follow.
+    /// Appends the next instruction; returns whether another one may follow.
     fn take(&mut self) -> bool {
         let instruction = decode::in_line(&self.contents, self.at.0, self.block.key.thumb);
         let class = class::of(&instruction, self.block.key.thumb);
@@ -170,7 +171,7 @@ impl Builder {
         class == Class::Plain
     }
 
-    /// The other state in front of the next instruction, if there is one; nothing if it makes a difference that would last.
+    /// The state if the last piece is skipped, where it differs; `None` if the difference would last.
     fn join(&self, instruction: &Instruction) -> Option<Option<Pipeline>> {
         let Some((_, other)) = self.skipped.filter(|&(_, other)| other != self.pipeline) else {
             return Some(None);
@@ -183,7 +184,7 @@ impl Builder {
         joined.then_some(Some(other))
     }
 
-    /// Where the last piece, a jump, leads, if that does not depend on registers.
+    /// The target of the last piece, a jump, if it is static.
     fn target(&self) -> Option<(Virtual, bool)> {
         let (last, before) = self.block.pieces.split_last()?;
         let before = before.last().map(|piece| &piece.instruction.operation);
@@ -213,7 +214,7 @@ impl Builder {
     }
 }
 
-/// The cycles of an instruction, and what it leaves pending.
+/// The cycles of an instruction, and the pipeline state after it.
 fn advanced(
     mut pipeline: Pipeline,
     instruction: &Instruction,

@@ -1,24 +1,24 @@
-//! Which instructions go into blocks.
+//! The predecoder's classes of instructions.
 //!
-//! Layer: rank 3. [`of`] tells the [`Class`] of an instruction. What is rare, or does something unusual with r15, is left to the reference
-//! interpreter and so exists once.
+//! Layer: rank 3. [`of`] returns the [`Class`]. Rare instructions, and unusual uses of r15, are left to
+//! the reference interpreter and so are implemented once.
 
 use crate::instruction::{
     BlockTransfer, Index, Instruction, Item, Operand, Operation, Register, Transfer,
 };
 
-/// How an instruction goes into a block.
+/// How an instruction is predecoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// It goes on with the next one.
+    /// As one that continues with the next.
     Plain,
-    /// It jumps when executed: the last one of its block.
+    /// As a jump, the last instruction of its block.
     Jump,
-    /// It is left to the reference interpreter.
+    /// Not at all: the reference interpreter executes it.
     Rare,
 }
 
-/// Bytes of an instruction.
+/// The size of an instruction in bytes.
 pub(super) const fn size(thumb: bool) -> u32 {
     if thumb { 2 } else { 4 }
 }

@@ -1,8 +1,8 @@
-//! Steps that compute: data processing, multiplication, leading zeros.
+//! The handlers of data processing, multiplication and CLZ.
 //!
-//! Layer: rank 3. Source of the semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute::data` and `execute::multiply`.
+//! Layer: rank 3. Semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute`.
 
-use super::step::{Leave, Lookup, Run, Step, Working, by_condition, go_on};
+use super::step::{Core, Exit, Handler, Lookup, Step, by_condition, dispatch};
 use crate::execute::arithmetic;
 use crate::instruction::{Condition, DataOperation, Shift};
 
@@ -19,7 +19,7 @@ mod kind {
     pub(super) const BY_LSR: u8 = 8;
     pub(super) const BY_ASR: u8 = 9;
     pub(super) const BY_ROR: u8 = 10;
-    /// A constant with a carry, 0 or 1 in `s`.
+    /// A constant with a carry out, 0 or 1 in `s`.
     pub(super) const ROTATED: u8 = 11;
 }
 
@@ -31,7 +31,7 @@ const fn low(value: u64) -> u32 {
 
 /// The second operand.
 #[inline(always)]
-fn second<const KIND: u8>(core: &Working, step: &Step) -> u32 {
+fn second<const KIND: u8>(core: &Core, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::REGISTER => value,
@@ -47,7 +47,7 @@ fn second<const KIND: u8>(core: &Working, step: &Step) -> u32 {
 
 /// The carry out of the shifter.
 #[inline(always)]
-fn carry_out<const KIND: u8>(core: &Working, step: &Step) -> u32 {
+fn carry_out<const KIND: u8>(core: &Core, step: &Step) -> u32 {
     let (value, amount) = (core.get(step.m), u32::from(step.s));
     match KIND {
         kind::LSL => value >> (32u32.wrapping_sub(amount) & 31) & 1,
@@ -61,7 +61,7 @@ fn carry_out<const KIND: u8>(core: &Working, step: &Step) -> u32 {
 
 /// A register shifted by a register.
 #[inline(always)]
-fn by_register<const KIND: u8>(core: &Working, step: &Step) -> (u32, bool) {
+fn by_register<const KIND: u8>(core: &Core, step: &Step) -> (u32, bool) {
     let shift = match KIND {
         kind::BY_LSL => Shift::Lsl,
         kind::BY_LSR => Shift::Lsr,
@@ -88,9 +88,9 @@ const MOV: u8 = 13;
 const BIC: u8 = 14;
 const MVN: u8 = 15;
 
-/// `a` + `b` + `carry`, and the flags if they are wanted.
+/// `a` + `b` + `carry`; sets the flags if `S`.
 #[inline(always)]
-fn add<const S: bool>(core: &mut Working, a: u32, b: u32, carry: u32) -> u32 {
+fn add<const S: bool>(core: &mut Core, a: u32, b: u32, carry: u32) -> u32 {
     if !S {
         return a.wrapping_add(b).wrapping_add(carry);
     }
@@ -102,9 +102,9 @@ fn add<const S: bool>(core: &mut Working, a: u32, b: u32, carry: u32) -> u32 {
     result
 }
 
-/// One of the logical operations; the carry is that of the shifter.
+/// The result of a logical operation; sets the flags if `S`, with the shifter's carry.
 #[inline(always)]
-fn logical<const S: bool>(core: &mut Working, result: u32, carry: u32) -> u32 {
+fn logical<const S: bool>(core: &mut Core, result: u32, carry: u32) -> u32 {
     if S {
         core.c = carry;
         core.set_sign_and_zero(result);
@@ -112,9 +112,9 @@ fn logical<const S: bool>(core: &mut Working, result: u32, carry: u32) -> u32 {
     result
 }
 
-/// The result of a subtraction, and the flags if they are wanted.
+/// `a` - `b`; sets the flags if `S`.
 #[inline(always)]
-fn subtract<const S: bool>(core: &mut Working, a: u32, b: u32) -> u32 {
+fn subtract<const S: bool>(core: &mut Core, a: u32, b: u32) -> u32 {
     let result = a.wrapping_sub(b);
     if S {
         core.c = u32::from(a >= b);
@@ -126,7 +126,7 @@ fn subtract<const S: bool>(core: &mut Working, a: u32, b: u32) -> u32 {
 
 #[inline(always)]
 pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
 ) -> u32 {
     let b = second::<KIND>(core, step);
@@ -151,32 +151,32 @@ pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
 
 /// Data processing.
 fn data<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let result = combined::<OP, KIND, S>(core, step);
     if !matches!(OP, TST | TEQ | CMP | CMN) {
         core.set(step.d, result);
     }
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// Data processing with r15 as result.
+/// Data processing with r15 as the result.
 fn data_jump<const OP: u8, const KIND: u8, const S: bool>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     _: &mut Lookup<'_>,
-) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     let thumb = u32::from(step.d & 1);
     let target = combined::<OP, KIND, S>(core, step);
     core.progress.target = (target & if thumb != 0 { !1 } else { !3 }) | thumb;
-    Leave::DYNAMIC
+    Exit::DYNAMIC
 }
 
-/// What the second operand is, for [`of_data`].
+/// The kind of a second operand, for [`of_data`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Second {
     Immediate,
@@ -228,20 +228,20 @@ macro_rules! by_operation {
     };
 }
 
-fn with_flags<const OP: u8>(second: Second) -> Run {
+fn with_flags<const OP: u8>(second: Second) -> Handler {
     by_kind!(second, data, OP, true)
 }
 
-fn without_flags<const OP: u8>(second: Second) -> Run {
+fn without_flags<const OP: u8>(second: Second) -> Handler {
     by_kind!(second, data, OP, false)
 }
 
-fn jumping<const OP: u8>(second: Second) -> Run {
+fn jumping<const OP: u8>(second: Second) -> Handler {
     by_kind!(second, data_jump, OP, false)
 }
 
-/// The function of a data-processing instruction.
-pub(super) fn of_data(operation: DataOperation, second: Second, s: bool) -> Run {
+/// The handler of a data-processing instruction.
+pub(super) fn of_data(operation: DataOperation, second: Second, s: bool) -> Handler {
     if s {
         by_operation!(operation, with_flags)(second)
     } else {
@@ -249,44 +249,44 @@ pub(super) fn of_data(operation: DataOperation, second: Second, s: bool) -> Run 
     }
 }
 
-/// The function of a data-processing instruction whose result is r15; bit 0 of `d`: in Thumb state.
-pub(super) fn of_jump(operation: DataOperation, second: Second) -> Run {
+/// The handler of a data-processing instruction with r15 as the result; bit 0 of `d`: Thumb state.
+pub(super) fn of_jump(operation: DataOperation, second: Second) -> Handler {
     by_operation!(operation, jumping)(second)
 }
 
 /// `d` = `imm`.
-pub(super) fn constant(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+pub(super) fn constant(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, step.imm);
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// MRS of CPSR: to `d`.
-pub(super) fn read_status(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+/// MRS of CPSR to `d`.
+pub(super) fn read_status(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, core.status | core.flags());
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// MUL and MLA: `d` = `n` * `m`, and with an accumulator + `s`.
+/// MUL and MLA: `d` = `n` * `m`, plus `s` with an accumulator.
 pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let product = core.get(step.n).wrapping_mul(core.get(step.m));
     let result = if ACCUMULATE { product.wrapping_add(core.get(step.s)) } else { product };
     core.set(step.d, result);
     if S {
         core.set_sign_and_zero(result);
     }
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// The long multiplies: `d` (high) and `s` (low) = `n` * `m`; `imm`: bit 0 signed, bit 1 accumulates, bit 2 sets N and Z.
-pub(super) fn multiply_long(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+/// The long multiplies: `d` (high), `s` (low) = `n` * `m`. `imm`: bit 0 signed, 1 accumulate, 2 flags.
+pub(super) fn multiply_long(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (a, b) = (core.get(step.n), core.get(step.m));
     let product = if step.imm & 1 != 0 {
         (i64::from(a.cast_signed()) * i64::from(b.cast_signed())).cast_unsigned()
@@ -305,89 +305,86 @@ pub(super) fn multiply_long(core: &mut Working, steps: &[Step], lookup: &mut Loo
         core.n = low(result >> 32);
         core.z = low(result >> 32) | low(result);
     }
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
 /// CLZ.
-pub(super) fn leading_zeros(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+pub(super) fn leading_zeros(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, core.get(step.m).leading_zeros());
-    go_on(core, rest, lookup)
+    dispatch(core, rest, lookup)
 }
 
-/// BX and BLX: to `m`; with `imm` that goes to r14.
-pub(super) fn exchange(core: &mut Working, steps: &[Step], _: &mut Lookup<'_>) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+/// BX and BLX to `m`; unless `s` is 0, r14 = `imm`.
+pub(super) fn exchange(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     core.progress.target = canonical(core.get(step.m));
     if step.s != 0 {
         core.r[14] = step.imm;
     }
-    Leave::DYNAMIC
+    Exit::DYNAMIC
 }
 
-/// The second half of a Thumb BL or BLX whose first half is in another block: to r14 + `imm`; r14 = `at` + 2 is in `d`, `n`, `m`...
-pub(super) fn suffix(core: &mut Working, steps: &[Step], _: &mut Lookup<'_>) -> Leave {
-    let [step, link, ..] = steps else { return Leave::EXECUTED };
+/// The second half of a Thumb BL or BLX whose first half is in another block: jumps to r14 + `imm` and
+/// writes the next step's `imm` to r14.
+pub(super) fn suffix(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+    let [step, link, ..] = steps else { return Exit::EXECUTED };
     let target = core.r[14].wrapping_add(step.imm);
     core.progress.target = if step.s != 0 { target & !3 } else { target | 1 };
     core.r[14] = link.imm;
-    Leave::DYNAMIC
+    Exit::DYNAMIC
 }
 
-/// An address whose bit 0 is the state, as a jump takes it.
+/// A jump target whose bit 0 is the state, aligned for ARM state.
 #[inline(always)]
 pub(super) const fn canonical(target: u32) -> u32 {
     if target & 1 != 0 { target } else { target & !3 }
 }
 
-/// Data processing with flags, and the conditional branch that ends the block behind it.
+/// Data processing with flags, fused with the conditional branch that ends the block.
 #[inline(always)]
 fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
-) -> Leave {
-    let [step, ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, ..] = steps else { return Exit::EXECUTED };
     let result = combined::<OP, KIND, true>(core, step);
     if OP == SUB {
         core.set(step.d, result);
     }
     if core.holds::<CONDITION>() {
-        return Leave::EXECUTED;
+        return Exit::EXECUTED;
     }
     core.progress.skipped += 1;
-    Leave::SKIPPED
+    Exit::SKIPPED
 }
 
 fn compared_with_constant<const CONDITION: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     _: &mut Lookup<'_>,
-) -> Leave {
+) -> Exit {
     compared::<CMP, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
 
 fn compared_with_register<const CONDITION: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     _: &mut Lookup<'_>,
-) -> Leave {
+) -> Exit {
     compared::<CMP, { kind::REGISTER }, CONDITION>(core, steps)
 }
 
-fn counted_down<const CONDITION: u8>(
-    core: &mut Working,
-    steps: &[Step],
-    _: &mut Lookup<'_>,
-) -> Leave {
+fn counted_down<const CONDITION: u8>(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
     compared::<SUB, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
 
-/// The function of a data-processing instruction with flags together with the conditional branch behind it, for the most frequent ones.
+/// The handler of data processing fused with the conditional branch after it, for frequent kinds.
 pub(super) fn of_compared(
     operation: DataOperation,
     second: Second,
     condition: Condition,
-) -> Option<Run> {
+) -> Option<Handler> {
     match (operation, second) {
         (DataOperation::Cmp, Second::Immediate | Second::Rotated) => {
             Some(by_condition!(condition, compared_with_constant))

@@ -1,7 +1,7 @@
-//! From the pieces of a block to steps.
+//! The translation of blocks to steps.
 //!
-//! Layer: rank 3. [`lower`] makes the steps of a block and tells where those of each piece begin. What depends on the address alone is
-//! computed here: r15 as operand, links, literal addresses.
+//! Layer: rank 3. [`lower`] returns the steps of a block and the first step of each piece. It computes
+//! values that depend only on the address: r15 as an operand, return and literal addresses.
 
 use super::access::{self, OffsetKind};
 use super::block::{Block, Exit, Piece};
@@ -13,18 +13,18 @@ use crate::instruction::{
     Transfer,
 };
 
-/// The steps of a block, and of each piece the number of its first step.
+/// The steps of a block, and the index of each piece's first step.
 pub(super) struct LoweredBlock {
     pub(super) steps: Vec<Step>,
     pub(super) firsts: Vec<u16>,
-    /// Of each step what is known of its piece.
+    /// The source of each step.
     pub(super) sources: Vec<Source>,
 }
 
-/// What is known of the piece of a step, side by side for all steps of a code.
+/// The piece of a step, side by side for all steps of a block.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
-    /// The number of the piece.
+    /// The index of the piece.
     pub(super) piece: u8,
     /// [`Piece::executed`].
     pub(super) executed: u16,
@@ -51,10 +51,10 @@ pub(super) fn lower(block: &Block) -> LoweredBlock {
             {
                 fuse(&mut lowered.steps, &block.pieces[before], piece);
             }
-            lowered.steps.push(step::leave(condition));
+            lowered.steps.push(step::exit_if_not(condition));
         } else if condition != Condition::Al {
             let count = u8::try_from(own.len()).unwrap_or(0);
-            lowered.steps.push(step::skip(condition, count, piece.executed - piece.skipped));
+            lowered.steps.push(step::skip_if_not(condition, count, piece.executed - piece.skipped));
         }
         lowered.steps.extend(own);
         let source = Source {
@@ -67,8 +67,8 @@ pub(super) fn lower(block: &Block) -> LoweredBlock {
     lowered
 }
 
-/// Lets the step of `before`, if it is one of the frequent comparisons in the same line, take the branch `piece` behind it; the branch keeps
-/// its own step for those who begin there.
+/// Fuses the step of `before`, if it is a frequent comparison in the same line, with the branch
+/// `piece`. The branch keeps its own step for chains that start there.
 fn fuse(steps: &mut [Step], before: &Piece, piece: &Piece) {
     let Operation::Data { operation, s: true, rd, rn, operand } = before.instruction.operation
     else {
@@ -80,10 +80,10 @@ fn fuse(steps: &mut [Step], before: &Piece, piece: &Piece) {
         && plain
         && compares
         && rn != Register::PC
-        && let Some(run) =
+        && let Some(handler) =
             compute::of_compared(operation, second(operand), piece.instruction.condition)
     {
-        step.run = run;
+        step.handler = handler;
     }
 }
 
@@ -98,12 +98,12 @@ const fn second(operand: Operand) -> Second {
     }
 }
 
-/// Where an exit leads is known.
+/// Whether the target of an exit is static.
 const fn known(exit: Exit) -> bool {
     exit.to.is_some()
 }
 
-/// The steps of one piece without its condition; `known`: where it leads.
+/// The steps of a piece without its condition; `known` if its target is static.
 fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
     let at = piece.at.0;
     let following = at.wrapping_add(class::size(thumb));
@@ -172,25 +172,25 @@ fn of_data(
     };
     let second = second(operand);
     let jumps = rd == Register::PC && !compares;
-    let run = if jumps {
+    let handler = if jumps {
         compute::of_jump(operation, second)
     } else {
         compute::of_data(operation, second, s || compares)
     };
-    let step = Step::new(run).d(rd).n(rn).m(rm).s(amount).imm(imm);
+    let step = Step::new(handler).d(rd).n(rn).m(rm).s(amount).imm(imm);
     if jumps { Step { d: u8::from(thumb), ..step } } else { step }
 }
 
 fn of_product(operation: Operation) -> Step {
     match operation {
         Operation::Multiply { s, rd, rm, rs, rn } => {
-            let run = match (rn.is_some(), s) {
+            let handler = match (rn.is_some(), s) {
                 (false, false) => compute::multiply::<false, false>,
                 (false, true) => compute::multiply::<false, true>,
                 (true, false) => compute::multiply::<true, false>,
                 (true, true) => compute::multiply::<true, true>,
             };
-            Step::new(run).d(rd).n(rm).m(rs).s(rn.map_or(0, step::byte))
+            Step::new(handler).d(rd).n(rm).m(rs).s(rn.map_or(0, step::byte))
         }
         Operation::MultiplyLong { signed, accumulate, s, high, low, rm, rs } => {
             let how = u32::from(signed) | u32::from(accumulate) << 1 | u32::from(s) << 2;
@@ -217,13 +217,13 @@ fn of_transfer(transfer: &Transfer) -> Step {
             (OffsetKind::Shifted, rm, amount, access::encoded(shift, subtract))
         }
     };
-    let run = if load {
+    let handler = if load {
         access::of_load(item, moved, index, rd == Register::PC)
     } else {
         access::of_store(item, moved, index)
     };
     assert!(index != Index::PostUser, "left to the reference");
-    Step::new(run).d(rd).n(rn).m(rm).s(amount).imm(imm)
+    Step::new(handler).d(rd).n(rn).m(rm).s(amount).imm(imm)
 }
 
 fn of_several(transfer: &BlockTransfer) -> Step {
@@ -231,11 +231,11 @@ fn of_several(transfer: &BlockTransfer) -> Step {
     let count = u8::try_from(list.count_ones()).unwrap_or(16);
     let down = if up { 0 } else { 4 * count };
     let lowest = u8::from(before == up) * 4;
-    let run = match (load, list >> 15 != 0) {
+    let handler = match (load, list >> 15 != 0) {
         (true, true) => access::load_several_jump,
         (true, false) => access::load_several,
         (false, _) => access::store_several,
     };
-    let step = Step::new(run).n(rn).s(lowest.wrapping_sub(down)).imm(u32::from(list));
+    let step = Step::new(handler).n(rn).s(lowest.wrapping_sub(down)).imm(u32::from(list));
     Step { m: count, d: u8::from(writeback) | u8::from(!up) << 1, ..step }
 }

@@ -1,18 +1,18 @@
-//! Accesses that are no known hits, performed by the memory system.
+//! Accesses that miss the look-aside, performed by the memory system.
 //!
-//! Layer: rank 3. [`perform`] takes over from a step of `access`, which has computed the address and changed nothing. The order of accesses and of
-//! changes of registers is that of `execute::transfer` and `execute::block`; what is not aligned is left to these. What hits from
-//! then on is remembered.
+//! Layer: rank 3. [`perform`] continues a step of `access`, which has computed the address and changed
+//! nothing. The order of accesses and register writes is that of `execute`, which also executes
+//! unaligned accesses. What hits afterwards is added to the look-aside.
 
 use super::access::take_lowest;
 use super::compute::canonical;
-use super::step::{Leave, Miss, MissKind, Step, Working};
+use super::step::{Core, Exit, Miss, MissKind, Step};
 use crate::address::{Cycles, Virtual};
 use crate::bus::{Bus, Width};
 use crate::instruction::Item;
 use crate::memory::{Abort, Access, Memory};
 
-/// The memory system at an instant, with a privilege.
+/// The memory system at a time and privilege.
 struct Port<'a, B> {
     memory: &'a mut Memory,
     bus: &'a mut B,
@@ -41,12 +41,12 @@ impl<B: Bus> Port<'_, B> {
         self.memory.write_words(self.access(at, Width::Word), values, self.bus, self.now)
     }
 
-    /// Remembers the lines that `bytes` from `at` on were read from.
+    /// Adds look-aside entries for `bytes` read from `at` on.
     fn learn_read(&mut self, at: u32, bytes: u32) {
         self.memory.learn_last(Virtual(at), bytes, (self.privileged, false));
     }
 
-    /// Remembers the half-lines that `bytes` from `at` on were written to, if no write missed since there were `misses`.
+    /// Adds look-aside entries for `bytes` written from `at` on, unless write misses exceed `misses`.
     fn learn_written(&mut self, at: u32, bytes: u32, misses: u64) {
         if self.memory.write_misses() == misses {
             self.memory.learn_last(Virtual(at), bytes, (self.privileged, true));
@@ -54,17 +54,18 @@ impl<B: Bus> Port<'_, B> {
     }
 }
 
-/// Performs the access that `step` missed, at `now`, which waits put later; how the step ends. Nothing where it is not aligned: nothing is done then.
+/// Performs the access of `step`, which missed, and adds its stalls to `now`. Returns the exit of the
+/// step; `None`, with nothing done, if it is unaligned.
 ///
 /// # Errors
 ///
-/// An [`Abort`], with the registers as before.
+/// An [`Abort`], with unchanged registers.
 pub(super) fn perform<B: Bus>(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     (memory, bus): (&mut Memory, &mut B),
     now: &mut Cycles,
-) -> Result<Option<Leave>, Abort> {
+) -> Result<Option<Exit>, Abort> {
     let Miss { what, at, .. } = core.progress.missed;
     let alignment = match what {
         MissKind::Load(item) | MissKind::Store(item) => item.bytes(),
@@ -92,14 +93,14 @@ pub(super) fn perform<B: Bus>(
     }
     if matches!(what, MissKind::LoadJump | MissKind::LoadSeveralJump) {
         core.progress.target = canonical(core.r[15]);
-        return Ok(Some(Leave::DYNAMIC));
+        return Ok(Some(Exit::DYNAMIC));
     }
-    Ok(Some(Leave::EXECUTED))
+    Ok(Some(Exit::EXECUTED))
 }
 
-/// One item, or a pair of words, into `d` (r15 as the last of the working registers).
+/// Loads one item, or a pair of words, into `d`; r15 is the last register of the state.
 fn load<B: Bus>(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     port: &mut Port<'_, B>,
     item: Item,
@@ -119,7 +120,7 @@ fn load<B: Bus>(
 }
 
 fn store<B: Bus>(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     port: &mut Port<'_, B>,
     item: Item,
@@ -136,17 +137,13 @@ fn store<B: Bus>(
     Ok(())
 }
 
-/// The registers of the list that `step` has.
+/// The registers in the list of `step`.
 fn registers(step: &Step) -> impl Iterator<Item = u8> {
     let mut list = step.imm;
     (0..step.m).map(move |_| take_lowest(&mut list))
 }
 
-fn load_several<B: Bus>(
-    core: &mut Working,
-    step: &Step,
-    port: &mut Port<'_, B>,
-) -> Result<(), Abort> {
+fn load_several<B: Bus>(core: &mut Core, step: &Step, port: &mut Port<'_, B>) -> Result<(), Abort> {
     let Miss { at, base, .. } = core.progress.missed;
     let mut values = [0; 16];
     port.read_words(at, &mut values[..usize::from(step.m)])?;
@@ -156,7 +153,7 @@ fn load_several<B: Bus>(
 }
 
 fn store_several<B: Bus>(
-    core: &mut Working,
+    core: &mut Core,
     step: &Step,
     port: &mut Port<'_, B>,
 ) -> Result<(), Abort> {

@@ -1,15 +1,16 @@
-//! The predecoded engine: blocks of instructions that were decoded before, and lookups left out that would hit.
+//! The predecoded engine: decoded blocks, without the lookups that would hit.
 //!
-//! Layer: rank 3. Main types: [`Predecoded`], the engine; [`block::Block`], what is known of a run of instructions before it runs, which the
-//! compiler uses too. A block runs only if no boundary inside it can matter (its cycles end before the next deadline) and while each line that it enters
-//! is known to hit with the contents that it was made from. An access that is not a known hit goes to the memory system on the way; whatever is rare
-//! is left to [`Processor::step_within`] for one instruction, with the exact state in front of it. See docs/models/arm926-engines.md.
+//! Layer: rank 3. Main types: [`Predecoded`], the engine, and [`block::Block`], a decoded run of
+//! instructions. A block runs only if it ends before the next due boundary, and while its lines hit
+//! with the contents that it was built from. An access that misses the look-aside is performed by the
+//! memory system. [`Processor::step_within`] executes rare instructions, with the exact state before
+//! them. See docs/models/arm926-engines.md.
 
 mod access;
 pub mod block;
+mod cache;
 mod chain;
 mod class;
-mod code;
 mod compute;
 mod lower;
 mod missed;
@@ -23,72 +24,72 @@ use crate::memory::lookaside::{Identity, LineHit};
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
 use block::{Key, Line};
-use chain::{Bounds, ChainExit, From, Place, Start};
+use cache::{BlockCache, CachedBlock, NONE};
+use chain::{Bounds, ChainExit, Origin, Place, Start};
 pub use class::Class;
-use code::{Code, Codes, NONE};
 
 /// The engine of predecoded blocks.
 #[derive(Debug, Default)]
 pub struct Predecoded {
-    codes: Codes,
-    /// The way that led to where the processor is, if that is not chained yet.
-    from: Option<From>,
-    /// The core that it is derived from.
+    cache: BlockCache,
+    /// The source of the last transfer of control, if it is not linked yet.
+    from: Option<Origin>,
+    /// The core that the blocks derive from.
     core: Option<Identity>,
-    /// Instructions that were left to the reference interpreter.
+    /// The count of [`Predecoded::stepped`].
     stepped: u64,
 }
 
-/// How a run of the fast engine ended.
+/// The end of a run by the fast engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunEnd {
-    /// The run is to stop.
+    /// The run stops.
     Stop(Stop),
-    /// In front of a code that was entered so often that it is worth compiling: its number.
+    /// Before a block, by index, that is entered often enough to be compiled.
     Hot(u32),
 }
 
-/// Why no chain begins.
+/// Why no chain starts.
 enum NoStart {
-    /// The reference makes a step, by this piece if it is known.
+    /// The reference makes a step, at this piece if it is known.
     Step(Option<Place>),
-    /// The reference executes the instruction whose line was fetched: the boundary in front of it is passed.
+    /// The reference executes the instruction, whose line was fetched after its boundary.
     Fetched,
-    /// The processor has gone on elsewhere.
+    /// An exception moved the processor elsewhere.
     Elsewhere,
-    /// The run is to stop.
+    /// The run stops.
     Stop(Stop),
 }
 
 impl<B: Bus> Engine<B> for Predecoded {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
-        self.attend_to(processor);
+        self.bind(processor);
         if !processor.points.is_empty() {
-            return self.leave_to_reference(processor, limit);
+            return self.run_by_reference(processor, limit);
         }
         loop {
             match self.run_until_hot(processor, limit, false) {
                 RunEnd::Stop(stop) => return stop,
-                RunEnd::Hot(code) => self.cool(code),
+                RunEnd::Hot(code) => self.mark_cold(code),
             }
         }
     }
 
     fn forget(&mut self) {
-        self.codes.clear();
+        self.cache.clear();
         self.from = None;
         self.core = None;
     }
 }
 
-/// The cycles before which everything that is run must end; nothing if the next boundary must be looked at.
+/// The bounds of a chain; `None` if the next boundary has work.
 fn bounds<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<Bounds> {
     processor.settle();
     if processor.memory.armv4_loads() || processor.memory.checker().is_some() {
         return None;
     }
     let instructions = limit.instructions - processor.counts.instructions;
-    // Each instruction takes a cycle at least.
+    // Each instruction takes at least one cycle.
     let by_count = processor.now.plus(instructions);
     let limit = limit.cycles.min(by_count);
     let stop = processor.deadline().min(limit);
@@ -96,7 +97,7 @@ fn bounds<B: Bus>(processor: &mut Processor<B>, limit: Limit) -> Option<Bounds> 
     (!processor.memory.touched() && processor.now < stop).then_some(bounds)
 }
 
-/// The line of `at`, if a fetch there is in it already or would hit, with what is in it.
+/// The line of `at` with its contents, if it is the current one or would hit.
 fn contents(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<Line> {
     let line = memory.line_of(at, privileged)?;
     let current = memory.current_line(at, privileged);
@@ -105,19 +106,19 @@ fn contents(memory: &mut Memory, at: Virtual, privileged: bool) -> Option<Line> 
 }
 
 impl Predecoded {
-    /// An engine that knows nothing yet.
+    /// Creates an engine without blocks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs all by the reference interpreter.
-    pub(crate) fn leave_to_reference<B: Bus>(
+    /// Runs everything by the reference interpreter.
+    pub(crate) fn run_by_reference<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
         limit: Limit,
     ) -> Stop {
-        // What follows is not where the last way led.
+        // What follows is not the target of the last transfer of control.
         self.from = None;
         let before = processor.counts.instructions;
         let stop = processor.run(limit);
@@ -125,15 +126,15 @@ impl Predecoded {
         stop
     }
 
-    /// How many instructions the reference interpreter executed for the engine since it was made, those included that took an exception; an
-    /// interrupt, sleep, and a semihosting call, which the host serves, are none.
+    /// The number of instructions executed by the reference or with an access that missed the
+    /// look-aside, including aborted ones. Interrupts, sleep and semihosting calls do not count.
     #[must_use]
     pub const fn stepped(&self) -> u64 {
         self.stepped
     }
 
-    /// Forgets what is derived from another core than this one; whether it was.
-    pub(crate) fn attend_to<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
+    /// Binds the engine to this core: discards blocks of another one; returns whether it did.
+    pub(crate) fn bind<B: Bus>(&mut self, processor: &mut Processor<B>) -> bool {
         processor.memory.renew_lookaside();
         let identity = processor.memory.lookaside().identity();
         if self.core.as_ref() == Some(identity) {
@@ -144,31 +145,31 @@ impl Predecoded {
         true
     }
 
-    /// An engine that stops in front of what it entered so often.
+    /// Creates an engine that stops before blocks entered `threshold` times.
     #[cfg(feature = "compiler")]
     pub(crate) fn with_threshold(threshold: u32) -> Self {
-        Self { codes: Codes::with_threshold(threshold), ..Self::default() }
+        Self { cache: BlockCache::with_threshold(threshold), ..Self::default() }
     }
 
-    /// A code is not worth compiling.
-    pub(crate) fn cool(&mut self, code: u32) {
-        if let Some(code) = self.codes.get(code) {
-            code.cool();
+    /// Excludes a block from compilation.
+    pub(crate) fn mark_cold(&mut self, code: u32) {
+        if let Some(code) = self.cache.get(code) {
+            code.mark_cold();
         }
     }
 
-    /// Counts from the beginning how often codes are entered.
+    /// Restarts the entry counts of all blocks.
     #[cfg(feature = "compiler")]
-    pub(crate) fn count_again(&self) {
-        self.codes.count_again();
+    pub(crate) fn reset_counts(&self) {
+        self.cache.reset_counts();
     }
 
-    /// Runs to the limit, or until the next code is hot; with `anyway` the first is not asked.
+    /// Runs to the limit or the next hot block; `ignore_heat` excepts the first block.
     pub(crate) fn run_until_hot<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
         limit: Limit,
-        mut anyway: bool,
+        mut ignore_heat: bool,
     ) -> RunEnd {
         let mut resume = None;
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
@@ -180,12 +181,12 @@ impl Predecoded {
                 Ok(start) => {
                     let Start { place: Place { code, piece }, .. } = start;
                     if piece == 0
-                        && self.codes.get(code).is_some_and(Code::is_hot)
-                        && !std::mem::take(&mut anyway)
+                        && self.cache.get(code).is_some_and(CachedBlock::is_hot)
+                        && !std::mem::take(&mut ignore_heat)
                     {
                         return RunEnd::Hot(code);
                     }
-                    let (left, stepped) = chain::run(&mut self.codes, processor, start);
+                    let (left, stepped) = chain::run(&mut self.cache, processor, start);
                     self.stepped += stepped;
                     match left {
                         ChainExit::Reference(place) => (Some(place), true),
@@ -194,11 +195,11 @@ impl Predecoded {
                             resume = Some(place);
                             continue;
                         }
-                        ChainExit::Behind(from) => {
+                        ChainExit::After(from) => {
                             self.from = Some(from);
                             continue;
                         }
-                        ChainExit::Nowhere => continue,
+                        ChainExit::Elsewhere => continue,
                         ChainExit::Stop(stop) => return RunEnd::Stop(stop),
                     }
                 }
@@ -212,13 +213,13 @@ impl Predecoded {
             }
             resume = place.and_then(|place| self.next_piece(processor, place));
             self.from = place
-                .filter(|place| self.codes.is_rare(place.code))
-                .map(|place| From::Rare { code: place.code });
+                .filter(|place| self.cache.is_rare(place.code))
+                .map(|place| Origin::Rare { code: place.code });
         }
         RunEnd::Stop(Stop::Limit)
     }
 
-    /// Where a chain can begin; else the piece that the reference is to execute, if it is known.
+    /// The start of the next chain, or why there is none.
     fn start<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
@@ -226,7 +227,7 @@ impl Predecoded {
         resumed: Option<Place>,
     ) -> Result<Start, NoStart> {
         let Some(bounds) = bounds(processor, limit) else {
-            // What comes next may be an interrupt: not where the last way led.
+            // An interrupt may come next instead of the target of the last transfer of control.
             self.from = None;
             return Err(NoStart::Step(resumed));
         };
@@ -237,7 +238,7 @@ impl Predecoded {
         self.verify(processor, place, bounds).ok_or(NoStart::Step(Some(place)))
     }
 
-    /// The line of the next instruction, fetched if need be; nothing is to be looked at in front of it.
+    /// The line of the next instruction, fetched if need be.
     fn line<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
@@ -260,7 +261,7 @@ impl Predecoded {
         }
     }
 
-    /// The start of the code that is to be executed.
+    /// The next instruction's place in the block cache; builds a block for a warm address.
     fn place<B: Bus>(
         &mut self,
         processor: &mut Processor<B>,
@@ -275,33 +276,33 @@ impl Predecoded {
         let (at, privileged) = (Virtual(processor.registers.pc), status.privileged());
         let (thumb, pipeline) = (status.thumb(), processor.pipeline);
         let key = Key { at, line, thumb, privileged, pipeline };
-        let guess = from.map_or(NONE, |from| self.codes.next(from));
-        if self.codes.key(guess) == Some(&key) {
+        let guess = from.map_or(NONE, |from| self.cache.next(from));
+        if self.cache.key(guess) == Some(&key) {
             return Ok(Place { code: guess, piece: 0 });
         }
-        let code = match self.codes.find(&key) {
+        let code = match self.cache.find(&key) {
             Some(code) => code,
-            None if !self.codes.is_warm(at.0) => return Err(NoStart::Step(None)),
+            None if !self.cache.is_warm(at.0) => return Err(NoStart::Step(None)),
             None => {
                 let memory = &mut processor.memory;
                 let block = Block::build(key, |at| contents(memory, at, privileged));
-                self.codes.add(block.ok_or(NoStart::Step(None))?)
+                self.cache.add(block.ok_or(NoStart::Step(None))?)
             }
         };
         if let Some(from) = from {
-            self.codes.link(from, code);
+            self.cache.link(from, code);
         }
         Ok(Place { code, piece: 0 })
     }
 
-    /// Where a chain begins, if the code at `place` ends in time and its line has the contents that it was made from.
+    /// The start of a chain at `place`, if its block ends in time and its line is unchanged.
     fn verify<B>(
         &mut self,
         processor: &mut Processor<B>,
         place: Place,
         bounds: Bounds,
     ) -> Option<Start> {
-        let code = self.codes.get(place.code)?;
+        let code = self.cache.get(place.code)?;
         let piece = code.block.pieces.get(place.piece)?;
         let ahead = u64::from(code.longest - piece.before);
         if processor.now.0.saturating_add(ahead) >= bounds.stop {
@@ -312,15 +313,15 @@ impl Predecoded {
         let is_current = current.is_some();
         let line = current.or_else(|| processor.memory.line_hit(at, privileged))?;
         if line != code.block.lines[piece.line] {
-            self.codes.retire(place.code);
+            self.cache.retire(place.code);
             return None;
         }
         Some(Start { place, line, is_current, bounds })
     }
 
-    /// Where to go on after the reference has executed the piece at `place`, if it went on straight.
+    /// The place after that at `place`, which the reference executed, if execution fell through.
     fn next_piece<B>(&self, processor: &Processor<B>, place: Place) -> Option<Place> {
-        let code = self.codes.get(place.code)?;
+        let code = self.cache.get(place.code)?;
         let piece = code.block.pieces.get(place.piece + 1)?;
         let (status, pipeline) = (processor.registers.cpsr(), processor.pipeline);
         let same = processor.registers.pc == piece.at.0

@@ -1,45 +1,46 @@
-//! One predecoded step, and the state that steps work on.
+//! The steps of predecoded blocks, and the state that they change.
 //!
-//! Layer: rank 3. A [`Step`] is a function and its operands; each function ends by calling that of the next step, so that the
-//! host's branch predictor sees one indirect jump a step. [`Working`] holds the registers with the flags apart, and what is counted; it is loaded from
-//! the processor and stored back around a run of blocks. An access that is not a known hit leaves ([`Leave::missed`]) before it changes anything.
+//! Layer: rank 3. A [`Step`] is a handler and its operands. Each handler ends by calling the next one,
+//! so that every step has its own indirect jump for the host's branch prediction. [`Core`] holds the
+//! registers, the separate flags and the counts during a chain of blocks. An access that misses exits
+//! ([`Exit::missed`]) before it changes anything.
 
-use super::code::JumpKey;
+use super::cache::JumpKey;
 use crate::instruction::{Condition, Item, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::registers::{Psr, Registers};
 
-/// How a block was left: one word, so that the host returns it in a register and each step can end in a jump.
+/// The exit of a block: one word, which the host returns in a register, so that handlers end in jumps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
-pub(super) struct Leave(u64);
+pub(super) struct Exit(u64);
 
-impl Leave {
-    /// Behind its last piece, which was executed: way 0.
+impl Exit {
+    /// After the last piece, which was executed: exit 0.
     pub(super) const EXECUTED: Self = Self(0);
-    /// Behind its last piece, which was skipped: way 1.
+    /// After the last piece, which was skipped: exit 1.
     pub(super) const SKIPPED: Self = Self(1);
-    /// As [`Leave::EXECUTED`], to [`Working::target`].
+    /// Like [`Exit::EXECUTED`], to [`Progress::target`].
     pub(super) const DYNAMIC: Self = Self(2);
     const MISSED: u64 = 3;
     const LINE: u64 = 4;
 
-    /// In front of the first of these steps, an access that is not a known hit.
+    /// Before the first of `steps`, an access that misses.
     #[inline(always)]
-    pub(super) const fn missed(core: &mut Working, steps: &[Step], missed: Miss) -> Self {
+    pub(super) const fn missed(core: &mut Core, steps: &[Step], missed: Miss) -> Self {
         core.progress.missed = missed;
         Self((steps.len() as u64) << 8 | Self::MISSED)
     }
 
-    /// In front of the first of these steps, which enters a line that is not known to hit.
+    /// Before the first of `steps`, the entry of a line that misses.
     #[inline(always)]
     pub(super) const fn line(steps: &[Step]) -> Self {
         Self((steps.len() as u64) << 8 | Self::LINE)
     }
 
-    /// The way behind the last piece, if it goes on where that leads.
+    /// The index of the exit after the last piece, if its target is static.
     #[inline(always)]
-    pub(super) const fn way(self) -> Option<usize> {
+    pub(super) const fn outcome(self) -> Option<usize> {
         match self {
             Self::EXECUTED => Some(0),
             Self::SKIPPED => Some(1),
@@ -47,68 +48,68 @@ impl Leave {
         }
     }
 
-    /// In front of an access, rather than of a line.
+    /// Whether the exit is before an access rather than a line.
     pub(super) const fn is_access(self) -> bool {
         self.0 & 0xFF == Self::MISSED
     }
 
-    /// How many steps were to go.
+    /// The number of remaining steps.
     pub(super) const fn steps(self) -> usize {
         (self.0 >> 8) as usize
     }
 }
 
-/// What a step does.
-pub(super) type Run = fn(&mut Working, &[Step], &mut Lookup<'_>) -> Leave;
+/// The function of a step.
+pub(super) type Handler = fn(&mut Core, &[Step], &mut Lookup<'_>) -> Exit;
 
-/// An access that is not a known hit.
+/// An access that misses the look-aside.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Miss {
     pub(super) what: MissKind,
     /// The lowest address.
     pub(super) at: u32,
-    /// The base afterwards.
+    /// The base after the access.
     pub(super) base: u32,
 }
 
-/// What an access loads or stores.
+/// The kind of an access that misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MissKind {
     Load(Item),
-    /// A word, to r15.
+    /// A word to r15.
     LoadJump,
     Store(Item),
     LoadSeveral,
-    /// The last of them to r15.
+    /// The last word to r15.
     LoadSeveralJump,
     StoreSeveral,
 }
 
-/// A register's number as a step holds it.
+/// The number of a register, as steps store it.
 #[allow(clippy::cast_possible_truncation, reason = "below 16")]
 pub(super) const fn byte(register: Register) -> u8 {
     register.index() as u8
 }
 
-/// A function and its operands.
+/// A handler and its operands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
-    pub(super) run: Run,
-    /// The constant, or whatever the function wants.
+    pub(super) handler: Handler,
+    /// A constant, or as the handler defines it.
     pub(super) imm: u32,
-    /// The result, or what is stored.
+    /// The destination, or the register stored.
     pub(super) d: u8,
     /// The first operand, or the base.
     pub(super) n: u8,
     /// The second operand.
     pub(super) m: u8,
-    /// The amount of a shift, or the register that holds it.
+    /// The shift amount, or the register that holds it.
     pub(super) s: u8,
 }
 
 impl Step {
-    pub(super) const fn new(run: Run) -> Self {
-        Self { run, imm: 0, d: 0, n: 0, m: 0, s: 0 }
+    pub(super) const fn new(handler: Handler) -> Self {
+        Self { handler, imm: 0, d: 0, n: 0, m: 0, s: 0 }
     }
 
     pub(super) const fn d(self, register: Register) -> Self {
@@ -132,72 +133,72 @@ impl Step {
     }
 }
 
-/// Goes on with the first of `steps`; behind the last one the block is left.
+/// Calls the handler of the first step; at the end of the block, exits.
 #[inline(always)]
-pub(super) fn go_on(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
+pub(super) fn dispatch(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
     match steps.first() {
-        Some(step) => (step.run)(core, steps, lookup),
-        None => Leave::EXECUTED,
+        Some(step) => (step.handler)(core, steps, lookup),
+        None => Exit::EXECUTED,
     }
 }
 
-/// The state that steps work on.
+/// The core's registers and flags during a chain of blocks.
 #[derive(Debug)]
-pub(super) struct Working {
-    /// r0 to r14; the last is r15 as read where a step needs it as a register.
+pub(super) struct Core {
+    /// r0 to r14; the last one holds r15's value for a step that reads it.
     pub(super) r: [u32; 16],
-    /// N: the highest bit.
+    /// N in bit 31.
     pub(super) n: u32,
-    /// Z: zero if set.
+    /// Zero if Z is set.
     pub(super) z: u32,
-    /// C: 0 or 1.
+    /// C as 0 or 1.
     pub(super) c: u32,
-    /// V: the highest bit.
+    /// V in bit 31.
     pub(super) v: u32,
-    /// CPSR without these four, in ARM state; no step changes it.
+    /// CPSR without these four, in ARM state; steps do not change it.
     pub(super) status: u32,
     pub(super) progress: Progress,
 }
 
-/// What the accesses of a run of blocks are looked up in.
+/// The tables for the accesses of a chain of blocks.
 #[derive(Debug)]
 pub(super) struct Lookup<'a> {
-    /// The hits at the privilege that there is.
+    /// The look-aside's hits at the current privilege.
     pub(super) hits: &'a Hits,
-    /// The data cache's array.
+    /// The bytes of the data cache.
     pub(super) data: &'a mut [u8],
 }
 
-/// How far a run of blocks has come, beside registers and flags.
+/// The progress of a chain of blocks besides registers and flags.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Progress {
-    /// The clock at the entry of the block, put later by each wait and earlier by what was skipped: with
-    /// the sum in front of a piece, the instant of that piece.
+    /// The clock at the entry of the block, plus stalls, minus the cycles saved by skipped
+    /// instructions. Plus [`before`](super::block::Piece::before), it is the time of a piece.
     pub(super) base: u64,
-    /// Where to, and bit 0 the state, with [`Leave::DYNAMIC`].
+    /// The target of [`Exit::DYNAMIC`], with the state in bit 0.
     pub(super) target: u32,
-    /// The last conditional piece with two states behind it was skipped.
+    /// Whether the last conditional piece with two successor states was skipped.
     pub(super) was_skipped: bool,
-    /// The line that fetching is in.
+    /// The current instruction line.
     pub(super) line: LineHit,
-    /// Lines entered.
+    /// The number of lines entered.
     pub(super) lines: u64,
-    /// Words, half-words and bytes read by hits.
+    /// The number of reads that hit.
     pub(super) reads: u64,
-    /// Words, half-words and bytes written by hits.
+    /// The number of writes that hit.
     pub(super) writes: u64,
-    /// Instructions.
+    /// The number of instructions.
     pub(super) instructions: u64,
-    /// Of these: skipped.
+    /// Of these, those skipped.
     pub(super) skipped: u64,
-    /// Of these: whose access was no known hit.
+    /// Of these, those whose access missed.
     pub(super) stepped: u64,
-    /// The last of those accesses.
+    /// The last access that missed.
     pub(super) missed: Miss,
 }
 
 impl Progress {
-    /// In the line `line`, with `base` as the instant.
+    /// The start of a chain in `line`; `base` is the clock.
     pub(super) const fn new(base: u64, line: LineHit) -> Self {
         let missed = Miss { what: MissKind::LoadJump, at: 0, base: 0 };
         Self {
@@ -216,8 +217,8 @@ impl Progress {
     }
 }
 
-impl Working {
-    /// From the registers.
+impl Core {
+    /// Loads the registers.
     #[inline]
     pub(super) fn load(registers: &Registers, progress: Progress) -> Self {
         let mut r = [0; 16];
@@ -234,25 +235,25 @@ impl Working {
         }
     }
 
-    /// In a privileged mode.
+    /// Whether the mode is privileged.
     #[inline(always)]
     pub(super) const fn privileged(&self) -> bool {
         Psr(self.status).privileged()
     }
 
-    /// The key of the dynamic jump that was taken last.
+    /// The key of the last dynamic jump.
     #[inline(always)]
     pub(super) fn jump_key(&self) -> JumpKey {
         JumpKey::new(self.progress.target, self.privileged())
     }
 
-    /// Back into the registers; not r15.
+    /// Stores the registers except r15.
     pub(super) fn store(&self, registers: &mut Registers) {
         registers.r.copy_from_slice(&self.r[..15]);
         registers.set_flags(self.flags());
     }
 
-    /// N, Z, C, V in their places.
+    /// N, Z, C and V at their positions in a status register.
     #[inline]
     pub(super) const fn flags(&self) -> u32 {
         let zero = if self.z == 0 { Psr::Z } else { 0 };
@@ -269,7 +270,7 @@ impl Working {
         self.r[(register & 15) as usize] = value;
     }
 
-    /// N and Z of a result.
+    /// Sets N and Z.
     #[inline(always)]
     pub(super) const fn set_sign_and_zero(&mut self, result: u32) {
         self.n = result;
@@ -294,7 +295,7 @@ impl Working {
     }
 }
 
-/// The function for a condition, of a family that is generic over the condition's number.
+/// The handler for a condition, of a family generic over the condition's number.
 macro_rules! by_condition {
     ($condition:expr, $family:ident) => {
         match $condition {
@@ -319,50 +320,50 @@ macro_rules! by_condition {
 
 pub(super) use by_condition;
 
-/// Skips the following step unless a condition holds: `imm` cycles less.
+/// Skips the next `s` steps unless a condition holds, which saves `imm` cycles.
 fn skip_unless<const CONDITION: u8>(
-    core: &mut Working,
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
         core.progress.was_skipped = false;
-        return go_on(core, rest, lookup);
+        return dispatch(core, rest, lookup);
     }
     core.progress.was_skipped = true;
     core.progress.skipped += 1;
     core.progress.base = core.progress.base.wrapping_sub(u64::from(step.imm));
-    go_on(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), lookup)
+    dispatch(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), lookup)
 }
 
-/// Leaves the block unless a condition holds: the last piece is skipped.
-fn leave_unless<const CONDITION: u8>(
-    core: &mut Working,
+/// Exits the block unless a condition holds: the last piece is skipped.
+fn exit_unless<const CONDITION: u8>(
+    core: &mut Core,
     steps: &[Step],
     lookup: &mut Lookup<'_>,
-) -> Leave {
-    let [_, rest @ ..] = steps else { return Leave::EXECUTED };
+) -> Exit {
+    let [_, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
-        return go_on(core, rest, lookup);
+        return dispatch(core, rest, lookup);
     }
     core.progress.skipped += 1;
-    Leave::SKIPPED
+    Exit::SKIPPED
 }
 
-/// `count` steps are skipped unless `condition` holds, which saves `cycles`.
-pub(super) fn skip(condition: Condition, count: u8, cycles: u32) -> Step {
+/// A step that skips `count` steps, which saves `cycles`, unless `condition` holds.
+pub(super) fn skip_if_not(condition: Condition, count: u8, cycles: u32) -> Step {
     Step::new(by_condition!(condition, skip_unless)).imm(cycles).s(count)
 }
 
-/// The block is left unless `condition` holds.
-pub(super) fn leave(condition: Condition) -> Step {
-    Step::new(by_condition!(condition, leave_unless))
+/// A step that exits the block unless `condition` holds.
+pub(super) fn exit_if_not(condition: Condition) -> Step {
+    Step::new(by_condition!(condition, exit_unless))
 }
 
-/// Makes `line` the one that fetching is in, if it is known to hit.
+/// Makes `line` the current line if it hits the look-aside.
 #[inline(always)]
-pub(super) fn enter(core: &mut Working, lookup: &Lookup<'_>, line: LineHit) -> bool {
+pub(super) fn enter(core: &mut Core, lookup: &Lookup<'_>, line: LineHit) -> bool {
     let hits = lookup.hits.lines[Hits::line_place(line.at())] == line;
     if hits {
         core.progress.line = line;
@@ -371,19 +372,19 @@ pub(super) fn enter(core: &mut Working, lookup: &Lookup<'_>, line: LineHit) -> b
     hits
 }
 
-/// Enters a line; [`line_entry`] makes it.
-fn enter_line(core: &mut Working, steps: &[Step], lookup: &mut Lookup<'_>) -> Leave {
-    let [step, rest @ ..] = steps else { return Leave::EXECUTED };
+/// Enters the line of a step made by [`line_entry`].
+fn enter_line(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let stamp = u32::from_le_bytes([step.d, step.n, step.m, step.s]);
     if enter(core, lookup, LineHit::new(step.imm, stamp)) {
-        go_on(core, rest, lookup)
+        dispatch(core, rest, lookup)
     } else {
-        Leave::line(steps)
+        Exit::line(steps)
     }
 }
 
-/// The entry of `line`.
+/// The step that enters `line`.
 pub(super) fn line_entry(line: LineHit) -> Step {
     let [d, n, m, s] = line.stamp().to_le_bytes();
-    Step { run: enter_line, imm: line.at(), d, n, m, s }
+    Step { handler: enter_line, imm: line.at(), d, n, m, s }
 }

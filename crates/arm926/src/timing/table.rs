@@ -179,9 +179,8 @@ fn single(transfer: &Transfer, unaligned: bool) -> Timing {
     Timing { written: base | set(rd), late, ..timing }
 }
 
-/// Rows LDM: n, but 2 for one register; the last word is one cycle late; n + 4 with r15. STM: n, but
-/// 2 for one register; only the first register can cause an interlock. An empty list counts as one
-/// register.
+/// Rows LDM: n, but 2 for one register; the last word is one cycle late; n + 4 with r15. STM: n, but 2
+/// for one register; only the first register can cause an interlock. An empty list counts as one.
 fn block(transfer: &BlockTransfer) -> Timing {
     let BlockTransfer { load, rn, list, writeback, .. } = *transfer;
     let count = u8::try_from(transfer.words().max(1)).unwrap_or(16);

@@ -1,12 +1,12 @@
-//! Code that changes itself in a line behind the one where its region begins.
+//! Code that changes in a line after the one where its region begins.
 
 use boardlab_arm926::Compiled;
 use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
 
 use super::machine::{difference, processor};
 
-/// A loop over three lines that adds a constant 40 times. Then the constant in the third line is made one larger, by a store past
-/// the data cache, and the instruction line is invalidated, as a program does it.
+/// A loop over three lines that adds a constant 40 times. Then an uncached store increments the
+/// constant in the third line, and the instruction line is invalidated, as programs do.
 const CODE: [u32; 25] = [
     0xE3A0_1000, // mov r1, #0
     0xE3A0_6000, // mov r6, #0

@@ -1,6 +1,8 @@
-//! Each operation that the compiler writes machine code for, in a short loop over random operands, in the reference and in the compiler.
+//! Each operation that the compiler translates, in a short loop over random operands, compared with the
+//! reference.
 //!
-//! A loop takes its operands from memory and adds all results and flags up, so that a wrong one lasts until the states are compared.
+//! A loop loads its operands and accumulates all results and flags, so that an error persists until the
+//! comparison.
 
 use boardlab_arm926::Compiled;
 use boardlab_arm926::{Engine, Interpreter, Limit, Psr};
@@ -10,13 +12,13 @@ use super::machine::{CODE, difference, processor};
 
 const ALWAYS: u32 = 0xE000_0000;
 
-/// Where the operands are: a page of random words; and what the code under test may store to.
+/// The address of a page of random operands, and of the data that the code under test stores.
 const OPERANDS: u32 = 0x1_0000;
 
-/// Instructions that one loop is run for.
+/// The number of instructions of each loop.
 const INSTRUCTIONS: u64 = 10_000;
 
-/// r9 takes in r5 and r6 with the four flags, which stay.
+/// Accumulates r5, r6 and the four flags in r9; preserves the flags.
 const TAKE_IN: [u32; 7] = [
     0xE0A9_9005, // adc r9,r9,r5
     0x4289_9C01, // addmi r9,r9,#0x100
@@ -27,8 +29,8 @@ const TAKE_IN: [u32; 7] = [
     0xE1A0_99E9, // mov r9,r9,ror #19
 ];
 
-/// A sample of `tests`, one in three of them and one at least, since compiling takes nearly all the time;
-/// `BOARDLAB_FULL` has all.
+/// A sample of `tests`: a third, at least one, since compilation takes nearly all the time.
+/// `BOARDLAB_FULL` selects all.
 fn sampled(name: &str, tests: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut stream = Seed::new(926).stream(name);
     let mut left = tests.to_vec();
@@ -40,8 +42,8 @@ fn sampled(name: &str, tests: &[Vec<u32>]) -> Vec<Vec<u32>> {
     left
 }
 
-/// Compares the engines on a loop over a sample of `tests`, each behind fresh operands in r0 to r4 and flags that they
-/// make.
+/// Compares the engines on a loop over a sample of `tests`, each with new operands in r0 to r4, and
+/// flags computed from them.
 fn check(name: &str, tests: &[Vec<u32>]) {
     let tests = sampled(name, tests);
     // bic r12,r12,#0x1000
@@ -63,7 +65,7 @@ fn check(name: &str, tests: &[Vec<u32>]) {
     run(name, &words, false);
 }
 
-/// Compares the engines on `words`, which begin with a loop, in the state that they are for.
+/// Compares the engines on `words`, which begin with a loop, in ARM or Thumb state.
 fn run(name: &str, words: &[u32], thumb: bool) {
     let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut reference = processor(&code, thumb);
@@ -87,7 +89,7 @@ fn run(name: &str, words: &[u32], thumb: bool) {
     assert!(share >= 50, "{name}: {share} of 100 instructions ran in compiled code");
 }
 
-/// Each condition before an instruction, and always.
+/// Each condition of an instruction, including AL.
 fn conditions() -> impl Iterator<Item = u32> {
     (0..15).map(|condition| condition << 28)
 }
@@ -106,7 +108,7 @@ fn data_operations_with_all_shifts_go_as_in_the_reference() {
             let constant = (0..4)
                 .flat_map(|kind| [0, 1, 13, 31].map(|amount| word | amount << 7 | kind << 5 | 1));
             let by_register = (0..4).map(|kind| word | 2 << 8 | kind << 5 | 0x11);
-            // By r7, which is made small.
+            // By r7, which is reduced to a small value.
             let by_small = (0..4).map(|kind| word | 7 << 8 | kind << 5 | 0x11);
             let with_pc = [word | 15 << 16 | 1, word | 15];
             let plain = immediate.into_iter().chain(constant).chain(by_register).chain(with_pc);
@@ -159,7 +161,7 @@ fn multiplications_go_as_in_the_reference() {
     }
 }
 
-/// Loads and stores of one item at `base` + r10 or + a constant: word, byte, and the other items.
+/// Loads and stores of one item at `base` plus r10 or a constant: word, byte, and the other items.
 fn items(base: u32, rd: u32) -> Vec<u32> {
     let mut words = Vec::new();
     // Post-indexed, offset, pre-indexed; upwards and downwards.
@@ -180,23 +182,23 @@ fn items(base: u32, rd: u32) -> Vec<u32> {
     words
 }
 
-/// What follows an access: the base is part of the result.
+/// Follows an access: the base is part of the result.
 const TAKE_BASE: u32 = 0xE085_5008; // add r5,r5,r8
 
 #[test]
 fn loads_and_stores_go_as_in_the_reference() {
-    // The item is r0 with r1 (a double word), and is put together in r5 and r6.
+    // The item is r0, with r1 for a double word; r5 and r6 accumulate it.
     let test = |offset: &[u32], word| {
         let behind = [word, 0xE085_5000, 0xE086_6001, TAKE_BASE];
         offset.iter().copied().chain(behind).collect::<Vec<u32>>()
     };
     for words in items(8, 0).chunks(6) {
         let name = format!("{words:08x?}");
-        // bic r10,r10,#7; or anywhere in 128 KB: bic r10,r3,#0xff000000; bic r10,r10,#0xfe0000; bic r10,r10,#7
+        // bic r10,r10,#7; or in 128 KB: bic r10,r3,#0xff000000; bic r10,r10,#0xfe0000; bic r10,r10,#7
         let near = words.iter().map(|&word| test(&[0xE3CA_A007], word));
         let far = words.iter().map(|&word| test(&[0xE3C3_A4FF, 0xE3CA_A8FE, 0xE3CA_A007], word));
         check(&name, &near.chain(far).collect::<Vec<_>>());
-        // Not aligned: and r10,r3,#0x3f. A region is left there, so that much is done by blocks.
+        // Unaligned, and r10,r3,#0x3f: the region exits there, so blocks execute most of it.
         let unaligned = words.iter().map(|&word| test(&[0xE203_A03F], word));
         let other = std::iter::repeat_n(vec![0xE285_5001], 12);
         check(&name, &unaligned.chain(other).collect::<Vec<_>>());
@@ -208,7 +210,8 @@ fn transfers_of_several_go_as_in_the_reference() {
     for list in [0x0001, 0x002A, 0x00FF, 0x040F, 0x0100, 0x0103, 0x0303 & !0x200] {
         let mut tests = Vec::new();
         for form in 0..16 {
-            // From DA without write-back to IB with it, stored and loaded; at a base that r10 moves over the lines.
+            // From DA without write-back to IB with write-back, STM and LDM, at a base that r10 moves
+            // across lines.
             let (load, writeback, order) = (form & 1, form >> 1 & 1, form >> 2);
             let word = 0xE808_0000 | load << 20 | writeback << 21 | order << 23 | list;
             tests.push(vec![0xE088_800A, word, 0xE085_5008, 0xE086_6003, 0xE085_5007]);

@@ -1,17 +1,18 @@
-//! The core that compiled code is tested on: a megabyte of memory, four sections of it, one handler for all exceptions.
+//! The core for tests of compiled code: a megabyte of memory in four sections, one handler for all
+//! exceptions.
 
 use crate::rig::board::write_control;
 use boardlab_arm926::{Config, Processor, Ram, Waits};
 
 const TABLE: u32 = 0x4000;
-/// Where the code is.
+/// The address of the code.
 pub(crate) const CODE: u32 = 0x8000;
 const MEGABYTE: u32 = 0x10_0000;
 
-/// Sections: cached and buffered, uncached, written through, and one that may only be read.
+/// Sections: cached and buffered, uncached, write-through, and read-only.
 const SECTIONS: [u32; 4] = [0xC1E, 0xC12, 0xC1A, 0xC1E];
 
-/// What every exception does: new bases, and on from the start of the code.
+/// The handler of all exceptions: sets new bases and restarts the code.
 fn handler(thumb: bool) -> Vec<u32> {
     let mut words = vec![
         0xE3A0_8801, // mov r8,#0x10000
@@ -30,7 +31,7 @@ fn handler(thumb: bool) -> Vec<u32> {
     words
 }
 
-/// A core in front of its handler, with `code` in memory.
+/// A core before its handler, with `code` in memory.
 pub(crate) fn processor(code: &[u8], thumb: bool) -> Processor<Ram> {
     let mut ram = Ram::new(MEGABYTE as usize, Waits { first: 3, next: 1 });
     for vector in 0..8_u32 {
@@ -51,7 +52,7 @@ pub(crate) fn processor(code: &[u8], thumb: bool) -> Processor<Ram> {
     processor
 }
 
-/// What differs between two processors.
+/// The difference of two processors, if any.
 pub(crate) fn difference(a: &Processor<Ram>, b: &Processor<Ram>) -> Option<String> {
     let state = |processor: &Processor<Ram>| postcard::to_stdvec(processor).unwrap();
     let short = |p: &Processor<Ram>| {

@@ -1,4 +1,4 @@
-//! Random programs in the reference and in the compiler: all state must be equal wherever a run stops.
+//! Random programs in the reference and in the compiler: all state is equal at each stop.
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod changed;
@@ -11,7 +11,7 @@ use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Psr, Ram, Stop};
 use boardlab_sim::{Seed, Stream};
 use machine::{difference, processor};
 
-/// A word of ARM code that does something with registers 0 to 7, at the bases in 8 to 13, or jumps in the code.
+/// A word of ARM code that uses registers 0 to 7, with bases in 8 to 13, or jumps within the code.
 fn arm_word(stream: &mut Stream, at: u32, count: u32) -> u32 {
     let condition = if stream.chance(1, 3) { stream.below(15) as u32 } else { 14 } << 28;
     let random = stream.next_u64() as u32;
@@ -73,7 +73,7 @@ fn thumb_program(stream: &mut Stream) -> Vec<u8> {
     halves.iter().flat_map(|&half| (half as u16).to_le_bytes()).collect()
 }
 
-/// Runs both in pieces, and compares behind each.
+/// Runs both in pieces and compares after each.
 fn compare(seed: u64, thumb: bool, cycles: u64) -> usize {
     let mut stream = Seed::new(seed).stream("compiler");
     let code = if thumb { thumb_program(&mut stream) } else { arm_program(&mut stream) };

@@ -1,4 +1,5 @@
-//! Engines are compared with the reference interpreter: the same programs, and after every stretch the whole state is the same, to the byte.
+//! The engines against the reference interpreter: after each stretch of the same program, the complete
+//! states are equal.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 #[path = "../../examples/own_memory_map.rs"]
@@ -18,7 +19,7 @@ fn state(processor: &Processor<Board>) -> Vec<u8> {
     postcard::to_stdvec(processor).unwrap()
 }
 
-/// A limit a random way ahead: cycles or instructions, often few.
+/// A limit at a random distance in cycles or instructions, often short.
 fn limit(stream: &mut Stream, processor: &Processor<Board>) -> Limit {
     let reach = [3, 100, 600, 2000][draw(stream, 4) as usize];
     let ahead = 1 + stream.below(reach);
@@ -29,7 +30,7 @@ fn limit(stream: &mut Stream, processor: &Processor<Board>) -> Limit {
     }
 }
 
-/// What two cores differ in.
+/// The differences of two cores.
 fn differences(expected: &Processor<Board>, found: &Processor<Board>) -> String {
     let short = |core: &Processor<Board>| {
         format!(
@@ -50,7 +51,8 @@ fn differences(expected: &Processor<Board>, found: &Processor<Board>) -> String 
     )
 }
 
-/// Runs one random program by the reference and by `engine` in turns with the reference; how many instructions.
+/// Runs a random program by the reference, and by `engine` alternating with the reference; returns the
+/// instructions.
 fn compare(seed: u64, engine: &mut impl Engine<Board>) -> u64 {
     let mut stream = Seed::new(seed).stream("engines");
     let (arm, thumb) = (program::arm(&mut stream), program::thumb(&mut stream));
@@ -81,7 +83,7 @@ fn compare(seed: u64, engine: &mut impl Engine<Board>) -> u64 {
     expected.counts.instructions
 }
 
-/// How many programs: more where time does not matter.
+/// The number of programs; larger in full runs.
 fn programs() -> u64 {
     if std::env::var_os("BOARDLAB_FULL").is_some() { 20_000 } else { 100 }
 }
@@ -95,7 +97,7 @@ fn the_fast_engine_leaves_the_same_state_as_the_reference_at_any_instant() {
     assert!(stepped * 10 < instructions * 9, "the fast engine ran hardly anything itself");
 }
 
-/// Accesses that miss, each in front of a branch, which has no other effect than its cycles.
+/// Accesses that miss, each before a branch that only takes cycles.
 const MISSES: [u32; 8] = [
     0xE598_0000, // ldr r0, [r8]
     0xEAFF_FFFF, // b to the next one

@@ -1,4 +1,4 @@
-//! Breakpoints and watchpoints: every engine stops at the same, and what stops changes nothing.
+//! Breakpoints and watchpoints: all engines stop at the same points, and stops have no side effects.
 
 use super::world::{self, Board, draw};
 use super::{limit, own_memory_map, program, state};
@@ -11,7 +11,7 @@ use boardlab_arm926::{
 use boardlab_sim::Seed;
 use std::num::NonZeroU32;
 
-/// All engines that are built in, by the names that the command line has for them.
+/// All engines in this build by their names on the command line.
 fn engines<B: boardlab_arm926::Bus + 'static>() -> Vec<(&'static str, Box<dyn Engine<B>>)> {
     vec![
         ("interpreter", Box::new(Interpreter)),
@@ -37,7 +37,7 @@ fn the_example_stops_and_prints_the_same_with_every_engine() {
     assert_eq!(told.len(), 1, "{told:#?}");
 }
 
-/// A core whose program at 0 increments the word at 0x800 for ever, with a load and a store.
+/// A core whose program at 0 increments the word at 0x800 endlessly, with a load and a store.
 fn counter() -> Processor<Ram> {
     let mut ram = Ram::new(0x1000, Waits::default());
     // mov r1, #0x800; ldr r0, [r1]; add r0, r0, #1; str r0, [r1]; b 4
@@ -64,7 +64,7 @@ fn a_breakpoint_stops_each_time_and_a_watchpoint_by_kind() {
                 (4 * turn - 2, u32::try_from(turn).unwrap() - 1)
             );
         }
-        // A limit on a breakpoint does not swallow it.
+        // A limit at a breakpoint does not hide it.
         let mut core = counter();
         core.points.set_breakpoint(Virtual(8));
         assert_eq!(engine.run(&mut core, Limit::instructions(2)), Stop::Limit, "{name}");
@@ -105,7 +105,7 @@ fn a_program_with_points_does_what_it_does_without_them() {
     assert!(all > 20, "{all} stops: the programs hardly come by a point");
 }
 
-/// Runs a random program with and without points; where it stopped.
+/// Runs a random program with and without points; returns the stops.
 fn stopped_run(seed: u64, name: &str, engine: &mut dyn Engine<Board>) -> Vec<Stop> {
     let mut stream = Seed::new(seed).stream("points");
     let (arm, thumb) = (program::arm(&mut stream), program::thumb(&mut stream));
@@ -128,7 +128,7 @@ fn stopped_run(seed: u64, name: &str, engine: &mut dyn Engine<Board>) -> Vec<Sto
                 other => break other,
             }
         };
-        // An access behind which the limit lies stops first.
+        // A watchpoint takes precedence over a limit after the same instruction.
         assert_eq!(without, with, "{name}, seed {seed}, stretch {stretch}");
         assert!(state(&expected) == state(&found), "{name}, seed {seed}, stretch {stretch}");
     }
@@ -137,7 +137,7 @@ fn stopped_run(seed: u64, name: &str, engine: &mut dyn Engine<Board>) -> Vec<Sto
 
 #[test]
 fn the_reference_is_charged_with_what_it_executed_and_no_stop() {
-    // svc 0x123456 (a semihosting call) again and again.
+    // svc 0x123456 (a semihosting call), repeatedly.
     let mut ram = Ram::new(0x1000, Waits::default());
     ram.put(0, &[0xE3A0_0005, 0xEF12_3456, 0xE3A0_0005, 0xEF12_3456]);
     let mut core = Processor::new(&Config::default(), ram);
@@ -146,7 +146,7 @@ fn the_reference_is_charged_with_what_it_executed_and_no_stop() {
     for (executed, stepped) in [(1, 1), (3, 2)] {
         assert_eq!(engine.run(&mut core, Limit::NONE), Stop::Semihosting);
         assert_eq!((core.counts.instructions, engine.stepped()), (executed, stepped));
-        // The call again, which the host does not serve yet, is none either.
+        // Nor does the repeated call, which the host has not served.
         assert_eq!(engine.run(&mut core, Limit::NONE), Stop::Semihosting);
         assert_eq!(engine.stepped(), stepped);
         core.return_from_call(0);

@@ -1,5 +1,5 @@
-//! Random programs: loops, loads and stores of all kinds, calls between ARM and Thumb code, cache maintenance, changes of process
-//! number, code that changes code.
+//! Random programs: loops, loads and stores of all kinds, calls between ARM and Thumb code, cache
+//! maintenance, changes of the FCSE PID, self-modifying code.
 
 use boardlab_sim::Stream;
 
@@ -13,7 +13,7 @@ fn base(stream: &mut Stream) -> u32 {
     8 + draw(stream, 4)
 }
 
-/// Registers that hold numbers: r0 to r7, and now and then another one.
+/// Registers that hold numbers: r0 to r7, and occasionally another one.
 fn number(stream: &mut Stream) -> u32 {
     if stream.chance(1, 30) { draw(stream, 15) } else { draw(stream, 8) }
 }
@@ -90,14 +90,14 @@ fn single(stream: &mut Stream) -> u32 {
     }
 }
 
-/// LDM and STM by r8 to r11 of r0 to r7, seldom others.
+/// LDM and STM by r8 to r11, mostly of r0 to r7.
 fn several(stream: &mut Stream) -> u32 {
     let list = if stream.chance(1, 20) { draw(stream, 0x8000) } else { draw(stream, 0x100) };
     let how = draw(stream, 4) << 23 | draw(stream, 2) << 20 | (draw(stream, 4) / 2) << 21;
     condition(stream) | 0x0800_0000 | how | base(stream) << 16 | list.max(1)
 }
 
-/// Points one of r8 to r11 to data, or seldom to code.
+/// Points one of r8 to r11 to data, or occasionally to code.
 fn point(stream: &mut Stream, code: &mut Vec<u32>) {
     let register = base(stream);
     let regions = [BACK, BACK, BACK, BACK, 0, 0, 0, THROUGH, UNCACHED, HOLES, HOLES];
@@ -126,7 +126,7 @@ pub(crate) fn target(stream: &mut Stream) -> u32 {
     }
 }
 
-/// Maintenance, or another process number.
+/// Maintenance, or another FCSE PID.
 fn control(stream: &mut Stream) -> u32 {
     let rd = base(stream) << 12;
     let register = match draw(stream, 12) {
@@ -209,7 +209,7 @@ pub(crate) fn arm(stream: &mut Stream) -> Vec<u32> {
     code
 }
 
-/// A Thumb instruction; `mov r4, r8` and its kin go in front of accesses.
+/// A Thumb instruction; high registers are moved to low ones before accesses.
 fn half(stream: &mut Stream, code: &mut Vec<u32>) {
     let low = |stream: &mut Stream| draw(stream, 8);
     let pair = low(stream) << 3 | low(stream);

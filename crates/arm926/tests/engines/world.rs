@@ -1,4 +1,5 @@
-//! A small world in which two engines are compared: 256 KB of memory, a device, interrupts that come and go, translation tables.
+//! The system on which two engines are compared: 256 KB of memory, a device with interrupts,
+//! translation tables.
 
 use crate::rig::board::{self, Part, write_control};
 use boardlab_arm926::config::{CacheSize, TlbIndex};
@@ -6,23 +7,23 @@ use boardlab_arm926::{Config, Cycles, Lines, Physical, Processor, Ram, Reply, Wa
 use boardlab_sim::Stream;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of memory.
+/// The size of memory.
 pub(crate) const MEMORY: u32 = 0x4_0000;
 
-/// Where the device is.
+/// The address of the device.
 const DEVICE: u32 = 0x8_0000;
 
 /// The first-level table, and the second-level tables of the four FCSE slots and of the pages high up.
 const TABLE: u32 = 0x4000;
 const PAGES: u32 = 0x8000;
 
-/// Code in ARM and in Thumb state, and where the data begin.
+/// The addresses of ARM code, Thumb code and data.
 pub(crate) const ARM: u32 = 0x1_0000;
 pub(crate) const THUMB: u32 = 0x1_4000;
 pub(crate) const DATA: u32 = 0x1_8000;
 
-/// The first megabyte: flat below 32 MB under any process number (small pages), by sections written back, written through and not cached, and by
-/// pages with holes.
+/// The aliases of the first megabyte: flat below 32 MB under any PID (small pages), by write-back,
+/// write-through and uncached sections, and by pages with holes.
 pub(crate) const BACK: u32 = 0x8000_0000;
 pub(crate) const THROUGH: u32 = 0xC000_0000;
 pub(crate) const UNCACHED: u32 = 0xD000_0000;
@@ -31,7 +32,7 @@ pub(crate) const HOLES: u32 = 0xE000_0000;
 /// Memory and a device.
 pub(crate) type Board = board::Board<Device>;
 
-/// A device that counts, and interrupts for some cycles of each period.
+/// A device that counts, and asserts an interrupt for some cycles of each period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Device {
     touched: u32,
@@ -40,7 +41,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// The part of the period, and where the next part begins.
+    /// The phase of the period, and the start of the next one.
     fn phase(&self, now: Cycles) -> (u64, Cycles) {
         let (turn, within) = (now.0 / self.period, now.0 % self.period);
         let next = if within < self.length { self.length } else { self.period };
@@ -78,7 +79,8 @@ impl Part for Device {
     }
 }
 
-/// The handlers: those of aborts go on behind the instruction, that of SWI toggles user and system mode, that of prefetch aborts starts again.
+/// The handlers: those of data aborts skip the instruction, that of SWI toggles user and system mode,
+/// that of prefetch aborts restarts.
 fn handlers(ram: &mut Ram) {
     ram.put(
         0,
@@ -131,7 +133,7 @@ fn tables(ram: &mut Ram, stream: &mut Stream) {
     }
 }
 
-/// A page of a slot: flat and written back for code; data anywhere and anyhow.
+/// A page of a slot: flat and write-back for code, random for data.
 fn page_entry(index: usize, page: u32, stream: &mut Stream) -> u32 {
     let code = page << 12 < DATA;
     if code && index < 4 {
@@ -153,7 +155,7 @@ pub(crate) fn draw(stream: &mut Stream, bound: u32) -> u32 {
     u32::try_from(stream.below(u64::from(bound))).unwrap()
 }
 
-/// A core with the MMU on, at the start of the ARM code, in user or system mode.
+/// A core with the MMU enabled, at the start of the ARM code, in user or system mode.
 pub(crate) fn start(stream: &mut Stream, code: &[u32], thumb: &[u32]) -> Processor<Board> {
     let waits = Waits { first: 4, next: 1 };
     let mut ram = Ram::new(MEMORY as usize, waits);
@@ -186,7 +188,8 @@ pub(crate) fn start(stream: &mut Stream, code: &[u32], thumb: &[u32]) -> Process
     processor
 }
 
-/// Lets a core go on elsewhere, in another mode, with r8 to r14 pointing to data: programs soon end in a loop of a few instructions.
+/// Moves a core to another place and mode, with r8 to r14 pointing to data, since programs soon end in
+/// a short loop.
 pub(crate) fn go_on_at(processor: &mut Processor<Board>, place: u32, mode: u32, bases: [u32; 7]) {
     processor.registers.set_cpsr(boardlab_arm926::Psr(mode | (place & 1) << 5));
     processor.registers.pc = place & !1;

@@ -1,7 +1,8 @@
 //! The classes of ARM instructions that compute: data processing, multiplies, status registers.
 //!
-//! A maker writes one instruction of its class and answers with its address, or with nothing where the registers do not suit. Fields that the
-//! architecture wants zero, or calls unpredictable in some values (ARM DDI 0100E, A4.1), are kept as it wants them.
+//! A generator writes one instruction of its class and returns its address, or `None` if no registers
+//! suit. Should-be-zero fields and those with unpredictable values (ARM DDI 0100E, A4.1) have valid
+//! values.
 
 use super::block::Block;
 use super::classes::Class;
@@ -11,7 +12,7 @@ const DATA_NAMES: [&str; 16] = [
     "MOV", "BIC", "MVN",
 ];
 
-/// How the second operand is given.
+/// The form of a second operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Immediate,
@@ -57,13 +58,13 @@ pub fn classes() -> Vec<Class> {
     classes
 }
 
-/// A condition field in its place, and whether it is always met.
+/// A condition field, shifted, and whether it always holds.
 pub fn condition(block: &mut Block<'_>) -> (u32, bool) {
     let field = if block.chance(1, 2) { 14 } else { block.below(15) };
     (field << 28, field == 14)
 }
 
-/// A register that is read: r0 to r14.
+/// A source register: r0 to r14.
 fn source(block: &mut Block<'_>) -> u32 {
     block.below(15)
 }
@@ -166,7 +167,7 @@ fn read_status(block: &mut Block<'_>, saved: bool) -> Option<u32> {
     emit(block, condition | 0x010F_0000 | u32::from(saved) << 22 | rd << 12)
 }
 
-/// MSR CPSR_f, #flags << 24. Bits 26 to 24 are kept zero: Jazelle's is left out here, the others do not exist.
+/// MSR CPSR_f, #flags << 24. Bits 26 to 24 stay zero: Jazelle's is left out, the others do not exist.
 fn write_flags(block: &mut Block<'_>) -> Option<u32> {
     let (condition, always) = condition(block);
     let flags = block.bits(5) << 3;
@@ -202,7 +203,7 @@ fn write_control(block: &mut Block<'_>, immediate: bool) -> Option<u32> {
     }
     let rm = block.free(15)?;
     block.word(0xE3A0_0000 | rm << 12 | value);
-    // All four fields, or the control field alone. The two middle ones are reserved and written with zeros.
+    // All four fields, or the control field. The two middle ones are reserved and written as zero.
     let fields = if block.chance(1, 2) { 0xF } else { 1 };
     let at = emit(block, 0xE120_F000 | fields << 16 | rm);
     if fields != 1 {
@@ -217,7 +218,7 @@ fn mode(block: &mut Block<'_>) -> u32 {
     [0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F][block.below(7) as usize]
 }
 
-/// User mode writes the flags only, whatever the mask says.
+/// User mode writes only the flags, whatever the mask.
 fn write_status_in_user_mode(block: &mut Block<'_>) -> Option<u32> {
     if block.privileged() {
         return None;

@@ -1,14 +1,14 @@
-//! The classes of ARM instructions that go elsewhere: branches, returns, and what ends a block.
+//! The classes of ARM branches, returns, and instructions that end a block.
 //!
-//! Branches go forward within the block. Where the state changes, the block goes on in the other state; such a branch is always taken
-//! and skips nothing else's target.
+//! Branches go forward within the block. A branch that changes the state is always taken and skips no
+//! target of another branch; the block continues in the new state.
 
 use super::arm::condition;
 use super::arm_memory::Shape;
 use super::block::{Block, Known};
 use super::classes::Class;
 
-/// All that go on.
+/// The classes that do not end a block.
 pub fn classes() -> Vec<Class> {
     let mut classes = vec![
         Class::arm("B", |block| branch(block, false)),
@@ -33,7 +33,7 @@ pub fn classes() -> Vec<Class> {
     classes
 }
 
-/// Those that end a block.
+/// The classes that end a block.
 pub fn last_classes() -> Vec<Class> {
     let mut classes = vec![
         Class::arm("SWI", |block| end(block, 0x0F00_0000, 24)),
@@ -85,7 +85,7 @@ fn address_of(block: &mut Block<'_>, rm: u32, target: u32) {
     block.word(0xE28F_0000 | rm << 12 | distance);
 }
 
-/// Where a taken branch behind `bytes` of instructions may change the state to: an address for that state.
+/// A target for a taken branch after `bytes` of instructions that may change the state.
 fn landing(block: &mut Block<'_>, bytes: u32, thumb: bool) -> u32 {
     let gap = 2 * block.below(8);
     let target = block.at() + bytes + gap;
@@ -153,7 +153,7 @@ fn move_to_pc(block: &mut Block<'_>) -> Option<u32> {
     Some(at)
 }
 
-/// What the saved status says of a return: mode, state, carry.
+/// Writes mode, state and carry for a return to the SPSR.
 fn saved(block: &mut Block<'_>) -> Option<u32> {
     let spsr = block.spsr?;
     (block.with_banks() && block.has_spsr() && block.settled()).then_some(spsr)
@@ -179,7 +179,7 @@ fn return_by_move(block: &mut Block<'_>) -> Option<u32> {
     Some(at)
 }
 
-/// A branch by a loaded word: the word, and the target if the state changes.
+/// The word for a branch by a load, and the target if the state changes.
 fn loaded_target(block: &mut Block<'_>, bytes: u32) -> (u32, Option<u32>) {
     if block.chance(1, 3) && block.settled() {
         let target = landing(block, bytes, true);
@@ -275,7 +275,7 @@ fn small_constant(block: &mut Block<'_>) -> Option<u32> {
     Some(at)
 }
 
-/// With a condition: if it is not met, the end is reached.
+/// With a condition; if it fails, the block ends normally.
 fn end_with(block: &mut Block<'_>, code: u32) -> Option<u32> {
     let (condition, _) = condition(block);
     always(block, condition | code)
@@ -292,7 +292,7 @@ fn always(block: &mut Block<'_>, word: u32) -> Option<u32> {
     Some(at)
 }
 
-/// A coprocessor that is not there. 10 and 11 are Unicorn's floating point, 14 and 15 exist.
+/// A coprocessor that does not exist. 10 and 11 are Unicorn's floating point; 14 and 15 exist.
 fn coprocessor(block: &mut Block<'_>, space: u32) -> Option<u32> {
     let number = [2, 3, 4, 5, 6, 7, 8, 9, 12, 13][block.below(10) as usize];
     let filler = block.bits(24) & 0x00FF_F0EF & !(space & 0x00F0_0000);

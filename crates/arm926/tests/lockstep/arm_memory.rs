@@ -1,21 +1,21 @@
 //! The classes of ARM instructions that load and store.
 //!
-//! Left out because both sides may differ: addresses that are not a multiple of the item's size (Unicorn does not rotate; ARM DDI
-//! 0100E, A4.1, LDR and STR), a base that is loaded and written back, or stored after another register and written back (LDM, STM),
-//! r15 as a stored value.
+//! Left out, because the sides may differ: unaligned addresses (Unicorn does not rotate; ARM DDI 0100E,
+//! A4.1, LDR and STR), a base loaded with write-back or stored after another register with write-back
+//! (LDM, STM), and r15 as a stored value.
 
 use super::arm::condition;
 use super::block::{Block, Known, Need};
 use super::classes::Class;
 
-/// What a class of single transfers moves, and how it is written.
+/// The item of a class of single transfers, and its encoding.
 #[derive(Debug, Clone, Copy)]
 struct Item {
     name: &'static str,
     load: bool,
     size: u32,
     align: u32,
-    /// The bits that make it: those of addressing mode 2, or of mode 3.
+    /// The bits of addressing mode 2 or 3.
     code: u32,
     mode3: bool,
 }
@@ -102,7 +102,7 @@ fn single(block: &mut Block<'_>, item: Item, index: Index, register: bool) -> Op
         immediate_offset(block, item, &values, (need, post))?
     };
     let pair = item.size == 8;
-    // An index that is loaded as well, or that is the base written back, is unpredictable.
+    // An index that is also loaded, or is the base with write-back, is unpredictable.
     if let Some(rm) = chosen.rm
         && (rm == rn || pair && (rm == rd || rm == rd + 1))
     {
@@ -125,7 +125,7 @@ fn single(block: &mut Block<'_>, item: Item, index: Index, register: bool) -> Op
     Some(at)
 }
 
-/// A base register: a pointer, or r15 where nothing is written back.
+/// A base register: a pointer, or r15 without write-back.
 fn base(block: &mut Block<'_>, index: Index, register: bool) -> Option<(u32, Vec<u32>)> {
     if index == Index::Offset && !register && block.chance(1, 4) {
         return Some((15, vec![block.pc()]));
@@ -155,7 +155,7 @@ fn operand(block: &mut Block<'_>, item: Item, rn: u32, index: Index) -> Option<u
     fine.then_some(rd)
 }
 
-/// Notes what a load overwrites.
+/// Records the registers that a load overwrites.
 fn loaded(block: &mut Block<'_>, rd: u32, pair: bool) {
     block.set_free(rd);
     if pair {
@@ -215,7 +215,7 @@ fn register_offset(
     None
 }
 
-/// A shift by a constant, as the field means it; nothing if it is RRX and the carry is not known.
+/// The value of a shift by a constant, as encoded; `None` for RRX with an unknown carry.
 fn shifted(value: u32, kind: u32, amount: u32, carry: Option<bool>) -> Option<u32> {
     Some(match (kind, amount) {
         (0, _) => value << amount,
@@ -242,7 +242,7 @@ fn swap(block: &mut Block<'_>, byte: bool) -> Option<u32> {
     Some(at)
 }
 
-/// How a block transfer goes.
+/// The addressing mode of a block transfer.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     pub load: bool,
@@ -263,13 +263,13 @@ impl Shape {
         }
     }
 
-    /// By how much the base moves.
+    /// The change of the base.
     pub const fn step(self, count: u32) -> i32 {
         let bytes = (4 * count).cast_signed();
         if self.up { bytes } else { -bytes }
     }
 
-    /// The bits of the instruction.
+    /// The bits of the encoding.
     pub fn bits(self) -> u32 {
         0x0800_0000
             | u32::from(self.load) << 20
@@ -285,7 +285,7 @@ pub fn block_fits(block: &Block<'_>, values: &[u32], shape: Shape, count: u32) -
     values.iter().all(|value| block.fits(value.wrapping_add_signed(shape.lowest(count)), need))
 }
 
-/// A list of registers, few or many; what is loaded may be overwritten, pointers now and then.
+/// A register list, short or long. Loads may overwrite registers, occasionally pointers.
 fn list(block: &mut Block<'_>, load: bool) -> u32 {
     let sparse = block.chance(1, 2);
     let mut list = block.bits(15);

@@ -1,22 +1,22 @@
-//! A block of random code in the making: what is known of its registers, so that loads and stores stay in its data, and where
-//! branches go.
+//! A block of random code under construction: the known values of its registers, so that accesses stay
+//! in its data, and its branch targets.
 //!
-//! The memory of a case: code, then constants (written here, read only), then data. A block runs forward only. A register
-//! is free (may be written by anything), a pointer (its possible values are known) or small (an offset; its value is known). An instruction
-//! that may be skipped leaves a pointer with more possible values.
+//! The memory of a case is code, then constants (written here, read only), then data. Blocks only run
+//! forward. A register is free (may be written), a pointer (its possible values are known) or small (an
+//! offset of known value). An instruction that may be skipped adds possible values to a pointer.
 
 use boardlab_sim::Stream;
 
 use super::oracle::{Banks, CODE, Case, DATA, State};
 use super::simulated::has_spsr;
 
-/// Bytes of constants behind the code.
+/// The size of the constants after the code.
 const CONSTANTS: u32 = 0x100;
 const CODE_BYTES: u32 = 0x200;
 const DATA_BYTES: u32 = 0x500;
-/// A pointer with more possible values is given up.
+/// The maximum number of possible values of a pointer.
 const VALUES: usize = 4;
-/// Values at which shifts, carries and signs turn.
+/// Edge cases of shifts, carries and signs.
 const EDGES: [u32; 14] = [
     0,
     1,
@@ -34,7 +34,7 @@ const EDGES: [u32; 14] = [
     0xFFFF_FFFF,
 ];
 
-/// What is known of a register.
+/// The known contents of a register.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Known {
     Free,
@@ -42,7 +42,7 @@ pub enum Known {
     Small(u32),
 }
 
-/// What an access needs of its address.
+/// The requirements of an access on its address.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
     /// Bytes from the address on.
@@ -62,7 +62,7 @@ pub struct Block<'a> {
     pub spsr: Option<u32>,
     pub carry: Option<bool>,
     pub known: [Known; 15],
-    /// Where branches made so far go, as far as that is still ahead.
+    /// The targets of branches that are still ahead.
     targets: Vec<u32>,
     constants: Vec<u32>,
     /// Each instruction's address and class.
@@ -97,7 +97,7 @@ impl<'a> Block<'a> {
         block
     }
 
-    /// A status with a mode that is one.
+    /// A status with a valid mode.
     fn status(stream: &mut Stream) -> u32 {
         let modes = [0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F];
         bits(stream, 5) << 27 | bits(stream, 3) << 5 | modes[index(stream, modes.len())]
@@ -144,7 +144,7 @@ impl<'a> Block<'a> {
             self.start.1.r[n] = value;
             self.known[n] = Known::Small(value);
         }
-        // Thumb code reaches r0 to r7 only, and needs some of them.
+        // Thumb code only accesses r0 to r7, and needs some of them.
         for n in [index(self.stream, 8), index(self.stream, 8), index(self.stream, 8)] {
             self.known[n] = Known::Free;
         }
@@ -181,7 +181,7 @@ impl<'a> Block<'a> {
         self.base + u32::try_from(self.code.len()).unwrap()
     }
 
-    /// What the next instruction reads as r15.
+    /// The value that the next instruction reads as r15.
     pub fn pc(&self) -> u32 {
         self.at() + if self.thumb { 4 } else { 8 }
     }
@@ -194,20 +194,20 @@ impl<'a> Block<'a> {
         self.code.extend(u16::try_from(half).expect("sixteen bits").to_le_bytes());
     }
 
-    /// Whether the next instruction is reached for certain.
+    /// Whether the next instruction is always reached.
     pub fn settled(&mut self) -> bool {
         let at = self.at();
         self.targets.retain(|&target| target > at);
         self.targets.is_empty()
     }
 
-    /// Whether no branch goes into the middle of the next `bytes`.
+    /// Whether no branch target is within the next `bytes`.
     pub fn undivided(&self, bytes: u32) -> bool {
         let at = self.at();
         !self.targets.iter().any(|&target| target > at && target < at + bytes)
     }
 
-    /// An address some instructions beyond the next `bytes`, to which there is a branch now.
+    /// Adds a branch target some instructions after the next `bytes`; returns its address.
     pub fn forward(&mut self, bytes: u32) -> u32 {
         let size = if self.thumb { 2 } else { 4 };
         let target = self.at() + bytes + size * self.below(5);
@@ -215,12 +215,12 @@ impl<'a> Block<'a> {
         target
     }
 
-    /// Notes a branch to `target`.
+    /// Adds the branch target `target`.
     pub fn branch_to(&mut self, target: u32) {
         self.targets.push(target);
     }
 
-    /// Goes on at `target` in the given state; what is skipped is never executed.
+    /// Continues at `target` in the given state; the code in between is never executed.
     pub fn go_on(&mut self, target: u32, thumb: bool) {
         while self.at() < target {
             let byte = self.bits(8);
@@ -287,7 +287,7 @@ impl<'a> Block<'a> {
         None
     }
 
-    /// Notes that pointer `n` moves by `offset`, for `certain` or perhaps.
+    /// Records that pointer `n` moves by `offset`, certainly or possibly.
     pub fn moved(&mut self, n: u32, offset: i32, certain: bool) {
         let certain = certain && self.settled();
         let (low, high) = self.window();
@@ -304,7 +304,8 @@ impl<'a> Block<'a> {
         self.known[n as usize] = if usable { Known::Pointer(after) } else { Known::Free };
     }
 
-    /// Where `count` new constants will lie: the address, of which `pc` is a multiple of `step` away, if it is at most `reach` away.
+    /// The address for `count` new constants, at a multiple of `step` from `pc` and at most `reach`
+    /// away.
     pub fn room(&self, pc: u32, count: u32, step: u32, reach: u32) -> Option<u32> {
         let used = u32::try_from(self.constants.len()).unwrap();
         let first = self.base + CODE_BYTES + 4 * used;
@@ -313,7 +314,7 @@ impl<'a> Block<'a> {
         (address + 4 * count <= end && address - pc <= reach).then_some(address)
     }
 
-    /// Puts constants at `address`, which [`Block::room`] gave.
+    /// Writes constants at `address`, which [`Block::room`] returned.
     pub fn put(&mut self, address: u32, words: &[u32]) {
         while self.base + CODE_BYTES + 4 * u32::try_from(self.constants.len()).unwrap() < address {
             let filler = self.bits(32);
@@ -322,7 +323,7 @@ impl<'a> Block<'a> {
         self.constants.extend(words);
     }
 
-    /// Notes that the mode is `mode` from here on: other registers are seen.
+    /// Records that the mode is `mode` from here on, with its banked registers.
     pub fn enter(&mut self, mode: u32) {
         if mode == self.mode {
             return;
@@ -349,7 +350,7 @@ impl<'a> Block<'a> {
         self.known.iter().filter(|known| matches!(known, Known::Small(_))).count() < 3
     }
 
-    /// Whether the registers out of sight are given and compared, so that they may be used.
+    /// Whether the banked registers are set and compared, so that code may use them.
     pub const fn with_banks(&self) -> bool {
         self.start.2.is_some()
     }
@@ -358,12 +359,12 @@ impl<'a> Block<'a> {
         has_spsr(self.mode)
     }
 
-    /// Where the furthest branch goes.
+    /// The furthest branch target.
     pub fn furthest(&self) -> u32 {
         self.targets.iter().copied().max().unwrap_or(0)
     }
 
-    /// The case, with random bytes where nothing was written.
+    /// The case, with random bytes in unused memory.
     pub fn case(mut self) -> (Case, Vec<(u32, usize)>) {
         let end = self.at();
         // Undefined in both states, for engines that cannot be stopped at an address.
@@ -386,7 +387,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// A number of so many random bits.
+/// A random number of `count` bits.
 pub fn bits(stream: &mut Stream, count: u32) -> u32 {
     u32::try_from(stream.next_u64() >> 32).unwrap() >> (32 - count)
 }

@@ -1,7 +1,7 @@
-//! This side once more: a case with MMU and caches on, several times, by one of the faster engines.
+//! A case on the simulated core with MMU and caches enabled, run several times by a fast engine.
 //!
-//! The first run brings what it needs into caches and TLB, the last one finds it there, so that the engine executes its own code for the
-//! instructions and not the reference. The memory is mapped one to one, write-back.
+//! The first runs warm up caches and TLB, so that in the last one the engine executes its own code
+//! instead of the reference. Memory is mapped flat, write-back.
 
 use boardlab_arm926::bus::Waits;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU};
@@ -14,18 +14,18 @@ use crate::rig::board::write_control;
 const TABLE: u32 = 0x4000;
 /// A megabyte, write-back, for everyone.
 const SECTION: u32 = 0xC1E;
-/// No block takes more instructions.
+/// The maximum number of instructions of a block.
 const STEPS: u64 = 1000;
 
 /// The core and the engine.
 pub struct Cached<E> {
     processor: Processor<Ram>,
     engine: E,
-    /// How often a case is run.
+    /// The number of runs of a case.
     times: u32,
-    /// What the engine counts of instructions: those that it executed itself, or those that it did not.
+    /// The engine's count of instructions: those that it executed, or those that it did not.
     count: fn(&E) -> u64,
-    /// Instructions of last runs.
+    /// The instructions of last runs.
     pub instructions: u64,
     /// The engine's count of them.
     pub counted: u64,
@@ -45,7 +45,7 @@ impl<E: Engine<Ram>> Cached<E> {
         cached
     }
 
-    /// Runs a case several times; how the last run ends.
+    /// Runs a case several times; returns the answer of the last run.
     pub fn run(&mut self, case: &Case) -> Answer {
         let base = case.base as usize;
         write_control(&mut self.processor, (7, 7), 0);
@@ -64,7 +64,7 @@ impl<E: Engine<Ram>> Cached<E> {
         self.answer(case, status)
     }
 
-    /// Makes the data those of the case again, in the caches as well.
+    /// Restores the data of the case, in the caches as well.
     fn restore(&mut self, case: &Case) {
         let Processor { memory, bus, .. } = &mut self.processor;
         let words = case.memory.chunks_exact(4).zip((case.base..).step_by(4));

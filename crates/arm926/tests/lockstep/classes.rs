@@ -12,7 +12,7 @@ type Make = Box<dyn Fn(&mut Block<'_>) -> Option<u32> + Send + Sync>;
 pub struct Class {
     pub name: String,
     thumb: bool,
-    /// How often it is drawn.
+    /// Its weight among the classes.
     weight: usize,
     make: Make,
 }
@@ -34,7 +34,7 @@ impl Class {
 }
 
 impl Class {
-    /// Drawn so many times as often as others: where the registers seldom suit.
+    /// Sets the weight, for classes whose registers seldom suit.
     pub fn often(self, weight: usize) -> Self {
         Self { weight, ..self }
     }
@@ -43,13 +43,13 @@ impl Class {
 /// All classes; those from `last` on end a block.
 pub struct Table {
     pub classes: Vec<Class>,
-    /// Indices of those that go on, in ARM and in Thumb state.
+    /// The classes that do not end a block, in ARM and in Thumb state.
     on: [Vec<usize>; 2],
-    /// Indices of those that end a block.
+    /// The classes that end a block.
     last: [Vec<usize>; 2],
 }
 
-/// A block in so many is made of one to three instructions only.
+/// One of `SHORT` blocks has only one to three instructions.
 const SHORT: u64 = 5;
 
 impl Table {
@@ -72,7 +72,7 @@ impl Table {
         Self { classes, on, last }
     }
 
-    /// One more random block; the case, and the class of each instruction by its address.
+    /// Generates a block; returns the case and the class of each instruction by address.
     pub fn block(&self, stream: &mut Stream, base: u32) -> (Case, Vec<(u32, usize)>) {
         let mut block = Block::new(stream, base);
         let bytes = if block.chance(1, SHORT) { 1 + block.below(12) } else { block.below(0x100) };
@@ -81,7 +81,7 @@ impl Table {
             self.one(&mut block, &self.on);
         }
         while block.furthest() > block.at() {
-            // Changes the flags at most.
+            // Changes at most the flags.
             if block.thumb { block.half(0x1C00) } else { block.word(0xE1A0_0000) }
         }
         if block.chance(3, 4) {

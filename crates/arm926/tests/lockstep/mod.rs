@@ -1,9 +1,10 @@
-//! Lock-step with Unicorn: random blocks of ARM and Thumb code end in the same registers and memory, on both sides.
+//! Lock-step with Unicorn: random blocks of ARM and Thumb code lead to the same registers and memory.
 //!
-//! Source of the blocks: [`classes::Table`], one maker for each class of encodings of ARMv5TE; of the other side: `oracles/arm/unicorn_server.py`
-//! with Unicorn's ARM926. MMU and caches are off. Where Unicorn is known to differ from the hardware, or where the
-//! architecture leaves the outcome open, nothing is generated; each maker says what it leaves out, and the table of
-//! `docs/models/arm926-and-qemu.md` gives the manual's word on what differs. A sample by default; `BOARDLAB_FULL` runs 10^8 instructions.
+//! [`classes::Table`] generates the blocks, with one generator for each class of ARMv5TE encodings; the
+//! other side is `oracles/arm/unicorn_server.py` with Unicorn's ARM926. MMU and caches are disabled.
+//! Cases in which Unicorn differs from hardware, or the architecture defines no result, are not
+//! generated: each generator names them, and `docs/models/arm926-and-qemu.md` quotes the manual.
+//! `BOARDLAB_FULL` runs 10^8 instructions instead of a sample.
 #![allow(clippy::unwrap_used, missing_docs, unreachable_pub, reason = "tests")]
 
 mod arm;
@@ -36,10 +37,10 @@ use simulated::Simulated;
 const SEED: u64 = 926;
 const SAMPLE: u64 = 1_000_000;
 const FULL: u64 = 100_000_000;
-/// Each class is executed at least so often.
+/// The minimum number of executions of each class.
 const EACH: u64 = 1_000;
 const BATCH: usize = 256;
-/// Where the memory of case n of a batch is.
+/// The address of the first case of a batch.
 const FIRST: u32 = 0x1_0000;
 const STRIDE: u32 = 0x1000;
 const PROCESSES: u64 = 2;
@@ -48,7 +49,7 @@ fn full() -> bool {
     std::env::var_os("BOARDLAB_FULL").is_some()
 }
 
-/// One case in so many is compiled as well, which takes a thousand times as long as running it.
+/// One case in this number is also compiled, which takes a thousand times as long as running it.
 #[cfg(feature = "compiler")]
 fn compiled_each() -> usize {
     if full() { 64 } else { BATCH }
@@ -68,7 +69,7 @@ fn batch(table: &Table, seed: Seed, number: u64) -> Vec<Made> {
         .collect()
 }
 
-/// How often each class was executed.
+/// The number of executions of each class.
 struct Tally {
     classes: Vec<u64>,
     instructions: u64,
@@ -94,12 +95,12 @@ impl Tally {
     }
 }
 
-/// Stops the test where the sides differ.
+/// Fails if the sides differ.
 fn check(answer: &Answer, case: &Case, there: &Answer, place: &str) {
     assert!(answer == there, "{place}: {}", explain(answer, case, there));
 }
 
-/// Runs `instructions` of the blocks that `seed` gives.
+/// Runs `instructions` instructions of the blocks of `seed`.
 fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
     let (server, mut here) = (Server::start()?, Simulated::new());
     let mut fast = Cached::new(Predecoded::new(), 2, Predecoded::stepped);
@@ -138,7 +139,7 @@ fn run(table: &Table, seed: Seed, instructions: u64) -> Option<Tally> {
     Some(tally)
 }
 
-/// What differs, and the code.
+/// The difference, and the code.
 fn explain(answer: &Answer, case: &Case, there: &Answer) -> String {
     let mut addresses = Vec::new();
     Simulated::new().run(case, |at| addresses.push(at));
@@ -172,7 +173,7 @@ fn explain(answer: &Answer, case: &Case, there: &Answer) -> String {
     text
 }
 
-/// The instruction at `at`, in both readings: the state is not kept.
+/// The instruction at `at` in both states.
 fn listing(case: &Case, at: u32) -> String {
     let from = (at - case.base) as usize;
     let word = u32::from_le_bytes(case.memory[from..from + 4].try_into().unwrap());

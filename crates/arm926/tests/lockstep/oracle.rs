@@ -1,6 +1,7 @@
-//! The other side: a process with Unicorn in it, fed with batches of cases.
+//! The other side: a process with Unicorn that runs batches of cases.
 //!
-//! [`Server`] speaks the protocol of `oracles/arm/unicorn_server.py`; [`Case`] is what goes there, [`Answer`] what comes back.
+//! [`Server`] implements the protocol of `oracles/arm/unicorn_server.py`: it sends [`Case`]s and
+//! receives [`Answer`]s.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,17 +9,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// The modes whose banks are compared, in the order of the protocol; the last one has the registers of user mode.
+/// The modes whose banks are compared, in the protocol's order; the last has user mode's registers.
 pub const BANKED: [u32; 6] = [0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F];
 
-/// Bytes of code of a case, and of data behind it.
+/// The bytes of a case's code, and of the data after it.
 pub const CODE: usize = 0x200;
 pub const DATA: usize = 0x500;
 
 const WITH_BANKS: u32 = 1;
 const VERDICT: u32 = 2;
 
-/// What both sides start from and end with: CPSR, r0 to r14, SPSR.
+/// The compared registers of the current mode: CPSR, r0 to r14, SPSR.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct State {
     pub cpsr: u32,
@@ -34,33 +35,33 @@ pub struct Banks {
     pub other: [u32; 5],
 }
 
-/// One block of code and what it starts from.
+/// A block of code and its initial state.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// Where its memory begins.
+    /// The address of its memory.
     pub base: u32,
-    /// Where it is entered; bit 0: in Thumb state.
+    /// The entry address; bit 0: Thumb state.
     pub entry: u32,
-    /// Where it ends.
+    /// The end address.
     pub end: u32,
-    /// What the registers hold.
+    /// The initial registers.
     pub state: State,
-    /// What those out of sight hold, if they are to be compared.
+    /// The initial banked registers, if they are compared.
     pub banks: Option<Banks>,
     /// Code, then data.
     pub memory: Vec<u8>,
-    /// One instruction only, and only the verdict on it.
+    /// Whether to execute one instruction and return only the verdict.
     pub verdict_only: bool,
 }
 
-/// How a case ended.
+/// The end of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
     Reached,
     Undefined,
     SoftwareInterrupt,
     Breakpoint,
-    /// Anything else, which no case may come to.
+    /// Any other end, which is an error.
     Other(u32),
 }
 
@@ -76,7 +77,7 @@ impl Status {
     }
 }
 
-/// What a case ended with.
+/// The result of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: Status,
@@ -86,7 +87,7 @@ pub struct Answer {
     pub data: Vec<u8>,
 }
 
-/// Reads words one after another.
+/// Reads consecutive words.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -125,7 +126,7 @@ impl Case {
         out.extend(&self.memory);
     }
 
-    /// Bytes of the answer.
+    /// The length of the answer in bytes.
     const fn answer_length(&self) -> usize {
         if self.verdict_only {
             8
@@ -150,7 +151,8 @@ impl Case {
     }
 }
 
-/// The process and the thread that talks to it, so that batches are executed there while the next ones are made here.
+/// The process and the thread that communicates with it, so that it runs a batch while the next one is
+/// generated.
 pub struct Server {
     process: Child,
     requests: Option<Sender<(Vec<u8>, usize)>>,
@@ -162,7 +164,7 @@ fn repository() -> PathBuf {
 }
 
 impl Server {
-    /// Starts one; nothing if the Python packages of the tests are not set up.
+    /// Starts a server; `None` without the Python packages of the tests.
     pub fn start() -> Option<Self> {
         let python = repository().join(".setup/python/bin/python");
         if !python.exists() {
@@ -203,7 +205,7 @@ impl Server {
         self.requests.as_ref().unwrap().send((request, length)).unwrap();
     }
 
-    /// Waits for the answers to the earliest batch that has none.
+    /// Waits for the answers to the oldest pending batch.
     pub fn receive(&self, cases: &[Case]) -> Vec<Answer> {
         let bytes = self.answers.recv().expect("the server is alive");
         let mut rest = bytes.as_slice();

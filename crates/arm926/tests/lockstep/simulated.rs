@@ -1,14 +1,14 @@
-//! This side: a case on the simulated core, MMU and caches off, with plain memory.
+//! This side: a case on the simulated core, with plain memory, MMU and caches disabled.
 
 use boardlab_arm926::bus::Waits;
 use boardlab_arm926::{Config, Exception, Mode, Processor, Psr, Ram, Registers, Stop};
 
 use super::oracle::{Answer, BANKED, Banks, CODE, Case, State, Status};
 
-/// No block takes more steps.
+/// The maximum number of steps of a block.
 const STEPS: usize = 1000;
 
-/// The core on which all cases run.
+/// The core that runs all cases.
 pub struct Simulated {
     processor: Processor<Ram>,
 }
@@ -20,7 +20,7 @@ impl Simulated {
         Self { processor: Processor::new(&config, ram) }
     }
 
-    /// Runs a case; `executed` is told the address of each instruction that took effect.
+    /// Runs a case; `executed` receives the address of each instruction that took effect.
     pub fn run(&mut self, case: &Case, mut executed: impl FnMut(u32)) -> Answer {
         load_registers(&mut self.processor.registers, case);
         let base = case.base as usize;
@@ -54,7 +54,7 @@ impl Simulated {
     }
 }
 
-/// Gives the registers what a case starts with.
+/// Sets the initial registers of a case.
 pub fn load_registers(registers: &mut Registers, case: &Case) {
     if let Some(banks) = &case.banks {
         for (mode, bank) in BANKED.into_iter().zip(banks.single) {
@@ -74,7 +74,7 @@ pub fn load_registers(registers: &mut Registers, case: &Case) {
     registers.pc = case.entry & !1;
 }
 
-/// What the registers end with; the mode is another one afterwards.
+/// Returns the final registers; changes the mode.
 pub fn registers_after(registers: &mut Registers, case: &Case) -> (State, Option<Banks>) {
     let saved = |registers: &Registers| {
         if has_spsr(registers.cpsr().0) { registers.spsr().0 } else { 0 }
@@ -96,12 +96,12 @@ pub fn registers_after(registers: &mut Registers, case: &Case) -> (State, Option
     (state, banks)
 }
 
-/// Whether the mode of a status has a saved status.
+/// Whether the mode of a status has an SPSR.
 pub const fn has_spsr(cpsr: u32) -> bool {
     !matches!(Psr(cpsr).mode(), Mode::User | Mode::System)
 }
 
-/// How a run ended that did not come to its end.
+/// The status of a run that did not reach its end.
 pub const fn stopped(stop: Stop) -> Status {
     match stop {
         Stop::NoHandler { exception: Exception::Undefined, .. } => Status::Undefined,

@@ -1,6 +1,7 @@
 //! The classes of Thumb instructions that compute, load and store (ARM DDI 0100E, A7.1).
 //!
-//! Left out: what `arm_memory.rs` leaves out of loads and stores, and high-register operations on two low registers (unpredictable).
+//! Left out: the exceptions of `arm_memory.rs`, and high-register operations on two low registers
+//! (unpredictable).
 
 use super::block::{Block, Known, Need};
 use super::classes::Class;
@@ -86,7 +87,7 @@ pub fn emit(block: &mut Block<'_>, half: u32) -> Option<u32> {
     Some(at)
 }
 
-/// Random fields above a target in bits 2 to 0.
+/// Random fields, and a destination in bits 2 to 0.
 fn low_target(block: &mut Block<'_>, code: u32, fields: u32) -> Option<u32> {
     let rd = block.free(8)?;
     let filler = block.bits(fields) << 3;
@@ -167,7 +168,7 @@ fn set_stack(block: &mut Block<'_>) -> Option<u32> {
     emit(block, 0x4685 | rm << 3)
 }
 
-/// The register that is loaded or stored, below r8.
+/// The register to load or store, below r8.
 fn operand(block: &mut Block<'_>, load: bool) -> Option<u32> {
     if load { block.free(8) } else { Some(block.below(8)) }
 }
@@ -207,7 +208,7 @@ fn literal(block: &mut Block<'_>) -> Option<u32> {
     emit(block, 0x4800 | rd << 8 | offset)
 }
 
-/// A list of low registers that may be loaded, or all be stored.
+/// A list of low registers, for a load only those that may change.
 fn low_list(block: &mut Block<'_>, load: bool) -> u32 {
     let list = block.bits(8);
     let wanted = |block: &mut Block<'_>, n| !load || block.is_free(n) || block.chance(1, 12);

@@ -1,13 +1,13 @@
-//! The classes of Thumb instructions that go elsewhere, and what ends a block.
+//! The classes of Thumb branches, and of instructions that end a block.
 //!
-//! As in ARM code, branches go forward within the block. A BL is generated as its pair of half-words only: Unicorn takes the pair for one
-//! instruction.
+//! As in ARM code, branches go forward within the block. A BL is generated only as a pair of
+//! half-words, which Unicorn treats as one instruction.
 
 use super::block::Block;
 use super::classes::Class;
 use super::thumb::emit;
 
-/// All that go on.
+/// The classes that do not end a block.
 pub fn classes() -> Vec<Class> {
     vec![
         Class::thumb("B", branch),
@@ -21,7 +21,7 @@ pub fn classes() -> Vec<Class> {
     ]
 }
 
-/// Those that end a block.
+/// The classes that end a block.
 pub fn last_classes() -> Vec<Class> {
     let ends: [(&str, u32, u32); 6] = [
         ("SWI", 0xDF00, 8),
@@ -80,7 +80,7 @@ fn to_arm(block: &mut Block<'_>) -> Option<u32> {
     at
 }
 
-/// What a register's value is used for.
+/// The use of a register's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Exchange {
     Plain,

@@ -1,6 +1,7 @@
-//! What is defined and what is not: every Thumb half-word, and a sample of ARM words.
+//! Defined and undefined encodings: every Thumb half-word, and a sample of ARM words.
 //!
-//! One instruction is executed on the other side; whatever it does but being undefined counts as defined.
+//! The other side executes one instruction; any result except an undefined instruction counts as
+//! defined.
 
 use boardlab_arm926::{Operation, decode};
 use boardlab_sim::{Seed, Stream};
@@ -14,8 +15,8 @@ const BATCH: usize = 4096;
 const SAMPLE: u64 = 60_000;
 const FULL: u64 = 500_000;
 
-/// A group of encodings that one side alone has undefined: `mask` selects the bits, `value` is what they are, and at least one bit of
-/// `any` is set if it is not zero.
+/// A group of encodings that are undefined on one side only: `mask` selects bits equal to `value`, and
+/// at least one bit of a nonzero `any` is set.
 struct Difference {
     why: &'static str,
     mask: u32,
@@ -27,22 +28,22 @@ const fn difference(why: &'static str, mask: u32, value: u32, any: u32) -> Diffe
     Difference { why, mask, value, any }
 }
 
-/// Half-words that Unicorn executes although ARMv5TE leaves them undefined (DDI 0100E, A6.2): it does not look at the version.
+/// Half-words that Unicorn executes although ARMv5TE leaves them undefined (DDI 0100E, A6.2).
 const THUMB_ONLY_THERE: [Difference; 3] = [
     difference("CBZ and CBNZ of ARMv6T2", 0xF500, 0xB100, 0),
     difference("IT and hints of ARMv6T2", 0xFF00, 0xBF00, 0),
     difference("BLX suffix with bit 0 set (A7.1, BLX)", 0xF801, 0xE801, 0),
 ];
 
-/// Half-words that the architecture calls unpredictable, undefined in Unicorn and of their plain meaning here.
+/// Half-words that are unpredictable in the architecture, undefined in Unicorn, and executed here.
 const THUMB_ONLY_HERE: [Difference; 3] = [
     difference("BX and BLX: bits 2 to 0 should be zero", 0xFF00, 0x4700, 7),
     difference("LDMIA and STMIA of no register", 0xF0FF, 0xC000, 0),
     difference("PUSH and POP of no register", 0xF7FF, 0xB400, 0),
 ];
 
-/// Words that the architecture calls unpredictable, undefined in Unicorn and of their plain meaning here. There is no word the
-/// other way round.
+/// Words that are unpredictable in the architecture, undefined in Unicorn, and executed here. There are
+/// none in the other direction.
 const ARM_ONLY_HERE: [Difference; 19] = [
     difference("comparison: Rd should be zero", 0x0D90_0000, 0x0110_0000, 0xF000),
     difference("MOV, MVN: Rn should be zero", 0x0DA0_0000, 0x01A0_0000, 0xF_0000),
@@ -76,7 +77,7 @@ fn known(differences: &[Difference], code: u32) -> Option<usize> {
     })
 }
 
-/// Differences found, by their place in the table, and the others as text.
+/// The differences found, by row of the table, and unexpected ones as text.
 struct Found {
     counts: Vec<u64>,
     others: Vec<String>,
@@ -94,7 +95,7 @@ impl Found {
         }
     }
 
-    /// Prints the counts; each row of the table must be needed.
+    /// Prints the counts; each row of the table must occur.
     fn close(&self, differences: &[Difference]) {
         let shown = &self.others[..self.others.len().min(40)];
         assert!(self.others.is_empty(), "{} differ: {shown:#?}", self.others.len());
@@ -105,7 +106,7 @@ impl Found {
     }
 }
 
-/// Case `n` of a batch: one instruction in supervisor mode, whose registers point to memory.
+/// Case `n` of a batch: one instruction in supervisor mode, with registers that point to memory.
 fn case(n: usize, code: &[u8], thumb: bool) -> Case {
     let base = FIRST + STRIDE * u32::try_from(n).unwrap();
     let mut memory = code.to_vec();
@@ -117,7 +118,7 @@ fn case(n: usize, code: &[u8], thumb: bool) -> Case {
     Case { base, entry, end: 0, state, banks: None, memory, verdict_only: true }
 }
 
-/// Whether the other side says of each that it is undefined.
+/// Whether each case is undefined on the other side.
 fn undefined(server: &Server, cases: &[Case]) -> Vec<bool> {
     let mut verdicts = Vec::new();
     for batch in cases.chunks(BATCH) {
@@ -161,12 +162,12 @@ fn every_thumb_half_word_is_defined_here_where_unicorn_has_it_defined() {
     only_here.close(&THUMB_ONLY_HERE);
 }
 
-/// A random word whose condition is always met, or one of the unconditional space.
+/// A random word with the condition AL, or in the unconditional space.
 fn word(stream: &mut Stream) -> u32 {
     let word = u32::try_from(stream.next_u64() >> 32).unwrap();
     let high = if stream.chance(1, 4) { 0xF000_0000 } else { 0xE000_0000 };
     let word = word >> 4 | high;
-    // Half of the words are drawn from the sixteenth of the space where most of the small encodings are.
+    // Half of the words are from the sixteenth of the space with most small encodings.
     let word = if stream.chance(1, 2) { word & 0xF1FF_FFFF } else { word };
     if stream.chance(1, 32) { word & !0xFFFF } else { word }
 }

@@ -1,4 +1,4 @@
-//! A memory system on a board that notes each transfer, with tables that tests write by hand.
+//! A memory system on a board that records each transfer, with translation tables written by the tests.
 
 use crate::rig::board::{self, Board, Part};
 use boardlab_arm926::bus::{Bus, Reply, Waits, Width};
@@ -14,7 +14,7 @@ pub(crate) const BUFFERED: u32 = 4;
 pub(crate) const THROUGH: u32 = 8;
 pub(crate) const BACK: u32 = 12;
 
-/// What went over the bus.
+/// A transfer on the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Transfer {
     Read(u32, Width),
@@ -23,7 +23,7 @@ pub(crate) enum Transfer {
     Burst(u32, Vec<u8>),
 }
 
-/// Notes what is done to the memory, and when.
+/// A memory that records its accesses and their times.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Notes {
     pub(crate) transfers: Vec<(u64, Transfer)>,
@@ -68,14 +68,15 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// After reset: 8 MB of RAM with two wait states before the first word of a transfer and one before each other.
+    /// After reset: 8 MB of RAM, with two wait states before the first word of a transfer and one
+    /// before each other.
     pub(crate) fn new(config: &Config) -> Self {
         let ram = Ram::new(8 << 20, Waits { first: 2, next: 1 });
         let board = Board { ram, part: Notes::default() };
         Self { memory: Memory::new(config), board, now: Cycles(0) }
     }
 
-    /// With flat sections of 8 MB of the kind `bits`, client access for all, and everything on that `on` names.
+    /// With 8 MB of flat sections of attributes `bits`, client access, and the control bits `on`.
     pub(crate) fn mapped(config: &Config, bits: u32, on: u32) -> Self {
         let mut bench = Self::new(config);
         for megabyte in 0..8 {
@@ -90,17 +91,17 @@ impl Bench {
         self.word(TABLE + (at >> 20) * 4, to & 0xFFF0_0000 | 0xC00 | bits | 2);
     }
 
-    /// Writes a word of memory behind the core's back.
+    /// Writes a word of memory without the core.
     pub(crate) fn word(&mut self, at: u32, value: u32) {
         self.board.ram.put(at as usize, &[value]);
     }
 
-    /// A word of memory as the board has it.
+    /// A word of the board's memory.
     pub(crate) fn memory_word(&self, at: u32) -> u32 {
         self.board.ram.peek(Physical(at)).unwrap()
     }
 
-    /// Switches on with the table of most tests and domain 0 as client.
+    /// Sets the control bits `on`, with the table of most tests and domain 0 as client.
     pub(crate) fn start(&mut self, on: u32) {
         self.write_control((2, 0, 0), TABLE);
         self.write_control((3, 0, 0), 1);
@@ -178,14 +179,14 @@ impl Bench {
         self.memory.fetch(access, &mut self.board, &mut self.now)
     }
 
-    /// The cycles that `what` takes.
+    /// The cycles of `what`.
     pub(crate) fn cycles<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> u64 {
         let before = self.now.0;
         what(self);
         self.now.0 - before
     }
 
-    /// What goes over the bus while `what` is done.
+    /// The transfers on the bus during `what`.
     pub(crate) fn transfers<T>(&mut self, what: impl FnOnce(&mut Self) -> T) -> Vec<Transfer> {
         self.board.part.transfers.clear();
         what(self);
@@ -196,7 +197,7 @@ impl Bench {
         *self.memory.statistics()
     }
 
-    /// Lets time pass, so that the bus is idle and the buffers empty.
+    /// Advances time until the bus is idle and the buffers are empty.
     pub(crate) fn rest(&mut self) {
         self.now.0 += 10_000;
     }

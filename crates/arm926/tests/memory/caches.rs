@@ -1,4 +1,4 @@
-//! What the caches hold, when they fill, and what goes out of them.
+//! The contents of the caches, refills and write-backs.
 
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::config::CacheSize;
@@ -84,7 +84,7 @@ fn in_set(number: u32) -> u32 {
     0x10_0000 + number * 0x1000
 }
 
-/// Which of the lines of the set are in the data cache.
+/// The lines of the set that are in the data cache.
 fn held(bench: &Bench, numbers: std::ops::Range<u32>) -> Vec<u32> {
     let hits =
         |&number: &u32| bench.memory.data_line(Virtual(in_set(number)), true, false).is_some();
@@ -225,7 +225,7 @@ fn each_size_has_its_number_of_sets() {
     }
 }
 
-/// A line at way 0 of set 0: its first half dirty, its second, both or none.
+/// A line in way 0 of set 0, with these dirty halves.
 fn line_state(dirty: u32) -> Bench {
     let mut bench = on(ROUND_ROBIN);
     for word in 0..8 {
@@ -241,7 +241,7 @@ fn line_state(dirty: u32) -> Bench {
     bench
 }
 
-/// What must go out of such a line.
+/// The write-back of such a line.
 fn dirty_bytes(dirty: u32) -> Vec<Transfer> {
     let mut words: Vec<u32> = (0x100..0x108).collect();
     (words[1], words[6]) = (0xA, 0xB);
@@ -254,10 +254,10 @@ fn dirty_bytes(dirty: u32) -> Vec<Transfer> {
     }
 }
 
-/// An operation of c7: CRm, opcode 2, value; whether it cleans; whether it invalidates.
+/// An operation of c7: CRm, opcode 2, operand; whether it cleans; whether it invalidates.
 type Operation = ((u8, u8), u32, bool, bool);
 
-/// The operations that reach the line of [`line_state`].
+/// The operations on the line of [`line_state`].
 const REACHING: [Operation; 10] = [
     ((6, 0), 0, false, true),
     ((7, 0), 0, false, true),

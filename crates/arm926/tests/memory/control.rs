@@ -1,4 +1,4 @@
-//! The registers of the coprocessor: what they read as, what of a write they keep, and which do not exist.
+//! The registers of the coprocessor: their values, their writable bits, and undefined registers.
 
 use boardlab_arm926::Config;
 use boardlab_arm926::config::CacheSize;
@@ -22,7 +22,8 @@ fn the_identification_registers_read_as_those_of_the_part() {
 
 #[test]
 fn the_cache_type_tells_the_sizes_as_configured() {
-    // Sizes as the NS9215 manual, page 88, and DDI 0198D give them: 0011 is 4 KB, 1000 is 128 KB; data in bits 21 to 18, instructions in bits 9 to 6.
+    // Sizes of the NS9215 manual, page 88, and DDI 0198D: 0011 is 4 KB, 1000 is 128 KB; data in bits 21
+    // to 18, instructions in bits 9 to 6.
     for (data, data_code) in [(4, 3), (8, 4), (16, 5), (32, 6), (64, 7), (128, 8)] {
         for (code, code_code) in [(4, 3), (8, 4), (16, 5), (32, 6), (64, 7), (128, 8)] {
             let config = Config {

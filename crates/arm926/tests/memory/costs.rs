@@ -1,8 +1,10 @@
-//! What each transfer costs, when the core waits for it, and what the buffers hide: all by hand.
+//! The cycles of each transfer, the stalls of the core, and the effect of the buffers, computed by
+//! hand.
 //!
-//! A bus cycle is two core cycles. A transfer is one bus cycle for the address, one for each word, two wait states before the first word
-//! and one before each other. Hence a single transfer takes 2 (2 + 2) = 8 core cycles, a line 2 (1 + 8 + 2 + 7) = 36, half a
-//! line 2 (1 + 4 + 2 + 3) = 20; the word that is wanted of a line comes after 8.
+//! A bus cycle is two core cycles. A transfer takes one bus cycle for the address, one per word, two
+//! wait states before the first word and one before each other: a single transfer 2 (2 + 2) = 8 core
+//! cycles, a line 2 (1 + 8 + 2 + 7) = 36, a half-line 2 (1 + 4 + 2 + 3) = 20. The critical word of a
+//! line arrives after 8.
 
 use std::num::NonZeroU8;
 
@@ -16,7 +18,8 @@ const SINGLE: u64 = 8;
 const LINE: u64 = 36;
 const HALF: u64 = 20;
 
-/// Megabyte 1 written back, 2 written through, 3 buffered, 4 strong; all of them in the TLB, the bus idle.
+/// Megabytes 1 write-back, 2 write-through, 3 buffered, 4 strongly ordered; all in the TLB, the bus
+/// idle.
 fn bench() -> Bench {
     let mut bench = Bench::new(&Config::default());
     for (megabyte, bits) in [(1, BACK), (2, THROUGH), (3, BUFFERED), (4, STRONG)] {
@@ -197,7 +200,7 @@ fn fetches_do_not_look_into_the_buffer() {
     assert_eq!(bench.cycles(|bench| bench.fetch(WRITTEN_BACK + 0x100)), SINGLE);
 }
 
-/// Fills way by way the set of `at`, the line of `dirty` first, with that half dirty.
+/// Fills all ways of the set of `at`; the first line has these dirty halves.
 fn full_set(bench: &mut Bench, dirty: &[u32]) {
     for number in 0..4 {
         bench.load(WRITTEN_BACK + number * 0x1000);

@@ -1,4 +1,4 @@
-//! FCSE: which addresses move, what uses a new process number when, and what is exempt.
+//! FCSE: the addresses that are modified, the use of a new PID, and the exempt operations.
 
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::memory::AbortKind;
@@ -7,7 +7,8 @@ use boardlab_arm926::{Config, Modified};
 
 use super::bench::{BACK, Bench, STRONG};
 
-/// Slots 0 to 3, each with its own megabyte of memory at virtual 0x00100000, and one shared at 0x04500000 (slot 2's own address).
+/// Slots 0 to 3, each with its own megabyte at virtual 0x00100000, and a shared one at 0x04500000, in
+/// slot 2.
 fn bench(bits: u32, on: u32) -> Bench {
     let mut bench = Bench::new(&Config::default());
     for slot in 0..4 {

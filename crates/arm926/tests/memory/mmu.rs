@@ -1,4 +1,4 @@
-//! Translation: every descriptor, every permission, domains, faults and what the fault registers say.
+//! Translation: all descriptors and permissions, domains, faults and the fault registers.
 
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::memory::control::{
@@ -11,11 +11,11 @@ use super::bench::{BACK, Bench, STRONG, TABLE, Transfer};
 
 const COARSE: u32 = 0x8000;
 const FINE: u32 = 0x9000;
-/// The virtual megabytes of the coarse and of the fine table.
+/// The virtual megabytes of the coarse and fine tables.
 const IN_COARSE: u32 = 0x7000_0000;
 const IN_FINE: u32 = 0x7010_0000;
 
-/// MMU on, empty tables but for those two pointers, in domain 1.
+/// MMU enabled; tables empty except for those two pointers, in domain 1.
 fn bench() -> Bench {
     let mut bench = Bench::new(&Config::default());
     bench.word(TABLE + (IN_COARSE >> 20) * 4, COARSE | 1 << 5 | 0b01);
@@ -25,7 +25,7 @@ fn bench() -> Bench {
     bench
 }
 
-/// Puts a descriptor where `at` finds it, as often as a page of its size needs.
+/// Writes a descriptor for `at`, repeated as its page size requires.
 fn put(bench: &mut Bench, at: u32, descriptor: u32) {
     let (table, shift) = if at & 0xFFF0_0000 == IN_COARSE { (COARSE, 12) } else { (FINE, 10) };
     let size = match descriptor & 3 {
@@ -103,7 +103,7 @@ fn a_walk_reads_one_descriptor_for_a_section_and_two_for_a_page_and_none_when_th
     assert_eq!((counts.tlb_misses, counts.descriptors), (3, 5));
 }
 
-/// What AP, S and R allow (DDI 0100E, chapter B3): in privileged modes, in user mode.
+/// The accesses that AP, S and R allow (DDI 0100E, chapter B3), in privileged modes and in user mode.
 const PERMISSIONS: [(u32, u32, &str, &str); 16] = [
     (0, 0, "-", "-"),
     (0, SYSTEM, "r", "-"),
@@ -171,7 +171,7 @@ fn domains_refuse_check_or_let_pass() {
             bench.word(TABLE + 0x12 * 4, 0x0030_0002 | domain << 5);
             bench.word(TABLE + (IN_COARSE >> 20) * 4, COARSE | domain << 5 | 0b01);
             put(&mut bench, IN_COARSE, 0x0031_0002);
-            // Every other domain lets pass: only this one's field may decide.
+            // All other domains are managers: only this one's field decides.
             bench.write_control((3, 0, 0), !(3 << (2 * domain)) | value << (2 * domain));
             let expected = match value {
                 3 => None,

@@ -1,4 +1,4 @@
-//! The memory system: MMU, TLB, caches that hold data, buffers, coprocessor registers.
+//! The memory system: MMU, TLB, caches with data, buffers, coprocessor registers.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! Random use against a flat array: a program that does the maintenance that is due always sees what it wrote, whatever caches, TLB
-//! and buffers do; and what the memory system promises to the fast engine holds at each step.
+//! Random accesses against a flat array: a program with correct maintenance always reads what it wrote,
+//! whatever caches, TLB and buffers do. The look-aside is correct at each step.
 
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::config::{CacheSize, TlbIndex, TlbReplacement};
@@ -12,10 +12,10 @@ use super::bench::{BACK, BUFFERED, Bench, STRONG, TABLE, THROUGH};
 const COARSE: u32 = 0x8000;
 const SLOTS: u32 = 4;
 const FIRST: u32 = 0x40_0000;
-/// Bytes of a slot's megabyte that are used.
+/// The bytes used in the megabyte of a slot.
 const USED: u32 = 0x1_0000;
 
-/// A machine, and what its memory must look like to the program: by slot.
+/// A machine and the expected contents of memory by slot.
 struct Rig {
     bench: Bench,
     model: Vec<Vec<u8>>,
@@ -24,7 +24,7 @@ struct Rig {
 }
 
 impl Rig {
-    /// Four slots of a megabyte: sections of each kind, the last one in small and large pages of all kinds.
+    /// Four slots of a megabyte: sections of each kind, and the last one in small and large pages.
     fn new(seed: u64) -> Self {
         let mut random = Seed::new(seed).stream("memory");
         let mut pick = |bound| random.below(bound);
@@ -57,7 +57,7 @@ impl Rig {
         u32::try_from(self.random.below(u64::from(bound))).unwrap()
     }
 
-    /// An address of the slot: mostly near others.
+    /// An address in the slot, mostly near others.
     fn place(&mut self) -> u32 {
         let near = self.below(8) != 0;
         let bound = if near { 0x1800 } else { USED };
@@ -116,7 +116,7 @@ impl Rig {
         self.slot()[start..start + length].copy_from_slice(&value.to_le_bytes()[..length]);
     }
 
-    /// Executes what was written: cleans the data side, drains, invalidates the instruction side, fetches.
+    /// Executes new code: cleans the data side, drains, invalidates the instruction side and fetches.
     fn execute(&mut self) {
         let at = self.place() & !3;
         let modified = at | self.pid << 25;
@@ -135,7 +135,7 @@ impl Rig {
         self.bench.memory.retire(true);
     }
 
-    /// Maintenance that a program may do at any time.
+    /// Maintenance that a program may perform at any time.
     fn maintain(&mut self) {
         let at = self.place() | self.below(SLOTS) << 25;
         let line = self.below(4) << 30 | self.below(32) << 5;
@@ -161,7 +161,7 @@ impl Rig {
         self.bench.write_control(operation, value);
     }
 
-    /// What is remembered for the fast engine would still hit.
+    /// Checks that look-aside entries would hit.
     fn check_remembered(&mut self, at: u32) {
         let memory = &mut self.bench.memory;
         let hits = memory.lookaside().hits(true);
@@ -193,7 +193,7 @@ impl Rig {
         assert_eq!(peeked, Some(self.expected(at, Width::Word)), "peek at {at:x}");
     }
 
-    /// Cleans everything; then memory holds what the program wrote.
+    /// Cleans everything and compares memory with what the program wrote.
     fn finish(&mut self) {
         while self.bench.read_control((7, 14, 3)) == 0 {}
         for (slot, bytes) in (0..).zip(&self.model) {
@@ -206,7 +206,7 @@ impl Rig {
     }
 }
 
-/// Runs seed after seed; a failure says which.
+/// Runs seeds; a failure names its seed.
 fn run(seeds: std::ops::Range<u64>, steps: u64) {
     for seed in seeds {
         let outcome = std::panic::catch_unwind(|| {

@@ -1,4 +1,4 @@
-//! The TLB: what it keeps, what it replaces, what is locked, and what an invalidation drops.
+//! The TLB: entries, replacement, lockdown and invalidation.
 
 use boardlab_arm926::Config;
 use boardlab_arm926::config::{TlbIndex, TlbReplacement};
@@ -23,7 +23,7 @@ fn page(number: u32) -> u32 {
     0x7000_0000 + number * 0x1000
 }
 
-/// Whether a load at `at` walks.
+/// Whether a load at `at` causes a walk.
 fn walks(bench: &mut Bench, at: u32) -> bool {
     let before = bench.counts();
     bench.load(at);
@@ -32,7 +32,7 @@ fn walks(bench: &mut Bench, at: u32) -> bool {
     after.tlb_misses > before.tlb_misses
 }
 
-/// Whether the page is in the TLB, without bringing it there: its descriptor is taken away meanwhile.
+/// Whether the page is in the TLB, tested without refilling it: its descriptor is removed meanwhile.
 fn holds(bench: &Bench, at: u32) -> bool {
     let mut copy = bench.clone();
     copy.word(TABLE + (at >> 20) * 4, 0);

@@ -1,6 +1,6 @@
-//! A board of plain memory on which a test puts something, and coprocessor 15 as programs write it.
+//! A test board: memory and a part defined by the test; and helpers for coprocessor 15.
 //!
-//! Main types: [`Board`], and [`Part`], what is on it besides memory. Included by path in the tests that need it.
+//! Main types: [`Board`], and [`Part`], the test's part. Tests include this file by path.
 
 use boardlab_arm926::instruction::CoprocessorAccess;
 use boardlab_arm926::{
@@ -8,26 +8,26 @@ use boardlab_arm926::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What is on a board besides memory: it sees each transfer, and may answer one in place of memory.
+/// A part of a board besides memory, which sees each transfer and may answer it instead of memory.
 pub(crate) trait Part {
-    /// Whether the part never sees accesses at `at`.
+    /// Whether the part ignores all accesses at `at`.
     fn is_apart(&self, _at: Physical) -> bool {
         false
     }
 
-    /// A read.
+    /// Answers a read.
     fn read(&mut self, at: Physical, width: Width, now: Cycles) -> Option<Reply>;
 
-    /// A write.
+    /// Answers a write.
     fn write(&mut self, at: Physical, width: Width, value: u32, now: Cycles) -> Option<Waits>;
 
-    /// A line that memory gives.
+    /// Sees the read of a line that memory answers.
     fn read_line(&mut self, _at: Physical, _now: Cycles) {}
 
-    /// Data that memory takes.
+    /// Sees a burst that memory takes.
     fn write_burst(&mut self, _at: Physical, _data: &[u8], _now: Cycles) {}
 
-    /// The interrupt lines; those of memory never rise.
+    /// The interrupt lines; by default inactive.
     fn lines(&mut self, _now: Cycles) -> Option<Lines> {
         None
     }

@@ -1,4 +1,4 @@
-//! The encodings of the instructions that the tests name, as `arm-none-eabi-as -mcpu=arm926ej-s` makes them.
+//! The encodings of the instructions in the tests, as produced by `arm-none-eabi-as -mcpu=arm926ej-s`.
 
 /// Of ARM state.
 pub(crate) const ARM: &[(&str, u32)] = &[

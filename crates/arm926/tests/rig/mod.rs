@@ -1,7 +1,7 @@
 //! A core on 64 KiB of plain memory, and instructions by their text.
 //!
-//! [`arm`] and [`thumb`] take what a test says from the table in encodings.rs, which `the_table_is_what_the_assembler_makes`
-//! (tests/execute.rs) compares with the GNU assembler.
+//! [`arm`] and [`thumb`] look up the instructions of a test in the table in encodings.rs, which
+//! `the_table_is_what_the_assembler_makes` (tests/execute.rs) compares with the GNU assembler.
 
 pub(crate) mod board;
 pub(crate) mod encodings;
@@ -71,7 +71,7 @@ pub(crate) fn nzcv(core: &Processor<Ram>) -> u32 {
     core.registers.cpsr().0 >> 28
 }
 
-/// Goes to `mode`, with all else of the status kept.
+/// Switches to `mode` and keeps the other status bits.
 pub(crate) fn enter(core: &mut Processor<Ram>, mode: Mode) {
     let status = core.registers.cpsr().0 & !31 | mode.bits();
     core.registers.set_cpsr(Psr(status));

@@ -7,7 +7,7 @@
 //! may be a model of a whole card. Blocks of one transfer go to the medium together, up to
 //! [`TRANSFER_BLOCKS`].
 //!
-//! Left out: erasing by command, passwords, write protection by group, SPI mode, high speed, CRC errors on the lines.
+//! Left out: erase commands, passwords, group write protection, SPI mode, high speed, CRC errors.
 
 mod medium;
 mod registers;

@@ -1,6 +1,6 @@
-//! Shifter and data operations.
+//! The shifter and data processing.
 //!
-//! Layer: rank 3. Source: ARM DDI 0100E, A5.1 and A4.1; the meaning is that of `execute::arithmetic`.
+//! Layer: rank 3. Source: ARM DDI 0100E, A5.1 and A4.1. Equivalent to `execute::arithmetic`.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
@@ -9,11 +9,11 @@ use super::super::plan::{Place, Step};
 use super::Lower;
 use crate::instruction::{DataOperation, Operand, Operation, Shift};
 
-/// A second operand: its value, and the carry out of the shifter as 0 or 1 where it may have changed.
+/// A second operand, and the carry out of the shifter as 0 or 1 if it may change.
 type Shifted = (Value, Option<Value>);
 
 impl Lower<'_> {
-    /// A data operation that is no jump.
+    /// Generates a data operation that is not a jump.
     pub(super) fn data_operation(&mut self, step: &Step) {
         let Operation::Data { operation, s, rd, .. } = step.instruction.operation else { return };
         let result = self.data_result(step, s);
@@ -22,7 +22,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The result of a data operation; sets the flags if `s`.
+    /// The result of a data operation, which sets the flags if `s`.
     pub(super) fn data_result(&mut self, step: &Step, s: bool) -> Value {
         let Operation::Data { operation, rn, operand, .. } = step.instruction.operation else {
             return self.word(0);
@@ -112,7 +112,7 @@ impl Lower<'_> {
         result
     }
 
-    /// A second operand; with the carry only if it is asked for.
+    /// A second operand, with the carry only if it is needed.
     fn operand(&mut self, operand: &Operand, place: Place, carry: bool) -> Shifted {
         match *operand {
             Operand::Immediate { value, carry } => {
@@ -178,7 +178,7 @@ impl Lower<'_> {
         (self.b.ins().bor(high, low), Some(out))
     }
 
-    /// Shifts by the lowest byte of a register: in 64 bits, where an amount above 63 does what 63 does.
+    /// Shifts by the lowest byte of a register, in 64 bits: amounts above 63 have the effect of 63.
     fn shift_by_register(
         &mut self,
         (value, amount): (Value, Value),
@@ -202,7 +202,7 @@ impl Lower<'_> {
         (shifted, Some(self.b.ins().select(none, before, out)))
     }
 
-    /// LSL keeps the value in the lower half, and the carry comes out above it; the others keep it in the upper half.
+    /// LSL shifts in the lower half, with the carry in bit 32; the others shift in the upper half.
     fn shift_wide(&mut self, value: Value, shift: Shift, amount: Value) -> (Value, Value) {
         let most = self.word(63);
         let amount = self.b.ins().umin(amount, most);

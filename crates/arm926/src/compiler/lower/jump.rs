@@ -1,7 +1,7 @@
-//! Edges between nodes, jumps through registers, and ways out.
+//! Edges between nodes, indirect jumps, and exits.
 //!
-//! Layer: rank 3. A node is entered only with more cycles left than it takes at most, so that the deadline is met at a boundary
-//! that the reference meets too; and from another line only if that hits with the contents that were compiled.
+//! Layer: rank 3. A node is entered only if the budget exceeds its maximum cycles, so that a run ends
+//! at the reference's boundary, and from another line only if its line hits with the compiled contents.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
@@ -16,7 +16,7 @@ use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::Pipeline;
 
 impl Lower<'_> {
-    /// A jump; `prefix` is the operation before it in the node.
+    /// Generates a jump; `prefix` is the operation before it in the node.
     pub(super) fn jump_step(&mut self, step: &Step, prefix: Option<Operation>) {
         if step.always() {
             self.jump(step, prefix);
@@ -73,7 +73,7 @@ impl Lower<'_> {
         self.set(Register::LR, value);
     }
 
-    /// A target with the bit that says its state.
+    /// Sets the state bit of a target.
     fn with_state(&mut self, target: Value, thumb: bool) -> Value {
         if thumb {
             let one = self.word(1);
@@ -84,7 +84,7 @@ impl Lower<'_> {
         }
     }
 
-    /// To a place that is known at run time: one behind a call in this region, or out.
+    /// Jumps to a target known at run time: a return address in this region, or an exit.
     fn indirect(&mut self, step: &Step, target: Value, exit: Exit) {
         self.settle();
         let mut switch = Switch::new();
@@ -95,7 +95,7 @@ impl Lower<'_> {
             let reachable = exit == Exit::Exchange || place.thumb == from.thumb;
             if reachable {
                 let state = u32::from(place.thumb && exit == Exit::Exchange);
-                switch.set_entry(u128::from(place.at | state), self.door(from, place, node));
+                switch.set_entry(u128::from(place.at | state), self.entry_block(from, place, node));
             }
         }
         let out = self.b.create_block();
@@ -106,60 +106,60 @@ impl Lower<'_> {
         self.leave(site);
     }
 
-    /// From an instruction at `from` to the node `key`, or out.
+    /// Jumps from the instruction at `from` to the node `key`, or exits.
     pub(super) fn edge(&mut self, from: Place, key: Key) {
         self.settle();
         if let Some(node) = self.plan.find(key) {
-            let door = self.door(from, key.place, node);
-            self.b.ins().jump(door, &[]);
+            let entry_block = self.entry_block(from, key.place, node);
+            self.b.ins().jump(entry_block, &[]);
         } else {
             let site = self.site(key.place, key.pipeline, Exit::Here);
             self.leave(site);
         }
     }
 
-    /// The way into `node`, which begins at `to`, from an instruction at `from`.
-    fn door(&mut self, from: Place, to: Place, node: usize) -> Block {
-        let doors = &mut self.doors[node];
+    /// The entry block of `node`, which begins at `to`, for a jump from `from`.
+    fn entry_block(&mut self, from: Place, to: Place, node: usize) -> Block {
+        let entries = &mut self.entries[node];
         if from.line() == to.line() {
-            doors.stayed = true;
-            doors.stay
+            entries.from_same_line = true;
+            entries.same_line
         } else {
-            doors.crossed = true;
-            doors.cross
+            entries.from_other_line = true;
+            entries.other_line
         }
     }
 
-    /// Writes the ways into a node that are used.
-    pub(super) fn entrances(&mut self, index: usize) {
-        let doors = self.doors[index];
+    /// Generates the used entry blocks of a node.
+    pub(super) fn entry_blocks(&mut self, index: usize) {
+        let entries = self.entries[index];
         let Key { place, pipeline } = self.plan.nodes[index].key;
         (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
         self.pending = Pending::default();
         let cycles = self.plan.nodes[index].cycles_max;
         let site = self.site(place, pipeline, Exit::Here);
-        if doors.stayed {
-            self.b.switch_to_block(doors.stay);
+        if entries.from_same_line {
+            self.b.switch_to_block(entries.same_line);
             self.check_cycles(cycles, site);
-            self.b.ins().jump(doors.body, &[]);
+            self.b.ins().jump(entries.body, &[]);
         }
-        if doors.crossed {
-            self.b.switch_to_block(doors.cross);
+        if entries.from_other_line {
+            self.b.switch_to_block(entries.other_line);
             self.check_cycles(cycles, site);
             self.check_line(place, site);
             self.adjust(0, Tally::LINE);
-            self.b.ins().jump(doors.body, &[]);
+            self.b.ins().jump(entries.body, &[]);
         }
     }
 
-    /// Enters the line of `step` in the midst of a node.
+    /// Enters the line of `step`, which is not the first of its node.
     pub(super) fn cross_line(&mut self, step: &Step) {
         let site = self.site(step.place, step.before, Exit::Here);
         self.check_line(step.place, site);
         self.tally = self.tally.plus(Tally::LINE);
     }
 
-    /// Goes on if more than so many cycles are left, or can be had; leaves otherwise.
+    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise.
     fn check_cycles(&mut self, cycles: u32, site: u32) {
         let (left, needed) = (self.b.use_var(self.variables.left), self.double(i64::from(cycles)));
         let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
@@ -170,17 +170,17 @@ impl Lower<'_> {
         let counts = self.b.use_var(self.variables.counts);
         self.store_frame(left, at::LEFT);
         self.store_frame(counts, at::COUNTS);
-        self.call(self.ties.refill, cycles);
+        self.call(self.imports.refill, cycles);
         for (variable, offset) in
             [(self.variables.left, at::LEFT), (self.variables.counts, at::COUNTS)]
         {
             let value = self.load_frame(types::I64, offset);
             self.b.def_var(variable, value);
         }
-        self.leave_if_told(on, site);
+        self.leave_on_status(on, site);
     }
 
-    /// Goes on if the line of `place` hits with the contents that were compiled; leaves otherwise.
+    /// Continues if the line of `place` hits with the compiled contents; exits otherwise.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
     fn check_line(&mut self, place: Place, site: u32) {
         let number = self.lines.iter().position(|&line| line == place.line()).unwrap_or(0);
@@ -188,21 +188,21 @@ impl Lower<'_> {
             std::mem::offset_of!(Hits, lines) + size_of::<LineHit>() * Hits::line_place(place.at);
         let flags = MemFlagsData::trusted();
         let line = self.b.ins().load(types::I64, flags, self.hits, offset as i32);
-        let known = self.double(self.ties.lines.cast_signed());
+        let known = self.double(self.imports.lines.cast_signed());
         let wanted = self.b.ins().load(types::I64, flags, known, 8 * number as i32);
         let hits = self.b.ins().icmp(IntCC::Equal, line, wanted);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.call(self.ties.line, number as u32);
-        self.leave_if_told(on, site);
+        self.call(self.imports.line, number as u32);
+        self.leave_on_status(on, site);
         let line = self.word(place.line());
         self.store_frame(line, at::LINE);
     }
 
-    /// Leaves at `site` if the frame's status says so, else goes on at `on`.
-    fn leave_if_told(&mut self, on: Block, site: u32) {
+    /// Exits at `site` if the frame's status is not zero; otherwise continues at `on`.
+    fn leave_on_status(&mut self, on: Block, site: u32) {
         let status = self.status();
         let out = self.b.create_block();
         self.b.set_cold_block(out);
@@ -219,13 +219,13 @@ impl Lower<'_> {
         self.b.ins().call_indirect(self.thunk, callee, &[self.frame, argument]);
     }
 
-    /// A new site, at what the node has taken so far.
+    /// Adds a site with the node's pending cycles and counts.
     pub(super) fn site(&mut self, place: Place, pipeline: Pipeline, exit: Exit) -> u32 {
         let site = self.here(place, pipeline);
         self.note_site(Site { exit, ..site })
     }
 
-    /// A site at what the node has taken so far.
+    /// A site with the node's pending cycles and counts.
     const fn here(&self, place: Place, pipeline: Pipeline) -> Site {
         Site {
             place,
@@ -240,7 +240,7 @@ impl Lower<'_> {
         }
     }
 
-    /// A new site in front of `step`, which the reference executes.
+    /// Adds a site before `step`, which the reference executes.
     pub(super) fn site_of(&mut self, step: &Step) -> u32 {
         let site = self.here(step.place, step.before);
         let (instruction, executed) = (Some(step.instruction), step.executed.cycles);
@@ -253,7 +253,7 @@ impl Lower<'_> {
         u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Stores what is in variables only, and returns.
+    /// Stores the variables that only exist in host registers, and returns.
     pub(super) fn leave(&mut self, site: u32) {
         let pending = self.pending;
         self.store_flags();

@@ -1,10 +1,11 @@
-//! From a plan to a function of Cranelift.
+//! The translation of a plan to Cranelift's IR.
 //!
-//! Layer: rank 3. Guest registers are variables, and each write is also stored to the processor's registers at once, so that
-//! leaving needs no stores and a call of the reference finds them. Flags are stored to the frame where a node ends, as the operands that
-//! they are from; for conditions of the region N and Z are also one variable (a result), C and V one each. Cycles and counts of a node are constants, added where it ends.
-//! `values`: registers, flags, conditions. `data`: shifter, data operations, multiplication. `transfer`: loads and stores. `jump`: edges
-//! between nodes, and ways out.
+//! Layer: rank 3. Guest registers are variables; each write also goes to the processor's registers, so
+//! that exits and calls of the reference need no stores. At the end of a node the operands that set the
+//! flags go to the frame. For conditions within the region the flags are also variables: one result for
+//! N and Z, and one each for C and V. Cycles and counts of a node are constants. `values`: registers,
+//! flags, conditions. `data`: shifter and data processing. `multiply`: products. `transfer`: loads and
+//! stores. `jump`: edges between nodes, and exits.
 
 mod data;
 mod jump;
@@ -25,68 +26,68 @@ use super::plan::{Key, Node, Place, Plan, Step};
 use crate::instruction::{Instruction, Operation};
 use crate::timing::Pipeline;
 
-/// What compiled code calls and reads by address.
+/// The addresses of what compiled code calls and reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ties {
-    /// Runs one instruction by the reference: `(frame, site)`.
+pub(super) struct Imports {
+    /// Executes an instruction by the reference: `(frame, site)`.
     pub(super) instruction: u64,
     /// Loads or stores one item: `(frame, site)`.
     pub(super) access: u64,
-    /// Notes counts, and gives more cycles if there are so many: `(frame, cycles)`.
+    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles)`.
     pub(super) refill: u64,
-    /// Looks at a line that is not known to hit: `(frame, line)`.
+    /// Looks up a line that misses the look-aside: `(frame, line)`.
     pub(super) line: u64,
-    /// The lines of the region with their contents, as the look-aside names them, as an array.
+    /// The array of the region's `LineHit`s.
     pub(super) lines: u64,
 }
 
-/// A place where compiled code may leave, or hand an instruction to the reference.
+/// A place where compiled code may exit or call the reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site {
-    /// The instruction that comes next.
+    /// The next instruction.
     pub(super) place: Place,
-    /// What is pending in front of it.
+    /// The pipeline state before it.
     pub(super) pipeline: Pipeline,
-    /// Cycles not yet subtracted from the frame's.
+    /// Cycles not yet subtracted from the budget.
     pub(super) cycles: u32,
-    /// Counts not yet added to the frame's.
+    /// Counts not yet added to the frame.
     pub(super) tally: Tally,
-    /// Cycles that the rest of the node takes at most, this instruction included.
+    /// The maximum number of cycles of the rest of the node, including this instruction.
     pub(super) rest: u32,
-    /// Where execution goes on.
+    /// Where execution continues.
     pub(super) exit: Exit,
-    /// The instruction, where the reference executes it.
+    /// The instruction, if the reference executes it.
     pub(super) instruction: Option<Instruction>,
-    /// It is a jump.
+    /// Whether it is a jump.
     pub(super) jumps: bool,
-    /// Its cycles, waiting left out.
+    /// Its cycles without stalls.
     pub(super) executed: u32,
 }
 
 impl Site {
-    /// The cycles that must be left so that the node can be ended, waiting left out.
+    /// The budget that the rest of the node requires, without stalls.
     pub(super) fn ahead(&self) -> i64 {
         i64::from(self.cycles) + i64::from(self.rest)
     }
 
-    /// What the instruction does.
+    /// The operation of the instruction.
     pub(super) fn operation(&self) -> Option<&Operation> {
         self.instruction.as_ref().map(|instruction| &instruction.operation)
     }
 }
 
-/// Where execution goes on after leaving.
+/// Where execution continues after an exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     /// At the site's place.
     Here,
-    /// At the frame's target, in the state that there is.
+    /// At the frame's target, in the same state.
     Jump,
-    /// At the frame's target, with bit 0 as the state.
+    /// At the frame's target, whose bit 0 is the state.
     Exchange,
 }
 
-/// Variables of the function.
+/// The variables of the function.
 struct Variables {
     r: [Variable; 15],
     result: Variable,
@@ -96,56 +97,56 @@ struct Variables {
     counts: Variable,
 }
 
-/// The ways into a node.
+/// The entry blocks of a node.
 #[derive(Clone, Copy)]
-struct Doors {
-    /// From the same line.
-    stay: Block,
-    /// From another line.
-    cross: Block,
-    /// Behind the checks.
+struct EntryBlocks {
+    /// For jumps within the line.
+    same_line: Block,
+    /// For jumps from another line.
+    other_line: Block,
+    /// The node itself, after the checks.
     body: Block,
-    crossed: bool,
-    stayed: bool,
+    from_other_line: bool,
+    from_same_line: bool,
 }
 
-/// What is known while one region is written.
+/// The state of the translation of a region.
 struct Lower<'a> {
     b: FunctionBuilder<'a>,
     plan: &'a Plan,
     lines: &'a [u32],
-    ties: Ties,
+    imports: Imports,
     variables: Variables,
-    /// Parameters: the processor's registers, the frame, the look-aside, the data cache.
+    /// The parameters: the processor's registers, the frame, the look-aside, the data cache.
     registers: Value,
     frame: Value,
     hits: Value,
     data: Value,
     thunk: SigRef,
-    doors: Vec<Doors>,
+    entries: Vec<EntryBlocks>,
     sites: Vec<Site>,
-    /// Of the node in progress: cycles and counts not yet in the variables.
+    /// Cycles and counts of the current node that are not yet in the variables.
     cycles: u32,
     tally: Tally,
-    /// Cycles of the node from the step in progress on, at most.
+    /// The maximum number of cycles from the current step to the end of the node.
     rest: u32,
-    /// The operands of the comparison that the flags are from, if it is in this node.
+    /// The operands of the comparison in this node that set the current flags, if any.
     compared: Option<(Value, Value)>,
-    /// Flags of the node in progress that are not yet in the frame.
+    /// The flags of the current node that are not yet in the frame.
     pending: Pending,
 }
 
-/// Flags that are not yet in the frame. What is nothing is as the frame says.
+/// Flags that are not yet in the frame. The other fields take precedence over `operands`.
 #[derive(Clone, Copy, Default)]
 struct Pending {
-    /// The operands of a sum or (true) difference that the others are from which are nothing here.
+    /// The operands that set the flags; true for a difference, false for a sum.
     operands: Option<(Value, Value, bool)>,
     result: Option<Value>,
     carry: Option<Value>,
     overflow: Option<Value>,
 }
 
-/// The signature of a region: registers, frame, look-aside, data cache; the number of the site where it was left.
+/// The signature of a region: registers, frame, look-aside, data cache; returns the exit's site.
 pub(super) fn signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
     signature.params.extend([AbiParam::new(types::I64); 4]);
@@ -153,14 +154,14 @@ pub(super) fn signature(convention: CallConv) -> Signature {
     signature
 }
 
-/// The signature of a thunk: frame, a number.
+/// The signature of a thunk: frame, number.
 pub(super) fn thunk_signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
     signature.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I32)]);
     signature
 }
 
-/// Writes a thunk: it keeps every register for its caller, and calls the host function at `address`.
+/// Generates a thunk, which preserves all registers and calls the host function at `address`.
 pub(super) fn thunk(
     function: &mut Function,
     context: &mut FunctionBuilderContext,
@@ -180,20 +181,20 @@ pub(super) fn thunk(
     b.finalize(target);
 }
 
-/// Writes the region `plan`, whose lines are `lines`; the sites by number.
+/// Generates the region `plan`, which spans `lines`; returns its sites by number.
 pub(super) fn region(
     function: &mut Function,
     context: &mut FunctionBuilderContext,
     (plan, lines): (&Plan, &[u32]),
-    ties: Ties,
+    imports: Imports,
     target: TargetFrontendConfig,
 ) -> Vec<Site> {
-    let mut lower = Lower::new(FunctionBuilder::new(function, context), plan, lines, ties);
+    let mut lower = Lower::new(FunctionBuilder::new(function, context), plan, lines, imports);
     for (index, node) in plan.nodes.iter().enumerate() {
         lower.node(index, node);
     }
     for index in 0..plan.nodes.len() {
-        lower.entrances(index);
+        lower.entry_blocks(index);
     }
     let Lower { mut b, sites, .. } = lower;
     b.seal_all_blocks();
@@ -202,7 +203,7 @@ pub(super) fn region(
 }
 
 impl<'a> Lower<'a> {
-    fn new(mut b: FunctionBuilder<'a>, plan: &'a Plan, lines: &'a [u32], ties: Ties) -> Self {
+    fn new(mut b: FunctionBuilder<'a>, plan: &'a Plan, lines: &'a [u32], imports: Imports) -> Self {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
@@ -216,27 +217,27 @@ impl<'a> Lower<'a> {
             left: b.declare_var(types::I64),
             counts: b.declare_var(types::I64),
         };
-        let doors = plan.nodes.iter().map(|_| Doors {
-            stay: b.create_block(),
-            cross: b.create_block(),
+        let entries = plan.nodes.iter().map(|_| EntryBlocks {
+            same_line: b.create_block(),
+            other_line: b.create_block(),
             body: b.create_block(),
-            crossed: false,
-            stayed: false,
+            from_other_line: false,
+            from_same_line: false,
         });
-        let doors = doors.collect();
+        let entries = entries.collect();
         let thunk = b.import_signature(thunk_signature(CallConv::PreserveAll));
         let mut lower = Self {
             b,
             plan,
             lines,
-            ties,
+            imports,
             variables,
             registers,
             frame,
             hits,
             data,
             thunk,
-            doors,
+            entries,
             sites: Vec::new(),
             cycles: 0,
             tally: Tally::default(),
@@ -248,7 +249,7 @@ impl<'a> Lower<'a> {
         lower
     }
 
-    /// Loads all variables, and goes to the first node.
+    /// Loads all variables and jumps to the first node.
     fn enter(&mut self) {
         for index in 0..15 {
             self.reload(index);
@@ -263,14 +264,14 @@ impl<'a> Lower<'a> {
             let value = self.load_frame(types::I64, offset);
             self.b.def_var(variable, value);
         }
-        self.doors[0].stayed = true;
-        let first = self.doors[0].stay;
+        self.entries[0].from_same_line = true;
+        let first = self.entries[0].same_line;
         self.b.ins().jump(first, &[]);
     }
 
-    /// The body of a node.
+    /// Generates the body of a node.
     fn node(&mut self, index: usize, node: &Node) {
-        self.b.switch_to_block(self.doors[index].body);
+        self.b.switch_to_block(self.entries[index].body);
         (self.cycles, self.tally, self.compared) = (0, Tally::default(), None);
         self.pending = Pending::default();
         self.rest = node.cycles_max;
@@ -293,7 +294,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// An instruction that the node goes on behind.
+    /// Generates an instruction that is not the last of its node.
     fn step(&mut self, step: &Step) {
         if step.always() {
             self.execute(step);
@@ -311,7 +312,7 @@ impl<'a> Lower<'a> {
         let tally = self.tally;
         let compared = self.compared;
         self.execute(step);
-        // The other way counts as it is; this one is corrected by the difference.
+        // After the join both paths count as skipped, so this one is corrected by the difference.
         let difference = self.tally.minus(tally).minus(Tally::SKIPPED);
         self.tally = tally;
         self.adjust(i64::from(step.executed.cycles) - i64::from(common), difference);
@@ -324,7 +325,7 @@ impl<'a> Lower<'a> {
         self.spend(common, skip);
     }
 
-    /// The last instruction of a node that ends without a jump.
+    /// Generates the last instruction of a node that does not end with a jump.
     fn last_step(&mut self, step: &Step) {
         let next = step.place.following();
         let edge = |pipeline| Key { place: next, pipeline };
@@ -345,14 +346,14 @@ impl<'a> Lower<'a> {
         self.skip(step);
     }
 
-    /// A condition was not met, at the end of a node.
+    /// Ends a node whose last condition failed.
     fn skip(&mut self, step: &Step) {
         self.spend(step.skipped.cycles, Tally::INSTRUCTION.plus(Tally::SKIPPED));
         let key = Key { place: step.place.following(), pipeline: step.skipped.after };
         self.edge(step.place, key);
     }
 
-    /// Branches on a step's condition: where it holds, and where it does not.
+    /// Branches on the condition of a step; returns the blocks where it holds and where it fails.
     fn branch_on(&mut self, step: &Step) -> (Block, Block) {
         let condition = self.condition(step.instruction.condition);
         let (holds, fails) = (self.b.create_block(), self.b.create_block());
@@ -360,7 +361,7 @@ impl<'a> Lower<'a> {
         (holds, fails)
     }
 
-    /// An instruction whose condition is met, and that is no jump.
+    /// Generates an instruction that is not a jump, without its condition.
     fn execute(&mut self, step: &Step) {
         if class(&step.instruction) == Class::Called {
             self.call_reference(step);
@@ -384,13 +385,13 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Adds to what the node has taken so far.
+    /// Adds to the pending cycles and counts of the node.
     fn spend(&mut self, cycles: u32, tally: Tally) {
         self.cycles += cycles;
         self.tally = self.tally.plus(tally);
     }
 
-    /// Corrects the variables on one of two ways that join.
+    /// Corrects the variables on one of two paths that join.
     fn adjust(&mut self, cycles: i64, tally: Tally) {
         let Variables { left, counts, .. } = self.variables;
         if cycles != 0 {
@@ -405,7 +406,7 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Puts what the node has taken into the variables, and its flags into the frame.
+    /// Moves the pending cycles and counts into the variables, and the flags into the frame.
     fn settle(&mut self) {
         self.store_flags();
         let (cycles, tally) = (self.cycles, self.tally);
@@ -429,7 +430,7 @@ impl<'a> Lower<'a> {
     }
 }
 
-/// Whether N, Z, C or V may change.
+/// Whether the operation may change N, Z, C or V.
 const fn sets_flags(operation: &Operation) -> bool {
     match operation {
         Operation::Data { s, .. }

@@ -1,6 +1,6 @@
 //! Multiplication, and the count of leading zeros.
 //!
-//! Layer: rank 3. Source: ARM DDI 0100E, A3.3 and A10; the meaning is that of `execute::multiply`. No operand is r15.
+//! Layer: rank 3. Source: ARM DDI 0100E, A3.3 and A10. Equivalent to `execute::multiply`, without r15.
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
@@ -8,7 +8,7 @@ use super::Lower;
 use crate::instruction::{Half, HalfMultiply, Operation, Register};
 
 impl Lower<'_> {
-    /// An instruction of this class; PLD does nothing.
+    /// Generates an instruction of this class; PLD has no effect.
     pub(super) fn multiplication(&mut self, operation: &Operation) {
         match *operation {
             Operation::Multiply { s, rd, rm, rs, rn } => {
@@ -58,7 +58,7 @@ impl Lower<'_> {
         }
         let (upper, lower) = self.set_pair(high, low, sum);
         if s {
-            // N is the sign of the upper word; the lower word takes part in Z only.
+            // N is the sign of the upper word; the lower word only contributes to Z.
             let one = self.word(1);
             let (rest, last) = (self.b.ins().ushr(lower, one), self.b.ins().band(lower, one));
             let rest = self.b.ins().bor(rest, last);
@@ -78,7 +78,7 @@ impl Lower<'_> {
         self.b.ins().bor(high, low)
     }
 
-    /// Writes a 64-bit number, the high word last; both words.
+    /// Writes a 64-bit number, the high word last; returns both words.
     fn set_pair(&mut self, high: Register, low: Register, value: Value) -> (Value, Value) {
         let half = self.double(32);
         let lower = self.b.ins().ireduce(types::I32, value);
@@ -89,7 +89,7 @@ impl Lower<'_> {
         (upper, lower)
     }
 
-    /// The 16-bit multiplies without accumulator of 32 bits, which leave Q alone.
+    /// The 16-bit multiplies without 32-bit accumulation, which leave Q unchanged.
     fn halves(&mut self, kind: HalfMultiply, rd: Register, rm: Register, rs: Register) {
         let (a, b) = (self.register(rm), self.register(rs));
         match kind {

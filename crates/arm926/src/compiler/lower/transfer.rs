@@ -1,6 +1,7 @@
-//! Loads and stores: through the look-aside where it knows the line, else by the reference.
+//! Loads and stores: through the look-aside if it hits, otherwise by the reference.
 //!
-//! Layer: rank 3. Nothing of the instruction is done before all its lines are found, so the reference can execute it as a whole.
+//! Layer: rank 3. An instruction has no effect before all its lines hit: the reference can still
+//! execute it.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
@@ -13,7 +14,7 @@ use crate::address::LINE;
 use crate::instruction::{BlockTransfer, Item, Offset, Operation, Register, Transfer};
 use crate::memory::lookaside::{DATA_ENTRIES, DataHit, HALF, Hits};
 
-/// A table of the look-aside, and the bytes that one entry covers.
+/// A table of the look-aside, and the bytes that an entry covers.
 #[derive(Clone, Copy)]
 struct Table {
     offset: i32,
@@ -29,11 +30,11 @@ const fn table(load: bool) -> Table {
     }
 }
 
-/// Where the tag's fellow is in an entry of a table.
+/// The offset of the shift in a table entry.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a small structure")]
 const SHIFT: i32 = std::mem::offset_of!(DataHit, shift) as i32;
 
-/// Where one word of several lies: the start of its unit, and what is added to an address there for its place in the data cache.
+/// A unit of a block transfer: its first address, and the shift of its table entry.
 #[derive(Clone, Copy)]
 struct Unit {
     start: Value,
@@ -41,7 +42,7 @@ struct Unit {
 }
 
 impl Lower<'_> {
-    /// A load or store of one item that is no jump.
+    /// Generates a load or store of one item that is not a jump.
     pub(super) fn single(&mut self, step: &Step, transfer: &Transfer) {
         let (address, moved) = self.addresses(step.place, transfer);
         let (found, host) = self.find(address, transfer);
@@ -62,14 +63,14 @@ impl Lower<'_> {
         }
         self.b.ins().jump(done, &[]);
         if double {
-            self.hand_over(slow, address, step);
+            self.fall_back(slow, address, step);
         } else {
             self.access(slow, (address, moved), step, transfer);
         }
         self.join(done, accesses(transfer.load).times(count));
     }
 
-    /// Writes the block where one item is loaded or stored that the look-aside does not know.
+    /// Generates the slow path of a load or store of one item.
     fn access(
         &mut self,
         slow: Block,
@@ -86,11 +87,11 @@ impl Lower<'_> {
         let left = self.b.use_var(self.variables.left);
         self.store_frame(left, at::LEFT);
         let site = self.site_of(step);
-        self.call(self.ties.access, site);
+        self.call(self.imports.access, site);
         let left = self.load_frame(types::I64, at::LEFT);
         self.b.def_var(self.variables.left, left);
-        let [write, on, out, told] = [(); 4].map(|()| self.b.create_block());
-        for block in [write, on, out, told] {
+        let [write, on, out, exit] = [(); 4].map(|()| self.b.create_block());
+        for block in [write, on, out, exit] {
             self.b.set_cold_block(block);
         }
         let status = self.load_frame(types::I32, at::STATUS);
@@ -103,21 +104,21 @@ impl Lower<'_> {
             let value = self.load_frame(types::I32, at::VALUE);
             self.set(transfer.rd, value);
         }
-        self.b.ins().brif(status, told, &[], on, &[]);
-        for block in [out, told] {
+        self.b.ins().brif(status, exit, &[], on, &[]);
+        for block in [out, exit] {
             self.b.switch_to_block(block);
             self.leave(site);
         }
         self.b.switch_to_block(on);
     }
 
-    /// A load of r15: where it leads.
+    /// A load of r15; returns the target.
     pub(super) fn load_target(&mut self, step: &Step, transfer: &Transfer) -> Value {
         let (address, moved) = self.addresses(step.place, transfer);
         let (found, host) = self.find(address, transfer);
         let slow = self.split(found);
         let fast = self.b.current_block();
-        self.hand_over(slow, address, step);
+        self.fall_back(slow, address, step);
         if let Some(fast) = fast {
             self.b.switch_to_block(fast);
         }
@@ -127,7 +128,7 @@ impl Lower<'_> {
         target
     }
 
-    /// LDM without r15, and STM.
+    /// Generates LDM without r15, and STM.
     pub(super) fn several(&mut self, step: &Step, transfer: &BlockTransfer) {
         let (address, moved) = self.block_addresses(transfer);
         let (found, units) = self.find_all(address, transfer);
@@ -135,17 +136,17 @@ impl Lower<'_> {
         let slow = self.split(found);
         self.move_all(step, transfer, &units, (address, moved));
         self.b.ins().jump(done, &[]);
-        self.hand_over(slow, address, step);
+        self.fall_back(slow, address, step);
         self.join(done, accesses(transfer.load).times(transfer.words()));
     }
 
-    /// LDM with r15: where it leads.
+    /// LDM with r15; returns the target.
     pub(super) fn load_several(&mut self, step: &Step, transfer: &BlockTransfer) -> Value {
         let (address, moved) = self.block_addresses(transfer);
         let (found, units) = self.find_all(address, transfer);
         let slow = self.split(found);
         let fast = self.b.current_block();
-        self.hand_over(slow, address, step);
+        self.fall_back(slow, address, step);
         if let Some(fast) = fast {
             self.b.switch_to_block(fast);
         }
@@ -153,12 +154,12 @@ impl Lower<'_> {
         self.move_all(step, transfer, &units, (address, moved))
     }
 
-    /// An instruction that is always executed by the reference.
+    /// Generates an instruction that the reference always executes.
     pub(super) fn call_reference(&mut self, step: &Step) {
         self.reference(step);
     }
 
-    /// Branches: the current block becomes the one where `found` holds; the other one, which is rare.
+    /// Continues in the block where `found` holds; returns the other block, which is cold.
     fn split(&mut self, found: Value) -> Block {
         let (fast, slow) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(slow);
@@ -167,14 +168,14 @@ impl Lower<'_> {
         slow
     }
 
-    /// Writes the block where the reference takes over.
-    fn hand_over(&mut self, slow: Block, address: Value, step: &Step) {
+    /// Generates the slow path, where the reference executes `step`.
+    fn fall_back(&mut self, slow: Block, address: Value, step: &Step) {
         self.b.switch_to_block(slow);
         self.store_frame(address, at::ADDRESS);
         self.reference(step);
     }
 
-    /// Goes on at `done` from the reference, which counts for itself what the other way counts by `tally`.
+    /// Joins the slow path at `done`. `tally` is that of the fast path; the reference counts its own.
     fn join(&mut self, done: Block, tally: Tally) {
         self.adjust(0, Tally::default().minus(tally));
         self.tally = self.tally.plus(tally);
@@ -182,12 +183,12 @@ impl Lower<'_> {
         self.b.switch_to_block(done);
     }
 
-    /// Has the reference execute `step`; leaves if it says so, and always behind a jump.
+    /// Calls the reference for `step`; exits if the status demands it, and always after a jump.
     fn reference(&mut self, step: &Step) {
         let site = self.site_of(step);
         let left = self.b.use_var(self.variables.left);
         self.store_frame(left, at::LEFT);
-        self.call(self.ties.instruction, site);
+        self.call(self.imports.instruction, site);
         if class(&step.instruction) == Class::Jump {
             self.leave(site);
             return;
@@ -208,7 +209,7 @@ impl Lower<'_> {
         }
     }
 
-    /// The address of an access, and what the base becomes if it changes.
+    /// The address of an access, and the base with the offset.
     fn addresses(&mut self, place: Place, transfer: &Transfer) -> (Value, Value) {
         let mut base = self.get(transfer.rn, place);
         if matches!(transfer.offset, Offset::Literal(_)) && transfer.rn == Register::PC {
@@ -238,20 +239,20 @@ impl Lower<'_> {
         }
     }
 
-    /// Whether the look-aside knows the place of one item, which is aligned; where it is then.
+    /// Whether an item hits the look-aside and is aligned; its host address.
     fn find(&mut self, address: Value, transfer: &Transfer) -> (Value, Value) {
         let (found, shift) = self.look(address, table(transfer.load), transfer.item.bytes());
         (found, self.host_of(address, shift))
     }
 
-    /// Where the byte at `address` is on the host.
+    /// The host address of the byte at `address`.
     fn host_of(&mut self, address: Value, shift: Value) -> Value {
         let offset = self.b.ins().iadd(address, shift);
         let offset = self.b.ins().uextend(types::I64, offset);
         self.b.ins().iadd(self.data, offset)
     }
 
-    /// Whether `table` knows the unit of `address`, which is a multiple of `size`; what is added to an address there for its place in the data cache.
+    /// Looks up the unit of `address`: whether it hits with the alignment `size`, and its shift.
     fn look(&mut self, address: Value, table: Table, size: u32) -> (Value, Value) {
         let unit = self.word(table.unit.trailing_zeros());
         let most = self.word(u32::try_from(DATA_ENTRIES - 1).unwrap_or(0));
@@ -300,7 +301,7 @@ impl Lower<'_> {
         };
     }
 
-    /// The address of the lowest word of a block, and what the base becomes.
+    /// The lowest address of a block transfer, and the base after it.
     fn block_addresses(&mut self, transfer: &BlockTransfer) -> (Value, Value) {
         let base = self.b.use_var(self.variables.r[transfer.rn.index()]);
         let [lowest, moved] = [transfer.first(), transfer.moved()].map(|distance| {
@@ -310,7 +311,7 @@ impl Lower<'_> {
         (lowest, moved)
     }
 
-    /// Whether the look-aside knows all units of a block, which is aligned and does not go beyond the highest address.
+    /// Whether all units of a block transfer hit, and it is aligned and does not wrap around.
     fn find_all(&mut self, address: Value, transfer: &BlockTransfer) -> (Value, Vec<Unit>) {
         let table = table(transfer.load);
         let bytes = 4 * transfer.words();
@@ -326,7 +327,7 @@ impl Lower<'_> {
                 0 => address,
                 1 if units == 2 => last,
                 _ => {
-                    // Not beyond the last one, nor beyond the highest address.
+                    // At most the last unit, without wrapping around.
                     let distance = self.word(number * table.unit);
                     let span = self.b.ins().isub(last, first);
                     let distance = self.b.ins().umin(distance, span);
@@ -341,7 +342,7 @@ impl Lower<'_> {
         (found, places)
     }
 
-    /// Moves all words of a block, whose units are found, and then the base; what is loaded into r15.
+    /// Transfers all words of a block, then writes the base; returns the value loaded into r15.
     fn move_all(
         &mut self,
         step: &Step,
@@ -369,14 +370,14 @@ impl Lower<'_> {
         loaded.last().map_or(moved, |&(_, value)| value)
     }
 
-    /// Where word `number` of a block from `address` on is on the host.
+    /// The host address of word `number` of a block at `address`.
     fn host(&mut self, units: &[Unit], address: Value, (number, table): (usize, Table)) -> Value {
         let bytes = 4 * u32::try_from(number).unwrap_or(0);
         let distance = self.word(bytes);
         let address = self.b.ins().iadd(address, distance);
         let unit = (bytes / table.unit) as usize;
         let mut shift = units[unit].shift;
-        // The first word of a unit's length may be anywhere in its unit; this one is there, or in the next.
+        // The block may begin anywhere in its first unit, so this word is in this unit or the next.
         if let Some(next) = units.get(unit + 1).filter(|_| bytes % table.unit != 0) {
             let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, address, next.start);
             shift = self.b.ins().select(beyond, next.shift, shift);
@@ -385,12 +386,12 @@ impl Lower<'_> {
     }
 }
 
-/// The count of one access.
+/// The tally of one access.
 const fn accesses(load: bool) -> Tally {
     if load { Tally::READ } else { Tally::WRITE }
 }
 
-/// The registers that the reference may have written, bit n for register n.
+/// The registers that the reference may write: bit n for register n.
 fn written(operation: &Operation) -> u16 {
     let base = |writes: bool, rn: Register| u16::from(writes) << rn.index();
     match *operation {

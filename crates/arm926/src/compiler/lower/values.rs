@@ -10,7 +10,7 @@ use super::super::plan::Place;
 use super::{Lower, Pending, Variables};
 use crate::instruction::{Condition, Register};
 
-/// Where register `index` is in the processor's array.
+/// The offset of register `index` in the processor's array.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "0 to 14")]
 const fn place_of(index: usize) -> i32 {
     4 * index as i32
@@ -27,12 +27,12 @@ impl Lower<'_> {
         self.b.ins().iconst(types::I64, value)
     }
 
-    /// What `register` reads as in the instruction at `place`.
+    /// The value of `register` as the instruction at `place` reads it.
     pub(super) fn get(&mut self, register: Register, place: Place) -> Value {
         self.get_or(register, place.pipeline_pc())
     }
 
-    /// As [`Self::get`], one cycle later.
+    /// Like [`Self::get`], one cycle later.
     pub(super) fn get_late(&mut self, register: Register, place: Place) -> Value {
         self.get_or(register, place.at.wrapping_add(12))
     }
@@ -52,7 +52,7 @@ impl Lower<'_> {
         self.b.ins().store(flags, value, self.registers, place_of(register.index()));
     }
 
-    /// Takes a register from the processor again.
+    /// Reloads a register from the processor.
     pub(super) fn reload(&mut self, index: usize) {
         let flags = MemFlagsData::trusted();
         let value = self.b.ins().load(types::I32, flags, self.registers, place_of(index));
@@ -64,27 +64,27 @@ impl Lower<'_> {
         self.b.use_var(self.variables.carry)
     }
 
-    /// N and Z.
+    /// Sets N and Z.
     pub(super) fn set_result(&mut self, value: Value) {
         self.b.def_var(self.variables.result, value);
         self.pending.result = Some(value);
         self.compared = None;
     }
 
-    /// C as 0 or 1.
+    /// Sets C to 0 or 1.
     pub(super) fn set_carry(&mut self, value: Value) {
         self.b.def_var(self.variables.carry, value);
         self.pending.carry = Some(value);
     }
 
-    /// V in bit 31.
+    /// Sets V to bit 31.
     pub(super) fn set_overflow(&mut self, value: Value) {
         self.b.def_var(self.variables.overflow, value);
         self.pending.overflow = Some(value);
     }
 
-    /// All flags, of a sum or (`difference`) difference. The variables are for conditions of this region; what none of them reads
-    /// is not computed, and behind the region they are computed from the operands.
+    /// Sets all flags from a sum or a `difference`. The variables serve conditions of this region, and
+    /// unused ones are not computed. After the exit, flags are computed from the operands.
     pub(super) fn set_flags(&mut self, (a, b): (Value, Value), result: Value, difference: bool) {
         let (carry, other) = if difference {
             let carry = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, a, b);
@@ -104,7 +104,7 @@ impl Lower<'_> {
         self.compared = difference.then_some((a, b));
     }
 
-    /// Puts into the frame what is pending of the flags.
+    /// Stores the pending flags to the frame.
     pub(super) fn store_flags(&mut self) {
         let Pending { operands, result, carry, overflow } = std::mem::take(&mut self.pending);
         let mut bits = 0;
@@ -184,7 +184,7 @@ impl Lower<'_> {
     }
 }
 
-/// A condition as one of Eq, Cs, Mi, Vs, Hi, Lt and Le, or the opposite of one.
+/// A condition as one of Eq, Cs, Mi, Vs, Hi, Lt and Le (true), or as the opposite of one (false).
 const fn positive(condition: Condition) -> (bool, Condition) {
     match condition {
         Condition::Ne => (false, Condition::Eq),
@@ -198,7 +198,7 @@ const fn positive(condition: Condition) -> (bool, Condition) {
     }
 }
 
-/// The comparison of `a` and `b` that a condition is behind `CMP a, b`.
+/// The comparison of `a` and `b` that the condition means after `CMP a, b`.
 const fn compared(condition: Condition) -> Option<IntCC> {
     Some(match condition {
         Condition::Eq => IntCC::Equal,

@@ -1,36 +1,36 @@
 //! Stamps for the contents of instruction lines.
 //!
-//! Layer: rank 3. Main type: [`Contents`]. The same contents at the same virtual address have the same stamp each time the line is filled, in
-//! whatever process, as long as this table remembers them. Code that was made from a line is told by the stamp whether it is still that of the line.
+//! Layer: rank 3. Main type: [`Contents`]. Equal contents at one virtual address get the same stamp at
+//! each refill, in any process, while the table keeps them. Engines detect changed code by stamps.
 
 use super::LineHit;
 use crate::address::{LINE, Virtual};
 use boardlab_sim::mix;
 
-/// Sets of places for contents that are remembered.
+/// The number of sets.
 const SETS: usize = 1 << 12;
 
-/// Places of a set: with one, two lines in use of the same place would have new stamps at each fill.
+/// The number of ways. With one, two lines with the same index would get new stamps at each refill.
 const WAYS: usize = 4;
 
-/// Contents of a line, and what they are called.
+/// The contents of a line, and its stamp.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     line: LineHit,
     contents: [u8; LINE as usize],
 }
 
-/// The contents that lines had.
+/// A table of the contents of lines.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// The set by a hash of address and contents; empty until the first one is asked for.
+    /// The sets by a hash of address and contents; empty before the first use.
     known: Box<[[Entry; WAYS]]>,
-    /// The stamp that was given last.
+    /// The last stamp assigned.
     last: u32,
 }
 
 impl Contents {
-    /// The line of `at` with these contents; nothing if there are no more stamps.
+    /// The line hit of `at` with these contents; `None` if stamps are exhausted.
     pub(super) fn line(&mut self, at: Virtual, contents: &[u8; LINE as usize]) -> Option<LineHit> {
         if self.known.is_empty() {
             let none = Entry { line: LineHit::NONE, contents: [0; LINE as usize] };
@@ -48,13 +48,13 @@ impl Contents {
         Some(line)
     }
 
-    /// Whether few stamps are left.
+    /// Whether stamps are running out.
     pub(super) const fn are_exhausted(&self) -> bool {
         self.last > u32::MAX / 2
     }
 }
 
-/// The set in which contents are remembered.
+/// The index of the set of these contents.
 #[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
 fn set(at: Virtual, contents: &[u8; LINE as usize]) -> usize {
     let words = contents.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));

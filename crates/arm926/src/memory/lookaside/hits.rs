@@ -1,46 +1,46 @@
-//! The tables of hits of one context.
+//! The look-aside tables of one context.
 //!
-//! Layer: rank 3. [`Hits`] is direct-mapped and has a fixed layout, because compiled code reads it too; [`Tables`] are those for user
-//! mode and for privileged modes. Indices are bits of an address below the 25th, which FCSE leaves alone: the places of a line under all its
-//! virtual addresses are one place, so an eviction told by modified address needs no translation back.
+//! Layer: rank 3. [`Hits`] is direct-mapped, with a fixed layout for compiled code; [`Tables`] are
+//! those for user mode and privileged modes. Indices are address bits below bit 25, which FCSE leaves
+//! unchanged, so all virtual addresses of a line have one index, and an eviction needs only the MVA.
 
 use super::Context;
 use crate::address::{LINE, Modified, SLOT, Virtual};
 use crate::memory::cache::{self, Cache};
 use crate::memory::tlb::{self, Entry as Translation, Tlb};
 
-/// Entries of each table of data lines and half-lines.
+/// The number of entries of each data table.
 pub const DATA_ENTRIES: usize = 2048;
 
-/// Entries of each table of instruction lines.
+/// The number of entries of the instruction line table.
 pub const LINE_ENTRIES: usize = 1024;
 
-/// Bytes of half a line: what has a dirty bit.
+/// The bytes of a half-line, the unit of dirty bits.
 pub const HALF: u32 = LINE / 2;
 
-/// The tag of no entry: an address that is aligned within its line or half-line differs from it.
+/// The tag of an empty entry, which no aligned address in a line or half-line has.
 const NO_TAG: u32 = 0xC;
 
-/// Entries that are forgotten together.
+/// The number of data entries invalidated together.
 const GROUP: usize = DATA_ENTRIES / 64;
 
-/// Lines of the data cache that are compared together.
-const COMPARED: usize = 32;
+/// The number of data cache lines compared together.
+const COMPARE_GROUP: usize = 32;
 
-/// Groups of instruction lines are so many entries.
+/// The number of line entries invalidated together.
 const LINE_GROUP: usize = LINE_ENTRIES / 64;
 
-/// A line (of reads) or half-line (of writes) that hits.
+/// A line (for reads) or half-line (for writes) that hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
 pub struct DataHit {
     /// Its first virtual address.
     pub tag: u32,
-    /// What is added to an address in it, modulo 2^32, for the place in the data cache's array.
+    /// The offset in the data cache minus the virtual address of the line, modulo 2^32.
     pub shift: u32,
 }
 
-/// A line of the instruction cache that hits: its first virtual address, and in the upper half its stamp.
+/// An instruction line that hits: its first virtual address, and its stamp in the upper half.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct LineHit(u64);
@@ -49,10 +49,10 @@ impl LineHit {
     /// No hit.
     pub const NONE: Self = Self(0);
 
-    /// What no line ever is.
+    /// A value that no line has.
     pub(crate) const NEVER: Self = Self(1);
 
-    /// The line of `at`; `stamp` tells its contents apart from all others that it has had on this core, and is not 0.
+    /// The line of `at` with a nonzero `stamp`, which identifies its contents on this core.
     #[must_use]
     pub(crate) const fn new(at: u32, stamp: u32) -> Self {
         Self((stamp as u64) << 32 | (at & !(LINE - 1)) as u64)
@@ -66,13 +66,13 @@ impl LineHit {
         self.0 as u32
     }
 
-    /// Whether it is one and `at` lies in it.
+    /// Whether it is the line of `at`, and not [`Self::NONE`].
     #[inline(always)]
     pub(crate) const fn is_of(self, at: u32) -> bool {
         self.at() == at & !(LINE - 1) && self.stamp() != 0
     }
 
-    /// What tells its contents apart; 0: no hit.
+    /// The stamp, which identifies the contents; 0 for no hit.
     #[must_use]
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "the upper half, shifted down")]
@@ -80,24 +80,24 @@ impl LineHit {
         (self.0 >> 32) as u32
     }
 
-    /// Both as one word, as the tables hold them.
+    /// The address and stamp as one word, as the tables hold them.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
     }
 }
 
-/// The hits at one privilege.
+/// The entries at one privilege.
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Hits {
-    /// Lines that hit when read, at [`Hits::read_place`].
+    /// Lines that hit reads, by [`Hits::read_place`].
     pub reads: [DataHit; DATA_ENTRIES],
-    /// Half-lines that hit when written, are written back and dirty, at [`Hits::write_place`].
+    /// Dirty half-lines that hit writes in write-back regions, by [`Hits::write_place`].
     pub writes: [DataHit; DATA_ENTRIES],
-    /// Lines that hit when fetched, at [`Hits::line_place`].
+    /// Lines that hit fetches, by [`Hits::line_place`].
     pub lines: [LineHit; LINE_ENTRIES],
-    /// The groups in use of `reads`, of `writes` and of `lines`.
+    /// The groups with entries in `reads`, `writes` and `lines`.
     used: [u64; 3],
 }
 
@@ -111,28 +111,28 @@ impl Hits {
         used: [0; 3],
     };
 
-    /// Where the line of `at` is in `reads`.
+    /// The index of the line of `at` in `reads`.
     #[must_use]
     #[inline]
     pub const fn read_place(at: u32) -> usize {
         (at / LINE) as usize % DATA_ENTRIES
     }
 
-    /// Where the half-line of `at` is in `writes`.
+    /// The index of the half-line of `at` in `writes`.
     #[must_use]
     #[inline]
     pub const fn write_place(at: u32) -> usize {
         (at / HALF) as usize % DATA_ENTRIES
     }
 
-    /// Where the line of `at` is in `lines`.
+    /// The index of the line of `at` in `lines`.
     #[must_use]
     #[inline]
     pub const fn line_place(at: u32) -> usize {
         (at / LINE) as usize % LINE_ENTRIES
     }
 
-    /// Where in the data cache's array a read at `at` of `size` bytes (1, 2 or 4) hits; nothing also if it is not aligned.
+    /// The offset in the data cache of a read of `size` bytes (1, 2 or 4), if it is aligned and hits.
     #[must_use]
     #[inline(always)]
     pub const fn read(&self, at: u32, size: u32) -> Option<usize> {
@@ -144,7 +144,7 @@ impl Hits {
         }
     }
 
-    /// Where in the data cache's array a write at `at` of `size` bytes (1, 2 or 4) hits; nothing also if it is not aligned.
+    /// The offset in the data cache of a write of `size` bytes (1, 2 or 4), if it is aligned and hits.
     #[must_use]
     #[inline(always)]
     pub const fn write(&self, at: u32, size: u32) -> Option<usize> {
@@ -156,14 +156,14 @@ impl Hits {
         }
     }
 
-    /// The line of `at`, if it is known to hit.
+    /// The line hit of `at`, or [`LineHit::NONE`].
     #[must_use]
     pub const fn line(&self, at: u32) -> LineHit {
         let hit = self.lines[Self::line_place(at)];
         if hit.is_of(at) { hit } else { LineHit::NONE }
     }
 
-    /// Remembers that the line of `at`, which is at `offset` of the data cache's array, hits when read.
+    /// Adds the line of `at`, which is at `offset` in the data cache, to `reads`.
     pub(super) fn add_read(&mut self, at: Virtual, offset: u32) {
         let place = Self::read_place(at.0);
         let tag = at.0 & !(LINE - 1);
@@ -171,7 +171,7 @@ impl Hits {
         self.used[0] |= 1 << (place / GROUP);
     }
 
-    /// Remembers that the half-line of `at`, in the line at `offset`, hits when written.
+    /// Adds the half-line of `at`, in the line at `offset` in the data cache, to `writes`.
     pub(super) fn add_write(&mut self, at: Virtual, offset: u32) {
         let place = Self::write_place(at.0);
         let (tag, line) = (at.0 & !(HALF - 1), at.0 & !(LINE - 1));
@@ -179,46 +179,46 @@ impl Hits {
         self.used[1] |= 1 << (place / GROUP);
     }
 
-    /// Remembers that a line hits when fetched.
+    /// Adds a line to `lines`.
     pub(super) fn add_line(&mut self, line: LineHit) {
         let place = Self::line_place(line.at());
         self.lines[place] = line;
         self.used[2] |= 1 << (place / LINE_GROUP);
     }
 
-    /// Forgets everything.
+    /// Invalidates all entries.
     fn clear(&mut self) {
         let [reads, writes, lines] = std::mem::take(&mut self.used);
-        each(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
-        each(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
-        each(lines)
+        set_bits(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
+        set_bits(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
+        set_bits(lines)
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
-    /// Forgets each entry of the page of `1 << shift` bytes at `page`, which has virtual addresses at `pages`.
-    fn forget_page(&mut self, page: Modified, shift: u8, pages: [u32; 2]) {
+    /// Invalidates the entries of the page of `1 << shift` bytes at `page`, virtually at `pages`.
+    fn invalidate_page(&mut self, page: Modified, shift: u8, pages: [u32; 2]) {
         let lines = (1_u32 << shift).div_ceil(LINE);
         let line = page.0 / LINE;
-        // Without a branch, so that the host compares several at once.
-        let gone = |at: u32| pages.map(|page| at >> shift == page >> shift) != [false; 2];
-        for group in each(groups(line, lines, GROUP) & self.used[0]) {
+        // Branch-free, so that the host vectorizes it.
+        let within = |at: u32| pages.map(|page| at >> shift == page >> shift) != [false; 2];
+        for group in set_bits(groups(line, lines, GROUP) & self.used[0]) {
             let entries = &mut self.reads[group * GROUP..][..GROUP];
-            entries.iter_mut().for_each(|hit| *hit = if gone(hit.tag) { NO_DATA } else { *hit });
+            entries.iter_mut().for_each(|hit| *hit = if within(hit.tag) { NO_DATA } else { *hit });
         }
-        for group in each(groups(line * 2, lines * 2, GROUP) & self.used[1]) {
+        for group in set_bits(groups(line * 2, lines * 2, GROUP) & self.used[1]) {
             let entries = &mut self.writes[group * GROUP..][..GROUP];
-            entries.iter_mut().for_each(|hit| *hit = if gone(hit.tag) { NO_DATA } else { *hit });
+            entries.iter_mut().for_each(|hit| *hit = if within(hit.tag) { NO_DATA } else { *hit });
         }
-        for group in each(groups(line, lines, LINE_GROUP) & self.used[2]) {
+        for group in set_bits(groups(line, lines, LINE_GROUP) & self.used[2]) {
             let entries = &mut self.lines[group * LINE_GROUP..][..LINE_GROUP];
             let none = LineHit::NONE;
-            entries.iter_mut().for_each(|hit| *hit = if gone(hit.at()) { none } else { *hit });
+            entries.iter_mut().for_each(|hit| *hit = if within(hit.at()) { none } else { *hit });
         }
     }
 }
 
-/// The numbers of the bits that are set.
-fn each(mut bits: u64) -> impl Iterator<Item = usize> {
+/// The indices of the set bits.
+fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
         bits &= bits - 1;
@@ -226,7 +226,7 @@ fn each(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The groups of places that the `units` from unit `first` on fall into, of tables of `group` entries a group.
+/// The groups, of `group` entries each, of `units` units from `first` on.
 const fn groups(first: u32, units: u32, group: usize) -> u64 {
     let entries = group * 64;
     if units as usize >= entries {
@@ -242,21 +242,20 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
     }
 }
 
-/// The hits of a context at both privileges.
+/// The entries of a context at both privileges.
 #[derive(Debug)]
 pub(super) struct Tables {
-    /// In user mode, and in privileged modes.
+    /// Those of user mode, and those of privileged modes.
     pub(super) hits: Box<[Hits; 2]>,
-    /// For each line of the data cache, what the entries presume of it: its tag and dirty bits as
-    /// [`Cache::presence`] has them; 0 if there is no entry.
+    /// For each line of the data cache the [`cache::presence`] that entries presume; 0 without entries.
     presumed: Box<[u32]>,
-    /// For each place of the TLB, the translation that entries presume there.
+    /// For each place of the TLB the translation that entries presume.
     translations: Box<[Option<Translation>; tlb::PLACES]>,
     pub(super) context: Context,
 }
 
 impl Tables {
-    /// Without entries; for a data cache of so many lines.
+    /// Creates empty tables, for a data cache with this number of lines.
     pub(super) fn new(context: Context, lines: usize) -> Self {
         Self {
             hits: Box::new([Hits::NONE; 2]),
@@ -266,31 +265,31 @@ impl Tables {
         }
     }
 
-    /// The lines of the data cache.
+    /// The number of lines of the data cache.
     pub(super) fn data_lines(&self) -> usize {
         self.presumed.len()
     }
 
-    /// Removes all entries.
+    /// Invalidates all entries.
     pub(super) fn clear(&mut self) {
         self.hits.iter_mut().for_each(Hits::clear);
         self.presumed.fill(0);
         self.translations.fill(None);
     }
 
-    /// Notes that entries presume this translation at this place of the TLB.
+    /// Records that entries presume this translation at this place of the TLB.
     #[inline]
     pub(super) fn presume_translation(&mut self, place: usize, translation: Translation) {
         self.translations[place] = Some(translation);
     }
 
-    /// The TLB replaced what was at a place.
-    pub(super) fn translation_gone(&mut self, place: usize) {
+    /// Invalidates the entries of the translation at a place of the TLB.
+    pub(super) fn drop_translation(&mut self, place: usize) {
         let Some(Translation { base, shift, .. }) = self.translations[place].take() else { return };
         let (page, in_slot) = (Modified(base), Virtual(base % SLOT));
         let pages =
             if in_slot.modified(self.context.pid) == page { [base, in_slot.0] } else { [base; 2] };
-        self.hits.iter_mut().for_each(|hits| hits.forget_page(page, shift, pages));
+        self.hits.iter_mut().for_each(|hits| hits.invalidate_page(page, shift, pages));
     }
 
     /// Adds the entry of a line that hits when read.
@@ -305,7 +304,7 @@ impl Tables {
         self.presume(at, offset, cache::half(at.0));
     }
 
-    /// Notes that entries presume the line of `at`, with these halves dirty.
+    /// Records that entries presume the line of `at`, with these halves dirty.
     fn presume(&mut self, at: Virtual, offset: u32, halves: u8) {
         let line = at.modified(self.context.pid).line();
         let presence = cache::presence(line, halves);
@@ -315,55 +314,55 @@ impl Tables {
         }
     }
 
-    /// Removes the entries whose translation or line of the data cache is no longer as they presume.
+    /// Invalidates the entries whose presumed translation or data cache line has changed.
     pub(super) fn reconcile(&mut self, tlb: &Tlb, data: &Cache) {
         for place in 0..tlb::PLACES {
             if self.translations[place].is_some_and(|presumed| presumed != *tlb.entry(place)) {
-                self.translation_gone(place);
+                self.drop_translation(place);
             }
         }
         let pid = self.context.pid;
-        for (group, presumed) in self.presumed.chunks_mut(COMPARED).enumerate() {
-            let lines = group * COMPARED..group * COMPARED + presumed.len();
+        for (group, presumed) in self.presumed.chunks_mut(COMPARE_GROUP).enumerate() {
+            let lines = group * COMPARE_GROUP..group * COMPARE_GROUP + presumed.len();
             let found = data.presences(lines.clone()).zip(&*presumed);
-            // Most groups are as they were: told without a branch for each line.
+            // Most groups are unchanged, which is found without a branch per line.
             if !found.fold(false, |any, (found, presumed)| any | cache::differs(*presumed, found)) {
                 continue;
             }
             for (presumed, found) in presumed.iter_mut().zip(data.presences(lines)) {
                 let Some(line) = cache::line_of(*presumed) else { continue };
                 if cache::line_of(found) != Some(line) {
-                    remove_data_line(&mut self.hits, line, pid);
+                    invalidate_data(&mut self.hits, line, pid);
                     *presumed = 0;
                 } else if *presumed & !found != 0 {
-                    self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, pid));
+                    self.hits.iter_mut().for_each(|hits| invalidate_writes(hits, line, pid));
                     *presumed = cache::presence(line, 0);
                 }
             }
         }
     }
 
-    /// Line `index` of the data cache, that of `line`, was evicted or invalidated.
+    /// Invalidates the entries of line `index` of the data cache, at `line`.
     #[inline]
-    pub(super) fn data_line_gone(&mut self, index: usize, line: Modified) {
+    pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
         // Without a presumption there is no entry.
         if std::mem::take(&mut self.presumed[index]) != 0 {
-            remove_data_line(&mut self.hits, line, self.context.pid);
+            invalidate_data(&mut self.hits, line, self.context.pid);
         }
     }
 
-    /// Line `index` of the data cache, that of `line`, is no longer dirty.
-    pub(super) fn data_line_cleaned(&mut self, index: usize, line: Modified) {
+    /// Invalidates the write entries of line `index` of the data cache, at `line`.
+    pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
         let presumed = &mut self.presumed[index];
         if *presumed != 0 {
             *presumed = cache::presence(line, 0);
-            self.hits.iter_mut().for_each(|hits| forget_halves(hits, line, self.context.pid));
+            self.hits.iter_mut().for_each(|hits| invalidate_writes(hits, line, self.context.pid));
         }
     }
 
-    /// A line of the instruction cache was evicted or invalidated.
+    /// Invalidates the entries of an instruction line.
     #[inline]
-    pub(super) fn instruction_line_gone(&mut self, line: Modified) {
+    pub(super) fn drop_instruction_line(&mut self, line: Modified) {
         for hits in &mut *self.hits {
             let hit = &mut hits.lines[Hits::line_place(line.0)];
             if Virtual(hit.at()).modified(self.context.pid) == line {
@@ -373,26 +372,26 @@ impl Tables {
     }
 }
 
-/// Removes the entries of a data line at both privileges.
+/// Invalidates the entries of a data line at both privileges.
 #[inline]
-fn remove_data_line(hits: &mut [Hits; 2], line: Modified, pid: u8) {
+fn invalidate_data(hits: &mut [Hits; 2], line: Modified, pid: u8) {
     for hits in hits {
-        forget(&mut hits.reads[Hits::read_place(line.0)], line, pid);
-        forget_halves(hits, line, pid);
+        invalidate(&mut hits.reads[Hits::read_place(line.0)], line, pid);
+        invalidate_writes(hits, line, pid);
     }
 }
 
-/// Forgets a hit if it is one of `line`.
+/// Invalidates an entry if it is one of `line`.
 #[inline]
-fn forget(hit: &mut DataHit, line: Modified, pid: u8) {
+fn invalidate(hit: &mut DataHit, line: Modified, pid: u8) {
     if Virtual(hit.tag).modified(pid).line() == line {
         *hit = NO_DATA;
     }
 }
 
-/// Forgets that the halves of `line` are dirty.
+/// Invalidates the write entries of `line`.
 #[inline]
-fn forget_halves(hits: &mut Hits, line: Modified, pid: u8) {
+fn invalidate_writes(hits: &mut Hits, line: Modified, pid: u8) {
     let half = Hits::write_place(line.0);
-    hits.writes[half..half + 2].iter_mut().for_each(|hit| forget(hit, line, pid));
+    hits.writes[half..half + 2].iter_mut().for_each(|hit| invalidate(hit, line, pid));
 }

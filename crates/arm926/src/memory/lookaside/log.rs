@@ -1,21 +1,21 @@
-//! The instruction lines that were evicted, as a log.
+//! The log of evicted instruction lines.
 //!
-//! Layer: rank 3. Main type: [`Log`], from which the tables of a context that becomes current again learn what they
-//! missed. Evicted data lines and translations are not in it: the data cache and the TLB tell
+//! Layer: rank 3. Main type: [`Log`], from which inactive tables learn the evictions that they missed.
+//! Data lines and translations are compared with the data cache and the TLB instead
 //! ([`Tables::reconcile`](super::hits::Tables::reconcile)).
 
 use crate::address::Modified;
 
 /// The number of evictions that the log keeps.
-const KEPT: usize = 1 << 12;
+const CAPACITY: usize = 1 << 12;
 
-/// The last evictions, numbered from the first one on.
+/// The last evictions, numbered from the first one.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     lines: Vec<Modified>,
     /// The number of the next eviction.
     count: u64,
-    /// Everything was invalidated before this one.
+    /// The first number after the last invalidation of everything.
     floor: u64,
 }
 
@@ -30,23 +30,23 @@ impl Log {
     #[allow(clippy::cast_possible_truncation, reason = "below the length of the log")]
     pub(super) fn add(&mut self, line: Modified) {
         if self.lines.is_empty() {
-            self.lines.resize(KEPT, line);
+            self.lines.resize(CAPACITY, line);
         }
-        self.lines[(self.count % KEPT as u64) as usize] = line;
+        self.lines[(self.count % CAPACITY as u64) as usize] = line;
         self.count += 1;
     }
 
-    /// Invalidates everything, also in tables of other contexts.
+    /// Invalidates all entries, including those of other contexts.
     pub(super) const fn invalidate_all(&mut self) {
         self.count += 1;
         self.floor = self.count;
     }
 
-    /// The evictions from number `from` on; `None` if the log does not reach back so far.
+    /// The evictions from number `from` on; `None` if the log no longer has them.
     #[allow(clippy::cast_possible_truncation, reason = "below the length of the log")]
     pub(super) fn since(&self, from: u64) -> Option<impl Iterator<Item = Modified> + '_> {
-        let known = from >= self.floor && self.count - from <= KEPT as u64;
-        let line = |number: u64| self.lines[(number % KEPT as u64) as usize];
+        let known = from >= self.floor && self.count - from <= CAPACITY as u64;
+        let line = |number: u64| self.lines[(number % CAPACITY as u64) as usize];
         known.then(|| (from..self.count).map(line))
     }
 }

@@ -1,20 +1,20 @@
-//! What waits for the bus, in order.
+//! The queue of pending transfers.
 //!
-//! Layer: rank 3. Main type: [`Queue`], a ring that also keeps the sums which each store asks for.
+//! Layer: rank 3. Main type: [`Queue`], a ring buffer that maintains the sums that each store needs.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ADDRESSES, Pending};
+use super::{ADDRESSES, PendingTransfer};
 
-/// Room for the bursts of the store buffer and for halves of a line that is written back.
-const ROOM: usize = 8;
-const _: () = assert!(ROOM > ADDRESSES + 1);
+/// The capacity: the bursts of the store buffer, and a line that is written back.
+const CAPACITY: usize = 8;
+const _: () = assert!(CAPACITY > ADDRESSES + 1);
 
-/// Transfers in the order in which they came.
+/// The transfers in the order of their arrival.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
-    ring: [Pending; ROOM],
+    ring: [PendingTransfer; CAPACITY],
     first: usize,
     length: usize,
     /// Words in the store buffer.
@@ -36,52 +36,52 @@ impl Queue {
         self.addresses
     }
 
-    /// All, the oldest first.
+    /// All transfers, the oldest first.
     #[inline]
-    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &Pending> {
-        (0..self.length).map(|index| &self.ring[(self.first + index) % ROOM])
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &PendingTransfer> {
+        (0..self.length).map(|index| &self.ring[(self.first + index) % CAPACITY])
     }
 
     /// The oldest.
     #[inline]
-    pub(super) fn front_mut(&mut self) -> Option<&mut Pending> {
-        if self.length == 0 { None } else { Some(&mut self.ring[self.first % ROOM]) }
+    pub(super) fn front_mut(&mut self) -> Option<&mut PendingTransfer> {
+        if self.length == 0 { None } else { Some(&mut self.ring[self.first % CAPACITY]) }
     }
 
     /// The youngest.
     #[inline]
-    pub(super) fn back(&self) -> Option<&Pending> {
+    pub(super) fn back(&self) -> Option<&PendingTransfer> {
         let last = self.length.checked_sub(1)?;
-        Some(&self.ring[(self.first + last) % ROOM])
+        Some(&self.ring[(self.first + last) % CAPACITY])
     }
 
-    /// Makes the youngest, a burst of the store buffer, a word longer and slower by `cycles`.
+    /// Adds a word and `cycles` to the youngest transfer, a burst of the store buffer.
     #[inline]
     pub(super) fn extend_back(&mut self, cycles: u64) {
         let Some(last) = self.length.checked_sub(1) else { return };
-        let last = &mut self.ring[(self.first + last) % ROOM];
+        let last = &mut self.ring[(self.first + last) % CAPACITY];
         last.length += 4;
         last.words += 1;
         last.cycles += cycles;
         self.words += 1;
     }
 
-    /// Takes the oldest out.
+    /// Removes the oldest transfer.
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<Pending> {
+    pub(super) fn pop_front(&mut self) -> Option<PendingTransfer> {
         let front = *self.front_mut()?;
-        self.first = (self.first + 1) % ROOM;
+        self.first = (self.first + 1) % CAPACITY;
         self.length -= 1;
         self.words -= front.words;
         self.addresses -= usize::from(front.words > 0);
         Some(front)
     }
 
-    /// Puts one in behind the others, of which the caller leaves no more than the buffers hold.
+    /// Adds a transfer. The caller respects the capacities of the buffers.
     #[inline]
-    pub(super) fn push_back(&mut self, pending: Pending) {
-        assert!(self.length < ROOM, "more than the buffers hold");
-        self.ring[(self.first + self.length) % ROOM] = pending;
+    pub(super) fn push_back(&mut self, pending: PendingTransfer) {
+        assert!(self.length < CAPACITY, "the buffers are full");
+        self.ring[(self.first + self.length) % CAPACITY] = pending;
         self.length += 1;
         self.words += pending.words;
         self.addresses += usize::from(pending.words > 0);
@@ -97,10 +97,12 @@ impl Serialize for Queue {
 
 impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let all = Vec::<Pending>::deserialize(deserializer)?;
+        let all = Vec::<PendingTransfer>::deserialize(deserializer)?;
         let words: Option<u32> = all.iter().try_fold(0_u32, |sum, one| sum.checked_add(one.words));
-        if all.len() > ROOM || words.is_none() {
-            return Err(D::Error::custom("more in the buffers than they hold"));
+        if all.len() > CAPACITY || words.is_none() {
+            return Err(D::Error::custom(
+                "the pending transfers exceed the capacity of the buffers",
+            ));
         }
         let mut queue = Self::default();
         all.into_iter().for_each(|pending| queue.push_back(pending));

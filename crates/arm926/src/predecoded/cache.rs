@@ -1,72 +1,73 @@
-//! The cache of blocks made ready to run.
+//! The block cache.
 //!
-//! Layer: rank 3. [`Codes`] finds a [`Code`] by its key, chains codes to each other, and forgets all of them when there are too many. A
-//! chain is a hint only: whether a code may run is decided by the stamp of its line. Processes that run the same program at the same addresses share its codes.
+//! Layer: rank 3. [`BlockCache`] finds a [`CachedBlock`] by its key, links blocks, and discards all
+//! when full. A link is only a hint: the stamp of its line decides whether a block may run. Processes
+//! that run the same program at the same addresses share blocks.
 
 use std::cell::Cell;
 
 use super::block::{Block, Key};
-use super::chain::From;
+use super::chain::Origin;
 use super::lower::{LoweredBlock, Source, lower};
 use super::step::Step;
 use crate::memory::lookaside::LineHit;
 use crate::timing::Pipeline;
 
-/// No code.
+/// No block.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Entries of a code that is not to be compiled.
+/// The heat of a block that is never compiled.
 const COLD: u32 = u32::MAX;
 
-/// More codes than this are forgotten.
-const MOST: usize = 1 << 14;
+/// The number of blocks at which all are discarded.
+const BLOCKS_MAX: usize = 1 << 14;
 
-/// Lists of codes by hash.
-const LISTS: usize = 1 << 12;
+/// The buckets of the hash table.
+const BUCKETS: usize = 1 << 12;
 
-/// Places for the targets of dynamic jumps.
-const JUMPS: usize = 1 << 10;
+/// The entries of the table of dynamic jumps.
+const JUMP_ENTRIES: usize = 1 << 10;
 
-/// Addresses that were executed once.
-const SEEN: usize = 1 << 12;
+/// The entries of the table of addresses executed once.
+const SEEN_ENTRIES: usize = 1 << 12;
 
-/// A way out of a code.
+/// An exit of a cached block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Way {
+pub(super) struct ExitLink {
     pub(super) cycles: u32,
-    /// The code that follows, as far as known.
+    /// The successor, or [`NONE`].
     pub(super) link: u32,
 }
 
-/// A block ready to run.
+/// A block with its steps.
 #[derive(Debug)]
-pub(super) struct Code {
-    /// Its first line.
+pub(super) struct CachedBlock {
+    /// The line of its entry.
     pub(super) line: LineHit,
-    /// The most cycles that it takes; as many as there are if it has no pieces.
+    /// The maximum number of cycles without stalls; the largest number without pieces.
     pub(super) longest: u32,
-    /// Its instructions.
+    /// The number of its pieces.
     pub(super) count: u32,
-    /// Behind the last piece: executed, skipped.
-    pub(super) ways: [Way; 2],
+    /// The exits after the last piece: executed, skipped.
+    pub(super) exits: [ExitLink; 2],
     pub(super) steps: Box<[Step]>,
     pub(super) block: Box<Block>,
     /// The first step of each piece.
     firsts: Box<[u16]>,
     /// The piece of each step.
     sources: Box<[Source]>,
-    /// How often it may be entered until it counts as hot.
+    /// The number of further entries until the block is hot.
     heat: Cell<u32>,
 }
 
-/// A code's key, and the next code in its list: apart from the codes, so that a search touches little memory.
+/// A block's key and the next in its bucket, apart from the blocks for a compact search.
 #[derive(Debug)]
 struct Link {
     key: Key,
     next: u32,
 }
 
-/// A target of dynamic jumps: the address with the state in bit 0, and bit 32 set for privileged modes.
+/// A target of dynamic jumps: the address with the state in bit 0, and bit 32 for privileged modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct JumpKey(u64);
 
@@ -77,19 +78,19 @@ impl JumpKey {
         Self(target as u64 | (privileged as u64) << 32)
     }
 
-    /// Its place in the table.
+    /// The index in the table of dynamic jumps.
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "an index below the length of the table")]
     const fn place(self) -> usize {
-        (self.0 >> 1 ^ self.0 >> 11) as usize % JUMPS
+        (self.0 >> 1 ^ self.0 >> 11) as usize % JUMP_ENTRIES
     }
 }
 
-impl Code {
+impl CachedBlock {
     #[allow(clippy::cast_possible_truncation, reason = "places and counts are below 1024")]
     fn new(block: Block) -> Self {
         let LoweredBlock { steps, firsts, sources } = lower(&block);
-        let way = |exit: Option<super::block::Exit>| Way {
+        let link = |exit: Option<super::block::Exit>| ExitLink {
             cycles: exit.map_or(0, |exit| exit.cycles),
             link: NONE,
         };
@@ -97,7 +98,7 @@ impl Code {
             line: block.key.line,
             longest: if block.pieces.is_empty() { u32::MAX } else { block.longest() },
             count: block.pieces.len() as u32,
-            ways: [way(block.executed), way(block.skipped)],
+            exits: [link(block.executed), link(block.skipped)],
             steps: steps.into(),
             firsts: firsts.into(),
             sources: sources.into(),
@@ -106,7 +107,7 @@ impl Code {
         }
     }
 
-    /// Whether it was entered so often that it is worth compiling; counts.
+    /// Counts an entry; returns whether the block is hot.
     #[inline(always)]
     pub(super) fn is_hot(&self) -> bool {
         let heat = self.heat.get();
@@ -114,95 +115,95 @@ impl Code {
         heat == 0
     }
 
-    /// It is not worth asking again for long.
-    pub(super) fn cool(&self) {
+    /// Excludes the block from compilation.
+    pub(super) fn mark_cold(&self) {
         self.heat.set(COLD);
     }
 
-    /// The first step of a piece whose line was entered.
+    /// The first step of a piece whose line is entered already.
     pub(super) fn first_step(&self, piece: usize) -> usize {
         let entry = piece != 0 && self.block.enters_line(piece);
         usize::from(self.firsts[piece]) + usize::from(entry)
     }
 
-    /// The number of the step that is `left` before the end, and where it is from.
+    /// The index and the source of the step that is `left` before the end.
     #[inline(always)]
     pub(super) fn source(&self, left: usize) -> (usize, Source) {
         let index = self.steps.len() - left;
         (index, self.sources[index])
     }
 
-    /// Without pieces: the reference executes what is there.
+    /// Whether the block has no pieces: the reference executes its instruction.
     pub(super) const fn is_rare(&self) -> bool {
         self.count == 0
     }
 
-    /// It was entered so often that it is worth compiling.
+    /// Whether the block is hot.
     pub(super) fn was_hot(&self) -> bool {
         self.heat.get() == 0
     }
 }
 
-/// All codes.
+/// All cached blocks.
 #[derive(Debug)]
-pub(super) struct Codes {
-    codes: Vec<Code>,
-    /// Of each code.
+pub(super) struct BlockCache {
+    blocks: Vec<CachedBlock>,
+    /// The hash link of each block.
     links: Vec<Link>,
-    lists: Box<[u32]>,
-    /// Where dynamic jumps led.
+    buckets: Box<[u32]>,
+    /// The targets of dynamic jumps.
     jumps: Box<[(JumpKey, u32)]>,
     seen: Box<[u32]>,
-    /// How often a code is entered until it is hot.
+    /// The number of entries until a block is hot.
     threshold: u32,
 }
 
-impl Default for Codes {
+impl Default for BlockCache {
     fn default() -> Self {
         Self {
-            codes: Vec::new(),
+            blocks: Vec::new(),
             links: Vec::new(),
-            lists: vec![NONE; LISTS].into(),
-            jumps: vec![(JumpKey(0), NONE); JUMPS].into(),
-            seen: vec![1; SEEN].into(),
+            buckets: vec![NONE; BUCKETS].into(),
+            jumps: vec![(JumpKey(0), NONE); JUMP_ENTRIES].into(),
+            seen: vec![1; SEEN_ENTRIES].into(),
             threshold: COLD,
         }
     }
 }
 
-/// The list of a key.
-const fn list(key: &Key) -> usize {
+/// The bucket of a key.
+const fn bucket(key: &Key) -> usize {
     let mixed = key.at.0 >> 1 ^ key.at.0 >> 13 ^ key.line.stamp().wrapping_mul(0x9E5);
-    mixed as usize % LISTS
+    mixed as usize % BUCKETS
 }
 
-impl Codes {
-    /// None yet; each is hot when it was entered so often.
+impl BlockCache {
+    /// Creates an empty cache with this threshold.
     #[cfg(feature = "compiler")]
     pub(super) fn with_threshold(threshold: u32) -> Self {
         Self { threshold, ..Self::default() }
     }
 
-    /// The code of a number that was got from here since the last [`Codes::clear`].
+    /// The block with an index obtained since the last [`BlockCache::clear`].
     #[inline(always)]
-    pub(super) fn get(&self, index: u32) -> Option<&Code> {
-        self.codes.get(index as usize)
+    pub(super) fn get(&self, index: u32) -> Option<&CachedBlock> {
+        self.blocks.get(index as usize)
     }
 
-    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Code> {
-        self.codes.get_mut(index as usize)
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut CachedBlock> {
+        self.blocks.get_mut(index as usize)
     }
 
     pub(super) fn clear(&mut self) {
-        self.codes.clear();
+        self.blocks.clear();
         self.links.clear();
-        self.lists.fill(NONE);
+        self.buckets.fill(NONE);
         self.jumps.fill((JumpKey(0), NONE));
         self.seen.fill(1);
     }
 
     pub(super) fn find(&self, key: &Key) -> Option<u32> {
-        let mut index = self.lists[list(key)];
+        let mut index = self.buckets[bucket(key)];
         while let Some(link) = self.links.get(index as usize) {
             if link.key == *key {
                 return Some(index);
@@ -212,41 +213,42 @@ impl Codes {
         None
     }
 
-    /// Whether `at` was asked for before, lately: code that runs once is not worth a block.
+    /// Whether `at` was requested before, recently: code that runs once is not worth a block.
     pub(super) fn is_warm(&mut self, at: u32) -> bool {
-        let place = &mut self.seen[at as usize / 2 % SEEN];
+        let place = &mut self.seen[at as usize / 2 % SEEN_ENTRIES];
         std::mem::replace(place, at & !1) == at & !1
     }
 
-    /// Takes in a block; all others are forgotten if there are too many.
+    /// Adds a block, after discarding all if the cache is full.
     #[allow(clippy::cast_possible_truncation, reason = "there are 16,384 at most")]
     pub(super) fn add(&mut self, block: Block) -> u32 {
-        if self.codes.len() >= MOST {
+        if self.blocks.len() >= BLOCKS_MAX {
             self.clear();
         }
-        let index = self.codes.len() as u32;
-        let first = &mut self.lists[list(&block.key)];
+        let index = self.blocks.len() as u32;
+        let first = &mut self.buckets[bucket(&block.key)];
         self.links.push(Link { key: block.key, next: std::mem::replace(first, index) });
-        self.codes.push(Code { heat: Cell::new(self.threshold), ..Code::new(block) });
+        self.blocks
+            .push(CachedBlock { heat: Cell::new(self.threshold), ..CachedBlock::new(block) });
         index
     }
 
-    /// Whether there is a code of this number, and it has no pieces.
+    /// Whether there is such a block and it has no pieces.
     pub(super) fn is_rare(&self, index: u32) -> bool {
-        self.get(index).is_some_and(Code::is_rare)
+        self.get(index).is_some_and(CachedBlock::is_rare)
     }
 
-    /// The key of a code.
+    /// The key of a block.
     pub(super) fn key(&self, index: u32) -> Option<&Key> {
         Some(&self.links.get(index as usize)?.key)
     }
 
-    /// A code one of whose further lines has other contents now is found and entered no more.
+    /// Removes a block one of whose lines has changed.
     pub(super) fn retire(&mut self, index: u32) {
-        let Some(code) = self.codes.get_mut(index as usize) else { return };
+        let Some(code) = self.blocks.get_mut(index as usize) else { return };
         code.line = LineHit::NEVER;
         let Some(&Link { key, next }) = self.links.get(index as usize) else { return };
-        let first = &mut self.lists[list(&key)];
+        let first = &mut self.buckets[bucket(&key)];
         if *first == index {
             *first = next;
             return;
@@ -261,10 +263,10 @@ impl Codes {
         }
     }
 
-    /// Counts from the beginning what is not hot yet: only what is entered often in a short time is worth compiling.
+    /// Restarts the entry counts of blocks that are not hot: only entries in a short time count.
     #[cfg(feature = "compiler")]
-    pub(super) fn count_again(&self) {
-        for code in &self.codes {
+    pub(super) fn reset_counts(&self) {
+        for code in &self.blocks {
             let heat = &code.heat;
             if (1..self.threshold).contains(&heat.get()) {
                 heat.set(self.threshold);
@@ -272,7 +274,7 @@ impl Codes {
         }
     }
 
-    /// The code that a dynamic jump led to.
+    /// The target block of a dynamic jump.
     #[inline(always)]
     pub(super) fn jump(&self, key: JumpKey) -> u32 {
         match self.jumps.get(key.place()) {
@@ -281,36 +283,38 @@ impl Codes {
         }
     }
 
-    /// Where `from` led last, as far as known.
-    pub(super) fn next(&self, from: From) -> u32 {
+    /// The block to which `from` last led, or [`NONE`].
+    pub(super) fn next(&self, from: Origin) -> u32 {
         match from {
-            From::Way { code, way } => self.get(code).map_or(NONE, |code| code.ways[way].link),
-            From::Rare { code } => self.get(code).map_or(NONE, |code| code.ways[0].link),
-            From::Jump(key) => self.jump(key),
+            Origin::Exit { code, outcome } => {
+                self.get(code).map_or(NONE, |code| code.exits[outcome].link)
+            }
+            Origin::Rare { code } => self.get(code).map_or(NONE, |code| code.exits[0].link),
+            Origin::Jump(key) => self.jump(key),
         }
     }
 
-    /// Chains `from` to a code, if that is what it leads to: all codes may have been forgotten meanwhile.
-    pub(super) fn link(&mut self, from: From, index: u32) {
+    /// Links `from` to a block if it leads there; the cache may have been cleared meanwhile.
+    pub(super) fn link(&mut self, from: Origin, index: u32) {
         let Some(&key) = self.key(index) else { return };
         match from {
-            From::Way { code, way } => {
+            Origin::Exit { code, outcome } => {
                 let Some(code) = self.get_mut(code) else { return };
-                let exit = if way == 0 { code.block.executed } else { code.block.skipped };
+                let exit = if outcome == 0 { code.block.executed } else { code.block.skipped };
                 let leads = exit.is_some_and(|exit| {
                     exit.to == Some((key.at, key.thumb)) && exit.pipeline == key.pipeline
                 });
                 if leads && code.block.key.privileged == key.privileged {
-                    code.ways[way].link = index;
+                    code.exits[outcome].link = index;
                 }
             }
-            From::Rare { code } => {
-                // A guess: whoever follows it compares keys.
+            Origin::Rare { code } => {
+                // A guess: its user compares keys.
                 if let Some(code) = self.get_mut(code).filter(|code| code.is_rare()) {
-                    code.ways[0].link = index;
+                    code.exits[0].link = index;
                 }
             }
-            From::Jump(jump) => {
+            Origin::Jump(jump) => {
                 let leads = jump == JumpKey::new(key.at.0 | u32::from(key.thumb), key.privileged);
                 if leads && key.pipeline == Pipeline::IDLE {
                     self.jumps[jump.place()] = (jump, index);
