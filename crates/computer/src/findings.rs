@@ -1,6 +1,6 @@
 //! Findings and warnings of a run.
 //!
-//! Layer: rank 9. Function: [`add`]. The first sentence of a finding is its headline; advice follows.
+//! Layer: rank 9. Function: [`add`]. A finding names the figure that it rests on, and gives advice.
 
 use super::tables::{Measurement, ratio, spent};
 use boardlab_arm926::Exception;
@@ -79,13 +79,9 @@ fn largest_wait(measurement: &Measurement<'_>) -> Option<String> {
             "Most of it is with the instruction cache off, which bit 12 of the control register switches on, also without the MMU"
         }
         "fetch" => "Code that runs together should fit the instruction cache",
-        "data" => {
-            "Access data in the order of memory, and keep data that are used together in few lines of 32 bytes"
-        }
+        "data" => "Access data in order, and keep related data in few lines of 32 bytes",
         "walk" => "Fewer and larger pages, or sections of 1 MB, need fewer walks",
-        "write_buffer" => {
-            "Write less at a time, and make regions write-back instead of write-through"
-        }
+        "write_buffer" => "Write less at a time, and make regions write-back, not write-through",
         _ => "Make memory cacheable, and poll devices less often",
     };
     Some(format!("Of the cycles awake, {} are {title}. {advice}.", percent(share)))
@@ -124,9 +120,8 @@ fn caches_off(measurement: &Measurement<'_>) -> Option<String> {
 fn mmu_off(measurement: &Measurement<'_>) -> Option<String> {
     let processor = measurement.session.machine.processor();
     let never = processor.memory.statistics().tlb_lookups == 0;
-    (never && processor.counts.instructions > 1_000).then(|| {
-        "The MMU was never on, so there was no TLB, no write buffer and no data cache.".into()
-    })
+    (never && processor.counts.instructions > 1_000)
+        .then(|| "The MMU was never on. So no TLB, write buffer or data cache was used.".into())
 }
 
 fn aborts(measurement: &Measurement<'_>) -> Option<String> {
@@ -134,11 +129,8 @@ fn aborts(measurement: &Measurement<'_>) -> Option<String> {
     let of = |exception: Exception| taken[exception as usize];
     let (data, prefetch) = (of(Exception::DataAbort), of(Exception::PrefetchAbort));
     (data + prefetch > 0).then(|| {
-        format!(
-            "The program took {} and {}.",
-            counted(data, "data abort"),
-            counted(prefetch, "prefetch abort")
-        )
+        let prefetch = counted(prefetch, "prefetch abort");
+        format!("The program took {} and {prefetch}.", counted(data, "data abort"))
     })
 }
 

@@ -124,6 +124,7 @@ fn the_sequencer_gains_what_the_overheads_give_and_the_print_shows_more() {
 
 #[test]
 fn findings_tell_the_unit_the_ceiling_and_how_much_was_fitted() {
+    crate::sentences::check_headlines(&WHOLE.findings);
     let unit = finding(&WHOLE, "MB/s in the tables mean 10^6 bytes per second.");
     assert!(unit.contains("297.08 MB/s") && unit.contains("223.7 ms"), "{unit}");
     let ceiling = finding(&WHOLE, "Firmware cannot spend 1600 us on every command");

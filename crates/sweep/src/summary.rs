@@ -198,19 +198,15 @@ fn tell(
             run.find(extremes);
         }
     }
-    let all = overview.figures.len();
     let differ = overview.figures.values().filter(|seen| overview.differs(seen)).count();
     let verb = if differ == 1 { "differs" } else { "differ" };
+    let figures = counted(overview.figures.len(), "figure");
     run.find(match overview.done {
         0 => format!("No point completed, so no figure is known. {ATTACHMENT} has the messages."),
         1 => format!(
-            "Only 1 point completed, so its {} cannot be compared. {ATTACHMENT} has all.",
-            counted(all, "figure")
+            "Only 1 point completed, so its {figures} cannot be compared. {ATTACHMENT} has all."
         ),
-        _ => format!(
-            "{differ} of {} {verb} between points. {ATTACHMENT} has all.",
-            counted(all, "figure")
-        ),
+        _ => format!("{differ} of {figures} {verb} between points. {ATTACHMENT} has all."),
     });
     if by_itself && differ > chosen.len() {
         run.find(

@@ -23,9 +23,7 @@ pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
         let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes.get()));
         let than = match times.filter(|times| times.is_finite()) {
             Some(times) if times < SLOWER => continue,
-            Some(times) => {
-                format!(" They took {times:.1} times as long for each byte as the others.")
-            }
+            Some(times) => format!(" They took {times:.1} times as long a byte as the others."),
             None => String::new(),
         };
         let slowed = format!(

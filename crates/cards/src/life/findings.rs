@@ -56,15 +56,17 @@ fn ends(scenario: &Scenario, study: &Study) -> String {
     let all = study.cards.len();
     match (scenario.part.managed.reads.is_some(), lost) {
         (false, _) => {
-            "The part file has no bit errors, so the life of a card ends when it takes no more writes."
+            "The part file describes no bit errors, so a card ends when it takes no more writes."
                 .to_owned()
         }
         (true, 0) if ended == 0 => {
             "No card loses data up to the horizon, and none stops taking writes.".into()
         }
-        (true, 0) => "No card loses data before it takes no more writes. The bit errors of wear, age and \
+        (true, 0) => {
+            "No card loses data before it takes no more writes. The bit errors of wear, age and \
                       reads can be corrected until then."
-            .into(),
+                .into()
+        }
         (true, _) if all == 1 => {
             "The card loses data by uncorrectable errors while it still takes writes.".into()
         }
@@ -104,7 +106,7 @@ fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
         let longer = strongest(longer.map(|one| (one.factor - 1.0, one.title)), " more");
         find(
             run,
-            format!("The card outlives its rated P/E cycles. It gains by: {}.", longer.join("; ")),
+            format!("The card outlives its rated cycles. It gains by: {}.", longer.join("; ")),
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Findings about the publication and about cards.
 //!
-//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. The
-//! first sentence of a finding is its headline. Every number is computed from the runs, the scenario or
-//! the reference. Volumes are in units of 1,000, as drives are sold; rates in MiB/s.
+//! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every
+//! number in a finding is computed from the runs, the scenario or the reference. Volumes are in units
+//! of 1,000, as drives are sold; rates in MiB/s.
 
 use super::run::Measurements;
 use super::run::measure::Rates;
@@ -125,11 +125,10 @@ fn rate_finding(
         format!(" The time of a program ({}) is {}: {}.", one.value, one.origin, one.source)
     });
     Ok(format!(
-        "Experiment 1 runs at {} in the mean, {:+.1} % off the print. Single iterations run at {} to {}. The print says {}. \
-         Its total over {iterations:.0} times {each:.0} s gives {}, so its MB/s are MiB/s. The volume of {} (printed: {}) \
-         and its cycles follow from the rate alone. The rate is that of one row's transfer over the bus and its program, \
-         one after the other. Slower cells that overlap with transfers would give the same number, and one number cannot \
-         tell the two apart.{program}",
+        "Experiment 1 runs at {} in the mean, {:+.1} % off the print. Single iterations run at {} to {}. The print says {}. Its total over \
+         {iterations:.0} times {each:.0} s gives {}, so its MB/s are MiB/s. The volume of {} (printed: {}) and its cycles follow from the \
+         rate alone. The rate is that of one row's transfer over the bus and its program, one after the other. Slower cells that overlap \
+         with transfers would give the same number, and one number cannot tell the two apart.{program}",
         both(rates.mean),
         (rates.mean / implied - 1.0) * 100.0,
         mib_per_s(rates.least),
@@ -148,10 +147,9 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
     let dynamic = facts.measured.worn("dynamic");
     Ok(format!(
-        "The printed {} are {:.3} TB or {:.1} GiB, because fio's KB are KiB. As kB they would be {:.3} TB. Over {} that is \
-         {:.0} cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash \
-         sees fewer: over all {:.2} GiB, over-provisioning included, it is {:.0} cycles, and the most worn block of the \
-         simulated card has {} with dynamic levelling.",
+        "The printed {} are {:.3} TB or {:.1} GiB, because fio's KB are KiB. As kB they would be {:.3} TB. Over {} that is {:.0} cycles \
+         with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees fewer: over all {:.2} \
+         GiB, over-provisioning included, it is {:.0} cycles, and the most worn block of the simulated card has {} with dynamic levelling.",
         reference.quote("experiment1", "written", "card")?,
         volume / 1e12,
         volume / GIB,
@@ -366,11 +364,11 @@ fn averages_finding(facts: &Facts<'_>) -> String {
         _ => String::new(),
     };
     format!(
-        "fio reports one number for {}, and this average hides bands of rewrites in {hidden} of {}. Of {} {several} with \
+        "fio reports one number for {}, and this average hides bands of rewrites in {}. Of {} {several} with \
          several bands of single rewrites. Several bands of whole runs are left in: {}. Whole runs of one row differ by \
          {widest:.1} % at most. An average shows clusters only where the state of the card outlasts a run.{print}",
         counted(loops, "loop"),
-        counted(all.len(), "row"),
+        counted(hidden, "row"),
         counted(all.len(), "row"),
         listed(&kept),
         several = match several().count() {
@@ -453,10 +451,9 @@ fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     let volume = reference.number("experiment1", "written", "card")?;
     let last = facts.measured.free.runs.rates.last().copied().unwrap_or(f64::NAN);
     Ok(format!(
-        "A script that names one file in --output keeps the last of {iterations:.0} results (here {}). fio opens that file \
-         anew in every run and truncates it. All results remain only where standard output is appended. The printed total \
-         is {:.4} GiB an iteration to the last digit. So all results were there when it was added up, or it was counted in \
-         another way, as in /sys/block/mmcblk0/stat.",
+        "A script that names one file in --output keeps the last of {iterations:.0} results (here {}). fio opens that file anew in every \
+         run and truncates it. All results remain only where standard output is appended. The printed total is {:.4} GiB an iteration to \
+         the last digit. So all results were there when it was added up, or it was counted in another way, as in /sys/block/mmcblk0/stat.",
         mib_per_s(last),
         volume / iterations / GIB,
     ))
@@ -491,18 +488,15 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let told = pairs.map(|pair| {
         let (dynamic, fixed) = (&pair[0], &pair[1]);
         let (done, worst) = dynamic.published;
+        let [one, other] = [dynamic, fixed].map(|curve| levelling(curve.levelling));
         let apart = |one: &WearCurve| one.published.1 > limit;
         let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
         format!(
-            "With {} over-provisioning {} {can} {} from {} levelling at a limit of {limit}. After this volume of experiment 2 \
-             in {iterations} the most worn block has {worst} erases with {} levelling and {} with {}. {}.",
+            "With {} over-provisioning {} {can} {one} from {other} levelling at a limit of {limit}. After this volume of experiment 2 \
+             in {iterations} the most worn block has {worst} erases with {one} levelling and {} with {other}. {}.",
             dynamic.spare,
             tb(done),
-            levelling(dynamic.levelling),
-            levelling(fixed.levelling),
-            levelling(dynamic.levelling),
             fixed.published.1,
-            levelling(fixed.levelling),
             needed(dynamic, fixed, limit, rate),
         )
     });
@@ -520,11 +514,9 @@ fn needed(dynamic: &WearCurve, fixed: &WearCurve, limit: u32, rate: f64) -> Stri
         "from that volume on a surviving card would show static levelling"
     };
     let expected = real(dynamic.spare_bytes) * f64::from(limit);
+    let spare = real(dynamic.spare_bytes) / GIB;
     let about = match real(passed) / expected {
-        0.8..1.25 => {
-            let spare = real(dynamic.spare_bytes) / GIB;
-            format!("about {limit} times the {spare:.2} GiB of over-provisioning; ")
-        }
+        0.8..1.25 => format!("about {limit} times that over-provisioning of {spare:.2} GiB; "),
         _ => String::new(),
     };
     format!(

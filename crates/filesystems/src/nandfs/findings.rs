@@ -2,8 +2,7 @@
 //!
 //! Layer: rank 10. Functions: [`observations`], [`all`]. What the publication leaves open explains most
 //! differences: the files that fill the flash, the port of the flash, the data that tiobench wrote, the
-//! time at which RAM was counted. Each finding shows it with figures of the same run, after a first
-//! sentence that is its headline.
+//! time at which RAM was counted. Each finding shows it with figures of the same run.
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
@@ -73,8 +72,7 @@ pub(super) fn all(
     on_print(run, units(reference)?);
     if fit.port != ports[1] {
         run.warnings.push(format!(
-            "The fitted constants of the board ({} a command, {} a byte) differ from the fit to this \
-             run ({} and {}): see table fit.",
+            "The fitted constants of the board ({} a command, {} a byte) differ from the fit to this run ({} and {}): see table fit.",
             ports[1].per_command, ports[1].per_byte, fit.port.per_command, fit.port.per_byte,
         ));
     }
@@ -98,12 +96,11 @@ fn port(
 ) -> Result<String, Error> {
     let Mounting { mount, .. } = &column.mounting;
     Ok(format!(
-        "Fitting the unpublished port of the flash lowers the residual only from {} to {}. A port slow \
-         enough for the mount would make ls, which takes too long already, longer still. So the figures \
-         do not determine the port, and rows with the fitted one are inputs that prove nothing. With the \
-         part's own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} \
-         commands, {} page reads and {}; those counts do not depend on the platform. Two constants of \
-         the board were fitted once to all {} time cells together: {} a command and {} a byte.",
+        "Fitting the unpublished port of the flash lowers the residual only from {} to {}. A port slow enough for the mount would make ls, \
+         which takes too long already, longer still. So the figures do not determine the port, and rows with the fitted one are inputs \
+         that prove nothing. With the part's own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} \
+         commands, {} page reads and {}; those counts do not depend on the platform. Two constants of the board were fitted once to all {} \
+         time cells together: {} a command and {} a byte.",
         percent(fit::residual(all, data_sheet)),
         percent(fit::residual(all, fitted)),
         mount.with(data_sheet),
@@ -148,12 +145,11 @@ fn data(
     let (seconds, bytes) = size(&column.mounting, data_sheet);
     let level = column.by_data.first().map_or_else(String::new, |one| one.level.to_string());
     Ok(format!(
-        "The contents of the files, which are not published, move the mount time most: from {:.2} s to \
-         {:.2} s. JFFS2 writes at most a page of 4 KiB as one node. At the same fill level the flash \
-         therefore holds more nodes the better the data compress, and each node costs time and RAM. With \
-         the flash {level} full: {}. From the least RAM to the most the mount grows by {:.2} s for each \
-         MiB. Files with enough nodes to fill the printed {} of RAM would thus mount in about {:.1} s \
-         (printed: {}; {seconds:.1} s with the files of table3.2).",
+        "The contents of the files, which are not published, move the mount time most: from {:.2} s to {:.2} s. JFFS2 writes at most a \
+         page of 4 KiB as one node. At the same fill level the flash therefore holds more nodes the better the data compress, and each \
+         node costs time and RAM. With the flash {level} full: {}. From the least RAM to the most the mount grows by {:.2} s for each MiB. \
+         Files with enough nodes to fill the printed {} of RAM would thus mount in about {:.1} s (printed: {}; {seconds:.1} s with the \
+         files of table3.2).",
         less.0,
         more.0,
         each.join("; "),
@@ -179,10 +175,9 @@ fn listing(
     let seconds = printed / 1e9;
     let moved = float(ls.counts.bytes) / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
     Ok(format!(
-        "In the printed {} of ls this bus moves {moved:.0} MiB, but here ls reads {}. After a mount JFFS2 \
-         checks every inode, and for that it reads every node with its data, {} pages here. How long ls \
-         waits depends on files that the publication does not describe: at the same fill level it takes \
-         {}. Either the bus was faster, or ls did not wait for all files. Compressible data make it take \
+        "In the printed {} of ls this bus moves {moved:.0} MiB, but here ls reads {}. After a mount JFFS2 checks every inode, and for that \
+         it reads every node with its data, {} pages here. How long ls waits depends on files that the publication does not describe: at \
+         the same fill level it takes {}. Either the bus was faster, or ls did not wait for all files. Compressible data make it take \
          longer still (table3.2-data).",
         print.quote("table3.2", "ls", column.system)?,
         mib(ls.counts.bytes),
@@ -223,10 +218,9 @@ fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, 
     let (name, size, count) = nodes.map_or(("", 1, 0), |one| (one.name, one.size.get(), one.count));
     let (rest, size) = (float(memory(&run.mounted).get() - size * count), float(size));
     Ok(format!(
-        "The printed {} of RAM can be the state after the mount (here {}) or after ls (here {}). After \
-         the mount it would take {:.0} of {name} where there are {count}: that many small nodes come \
-         from data that compress well. ls has every inode read; with files of {} it ends at {}. The files \
-         decide; table3.2-files and table3.2-data show both readings with other files.",
+        "The printed {} of RAM can be the state after the mount (here {}) or after ls (here {}). The former would need {:.0} of {name} \
+         where there are {count}: that many small nodes come from data that compress well. The latter follows from ls reading every inode, \
+         and with files of {} it is {}. The files decide; table3.2-files and table3.2-data show both readings with other files.",
         print.quote("table3.4", "ram", column.system)?,
         mib(memory(&run.mounted).get()),
         mib(memory(&run.listed).get()),
@@ -253,8 +247,7 @@ fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, 
 
 fn units(print: &Reference) -> Result<String, Error> {
     Ok(format!(
-        "MB/s of the print are MiB/s, because tiobench divides by 2^20. Its KB are KiB, because {} are {} \
-         of the flash.",
+        "MB/s of the print are MiB/s, because tiobench divides by 2^20. Its KB are KiB, because {} are {} of the flash.",
         print.quote("table3.5", "metadata", "jffs2")?,
         print.quote("table3.5", "share", "jffs2")?,
     ))

@@ -1,7 +1,6 @@
 //! Findings about the publication and beyond it.
 //!
-//! Layer: rank 11. Function: [`all`]. The first sentence of a finding is its headline. Every number is computed from
-//! the runs or the scenario.
+//! Layer: rank 11. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
 use super::run::measure::{Measurements, Way};
 use super::run::programs::{ProgramStart, Starts};
@@ -12,7 +11,7 @@ use super::tables::{both, gain, gain_of_whole};
 use boardlab_computer::masked::Stretch;
 use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;
-use boardlab_result::prose::{counted, float};
+use boardlab_result::prose::{counted, float, listed};
 use boardlab_sim::Hertz;
 use std::fmt;
 
@@ -96,24 +95,21 @@ impl Facts<'_> {
                 ticks.max().unwrap_or(0),
             ),
         };
+        let [first, last, largest] = [first, last, largest].map(|cycles| self.time(cycles));
         let begun = match all.len() {
-            1 => format!("take {} from a request {phase} after an interrupt", self.time(first)),
-            _ => format!(
-                "take {} from an interrupt on, and {} from a request {phase} after one",
-                self.time(first),
-                self.time(last),
-            ),
+            1 => format!("{first} from a request {phase} after an interrupt"),
+            _ => {
+                format!("{first} from an interrupt on, and {last} from a request {phase} after one")
+            }
         };
         let mut found = format!(
-            "{waits}. They {begun}. With FCSE and without it these times differ by {} at most.",
-            self.time(largest),
+            "{waits}. They take {begun}. With FCSE and without it these times differ by {largest} at most."
         );
         if is_as_published {
             found += &format!(
-                " The two printed figures are such waits: {count} quanta, and little more than {} of them, because the \
-                 first switch waits for its whole quantum or for a small part of it. They do not compare switches with \
-                 FCSE and without it. Whoever reads the clock a moment later finds the other figure. The quantum itself \
-                 is fitted to them.",
+                " The two printed figures are such waits: {count} quanta, and little more than {} of them, because the first switch waits \
+                 for its whole quantum or for a small part of it. They do not compare switches with FCSE and without it. Whoever reads the \
+                 clock a moment later finds the other figure. The quantum itself is fitted to them.",
                 count - 1,
             );
         }
@@ -131,10 +127,9 @@ impl Facts<'_> {
             _ => "no faster".into(),
         };
         format!(
-            "Back to back, {} between two processes took {} without FCSE and {} with it. With FCSE, switches of processes that \
-             do nothing else are thus {gain}. A switch takes {instructions:.0} instructions, including those of the calling program, \
-             and there are {} flushes in all against {}. Without FCSE, but with the data cache cleaned ahead while \
-             interrupts are enabled, the switches take {}.",
+            "Back to back, {} between two processes took {} without FCSE and {} with it. With FCSE, switches of processes that do nothing else are \
+             thus {gain}. A switch takes {instructions:.0} instructions, including those of the calling program, and there are {} flushes in all \
+             against {}. Without FCSE, but with the data cache cleaned ahead while interrupts are enabled, the switches take {}.",
             counted(fcse.switches, "switch"),
             self.time(tables.spent.cycles),
             self.time(fcse.spent.cycles),
@@ -179,23 +174,17 @@ impl Facts<'_> {
             |point: &Point| u64::from(point.processes) * point.working_set.get() > 2 * cache;
         let [chg, pipe] = self.most(beyond)?;
         let gains = match chg.gain < GAINED {
-            true => format!(
-                "FCSE gains little, at most {chg} by chg. The processes evict each other's lines as a flush would"
-            ),
-            false => format!(
-                "FCSE still gains {chg} by chg. It does so although the processes evict each other's lines"
-            ),
+            true => format!("FCSE gains little, at most {chg} by chg"),
+            false => format!("FCSE still gains {chg} by chg"),
         };
         let path = match pipe.gain > chg.gain {
             true => "the kernel's own path, which a flush evicts too, is longer there",
-            false => {
-                "the kernel's own path, which a flush evicts too, does not raise the gain there"
-            }
+            false => "the kernel's own path, which a flush evicts too, adds no gain there",
         };
         Some(format!(
-            "With more than twice the data cache in use, {gains}. The cache has {} KiB, and the working sets together are \
-             more than twice that. By pipes the gain is at most {pipe}: {path}. The work itself, which is subtracted, \
-             misses too; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
+            "With more than twice the data cache in use, {gains}. The working sets together are more than twice the {} KiB of the cache, so \
+             the processes evict each other's lines with FCSE as well. By pipes the gain is at most {pipe}: {path}. The work itself, \
+             which is subtracted, misses too; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
             cache / 1_024,
             chg.whole,
             pipe.whole,
@@ -220,20 +209,18 @@ impl Facts<'_> {
                 free.working_set
             )
         };
-        let (costs, cycles) = match pairs.len() {
-            1 => (format!("{:.2} times as much as without", ratio(worst)), told(worst)),
+        let (times, also) = match pairs.len() {
+            1 => Default::default(),
             _ => (
-                format!(
-                    "{:.2} times as much at worst and {:.2} at best",
-                    ratio(worst),
-                    ratio(best)
-                ),
-                format!("{} and {}", told(worst), told(best)),
+                format!(" at worst and {:.2} at best", ratio(best)),
+                format!(" and {}", told(best)),
             ),
         };
         Some(format!(
-            "With the kernel's path locked, a switch by chg costs {costs}. It takes {cycles}. No process evicts the kernel's \
-             lines, but the rest of the system has one way of four less in each cache.",
+            "With the kernel's path locked, a switch by chg costs {:.2} times as much{times}. It takes {}{also}. No process \
+             evicts the kernel's lines, but the rest of the system has one way of four less in each cache.",
+            ratio(worst),
+            told(worst),
         ))
     }
 
@@ -243,9 +230,9 @@ impl Facts<'_> {
         let (tables, fcse) = (of(Way::Tables)?, of(Way::Fcse)?);
         let ratio = float(tables.at_once.as_nanos()) / float(fcse.at_once.as_nanos().max(1));
         Some(format!(
-            "On QEMU the same switches take {} without FCSE and {} with it, back to back. They take {ratio:.2} times as long \
-             without it, for the instructions alone. Where they wait for the timer they take {} and {}. QEMU has no caches. Its TLB is indexed by virtual addresses, so QEMU flushes it at each write of \
-             the process number. It cannot show what FCSE saves.",
+            "On QEMU the same switches take {} without FCSE and {} with it, back to back. They take {ratio:.2} times as long without it: \
+             only the instructions are left. Where they wait for the timer they take {} and {}. QEMU has no caches, and it flushes its \
+             TLB, which is indexed by virtual addresses, at each write of the process number. It cannot show what FCSE saves.",
             told(float(tables.at_once.as_nanos())),
             told(float(fcse.at_once.as_nanos())),
             told(float(tables.waiting.as_nanos())),
@@ -254,21 +241,15 @@ impl Facts<'_> {
     }
 
     fn latency(&self) -> String {
-        let most = |way: Way| self.time(self.measured.of(way).latency[1].task.max);
-        let usual = |way: Way| self.time(self.measured.of(way).latency[1].task.p999);
+        let tasks = [Way::Tables, Way::Fcse, Way::Ahead, Way::Locked]
+            .map(|way| &self.measured.of(way).latency[1].task);
+        let [tables, fcse, ahead, locked] = tasks.map(|task| self.time(task.max));
         format!(
-            "A loaded system takes up to {} from the timer to the waiting task without FCSE, and {} with it. It takes up to {} \
-             where the data cache is cleaned ahead of a switch, and {} with the kernel's path locked in TLB and caches. In \
-             99.9 % of {} these four take at most {}, {}, {} and {}.",
-            most(Way::Tables),
-            most(Way::Fcse),
-            most(Way::Ahead),
-            most(Way::Locked),
+            "A loaded system takes up to {tables} from the timer to the waiting task without FCSE, and {fcse} with it. It takes \
+             up to {ahead} where the data cache is cleaned ahead of a switch, and {locked} with the kernel's path locked in TLB \
+             and caches. In 99.9 % of {} these four take at most {}.",
             counted(self.scenario.real_time.samples, "timer interrupt"),
-            usual(Way::Tables),
-            usual(Way::Fcse),
-            usual(Way::Ahead),
-            usual(Way::Locked),
+            listed(&tasks.map(|task| self.time(task.p999))),
         )
     }
 
@@ -281,15 +262,11 @@ impl Facts<'_> {
                 self.measured.symbols.place(stretch.from)
             )
         };
-        let (fcse, tables) = (longest(Way::Fcse)?, longest(Way::Tables)?);
         Some(format!(
-            "The longest section with interrupts disabled has {} cycles with FCSE and {} without it. These are {} and {}. \
-             Where the data cache is cleaned ahead of a switch, with interrupts enabled, it has {} without FCSE, and {} with \
-             it while a process lives that is too large for a slot.",
-            fcse.cycles,
-            tables.cycles,
-            told(fcse),
-            told(tables),
+            "The longest section with interrupts disabled has {} with FCSE. Without FCSE it has {}. Where the data cache is cleaned ahead of a \
+             switch, with interrupts enabled, it has {} without FCSE, and {} with it while a process lives that is too large for a slot.",
+            told(longest(Way::Fcse)?),
+            told(longest(Way::Tables)?),
             told(longest(Way::Ahead)?),
             told(self.measured.beside_large.first()?),
         ))
@@ -338,8 +315,7 @@ impl Facts<'_> {
         );
         if let Some((_, large)) = both().find(|(_, card)| card.warm.blocks > 0.0) {
             found += &format!(
-                " One of {} does not stay there: each start reads {:.0} blocks from the card and takes {}, however recent the \
-                 last start.",
+                " One of {} does not stay there: each start reads {:.0} blocks from the card and takes {}, however recent the last start.",
                 large.size,
                 large.warm.blocks,
                 time(&large.warm),

@@ -1,7 +1,6 @@
 //! Conclusions of the runs, and why they differ from the print.
 //!
-//! Layer: rank 11. Functions: [`all`], and [`on_the_print`], whose findings explain cells. The first
-//! sentence of a finding is its headline; evidence and mechanism follow.
+//! Layer: rank 11. Functions: [`all`], and [`on_the_print`], whose findings explain cells.
 
 use super::run::write::WriteMeasurement;
 use super::run::{Runs, WhatIfs};
@@ -59,9 +58,8 @@ fn secs(measured: &WriteMeasurement) -> f64 {
 fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let frequency = runs.host.time_base().frequency();
     Ok(format!(
-        "udelay({}) lasts {:.1} us, because it spins for whole time base ticks a microsecond. At \
-         {frequency} a microsecond truncates to {} ticks. udelay({}) lasts {:.1} us likewise \
-         (printed: {} and {}).",
+        "udelay({}) lasts {:.1} us, because it spins for whole time base ticks a microsecond. At {frequency} a microsecond truncates to {} \
+         ticks. Likewise udelay({}) lasts {:.1} us (printed: {} and {}).",
         runs.linux_us,
         micros(runs.linux, Step::WaitFixed),
         frequency.get() / 1_000_000,
@@ -74,23 +72,19 @@ fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 
 fn word_time(runs: &Runs<'_>) -> String {
     let cfi_info = &runs.linux.cfi_info;
-    let (word, buffer) = (cfi_info.word_typical_us, cfi_info.buffer_typical_us);
+    let [cfi_1f, cfi_20] =
+        [cfi_info.word_typical_us, cfi_info.buffer_typical_us].map(|micros| micros.ilog2());
     format!(
-        "Linux waits {word} us before it polls, the typical time of a single word program. The \
-         part gives that as CFI 1Fh = {}, so 2^{} us. The time of the buffer would be CFI 20h = \
-         {}, so 2^{} us. Linux 6.1 still waits for the word.",
-        word.ilog2(),
-        word.ilog2(),
-        buffer.ilog2(),
-        buffer.ilog2(),
+        "Linux waits {} us before it polls, the typical time of a single word program. The part gives that as CFI 1Fh = {cfi_1f}, so \
+         2^{cfi_1f} us. The time of the buffer would be CFI 20h = {cfi_20}, so 2^{cfi_20} us. Linux 6.1 still waits for the word.",
+        cfi_info.word_typical_us,
     )
 }
 
 fn first_poll(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
-        "The printed {} of L-7 is only the wait before the first poll, {:.1} us with digits cut off. \
-         With the one poll that follows, two reads, L-7 lasts {:.1} us. Only that gives the \
-         printed total of {}.",
+        "The printed {} of L-7 is only the wait before the first poll, {:.1} us with its digits cut off. With the one poll that follows, \
+         two reads, L-7 lasts {:.1} us. Only that gives the printed total of {}.",
         print.quote("table5", "L-7", "mean_ns")?,
         micros(runs.linux, Step::WaitFixed),
         micros(runs.linux, Step::Wait),
@@ -101,13 +95,11 @@ fn first_poll(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 fn poll_period(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let gap = runs.improved_gap_us;
     Ok(format!(
-        "Table 6 contradicts table 4: {} of waiting and {} of polling exceed the {} of a program. \
-         u-boot saw the same programs end within that time. With the driver's own gap of 1 us \
-         between polls ({:.2} us from poll to poll) polling lasts {:.1} us, the total is {:.1} s \
-         and the saving {:.1} s (table6-own-gap). The print implies a poll only every {:.0} us. \
-         The gap of {gap} us is therefore fitted, as the only parameter: with it polling lasts \
-         {:.1} us, the total is {:.2} s and the saving {:.2} s. Table 6 has it by default; \
-         --set improved.poll_gap=\"1 us\" gives the driver's own.",
+        "Table 6 contradicts table 4: {} of waiting and {} of polling exceed the {} of a program. u-boot saw the same programs end within \
+         that time. With the driver's own gap of 1 us between polls ({:.2} us from poll to poll) polling lasts {:.1} us, the total is \
+         {:.1} s and the saving {:.1} s (table6-own-gap). The print implies a poll only every {:.0} us. The gap of {gap} us is therefore \
+         fitted, as the only parameter: with it polling lasts {:.1} us, the total is {:.2} s and the saving {:.2} s. Table 6 has it by \
+         default; --set improved.poll_gap=\"1 us\" gives the driver's own.",
         print.quote("table6", "L-7-fixed", "mean_ns")?,
         print.quote("table6", "L-7-poll", "mean_ns")?,
         print.quote("table4", "U-6", "mean_ns")?,
@@ -150,9 +142,8 @@ fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         None => "",
     };
     format!(
-        "{}, the best wait{of}, {shortens}: it takes {} with it and {} now. That wait is the best \
-         when a poll is worth {}; there are then {:.1} polls a {}. {}{} `boardlab tune` compares \
-         the waits for a program, the adaptive one included, and shows the wait for \
+        "{}, the best wait{of}, {shortens}: it takes {} with it and {} now. That wait is the best when a poll is worth {}; there are then \
+         {:.1} polls a {}. {}{} `boardlab tune` compares the waits for a program, the adaptive one included, and shows the wait for \
          erases{and_the_patch}.",
         wait_call(tuned.tuned_us),
         tuned.total,
@@ -180,8 +171,7 @@ fn faster_bus(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         _ => "",
     };
     format!(
-        "With bus cycles of {cycle} instead of {own} the write takes {} with the present wait and \
-         {} with {}{best}. ",
+        "With bus cycles of {cycle} instead of {own} the write takes {} with the present wait and {} with {}{best}. ",
         what_if.fast_bus.total,
         what_if.tuned_fast_bus.total,
         wait_call(what_if.tuned_fast_bus.tuned_us),
@@ -207,9 +197,8 @@ fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
 
 fn rounded_rows(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
-        "The printed totals come from printed, rounded rows: {} for L-5 is one digit, {}, times the \
-         count. The four bus cycles of that command take {:.2} us. Likewise {} for L-7 in table 6 \
-         is ({} + {}) times the count, with the digits cut off.",
+        "The printed totals come from printed, rounded rows: {} for L-5 is one digit, {}, times the count. The four bus cycles of that \
+         command take {:.2} us. Likewise {} for L-7 in table 6 is ({} + {}) times the count, with the digits cut off.",
         print.quote("table6", "L-5", "total_ns")?,
         print.quote("table5", "L-5", "mean_ns")?,
         micros(runs.linux, Step::Command),

@@ -1,9 +1,9 @@
 //! Findings about the publication.
 //!
-//! Layer: rank 11. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. The first sentence of a
-//! finding is its headline. Every number is computed from the runs, the scenario or the reference. In reading order:
-//! this file (units, the link, the agreement with the print and its limits), `sequencing` (the gain of the sequencer,
-//! and the overhead of 28-bit commands), `beyond` (questions that the publication does not ask).
+//! Layer: rank 11. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
+//! computed from the runs, the scenario or the reference. In reading order: this file (units, the link, the agreement
+//! with the print), `sequencing` (the gain of the sequencer, and the overhead of 28-bit commands), `beyond` (questions
+//! that the publication does not ask).
 
 mod beyond;
 mod sequencing;
@@ -113,11 +113,10 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let text = reference.number("table6-2", "command", "write")? / 1e9;
     let exact = facts.command() / 150e6;
     Ok(format!(
-        "MB/s in the tables mean 10^6 bytes per second. A command of 32 MB is {:.0} bytes. The printed {} would be {} if \
-         they were MiB/s. That is above the {} that the link carries without any wait (8 KiB in a Data FIS, 2 of 256 \
-         dwords ALIGN). The text below table 6-2 takes 32 MB for 32 x 10^6 bytes: a command then takes {:.0} ms at \
-         150 MB/s, while exactly it is {:.1} ms ({}). Its shares of {:.2} and {:.2} % become {:.3} and {:.3} %, which \
-         leaves the conclusion as it is.",
+        "MB/s in the tables mean 10^6 bytes per second. A command of 32 MB is {:.0} bytes. The printed {} would be {} if they were MiB/s. \
+         That is above the {} that the link carries without any wait (8 KiB in a Data FIS, 2 of 256 dwords ALIGN). The text below table \
+         6-2 takes 32 MB for 32 x 10^6 bytes: a command then takes {:.0} ms at 150 MB/s, while exactly it is {:.1} ms ({}). Its shares of \
+         {:.2} and {:.2} % become {:.3} and {:.3} %, which leaves the conclusion as it is.",
         facts.command(),
         mb_per_s(rate),
         mb_per_s(binary),
@@ -152,11 +151,10 @@ fn link(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         |shares: &boardlab_sata::Shares| float(shares.hold) / float(shares.total().max(1)) * 100.0;
     let clock = float(facts.scenario.host.speed.dword_clock().get());
     Ok(format!(
-        "The link limits the reads of the X25-E: HOLD takes {:.2} % of their time. It takes {:.1} % of the time of writes, \
-         which the flash limits. The printed {} leave {:.1} dwords ({}) between two Data FISes, and the rows of table 5-1 \
-         leave {least:.0} to {most:.0}: three round trips of X_RDY, R_OK and SYNC through both ends. The latency of the \
-         host is fitted to that. With it the link alone reads at {} and writes, with a DMA Activate before each Data FIS, \
-         at {}.",
+        "The link limits the reads of the X25-E: HOLD takes {:.2} % of their time. It takes {:.1} % of the time of writes, which the flash \
+         limits. The printed {} leave {:.1} dwords ({}) between two Data FISes, and the rows of table 5-1 leave {least:.0} to {most:.0}: \
+         three round trips of X_RDY, R_OK and SYNC through both ends. The latency of the host is fitted to that. With it the link alone \
+         reads at {} and writes, with a DMA Activate before each Data FIS, at {}.",
         hold(read),
         hold(write),
         mb_per_s(rate),
@@ -188,10 +186,9 @@ fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<Str
     let Measurements { intel, g_monster, swept, .. } = facts.measured;
     let first = offs(facts, reference, "table5-1", intel)?;
     let second = offs(facts, reference, "table5-2", g_monster)?;
-    let [transcend, buffalo] = swept;
     let mut whole = Vec::new();
-    for (row, pair) in [("transcend", &transcend.firmware), ("buffalo", &buffalo.firmware)] {
-        for (column, ran) in pair.named() {
+    for (row, swept) in ["transcend", "buffalo"].into_iter().zip(swept) {
+        for (column, ran) in swept.firmware.named() {
             whole.push(off(ran.rate(), reference.number("table7-1", row, column)?));
         }
     }
@@ -333,9 +330,8 @@ fn rating(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     );
     let [transcend, _] = &facts.measured.swept;
     Ok(format!(
-        "Makers' rates are no limits: the X25-E writes at {}, where {} are rated ({}). The Transcend writes at {} and reads \
-         at {}, where {} and {} are printed. Table 2-2 prints one rate for both low-cost drives or for the first of them; it \
-         does not say which.",
+        "Makers' rates are no limits: the X25-E writes at {}, where {} are rated ({}). The Transcend writes at {} and reads at {}, where \
+         {} and {} are printed. Table 2-2 prints one rate for both low-cost drives or for the first of them; it does not say which.",
         mb_per_s(measured),
         mb_per_s(rated),
         percent(measured / rated - 1.0),
@@ -374,10 +370,9 @@ fn labels(facts: &Facts<'_>) -> String {
     let drives = &facts.scenario.drives;
     let capacity = |part: &boardlab_parts::drive::DrivePart| real(part.capacity()) / 1e9;
     format!(
-        "Names and sizes do not always agree: figure 4-2 shows 125 GB for a drive that is sold as 128 GB. Here it has {} \
-         sectors, {:.1} GB of 10^9 bytes. The X25-E has {:.1} GB and the low-cost drives have {:.2} GB each: one of 32 GB and \
-         one of 30 GB with the same number of sectors. The screen of figure 4-1 shows the model \"SSSDA2SH032G1GN\", where \
-         table 2-1 says SSDSA2SH032G1: D and S have changed places.",
+        "Names and sizes do not always agree: figure 4-2 shows 125 GB for a drive that is sold as 128 GB. Here it has {} sectors, {:.1} GB of 10^9 \
+         bytes. The X25-E has {:.1} GB and the low-cost drives have {:.2} GB each: one of 32 GB and one of 30 GB with the same number of sectors. \
+         The screen of figure 4-1 shows the model \"SSSDA2SH032G1GN\", where table 2-1 says SSDSA2SH032G1: D and S have changed places.",
         drives.g_monster.drive.sectors,
         capacity(&drives.g_monster),
         capacity(&drives.intel),

@@ -112,7 +112,7 @@ const CASES: [Case; 2] = [
             },
             Sentence {
                 about: "With the kernel's path locked, ",
-                says: &[" times as much as without. "],
+                says: &[" times as much. It takes "],
                 not: &["at worst", "at best"],
             },
             Sentence {

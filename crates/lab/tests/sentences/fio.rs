@@ -14,7 +14,7 @@ const CASES: [Case; 3] = [
             about: "of the time of writes",
             says: &[
                 "that the card slowed for this cause: mapping. They took ",
-                " times as long for each byte as the others.",
+                " times as long a byte as the others.",
             ],
             not: &["drive", "reads"],
         }],

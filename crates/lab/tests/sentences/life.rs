@@ -98,7 +98,7 @@ const CASES: [Case; 4] = [
             },
             Sentence {
                 about: "Lives were extrapolated",
-                says: &["each erase for"],
+                says: &["an erase for "],
                 not: &["Every program"],
             },
         ],

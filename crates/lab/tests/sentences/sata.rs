@@ -33,10 +33,10 @@ const CASES: [Case; 3] = [
                 not: &["32 MB", "X25-E"],
             },
             Sentence {
-                about: "By the speed of the link",
+                about: "on a link of 1.5 Gb/s",
                 says: &[
                     "The Generic SATA III drive of the year 2012 reads at {link-speed 1.5Gbs read_bytes_per_s} on a link of 1.5 Gb/s",
-                    "3 Gb/s: {link-speed 3Gbs write_bytes_per_s} (write)",
+                    "{link-speed 3Gbs write_bytes_per_s} (write) and {link-speed 3Gbs read_bytes_per_s} (read) at 3 Gb/s, ",
                 ],
                 not: &["X25-E"],
             },
@@ -85,7 +85,7 @@ const CASES: [Case; 3] = [
                 about: "A write cache",
                 says: &[
                     "has no overhead to hide here: ",
-                    "On the Generic SATA III drive of the year 2012, ",
+                    "On the Generic SATA III drive of the year 2012 writes run at",
                 ],
                 not: &["would hide", "nothing to gain", "G-Monster"],
             },

@@ -352,8 +352,7 @@ fn program(bench: &Bench<'_>) -> String {
     let polls = match &bench.in_turn {
         None => format!("{:.1} polls a program", expected.polls),
         Some(one) => format!(
-            "{:.1} polls a program; with {} chips in turn the driver waits for a program only when its chip has its \
-             next turn",
+            "{:.1} polls a program; with {} chips in turn the driver waits for a program only when its chip has its next turn",
             one.polls_each(),
             bench.scenario.board.chips,
         ),
@@ -411,8 +410,9 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
         ["adaptive-settled", "adaptive-slower", "adaptive-faster"].map(|row| of(row, "mean_ns"));
     let (settled, slower, faster) = (settled? / 1e3, slower? / 1e3, faster? / 1e3);
     let early: f64 = table.rows.iter().filter_map(|row| of(&row.id, "early_count")).sum();
+    let drift = bench.drift();
     // It drifts over the first half and stays there: three quarters of the drift on average.
-    let moved = bench.drift().as_micros_f64() * 0.75;
+    let moved = drift.as_micros_f64() * 0.75;
     let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
     let follows = off <= ADAPTED * bench.completion.mean();
     let (also, enough) = match follows {
@@ -426,14 +426,11 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
         false => "it cannot report an operation done early, and none was".into(),
     };
     Some(format!(
-        "The adaptive wait takes {} a program after {SETTLED} operations {also} a part that drifts. One bit an operation \
-         (was the first poll ready?) {enough} the quantile through temperature and wear{how}. It needs no figure of the \
-         part but its CFI times. On a part that drifts by +{} it takes {}, and on one that drifts by -{} {}. It only \
-         decides when to poll: {early}.",
+        "The adaptive wait takes {} a program after {SETTLED} operations {also} a part that drifts. One bit an operation (was the first \
+         poll ready?) {enough} the quantile through temperature and wear{how}. It needs no figure of the part but its CFI times. On a part \
+         that drifts by +{drift} it takes {}, and on one that drifts by -{drift} {}. It only decides when to poll: {early}.",
         nanos(settled),
-        bench.drift(),
         nanos(slower),
-        bench.drift(),
         nanos(faster),
     ))
 }
@@ -458,9 +455,8 @@ fn erase_tick(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> 
     };
     let late = slow.overshoot.unwrap_or(Duration::ZERO);
     Some(format!(
-        "At HZ 100 Linux notices the end of a sector erase {} late, {} of the mean time. The delay is {} at HZ 250 and {} \
-         at HZ 1000. The publication leaves erases open. Linux' first wait is half of the typical time, {first} here, \
-         {where_} {}. {tick}.",
+        "At HZ 100 Linux notices the end of a sector erase {} late, {} of the mean time. The delay is {} at HZ 250 and {} at HZ 1000. The \
+         publication leaves erases open. Linux' first wait is half of the typical time, {first} here, {where_} {}. {tick}.",
         lost(slow),
         percent_of(late.as_secs_f64() / time.mean().as_secs_f64()),
         lost(usual),
@@ -475,8 +471,7 @@ fn erase_fine(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> 
     let queued = erased.iter().rfind(|one| one.queued > 1);
     let queued = queued.map_or_else(String::new, |one| {
         format!(
-            " Sectors that are queued in the chip's erase window share one wait: with {} a command, it loses {} with \
-             {:.1} polls a sector.",
+            " Sectors that are queued in the chip's erase window share one wait: with {} a command, it loses {} with {:.1} polls a sector.",
             one.queued,
             lost(one),
             one.polls_each(),

@@ -35,7 +35,7 @@ fn cache(facts: &Facts<'_>) -> Option<String> {
     let told = all.iter().map(|one| {
         let (_, title) = cache_name(one.cache);
         format!(
-            "{title}: {} with firmware, {} with the state machine ({})",
+            "at {} with firmware and {} with the state machine ({}) where {title}",
             mb_per_s(one.firmware.write.rate()),
             mb_per_s(one.sequencer.write.rate()),
             percent(gain(one)),
@@ -50,17 +50,17 @@ fn cache(facts: &Facts<'_>) -> Option<String> {
         )
     } else if back < through / 10.0 {
         (
-            "A write cache would hide the overhead of firmware",
+            "A write cache would hide the overhead",
             "While the host prepares the next command, the flash writes the buffered data, and a sequencer has nothing to \
              gain. That firmware costs anything at all shows that the drives end a write when it is on flash",
         )
     } else if back < through * 0.9 {
-        ("A write cache of this size would hide part of the overhead of firmware", early)
+        ("A write cache of this size would hide part of the overhead", early)
     } else {
-        ("A write cache of this size would hide nothing of the overhead of firmware", early)
+        ("A write cache of this size would hide nothing of the overhead", early)
     };
     Some(format!(
-        "{lead}: the sequencer gains {} without it and {} with it. On the {}, {}. {why}.",
+        "{lead}: the sequencer gains {} without it, {} with it. On the {} writes run {}. {why}.",
         percent(through),
         percent(back),
         short(&facts.scenario.drives.g_monster),
@@ -82,8 +82,7 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
     let told = chosen.iter().map(|one| {
         let (firmware, sequencer) = (&one.firmware, &one.sequencer);
         format!(
-            "{}: firmware reads at {}, where the link alone allows {}; the state machine is {} firmware for reads and {} it \
-             for writes",
+            "{}: firmware reads at {}, where the link alone allows {}; the state machine is {} firmware for reads and {} it for writes",
             counted(one.sectors, "sector"),
             mb_per_s(firmware.read.rate()),
             mb_per_s(one.link[1]),
@@ -91,23 +90,19 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
             beside(sequencer.write.rate(), firmware.write.rate()),
         )
     });
-    let told = told.collect::<Vec<_>>().join("; ");
     let gain = |one: &SizePoint| one.sequencer.read.rate() / one.firmware.read.rate() - 1.0;
     let lead = match gain(first) > gain(last) + GAINED {
         true => "Small commands are where a sequencer pays for reads",
         false => "A sequencer does not gain more for reads where commands are small",
     };
-    let gains = chosen
-        .iter()
-        .map(|one| format!("{} at {}", percent(gain(one)), counted(one.sectors, "sector")));
-    let gains = gains.collect::<Vec<_>>().join(", ");
+    let of =
+        |one: &SizePoint| format!("{} at {}", percent(gain(one)), counted(one.sectors, "sector"));
+    let large = if chosen.len() > 1 { format!(", {}", of(last)) } else { String::new() };
     let continuous = facts.scenario.continuous.sectors;
     let command = SECTOR * u64::from(continuous);
     // Only these are measured with what the sequencing of a write costs after a large command.
     let smaller = match first.sectors < continuous {
-        true => {
-            format!(" Below {command} a write costs its sequencer here what a read does.")
-        }
+        true => format!(" Below {command} a write costs as much sequencing here as a read."),
         false => String::new(),
     };
     let flash = match facts.scenario.drives.intel.drive.write_cache {
@@ -115,8 +110,10 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
         WriteCache::Back(_) | WriteCache::Protected(_) => "",
     };
     Some(format!(
-        "{lead}: {gains}. On the {}, {told}. The runs of tables 5-1 and 5-2 use commands of {command}.{smaller}{flash}",
+        "{lead}: {}{large}. On the {}, {}. The runs of tables 5-1 and 5-2 use commands of {command}.{smaller}{flash}",
+        of(first),
         short(&facts.scenario.drives.intel),
+        told.collect::<Vec<_>>().join("; "),
     ))
 }
 
@@ -126,16 +123,16 @@ fn speeds(facts: &Facts<'_>) -> Option<String> {
     let (first, last) = (all.first()?, all.last()?);
     let told = all.iter().map(|one| {
         format!(
-            "{}: {} (write) and {} (read), where the link alone allows {} and {}",
-            one.speed,
+            "{} (write) and {} (read) at {}, where the link alone allows {} and {}",
             mb_per_s(one.pair.write.rate()),
             mb_per_s(one.pair.read.rate()),
+            one.speed,
             mb_per_s(one.link[0]),
             mb_per_s(one.link[1]),
         )
     });
     Some(format!(
-        "The {} reads at {} on a link of {} and at {} on one of {}. By the speed of the link it reaches {}.",
+        "The {} reads at {} on a link of {} and at {} on one of {}. It reaches {}.",
         short(&facts.scenario.drives.intel),
         mb_per_s(first.pair.read.rate()),
         first.speed,
@@ -156,7 +153,7 @@ fn queue(facts: &Facts<'_>) -> Option<String> {
     };
     Some(format!(
         "{lead}: random reads run at {} without one and at {} with {depth} queued. The example, on a link of its own speed, \
-         accesses {} at random places; writes of that size run at {} and {}.",
+         accesses {} at random places; writes run at {} without a queue and at {} with it.",
         mb_per_s(first.rates[1]),
         mb_per_s(last.rates[1]),
         counted(facts.scenario.what_if.queued, "sector"),

@@ -5,7 +5,7 @@
 use crate::sata::findings::Facts;
 use crate::sata::run::measure::WholeDrive;
 use crate::sata::tables::means;
-use crate::sata::tables::told::{mb_per_s, micros, percent, span};
+use crate::sata::tables::told::{mb_per_s, micros, percent, short, span};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{KIB, float, real};
@@ -42,11 +42,10 @@ pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, E
         } else {
             "two runs usually differ by less".to_owned()
         };
-        times.push(format!("{:.1} times for {column}s", printed_gain / saved));
+        times.push(format!("{:.1} times as much for {column}s", printed_gain / saved));
         told.push(format!(
-            "The printed rate of {column}s rises from {} to {} ({}), which is {} a command. Table 6-2 saves {}; that gives {} \
-             here (from {} to {}). The rise is {:.1} times the standard deviation of a difference of two rows of table 5-2 \
-             ({:.2} MB/s): {inside}.",
+            "The printed rate of {column}s rises from {} to {} ({}), which is {} a command. Table 6-2 saves {}; that gives {} here (from \
+             {} to {}). The rise is {:.1} times the standard deviation of a difference of two rows of table 5-2 ({:.2} MB/s): {inside}.",
             mb_per_s(firmware),
             mb_per_s(sequencer),
             percent(sequencer / firmware - 1.0),
@@ -60,10 +59,9 @@ pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, E
         ));
     }
     Ok(format!(
-        "Table 6-1 shows more than table 6-2 explains: {}. {} So the rise of reads is chance. That of writes has mostly \
-         another cause than overhead, such as another state of the drive. Neither is evidence of the gain of a sequencer in \
-         hardware; the time that it saves is.",
-        times.join(" as much, "),
+        "Table 6-1 shows more than table 6-2 explains: {}. {} So the rise of reads is chance. That of writes has mostly another cause than overhead, \
+         such as another state of the drive. Neither is evidence of the gain of a sequencer in hardware; the time that it saves is.",
+        times.join(", "),
         told.join(" "),
     ))
 }
@@ -79,14 +77,15 @@ pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
     let overhead = host.firmware.write.as_secs_f64();
     let ceiling = command(facts) / overhead;
     let mut told = Vec::new();
-    let rows = ["transcend", "buffalo"].into_iter().zip(&facts.measured.swept);
-    for (row, swept) in rows {
+    let drives = &facts.scenario.drives;
+    let rows = [("transcend", &drives.transcend), ("buffalo", &drives.buffalo)];
+    for ((row, part), swept) in rows.into_iter().zip(&facts.measured.swept) {
         let write = reference.number("table7-1", row, "write")?;
         let (firmware, sequencer) =
             (slowed(facts, swept, host.firmware.write), slowed(facts, swept, host.sequencer.write));
         told.push(format!(
-            "The drive {row} was measured at {}, {} a command in total. With {} or {} on top of the time of its flash it \
-             would write at {} or {}.",
+            "The {} was measured at {}, {} a command in total. With {} or {} on top of the time of its flash it would write at {} or {}.",
+            short(part),
             mb_per_s(write),
             micros(command(facts) / write),
             span(host.firmware.write),
