@@ -209,7 +209,7 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
         )
     };
     format!(
-        "Over the same {} the most worn block has {} erases without levelling, {} with dynamic and {} with static. By \
+        "Over the same {} the most worn block has {} erases without levelling, {} with dynamic, {} with static. By \
          variant: {}. Static levelling moves {} and {costs}{reached}.",
         tb(facts.scenario.wear.volume),
         facts.measured.worn("none").figures.most,

@@ -86,7 +86,7 @@ impl Facts<'_> {
         let ticks = all.iter().flat_map(|(tables, fcse)| [tables.ticks, fcse.ticks]);
         let waits = match ticks.clone().all(|ticks| ticks <= u64::from(count) + 1) {
             true => format!(
-                "Waiting for the timer makes {} by sys_chg last {} of {tick}, whatever a switch costs",
+                "Waiting for the timer makes {} by sys_chg last {} of {tick}, whatever they cost",
                 counted(count, "switch"),
                 counted(count, "timer interrupt"),
             ),

@@ -30,7 +30,7 @@ const CASES: [Case; 2] = [
                 about: "erases without levelling",
                 says: &[
                     "the same 0.002 TB",
-                    "{wear none most_count} erases without levelling, {wear dynamic most_count} with dynamic and {wear static most_count} with static",
+                    "{wear none most_count} erases without levelling, {wear dynamic most_count} with dynamic, {wear static most_count} with static",
                     "the first block passes 30 after",
                     "{wear static levelled_count} block",
                 ],
