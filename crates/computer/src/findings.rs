@@ -1,13 +1,14 @@
-//! What a run teaches, in sentences.
+//! Findings and warnings of a run.
 //!
-//! Layer: rank 9. Function: [`add`]. Each finding names the figure that it rests on and what to do about it.
+//! Layer: rank 9. Function: [`add`]. A finding names the figure that it rests on, and gives advice.
 
 use super::tables::{Measurement, ratio, spent};
 use boardlab_arm926::Exception;
 use boardlab_realview::{EngineKind, Outcome, Warning};
+use boardlab_result::prose::counted;
 use boardlab_result::{Origin, RunResult};
 
-/// A share of the cycles that is worth a sentence.
+/// The least share of the cycles that a finding reports.
 const WORTH: f64 = 0.05;
 
 /// Adds findings and warnings to `run`.
@@ -17,10 +18,10 @@ pub(super) fn add(run: &mut RunResult, measurement: &Measurement<'_>) {
         run.find(finding);
     }
     if *measurement.outcome == Outcome::Limit {
-        run.warnings.push("the limit was reached before the program ended".into());
+        run.warnings.push("The limit was reached before the program ended.".into());
     }
     if *measurement.outcome == Outcome::Reset {
-        run.warnings.push("the program asked for a reset of the board; the run ends there".into());
+        run.warnings.push("The program requested a reset of the board, which ends the run.".into());
     }
     for warning in measurement.session.machine.processor().bus.warnings() {
         run.warnings.push(warned(warning));
@@ -30,28 +31,28 @@ pub(super) fn add(run: &mut RunResult, measurement: &Measurement<'_>) {
     if assumed > 0 {
         let all = run.parameters.len();
         run.warnings.push(format!(
-            "{assumed} of {all} numbers of the board are assumed: times are those of such a board, not of one that was measured"
+            "{assumed} of {all} numbers of the board are assumed: times are those of such a board, not of a measured one."
         ));
     }
 }
 
-/// Why the engine that runs instructions was not the one that the user thinks it was. The figures are the same with each.
+/// Why the reference interpreter ran instead of the chosen engine. The figures are the same with each engine.
 fn engine_unused(measurement: &Measurement<'_>) -> Option<String> {
     let memory = &measurement.session.machine.processor().memory;
     let chosen = measurement.session.engine;
     let why = if chosen == Some(EngineKind::Interpreter) {
         return None;
     } else if memory.had_armv4_loads() {
-        "the program set L4 (bit 15 of the control register), under which"
+        "The program set L4 (bit 15 of the control register), under which"
     } else if chosen.is_some() && memory.checker().is_some() {
-        "with --check"
+        "With --check"
     } else if chosen.is_some() && measurement.profile.is_some() {
-        "with --profile"
+        "With --profile"
     } else {
         return None;
     };
     Some(format!(
-        "{why} every instruction is executed by the reference interpreter, whatever --engine says; only the speed differs"
+        "{why} every instruction is executed by the reference interpreter, whatever --engine says; only the speed differs."
     ))
 }
 
@@ -59,7 +60,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The wait that takes most, or that none is worth mentioning.
+/// The wait that takes most cycles, or that no wait takes many.
 fn largest_wait(measurement: &Measurement<'_>) -> Option<String> {
     let spent = spent(measurement);
     let asleep = spent.last().map_or(0, |(.., cycles)| *cycles);
@@ -71,26 +72,22 @@ fn largest_wait(measurement: &Measurement<'_>) -> Option<String> {
     let &(id, title, cycles) = waits.max_by_key(|(.., cycles)| *cycles)?;
     let share = ratio(cycles, awake);
     if share < WORTH {
-        return Some("no wait takes 5 % of the cycles: the instructions themselves do, see `boardlab os run --profile`".into());
+        return Some("No wait takes 5 % of the cycles; the instructions do. `boardlab os run --profile` shows which.".into());
     }
     let advice = match id {
         "fetch" if mostly_uncached(measurement, cycles) => {
-            "most of it with the instruction cache off, which bit 12 of the control register switches on, also without the MMU"
+            "Most of it is with the instruction cache off, which bit 12 of the control register switches on, also without the MMU"
         }
-        "fetch" => "code that runs together should fit the instruction cache",
-        "data" => {
-            "touch data in the order of memory, and keep what is used together in few lines of 32 bytes"
-        }
-        "walk" => "fewer and larger pages, or sections of 1 MB, need fewer walks",
-        "write_buffer" => {
-            "write less at a time, and let regions be written back instead of through"
-        }
-        _ => "let memory be cached, and ask devices less often",
+        "fetch" => "Code that runs together should fit the instruction cache",
+        "data" => "Access data in order, and keep related data in few lines of 32 bytes",
+        "walk" => "Fewer and larger pages, or sections of 1 MB, need fewer walks",
+        "write_buffer" => "Write less at a time, and make regions write-back, not write-through",
+        _ => "Make memory cacheable, and poll devices less often",
     };
-    Some(format!("{title} takes {} of the cycles awake: {advice}", percent(share)))
+    Some(format!("Of the cycles awake, {} are {title}. {advice}.", percent(share)))
 }
 
-/// Whether so many cycles of waiting for instructions are more than the fills of lines can be.
+/// Whether `cycles` of waiting for instructions exceed those that line fills can take.
 fn mostly_uncached(measurement: &Measurement<'_>, cycles: u64) -> bool {
     let settings = &measurement.session.computer.settings;
     let first = u64::from(settings.timing.read.first) + u64::from(settings.timing.read.next) * 7;
@@ -100,20 +97,23 @@ fn mostly_uncached(measurement: &Measurement<'_>, cycles: u64) -> bool {
     cycles / 2 > misses.saturating_mul(fill)
 }
 
-/// A run that never looked in a cache although it was long enough to be worth it.
+/// The caches that a run of more than 1,000 instructions never used.
 fn caches_off(measurement: &Measurement<'_>) -> Option<String> {
     let processor = measurement.session.machine.processor();
     let statistics = processor.memory.statistics();
     let never = |reads: u64, writes: u64| reads == 0 && writes == 0;
     let (code, data) = (&statistics.instruction_cache, &statistics.data_cache);
     let which = match (never(code.reads, code.writes), never(data.reads, data.writes)) {
-        (true, true) => "both caches were",
-        (true, false) => "the instruction cache was",
-        (false, true) => "the data cache was",
+        (true, true) => "Both caches were",
+        (true, false) => "The instruction cache was",
+        (false, true) => "The data cache was",
         (false, false) => return None,
     };
     (processor.counts.instructions > 1_000).then(|| {
-        format!("{which} never used: they are switched on by bits 12 and 2 of the control register, the data cache needs the MMU as well")
+        format!(
+            "{which} never used. Bit 12 of the control register switches the instruction cache on, bit 2 the data cache, \
+             which needs the MMU as well."
+        )
     })
 }
 
@@ -121,27 +121,29 @@ fn mmu_off(measurement: &Measurement<'_>) -> Option<String> {
     let processor = measurement.session.machine.processor();
     let never = processor.memory.statistics().tlb_lookups == 0;
     (never && processor.counts.instructions > 1_000)
-        .then(|| "the MMU was never on: no TLB, no write buffer, no data cache".into())
+        .then(|| "The MMU was never on. So no TLB, write buffer or data cache was used.".into())
 }
 
 fn aborts(measurement: &Measurement<'_>) -> Option<String> {
     let taken = &measurement.session.machine.processor().counts.exceptions;
     let of = |exception: Exception| taken[exception as usize];
     let (data, prefetch) = (of(Exception::DataAbort), of(Exception::PrefetchAbort));
-    (data + prefetch > 0)
-        .then(|| format!("{data} data aborts and {prefetch} prefetch aborts were taken"))
+    (data + prefetch > 0).then(|| {
+        let prefetch = counted(prefetch, "prefetch abort");
+        format!("The program took {} and {prefetch}.", counted(data, "data abort"))
+    })
 }
 
 fn warned(warning: &Warning) -> String {
     match warning {
         Warning::UartDisabled { uart } => format!(
-            "UART {uart} was written while it was not enabled (UARTCR bits 0 and 8): the hardware would send nothing"
+            "UART {uart} was written while it was not enabled (UARTCR bits 0 and 8): the hardware would send nothing."
         ),
         Warning::SemihostingCall { call } => {
-            format!("semihosting call {call:#x} is not served: it returned -1")
+            format!("Semihosting call {call:#x} is not implemented: it returned -1.")
         }
         Warning::SemihostingFile => {
-            "a semihosting call asked for a file, which a guest is not given: it returned -1".into()
+            "A semihosting call opened a file of the host, which is refused: it returned -1.".into()
         }
     }
 }

@@ -19,7 +19,8 @@ thread_local! {
     static ADDED: RefCell<Option<Vec<AddedFinding>>> = const { RefCell::new(None) };
 }
 
-/// Adds a finding that any run may have, and returns its index. A case of the tests in
+/// Adds a finding that any run may have, and returns its index. Its first sentence, up to the first
+/// `. `, is a headline: the conclusion with its key figure. Evidence and mechanism follow. A case of the tests in
 /// `tests/sentences` must reach each call of this function, with settings other than the published
 /// ones.
 #[track_caller]

@@ -14,6 +14,7 @@ use crate::fs::DetectedFileSystem;
 use crate::identify::Identity;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
+use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileSystem, Kind};
@@ -54,7 +55,7 @@ pub fn info(
             found.is_whole()
         }
         Some(Err(problem)) => {
-            run.warnings.push(format!("it cannot be mounted: {problem}"));
+            run.warnings.push(format!("The image cannot be mounted: {problem}"));
             false
         }
         None => true,
@@ -176,7 +177,8 @@ pub fn listing(
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
     }
     if wrong > 0 {
-        run.warnings.push(format!("names with something wrong: {wrong}, see the last column"));
+        run.warnings
+            .push(format!("The last column shows the problems of {}.", counted(wrong, "name")));
     }
     run.tables.push(table);
     damage::tell(&mut run, damage, &paths);
@@ -247,7 +249,7 @@ pub fn extracted(
     }
     if let Some(problem) = &done.unsafe_because {
         run.warnings.push(format!(
-            "not all may be on the disk, and the mark `{MARK}` stays in the folder: {problem}"
+            "Files may be missing on the disk, and the mark `{MARK}` stays in the folder: {problem}"
         ));
     }
     damage::tell(&mut run, damage, &done.paths);
@@ -256,7 +258,7 @@ pub fn extracted(
 
 fn ended_at(names: u64) -> String {
     format!(
-        "only the first {names} names: name a folder in the image, or raise the limit with --max-names"
+        "Only the first {names} names are included: name a folder in the image, or raise the limit with --max-names."
     )
 }
 
@@ -382,9 +384,9 @@ mod tests {
         writer.data.truncate(writer.data.len() - 9);
         let file = Contents::of(writer.data);
         let run = info("x.bin", &file, &identify(&file), None).run;
-        assert!(run.warnings[0].starts_with("the file is truncated: "), "{:?}", run.warnings);
+        assert!(run.warnings[0].starts_with("The file is truncated: "), "{:?}", run.warnings);
         assert!(run.warnings[1].contains("64 KiB is the smallest size"), "{:?}", run.warnings);
-        assert!(run.findings[0].contains("read as NOR; if it is of NAND"), "{:?}", run.findings);
+        assert!(run.findings[0].contains("read as NOR. If it is of NAND"), "{:?}", run.findings);
         let file = Contents::of(b"ANDROID!".repeat(8));
         let run = info("x.bin", &file, &identify(&file), None).run;
         assert!(run.table("flash").is_none());

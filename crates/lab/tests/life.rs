@@ -265,7 +265,7 @@ fn the_result_has_its_tables_charts_and_findings() {
     let expected = ["as-is", "levelling-none", "levelling-static", "spare", "cache", "trim"];
     assert_eq!(what_ifs, expected);
     assert_eq!(run.charts.len(), 4);
-    assert!(run.findings[0].starts_with("Half of the cards are at their end after"));
+    assert!(run.findings[0].starts_with("Half of the cards reach their end of life after"));
     let health = run.table("health").unwrap();
     let steps = health.rows.iter().filter(|row| row.id.starts_with("life_"));
     let steps: Vec<_> = steps.map(|row| row.id.clone()).collect();

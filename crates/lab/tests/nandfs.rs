@@ -105,6 +105,7 @@ fn fitting_again_gives_the_constants_of_the_board() {
         assert!((used - again).abs() < 0.5, "{column}: {again}; put it into boards/mips-327.toml");
     }
     assert_eq!(PUBLISHED.warnings, [""; 0]);
+    crate::sentences::check_headlines(&PUBLISHED.findings);
     let left = value(&PUBLISHED, "fit", "used", "fitted_ratio");
     assert!(left <= value(&PUBLISHED, "fit", "used", "data_sheet_ratio"));
 }

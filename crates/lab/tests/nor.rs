@@ -58,6 +58,11 @@ fn the_wait_of_linux_is_constant_and_that_of_u_boot_spreads_as_printed() {
 }
 
 #[test]
+fn each_finding_about_the_print_begins_with_a_headline() {
+    crate::sentences::check_headlines(&PUBLISHED.findings);
+}
+
+#[test]
 fn one_parameter_is_fitted_and_it_is_the_poll_gap() {
     let fitted: Vec<_> =
         PUBLISHED.parameters.iter().filter(|one| one.origin == Origin::Fitted).collect();

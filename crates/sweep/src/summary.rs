@@ -185,7 +185,7 @@ fn row(plan: &Plan, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
     }
 }
 
-/// Findings and warnings.
+/// Adds findings and warnings.
 fn tell(
     run: &mut RunResult,
     plan: &Plan,
@@ -198,17 +198,19 @@ fn tell(
             run.find(extremes);
         }
     }
-    let all = overview.figures.len();
     let differ = overview.figures.values().filter(|seen| overview.differs(seen)).count();
-    match (overview.done, differ) {
-        (0, _) => run.find(format!("No point was run to its end, so no figure is known; {ATTACHMENT} has the messages.")),
-        (1, _) => run.find(format!("Figures of only 1 point are known, {all} of them, and nothing to compare them with; {ATTACHMENT} has all.")),
-        (_, 1) => run.find(format!("Of {} 1 differs between points; {ATTACHMENT} has all of them.", counted(all, "figure"))),
-        _ => run.find(format!("Of {} {differ} differ between points; {ATTACHMENT} has all of them.", counted(all, "figure"))),
-    };
+    let verb = if differ == 1 { "differs" } else { "differ" };
+    let figures = counted(overview.figures.len(), "figure");
+    run.find(match overview.done {
+        0 => format!("No point completed, so no figure is known. {ATTACHMENT} has the messages."),
+        1 => format!(
+            "Only 1 point completed, so its {figures} cannot be compared. {ATTACHMENT} has all."
+        ),
+        _ => format!("{differ} of {figures} {verb} between points. {ATTACHMENT} has all."),
+    });
     if by_itself && differ > chosen.len() {
         run.find(
-            "Choose other figures with --cell TABLE/ROW/COLUMN; what is done is not run again.",
+            "--cell TABLE/ROW/COLUMN chooses other figures. Completed points are not run again.",
         );
     }
     if overview.failed > 0 {
@@ -226,7 +228,7 @@ fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
     let value = |row: &Row| row.cells.get(name).and_then(|cell| cell.value.as_f64());
     let rows = table.rows.iter().enumerate();
     let known: Vec<_> = rows.filter_map(|(point, row)| Some((point, value(row)?))).collect();
-    // Of equal ones the first.
+    // The first of equal ones.
     let low = known.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
     let high = known.iter().rev().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let told = |point: usize| {
@@ -234,7 +236,7 @@ fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
         Some(format!("{value} at {}", plan.grid.label(point)))
     };
     (low.1 < high.1).then_some(())?;
-    Some(format!("{name}: lowest {}, highest {}.", told(low.0)?, told(high.0)?))
+    Some(format!("{name} is lowest, {}, and highest, {}.", told(low.0)?, told(high.0)?))
 }
 
 /// A figure with its unit.

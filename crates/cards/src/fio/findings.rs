@@ -11,7 +11,7 @@ use boardlab_result::prose::{float, percent_of};
 /// reported.
 const SLOWER: f64 = 1.05;
 
-/// Adds what slowed the jobs most; nothing if requests with that cause are as fast as those without.
+/// Adds the cause that slowed the jobs most, unless requests with that cause are as fast as those without.
 pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
     let ratio = |one: u64, other: u64| float(one) / float(other.max(1));
     for kind in [Kind::Read, Kind::Write] {
@@ -23,11 +23,11 @@ pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
         let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes.get()));
         let than = match times.filter(|times| times.is_finite()) {
             Some(times) if times < SLOWER => continue,
-            Some(times) => format!(" ({times:.1} times as long for each byte as the others)"),
+            Some(times) => format!(" They took {times:.1} times as long a byte as the others."),
             None => String::new(),
         };
         let slowed = format!(
-            "{} of the time of {}s was in requests that the {device} slowed for this cause: {}{than}.",
+            "{} of the time of {}s went into requests that the {device} slowed for this cause: {}.{than}",
             percent_of(ratio(slowed.time.as_nanos(), all)),
             kind.name(),
             cause.name(),

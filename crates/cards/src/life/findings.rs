@@ -31,11 +31,11 @@ pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, facto
     let of = counted(study.cards.len(), "card");
     let end = match study.cards.len() {
         1 => format!(
-            "The card is at its end after {} ({of}: how cards differ is not known).",
+            "The card reaches its end of life after {}. How cards differ is not known from {of}.",
             said(median, horizon)
         ),
         _ => format!(
-            "Half of the cards are at their end after {}; 5 % after {}, 95 % after {} ({of}).",
+            "Half of the cards reach their end of life after {}. 5 % reach it after {}, and 95 % after {} ({of}).",
             said(median, horizon),
             said(early, horizon),
             said(late, horizon),
@@ -49,38 +49,40 @@ pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, facto
     gains(run);
 }
 
-/// Which end comes first: read-only, or lost data.
+/// The end that comes first: the card is read-only, or data are lost.
 fn ends(scenario: &Scenario, study: &Study) -> String {
     let lost = study.cards.iter().filter(|card| card.uncorrectable.is_some()).count();
     let ended = study.cards.iter().filter(|card| card.first().is_some()).count();
     let all = study.cards.len();
     match (scenario.part.managed.reads.is_some(), lost) {
         (false, _) => {
-            "The part tells of no wrong bits: the end is when the card takes no more data."
+            "The part file describes no bit errors, so a card ends when it takes no more writes."
                 .to_owned()
         }
         (true, 0) if ended == 0 => {
-            "No card loses data up to the horizon, nor stops taking them.".into()
+            "No card loses data up to the horizon, and none stops taking writes.".into()
         }
-        (true, 0) => "No card loses data before it takes no more: what wear, age and reads do to \
-                      it can be corrected."
-            .into(),
+        (true, 0) => {
+            "No card loses data before it takes no more writes. The bit errors of wear, age and \
+                      reads can be corrected until then."
+                .into()
+        }
         (true, _) if all == 1 => {
-            "The card loses data that cannot be corrected while it still takes data.".into()
+            "The card loses data by uncorrectable errors while it still takes writes.".into()
         }
         (true, lost) => format!(
-            "{lost} of {all} cards {} data that cannot be corrected while still taking data.",
+            "{lost} of {all} cards {} data by uncorrectable errors while still taking writes.",
             if lost == 1 { "loses" } else { "lose" },
         ),
     }
 }
 
-/// Adds the ideal life, and what shortens it most.
+/// Adds the ideal life and the factors that shorten it most.
 fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     let (Some(ideal), Some(last)) = (factors.first(), factors.last()) else { return };
     if study.median().first().is_none() {
         run.warnings.push(
-            "The median card is not at its end at the horizon: the factors are those until then."
+            "The median card has not reached its end of life at the horizon, so the factors are those until then."
                 .into(),
         );
         return;
@@ -88,25 +90,28 @@ fn shortened(run: &mut RunResult, study: &Study, factors: &[Factor]) {
     let shorter = factors[1..].iter().filter(|one| one.factor < 0.995);
     let worst = strongest(shorter.map(|one| (one.factor - 1.0, one.title)), " less");
     let because = match worst.is_empty() {
-        true => "nothing shortens it".to_owned(),
-        false => format!("what shortens it: {}", worst[..worst.len().min(3)].join("; ")),
+        true => "Nothing shortens it".to_owned(),
+        false => format!("These shorten it most: {}", worst[..worst.len().min(3)].join("; ")),
     };
     let share = round(last.years / ideal.years.max(1e-12) * 100.0, 1);
     let shortened = format!(
-        "The rated cycles of the capacity alone would last {} years; the median card lives for {} \
-         ({share} %); {because}.",
-        years(ideal.years),
+        "The median card lives for {} years, {share} % of what its rated P/E cycles alone would last. Those, \
+         over its capacity, would last {} years. {because}.",
         years(last.years),
+        years(ideal.years),
     );
     find(run, shortened);
     if last.years > ideal.years {
         let longer = factors[1..].iter().filter(|one| one.factor > 1.005);
         let longer = strongest(longer.map(|one| (one.factor - 1.0, one.title)), " more");
-        find(run, format!("Longer than the ideal by: {}.", longer.join("; ")));
+        find(
+            run,
+            format!("The card outlives its rated cycles. It gains by: {}.", longer.join("; ")),
+        );
     }
 }
 
-/// Changes of the life in words, the greatest first.
+/// The changes of the life in words, the largest first.
 fn strongest<'t>(changes: impl Iterator<Item = (f64, &'t str)>, way: &str) -> Vec<String> {
     let mut changes: Vec<_> = changes.collect();
     changes.sort_by(|(one, _), (other, _)| other.abs().total_cmp(&one.abs()));
@@ -115,14 +120,15 @@ fn strongest<'t>(changes: impl Iterator<Item = (f64, &'t str)>, way: &str) -> Ve
     changes.into_iter().map(told).collect()
 }
 
+/// Whether lives were simulated in full or extrapolated.
 fn method(study: &Study) -> String {
     let Model { scale, .. } = study.model;
     match scale.is_full() {
         true => "Every program and every erase of each card was simulated.".to_owned(),
         false => format!(
-            "Lives were extrapolated: on a scaled card each page stands for {} and each erase for \
-             {} of the real one, with the wear a page of the host measured on the card in full (table pace). On small \
-             cards this agrees with the simulation in full within 5 %: docs/models/life.md.",
+            "Lives were extrapolated from scaled cards: a page stands for {} and an erase for {} of the real card. The wear \
+             for each page of the host was measured on the full card (table pace). On small cards this agrees with the full \
+             simulation within 5 %: docs/models/life.md.",
             years(scale.pages()),
             scale.step
         ),
@@ -143,16 +149,15 @@ fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Fac
     let powered = scenario.days.powered.as_secs_f64();
     if busy > powered {
         run.warnings.push(format!(
-            "The programs of a day take {:.1} hours of the flash, which has power for {:.1}: the card \
-             cannot take {} a day.",
+            "The card cannot take {} a day: their programs take {:.1} hours of the flash, which has power for {:.1}.",
+            size(study.work.bytes_a_day),
             busy / 3_600.0,
             powered / 3_600.0,
-            size(study.work.bytes_a_day)
         ));
     }
 }
 
-/// Adds the alternatives that gain and cost most.
+/// Adds the alternatives with the longest and the shortest lives.
 fn gains(run: &mut RunResult) {
     let Some(table) = run.table("what-if") else { return };
     let mut changes: Vec<(f64, String)> = table
@@ -164,16 +169,16 @@ fn gains(run: &mut RunResult) {
     changes.sort_by(|a, b| a.0.total_cmp(&b.0));
     let told = |(change, title): &(f64, String)| {
         let percent = change.abs() * 100.0;
-        let way = if *change < 0.0 { "less" } else { "more" };
-        format!("{title}: {percent:.0} % {way}")
+        let way = if *change < 0.0 { "shorter" } else { "longer" };
+        format!("{percent:.0} % {way}: {title}")
     };
     let most: Vec<String> =
         changes.iter().rev().take(2).filter(|one| one.0 > 0.01).map(told).collect();
     let least: Vec<String> = changes.iter().take(2).filter(|one| one.0 < -0.01).map(told).collect();
     if !most.is_empty() {
-        find(run, format!("Gives most: {}.", most.join("; ")));
+        find(run, format!("The best alternative lives {}.", most.join(". The next lives ")));
     }
     if !least.is_empty() {
-        find(run, format!("Costs most: {}.", least.join("; ")));
+        find(run, format!("The worst alternative lives {}.", least.join(". The next lives ")));
     }
 }

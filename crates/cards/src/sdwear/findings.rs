@@ -1,8 +1,8 @@
 //! Findings about the publication and about cards.
 //!
 //! Layer: rank 10. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every
-//! number in a finding is computed from the runs, the scenario or the print as it stands in the
-//! reference. Volumes are in units of 1,000, as drives are sold; rates in MiB/s.
+//! number in a finding is computed from the runs, the scenario or the reference. Volumes are in units
+//! of 1,000, as drives are sold; rates in MiB/s.
 
 use super::run::Measurements;
 use super::run::measure::Rates;
@@ -102,7 +102,7 @@ fn notes(run: &mut RunResult, facts: &Facts<'_>) {
     run.warnings.extend(failed);
     for one in rewritten {
         for error in [&one.runs.error, &one.probe.runs.error].into_iter().flatten() {
-            run.warnings.push(format!("{}: ended early: {error}", one.id));
+            run.warnings.push(format!("{} ended early: {error}", one.id));
         }
     }
 }
@@ -125,17 +125,16 @@ fn rate_finding(
         format!(" The time of a program ({}) is {}: {}.", one.value, one.origin, one.source)
     });
     Ok(format!(
-        "Experiment 1 runs at {} in the mean ({} to {} in single iterations). The print says {}, and its total over \
-         {iterations:.0} times {each:.0} s gives {}: so its MB/s are MiB/s, and ours are {:+.1} % off. The volume of \
-         {} (printed: {}) and its cycles follow from the rate alone. The rate is one row's transfer over the bus and \
-         one program after the other: slower cells that overlap with transfers would give the same number, one number \
-         cannot tell the two apart.{program}",
+        "Experiment 1 runs at {} in the mean, {:+.1} % off the print. Single iterations run at {} to {}. The print says {}. Its total over \
+         {iterations:.0} times {each:.0} s gives {}, so its MB/s are MiB/s. The volume of {} (printed: {}) and its cycles follow from the \
+         rate alone. The rate is that of one row's transfer over the bus and its program, one after the other. Slower cells that overlap \
+         with transfers would give the same number, and one number cannot tell the two apart.{program}",
         both(rates.mean),
+        (rates.mean / implied - 1.0) * 100.0,
         mib_per_s(rates.least),
         mib_per_s(rates.most),
         reference.quote("experiment1", "throughput", "card")?,
         both(implied),
-        (rates.mean / implied - 1.0) * 100.0,
         tb(runs.written),
         reference.quote("experiment1", "written", "card")?,
     ))
@@ -148,10 +147,9 @@ fn cycles_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Er
     let (decimal, physical) = (capacity / GIB * 1e9, real(facts.physical));
     let dynamic = facts.measured.worn("dynamic");
     Ok(format!(
-        "{} are {:.3} TB or {:.1} GiB: fio counts in KiB and calls them KB (as kB they would be {:.3} TB). Over {} that is {:.0} \
-         cycles with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees \
-         less: over all its {:.2} GiB, spare included, it is {:.0} cycles, and the most worn block of the simulated card \
-         has {} with dynamic levelling.",
+        "The printed {} are {:.3} TB or {:.1} GiB, because fio's KB are KiB. As kB they would be {:.3} TB. Over {} that is {:.0} cycles \
+         with GB = 2^30 B and {:.0} with GB = 10^9 B, not about {} (about 10 TB over {}). A block of the flash sees fewer: over all {:.2} \
+         GiB, over-provisioning included, it is {:.0} cycles, and the most worn block of the simulated card has {} with dynamic levelling.",
         reference.quote("experiment1", "written", "card")?,
         volume / 1e12,
         volume / GIB,
@@ -211,8 +209,12 @@ fn levelling_finding(facts: &Facts<'_>) -> String {
         )
     };
     format!(
-        "The same {} with other levelling. {}. Static levelling moves {} and {costs}{reached}.",
+        "Over the same {} the most worn block has {} erases without levelling, {} with dynamic, {} with static. By \
+         variant: {}. Static levelling moves {} and {costs}{reached}.",
         tb(facts.scenario.wear.volume),
+        facts.measured.worn("none").figures.most,
+        dynamic.figures.most,
+        fixed.figures.most,
         fates(facts, &["none", "none-dies", "dynamic", "static"]),
         counted(fixed.counters.levelled, "block"),
     )
@@ -228,18 +230,19 @@ fn kept_finding(facts: &Facts<'_>) -> String {
         false => "",
     };
     let lead = match times >= WORSE {
-        true => {
-            "Dynamic levelling can silently do nothing. If blocks without valid pages wait for garbage collection instead of \
-             becoming free at once, there are hardly any free blocks to choose the least worn among"
-        }
-        false => {
-            "Whether blocks without valid pages wait for garbage collection or become free at once makes little \
-             difference to dynamic levelling here"
-        }
+        true => format!(
+            "Dynamic levelling can silently do nothing: the most worn block has {} erases instead of {}. If blocks without \
+             valid pages wait for garbage collection instead of becoming free at once, there are hardly any free blocks of \
+             which to take the least worn",
+            kept.figures.most, dynamic.figures.most,
+        ),
+        false => "Whether blocks without valid pages wait for garbage collection makes little difference to dynamic \
+                  levelling here. Otherwise they become free at once"
+            .into(),
     };
     format!(
-        "{lead}: {}. That is {times:.1} times the most worn block of the same policy with blocks returned at once, at an \
-         amplification of {amplified:.4} against {ordinary:.4}{hidden}.",
+        "{lead}. By variant: {}. The most worn block has {times:.1} times the erases of the same policy with blocks returned \
+         at once, at an amplification of {amplified:.4} against {ordinary:.4}{hidden}.",
         fates(facts, &["kept", "kept-dies"]),
     )
 }
@@ -260,22 +263,25 @@ fn clusters_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, 
         let more = ids(&|one| gives(one, cluster, 1e6) && !gives(one, cluster, MIB));
         let more = match more.as_slice() {
             [] => String::new(),
-            more => format!(" (and with MB = 10^6 B {})", listed(more)),
+            more => format!(" (and with MB = 10^6 B from {})", listed(more)),
         };
         let print = reference.quote("experiment2", row, "card")?;
-        told.push(format!("{print}: {}{more}", listed(&binary)));
+        told.push(format!("{print} come from {}{more}", listed(&binary)));
     }
     let every =
         |one: &RewriteOutcome, unit: f64| clusters.iter().all(|one_of| gives(one, one_of.1, unit));
-    let both = [ids(&|one| every(one, MIB)), ids(&|one| every(one, 1e6))].concat();
+    let both = match [ids(&|one| every(one, MIB)), ids(&|one| every(one, 1e6))].concat().as_slice()
+    {
+        [] => "No controller".to_owned(),
+        both => format!("Only {}", listed(both)),
+    };
     Ok(format!(
-        "Which controllers give the printed clusters as bands of single rewrites, within {:.0} %: {}. All three at once: {}. Of the \
-         controllers that also run experiment 1 at the rate of this card: {}. {} \
-         Times of cells and bus are those of experiment 1, and none was tuned towards the print; the bands with \
-         their causes are in table experiment2-bands.",
+        "{both} gave all {} printed clusters as bands of single rewrites, within {:.0} %. By cluster: {}. Of the controllers \
+         that also run experiment 1 at the rate of this card, {}. {} Times of cells and bus are those of experiment 1, and \
+         none was tuned towards the print. Table experiment2-bands has the bands with their causes.",
+        clusters.len(),
         NEAR * 100.0,
         told.join("; "),
-        listed(&both),
         with_both(facts, reference)?,
         mechanisms(all),
     ))
@@ -304,7 +310,7 @@ fn agrees(one: &RewriteOutcome, own: f64) -> bool {
 /// The rates of rewrites by cause, over all controllers.
 fn mechanisms(all: &[RewriteOutcome]) -> String {
     let mut causes = BTreeMap::new();
-    // A band whose samples have one cause in common says what that cause does.
+    // Only a band whose samples share one cause shows the effect of that cause.
     let bands = all.iter().flat_map(|one| &one.bands).filter(|band| !band.cause.contains('%'));
     for BandRow { cause, rates: Rates { mean, .. }, moved, .. } in bands {
         let (low, high, most) = causes.entry(cause).or_insert((*mean, *mean, *moved));
@@ -320,7 +326,7 @@ fn mechanisms(all: &[RewriteOutcome]) -> String {
         };
         format!("{cause} {:.1} to {:.1} MiB/s{moved}", low / MIB, high / MIB)
     });
-    format!("By what took the time: {}.", told.collect::<Vec<_>>().join(", "))
+    format!("By the cause of the time the rates are: {}.", told.collect::<Vec<_>>().join(", "))
 }
 
 /// The bands of single loops that remain in the average that fio reports.
@@ -350,18 +356,19 @@ fn averages_finding(facts: &Facts<'_>) -> String {
         [(_, upper), lower @ ..] if !lower.is_empty() => {
             let apart = lower.iter().map(|(_, rate)| format!("{:.1}", upper / rate));
             format!(
-                "; clusters that lie factors of {} below the upper one in a plot of whole runs need a state that lasts \
-                 for minutes, or are no averages over all loops",
+                " Clusters that lie factors of {} below the upper one in a plot of whole runs need a state that lasts for \
+                 minutes, or are no averages over all loops.",
                 listed(&apart.collect::<Vec<_>>()),
             )
         }
         _ => String::new(),
     };
     format!(
-        "fio reports one number for {}. Of {} {several} with several bands of single rewrites, and in {hidden} of these the \
-         average hides bands; several bands of whole runs are left with: {}. Whole runs of one row differ by {widest:.1} % at \
-         most. An average shows clusters only where the state of the card outlasts a run{print}.",
+        "fio reports one number for {}, and this average hides bands of rewrites in {}. Of {} {several} with \
+         several bands of single rewrites. Several bands of whole runs are left in: {}. Whole runs of one row differ by \
+         {widest:.1} % at most. An average shows clusters only where the state of the card outlasts a run.{print}",
         counted(loops, "loop"),
+        counted(hidden, "row"),
         counted(all.len(), "row"),
         listed(&kept),
         several = match several().count() {
@@ -384,16 +391,18 @@ fn controllers_finding(facts: &Facts<'_>) -> String {
     let span = runtime.map_or_else(String::new, |span| format!(" of {span}"));
     let paid = match all.iter().any(|one| !agrees(one, own)) {
         true => format!(
-            " Quick cells that take every write first cost a fold or a merge later: where a run{span} is long enough to pay \
+            " Fast cells that take every write first cost a fold or a merge later: where a run{span} is long enough to pay \
              for it, its rate shows both."
         ),
         false => String::new(),
     };
     format!(
-        "A controller has to give both experiments. Each ran the job of experiment 1 {} as well. Within 5 % of the {} of \
-         the card as its part file has it: {}. Not: {}.{paid}",
-        counted(facts.scenario.full.probes, "time"),
+        "{} of {} controllers run experiment 1 within 5 % of the {} of the card as its part file has it. A controller has to \
+         give both experiments, so each also ran, {}, the job of experiment 1. Within 5 %: {}. Not: {}.{paid}",
+        all.iter().filter(|one| agrees(one, own)).count(),
+        all.len(),
         mib_per_s(own),
+        counted(facts.scenario.full.probes, "time"),
         names(true),
         names(false),
     )
@@ -410,25 +419,25 @@ fn loops_finding(facts: &Facts<'_>) -> Option<String> {
     let reach = first.flushes / runs;
     let cached = facts.scenario.part.face.cache.is_some();
     let cache = match (cached, settings.submission.fsync_on_close) {
-        (true, _) => format!("{reach} of them reach the card as flushes of its cache"),
-        (false, false) => {
-            format!("{reach} of them are commands: a card without a volatile cache has none for it")
-        }
+        (true, _) => format!("{reach} of these flushes reach the card as flushes of its cache"),
+        (false, false) => format!(
+            "{reach} of these flushes are commands: a card without a volatile cache has none for it"
+        ),
         (false, true) => format!(
-            "{reach} of them are commands: a card without a volatile cache has none for it, so fsync_on_close measures \
-             nothing here"
+            "{reach} of these flushes are commands: a card without a volatile cache has none for it, so fsync_on_close \
+             measures nothing here"
         ),
     };
     let more = match opens > loops && loops > 1 {
         true => format!(
-            ", not {loops}: after every loop but the last fio opens and closes the file once more without a request"
+            ", not {loops}. After every loop but the last fio opens and closes the file once more without a request"
         ),
         false => String::new(),
     };
     let writes = rewrites / runs / loops.max(1);
     Some(format!(
-        "{} of {} each: in a run fio opens the device {} and asks for {}{more}. {cache}. What direct=1 writes is in no cache \
-         of the host, so there is nothing to drop before a run and nothing that invalidate=1 could invalidate.",
+        "In a run of {} of {} each, fio opens the device {} and asks for {}{more}. {cache}. No cache of the host holds what \
+         direct=1 writes, so there is nothing to drop before a run and nothing that invalidate=1 could invalidate.",
         counted(loops, "loop"),
         counted(writes, "write"),
         counted(opens, "time"),
@@ -436,16 +445,15 @@ fn loops_finding(facts: &Facts<'_>) -> Option<String> {
     ))
 }
 
-/// What remains of the output if every run writes to one file.
+/// The output that remains if every run writes to one file.
 fn output_finding(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let iterations = reference.number("experiment1", "iterations", "card")?;
     let volume = reference.number("experiment1", "written", "card")?;
     let last = facts.measured.free.runs.rates.last().copied().unwrap_or(f64::NAN);
     Ok(format!(
-        "fio opens the file of --output anew in every run and cuts it to nothing, so a script that names one file keeps the last of \
-         {iterations:.0} results (here {}); all of them are there only where standard output is appended. The printed total is \
-         {:.4} GiB an iteration to the last digit, so all results were there when it was added up, or it was counted \
-         otherwise, as in /sys/block/mmcblk0/stat.",
+        "A script that names one file in --output keeps the last of {iterations:.0} results (here {}). fio opens that file anew in every \
+         run and truncates it. All results remain only where standard output is appended. The printed total is {:.4} GiB an iteration to \
+         the last digit. So all results were there when it was added up, or it was counted in another way, as in /sys/block/mmcblk0/stat.",
         mib_per_s(last),
         volume / iterations / GIB,
     ))
@@ -461,17 +469,17 @@ fn duration_finding(facts: &Facts<'_>) -> String {
     let ours = || facts.measured.rewritten.iter().map(RewriteOutcome::run_time);
     let (shortest, longest) = (ours().min().unwrap_or_default(), ours().max().unwrap_or_default());
     format!(
-        "A run of experiment 2 writes {:.0} MiB. At the printed clusters it takes {}; the publication says that each lasts only seconds. \
-         Either the plotted figure does not cover all loops, or few runs were in the lower clusters. Here a run takes {:.1} s to \
-         {:.1} s.",
-        real(moved) / MIB,
+        "A run of experiment 2 takes {} at the printed clusters, not only seconds. It writes {:.0} MiB, and the publication \
+         says that each run lasts only seconds. Either the plotted figure does not cover all loops, or few runs were in the \
+         lower clusters. Here a run takes {:.1} s to {:.1} s.",
         listed(&each.collect::<Vec<_>>()),
+        real(moved) / MIB,
         shortest.as_secs_f64(),
         longest.as_secs_f64(),
     )
 }
 
-/// Whether the published volume can tell the two kinds of levelling apart, and which volume could.
+/// Whether the volume of experiment 2 tells the two kinds of levelling apart, and the volume that would.
 fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let limit = facts.scenario.wear.endurance;
     let rate = facts.mean_rate();
@@ -480,16 +488,15 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
     let told = pairs.map(|pair| {
         let (dynamic, fixed) = (&pair[0], &pair[1]);
         let (done, worst) = dynamic.published;
+        let [one, other] = [dynamic, fixed].map(|curve| levelling(curve.levelling));
         let apart = |one: &WearCurve| one.published.1 > limit;
         let can = if apart(dynamic) == apart(fixed) { "cannot tell" } else { "tells" };
         format!(
-            "The power of experiment 2 with {} spare: after its {} in {iterations} the most worn block has {worst} erases with {} \
-             levelling and {} with {}, so that volume {can} the two apart at a limit of {limit}. {}.",
+            "With {} over-provisioning {} {can} {one} from {other} levelling at a limit of {limit}. After this volume of experiment 2 \
+             in {iterations} the most worn block has {worst} erases with {one} levelling and {} with {other}. {}.",
             dynamic.spare,
             tb(done),
-            levelling(dynamic.levelling),
             fixed.published.1,
-            levelling(fixed.levelling),
             needed(dynamic, fixed, limit, rate),
         )
     });
@@ -499,23 +506,22 @@ fn power_findings(facts: &Facts<'_>) -> Vec<String> {
 /// The volume from which on a surviving card is evidence, and the time to write it at `rate`.
 fn needed(dynamic: &WearCurve, fixed: &WearCurve, limit: u32, rate: f64) -> String {
     let Some(passed) = dynamic.passed else {
-        return "No volume that was tried passes it with dynamic levelling".into();
+        return "With dynamic levelling no block passes it at any volume that was tried".into();
     };
     let tells = if fixed.end.1 > limit {
-        "and some block with static levelling has passed it as well: no volume would tell"
+        "some block with static levelling has passed the limit as well, and no volume would tell"
     } else {
         "from that volume on a surviving card would show static levelling"
     };
     let expected = real(dynamic.spare_bytes) * f64::from(limit);
+    let spare = real(dynamic.spare_bytes) / GIB;
     let about = match real(passed) / expected {
-        0.8..1.25 => {
-            format!("about {limit} times the {:.2} GiB of spare; ", real(dynamic.spare_bytes) / GIB)
-        }
+        0.8..1.25 => format!("about {limit} times that over-provisioning of {spare:.2} GiB; "),
         _ => String::new(),
     };
     format!(
-        "With dynamic levelling alone a block passes it after {}, {:.1} times as much ({about}{:.1} days of \
-         writing at the rate of experiment 1), when the most worn block with static levelling has {} erases: {tells}",
+        "With dynamic levelling alone a block passes the limit after {}, {:.1} times as much ({about}{:.1} days of writing at \
+         the rate of experiment 1). The most worn block with static levelling then has {} erases: {tells}",
         tb(passed),
         real(passed) / real(dynamic.published.0).max(1.0),
         real(passed) / rate.max(1.0) / 86_400.0,

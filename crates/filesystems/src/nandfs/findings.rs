@@ -1,8 +1,8 @@
 //! Findings about the print, and why the runs differ from it.
 //!
-//! Layer: rank 10. Functions: [`observations`], [`all`]. What the publication leaves open (the files
-//! that fill the flash, the way to the flash, what tiobench wrote, when RAM was counted) explains most
-//! differences; each finding shows it with figures of the same run.
+//! Layer: rank 10. Functions: [`observations`], [`all`]. What the publication leaves open explains most
+//! differences: the files that fill the flash, the port of the flash, the data that tiobench wrote, the
+//! time at which RAM was counted. Each finding shows it with figures of the same run.
 
 use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
@@ -72,8 +72,7 @@ pub(super) fn all(
     on_print(run, units(reference)?);
     if fit.port != ports[1] {
         run.warnings.push(format!(
-            "The fitted constants of the board ({} a command, {} a byte) are not those of this run \
-             ({} and {}): see table fit.",
+            "The fitted constants of the board ({} a command, {} a byte) differ from the fit to this run ({} and {}): see table fit.",
             ports[1].per_command, ports[1].per_byte, fit.port.per_command, fit.port.per_byte,
         ));
     }
@@ -97,12 +96,13 @@ fn port(
 ) -> Result<String, Error> {
     let Mounting { mount, .. } = &column.mounting;
     Ok(format!(
-        "The way to the flash is not published, and the figures do not determine it. With the part's \
-         own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} commands, {} page reads and {}; \
-         those counts do not depend on the platform. Two constants of the board were fitted once to all \
-         {} time cells together: {} a command and {} a byte. What is left goes from {} to {} only: a \
-         port slow enough for the mount would make ls, which is too long already, longer still. So rows \
-         with the fitted port are inputs and prove nothing.",
+        "Fitting the unpublished port of the flash lowers the residual only from {} to {}. A port slow enough for the mount would make ls, \
+         which takes too long already, longer still. So the figures do not determine the port, and rows with the fitted one are inputs \
+         that prove nothing. With the part's own bus cycles alone and the files of this run the mount takes {} (printed: {}) for {} \
+         commands, {} page reads and {}; those counts do not depend on the platform. Two constants of the board were fitted once to all {} \
+         time cells together: {} a command and {} a byte.",
+        percent(fit::residual(all, data_sheet)),
+        percent(fit::residual(all, fitted)),
         mount.with(data_sheet),
         print.quote("table3.2", "mount", column.system)?,
         mount.counts.commands,
@@ -111,8 +111,6 @@ fn port(
         all.len(),
         fitted.per_command,
         fitted.per_byte,
-        percent(fit::residual(all, data_sheet)),
-        percent(fit::residual(all, fitted)),
     ))
 }
 
@@ -147,12 +145,13 @@ fn data(
     let (seconds, bytes) = size(&column.mounting, data_sheet);
     let level = column.by_data.first().map_or_else(String::new, |one| one.level.to_string());
     Ok(format!(
-        "What is in the files is not published and moves the mount most. JFFS2 writes at most a page of \
-         4 KiB as one node, so a flash that is as full holds more nodes the better the data compress, and \
-         each costs time and RAM. With the flash {level} full: {}. From one kind to the other the mount \
-         grows by {:.2} s for each MiB of RAM. Files of which there were as many nodes as take the {} of RAM \
-         that are printed would so be mounted in about {:.1} s (printed: {}; {seconds:.1} s with the files of \
-         table3.2).",
+        "The contents of the files, which are not published, move the mount time most: from {:.2} s to {:.2} s. JFFS2 writes at most a \
+         page of 4 KiB as one node. At the same fill level the flash therefore holds more nodes the better the data compress, and each \
+         node costs time and RAM. With the flash {level} full: {}. From the least RAM to the most the mount grows by {:.2} s for each MiB. \
+         Files with enough nodes to fill the printed {} of RAM would thus mount in about {:.1} s (printed: {}; {seconds:.1} s with the \
+         files of table3.2).",
+        less.0,
+        more.0,
         each.join("; "),
         per_byte * MIB,
         print.quote("table3.4", "ram", column.system)?,
@@ -176,15 +175,14 @@ fn listing(
     let seconds = printed / 1e9;
     let moved = float(ls.counts.bytes) / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
     Ok(format!(
-        "What ls waits for depends on files that the publication does not describe: after a mount JFFS2 \
-         checks every inode, and for that reads every node with its data. At the same fill level ls takes \
-         {} (printed: {}). Here it reads {} pages, {}; in the printed time this bus moves {moved:.0} MiB, \
-         less than the files hold. Either the bus was faster, or ls did not wait for all of them. \
-         Data that compress make it longer still (table3.2-data).",
-        each.join(", "),
+        "In the printed {} of ls this bus moves {moved:.0} MiB, but here ls reads {}. After a mount JFFS2 checks every inode, and for that \
+         it reads every node with its data, {} pages here. How long ls waits depends on files that the publication does not describe: at \
+         the same fill level it takes {}. Either the bus was faster, or ls did not wait for all files. Compressible data make it take \
+         longer still (table3.2-data).",
         print.quote("table3.2", "ls", column.system)?,
-        ls.counts.reads,
         mib(ls.counts.bytes),
+        ls.counts.reads,
+        each.join(", "),
     ))
 }
 
@@ -206,31 +204,29 @@ fn zeros(print: &Reference, column: &Column, ports: Ports) -> Result<String, Err
     };
     let each: Vec<_> = column.throughput.iter().map(told).collect();
     Ok(format!(
-        "tiobench never fills its buffer unless it is told to, so it writes zeros, which compress to \
-         nearly nothing: the printed row ({printed}) is the time of the CPU, above all of deflate, and says \
-         little of the flash. Written one after another: {}. The cycles of the CPU are assumed, not \
-         measured.",
+        "The printed {printed} of tiobench measures the CPU, above all deflate, and says little of the \
+         flash. tiobench fills its buffer only on request, so it writes zeros, which compress to nearly \
+         nothing. Sequential writes here: {}. The cycles of the CPU are assumed, not measured.",
         each.join("; "),
     ))
 }
 
 fn readings(print: &Reference, column: &Column, printed: f64) -> Result<String, Error> {
     let run = &column.mounting;
-    // The structure that there is one of for each node.
+    // The structure of which each node has one.
     let nodes = run.mounted.iter().max_by_key(|one| one.total());
     let (name, size, count) = nodes.map_or(("", 1, 0), |one| (one.name, one.size.get(), one.count));
     let (rest, size) = (float(memory(&run.mounted).get() - size * count), float(size));
     Ok(format!(
-        "The printed {} of RAM can be read in two ways: as what is there right after the mount (here {}; \
-         the print would need {:.0} of {name} where there are {count}, so many small nodes, as data give \
-         that compress well), or after every inode was read, as ls does (here {}, and {} with files of {}). \
-         The files decide; table3.2-files and table3.2-data show both readings with others.",
+        "The printed {} of RAM can be the state after the mount (here {}) or after ls (here {}). The former would need {:.0} of {name} \
+         where there are {count}: that many small nodes come from data that compress well. The latter follows from ls reading every inode, \
+         and with files of {} it is {}. The files decide; table3.2-files and table3.2-data show both readings with other files.",
         print.quote("table3.4", "ram", column.system)?,
         mib(memory(&run.mounted).get()),
-        ((printed - rest) / size).max(0.0),
         mib(memory(&run.listed).get()),
-        column.by_file.last().map_or_else(String::new, |one| mib(memory(&one.listed).get())),
+        ((printed - rest) / size).max(0.0),
         column.by_file.last().map_or_else(String::new, |one| one.file.to_string()),
+        column.by_file.last().map_or_else(String::new, |one| mib(memory(&one.listed).get())),
     ))
 }
 
@@ -238,21 +234,20 @@ fn metadata(print: &Reference, column: &Column, printed: f64) -> Result<String, 
     let capacity = &column.capacity;
     let kib = |size: Bytes| size.get() / 1_024;
     Ok(format!(
-        "Metadata is what a full flash of {} holds beside {} KiB of file content that does not compress: \
-         {} KiB (printed: {}; ours is {:+.1} % off). It is the header of every node, the summary and the unused end of every \
-         block, and the blocks that garbage collection keeps free.",
+        "A full flash of {} holds {} KiB of metadata (printed: {}; ours is {:+.1} % off). It holds {} KiB of \
+         incompressible file content besides. Metadata is the header of every node, the summary and the \
+         unused end of every block, and the blocks that garbage collection keeps free.",
         capacity.flash,
-        kib(capacity.stored),
         kib(capacity.metadata()),
         print.quote("table3.5", "metadata", column.system)?,
         (real(capacity.metadata()) / printed - 1.0) * 100.0,
+        kib(capacity.stored),
     ))
 }
 
 fn units(print: &Reference) -> Result<String, Error> {
     Ok(format!(
-        "Units of the print: tiobench divides by 2^20, so its MB/s are MiB/s; KB are KiB, as {} being {} \
-         of the flash shows.",
+        "MB/s of the print are MiB/s, because tiobench divides by 2^20. Its KB are KiB, because {} are {} of the flash.",
         print.quote("table3.5", "metadata", "jffs2")?,
         print.quote("table3.5", "share", "jffs2")?,
     ))

@@ -166,12 +166,12 @@ fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(needed) = flash.truncated {
         let (length, needed) = (length.get(), needed.get());
-        warnings.push(format!("the file is truncated: {length} bytes of at least {needed}"));
+        warnings
+            .push(format!("The file is truncated: it has {length} bytes of at least {needed}."));
     }
     if !flash.block_known {
         warnings.push(format!(
-            "no cleanmarker or summary says how long erase blocks are: {} is the smallest size that \
-             no node crosses",
+            "No cleanmarker or summary gives the size of erase blocks: {} is the smallest size that no node crosses.",
             flash.shape.block
         ));
     }
@@ -182,9 +182,8 @@ fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {
 fn without_spare(flash: &Flash) -> Option<String> {
     // JFFS2 writes cleanmarkers into the data on NOR only.
     let open = flash.shape.oob.is_zero() && flash.cleanmarkers != Cleanmarkers::Data;
-    let text = "no spare bytes are in the file, so it is read as NOR; if it is of NAND, its files are the same, but \
-                wrong bits cannot be corrected and bad blocks not be told: dump it with the spare bytes \
-                (nanddump --oob --bb=dumpbad)";
+    let text = "The file has no OOB bytes, so it is read as NOR. If it is of NAND, its files are the same, but bit errors \
+                cannot be corrected and bad blocks cannot be recognised. `nanddump --oob --bb=dumpbad` dumps the OOB bytes.";
     open.then(|| text.into())
 }
 

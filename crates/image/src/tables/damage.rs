@@ -6,6 +6,7 @@
 use super::place;
 use crate::damage::{Damage, Paths};
 use crate::health::Step;
+use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 
 /// The row limit of a table.
@@ -103,39 +104,41 @@ fn warnings(damage: &Damage) -> Vec<String> {
     if *corrected_bits > 0 {
         let steps = damage.steps.len() as u64 - uncorrectable_steps;
         warnings.push(format!(
-            "the error correction put {corrected_bits} bits right in {steps} steps: nothing of these is lost"
+            "ECC corrected {} in {}: none of these data are lost.",
+            counted(*corrected_bits, "bit error"),
+            counted(steps, "ECC step"),
         ));
     }
     if *uncorrectable_steps > 0 {
         warnings.push(format!(
-            "steps with more wrong bits than can be corrected: {uncorrectable_steps}, see the table of the correction"
+            "{} could not be corrected: see the table of the correction.",
+            counted(*uncorrectable_steps, "ECC step"),
         ));
     }
     if !damage.unreadable.is_empty() {
-        let count = damage.unreadable.len();
-        warnings.push(format!("places that cannot be read from the file: {count}"));
+        let places = counted(damage.unreadable.len(), "place");
+        warnings.push(format!("{places} of the file cannot be read."));
     }
     for block in &audit.doubtful_blocks {
         warnings.push(format!(
-            "block {block} is left out because it is marked bad, but by a bit or two only, and nodes are in it"
+            "Block {block} is left out because it is marked bad, although by only one or two bits and although it has nodes."
         ));
     }
     if audit.unknown_loss {
-        warnings.push(
-            "something is lost that nobody can make out: names or files may be missing".into(),
-        );
+        warnings
+            .push("Some of the loss cannot be attributed: names or files may be missing.".into());
     }
     if let Some(needed) = damage.truncated {
         let needed = needed.get();
-        warnings.push(format!("the file is truncated: at least {needed} bytes would be whole"));
+        warnings.push(format!("The file is truncated: it should have at least {needed} bytes."));
     }
     warnings.extend(audit.foreign.clone());
     let rows = damage.steps.len().max(audit.places.len()) as u64;
     if rows > ROWS as u64 || audit.more > 0 {
         warnings.push(format!(
-            "only {ROWS} rows of a table of damage are shown; there are {} steps and {} places",
-            damage.steps.len(),
-            audit.places.len() as u64 + audit.more
+            "Only {ROWS} rows of a table of damage are shown; there are {} and {}.",
+            counted(damage.steps.len(), "ECC step"),
+            counted(audit.places.len() as u64 + audit.more, "place"),
         ));
     }
     warnings

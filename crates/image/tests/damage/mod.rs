@@ -224,7 +224,7 @@ fn a_block_that_looks_bad_by_a_wrong_bit_is_told() {
     bytes[SMALL.raw_block().to_usize() + 512 + 5] ^= 4;
     let told = listed(bytes.clone());
     assert!(!told.whole);
-    assert!(told.run.warnings.iter().any(|one| one.starts_with("block 1 is left out")), "{told:?}");
+    assert!(told.run.warnings.iter().any(|one| one.starts_with("Block 1 is left out")), "{told:?}");
     bytes[SMALL.raw_block().to_usize() + 512 + 5] = 0;
     let told = listed(bytes);
     assert!(told.run.table("damage").is_some());

@@ -1,4 +1,4 @@
-//! What the runs say of the publication and beyond it.
+//! Findings about the publication and beyond it.
 //!
 //! Layer: rank 11. Function: [`all`]. Every number in a finding is computed from the runs or the scenario.
 
@@ -11,11 +11,11 @@ use super::tables::{both, gain, gain_of_whole};
 use boardlab_computer::masked::Stretch;
 use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;
-use boardlab_result::prose::{counted, float};
+use boardlab_result::prose::{counted, float, listed};
 use boardlab_sim::Hertz;
 use std::fmt;
 
-/// Adds all findings; tells which one explains table 1.
+/// Adds all findings; returns the index of the one that explains table 1.
 pub(super) fn all(
     run: &mut RunResult,
     scenario: &Scenario,
@@ -36,14 +36,14 @@ pub(super) fn all(
     quantum
 }
 
-/// Up to so many times faster is little.
+/// The gain below which FCSE gains little.
 const GAINED: f64 = 1.5;
 
-/// Where FCSE gains most.
+/// The point at which FCSE gains most.
 struct Most<'p> {
     point: &'p Point,
     gain: f64,
-    /// The gain with the work.
+    /// The gain with the work of the processes included.
     whole: f64,
 }
 
@@ -60,7 +60,7 @@ struct Facts<'f> {
     clock: Hertz,
 }
 
-/// `12.3 us`, with as many units as it needs.
+/// `12.3 us`, in the unit that suits the span.
 fn told(nanoseconds: f64) -> String {
     match nanoseconds {
         n if n >= 1e9 => format!("{:.3} s", n / 1e9),
@@ -86,31 +86,30 @@ impl Facts<'_> {
         let ticks = all.iter().flat_map(|(tables, fcse)| [tables.ticks, fcse.ticks]);
         let waits = match ticks.clone().all(|ticks| ticks <= u64::from(count) + 1) {
             true => format!(
-                "A switch by sys_chg waits for the timer, so {} are {count} timer interrupts of {tick}, whatever a switch costs",
+                "Waiting for the timer makes {} by sys_chg last {} of {tick}, whatever they cost",
                 counted(count, "switch"),
+                counted(count, "timer interrupt"),
             ),
             false => format!(
-                "A switch by sys_chg waits for the timer, and at a tick of {tick} one takes longer than that: {count} of them \
-                 took up to {} timer interrupts",
+                "A switch by sys_chg waits for the timer and outlasts its tick of {tick}: {count} took up to {} ticks",
                 ticks.max().unwrap_or(0),
             ),
         };
+        let [first, last, largest] = [first, last, largest].map(|cycles| self.time(cycles));
         let begun = match all.len() {
-            1 => format!("{} begun {phase} after an interrupt", self.time(first)),
-            _ => format!(
-                "{} from one interrupt on, and {} if the first is asked for {phase} after one",
-                self.time(first),
-                self.time(last),
-            ),
+            1 => format!("{first} from a request {phase} after an interrupt"),
+            _ => {
+                format!("{first} from an interrupt on, and {last} from a request {phase} after one")
+            }
         };
         let mut found = format!(
-            "{waits}: {begun}; without FCSE and with it they differ by {} at most.",
-            self.time(largest),
+            "{waits}. They take {begun}. With FCSE and without it these times differ by {largest} at most."
         );
         if is_as_published {
             found += &format!(
-                " The two printed figures are such waits: {count} quanta, and little more than {} of them, as the first switch waits for all of its quantum or for a small part. They do not compare the ways, \
-                 and whoever looks at his clock a moment later finds the other figure. The quantum itself is fitted to them.",
+                " The two printed figures are such waits: {count} quanta, and little more than {} of them, because the first switch waits \
+                 for its whole quantum or for a small part of it. They do not compare switches with FCSE and without it. Whoever reads the \
+                 clock a moment later finds the other figure. The quantum itself is fitted to them.",
                 count - 1,
             );
         }
@@ -122,14 +121,15 @@ impl Facts<'_> {
         let (tables, ahead, fcse) = (of(Way::Tables), of(Way::Ahead), of(Way::Fcse));
         let instructions = Costs::each(fcse.spent.instructions, fcse.switches);
         let ratio = float(tables.spent.cycles) / float(fcse.spent.cycles.max(1));
-        let less = match ratio {
-            ratio if ratio >= 1.05 => format!("{ratio:.1} times less"),
-            ratio if ratio <= 0.95 => format!("{:.1} times as long", 1.0 / ratio),
-            _ => "as long".into(),
+        let gain = match ratio {
+            ratio if ratio >= 1.05 => format!("{ratio:.1} times as fast"),
+            ratio if ratio <= 0.95 => format!("{:.1} times as slow", 1.0 / ratio),
+            _ => "no faster".into(),
         };
         format!(
-            "Without the wait {} between two processes that do nothing else take {} without FCSE and {} with it, {less}: {instructions:.0} instructions a switch, with the calling \
-             program's own, and {} flushes in all against {}. Without FCSE, but with the data cache cleaned ahead while interrupts are on, they take {}.",
+            "Back to back, {} between two processes took {} without FCSE and {} with it. With FCSE, switches of processes that do nothing else are \
+             thus {gain}. A switch takes {instructions:.0} instructions, including those of the calling program, and there are {} flushes in all \
+             against {}. Without FCSE, but with the data cache cleaned ahead while interrupts are enabled, the switches take {}.",
             counted(fcse.switches, "switch"),
             self.time(tables.spent.cycles),
             self.time(fcse.spent.cycles),
@@ -139,14 +139,14 @@ impl Facts<'_> {
         )
     }
 
-    /// The rings without and with FCSE, and what it gains.
+    /// The rings without and with FCSE, and the gain of FCSE.
     fn pairs(&self, how: usize) -> Vec<(&Point, &Point, f64)> {
         let of = |way| self.measured.of(way).rings[how].iter();
         let both = of(Way::Tables).zip(of(Way::Fcse));
         both.filter_map(|(tables, fcse)| Some((tables, fcse, gain(tables, fcse)?))).collect()
     }
 
-    /// The largest gain of those that `keep` keeps, by chg and by pipes.
+    /// The largest gains among the points that `keep` accepts, by chg and by pipes.
     fn most(&self, keep: impl Fn(&Point) -> bool) -> Option<[Most<'_>; 2]> {
         let of = |how| {
             let kept = self.pairs(how).into_iter().filter(|one| keep(one.0));
@@ -159,11 +159,12 @@ impl Facts<'_> {
     fn gains_most(&self) -> Option<String> {
         let [chg, pipe] = self.most(|_| true)?;
         let gains = match chg.gain > GAINED {
-            true => "FCSE gains most",
-            false => "FCSE gains little anywhere",
+            true => "FCSE gains at most",
+            false => "FCSE gains little anywhere: at most",
         };
         Some(format!(
-            "{gains}, {chg} by chg and {pipe} by pipes: a switch without it writes the data cache back, empties both caches and the TLB, and each process then fetches what it needs again."
+            "{gains} {chg} by chg and {pipe} by pipes. A switch without it writes the data cache back and flushes both \
+             caches and the TLB. Each process then has to refill what it needs."
         ))
     }
 
@@ -173,26 +174,24 @@ impl Facts<'_> {
             |point: &Point| u64::from(point.processes) * point.working_set.get() > 2 * cache;
         let [chg, pipe] = self.most(beyond)?;
         let gains = match chg.gain < GAINED {
-            true => format!(
-                "FCSE gains little: {chg} at most by chg, for the processes displace each other's lines as a flush would"
-            ),
-            false => format!(
-                "FCSE still gains {chg} by chg, although the processes displace each other's lines"
-            ),
+            true => format!("FCSE gains little, at most {chg} by chg"),
+            false => format!("FCSE still gains {chg} by chg"),
         };
         let path = match pipe.gain > chg.gain {
-            true => "the kernel's own path, which a flush empties too, is longer there",
-            false => "the kernel's own path, which a flush empties too, makes no more of it there",
+            true => "the kernel's own path, which a flush evicts too, is longer there",
+            false => "the kernel's own path, which a flush evicts too, adds no gain there",
         };
         Some(format!(
-            "Where the working sets together are more than twice the data cache of {} KiB, {gains}. By pipes it is {pipe}: {path}. The work that is taken off misses by itself; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
+            "With more than twice the data cache in use, {gains}. The working sets together are more than twice the {} KiB of the cache, so \
+             the processes evict each other's lines with FCSE as well. By pipes the gain is at most {pipe}: {path}. The work itself, \
+             which is subtracted, misses too; with it, FCSE gains {:.2} times by chg and {:.2} by pipes.",
             cache / 1_024,
             chg.whole,
             pipe.whole,
         ))
     }
 
-    /// What the ways of the caches that are locked cost and save.
+    /// The cost and the gain of locking the kernel's path in ways of the caches.
     fn lockdown(&self) -> Option<String> {
         let of = |way| self.measured.of(way).rings[0].iter();
         let ratio = |(free, locked): &(&Point, &Point)| locked.cycles() / free.cycles();
@@ -203,20 +202,25 @@ impl Facts<'_> {
         let told = |pair: &(&Point, &Point)| {
             let (free, locked) = pair;
             format!(
-                "{:.2} times ({:.0} for {:.0} cycles, {} processes of {})",
-                ratio(pair),
+                "{:.0} instead of {:.0} cycles ({} processes of {})",
                 locked.cycles(),
                 free.cycles(),
                 free.processes,
                 free.working_set
             )
         };
-        let costs = match pairs.len() {
-            1 => told(worst),
-            _ => format!("{} at worst and {} at best", told(worst), told(best)),
+        let (times, also) = match pairs.len() {
+            1 => Default::default(),
+            _ => (
+                format!(" at worst and {:.2} at best", ratio(best)),
+                format!(" and {}", told(best)),
+            ),
         };
         Some(format!(
-            "With the kernel's path locked a switch by chg costs {costs} of what it costs without: nobody displaces the kernel's lines, but one way of four of each cache is gone for everybody else.",
+            "With the kernel's path locked, a switch by chg costs {:.2} times as much{times}. It takes {}{also}. No process \
+             evicts the kernel's lines, but the rest of the system has one way of four less in each cache.",
+            ratio(worst),
+            told(worst),
         ))
     }
 
@@ -226,27 +230,26 @@ impl Facts<'_> {
         let (tables, fcse) = (of(Way::Tables)?, of(Way::Fcse)?);
         let ratio = float(tables.at_once.as_nanos()) / float(fcse.at_once.as_nanos().max(1));
         Some(format!(
-            "On QEMU the same switches take {} without FCSE and {} with it where they wait for the timer, and {} and {} at once, without it {ratio:.2} times as long: what is left are the instructions. QEMU has \
-             no caches, and its TLB is indexed by virtual addresses, so it empties it at each write of the process number: it cannot show what FCSE saves.",
-            told(float(tables.waiting.as_nanos())),
-            told(float(fcse.waiting.as_nanos())),
+            "On QEMU the same switches take {} without FCSE and {} with it, back to back. They take {ratio:.2} times as long without it: \
+             only the instructions are left. Where they wait for the timer they take {} and {}. QEMU has no caches, and it flushes its \
+             TLB, which is indexed by virtual addresses, at each write of the process number. It cannot show what FCSE saves.",
             told(float(tables.at_once.as_nanos())),
             told(float(fcse.at_once.as_nanos())),
+            told(float(tables.waiting.as_nanos())),
+            told(float(fcse.waiting.as_nanos())),
         ))
     }
 
     fn latency(&self) -> String {
-        let worst = |way: Way| {
-            let task = &self.measured.of(way).latency[1].task;
-            format!("{} at most and {} in 99.9 %", self.time(task.max), self.time(task.p999))
-        };
+        let tasks = [Way::Tables, Way::Fcse, Way::Ahead, Way::Locked]
+            .map(|way| &self.measured.of(way).latency[1].task);
+        let [tables, fcse, ahead, locked] = tasks.map(|task| self.time(task.max));
         format!(
-            "From the timer to the task that waits for it a loaded system takes {} without FCSE, {} where the data cache is cleaned ahead of a switch, {} with FCSE, and {} with the kernel's path locked in TLB and caches, of {}.",
-            worst(Way::Tables),
-            worst(Way::Ahead),
-            worst(Way::Fcse),
-            worst(Way::Locked),
+            "A loaded system takes up to {tables} from the timer to the waiting task without FCSE, and {fcse} with it. It takes \
+             up to {ahead} where the data cache is cleaned ahead of a switch, and {locked} with the kernel's path locked in TLB \
+             and caches. In 99.9 % of {} these four take at most {}.",
             counted(self.scenario.real_time.samples, "timer interrupt"),
+            listed(&tasks.map(|task| self.time(task.p999))),
         )
     }
 
@@ -259,43 +262,45 @@ impl Facts<'_> {
                 self.measured.symbols.place(stretch.from)
             )
         };
-        let of = |way: Way| longest(way).map(told);
         Some(format!(
-            "The longest stretch with interrupts off is {} with FCSE, and {} without it. Where the data cache is cleaned ahead of a switch, with interrupts on, it is {} without FCSE, and {} with it while a process lives that is too large for a slot.",
-            of(Way::Fcse)?,
-            of(Way::Tables)?,
-            of(Way::Ahead)?,
+            "The longest section with interrupts disabled has {} with FCSE. Without FCSE it has {}. Where the data cache is cleaned ahead of a \
+             switch, with interrupts enabled, it has {} without FCSE, and {} with it while a process lives that is too large for a slot.",
+            told(longest(Way::Fcse)?),
+            told(longest(Way::Tables)?),
+            told(longest(Way::Ahead)?),
             told(self.measured.beside_large.first()?),
         ))
     }
 
-    /// What the RAM disk costs, and what it saves at a start.
+    /// The cost of the RAM disk, and the time that it saves at a start.
     fn programs(&self) -> Option<String> {
         let [memory, card] = &self.measured.started;
         let saved = |(ram, card): (&Starts, &Starts)| {
             let saved = card.cold.exec.mean - ram.cold.exec.mean;
-            let less = if saved < 0.0 { "less than nothing: minus " } else { "" };
+            let verb = if saved < 0.0 { "loses" } else { "saves" };
             let [saved, ram, card] = [saved.abs(), ram.cold.exec.mean, card.cold.exec.mean]
                 .map(|cycles| told(nanoseconds(cycles, self.clock)));
-            format!("{less}{saved} ({ram} instead of {card})")
+            (format!("{verb} {saved}"), format!("{ram} instead of {card}"))
         };
         let both = || memory.iter().zip(card);
         let (least, most) = (both().next()?, both().next_back()?);
-        let disk = &self.measured.memory;
+        let (disk, (gain, times)) = (&self.measured.memory, saved(most));
         let mut found = format!(
-            "Programs that are loaded with the kernel cost {} KiB of RAM disk, {} KiB of it their files. That saves {} at each cold start of a program of {} from the card",
+            "Loading programs with the kernel costs {} KiB of RAM disk and {gain} at each cold start of {}. Their files take {} \
+             KiB of it. A program of {} starts in {times} from the card",
             disk.disk / 1_024,
+            most.0.size,
             disk.files / 1_024,
-            saved(most),
             most.0.size,
         );
         if least.0.size < most.0.size {
-            found += &format!(", and {} for one of {}", saved(least), least.0.size);
+            let (gain, times) = saved(least);
+            found += &format!(", and one of {} in {times}, which {gain}", least.0.size);
         }
         Some(found + ".")
     }
 
-    /// Which programs the buffer cache holds, and what that saves.
+    /// The programs that the buffer cache holds, and their start times.
     fn cached(&self) -> Option<String> {
         let [memory, card] = &self.measured.started;
         let both = || memory.iter().zip(card);
@@ -303,14 +308,14 @@ impl Facts<'_> {
         let fits = both().rfind(|(_, card)| card.warm.blocks <= 0.0)?;
         let (ram, of_card) = fits;
         let mut found = format!(
-            "A program of {} that lies in the buffer cache starts in {} from the RAM disk and in {} from the card.",
+            "A program of {} in the buffer cache starts in {} from the RAM disk and in {} from the card.",
             ram.size,
             time(&ram.warm),
             time(&of_card.warm),
         );
         if let Some((_, large)) = both().find(|(_, card)| card.warm.blocks > 0.0) {
             found += &format!(
-                " One of {} does not stay there, and the card is read at each start: {:.0} blocks, {}, however recent the last start.",
+                " One of {} does not stay there: each start reads {:.0} blocks from the card and takes {}, however recent the last start.",
                 large.size,
                 large.warm.blocks,
                 time(&large.warm),

@@ -1,4 +1,4 @@
-//! What the runs teach, and why they differ from the print.
+//! Conclusions of the runs, and why they differ from the print.
 //!
 //! Layer: rank 11. Functions: [`all`], and [`on_the_print`], whose findings explain cells.
 
@@ -20,7 +20,7 @@ pub(super) struct Explaining {
     pub(super) rounded_rows: usize,
 }
 
-/// Adds what the runs teach, whatever was run.
+/// Adds the findings of any run.
 pub(super) fn all(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
     let cfi_info = &runs.linux.cfi_info;
     let released = runs.scenario.linux.wait == Wait::WordTime && cfi_info.write_buffer.is_some();
@@ -33,7 +33,7 @@ pub(super) fn all(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
     find(run, left_open(runs, what_if));
 }
 
-/// Adds what the runs say of the print; those findings that explain a cell are returned.
+/// Adds the findings about the print, and returns those that explain a cell.
 pub(super) fn on_the_print(
     run: &mut RunResult,
     reference: &Reference,
@@ -58,13 +58,11 @@ fn secs(measured: &WriteMeasurement) -> f64 {
 fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let frequency = runs.host.time_base().frequency();
     Ok(format!(
-        "Why a wait of {} us is shorter than that: udelay spins for whole time base ticks a \
-         microsecond, and {frequency} truncates to {} ticks. {} us last {:.1} us; {} us last \
-         {:.1} us (printed: {} and {}).",
-        runs.linux_us,
-        frequency.get() / 1_000_000,
+        "udelay({}) lasts {:.1} us, because it spins for whole time base ticks a microsecond. At {frequency} a microsecond truncates to {} \
+         ticks. Likewise udelay({}) lasts {:.1} us (printed: {} and {}).",
         runs.linux_us,
         micros(runs.linux, Step::WaitFixed),
+        frequency.get() / 1_000_000,
         runs.improved_us,
         micros(runs.improved, Step::WaitFixed),
         print.quote("table5", "L-7", "mean_ns")?,
@@ -74,23 +72,19 @@ fn truncated(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 
 fn word_time(runs: &Runs<'_>) -> String {
     let cfi_info = &runs.linux.cfi_info;
-    let (word, buffer) = (cfi_info.word_typical_us, cfi_info.buffer_typical_us);
+    let [cfi_1f, cfi_20] =
+        [cfi_info.word_typical_us, cfi_info.buffer_typical_us].map(|micros| micros.ilog2());
     format!(
-        "Where {word} us comes from: before it polls, Linux waits for the typical time of a single \
-         word program (CFI 1Fh = {}, so 2^{} us), not of the buffer (CFI 20h = {}, so 2^{} us). \
-         Linux 6.1 still does.",
-        word.ilog2(),
-        word.ilog2(),
-        buffer.ilog2(),
-        buffer.ilog2(),
+        "Linux waits {} us before it polls, the typical time of a single word program. The part gives that as CFI 1Fh = {cfi_1f}, so \
+         2^{cfi_1f} us. The time of the buffer would be CFI 20h = {cfi_20}, so 2^{cfi_20} us. Linux 6.1 still waits for the word.",
+        cfi_info.word_typical_us,
     )
 }
 
 fn first_poll(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
-        "The printed {} of L-7 is the wait before the first poll ({:.1} us, digits cut off); with \
-         the one poll that follows, two reads, it is {:.1} us, and only that gives the printed \
-         total of {}.",
+        "The printed {} of L-7 is only the wait before the first poll, {:.1} us with its digits cut off. With the one poll that follows, \
+         two reads, L-7 lasts {:.1} us. Only that gives the printed total of {}.",
         print.quote("table5", "L-7", "mean_ns")?,
         micros(runs.linux, Step::WaitFixed),
         micros(runs.linux, Step::Wait),
@@ -101,13 +95,11 @@ fn first_poll(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 fn poll_period(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     let gap = runs.improved_gap_us;
     Ok(format!(
-        "What table 6 is not consistent with: {} of waiting and {} of polling are longer than the \
-         {} in which u-boot saw the same programs end. With the driver's own gap of 1 us between \
-         polls ({:.2} us from poll to poll) polling lasts {:.1} us, the total is {:.1} s and the \
-         saving {:.1} s (table6-own-gap). The print needs a poll only every {:.0} us: the gap of \
-         {gap} us is the one fitted parameter; with it polling lasts {:.1} us, the total is \
-         {:.2} s and the saving {:.2} s. It is the default of table 6; \
-         --set improved.poll_gap=\"1 us\" gives the driver's own.",
+        "Table 6 contradicts table 4: {} of waiting and {} of polling exceed the {} of a program. u-boot saw the same programs end within \
+         that time. With the driver's own gap of 1 us between polls ({:.2} us from poll to poll) polling lasts {:.1} us, the total is \
+         {:.1} s and the saving {:.1} s (table6-own-gap). The print implies a poll only every {:.0} us. The gap of {gap} us is therefore \
+         fitted, as the only parameter: with it polling lasts {:.1} us, the total is {:.2} s and the saving {:.2} s. Table 6 has it by \
+         default; --set improved.poll_gap=\"1 us\" gives the driver's own.",
         print.quote("table6", "L-7-fixed", "mean_ns")?,
         print.quote("table6", "L-7-poll", "mean_ns")?,
         print.quote("table4", "U-6", "mean_ns")?,
@@ -124,40 +116,39 @@ fn poll_period(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
 
 fn obvious_repair(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     let (now, then) = (runs.linux.total, what_if.buffer_time.total);
-    let would = match then.cmp(&now) {
-        Ordering::Greater => "cost",
-        Ordering::Less => "gain",
-        Ordering::Equal => "change: nothing",
+    let change = match then.cmp(&now) {
+        Ordering::Greater => "slower",
+        Ordering::Less => "faster",
+        Ordering::Equal => "no faster",
     };
     format!(
-        "What the obvious repair would {would}: waiting for the buffer time ({} us) makes the \
-         same write take {then} instead of {now}.",
+        "The obvious repair would make the write {change}: it would take {then} instead of {now}. \
+         Linux would then wait for the typical time of the buffer, {} us.",
         runs.linux.cfi_info.buffer_typical_us,
     )
 }
 
-/// The best wait, a faster bus and more chips: what each would still give.
+/// The gains of the best wait, a faster bus and more chips.
 fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     let Runs { scenario, linux, .. } = runs;
     let tuned = &what_if.tuned;
-    let lead = match tuned.total < linux.total {
-        true => "What was left on the table",
-        false => "What else there is",
+    let shortens = match tuned.total < linux.total {
+        true => "would shorten the write",
+        false => "would not shorten the write",
     };
-    let (best, chips) = (wait_call(tuned.tuned_us), scenario.board.chips);
-    let best = match chips {
-        1 => format!("{best} is the best wait"),
-        _ => format!("for a chip alone {best} is the best wait"),
-    };
+    let of = if scenario.board.chips == 1 { "" } else { " for one chip alone" };
     let and_the_patch = match linux.cfi_info.write_buffer {
-        Some(_) => ", the wait for erases and the patch",
-        None => " and the wait for erases",
+        Some(_) => " and the patch for Linux",
+        None => "",
     };
     format!(
-        "{lead}: {best} when a poll is worth {} ({}, {:.1} polls a {}). {}{} `boardlab tune` shows what waits \
-         give, the adaptive one too{and_the_patch}.",
-        scenario.tune.poll_cost,
+        "{}, the best wait{of}, {shortens}: it takes {} with it and {} now. That wait is the best when a poll is worth {}; there are then \
+         {:.1} polls a {}. {}{} `boardlab tune` compares the waits for a program, the adaptive one included, and shows the wait for \
+         erases{and_the_patch}.",
+        wait_call(tuned.tuned_us),
         tuned.total,
+        linux.total,
+        scenario.tune.poll_cost,
         tuned.polls_each(),
         scenario.program_unit(),
         faster_bus(runs, what_if),
@@ -165,7 +156,7 @@ fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     )
 }
 
-/// What another bus cycle would give; nothing where the cycle is that of the board.
+/// The gain of another bus cycle; empty if that cycle is the board's own.
 fn faster_bus(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     let (cycle, bus) = (runs.scenario.fast_cycle, runs.scenario.board.bus);
     if bus.write_cycle == cycle && bus.read_cycle == cycle {
@@ -176,18 +167,18 @@ fn faster_bus(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         false => format!("{} (writes) and {} (reads)", bus.write_cycle, bus.read_cycle),
     };
     let best = match runs.scenario.board.chips {
-        1 => ", the best one there",
+        1 => ", the best wait there",
         _ => "",
     };
     format!(
-        "With bus cycles of {cycle} instead of {own} the write takes {} with the wait as it is and {} with {}{best}. ",
+        "With bus cycles of {cycle} instead of {own} the write takes {} with the present wait and {} with {}{best}. ",
         what_if.fast_bus.total,
         what_if.tuned_fast_bus.total,
         wait_call(what_if.tuned_fast_bus.tuned_us),
     )
 }
 
-/// What twice and four times the chips would give.
+/// The gain of twice and four times the chips.
 fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
     let chips = runs.scenario.board.chips;
     let hide = match what_if.twice_the_chips.total < what_if.tuned.total {
@@ -195,7 +186,7 @@ fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         false => "",
     };
     format!(
-        "With {} and {} chips in turn{hide} it takes {}; with {}, {}.",
+        "With {} and {} chips in turn{hide} it takes {}; with {} chips it takes {}.",
         wait_call(what_if.twice_the_chips.tuned_us),
         2 * chips,
         what_if.twice_the_chips.total,
@@ -206,9 +197,8 @@ fn more_chips(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
 
 fn rounded_rows(print: &Reference, runs: &Runs<'_>) -> Result<String, Error> {
     Ok(format!(
-        "The printed totals are products and sums of printed, rounded rows: {} for L-5 is one \
-         digit ({}) times the count, where the four bus cycles of the command take {:.2} us, and \
-         {} for L-7 in table 6 is ({} + {}) times the count with the digits cut off.",
+        "The printed totals come from printed, rounded rows: {} for L-5 is one digit, {}, times the count. The four bus cycles of that \
+         command take {:.2} us. Likewise {} for L-7 in table 6 is ({} + {}) times the count, with the digits cut off.",
         print.quote("table6", "L-5", "total_ns")?,
         print.quote("table5", "L-5", "mean_ns")?,
         micros(runs.linux, Step::Command),

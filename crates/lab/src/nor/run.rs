@@ -94,7 +94,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     assemble(&mut run, request, &runs, &measured.what_if)?;
     run.virtual_time_ns = measured.virtual_time_ns;
     let verified = format!(
-        "Verified: each of the {} writes was read back, and its {} are what was written.",
+        "Each of the {} writes was read back and returned its {} unchanged.",
         measured.writes,
         counted(scenario.data.len(), "byte"),
     );

@@ -1,9 +1,9 @@
-//! What the runs say of the publication.
+//! Findings about the publication.
 //!
 //! Layer: rank 11. Main types: [`Facts`], and [`Explaining`], the findings that explain cells. Every number in a finding is
-//! computed from the runs, the scenario or the print as it stands in the reference. In reading order: this file (the
-//! unit, the link, how near, why not nearer), `sequencing` (what the sequencer gains, and what 28-bit commands say of
-//! it), `beyond` (what was not asked).
+//! computed from the runs, the scenario or the reference. In reading order: this file (units, the link, the agreement
+//! with the print), `sequencing` (the gain of the sequencer, and the overhead of 28-bit commands), `beyond` (questions
+//! that the publication does not ask).
 
 mod beyond;
 mod sequencing;
@@ -18,12 +18,12 @@ use super::verdicts::{NEAR, NEAR_WHOLE, off};
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
-use boardlab_result::prose::{MIB, float, real};
+use boardlab_result::prose::{MIB, float, listed, real};
 use boardlab_result::{Origin, RunResult};
 use boardlab_sata::arithmetic::{Direction, Link};
 use boardlab_sata::{LARGEST_DATA, SECTOR};
 
-/// What findings are made of.
+/// The basis of the findings.
 pub(super) struct Facts<'f> {
     pub(super) scenario: &'f Scenario,
     pub(super) measured: &'f Measurements,
@@ -40,7 +40,7 @@ impl Facts<'_> {
     }
 }
 
-/// Findings that explain cells, by index.
+/// The indices of the findings that explain cells.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Explaining {
     unit: usize,
@@ -54,7 +54,7 @@ pub(super) struct Explaining {
 }
 
 impl Explaining {
-    /// Which finding explains that ours is so far off in a cell of table, row and column; none where it is too far.
+    /// The finding that explains why our figure is `off` in a cell of table, row and column; `None` if it is too far off.
     pub(super) fn of(&self, cell: (&str, &str, &str), off: f64) -> Option<usize> {
         let within = |most: f64, finding: usize| (off.abs() <= most).then_some(finding);
         match cell {
@@ -73,7 +73,7 @@ impl Explaining {
     }
 }
 
-/// Adds all findings; those that explain cells where there is a print.
+/// Adds all findings; returns those that explain cells if there is a print.
 pub(super) fn all(
     run: &mut RunResult,
     facts: &Facts<'_>,
@@ -105,7 +105,7 @@ fn of_print(
     Ok(Explaining { unit, rating, truncated, pool, spread, pause, gain, sweep })
 }
 
-/// What MB are, and what the text computes with instead.
+/// The meaning of MB in the tables and in the text.
 fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let rate = reference.number("table5-1", "1", "read")?;
     let most = Link::new(facts.scenario.host.speed, 0).rate(Direction::Read);
@@ -113,10 +113,10 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let text = reference.number("table6-2", "command", "write")? / 1e9;
     let exact = facts.command() / 150e6;
     Ok(format!(
-        "The unit. A MB/s of the tables is 10^6 bytes a second, and a command of 32 MB is {:.0} bytes: as MiB/s {} would be {}, above the \
-         {} that the link carries when nobody ever waits (8 KiB in a Data FIS, 2 of 256 dwords ALIGN). The text below table \
-         6-2 takes 32 MB for 32 x 10^6 bytes: a command then takes {:.0} ms at 150 MB/s, exactly it is {:.1} ms ({}). Its shares \
-         of {:.2} and {:.2} % become {:.3} and {:.3} %; the conclusion is the same.",
+        "MB/s in the tables mean 10^6 bytes per second. A command of 32 MB is {:.0} bytes. The printed {} would be {} if they were MiB/s. \
+         That is above the {} that the link carries without any wait (8 KiB in a Data FIS, 2 of 256 dwords ALIGN). The text below table \
+         6-2 takes 32 MB for 32 x 10^6 bytes: a command then takes {:.0} ms at 150 MB/s, while exactly it is {:.1} ms ({}). Its shares of \
+         {:.2} and {:.2} % become {:.3} and {:.3} %, which leaves the conclusion as it is.",
         facts.command(),
         mb_per_s(rate),
         mb_per_s(binary),
@@ -131,7 +131,7 @@ fn unit(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     ))
 }
 
-/// The dwords between two Data FISes that a rate of 8 KiB frames leaves.
+/// The dwords between two Data FISes of 8 KiB at `rate`.
 fn gap(facts: &Facts<'_>, rate: f64) -> f64 {
     let clock = float(facts.scenario.host.speed.dword_clock().get()) * 254.0 / 256.0;
     let frame = float(u64::from(LARGEST_DATA));
@@ -151,21 +151,21 @@ fn link(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         |shares: &boardlab_sata::Shares| float(shares.hold) / float(shares.total().max(1)) * 100.0;
     let clock = float(facts.scenario.host.speed.dword_clock().get());
     Ok(format!(
-        "What limits the X25-E. {} leave {:.1} dwords ({}) between two Data FISes, and the rows of table 5-1 leave {least:.0} to {most:.0}: \
-         three round trips of X_RDY, R_OK and SYNC through both ends. The latency of the host is fitted to that, and with it \
-         the link alone reads at {} and writes, with a DMA Activate before each Data FIS, at {}. So reads are the link's \
-         rate: HOLD is {:.2} % of their time, and {:.1} % of the time of writes, which the flash limits.",
+        "The link limits the reads of the X25-E: HOLD takes {:.2} % of their time. It takes {:.1} % of the time of writes, which the flash \
+         limits. The printed {} leave {:.1} dwords ({}) between two Data FISes, and the rows of table 5-1 leave {least:.0} to {most:.0}: \
+         three round trips of X_RDY, R_OK and SYNC through both ends. The latency of the host is fitted to that. With it the link alone \
+         reads at {} and writes, with a DMA Activate before each Data FIS, at {}.",
+        hold(read),
+        hold(write),
         mb_per_s(rate),
         gap(facts, rate),
         micros(gap(facts, rate) / clock),
         mb_per_s(float(tested.link.rate(Direction::Read))),
         mb_per_s(float(tested.link.rate(Direction::Write))),
-        hold(read),
-        hold(write),
     ))
 }
 
-/// The rows of a table of loops, ours off the print; and the largest of them by size.
+/// The largest differences of the rows of a table of loops from the print, of writes and reads.
 fn offs(
     facts: &Facts<'_>,
     reference: &Reference,
@@ -181,15 +181,14 @@ fn offs(
     Ok([most(0), most(1)])
 }
 
-/// How near the model comes, and with how many parameters.
+/// The agreement with the print, and the number of fitted parameters.
 fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let Measurements { intel, g_monster, swept, .. } = facts.measured;
     let first = offs(facts, reference, "table5-1", intel)?;
     let second = offs(facts, reference, "table5-2", g_monster)?;
-    let [transcend, buffalo] = swept;
     let mut whole = Vec::new();
-    for (row, pair) in [("transcend", &transcend.firmware), ("buffalo", &buffalo.firmware)] {
-        for (column, ran) in pair.named() {
+    for (row, swept) in ["transcend", "buffalo"].into_iter().zip(swept) {
+        for (column, ran) in swept.firmware.named() {
             whole.push(off(ran.rate(), reference.number("table7-1", row, column)?));
         }
     }
@@ -200,9 +199,10 @@ fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<Str
     };
     let cells = 2 * 2 * facts.loops().len() + whole.len();
     Ok(format!(
-        "How near. The {} rows of table 5-1 are met within {} (write) and {} (read), those of table 5-2 within {} and {}, the whole \
-         drives of table 7-1 within {:.2} %. Fitted are {} parameters: {} of the host, {} of the X25-E, {} of the G-Monster V2, {} of the \
-         Transcend and {} of the Buffalo; they have {cells} cells to explain. Which, and to what, is in table fitted.",
+        "The model meets the {} rows of table 5-1 within {} (write) and {} (read). It meets those of table 5-2 within {} and \
+         {}, and the whole drives of table 7-1 within {:.2} %. It has {} fitted parameters: {} of the host, {} of the X25-E, \
+         {} of the G-Monster V2, {} of the Transcend and {} of the Buffalo. They have {cells} cells to explain. Table \
+         fitted lists the parameters and the cells that each was fitted to.",
         facts.loops().len(),
         percent(first[0]),
         percent(first[1]),
@@ -218,27 +218,27 @@ fn near(run: &RunResult, facts: &Facts<'_>, reference: &Reference) -> Result<Str
     ))
 }
 
-/// How far the printed rows are from each other.
+/// The scatter of the printed rows.
 fn spread(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let mut told = Vec::new();
     for (table, name) in [("table5-1", "X25-E"), ("table5-2", "G-Monster V2")] {
         let rows = means::printed(reference, table, facts.loops())?;
         let [write, read] = means::deviation(&rows);
         told.push(format!(
-            "{name} {:.2} MB/s (write) and {:.2} MB/s (read)",
+            "{:.2} MB/s (write) and {:.2} MB/s (read) for the {name}",
             write / 1e6,
             read / 1e6
         ));
     }
     Ok(format!(
-        "Each row was run once. The standard deviation of the printed rows is {}; a model without chance gives one rate where they \
-         scatter, and is taken to agree within {:.1} %.",
-        told.join(", "),
+        "Each printed row is a single run, so a model without chance counts as agreeing within {:.1} %. The standard \
+         deviation of the printed rows is {}. Where they scatter the model gives one rate.",
         NEAR * 100.0,
+        told.join(" and "),
     ))
 }
 
-/// Why the writes of the X25-E get slower in longer runs.
+/// The cause of slower writes in longer runs of the X25-E.
 fn pool(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let part = &facts.scenario.drives.intel;
     let tested = &facts.measured.intel;
@@ -250,9 +250,9 @@ fn pool(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let print = means::printed(reference, "table5-1", facts.loops())?;
     let printed = |row: Option<&[f64; 2]>| mb_per_s(row.map_or(f64::NAN, |row| row[0]));
     Ok(format!(
-        "Longer runs of the X25-E write more slowly: {} in the first row of the print and {} in the last. Here a drive at rest keeps {blocks} \
-         superblocks of {:.1} MB erased, {:.0} MB in all; behind them the erase of each ({}) is in the way of writes. That gives {} and {}. \
-         The rows between scatter about it.",
+        "Longer runs of the X25-E write more slowly: {} in the first printed row, {} in the last. The modelled drive at rest \
+         keeps {blocks} superblocks of {:.1} MB erased, {:.0} MB in all. After these, the erase of each further superblock \
+         ({}) delays writes. That gives {} and {}. The printed rows between scatter about such a fall.",
         printed(print.first()),
         printed(print.last()),
         real(block) / 1e6,
@@ -263,7 +263,7 @@ fn pool(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     ))
 }
 
-/// One pause explains three rows of table 5-2.
+/// The pause that explains three rows of table 5-2.
 fn pause(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let print = means::printed(reference, "table5-2", facts.loops())?;
     let bytes = |loops: u64| facts.command() * float(loops);
@@ -275,17 +275,21 @@ fn pause(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     });
     let state = facts.scenario.drives.g_monster.housekeeping.map_or_else(
         || "the part file names no such state".to_owned(),
-        |pause| format!("the state `housekeeping` of the part file: once {} were read, the drive pauses for {}", pause.after, pause.span),
+        |pause| {
+            let (after, span) = (pause.after, pause.span);
+            format!("the part file models it as `housekeeping`: once {after} were read, the drive pauses for {span}")
+        },
     );
     Ok(format!(
-        "The dip of the G-Monster's reads at 128 loops is a pause, not a rate. Against the rate of the shorter rows ({}) the print takes {} more: \
-         about the same time in each. It is {state}. What the drive did then is not known; nothing else was changed for these rows.",
+        "The dip of the G-Monster's reads at 128 loops is a pause, not a lower rate. Compared with the rate of the shorter \
+         rows ({}), the print takes {} more: about the same time in each. Here {state}. What the drive did in that time is \
+         not known. Nothing else was changed for these rows.",
         mb_per_s(usual),
-        boardlab_result::prose::listed(&extra.collect::<Vec<_>>()),
+        listed(&extra.collect::<Vec<_>>()),
     ))
 }
 
-/// Figures 4-1 and 4-2 against the first rows.
+/// Figures 4-1 and 4-2 beside the first rows.
 fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let write = reference.number("figure4", "intel-x25-e", "write")?;
     let looped = reference.number("table5-1", "1", "write")?;
@@ -298,9 +302,10 @@ fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let cut_off = reference.number("figure4", "intel-x25-e", "read")?;
     let read = reference.number("table5-1", "1", "read")?;
     Ok(format!(
-        "Single commands are printed without decimals, and cut off: {:.0} stands for the {} of a loop of one. The X25-E's {:.0} against {} in a loop \
-         of one are {} a command ({} if it was rounded, up to {} if it was cut), somewhat more than the overhead of firmware ({}). The G-Monster's {:.0} is below its {} in a loop of one, although that \
-         includes the overhead: another state of the drive; here it is {}.",
+        "The rates of single commands have their decimals cut off: {:.0} stands for the {} of a loop of one. The difference \
+         between the X25-E's {:.0} and its {} in a loop of one is {} a command ({} if it was rounded, up to {} if it was \
+         cut), somewhat more than the overhead of firmware ({}). The G-Monster's {:.0} is below its {} in a loop of one, \
+         although that includes the overhead. The drive was in another state then; the model gives {}.",
         cut_off / 1e6,
         mb_per_s(read),
         write / 1e6,
@@ -315,7 +320,7 @@ fn single(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     ))
 }
 
-/// What the makers promise.
+/// The rates that the makers state.
 fn rating(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let rated = reference.number("table2-1", "intel-x25-e", "write")?;
     let measured = reference.number("figure4", "intel-x25-e", "write")?;
@@ -325,8 +330,8 @@ fn rating(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     );
     let [transcend, _] = &facts.measured.swept;
     Ok(format!(
-        "Makers' rates are neither sums nor limits: the X25-E writes at {} of its rated {} ({}), the Transcend at {} and {} of a printed {} and {}. \
-         Table 2-2 prints one rate for both low-cost drives, or for the first: it does not say.",
+        "Makers' rates are no limits: the X25-E writes at {}, where {} are rated ({}). The Transcend writes at {} and reads at {}, where \
+         {} and {} are printed. Table 2-2 prints one rate for both low-cost drives or for the first of them; it does not say which.",
         mb_per_s(measured),
         mb_per_s(rated),
         percent(measured / rated - 1.0),
@@ -337,7 +342,7 @@ fn rating(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     ))
 }
 
-/// The printed means, and what they should be.
+/// The printed means beside the means weighted by bytes.
 fn mean(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let mut told = Vec::new();
     for table in ["table5-1", "table5-2"] {
@@ -354,20 +359,20 @@ fn mean(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         }
     }
     Ok(format!(
-        "The printed means are those of the rows, in which 32 MB count as much as 16 GB. All bytes over all time, the harmonic mean weighted \
-         by bytes, gives: {}.",
+        "The printed means average the rows, so that 32 MB count as much as 16 GB. They differ from all bytes over all time, \
+         the harmonic mean weighted by bytes: {}.",
         told.join("; "),
     ))
 }
 
-/// What is written on the screens and drives.
+/// The names and sizes on the screens and drives.
 fn labels(facts: &Facts<'_>) -> String {
     let drives = &facts.scenario.drives;
     let capacity = |part: &boardlab_parts::drive::DrivePart| real(part.capacity()) / 1e9;
     format!(
-        "Names and sizes. The screen of figure 4-1 shows model \"SSSDA2SH032G1GN\", table 2-1 says SSDSA2SH032G1: an S too many. Figure 4-2 shows \
-         125 GB for a drive sold as 128 GB; here it has {} sectors, {:.1} GB of 10^9 bytes. The X25-E has {:.1} GB, the low-cost drives {:.2} GB each: one of 32 GB and one \
-         of 30 GB with the same number of sectors.",
+        "Names and sizes do not always agree: figure 4-2 shows 125 GB for a drive that is sold as 128 GB. Here it has {} sectors, {:.1} GB of 10^9 \
+         bytes. The X25-E has {:.1} GB and the low-cost drives have {:.2} GB each: one of 32 GB and one of 30 GB with the same number of sectors. \
+         The screen of figure 4-1 shows the model \"SSSDA2SH032G1GN\", where table 2-1 says SSDSA2SH032G1: D and S have changed places.",
         drives.g_monster.drive.sectors,
         capacity(&drives.g_monster),
         capacity(&drives.intel),

@@ -13,8 +13,8 @@ const CASES: [Case; 3] = [
         findings: &[Sentence {
             about: "of the time of writes",
             says: &[
-                "that the card slowed for this cause: mapping (",
-                " times as long for each byte as the others)",
+                "that the card slowed for this cause: mapping. They took ",
+                " times as long a byte as the others.",
             ],
             not: &["drive", "reads"],
         }],

@@ -16,15 +16,18 @@ const CASES: [Case; 4] = [
         ],
         findings: &[
             Sentence {
-                about: "at its end after",
-                says: &["The card is at its end after {life end years_50} years", "1 card"],
+                about: "its end of life after",
+                says: &[
+                    "The card reaches its end of life after {life end years_50} years",
+                    "1 card",
+                ],
                 not: &["Half of", "95 %", "1 cards"],
             },
             Sentence {
-                about: "The rated cycles of the capacity alone",
+                about: "its rated P/E cycles alone",
                 says: &[
                     "would last {factors ideal years} years",
-                    "lives for {factors retention years} (",
+                    "lives for {factors retention years} years, ",
                 ],
                 not: &[],
             },
@@ -34,14 +37,14 @@ const CASES: [Case; 4] = [
                 not: &["extrapolated"],
             },
             Sentence {
-                about: "Gives most",
-                says: &["50 % spare instead of ", "% more"],
-                not: &["% less", "14 %"],
+                about: "The best alternative",
+                says: &["50 % spare instead of ", "% longer"],
+                not: &["% shorter", "14 %"],
             },
             Sentence {
-                about: "Costs most",
-                says: &["no wear levelling: ", "% less"],
-                not: &["% more"],
+                about: "The worst alternative",
+                says: &["% shorter: no wear levelling"],
+                not: &["% longer"],
             },
         ],
         ..Case::EMPTY
@@ -65,12 +68,12 @@ const CASES: [Case; 4] = [
             },
             Sentence {
                 about: "horizon",
-                says: &["No card loses data up to the horizon, nor stops"],
-                not: &["before it takes no more"],
+                says: &["No card loses data up to the horizon, and none stops"],
+                not: &["before it takes no more writes"],
             },
         ],
-        absent: &["The rated cycles", "Gives most", "Costs most", "Longer than"],
-        elsewhere: &["not at its end at the horizon"],
+        absent: &["rated P/E cycles", "best alternative", "worst alternative", "outlives"],
+        elsewhere: &["not reached its end of life at the horizon"],
         nowhere: &[],
     },
     Case {
@@ -86,7 +89,7 @@ const CASES: [Case; 4] = [
         ],
         findings: &[
             Sentence {
-                about: "Longer than the ideal",
+                about: "The card outlives",
                 says: &[
                     "mean life of blocks against the rating (150 % more)",
                     "blocks beyond the capacity",
@@ -95,7 +98,7 @@ const CASES: [Case; 4] = [
             },
             Sentence {
                 about: "Lives were extrapolated",
-                says: &["each erase for"],
+                says: &["an erase for "],
                 not: &["Every program"],
             },
         ],
@@ -113,7 +116,7 @@ const CASES: [Case; 4] = [
             "what_if.cards=0",
         ],
         findings: &[Sentence {
-            about: "data that cannot be corrected",
+            about: "data by uncorrectable errors",
             says: &["of 3 cards lose"],
             not: &["10 cards"],
         }],

@@ -126,6 +126,16 @@ fn filled(run: &RunResult, says: &str) -> String {
     format!("{before}{told}{}", filled(run, after))
 }
 
+/// Checks that findings begin with a headline: a short first sentence, which the first `. ` ends.
+pub(crate) fn check_headlines(findings: &[String]) {
+    for finding in findings {
+        let headline = finding.split_once(". ").map_or(finding.as_str(), |(headline, _)| headline);
+        assert!(finding.ends_with('.'), "no sentence: {finding}");
+        assert!((20..=125).contains(&headline.len()), "not of a headline's length: {headline}");
+        assert!(headline.matches('(').count() == headline.matches(')').count(), "{headline}");
+    }
+}
+
 /// Sentences that no run should print: figures of nothing, and one of several.
 fn check_form(of: &str, said: &str) {
     for odd in ["NaN", "inf ", "inf)", "inf,", "-0.0", "-0 ", "  ", " ,", " .", "..", "()"] {
@@ -191,6 +201,7 @@ fn check_case(case: &Case, more: &[&str], covered: &mut BTreeSet<(PathBuf, u32)>
         assert!(found.is_empty(), "{of}: `{not}` is in: {found:#?}");
     }
     run.findings.iter().chain(&run.warnings).for_each(|said| check_form(&of, said));
+    check_headlines(&run.findings);
 }
 
 /// Runs `cases`, each with `more` settings before its own, and checks that every call in the folders that adds a finding

@@ -21,7 +21,7 @@ const CASES: [Case; 2] = [
             says: &[
                 "30 operations of jffs2 that change the flash were run",
                 "while the flash recovered",
-                "after every cut",
+                "After every cut",
             ],
             not: &["5000"],
         }],

@@ -10,31 +10,33 @@ const RUNS: [Case; 6] = [
         set: &[SMALL, "board.bus.chips=2", "part.cfi.word_typical=7"],
         findings: &[
             Sentence {
-                about: "What else there is",
+                about: "would not shorten the write",
                 says: &[
-                    "for a chip alone udelay(194) is the best wait when a poll is worth 570 ns ({what-if tuned total_ns}",
+                    "udelay(194), the best wait for one chip alone, would not shorten the write: it takes {what-if tuned total_ns} with it",
+                    "the best when a poll is worth 570 ns",
                     "bus cycles of 100 ns instead of 284 ns the write takes {what-if fast-bus total_ns}",
                     "With udelay(194) and 4 chips in turn, which hide programming behind filling, it takes {what-if twice-the-chips total_ns}",
-                    "with 8, {what-if four-times-the-chips total_ns}",
+                    "with 8 chips it takes {what-if four-times-the-chips total_ns}",
                 ],
-                not: &["two", "four", "with 2", "the best one"],
+                not: &["two", "four", "with 2", "the best wait there"],
             },
             Sentence {
-                about: "Where 128 us comes from",
+                about: "Linux waits 128 us before it polls",
                 says: &["CFI 1Fh = 7, so 2^7 us", "CFI 20h = 9, so 2^9 us"],
                 not: &["256"],
             },
             Sentence {
                 about: "obvious repair",
                 says: &[
-                    "would cost: waiting for the buffer time (512 us)",
+                    "would make the write slower",
+                    "the typical time of the buffer, 512 us",
                     "take {what-if buffer-time total_ns} instead of {table5 total total_ns}",
                 ],
                 not: &["256"],
             },
             Sentence {
-                about: "Verified",
-                says: &["each of the 11 writes", "its 65536 bytes"],
+                about: "was read back",
+                says: &["Each of the 11 writes", "its 65536 bytes unchanged"],
                 not: &[],
             },
         ],
@@ -56,13 +58,13 @@ const RUNS: [Case; 6] = [
         ],
         findings: &[
             Sentence {
-                about: "What else there is",
+                about: "would not shorten the write",
                 says: &["and 2 chips in turn it takes"],
-                not: &["hide programming", "bus cycles", "left on the table"],
+                not: &["hide programming", "bus cycles", "would shorten"],
             },
-            Sentence { about: "Verified", says: &["its 1 byte are"], not: &[] },
+            Sentence { about: "was read back", says: &["its 1 byte unchanged"], not: &[] },
         ],
-        absent: &["comes from", "obvious repair"],
+        absent: &["CFI 1Fh", "obvious repair"],
         elsewhere: &["udelay(100), [improved]", "as [linux] is set"],
         nowhere: &["authors", "as released"],
     },
@@ -76,12 +78,12 @@ const RUNS: [Case; 6] = [
             "what_if.bus_cycle=50 ns",
         ],
         findings: &[Sentence {
-            about: "What was left on the table",
+            about: "the best wait, would shorten the write",
             says: &["bus cycles of 50 ns instead of 284 ns (writes) and 500 ns (reads)"],
             not: &[],
         }],
         // As long as Linux waits, but not because of what CFI says.
-        absent: &["comes from", "obvious repair"],
+        absent: &["CFI 1Fh", "obvious repair"],
         elsewhere: &["with the wait that [uboot] sets"],
         nowhere: &["by polling from the beginning", "Linux as released", "authors"],
     },
@@ -95,10 +97,10 @@ const RUNS: [Case; 6] = [
         findings: &[Sentence {
             about: "obvious repair",
             says: &[
-                "would gain",
+                "would make the write faster",
                 "take {what-if buffer-time total_ns} instead of {table5 total total_ns}",
             ],
-            not: &["cost"],
+            not: &["slower"],
         }],
         nowhere: &["as released: udelay"],
         ..Case::EMPTY
@@ -107,11 +109,11 @@ const RUNS: [Case; 6] = [
         of: "run nor-write",
         set: &["part=sst-8mib-top", "workload.bytes=4 KiB"],
         findings: &[Sentence {
-            about: "`boardlab tune` shows",
-            says: &["polls a word", "and the wait for erases."],
+            about: "`boardlab tune` compares",
+            says: &["polls a word", "and shows the wait for erases."],
             not: &["patch", "buffer"],
         }],
-        absent: &["comes from", "obvious repair"],
+        absent: &["CFI 1Fh", "obvious repair"],
         elsewhere: &[
             "as the part has no buffer",
             "one bit a word",
@@ -123,8 +125,8 @@ const RUNS: [Case; 6] = [
         of: "run nor-write",
         set: &[SMALL, "part.timing.buffer_program=1.4 ms", "part.timing.buffer_program_max=2 ms"],
         findings: &[Sentence {
-            about: "`boardlab tune` shows",
-            says: &["msleep(2) is the best wait"],
+            about: "`boardlab tune` compares",
+            says: &["msleep(2), the best wait, would"],
             not: &["udelay(1"],
         }],
         elsewhere: &["msleep(2), then polls"],
@@ -138,7 +140,7 @@ const TUNED: [Case; 4] = [
         set: &[SMALL, "board.bus.chips=2", "tune.quantile=7 %", "tune.step=1 ns"],
         findings: &[
             Sentence {
-                about: "Program:",
+                about: "before the first poll a write takes",
                 says: &[
                     "takes {program_wait tuned total_ns} instead of {program_wait word-time total_ns}",
                     "with 2 chips in turn",
@@ -147,9 +149,9 @@ const TUNED: [Case; 4] = [
                 not: &["poll every microsecond"],
             },
             Sentence {
-                about: "Adaptive:",
-                says: &["is not enough here", "steps of 1 ns"],
-                not: &["is enough to"],
+                about: "The adaptive wait",
+                says: &["but does not follow a part", "is not enough here", "steps of 1 ns"],
+                not: &["is enough to", "and follows"],
             },
         ],
         elsewhere: &["learns the 7 % quantile,"],
@@ -165,22 +167,23 @@ const TUNED: [Case; 4] = [
         ],
         findings: &[
             Sentence {
-                about: "Program:",
-                says: &["With 0 ns for the value of a poll", "the 0 % quantile"],
+                about: "before the first poll a write takes",
+                says: &["If a poll is worth 0 ns", "the 0 % quantile"],
                 not: &["chips"],
             },
             Sentence {
-                about: "Risk:",
-                says: &["The chip's status register still decides"],
+                about: "puts no data at risk",
+                says: &["the chip's status register still decides"],
                 not: &["toggle"],
             },
             Sentence {
-                about: "Adaptive:",
+                about: "The adaptive wait",
                 says: &[
+                    "and follows a part",
                     "is enough to follow",
-                    "{program_wait adaptive-settled mean_ns} a program once settled",
+                    "takes {program_wait adaptive-settled mean_ns} a program after 256 operations",
                 ],
-                not: &[],
+                not: &["does not follow"],
             },
         ],
         nowhere: &["toggle bit"],
@@ -197,20 +200,20 @@ const TUNED: [Case; 4] = [
         ],
         findings: &[
             Sentence {
-                about: "Risk:",
+                about: "puts no data at risk",
                 says: &["is found ready by the first poll as well", "fail in 0 %"],
                 not: &["polled"],
             },
             Sentence {
-                about: "Erase, which the publication left open",
+                about: "At HZ 100 Linux notices the end",
                 says: &[
                     "first wait is half of the typical time, 256 ms here, although the shortest erase takes only 230 ms",
-                    "what is left of that wait",
+                    "the rest of that wait",
                 ],
-                not: &["What is lost is the timer tick"],
+                not: &["the delay is the timer tick"],
             },
             Sentence {
-                about: "Erase, by a finer clock",
+                about: "by the high-resolution timer loses",
                 says: &["loses {erase_wait recommended overshoot_ns}", "with 16 a command, "],
                 not: &[],
             },
@@ -220,7 +223,11 @@ const TUNED: [Case; 4] = [
     Case {
         of: "tune nor-write",
         set: &["part=sst-8mib-top", "workload.bytes=4 KiB"],
-        findings: &[Sentence { about: "Program:", says: &["polls a program"], not: &[] }],
+        findings: &[Sentence {
+            about: "before the first poll a write takes",
+            says: &["polls a program"],
+            not: &[],
+        }],
         elsewhere: &["no write buffer: the patch", "the word time of CFI"],
         nowhere: &["the buffer time of CFI", "MODULE_PARM_DESC"],
         ..Case::EMPTY

@@ -26,24 +26,25 @@ const CASES: [Case; 3] = [
                 about: "the state machine is",
                 says: &[
                     "Generic SATA III drive of the year 2012, 8 sectors: firmware reads at {command-size 8 read_bytes_per_s}",
-                    "2048 sectors: firmware reads at {command-size 2048 read_bytes_per_s}, the link alone would at {command-size 2048 link_read_bytes_per_s}",
+                    "2048 sectors: firmware reads at {command-size 2048 read_bytes_per_s}, where the link alone allows {command-size 2048 link_read_bytes_per_s}",
                     "commands of 1 MiB.",
                     "Below 1 MiB a write",
                 ],
                 not: &["32 MB", "X25-E"],
             },
             Sentence {
-                about: "by the speed of its link",
+                about: "on a link of 1.5 Gb/s",
                 says: &[
-                    "The Generic SATA III drive of the year 2012",
-                    "3 Gb/s: {link-speed 3Gbs write_bytes_per_s} (write)",
+                    "The Generic SATA III drive of the year 2012 reads at {link-speed 1.5Gbs read_bytes_per_s} on a link of 1.5 Gb/s",
+                    "{link-speed 3Gbs write_bytes_per_s} (write) and {link-speed 3Gbs read_bytes_per_s} (read) at 3 Gb/s, ",
                 ],
                 not: &["X25-E"],
             },
             Sentence {
                 about: "A queue",
                 says: &[
-                    "reads 1 sector at random places at {queue off read} without one and at {queue 2 read} with 2 queued",
+                    "reads run at {queue off read} without one and at {queue 2 read} with 2 queued",
+                    "accesses 1 sector at random places",
                 ],
                 not: &["32 queued"],
             },
@@ -82,12 +83,15 @@ const CASES: [Case; 3] = [
         findings: &[
             Sentence {
                 about: "A write cache",
-                says: &["has no overhead to hide here. Generic SATA III drive of the year 2012, "],
+                says: &[
+                    "has no overhead to hide here: ",
+                    "On the Generic SATA III drive of the year 2012 writes run at",
+                ],
                 not: &["would hide", "nothing to gain", "G-Monster"],
             },
             Sentence {
                 about: "the state machine is",
-                says: &["What a sequencer gives", "% slower than firmware for reads"],
+                says: &["A sequencer does not gain more", "% slower than firmware for reads"],
                 not: &["Small commands are where", "faster"],
             },
         ],
@@ -115,7 +119,7 @@ const CASES: [Case; 3] = [
             },
             Sentence {
                 about: "A queue",
-                says: &["A queue gives these reads nothing", "with 1 queued"],
+                says: &["A queue does not speed up these reads", "with 1 queued"],
                 not: &["more dies"],
             },
         ],

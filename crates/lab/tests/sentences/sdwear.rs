@@ -27,9 +27,10 @@ const CASES: [Case; 2] = [
         ],
         findings: &[
             Sentence {
-                about: "with other levelling",
+                about: "erases without levelling",
                 says: &[
-                    "The same 0.002 TB",
+                    "the same 0.002 TB",
+                    "{wear none most_count} erases without levelling, {wear dynamic most_count} with dynamic, {wear static most_count} with static",
                     "the first block passes 30 after",
                     "{wear static levelled_count} block",
                 ],
@@ -40,31 +41,32 @@ const CASES: [Case; 2] = [
                 says: &[
                     "the first block passes 30 after",
                     "/{wear kept most_count} (least, mean, most)",
+                    "{wear kept most_count} erases instead of {wear dynamic most_count}",
                 ],
                 not: &["3000"],
             },
             Sentence {
-                about: "fio reports one number for 20 loops",
+                about: "fio reports one number for 20 loops, ",
                 says: &["Of 18 rows there"],
                 not: &["100", "factor of", "factors of"],
             },
             Sentence {
                 about: "A controller has to give both",
-                says: &["Each ran the job of experiment 1 1 time as well"],
+                says: &["each also ran, 1 time, the job of experiment 1"],
                 not: &["60 s", "30 times"],
             },
             Sentence {
                 about: "opens the device",
                 says: &[
-                    "20 loops of 1 write each",
+                    "20 loops of 1 write each, ",
                     "78 times and asks for 39 flushes, not 20",
-                    "0 of them are commands",
+                    "0 of these flushes are commands",
                     "measures nothing here",
                 ],
                 not: &["100"],
             },
             Sentence {
-                about: "The power of experiment 2 with 30 % spare",
+                about: "With 30 % over-provisioning",
                 says: &[
                     "in 10 iterations the most worn block has {power dynamic/30% published_count} erases",
                     "at a limit of 30.",
@@ -91,7 +93,7 @@ const CASES: [Case; 2] = [
         ],
         findings: &[
             Sentence {
-                about: "with other levelling",
+                about: "erases without levelling",
                 says: &[
                     "Static levelling moves 0 blocks and costs no more programs than dynamic: the spread of erases does not pass its threshold of 4",
                 ],
@@ -103,17 +105,17 @@ const CASES: [Case; 2] = [
                 not: &["silently", "erase counts do"],
             },
             Sentence {
-                about: "fio reports one number for 1 loop.",
+                about: "fio reports one number for 1 loop, ",
                 says: &["differ by 0.0 %"],
                 not: &["loops"],
             },
             Sentence {
                 about: "opens the device",
-                says: &["1 loop of 2 writes each", "asks for 0 flushes. 0 of them"],
+                says: &["1 loop of 2 writes each", "asks for 0 flushes. 0 of these flushes"],
                 not: &["not 1", "fsync_on_close", "once more"],
             },
             Sentence {
-                about: "The power of experiment 2",
+                about: "volume of experiment 2",
                 says: &["in 1 iteration the most worn"],
                 not: &["iterations"],
             },

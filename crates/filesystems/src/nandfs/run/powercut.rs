@@ -144,8 +144,7 @@ fn failures(matrix: &Matrix) -> Table {
 fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
     let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
     let outcomes: BTreeSet<TearOutcome> = tallies.keys().map(|(_, torn)| *torn).collect();
-    let caption = "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared \
-                   again.";
+    let caption = "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared again.";
     let axes = [Axis::fitting("what the cut left of the operation"), Axis::from_zero("survived")];
     let mut chart = Chart::new(id, title, caption, axes);
     chart.categories = outcomes.iter().map(|torn| torn.name().replace('_', " ")).collect();
@@ -186,18 +185,22 @@ fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
     }
     let Some(first) = matrix.failures.first() else {
         return match cuts {
-            0 => format!("{tried}: nothing was tried. A smaller powercut.one_in cuts more often."),
+            0 => format!(
+                "Nothing was tried, because no operation was chosen for a cut. {tried}. A smaller powercut.one_in cuts more often."
+            ),
             _ => format!(
-                "{tried}: after every cut the flash mounted, nothing that was synced was lost or changed, no \
-                 file had foreign data, the filesystem could be used on, and the next mount showed the same."
+                "{} lost nothing that was synced in {}. {tried}. After every cut the flash mounted, nothing that was synced was lost or \
+                 changed, no file had foreign data, the filesystem remained usable, and the next mount showed the same.",
+                cut.system,
+                counted(cuts + second, "power cut"),
             ),
         };
     };
     let set = if request.document.is_overridden() { " with the same --set" } else { "" };
     format!(
-        "{tried}: after {} of them something was wrong. The first: {first}. Again: `boardlab powercut {} \
-         --seed {}`{set} cuts the same operations the same way.",
-        matrix.failed(),
+        "Something was wrong after {}. {tried}. The first loss: {first}. `boardlab powercut {} --seed {}`{set} cuts the same \
+         operations in the same way.",
+        counted(matrix.failed(), "power cut"),
         request.scenario,
         request.seed.get(),
     )

@@ -11,6 +11,7 @@ use boardlab_jffs2::audit::{
     Audit as Judged, Consequence, DamageKind, InodeDamage, Place as JudgedPlace,
 };
 use boardlab_mtd::BlockIndex;
+use boardlab_result::prose::counted;
 use boardlab_sim::Clock;
 use std::fmt::Write;
 use std::ops::Range;
@@ -26,9 +27,9 @@ pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Er
     let mut judged = judged.map_err(|problem| Error::Audit { problem: problem.into() })?;
     let doubtful_blocks = doubtful(fs, &mut judged)?;
     let foreign = judged.first_foreign.map(|first| {
-        let count = judged.foreign_blocks;
+        let blocks = counted(judged.foreign_blocks, "block");
         format!(
-            "blocks with something else than JFFS2, which is not read: {count}, the first is block {first}"
+            "Content other than JFFS2 is in {blocks} and is not read; the first is block {first}."
         )
     });
     Ok(Audit {

@@ -120,8 +120,8 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     let sleeps = matches!(cfi_udelay(bench.tuned_us), Pause::Jiffies(_));
     if sleeps {
         run.warnings.push(format!(
-            "The best wait of {} us is a millisecond or more: cfi_udelay() of Linux then sleeps whole milliseconds \
-             instead of spinning, so that the row `tuned` of program_wait and not the optimum is what Linux would do.",
+            "The best wait of {} us is a millisecond or more, for which cfi_udelay() of Linux sleeps whole milliseconds \
+             instead of spinning. Linux would do what the row `tuned` of program_wait shows, not the optimum.",
             bench.tuned_us,
         ));
     }
@@ -331,7 +331,7 @@ fn erases(erased: &[EraseMeasurement]) -> Table {
         .table()
 }
 
-/// What to do, what it gains and what it risks.
+/// Adds the recommended waits with their gains and risks.
 fn findings(run: &mut RunResult, bench: &Bench<'_>, erased: &[EraseMeasurement]) {
     find(run, program(bench));
     find(run, risk(bench));
@@ -352,27 +352,25 @@ fn program(bench: &Bench<'_>) -> String {
     let polls = match &bench.in_turn {
         None => format!("{:.1} polls a program", expected.polls),
         Some(one) => format!(
-            "{:.1} polls a program; with {} chips in turn a program is waited for only when its chip has its next turn",
+            "{:.1} polls a program; with {} chips in turn the driver waits for a program only when its chip has its next turn",
             one.polls_each(),
             bench.scenario.board.chips,
         ),
     };
     let first = match bench.tuned_us {
-        0 => "poll at once, with udelay(1) between polls".into(),
-        micros => format!(
-            "wait with udelay({micros}) before the first poll, then poll with udelay(1) between polls"
-        ),
+        0 => "With no wait".into(),
+        micros => format!("With udelay({micros})"),
     };
     let alone = if bench.in_turn.is_some() { " of one chip alone" } else { "" };
     format!(
-        "Program: {first}. The write takes {total} instead of {stock} ({change}) with {polls}. With {} for the value of a \
-         poll, the best wait{alone} is the {} quantile of the program time.",
+        "{first} before the first poll a write takes {total} instead of {stock} ({change}). With udelay(1) between polls \
+         there are {polls}. If a poll is worth {}, the best wait{alone} is the {} quantile of the program time.",
         nanos(bench.cost),
         percent_of(bench.poll.best_quantile(bench.cost)),
     )
 }
 
-/// What tells that a program is done, in words for the chip's own sign of it.
+/// The name of what the chip signals the end of a program with.
 fn sign_of_ready(kind: Kind) -> &'static str {
     match kind.profile().ready {
         Ready::Toggle => "toggle bit",
@@ -395,8 +393,8 @@ fn risk(bench: &Bench<'_>) -> String {
         false => "is found ready by the first poll as well".into(),
     };
     format!(
-        "Risk: none for the data. The chip's {} still decides; a part as slow as the data sheet allows ({}) {slow}. \
-         Dropping the poll and waiting {} would fail in {} of the programs.",
+        "The wait puts no data at risk: the chip's {} still decides when a program is done. A part as slow as the data \
+         sheet allows ({}) {slow}. Waiting {} without any poll would fail in {} of the programs.",
         sign_of_ready(bench.scenario.linux.kind),
         timed.max,
         nanos(lasts),
@@ -404,7 +402,7 @@ fn risk(bench: &Bench<'_>) -> String {
     )
 }
 
-/// How well the learned wait follows a part that drifts, by the rows of its trials.
+/// How closely the adaptive wait follows a part that drifts, from the rows of its trials.
 fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
     let table = run.table("program_wait")?;
     let of = |row: &str, column: &str| table.cell(row, column)?.value.as_f64();
@@ -412,11 +410,15 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
         ["adaptive-settled", "adaptive-slower", "adaptive-faster"].map(|row| of(row, "mean_ns"));
     let (settled, slower, faster) = (settled? / 1e3, slower? / 1e3, faster? / 1e3);
     let early: f64 = table.rows.iter().filter_map(|row| of(&row.id, "early_count")).sum();
+    let drift = bench.drift();
     // It drifts over the first half and stays there: three quarters of the drift on average.
-    let moved = bench.drift().as_micros_f64() * 0.75;
+    let moved = drift.as_micros_f64() * 0.75;
     let off = (slower - settled - moved).abs().max((settled - faster - moved).abs());
     let follows = off <= ADAPTED * bench.completion.mean();
-    let enough = if follows { "is enough to follow" } else { "is not enough here to follow" };
+    let (also, enough) = match follows {
+        true => ("and follows", "is enough to follow"),
+        false => ("but does not follow", "is not enough here to follow"),
+    };
     let step = bench.scenario.tune.step;
     let how = if follows { String::new() } else { format!(" with steps of {step}") };
     let early = match early > 0.0 {
@@ -424,65 +426,62 @@ fn adaptive(run: &RunResult, bench: &Bench<'_>) -> Option<String> {
         false => "it cannot report an operation done early, and none was".into(),
     };
     Some(format!(
-        "Adaptive: one bit an operation (was the first poll ready?) {enough} the quantile through temperature and wear{how}, \
-         without any figure of the part but its CFI times: {} a program once settled, {} on a part that drifts by +{}, {} by \
-         -{}. It only decides when to ask: {early}.",
+        "The adaptive wait takes {} a program after {SETTLED} operations {also} a part that drifts. One bit an operation (was the first \
+         poll ready?) {enough} the quantile through temperature and wear{how}. It needs no figure of the part but its CFI times. On a part \
+         that drifts by +{drift} it takes {}, and on one that drifts by -{drift} {}. It only decides when to poll: {early}.",
         nanos(settled),
         nanos(slower),
-        bench.drift(),
         nanos(faster),
-        bench.drift(),
     ))
 }
 
-/// What a row of the erases loses between the end of an erase and the poll that sees it.
+/// The time between the end of an erase and the poll that notices it.
 fn lost(one: &EraseMeasurement) -> String {
     one.overshoot.map_or_else(|| format!("less than {}", erase::EXACT), |late| late.to_string())
 }
 
-/// What the timer tick between polls costs an erase.
+/// The time that the timer tick between polls adds to an erase.
 fn erase_tick(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> {
     let row = |id: &str| erased.iter().find(|one| one.id == id);
     let (slow, usual, fast) = (row("linux-hz100")?, row("linux-hz250")?, row("linux-hz1000")?);
     let time = &bench.scenario.part.timing.sector_erase.time;
     let first = Duration::from_micros(bench.stock.cfi_info.erase_typical_ms * 500);
     let (where_, tick) = match first <= time.min() {
-        true => ("where the shortest erase takes", "What is lost is the timer tick between polls"),
+        true => ("where the shortest erase takes", "So the delay is the timer tick between polls"),
         false => (
             "although the shortest erase takes only",
-            "What is lost is what is left of that wait, or of a timer tick between polls",
+            "So the delay is the rest of that wait, or of a timer tick between polls",
         ),
     };
     let late = slow.overshoot.unwrap_or(Duration::ZERO);
     Some(format!(
-        "Erase, which the publication left open: Linux' first wait is half of the typical time, {first} here, {where_} {}. \
-         {tick}: {} a sector at HZ 100 ({} of the mean), {} at HZ 250, {} at HZ 1000.",
-        time.min(),
+        "At HZ 100 Linux notices the end of a sector erase {} late, {} of the mean time. The delay is {} at HZ 250 and {} at HZ 1000. The \
+         publication leaves erases open. Linux' first wait is half of the typical time, {first} here, {where_} {}. {tick}.",
         lost(slow),
         percent_of(late.as_secs_f64() / time.mean().as_secs_f64()),
         lost(usual),
         lost(fast),
+        time.min(),
     ))
 }
 
-/// What sleeping by the high-resolution timer and queueing sectors give an erase.
+/// The gain of the high-resolution timer and of queued sectors for an erase.
 fn erase_fine(bench: &Bench<'_>, erased: &[EraseMeasurement]) -> Option<String> {
     let best = erased.iter().find(|one| one.id == "recommended")?;
     let queued = erased.iter().rfind(|one| one.queued > 1);
     let queued = queued.map_or_else(String::new, |one| {
         format!(
-            " Queueing sectors in the chip's erase window needs one wait for many: with {} a command, {} and {:.1} polls a \
-             sector.",
+            " Sectors that are queued in the chip's erase window share one wait: with {} a command, it loses {} with {:.1} polls a sector.",
             one.queued,
             lost(one),
             one.polls_each(),
         )
     });
     Some(format!(
-        "Erase, by a finer clock: sleeping to the {} quantile of the erase by the high-resolution timer and then a \
-         millisecond at a time loses {} with {:.1} polls a sector (mean erase: {}), whatever HZ is.{queued}",
-        percent_of(erase::EARLY),
+        "Sleeping by the high-resolution timer loses {} a sector whatever HZ is. The driver sleeps to the {} quantile of \
+         the erase and then a millisecond at a time, with {:.1} polls a sector (mean erase: {}).{queued}",
         lost(best),
+        percent_of(erase::EARLY),
         best.polls_each(),
         bench.scenario.part.timing.sector_erase.time.mean(),
     ))

@@ -1,4 +1,4 @@
-//! Findings about what the publication did not ask.
+//! Findings about questions that the publication does not ask.
 //!
 //! Layer: rank 11. Function: [`all`].
 
@@ -12,10 +12,10 @@ use boardlab_result::prose::counted;
 use boardlab_sata::SECTOR;
 use boardlab_sata::device::WriteCache;
 
-/// A gain that is worth a word, as a share.
+/// The least share that counts as a gain.
 const GAINED: f64 = 0.001;
 
-/// One for each what-if.
+/// Adds a finding for each what-if.
 pub(crate) fn all(run: &mut RunResult, facts: &Facts<'_>) {
     find_if(run, cache(facts));
     find_if(run, sizes(facts));
@@ -23,55 +23,52 @@ pub(crate) fn all(run: &mut RunResult, facts: &Facts<'_>) {
     find_if(run, queue(facts));
 }
 
-/// The gain of the sequencer over firmware for writes that end as `cached` says, as a share.
+/// The gain of the sequencer over firmware for writes with the cache of `cached`, as a share.
 fn gain(cached: &CachePoint) -> f64 {
     cached.sequencer.write.rate() / cached.firmware.write.rate() - 1.0
 }
 
-/// What a buffer that ends writes early does to the gain.
+/// The effect of a write cache on the gain.
 fn cache(facts: &Facts<'_>) -> Option<String> {
     let all = &facts.measured.caches;
     let (through, back) = (gain(all.first()?), gain(all.last()?));
     let told = all.iter().map(|one| {
         let (_, title) = cache_name(one.cache);
         format!(
-            "{title}: {} with firmware, {} with the state machine ({})",
+            "at {} with firmware and {} with the state machine ({}) where {title}",
             mb_per_s(one.firmware.write.rate()),
             mb_per_s(one.sequencer.write.rate()),
             percent(gain(one)),
         )
     });
     let host = &facts.scenario.host;
+    let early = "The flash has written the buffered data before the next command arrives";
     let (lead, why) = if host.firmware.write == host.sequencer.write || through < GAINED {
         (
             "A write cache has no overhead to hide here",
-            "Who sequences the writes of this drive makes no difference to them",
+            "It makes no difference to the writes of this drive who sequences them",
         )
     } else if back < through / 10.0 {
         (
             "A write cache would hide the overhead",
-            "While the host prepares the next command the flash works on what is buffered, and the sequencer has nothing \
-             to gain: that firmware costs anything at all says that the drives end a write when it is on flash",
+            "While the host prepares the next command, the flash writes the buffered data, and a sequencer has nothing to \
+             gain. That firmware costs anything at all shows that the drives end a write when it is on flash",
         )
     } else if back < through * 0.9 {
-        (
-            "A write cache of this size would hide part of the overhead",
-            "The flash is done with what is buffered before the next command comes",
-        )
+        ("A write cache of this size would hide part of the overhead", early)
     } else {
-        (
-            "A write cache of this size would hide nothing of the overhead",
-            "The flash is done with what is buffered before the next command comes",
-        )
+        ("A write cache of this size would hide nothing of the overhead", early)
     };
     Some(format!(
-        "{lead}. {}, {}. {why}.",
+        "{lead}: the sequencer gains {} without it, {} with it. On the {} writes run {}. {why}.",
+        percent(through),
+        percent(back),
         short(&facts.scenario.drives.g_monster),
         told.collect::<Vec<_>>().join("; "),
     ))
 }
 
-/// From which size on sequencing matters.
+/// The gain of the sequencer by the size of a command.
 fn sizes(facts: &Facts<'_>) -> Option<String> {
     let all = &facts.measured.sizes;
     let (first, last) = (all.first()?, all.last()?);
@@ -85,7 +82,7 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
     let told = chosen.iter().map(|one| {
         let (firmware, sequencer) = (&one.firmware, &one.sequencer);
         format!(
-            "{}: firmware reads at {}, the link alone would at {}; the state machine is {} firmware for reads and {} it for writes",
+            "{}: firmware reads at {}, where the link alone allows {}; the state machine is {} firmware for reads and {} it for writes",
             counted(one.sectors, "sector"),
             mb_per_s(firmware.read.rate()),
             mb_per_s(one.link[1]),
@@ -93,68 +90,73 @@ fn sizes(facts: &Facts<'_>) -> Option<String> {
             beside(sequencer.write.rate(), firmware.write.rate()),
         )
     });
-    let told = told.collect::<Vec<_>>().join("; ");
     let gain = |one: &SizePoint| one.sequencer.read.rate() / one.firmware.read.rate() - 1.0;
     let lead = match gain(first) > gain(last) + GAINED {
         true => "Small commands are where a sequencer pays for reads",
-        false => "What a sequencer gives by the size of a command",
+        false => "A sequencer does not gain more for reads where commands are small",
     };
+    let of =
+        |one: &SizePoint| format!("{} at {}", percent(gain(one)), counted(one.sectors, "sector"));
+    let large = if chosen.len() > 1 { format!(", {}", of(last)) } else { String::new() };
     let continuous = facts.scenario.continuous.sectors;
     let command = SECTOR * u64::from(continuous);
     // Only these are measured with what the sequencing of a write costs after a large command.
     let smaller = match first.sectors < continuous {
-        true => {
-            format!(" Below {command} a write costs whoever sequences it here what a read does.")
-        }
+        true => format!(" Below {command} a write costs as much sequencing here as a read."),
         false => String::new(),
     };
     let flash = match facts.scenario.drives.intel.drive.write_cache {
-        WriteCache::Through => " Writes wait for their end on flash.",
+        WriteCache::Through => " Writes wait until they are on flash.",
         WriteCache::Back(_) | WriteCache::Protected(_) => "",
     };
     Some(format!(
-        "{lead}. {}, {told}. The runs of tables 5-1 and 5-2 are of commands of {command}.{smaller}{flash}",
+        "{lead}: {}{large}. On the {}, {}. The runs of tables 5-1 and 5-2 use commands of {command}.{smaller}{flash}",
+        of(first),
         short(&facts.scenario.drives.intel),
+        told.collect::<Vec<_>>().join("; "),
     ))
 }
 
-/// What a faster link would give.
+/// The rates on slower and faster links.
 fn speeds(facts: &Facts<'_>) -> Option<String> {
-    let told = facts.measured.speeds.iter().map(|one| {
+    let all = &facts.measured.speeds;
+    let (first, last) = (all.first()?, all.last()?);
+    let told = all.iter().map(|one| {
         format!(
-            "{}: {} (write) and {} (read), of {} and {}",
-            one.speed,
+            "{} (write) and {} (read) at {}, where the link alone allows {} and {}",
             mb_per_s(one.pair.write.rate()),
             mb_per_s(one.pair.read.rate()),
+            one.speed,
             mb_per_s(one.link[0]),
             mb_per_s(one.link[1]),
         )
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| {
-        format!(
-            "The {} by the speed of its link, and what the link alone allows. {}.",
-            short(&facts.scenario.drives.intel),
-            told.join("; ")
-        )
-    })
+    Some(format!(
+        "The {} reads at {} on a link of {} and at {} on one of {}. It reaches {}.",
+        short(&facts.scenario.drives.intel),
+        mb_per_s(first.pair.read.rate()),
+        first.speed,
+        mb_per_s(last.pair.read.rate()),
+        last.speed,
+        told.collect::<Vec<_>>().join("; "),
+    ))
 }
 
-/// What a queue does for small commands.
+/// The effect of a queue on small commands.
 fn queue(facts: &Facts<'_>) -> Option<String> {
     let all = &facts.measured.queue;
     let (first, last) = (all.first()?, all.last()?);
     let depth = last.depth?;
     let lead = match last.rates[1] > first.rates[1] * (1.0 + GAINED) {
         true => "A queue keeps more dies busy",
-        false => "A queue gives these reads nothing",
+        false => "A queue does not speed up these reads",
     };
     Some(format!(
-        "{lead}. The example on a link of its own speed reads {} at random places at {} without one and at {} with {depth} \
-         queued, and writes them at {} and {}.",
-        counted(facts.scenario.what_if.queued, "sector"),
+        "{lead}: random reads run at {} without one and at {} with {depth} queued. The example, on a link of its own speed, \
+         accesses {} at random places; writes run at {} without a queue and at {} with it.",
         mb_per_s(first.rates[1]),
         mb_per_s(last.rates[1]),
+        counted(facts.scenario.what_if.queued, "sector"),
         mb_per_s(first.rates[0]),
         mb_per_s(last.rates[0]),
     ))

@@ -1,19 +1,19 @@
-//! What sequencing in hardware gains, and what 28-bit commands say of the overhead.
+//! The gain of sequencing in hardware, and what 28-bit commands show about the overhead.
 //!
 //! Layer: rank 11, findings. Functions: [`gain`], [`whole_drives`].
 
 use crate::sata::findings::Facts;
 use crate::sata::run::measure::WholeDrive;
 use crate::sata::tables::means;
-use crate::sata::tables::told::{mb_per_s, micros, percent, span};
+use crate::sata::tables::told::{mb_per_s, micros, percent, short, span};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::prose::{KIB, float, real};
 use boardlab_sata::SECTOR;
 
-/// The gain that table 6-1 prints, and the one that table 6-2 explains.
+/// The gain that table 6-1 prints, beside the one that table 6-2 explains.
 pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
-    let mut told = Vec::new();
+    let (mut told, mut times) = (Vec::new(), Vec::new());
     let tested = &facts.measured.g_monster;
     let host = &facts.scenario.host;
     let saved = [
@@ -32,25 +32,25 @@ pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, E
         let (rise, apart) = (sequencer - firmware, 2_f64.sqrt() * deviation[at]);
         let highest = rows.iter().map(|row| row[at]).fold(0.0, f64::max);
         let inside = if rise < apart {
-            "inside what two runs differ by".to_owned()
+            "two runs differ by as much".to_owned()
         } else if sequencer > highest {
             format!(
-                "and {} is above every row, of which {} is the highest",
+                "{} is above every row, of which {} is the highest",
                 mb_per_s(sequencer),
                 mb_per_s(highest)
             )
         } else {
-            "more than two runs usually differ by".to_owned()
+            "two runs usually differ by less".to_owned()
         };
+        times.push(format!("{:.1} times as much for {column}s", printed_gain / saved));
         told.push(format!(
-            "{column}: the print rises from {} to {} ({}), which are {} a command; table 6-2 saves {}, and the print shows {:.1} times as much; what is saved gives {} here (from {} to {}). The rise is {:.1} times the standard deviation \
-             of a difference of two rows of table 5-2 ({:.2} MB/s): {inside}",
+            "The printed rate of {column}s rises from {} to {} ({}), which is {} a command. Table 6-2 saves {}; that gives {} here (from \
+             {} to {}). The rise is {:.1} times the standard deviation of a difference of two rows of table 5-2 ({:.2} MB/s): {inside}.",
             mb_per_s(firmware),
             mb_per_s(sequencer),
             percent(sequencer / firmware - 1.0),
             micros(printed_gain),
             micros(saved),
-            printed_gain / saved,
             percent(theirs / ours - 1.0),
             mb_per_s(ours),
             mb_per_s(theirs),
@@ -59,9 +59,10 @@ pub(crate) fn gain(facts: &Facts<'_>, reference: &Reference) -> Result<String, E
         ));
     }
     Ok(format!(
-        "Table 6-1 shows more than table 6-2 explains. {}. So the rise of reads is chance, and that of writes is mostly something else than overhead, such as another state of the \
-         drive: neither is evidence of what a sequencer in hardware gains. What its overhead gives is.",
-        told.join("; "),
+        "Table 6-1 shows more than table 6-2 explains: {}. {} So the rise of reads is chance. That of writes has mostly another cause than overhead, \
+         such as another state of the drive. Neither is evidence of the gain of a sequencer in hardware; the time that it saves is.",
+        times.join(", "),
+        told.join(" "),
     ))
 }
 
@@ -70,19 +71,21 @@ fn command(facts: &Facts<'_>) -> f64 {
     real(SECTOR * u64::from(facts.scenario.sweep.sectors))
 }
 
-/// The ceiling that 1600 us a command would be for 28-bit commands.
+/// The ceiling on the rate of 28-bit commands if each took the overhead of firmware.
 pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
     let host = &facts.scenario.host;
     let overhead = host.firmware.write.as_secs_f64();
     let ceiling = command(facts) / overhead;
     let mut told = Vec::new();
-    let rows = ["transcend", "buffalo"].into_iter().zip(&facts.measured.swept);
-    for (row, swept) in rows {
+    let drives = &facts.scenario.drives;
+    let rows = [("transcend", &drives.transcend), ("buffalo", &drives.buffalo)];
+    for ((row, part), swept) in rows.into_iter().zip(&facts.measured.swept) {
         let write = reference.number("table7-1", row, "write")?;
         let (firmware, sequencer) =
             (slowed(facts, swept, host.firmware.write), slowed(facts, swept, host.sequencer.write));
         told.push(format!(
-            "{row} was measured at {}, {} a command in total; with {} or {} on top of what its flash takes it would write at {} or {}",
+            "The {} was measured at {}, {} a command in total. With {} or {} on top of the time of its flash it would write at {} or {}.",
+            short(part),
             mb_per_s(write),
             micros(command(facts) / write),
             span(host.firmware.write),
@@ -93,20 +96,21 @@ pub(crate) fn whole_drives(facts: &Facts<'_>, reference: &Reference) -> Result<S
     }
     let [first, _] = &facts.measured.swept;
     Ok(format!(
-        "What {} commands of {:.0} KiB say of the {}. If firmware spent them on every command, nothing could be written faster than {}: {}. So most of the overhead of a \
-         command of 32 MB is the end of a write in the drive, which empties its buffer, and not the work of a MicroBlaze ({:.0} cycles at 100 MHz). Here the sequencing of these \
+        "Firmware cannot spend {} on every command, or no drive would write faster than {}. The whole drives take {} \
+         commands of {:.0} KiB. {} So most of the overhead of a command of 32 MB is the end of a write in the drive, which \
+         empties its buffer, and not the work of a MicroBlaze ({:.0} cycles at 100 MHz). Here the sequencing of these \
          commands costs {}, the figure of reads, and the drive's own end of a write follows from its flash.",
-        first.commands,
-        command(facts) / KIB,
         span(host.firmware.write),
         mb_per_s(ceiling),
-        told.join("; "),
+        first.commands,
+        command(facts) / KIB,
+        told.join(" "),
         overhead * 100e6,
         span(host.firmware.read),
     ))
 }
 
-/// The rate of a sweep's writes with so much more for each command than the sequencing of reads.
+/// The rate of a sweep's writes if each command took `overhead` instead of the sequencing of reads.
 fn slowed(facts: &Facts<'_>, swept: &WholeDrive, overhead: boardlab_sim::Duration) -> f64 {
     let (bytes, time) = swept.firmware.write.all();
     let more = overhead.as_secs_f64() - facts.scenario.host.firmware.read.as_secs_f64();
