@@ -2,10 +2,9 @@
 //!
 //! Layer: rank 3. [`Instruction`] is a [`Condition`] and an [`Operation`]; `decode` creates it from
 //! words and half-words, and all engines use it. Source: ARM DDI 0100E, chapters A3 to A7. A Thumb
-//! instruction is represented by the ARM operation of the same effect. Offsets of branches and
-//! literals are relative to `r15` as the instruction reads it: its own address + 8, or + 4 in Thumb
-//! state. A Thumb literal load and `ADD Rd, PC` align that value ([`Operation::Address`],
-//! [`Offset::Literal`]).
+//! instruction is represented by the ARM operation of the same effect. Offsets of branches and literals
+//! are relative to `r15` as the instruction reads it: its own address + 8, or + 4 in Thumb state. A
+//! Thumb literal load and `ADD Rd, PC` align that value ([`Operation::Address`], [`Offset::Literal`]).
 
 use serde::{Deserialize, Serialize};
 

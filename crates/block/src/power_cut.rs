@@ -184,8 +184,7 @@ impl<D: BlockDevice> PowerCut<D> {
         }
     }
 
-    /// Records a completed change, which is durable at once, or when the cache is flushed or
-    /// overflows.
+    /// Records a completed change, which is durable at once, or when the cache is flushed or overflows.
     fn record(&mut self, at: Instant, change: Change, durable: bool) -> Result<(), Error> {
         let geometry = self.durable_device.geometry();
         let Cache::Volatile(size) = geometry.cache else { return self.keep(at, &change) };

@@ -98,9 +98,8 @@ fn test_modules(source: &SourceFile) -> Vec<String> {
     declared.collect()
 }
 
-/// Parses what stands inside a macro call such as `assert!(a, "{}", b)` or `vec![a; b]` as
-/// expressions, so that a rule about expressions also sees them. Macros with a grammar of their own
-/// give nothing.
+/// Parses what stands inside a macro call such as `assert!(a, "{}", b)` or `vec![a; b]` as expressions,
+/// so that a rule about expressions also sees them. Macros with a grammar of their own give nothing.
 #[must_use]
 pub fn macro_arguments(call: &Macro) -> Vec<Expr> {
     let commas = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone());

@@ -479,9 +479,8 @@ impl Cli {
     pub(crate) fn parse_or_explain() -> Result<Self, ExitCode> {
         Self::parsed(env::args_os()).map_err(|error| {
             if error.use_stderr() && env::args_os().any(|argument| !is_plain(&argument)) {
-                // The error repeats an argument that would reach the terminal unescaped, or be cut
-                // off where clap takes it for a colour. So it is created again from escaped
-                // arguments.
+                // The error repeats an argument that would reach the terminal unescaped, or be cut off
+                // where clap takes it for a colour. So it is created again from escaped arguments.
                 let shown = env::args_os().map(|argument| shown_bytes(argument.as_encoded_bytes()));
                 let error = Self::parsed(shown).err().unwrap_or(error);
                 terminal::tell(error.render().to_string().trim_end());

@@ -1,8 +1,7 @@
 //! Files that a command writes atomically: completely or not at all, even if the process is killed.
 //!
 //! Layer: rank 12. Main types: [`Target`], a file that the user named, checked before the run; and
-//! [`Part`], a temporary file in the folder of its target, which is renamed to it once it is
-//! flushed.
+//! [`Part`], a temporary file in the folder of its target, which is renamed to it once it is flushed.
 //!
 //! A killed process leaves its temporary file behind. It held a lock on the file, so the next
 //! process that writes into the folder detects that the file is unused, and removes it ([`clear`]).
@@ -16,8 +15,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// The beginning and the end of the names of temporary files, with the process and a number in
-/// between.
+/// The beginning and the end of the names of temporary files, with the process and a number in between.
 const PART: [&str; 2] = [".boardlab-", ".part"];
 /// The bytes that are written to check for free space: a block of most filesystems.
 const PROBE: [u8; 4_096] = [0; 4_096];

@@ -93,8 +93,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Locks the folder. If another process holds the lock, it uses the folders that this one
-    /// created.
+    /// Locks the folder. If another process holds the lock, it uses the folders that this one created.
     fn enter(&mut self, holds: Holds) -> Result<(), Error> {
         let locked = lock(&self.path, holds);
         if let Err(Error::FolderInUse { .. }) = locked {
@@ -109,8 +108,7 @@ impl Folder {
         OWN.iter().chain([&manifest::NAME]).map(|name| self.path.join(name))
     }
 
-    /// Checks that the files that every result has can be written: nothing else has one of their
-    /// names.
+    /// Checks that the files that every result has can be written: nothing else has one of their names.
     pub(crate) fn takes_results(&self) -> Result<(), Error> {
         self.free(OWN.iter().chain([&manifest::NAME]).copied())
             .map_err(|(path, problem)| Error::Unwritable { path, problem })

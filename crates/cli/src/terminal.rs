@@ -86,8 +86,7 @@ impl<W: Write> Write for Escaping<W> {
 impl<W: Write> Drop for Escaping<W> {
     fn drop(&mut self) {
         let rest = self.escaper.finish();
-        // At most a part of a character is left; everything else was flushed where errors are
-        // handled.
+        // At most a part of a character is left; everything else was flushed where errors are handled.
         let _ = self.to.write_all(rest.as_bytes()).and_then(|()| self.to.flush());
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! Layer: rank 1. Main items: [`Lzo`], the compressor, and [`decompress`]. The compressor makes the
 //! same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0, on a 64-bit machine), so
-//! that sizes equal the kernel's. The decompressor is that of `lzokay`, an independent
-//! implementation. Left out: the run-length variant of the stream (`lzo-rle`), which no flash
-//! filesystem writes.
+//! that sizes equal the kernel's. The decompressor is that of `lzokay`, an independent implementation.
+//! Left out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
 //!
 //! The compressor looks a position up by a hash of its next four bytes in a table of last positions,
 //! and uses the first match. Without a match, the stride of the search grows.

@@ -105,9 +105,8 @@ fn identity(_file: &File) -> Option<([u64; 2], u64)> {
     None
 }
 
-/// The process with a lock on the file `inode`, from the lines of `/proc/locks`. Filesystems that
-/// stack or have subvolumes tell another device there, so the file's number decides where no line
-/// has both.
+/// The process with a lock on the file `inode`, from the lines of `/proc/locks`. Filesystems that stack
+/// or have subvolumes tell another device there, so the file's number decides where no line has both.
 fn process(locks: &str, device: [u64; 2], inode: u64) -> Option<u32> {
     let mut other = None;
     for line in locks.lines() {

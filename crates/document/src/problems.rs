@@ -44,8 +44,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Puts `error` on record. The same error twice, as from a section read for two systems, is
-    /// one.
+    /// Puts `error` on record. The same error twice, as from a section read for two systems, is one.
     pub fn report(&self, error: Error) -> AlreadyReported {
         let mut errors = self.kept.borrow_mut();
         if errors.len() == KEPT {

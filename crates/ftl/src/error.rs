@@ -1,8 +1,7 @@
 //! The errors of a translation layer.
 //!
-//! Layer: the interface of the crate. Main type: [`Error`], which says where, and what was
-//! expected. Damage to data is not an error but an outcome of a request; a broken invariant is an
-//! assertion.
+//! Layer: the interface of the crate. Main type: [`Error`], which says where, and what was expected.
+//! Damage to data is not an error but an outcome of a request; a broken invariant is an assertion.
 
 use std::fmt;
 

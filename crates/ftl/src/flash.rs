@@ -29,8 +29,7 @@ pub struct Flash<M> {
     /// When the current request began.
     pub(crate) now: Instant,
     pub(crate) events: Events,
-    /// Whether the device is read-only: too few good blocks are left, or no free block was
-    /// available.
+    /// Whether the device is read-only: too few good blocks are left, or no free block was available.
     pub(crate) read_only: bool,
     pub(crate) health: Option<Box<Health>>,
 }
@@ -130,8 +129,7 @@ impl<M: Medium> Flash<M> {
         }
     }
 
-    /// Draws the quality of an unused part: lives of blocks, and blocks that are bad from the
-    /// factory.
+    /// Draws the quality of an unused part: lives of blocks, and blocks that are bad from the factory.
     ///
     /// # Panics
     /// When the part has been used.

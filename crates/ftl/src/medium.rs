@@ -1,9 +1,8 @@
 //! The interface to the flash, and a medium that only counts.
 //!
-//! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`UntimedMedium`]. The mechanism
-//! operates on mapped pages and superblocks and gives a cause for each operation; the medium
-//! provides time, contents or neither. It is a type parameter, so that counting alone costs
-//! nothing.
+//! Layer: between mapping and cells. Main types: [`Medium`], [`Cells`], [`UntimedMedium`]. The
+//! mechanism operates on mapped pages and superblocks and gives a cause for each operation; the medium
+//! provides time, contents or neither. It is a type parameter, so that counting alone costs nothing.
 //!
 //! Every medium asserts the rules of the cells ([`Cells`]): pages of a block in order, none twice
 //! between two erases, no read beyond the programmed pages.

@@ -38,8 +38,7 @@ impl Endurance {
     /// The distribution with these quantiles from probability 0 to 1, linear between them.
     ///
     /// # Errors
-    /// [`Error::Policy`] when `points` is empty, or one of them is zero or less than the one
-    /// before.
+    /// [`Error::Policy`] when `points` is empty, or one of them is zero or less than the one before.
     pub fn new(points: &[u32]) -> Result<Self, Error> {
         let sound = points.first().is_some_and(|&first| first > 0) && points.is_sorted();
         let found = points.first().copied().unwrap_or(0).into();
@@ -98,8 +97,7 @@ pub struct Reliability {
     pub slc_wear: u32,
     /// The share of factory bad blocks, in 65,536ths.
     pub factory_bad: u32,
-    /// The number of failures in 10^12 programs of a flash page. Block-mapped layers refuse any but
-    /// 0.
+    /// The number of failures in 10^12 programs of a flash page. Block-mapped layers refuse any but 0.
     pub program_failures: u64,
     /// The behaviour at the end of life.
     pub end_of_life: EndOfLife,
@@ -295,8 +293,7 @@ impl Health {
         }
     }
 
-    /// Drops the volatile state of the controller after a power cut; the state of the cells
-    /// remains.
+    /// Drops the volatile state of the controller after a power cut; the state of the cells remains.
     pub(crate) fn drop_volatile(&mut self) {
         self.queue.clear();
         self.patrolled = 0;

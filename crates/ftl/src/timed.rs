@@ -77,8 +77,7 @@ struct Resource {
 }
 
 impl Resource {
-    /// Occupies the resource for `span` as soon as it is free, from `ready` on. Returns start and
-    /// end.
+    /// Occupies the resource for `span` as soon as it is free, from `ready` on. Returns start and end.
     #[inline]
     fn serve(&mut self, ready: u64, span: u64) -> (u64, u64) {
         let start = self.free.max(ready);
@@ -337,8 +336,7 @@ impl TimedMedium {
         self.by_cause[cause] += span;
     }
 
-    /// Reads pages of one group and transfers them over the channel. Returns when the transfer
-    /// ends.
+    /// Reads pages of one group and transfers them over the channel. Returns when the transfer ends.
     #[inline]
     fn fetch(&mut self, run: PageRun, cause: Cause) -> u64 {
         let place = self.geometry.place(run.offset);

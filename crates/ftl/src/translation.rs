@@ -1,9 +1,8 @@
 //! The interface of all translation layers, independent of their mapping.
 //!
-//! Layer: the interface to devices above. Main types: [`Translation`], [`Completion`], [`Extent`].
-//! A request is submitted at an instant, and the result says when it completes. Since the flash
-//! below stores for each resource until when it is busy, requests may overlap without an event
-//! queue.
+//! Layer: the interface to devices above. Main types: [`Translation`], [`Completion`], [`Extent`]. A
+//! request is submitted at an instant, and the result says when it completes. Since the flash below
+//! stores for each resource until when it is busy, requests may overlap without an event queue.
 //!
 //! A [`Version`] identifies data: a write gives its pages the version that it returns, and a read
 //! returns the version of each page. A device that needs bytes stores them by page and version.
@@ -197,9 +196,8 @@ pub trait Translation {
         Ok(last)
     }
 
-    /// Writes pages that arrive in groups over a link of the device above. The completion is that
-    /// of all groups; its version is that of the last pages, and earlier pages may have other
-    /// versions.
+    /// Writes pages that arrive in groups over a link of the device above. The completion is that of
+    /// all groups; its version is that of the last pages, and earlier pages may have other versions.
     ///
     /// # Errors
     /// As for [`Translation::write`]; the pages before have been written.

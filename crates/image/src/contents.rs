@@ -64,8 +64,7 @@ impl Contents {
         Self { source, start: self.start + skipped, length: self.length - skipped }
     }
 
-    /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their
-    /// number.
+    /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their number.
     ///
     /// # Errors
     /// Those of the operating system, and an unexpected end when the file became shorter.

@@ -132,8 +132,7 @@ impl Shape {
     }
 
     /// The geometry of a flash of this shape for a file of `length` bytes, with the last block
-    /// completed and `available` free OOB bytes per page. `None` when there are no blocks or too
-    /// many.
+    /// completed and `available` free OOB bytes per page. `None` when there are no blocks or too many.
     pub(crate) fn geometry(&self, length: Bytes, available: Bytes) -> Option<Geometry> {
         let count = u32::try_from(length.div_ceil(self.raw_block())).ok().filter(|&n| n > 0)?;
         if self.is_nand() {

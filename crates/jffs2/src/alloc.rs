@@ -135,8 +135,7 @@ impl<M: Mtd> Jffs2<M> {
         }
     }
 
-    /// Reserves space in the block being written, or in the next; `None` when it must be tried
-    /// again.
+    /// Reserves space in the block being written, or in the next; `None` when it must be tried again.
     fn try_reserve(
         &mut self,
         clock: &mut Clock,

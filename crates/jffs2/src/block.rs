@@ -350,8 +350,7 @@ impl Blocks {
         self.move_to(block, List::ErasePending);
     }
 
-    /// Applies `change` to the space accounting of a block, and the difference to that of the
-    /// volume.
+    /// Applies `change` to the space accounting of a block, and the difference to that of the volume.
     pub(crate) fn adjust_space(&mut self, block: BlockIndex, change: impl FnOnce(&mut Space)) {
         let before = self.block(block).space;
         let mut after = before;
@@ -395,9 +394,8 @@ impl Blocks {
         }
     }
 
-    /// Marks a node obsolete, accounts for its bytes as wasted or dirty, and moves its block to
-    /// another list where necessary. Returns false when the node was obsolete before. The flash is
-    /// not touched.
+    /// Marks a node obsolete, accounts for its bytes as wasted or dirty, and moves its block to another
+    /// list where necessary. Returns false when the node was obsolete before. The flash is not touched.
     pub fn mark_obsolete(&mut self, id: NodeId, refile: RefilePolicy) -> bool {
         let state = self.node(id).state();
         if !state.is_live() {

@@ -21,8 +21,7 @@ use boardlab_codec::{CompressedSize, lzo, rtime};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Host, Work};
 
-/// LZO is chosen when another compressor needs at least this share of its size
-/// (`FAVOUR_LZO_PERCENT`).
+/// LZO is chosen when another compressor needs at least this share of its size (`FAVOUR_LZO_PERCENT`).
 const FAVOUR_LZO_PERCENT: usize = 80;
 
 /// The order in which compressors are tried.
@@ -52,9 +51,8 @@ pub struct Compressors {
 }
 
 impl Compressors {
-    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it
-    /// smaller, the first `room` bytes are stored as they are. [`Compressors::take`] gives the
-    /// bytes.
+    /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it smaller,
+    /// the first `room` bytes are stored as they are. [`Compressors::take`] gives the bytes.
     pub fn compress(
         &mut self,
         host: &mut Host,

@@ -3,11 +3,10 @@
 //! Layer: rank 5. `Volume::restore_older_entries`, a step of the mount between the scan and the
 //! count of names; and `Volume::read_entry`, which reads one entry from the flash.
 //!
-//! When a new file is renamed over an old one, its inode node and its entry may be in one page of
-//! NAND. When the program of that page is interrupted, the entry may be readable and the inode not.
-//! The file was never durable, so neither was the rename. The older entry is still on the flash,
-//! since a block is erased only after the page that made it obsolete is programmed. So it becomes
-//! valid again:
+//! When a new file is renamed over an old one, its inode node and its entry may be in one page of NAND.
+//! When the program of that page is interrupted, the entry may be readable and the inode not. The file
+//! was never durable, so neither was the rename. The older entry is still on the flash, since a block
+//! is erased only after the page that made it obsolete is programmed. So it becomes valid again:
 //!
 //! ```text
 //!  n -> 982, version 10 (durable) | torn page: [inode 991: damaged] [n -> 991, version 20]
@@ -19,9 +18,8 @@
 //! Only the checksum of the data shows that. So inodes whose nodes all lie where a power cut may
 //! have torn a page are read: in the last two written pages of a block without a summary.
 //!
-//! At each mount the damaged entry is rejected again, whatever its version, until its block is
-//! erased: its inode number is not reused (see `scan.rs`). Nothing is read unless such a name is
-//! found.
+//! At each mount the damaged entry is rejected again, whatever its version, until its block is erased:
+//! its inode number is not reused (see `scan.rs`). Nothing is read unless such a name is found.
 //!
 //! Deliberate deviation: Linux 6.1 first drops the older entry in favour of the newer
 //! (`jffs2_add_fd_to_list` of `nodelist.c`) and then the newer one (`jffs2_build_inode_pass1` of

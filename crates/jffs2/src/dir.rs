@@ -12,11 +12,10 @@
 //! is written.
 //!
 //! Source: Linux 6.1, `fs/jffs2/dir.c`, `write.c` (`jffs2_do_create`, `jffs2_do_link`,
-//! `jffs2_do_unlink`), `fs.c` (`jffs2_new_inode`). Left out: access control lists and security
-//! labels inherited from the directory. Deliberate deviations: the cached parent of a renamed
-//! directory changes at once, where the kernel updates it at the next mount; and the node of an
-//! inode without space for its name is obsolete at once, where the kernel keeps it until the next
-//! mount.
+//! `jffs2_do_unlink`), `fs.c` (`jffs2_new_inode`). Left out: access control lists and security labels
+//! inherited from the directory. Deliberate deviations: the cached parent of a renamed directory
+//! changes at once, where the kernel updates it at the next mount; and the node of an inode without
+//! space for its name is obsolete at once, where the kernel keeps it until the next mount.
 
 use crate::Jffs2;
 use crate::alloc::Priority;

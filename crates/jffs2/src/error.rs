@@ -1,8 +1,7 @@
 //! The errors of a mounted JFFS2.
 //!
-//! Layer: rank 5. [`Error`] is for operations, [`MountError`](crate::mount::MountError) for a
-//! refused mount. A node with a wrong checksum is not a mount error: it is ignored, as in the
-//! kernel.
+//! Layer: rank 5. [`Error`] is for operations, [`MountError`](crate::mount::MountError) for a refused
+//! mount. A node with a wrong checksum is not a mount error: it is ignored, as in the kernel.
 
 use crate::format::Malformed;
 use boardlab_sim::Bytes;

@@ -23,8 +23,7 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         self.volume.profile.reads_pages_to_overwrite
     }
 
-    /// JFFS2 sets no limit of its own, so the default limit of a superblock applies
-    /// (`MAX_NON_LFS`).
+    /// JFFS2 sets no limit of its own, so the default limit of a superblock applies (`MAX_NON_LFS`).
     fn size_max(&self) -> u64 {
         (1 << 31) - 1
     }

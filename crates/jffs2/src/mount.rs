@@ -1,8 +1,7 @@
 //! Mount: scans the flash, counts the names of every inode, removes inodes without names, sets the
 //! reserves.
 //!
-//! Layer: rank 5. [`Jffs2::mount`], and [`MountError`], which says what was found and what would
-//! fit.
+//! Layer: rank 5. [`Jffs2::mount`], and [`MountError`], which says what was found and what would fit.
 //!
 //! ```text
 //!  scan all blocks -> names whose inode is lost lead where they led before (`dangling.rs`)

@@ -1,10 +1,9 @@
 //! All directory entries of a flash, during a mount.
 //!
-//! Layer: rank 5. Main types: [`DirentTable`], [`ScannedDirent`]. The table serves to count the
-//! names of every inode and is dropped after the mount; an open directory reads its entries again.
-//! The kernel keeps a list per directory and compares every new name with all of them. Here a hash
-//! table finds an equal name at once, so that a directory of 100,000 names does not take
-//! 5,000,000,000 comparisons.
+//! Layer: rank 5. Main types: [`DirentTable`], [`ScannedDirent`]. The table serves to count the names
+//! of every inode and is dropped after the mount; an open directory reads its entries again. The kernel
+//! keeps a list per directory and compares every new name with all of them. Here a hash table finds an
+//! equal name at once, so that a directory of 100,000 names does not take 5,000,000,000 comparisons.
 //!
 //! Source: Linux 6.1, `jffs2_add_fd_to_list` and `scan_dents` of `fs/jffs2/nodelist.c`.
 

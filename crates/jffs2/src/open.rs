@@ -215,10 +215,9 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> Volume<M> {
-    /// Whether an entry of `directory` may be followed. An entry that would make a directory its
-    /// own ancestor, or give it a second parent, is invalid; so is one whose name no path can
-    /// contain. An invalid entry is treated as absent: its name is free, and its directory can be
-    /// removed.
+    /// Whether an entry of `directory` may be followed. An entry that would make a directory its own
+    /// ancestor, or give it a second parent, is invalid; so is one whose name no path can contain. An
+    /// invalid entry is treated as absent: its name is free, and its directory can be removed.
     pub(crate) fn is_sound(&self, directory: u32, name: &[u8], entry: &DirEntry) -> bool {
         entry.ino != 0 && is_name(name) && self.why_not_followed(directory, entry).is_none()
     }

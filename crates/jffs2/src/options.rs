@@ -12,8 +12,7 @@ use boardlab_vfs::{Host, WallClock};
 /// The mount options.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The byte order; `None` takes that of the first node found, or little-endian for an empty
-    /// flash.
+    /// The byte order; `None` takes that of the first node found, or little-endian for an empty flash.
     pub byte_order: Option<ByteOrder>,
     /// The cost model of the CPU.
     pub host: Host,

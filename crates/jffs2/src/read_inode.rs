@@ -1,5 +1,4 @@
-//! Reads all nodes of an inode: verifies them, determines which are live, and builds the open
-//! inode.
+//! Reads all nodes of an inode: verifies them, determines which are live, and builds the open inode.
 //!
 //! Layer: rank 5. `Volume::read_inode`, used to open an inode and by the check after a mount. It
 //! reads the header of every node (on NAND to the end of its page). It reads the data for
@@ -11,9 +10,8 @@
 //!                                                      -> data right? a part of the file : obsolete
 //!                     -> nodes without data            -> the newest, if it is the newest of all
 //! ```
-//! Source: Linux 6.1, `fs/jffs2/readinode.c` (`jffs2_do_read_inode_internal`). The kernel finds
-//! covered nodes in a tree that may need long walks; processing by version finds the same ones in
-//! less time.
+//! Source: Linux 6.1, `fs/jffs2/readinode.c` (`jffs2_do_read_inode_internal`). The kernel finds covered
+//! nodes in a tree that may need long walks; processing by version finds the same ones in less time.
 
 use crate::Mistake;
 use crate::block::{NodeId, NodeState};
@@ -422,8 +420,7 @@ impl<M: Mtd> Volume<M> {
         match open.kind {
             Kind::File => self.settle_size(open),
             Kind::Directory if ino != ROOT && !self.inodes.get(open.slot).is_directory => {
-                // Only an entry that calls it a directory prevents it from becoming its own
-                // ancestor.
+                // Only an entry that calls it a directory prevents it from becoming its own ancestor.
                 return Err(problem(InodeProblem::Mode(node.mode)));
             }
             Kind::Directory | Kind::Fifo | Kind::Socket => {}

@@ -1,11 +1,10 @@
 //! The scan of a flash at mount: which nodes are in which block.
 //!
-//! Layer: rank 5. Main types: [`Scan`], and [`Findings`], the anomalies. The scan reads of every
-//! block: whether it is bad and has a cleanmarker in its OOB area (NAND), its last page, and if
-//! that ends a summary, the rest of the summary and nothing else ([`summary`]). Without a summary
-//! it reads the beginning, and if that is not erased the whole block, node by node ([`nodes`]). It
-//! verifies the checksums of headers, inode nodes and names; those of data are verified later, in
-//! the background.
+//! Layer: rank 5. Main types: [`Scan`], and [`Findings`], the anomalies. The scan reads of every block:
+//! whether it is bad and has a cleanmarker in its OOB area (NAND), its last page, and if that ends a
+//! summary, the rest of the summary and nothing else ([`summary`]). Without a summary it reads the
+//! beginning, and if that is not erased the whole block, node by node ([`nodes`]). It verifies the
+//! checksums of headers, inode nodes and names; those of data are verified later, in the background.
 //!
 //! ```text
 //!  bad? -yes-> Bad          summary? -yes-> classify

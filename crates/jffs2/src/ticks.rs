@@ -41,8 +41,7 @@ impl Ticks {
         *self.shown.get_or_insert_with(|| self.stream.below(PERIOD))
     }
 
-    /// Draws a choice that happens once in 128 times, however quickly the choices follow each
-    /// other.
+    /// Draws a choice that happens once in 128 times, however quickly the choices follow each other.
     pub(crate) fn one_in_period(&mut self) -> bool {
         self.stream.below(PERIOD) == 0
     }

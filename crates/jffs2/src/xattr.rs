@@ -180,8 +180,7 @@ impl Xattrs {
         self.reference(slot).is_some_and(|entry| (entry.ino, entry.xid) == (ino, xid))
     }
 
-    /// The dead reference of an inode to a datum, with its nodes, or else a new one; returns its
-    /// slot.
+    /// The dead reference of an inode to a datum, with its nodes, or else a new one; returns its slot.
     pub(crate) fn revive(&mut self, ino: u32, xid: u32) -> u32 {
         let Some(at) = self.dead.iter().position(|&slot| self.is_pair(slot, ino, xid)) else {
             return self.add_reference(ino, xid, 0, false);

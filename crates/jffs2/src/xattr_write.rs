@@ -20,10 +20,9 @@
 //!   count.
 //! - When the flash fails, Linux gives up; here a node is written once more, like all other nodes.
 //!
-//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`,
-//! `save_xattr_ref`, `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left
-//! out: access control lists, which programs give in another form than JFFS2 keeps them in:
-//! EOPNOTSUPP.
+//! Source: Linux 6.1, `fs/jffs2/xattr.c` (`do_jffs2_setxattr`, `create_xattr_datum`, `save_xattr_ref`,
+//! `jffs2_garbage_collect_xattr_datum`, `jffs2_garbage_collect_xattr_ref`). Left out: access control
+//! lists, which programs give in another form than JFFS2 keeps them in: EOPNOTSUPP.
 
 use crate::Jffs2;
 use crate::alloc::Priority;

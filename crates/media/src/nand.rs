@@ -1,9 +1,8 @@
 //! The cells of a NAND part: pages with OOB bytes, their contents and their stress.
 //!
-//! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that
-//! was not programmed takes no memory; a clone of the whole device shares each block, and within a
-//! changed block each page, until either side changes it, so that power cuts can be explored by
-//! forking.
+//! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that was
+//! not programmed takes no memory; a clone of the whole device shares each block, and within a changed
+//! block each page, until either side changes it, so that power cuts can be explored by forking.
 //!
 //! A violation of the data sheets' rules (number and order of page programs) is reported as a
 //! [`Violation`], but does not prevent the operation.

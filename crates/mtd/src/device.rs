@@ -44,13 +44,11 @@ pub trait Mtd {
     /// Erases one block.
     ///
     /// # Errors
-    /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of an invalid
-    /// range.
+    /// [`Error::EraseFailed`], [`Error::Protected`], [`Error::Timeout`] and those of an invalid range.
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error>;
 
     /// Reads the first `buffer.len()` free OOB bytes of a page: those that the driver leaves to its
-    /// user, in the order of its layout (`MTD_OPS_AUTO_OOB` of Linux). [`RawPages`] has all of
-    /// them.
+    /// user, in the order of its layout (`MTD_OPS_AUTO_OOB` of Linux). [`RawPages`] has all of them.
     ///
     /// # Errors
     /// [`Error::NoOob`] when the device has no OOB area.

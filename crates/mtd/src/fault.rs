@@ -1,5 +1,4 @@
-//! Middleware that injects faults by rules: operations that fail, and bit flips in reads and
-//! programs.
+//! Middleware that injects faults by rules: operations that fail, and bit flips in reads and programs.
 //!
 //! Layer: rank 2. Main types: [`FaultInjector`], [`Rule`], [`Fault`], [`Trigger`]. Each fault
 //! states in one line what happens in the medium. Each rule has its own random stream, named by the

@@ -149,8 +149,7 @@ impl Engine {
         }
     }
 
-    /// Corrects bit errors of whole steps, and those of their ECC bytes where the code locates
-    /// them.
+    /// Corrects bit errors of whole steps, and those of their ECC bytes where the code locates them.
     ///
     /// # Panics
     /// When data and codes are not those of equally many whole steps.

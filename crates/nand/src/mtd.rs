@@ -1,8 +1,7 @@
 //! A NAND chip behind a driver, as a [`boardlab_mtd::Mtd`].
 //!
-//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is
-//! that of the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores
-//! cuts).
+//! Layer: rank 3. Main type: [`Nand`]. A clone is a cheap fork of the whole device. A power cut is that
+//! of the chip ([`Port::cut_at_operation`], [`Port::cut_at`], or [`Tear`] for whoever explores cuts).
 //!
 //! A program may also begin and end at sub-pages ([`Nand::subpage`]), as UBI does with its headers,
 //! though the write size of the geometry is the page.

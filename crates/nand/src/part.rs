@@ -280,9 +280,8 @@ impl Part {
         self.geometry.page.to_usize() + spare
     }
 
-    /// The smallest part of a page that may be programmed by itself: the page divided by the
-    /// allowed programs, at most four as in Linux 6.1 (`subpage_sft`). MLC and denser cells have no
-    /// sub-pages.
+    /// The smallest part of a page that may be programmed by itself: the page divided by the allowed
+    /// programs, at most four as in Linux 6.1 (`subpage_sft`). MLC and denser cells have no sub-pages.
     #[must_use]
     pub fn subpage(&self) -> Bytes {
         let parts = match self.programs_per_page {

@@ -94,8 +94,7 @@ pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> 
     compose_source(&find(Kind::Scenario, scenario, None)?, &set.collect::<Vec<_>>())
 }
 
-/// If `name` ends in `.fio`, returns the override that puts this job file into the scenario
-/// [`FIO`].
+/// If `name` ends in `.fio`, returns the override that puts this job file into the scenario [`FIO`].
 fn job_file(name: &str) -> Option<String> {
     let is_one = Path::new(name).extension().is_some_and(|end| end == "fio");
     is_one.then(|| format!("fio.file={name}"))

@@ -1,9 +1,8 @@
 //! The system registers at 0x10000000: identity, counters, flags, lock and reset.
 //!
-//! Layer: rank 4. Main type: [`System`]. Sources: ARM DUI 0303, "Status and system control
-//! registers"; QEMU 7.2 `hw/misc/arm_sysctl.c` for the values on its board. Left out: oscillators,
-//! PCI, flash and display control: their registers have no effect and read as zero or the last value
-//! written.
+//! Layer: rank 4. Main type: [`System`]. Sources: ARM DUI 0303, "Status and system control registers";
+//! QEMU 7.2 `hw/misc/arm_sysctl.c` for the values on its board. Left out: oscillators, PCI, flash and
+//! display control: their registers have no effect and read as zero or the last value written.
 
 use boardlab_arm926::Cycles;
 use boardlab_sim::Hertz;

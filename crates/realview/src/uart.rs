@@ -174,9 +174,8 @@ impl Uart {
         None
     }
 
-    /// Writes UARTLCR_H. Enabling or disabling the FIFOs flushes them. The bytes flushed return to
-    /// the host's input and are received again: no byte of the host is lost, as if it had been sent
-    /// later.
+    /// Writes UARTLCR_H. Enabling or disabling the FIFOs flushes them. The bytes flushed return to the
+    /// host's input and are received again: no byte of the host is lost, as if it had been sent later.
     fn set_line(&mut self, value: u32) {
         if (self.line ^ value) & FIFO_ENABLE != 0 {
             while let Some(byte) = self.fifo.pop_back() {

@@ -72,8 +72,7 @@ impl Grid {
         let around = PADDING * count + SEPARATOR * count.saturating_sub(1);
         let room = limit.saturating_sub(around);
         if needs(&self.lines).iter().map(|need| need.least).sum::<usize>() > room {
-            // Too narrow for whole figures: breaks between number and unit rather than within a
-            // number.
+            // Too narrow for whole figures: breaks between number and unit rather than within a number.
             for cell in self.lines.iter_mut().flatten() {
                 *cell = cell.replace(TIE, " ");
             }

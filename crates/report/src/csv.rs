@@ -1,12 +1,10 @@
-//! Results as CSV: one line a cell, in long form, so that any spreadsheet or data frame can pivot
-//! it.
+//! Results as CSV: one line a cell, in long form, so that any spreadsheet or data frame can pivot it.
 //!
-//! Layer: rank 8, inside `report`. Functions: [`cells`] and [`series`]. Fields are quoted as RFC
-//! 4180 says; lines end with a bare newline, not with its CRLF, because the readers are shell tools
-//! as often as spreadsheets. Numbers are exact and in the unit that the column's id ends with. A
-//! spreadsheet evaluates a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as
-//! a formula, so such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay
-//! numbers.
+//! Layer: rank 8, inside `report`. Functions: [`cells`] and [`series`]. Fields are quoted as RFC 4180
+//! says; lines end with a bare newline, not with its CRLF, because the readers are shell tools as often
+//! as spreadsheets. Numbers are exact and in the unit that the column's id ends with. A spreadsheet
+//! evaluates a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a formula, so
+//! such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay numbers.
 
 use boardlab_result::csv::line;
 use boardlab_result::{RunResult, Value};

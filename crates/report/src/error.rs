@@ -1,8 +1,7 @@
 //! The errors of reading a result and of writing a report.
 //!
-//! Layer: rank 8, inside `report`. Main type: [`Error`], which says where, what was found and what
-//! was expected. Rendering itself does not fail on an unusual result: it omits what cannot be
-//! drawn.
+//! Layer: rank 8, inside `report`. Main type: [`Error`], which says where, what was found and what was
+//! expected. Rendering itself does not fail on an unusual result: it omits what cannot be drawn.
 
 use std::fmt;
 

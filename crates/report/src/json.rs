@@ -1,11 +1,10 @@
 //! The versioned JSON of a result: its deterministic writer, and its reader.
 //!
 //! Layer: rank 8, inside `report`. The form is the serde form of `boardlab_result`, published as
-//! `docs/formats/result.schema.json`. Functions: [`run`], [`reproduction`], [`read`]. Objects and
-//! lists of words are indented by two spaces; a list of numbers stays on one line, so that a curve
-//! does not fill the screen. Floating-point numbers are the shortest that read back equal.
-//! Characters that could control a terminal are JSON escapes, `\u009b`: the text is the same, and
-//! safe to display.
+//! `docs/formats/result.schema.json`. Functions: [`run`], [`reproduction`], [`read`]. Objects and lists
+//! of words are indented by two spaces; a list of numbers stays on one line, so that a curve does not
+//! fill the screen. Floating-point numbers are the shortest that read back equal. Characters that could
+//! control a terminal are JSON escapes, `\u009b`: the text is the same, and safe to display.
 
 use crate::Error;
 use boardlab_result::foreign::is_harmless;
@@ -140,8 +139,7 @@ fn json_error(error: &serde_json::Error) -> Error {
 #[derive(Default)]
 struct Layout {
     pretty: PrettyFormatter<'static>,
-    /// Set when an element of a list has begun whose kind is not yet known; true for the first
-    /// element.
+    /// Set when an element of a list has begun whose kind is not yet known; true for the first element.
     element: Option<bool>,
 }
 

@@ -3,8 +3,7 @@
 //! Layer: rank 1. Function: [`line()`]. Fields are quoted as RFC 4180 says; lines end with a bare
 //! newline, not with its CRLF, because the readers are shell tools as often as spreadsheets. A
 //! spreadsheet evaluates a cell that begins with `=`, `+`, `-`, `@`, a tab or a line break as a
-//! formula, so such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay
-//! numbers.
+//! formula, so such texts are prefixed with an apostrophe (OWASP, CSV Injection); numbers stay numbers.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! Untrusted text, made safe to display: names in a program, an image, a job file or a saved
-//! result.
+//! Untrusted text, made safe to display: names in a program, an image, a job file or a saved result.
 //!
 //! Layer: rank 1. Functions: [`shown`], [`shown_bytes`] and [`shown_at_most`] for a text on one
 //! line; main type: [`Escaper`], for a stream of bytes. All untrusted text passes through this

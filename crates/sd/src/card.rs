@@ -261,9 +261,8 @@ impl<T: Translation> Card<T> {
         at + self.command
     }
 
-    /// Commands that begin a transfer: the length, if the host announces it, then the transfer
-    /// itself. One block that is `alone` has a command of its own, CMD17 or CMD24, whose length is
-    /// known.
+    /// Commands that begin a transfer: the length, if the host announces it, then the transfer itself.
+    /// One block that is `alone` has a command of its own, CMD17 or CMD24, whose length is known.
     pub(crate) fn begin(&mut self, at: Instant, alone: bool) -> Instant {
         let mut now = at + self.part.host.request;
         if self.part.host.announces && !alone {
@@ -296,9 +295,8 @@ impl<T: Translation> Card<T> {
         if self.part.face.erased_ones { 0xFF } else { 0x00 }
     }
 
-    /// The host was idle from `free` until `at`: the cache is written back, then the layer works in
-    /// the background. Returns when the card is ready: its cache accepts data while the flash is
-    /// busy.
+    /// The host was idle from `free` until `at`: the cache is written back, then the layer works in the
+    /// background. Returns when the card is ready: its cache accepts data while the flash is busy.
     fn rest(&mut self, at: Instant) -> Result<Instant, ftl::Error> {
         if at <= self.free {
             return Ok(self.free);

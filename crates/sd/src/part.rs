@@ -90,8 +90,7 @@ pub struct Part {
     pub rated: u32,
 }
 
-/// What the card needs of the translation layer: the size of a mapped page, and the number of
-/// pages.
+/// What the card needs of the translation layer: the size of a mapped page, and the number of pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     /// Bytes of a mapped page.

@@ -8,8 +8,7 @@ use boardlab_ftl::Version;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 
-/// The bytes of one page in one version; they have no version while they are only in the card's
-/// cache.
+/// The bytes of one page in one version; they have no version while they are only in the card's cache.
 #[derive(Debug, Clone)]
 struct StoredPage {
     version: Option<Version>,
@@ -94,9 +93,8 @@ impl Store {
         self.pages.remove(&page);
     }
 
-    /// After a power cut, keeps of each page only the version that the layer below still holds, if
-    /// it has versions. The other versions must not reappear when a part of the page is written
-    /// next.
+    /// After a power cut, keeps of each page only the version that the layer below still holds, if it
+    /// has versions. The other versions must not reappear when a part of the page is written next.
     pub(crate) fn keep_held(&mut self, mut held: impl FnMut(u32) -> Version) {
         if !self.versions {
             return;

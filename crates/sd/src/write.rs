@@ -1,8 +1,7 @@
 //! The write path: transfers, partial pages, the write cache, discards.
 //!
 //! Layer: rank 4, part of [`Card`]. Where no page needs individual handling, a transfer goes to the
-//! layer below as a whole, at the pace of the bus. Source and what is left out: see
-//! [`crate::card`].
+//! layer below as a whole, at the pace of the bus. Source and what is left out: see [`crate::card`].
 
 use crate::bus::Kind;
 use crate::cache::{BlockMask, Cache, filled};
@@ -84,8 +83,7 @@ impl<T: Translation> Card<T> {
         self.settled = true;
     }
 
-    /// Evicts cached pages to the layer below, a row at a time, until the rest fits, or all of
-    /// them.
+    /// Evicts cached pages to the layer below, a row at a time, until the rest fits, or all of them.
     pub(crate) fn destage(
         &mut self,
         at: Instant,

@@ -96,8 +96,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The first line of a journal, without its end, and what the checksums of its points begin
-    /// with.
+    /// The first line of a journal, without its end, and what the checksums of its points begin with.
     pub(crate) fn seal(&self) -> (u32, String) {
         let value = serde_json::to_string(self).expect("a header has text keys");
         (crc32(SEED, value.as_bytes()), HEADER.seal(SEED, &value))

@@ -43,8 +43,7 @@ pub struct WriteBack {
 }
 
 impl Options {
-    /// A cache of `cache` bytes with the defaults of Linux: no readahead, the flusher starts at 10
-    /// %.
+    /// A cache of `cache` bytes with the defaults of Linux: no readahead, the flusher starts at 10 %.
     #[must_use]
     pub fn with_cache(cache: Bytes) -> Self {
         let write_back = WriteBack {

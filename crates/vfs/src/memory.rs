@@ -18,8 +18,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The size limit of a file: that of the page cache of a 32-bit kernel, a page less than 2^31
-/// pages.
+/// The size limit of a file: that of the page cache of a 32-bit kernel, a page less than 2^31 pages.
 const SIZE_MAX: u64 = (1 << 31) * PAGE_SIZE_U64 - 1;
 
 const PAGE_SIZE_U64: u64 = 4_096;
@@ -60,8 +59,7 @@ struct Node {
 
 #[derive(Debug, Clone)]
 enum Body {
-    /// The pages that were written. Each is [`PAGE_SIZE`] long, and zero beyond the end of the
-    /// file.
+    /// The pages that were written. Each is [`PAGE_SIZE`] long, and zero beyond the end of the file.
     File(BTreeMap<u64, Arc<[u8]>>),
     Directory(BTreeMap<Vec<u8>, Ino>),
     Symlink(Vec<u8>),

@@ -1,14 +1,12 @@
-//! The kernel's layer above a filesystem: paths, open files, and a cache of names, inodes and
-//! pages.
+//! The kernel's layer above a filesystem: paths, open files, and a cache of names, inodes and pages.
 //!
 //! Layer: rank 2. Main types: [`Mount`], [`Fd`]. Modules: `mount/walk.rs` resolves paths,
 //! `mount/names.rs` has the operations on names and attributes, `mount/content.rs` those on bytes.
 //!
-//! It mirrors Linux 6.1: `fs/namei.c` (one component at a time, at most 40 links, checks of names
-//! and renames), `fs/dcache.c` and `fs/inode.c` (names and inodes stay cached; an inode without
-//! names is deleted when its last user closes it), `mm/filemap.c` (`generic_perform_write` splits a
-//! write into pages and passes each to the filesystem; a partly changed page is read first),
-//! `fs/fs-writeback.c`.
+//! It mirrors Linux 6.1: `fs/namei.c` (one component at a time, at most 40 links, checks of names and
+//! renames), `fs/dcache.c` and `fs/inode.c` (names and inodes stay cached; an inode without names is
+//! deleted when its last user closes it), `mm/filemap.c` (`generic_perform_write` splits a write into
+//! pages and passes each to the filesystem; a partly changed page is read first), `fs/fs-writeback.c`.
 //!
 //! The host spends a [`Work::Call`] for every operation, a [`Work::Lookup`] for every component, a
 //! [`Work::Page`] for every page touched, and a [`Work::Copy`] for its bytes. The filesystem

@@ -1,9 +1,8 @@
 //! Fills a filesystem to a level or to the last byte, and keeps it at that level.
 //!
 //! Layer: rank 6. Main types: [`Fill`], [`FillReport`], [`fill`], [`churn`]. Files are created in
-//! directories of a hundred, written in order and closed. The filesystem itself reports how full it
-//! is (`statfs`), and the amount of data is counted here: for a compressing filesystem the two
-//! differ.
+//! directories of a hundred, written in order and closed. The filesystem itself reports how full it is
+//! (`statfs`), and the amount of data is counted here: for a compressing filesystem the two differ.
 
 use crate::data::Data;
 use crate::error::Error;

@@ -271,8 +271,7 @@ fn read_chunks<M: Mtd + ?Sized>(
 /// Reads everything back and compares it with `source`, which starts again at its first byte.
 ///
 /// # Errors
-/// [`Error::Differs`] after all was read; [`Error::Chunk`], [`Error::SourceEnded`],
-/// [`Error::Device`].
+/// [`Error::Differs`] after all was read; [`Error::Chunk`], [`Error::SourceEnded`], [`Error::Device`].
 pub fn verify<M: Mtd + ?Sized>(
     mtd: &mut M,
     clock: &mut Clock,

@@ -1,9 +1,8 @@
 //! A table of recently decoded words.
 //!
-//! Layer: rank 3. [`Memo`] memoizes the decoder. A word always decodes to the same instruction with
-//! the same timing, and an entry is compared with the fetched word, so no entry becomes stale. The
-//! index is the address, which is known before the word. The reference interpreter is twice as fast
-//! with it.
+//! Layer: rank 3. [`Memo`] memoizes the decoder. A word always decodes to the same instruction with the
+//! same timing, and an entry is compared with the fetched word, so no entry becomes stale. The index is
+//! the address, which is known before the word. The reference interpreter is twice as fast with it.
 
 use super::{arm, thumb};
 use crate::instruction::{Condition, Instruction, Operation};

@@ -1,7 +1,6 @@
 //! The arguments of `boardlab os`.
 //!
-//! Layer: rank 12. Main type: [`OsAction`]. `boardlab_computer::board` defines the contents of
-//! boards.
+//! Layer: rank 12. Main type: [`OsAction`]. `boardlab_computer::board` defines the contents of boards.
 
 use super::size;
 use boardlab_computer::trace::From;

@@ -61,8 +61,7 @@ impl<M: Medium> LogBlocks<M> {
         Ok(())
     }
 
-    /// Merges a unit. `leave`: whether newer pages outside of its sequential log stay where they
-    /// are.
+    /// Merges a unit. `leave`: whether newer pages outside of its sequential log stay where they are.
     pub(super) fn merge(&mut self, unit: u32, leave: bool) -> Result<(), Error> {
         let leave = leave && self.safety.is_none();
         let fits = |log: &&super::Log| log.unit == unit && log.in_order && (log.whole || leave);

@@ -15,9 +15,8 @@ use crate::policy::levelling::Levelling;
 /// The log blocks, and which units share them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Logs {
-    /// Only blocks that replace data blocks: plain block mapping. Such a block is filled
-    /// sequentially; pages that a write skips are copied, and a write to an earlier page begins
-    /// another block.
+    /// Only blocks that replace data blocks: plain block mapping. Such a block is filled sequentially;
+    /// pages that a write skips are copied, and a write to an earlier page begins another block.
     InOrder {
         /// The number of data blocks that may be replaced at the same time.
         units: u32,
@@ -46,11 +45,9 @@ pub enum LogCells {
     Ordinary,
     /// SLC mode: fast, but the data must be folded into an ordinary block.
     Slc {
-        /// Bits of a cell in native mode: a log has this many times fewer pages than an ordinary
-        /// block.
+        /// Bits of a cell in native mode: a log has this many times fewer pages than an ordinary block.
         bits: u32,
-        /// Whether the logs are always the same blocks. Otherwise each is taken from the free
-        /// blocks.
+        /// Whether the logs are always the same blocks. Otherwise each is taken from the free blocks.
         fixed: bool,
     },
 }

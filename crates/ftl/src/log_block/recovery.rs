@@ -14,8 +14,7 @@
 //! block is erased only when a label or higher versions elsewhere void all of it, so recovery is
 //! safe against another power cut.
 //!
-//! A worn-out device may have no free block: then scattered pages stay where they are, and can be
-//! read.
+//! A worn-out device may have no free block: then scattered pages stay where they are, and can be read.
 //!
 //! Left out: logs that stay open, checkpoints that shorten the scan.
 
@@ -75,8 +74,7 @@ impl LogBlocks<Contents> {
 }
 
 impl LogBlocksAfterCut {
-    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random
-    /// policies.
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random policies.
     ///
     /// # Errors
     /// As for [`LogBlocks::new`].
@@ -188,8 +186,7 @@ impl LogBlocks<Contents> {
         }
     }
 
-    /// Makes data blocks of those that hold all pages of a unit at their own offsets, and no void
-    /// page.
+    /// Makes data blocks of those that hold all pages of a unit at their own offsets, and no void page.
     fn adopt(&mut self, found: &ScanResult) {
         for unit in 0..self.flash.geometry.logical_blocks() {
             let (first, pages) = self.pages_of(unit);
@@ -198,8 +195,7 @@ impl LogBlocks<Contents> {
             });
             let Some((Page { block, .. }, _)) = held.clone().next() else { continue };
             let all = held.clone().count();
-            // A labelled block has no pages of other units, and a clean one has no other pages at
-            // all.
+            // A labelled block has no pages of other units, and a clean one has no other pages at all.
             let placed = held.all(|(page, offset)| page == Page { block, offset });
             let whole = found.whole[unit as usize].is_some_and(|(_, whole)| whole == block);
             let clean = whole || found.data[block as usize] as usize == all;

@@ -13,11 +13,10 @@
 //! ```
 //!
 //! Source: Gupta, Kim, Urgaonkar, "DFTL: a flash translation layer employing demand-based selective
-//! caching of page-level address mappings" (ASPLOS 2009): segments of one entry are its cached
-//! mapping table, and changes of one translation page are written together as there. Deviations:
-//! plain LRU instead of the segmented one, and moves of collection are remembered until there are
-//! many (after a power cut they could be read from the OOB bytes of the flash). Left out:
-//! prefetching.
+//! caching of page-level address mappings" (ASPLOS 2009): segments of one entry are its cached mapping
+//! table, and changes of one translation page are written together as there. Deviations: plain LRU
+//! instead of the segmented one, and moves of collection are remembered until there are many (after a
+//! power cut they could be read from the OOB bytes of the flash). Left out: prefetching.
 
 use crate::cause::Cause;
 use crate::error::Error;

@@ -68,8 +68,7 @@ pub struct PageMapped<M> {
     pub(crate) map: Option<Box<DemandMap>>,
     /// The power-cut safety, where the part has it.
     pub(crate) trims: Option<Box<Trims>>,
-    /// Offsets of the valid pages of a victim, and blocks that have none; kept to reuse their
-    /// memory.
+    /// Offsets of the valid pages of a victim, and blocks that have none; kept to reuse their memory.
     pub(crate) offsets: Vec<u32>,
     pub(crate) emptied: Vec<u32>,
     pub(crate) ahead: Vec<u32>,

@@ -11,11 +11,10 @@
 //!   data at risk in shared cells --- flush, or any erase ---> padding to the end of the word line
 //! ```
 //!
-//! Sources: cells that two pages share and what a cut program does to the other, Tseng, Grupp,
-//! Swanson, "Understanding the impact of power loss on flash memory" (DAC 2011); padding of word
-//! lines, the open-channel specification's `mw_cunits` (pages that must follow before data are
-//! safe). How a card stores its trims is not published: assumed. Left out: a backup of lower pages,
-//! capacitors.
+//! Sources: cells that two pages share and what a cut program does to the other, Tseng, Grupp, Swanson,
+//! "Understanding the impact of power loss on flash memory" (DAC 2011); padding of word lines, the
+//! open-channel specification's `mw_cunits` (pages that must follow before data are safe). How a card
+//! stores its trims is not published: assumed. Left out: a backup of lower pages, capacitors.
 
 use crate::cause::Cause;
 use crate::error::Error;
@@ -201,8 +200,7 @@ impl<M: Medium> PageMapped<M> {
         Ok(self)
     }
 
-    /// The good blocks that the part needs to hold `pages` pages, including those of the layer
-    /// itself.
+    /// The good blocks that the part needs to hold `pages` pages, including those of the layer itself.
     pub(crate) fn blocks_needed(&self, pages: u32) -> u32 {
         let whole = self.flash.geometry.pages_per_block();
         let pool = self.policies.streams.pool_spare(whole);
@@ -328,8 +326,7 @@ impl<M: Medium> PageMapped<M> {
         self.trims = Some(trims);
         match old {
             None => self.flash.mapped += 1,
-            // A block without valid pages is left to garbage collection: an erase may be in
-            // progress.
+            // A block without valid pages is left to garbage collection: an erase may be in progress.
             Some(old) => drop(self.flash.pool.invalidate(old.block, 1)),
         }
         true

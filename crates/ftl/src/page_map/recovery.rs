@@ -71,8 +71,7 @@ impl PageMapped<Contents> {
 }
 
 impl PageMappedAfterCut {
-    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random
-    /// policies.
+    /// Rebuilds the layer. Counters restart, with the work of recovery; `seed` is for random policies.
     ///
     /// # Errors
     /// As for [`PageMapped::new`].

@@ -117,8 +117,7 @@ impl Cache {
     /// Returns the cache if its numbers are valid on this part.
     ///
     /// # Errors
-    /// [`Error::Policy`] when it has no blocks, a block would have no page, or no write is
-    /// admitted.
+    /// [`Error::Policy`] when it has no blocks, a block would have no page, or no write is admitted.
     pub fn checked(self, geometry: &Geometry) -> Result<Self, Error> {
         self.admission.checked()?;
         if matches!(self.size, CacheSize::Fixed(0) | CacheSize::Dynamic(0)) {

@@ -1,7 +1,6 @@
 //! Victim selection: which block garbage collection empties next.
 //!
-//! Layer: policy. Main types: [`Collection`], the policy, and [`Collector`], which applies it.
-//! Sources:
+//! Layer: policy. Main types: [`Collection`], the policy, and [`Collector`], which applies it. Sources:
 //!
 //! | policy | source |
 //! |---|---|
@@ -31,8 +30,7 @@ pub enum Collection {
     WindowedGreedy(u32),
     /// The one with the fewest valid pages among this many random ones (d-choices).
     Choices(u32),
-    /// The one with the greatest `(1 - u) / 2u * age` among this many random ones; among all if
-    /// zero.
+    /// The one with the greatest `(1 - u) / 2u * age` among this many random ones; among all if zero.
     CostBenefit(u32),
 }
 
@@ -145,8 +143,7 @@ fn draw(pool: &Pool, tier: Tier, stream: &mut Stream) -> Option<u32> {
     Some(closed[at])
 }
 
-/// `(1 - u) / 2u * age` as a fraction, so that a comparison needs two multiplications and no
-/// division.
+/// `(1 - u) / 2u * age` as a fraction, so that a comparison needs two multiplications and no division.
 #[derive(Debug, Clone, Copy)]
 struct Benefit {
     block: u32,

@@ -150,8 +150,7 @@ impl Leveller {
             Levelling::SwLeveler { shift, threshold } => self.next_unmarked(pool, shift, threshold),
             Levelling::RandomSwap(every) => {
                 let closed = pool.closed(Tier::Main);
-                // The erase of a swap alone never triggers the next swap, or idle work would not
-                // end.
+                // The erase of a swap alone never triggers the next swap, or idle work would not end.
                 if self.erases < u64::from(every).max(2) || closed.is_empty() {
                     return None;
                 }

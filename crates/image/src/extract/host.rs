@@ -23,14 +23,12 @@ const OPEN: usize = 16;
 /// The target folder.
 pub(super) struct Folder {
     root: Rc<OwnedFd>,
-    /// The most recently used folders, the last one at the end, by their paths relative to the
-    /// target.
+    /// The most recently used folders, the last one at the end, by their paths relative to the target.
     open: Vec<(PathBuf, Rc<OwnedFd>)>,
 }
 
 impl Folder {
-    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished
-    /// extraction.
+    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished extraction.
     pub(super) fn begin(target: &Path) -> Result<Self, Error> {
         let unwritable = |problem| Error::Unwritable { problem };
         // Without a trailing slash, which would follow a link.

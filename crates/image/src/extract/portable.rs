@@ -14,8 +14,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished
-    /// extraction.
+    /// Creates the folder, or takes an empty one, and writes the marker of an unfinished extraction.
     pub(super) fn begin(target: &Path) -> Result<Self, Error> {
         let unwritable = |problem| Error::Unwritable { problem };
         let target: PathBuf = target.components().collect();

@@ -1,8 +1,7 @@
 //! JFFS2 images.
 //!
-//! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from
-//! them, [`choose`] compares that with what the user specifies, [`audit`] puts the damage into
-//! words.
+//! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from them,
+//! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words.
 
 mod audit;
 mod choose;
@@ -56,8 +55,7 @@ impl DetectedFileSystem for Image {
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
         let choice = choose(contents, self, hints)?;
-        // Data that Linux reads twice are read once here: a malicious image would otherwise take
-        // hours.
+        // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
         let byte_order = Some(choice.flash.order);
         let options = Options { byte_order, profile, read_only: true, ..Options::default() };

@@ -106,8 +106,7 @@ fn featureless(contents: &Contents, sweep: &Sweep) -> Detection {
     }
 }
 
-/// All other content that begins at the start of the file, after erased flash, or at an aligned
-/// offset.
+/// All other content that begins at the start of the file, after erased flash, or at an aligned offset.
 fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
     let mut found: Vec<Detection> = Vec::new();
     let Some(first) = sweep.first_programmed else { return found };

@@ -18,8 +18,7 @@ const STEP: usize = 16;
 /// The number of pages that are examined for object headers.
 const PAGES: u64 = 256;
 
-/// UBI from `at` on, where a header was found, with the shape of the flash if there are more
-/// headers.
+/// UBI from `at` on, where a header was found, with the shape of the flash if there are more headers.
 pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Detection {
     let places = erase_counters(&contents.from(at));
     let distance = Bytes::new(places.iter().fold(0, |divisor, place| gcd(divisor, place.get())));
@@ -52,8 +51,7 @@ fn erase_counters(contents: &Contents) -> Vec<Bytes> {
     places
 }
 
-/// Volume headers are in the second page, or in a sub-page of the first; data follow in the next
-/// page.
+/// Volume headers are in the second page, or in a sub-page of the first; data follow in the next page.
 fn ubi_shape(distance: Bytes, volume_header: u64, data: u64) -> Option<Shape> {
     let page = if volume_header < data / 2 { data } else { data.saturating_sub(volume_header) };
     let page = Bytes::new(page);

@@ -1,8 +1,7 @@
 //! The cleanmarker: the erase of the block was completed.
 //!
-//! Layer: rank 5, format. On NOR it is a node of only a header at the beginning of the block; on
-//! NAND its first eight bytes are in the free OOB bytes of the block's first page
-//! ([`OobCleanmarker`]).
+//! Layer: rank 5, format. On NOR it is a node of only a header at the beginning of the block; on NAND
+//! its first eight bytes are in the free OOB bytes of the block's first page ([`OobCleanmarker`]).
 //!
 //! ```text
 //!  NOR, data bytes 0..12:        85 19  03 20  0c 00 00 00  b1 b0 1e e4

@@ -1,10 +1,9 @@
 //! The on-flash format of JFFS2.
 //!
-//! Layer: rank 5, lowest module of the crate: knows no device and no index. One file per type of
-//! node, each with the same five parts: the fields as byte ranges, a checked view over bytes, a
-//! representation with legal states only, its emission, its display; tests on literal bytes at the
-//! end. This file has the shared parts: [`ByteOrder`], the checksum [`crc`], [`pad`], and
-//! [`Malformed`].
+//! Layer: rank 5, lowest module of the crate: knows no device and no index. One file per type of node,
+//! each with the same five parts: the fields as byte ranges, a checked view over bytes, a
+//! representation with legal states only, its emission, its display; tests on literal bytes at the end.
+//! This file has the shared parts: [`ByteOrder`], the checksum [`crc`], [`pad`], and [`Malformed`].
 //!
 //! Source: Linux 6.1, `include/uapi/linux/jffs2.h`; described bit by bit in `docs/formats/jffs2.md`.
 

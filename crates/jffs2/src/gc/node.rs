@@ -1,8 +1,7 @@
 //! Nodes that are copied as they are.
 //!
-//! Layer: rank 5. `Jffs2::copy_node`: an inode that is not open need not be read to move its
-//! pristine nodes. The checksums are verified on the way, so that no damage is copied as if it were
-//! good.
+//! Layer: rank 5. `Jffs2::copy_node`: an inode that is not open need not be read to move its pristine
+//! nodes. The checksums are verified on the way, so that no damage is copied as if it were good.
 //!
 //! Source: Linux 6.1, `jffs2_garbage_collect_pristine` of `fs/jffs2/gc.c`.
 

@@ -1,10 +1,9 @@
 //! Scans a block node by node.
 //!
-//! Layer: rank 5. The nodes of a block follow each other. Anything that is not a node counts as
-//! dirty, four bytes at a time, until the next header; a node with a valid header and invalid
-//! fields counts as dirty in its whole length. Source: Linux 6.1, `fs/jffs2/scan.c`
-//! (`jffs2_scan_eraseblock`, `jffs2_scan_inode_node`, `jffs2_scan_dirent_node`,
-//! `jffs2_scan_xattr_node`, `jffs2_scan_xref_node`).
+//! Layer: rank 5. The nodes of a block follow each other. Anything that is not a node counts as dirty,
+//! four bytes at a time, until the next header; a node with a valid header and invalid fields counts as
+//! dirty in its whole length. Source: Linux 6.1, `fs/jffs2/scan.c` (`jffs2_scan_eraseblock`,
+//! `jffs2_scan_inode_node`, `jffs2_scan_dirent_node`, `jffs2_scan_xattr_node`, `jffs2_scan_xref_node`).
 
 use super::{NodeScan, Scan, ScanError, erased_words};
 use crate::block::{NodeState, Owner};
@@ -102,8 +101,7 @@ impl<M: Mtd> Scan<'_, M> {
         }
     }
 
-    /// Whether the buffer holds only the beginning of the block, with a cleanmarker and nothing
-    /// else.
+    /// Whether the buffer holds only the beginning of the block, with a cleanmarker and nothing else.
     fn is_clean_so_far(&self, block: BlockIndex) -> bool {
         let cleanmarker = self.volume.layout.cleanmarker();
         let found = self.volume.blocks.block(block);

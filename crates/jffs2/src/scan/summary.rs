@@ -1,13 +1,11 @@
 //! Scans a block by its summary.
 //!
 //! Layer: rank 5. A summary is accepted only as a whole: its checksums are valid, and its entries
-//! describe consecutive nodes of the block, before the summary. Then nothing else of the block is
-//! read, and its nodes are unchecked. Otherwise the block is read node by node, as if it had no
-//! summary.
+//! describe consecutive nodes of the block, before the summary. Then nothing else of the block is read,
+//! and its nodes are unchecked. Otherwise the block is read node by node, as if it had no summary.
 //!
-//! Source: Linux 6.1, `fs/jffs2/summary.c` (`jffs2_sum_scan_sumnode`,
-//! `jffs2_sum_process_sum_data`). The kernel trusts offsets; here they are verified before any
-//! entry is used.
+//! Source: Linux 6.1, `fs/jffs2/summary.c` (`jffs2_sum_scan_sumnode`, `jffs2_sum_process_sum_data`).
+//! The kernel trusts offsets; here they are verified before any entry is used.
 
 use super::{Scan, ScanError, u64_of};
 use crate::block::{BlockState, NodeState, Owner};

@@ -16,8 +16,7 @@
 //! starts, from one stream for each kind, so that reads never change the times of erases.
 //!
 //! In a worn-out block ([`boardlab_media::Lifetime`]) or with an injected [`Fault`] a program or an
-//! erase fails after its maximum time: it changes half of the bits and sets the fail bit of the
-//! status.
+//! erase fails after its maximum time: it changes half of the bits and sets the fail bit of the status.
 
 use super::Refusal;
 use crate::part::{Part, PartError};

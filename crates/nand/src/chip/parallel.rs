@@ -125,8 +125,7 @@ impl ParallelChip {
         if part.is_small_page() { 1 } else { 2 }
     }
 
-    /// The address cycles of a row, lowest first; three, of which the first [`Self::row_cycles`]
-    /// count.
+    /// The address cycles of a row, lowest first; three, of which the first [`Self::row_cycles`] count.
     #[must_use]
     pub fn row_address(part: &Part, row: Row) -> [u8; 3] {
         let number = (row.block << Self::page_bits(part)) | row.page;

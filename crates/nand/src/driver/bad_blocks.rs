@@ -88,8 +88,7 @@ impl Driver {
     /// Marks a block bad on the flash and in the table.
     ///
     /// # Errors
-    /// [`Error::ProgramFailed`] when the mark cannot be programmed on any page,
-    /// [`Error::PowerCut`].
+    /// [`Error::ProgramFailed`] when the mark cannot be programmed on any page, [`Error::PowerCut`].
     pub fn mark_bad(
         &mut self,
         port: &mut Port,

@@ -491,8 +491,7 @@ fn index(port: &Port, row: Row) -> PageIndex {
     PageIndex(row.block * port.part().geometry.pages_per_block + row.page)
 }
 
-/// Converts an error of the port: a power cut is an error; a refused sequence is a bug of this
-/// driver.
+/// Converts an error of the port: a power cut is an error; a refused sequence is a bug of this driver.
 pub(crate) fn driver_error(error: PortError) -> Error {
     match error {
         PortError::PowerCut(at) => Error::PowerCut { at },

@@ -2,10 +2,9 @@
 //!
 //! Layer: rank 3. Source: Linux 6.1 `nand_bbt.c`, `bbt_main_descr` and `bbt_mirror_descr`, with
 //! patterns in the OOB area. A table is searched in the last four blocks. OOB bytes 8 to 11 of a
-//! block's first page are `Bbt0`, or `1tbB` for the second copy; byte 12 is the version. The main
-//! bytes hold two bits a block, lowest first: 11 good, 10 worn, 00 factory bad. The newer copy is
-//! valid, and only the older one is rewritten. A copy is written where it was, and never over the
-//! other one.
+//! block's first page are `Bbt0`, or `1tbB` for the second copy; byte 12 is the version. The main bytes
+//! hold two bits a block, lowest first: 11 good, 10 worn, 00 factory bad. The newer copy is valid, and
+//! only the older one is rewritten. A copy is written where it was, and never over the other one.
 //!
 //! ```text
 //!   OOB    0        8    12 13            main  0                1

@@ -187,8 +187,7 @@ impl Chip {
         }
     }
 
-    /// A write in the failure state. `F0` and a clear of the status register leave it
-    /// (S29GL-S 5.6.1).
+    /// A write in the failure state. `F0` and a clear of the status register leave it (S29GL-S 5.6.1).
     fn write_failed(&mut self, address: Address, value: u16) {
         let cleared = self.write_register_command(address, value) && value == 0x71;
         if value == 0xF0 || cleared {

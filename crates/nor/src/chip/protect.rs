@@ -1,8 +1,7 @@
 //! Sector protection: persistent protection bits (PPB), and operations on protected sectors.
 //!
-//! Layer: inside the chip. Main type: [`Protection`].
-//! Source: S29GL-P data sheet, 8 and table 12.2; S29GL-S data sheet, 5.6.2; Linux
-//! `cfi_cmdset_0002` `do_ppb_xxlock()`.
+//! Layer: inside the chip. Main type: [`Protection`]. Source: S29GL-P data sheet, 8 and table 12.2;
+//! S29GL-S data sheet, 5.6.2; Linux `cfi_cmdset_0002` `do_ppb_xxlock()`.
 //!
 //! A program or an erase of a protected sector is accepted, shows a status for the part's
 //! `protected_latency` and changes nothing; DQ5 stays 0. A part with a status register reports it

@@ -1,8 +1,7 @@
 //! Expectation time and polls of "wait, then poll" for a given completion-time distribution.
 //!
-//! Let `X` be the completion time, `w` the wait, `s` the time from the start of a poll to its
-//! sampling of the chip, `c` the duration of a poll, `T` the period of the polls, and `v = w + s`.
-//! Then:
+//! Let `X` be the completion time, `w` the wait, `s` the time from the start of a poll to its sampling
+//! of the chip, `c` the duration of a poll, `T` the period of the polls, and `v = w + s`. Then:
 //!
 //! ```text
 //! E[time]  = E[max(v, X)] + (c - s) + T/2 P(X > v)

@@ -72,8 +72,7 @@ impl Slot {
             let bus = Bus::new(kind, mode, width, clock, gaps)?;
             Some((bus.raw(), Wiring { mode, width, clock, gaps }))
         });
-        // Of two equally fast modes, takes the last in the list: DDR50 needs a lower clock than
-        // SDR50.
+        // Of two equally fast modes, takes the last in the list: DDR50 needs a lower clock than SDR50.
         wired.max_by_key(|(rate, _)| *rate).map(|(_, wiring)| wiring)
     }
 }

@@ -1,5 +1,4 @@
-//! A state of a drive in which it pauses once after a certain amount of reads since it was last
-//! idle.
+//! A state of a drive in which it pauses once after a certain amount of reads since it was last idle.
 //!
 //! Layer: rank 8, a translation layer over another. Main types: [`Pause`], [`Housekeeping`]. What
 //! the drive does in the pause is not known; it may write back a table or refresh blocks. It

@@ -1,5 +1,4 @@
-//! Managed flash: the flash of a card or a drive with its translation layer, as part files describe
-//! it.
+//! Managed flash: the flash of a card or a drive with its translation layer, as part files describe it.
 //!
 //! Layer: rank 8. Main types: [`ManagedFlash`], plain data, so that a what-if is a clone with a changed
 //! field, and [`Layer`], the translation layer built from it; function: [`ManagedFlash::read`]. In
@@ -88,8 +87,7 @@ impl ManagedFlash {
         })
     }
 
-    /// Refuses what is impossible with this capacity, as errors in `section`, from which this was
-    /// read.
+    /// Refuses what is impossible with this capacity, as errors in `section`, from which this was read.
     ///
     /// # Errors
     /// The rule that is broken.

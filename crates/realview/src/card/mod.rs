@@ -1,11 +1,10 @@
 //! The memory card: its state machine, and its blocks on a block device.
 //!
-//! Layer: rank 4. Main types: [`Card`], [`Medium`]. Source: SD Physical Layer Simplified
-//! Specification 6.00, chapter 4; the commands are those that a driver needs to find a card and to
-//! read and write it. A card of up to 2 GiB is of standard capacity and is addressed by byte, a
-//! larger one by block. The lines are infinitely fast; the time is that of the medium alone, which
-//! may be a model of a whole card. Blocks of one transfer go to the medium together, up to
-//! [`TRANSFER_BLOCKS`].
+//! Layer: rank 4. Main types: [`Card`], [`Medium`]. Source: SD Physical Layer Simplified Specification
+//! 6.00, chapter 4; the commands are those that a driver needs to find a card and to read and write it.
+//! A card of up to 2 GiB is of standard capacity and is addressed by byte, a larger one by block. The
+//! lines are infinitely fast; the time is that of the medium alone, which may be a model of a whole
+//! card. Blocks of one transfer go to the medium together, up to [`TRANSFER_BLOCKS`].
 //!
 //! Left out: erase commands, passwords, group write protection, SPI mode, high speed, CRC errors.
 

@@ -30,8 +30,7 @@ const LIBRARIES: [&str; 3] = [
     include_str!("../../vendor/vega-embed.min.js"),
 ];
 
-/// Their names and licences, and those of the libraries bundled in them, which every page must
-/// include.
+/// Their names and licences, and those of the libraries bundled in them, which every page must include.
 const LICENCES: [(&str, &str); 4] = [
     ("vega", include_str!("../../vendor/vega.LICENSE")),
     ("vega-lite", include_str!("../../vendor/vega-lite.LICENSE")),
@@ -42,8 +41,7 @@ const LICENCES: [(&str, &str); 4] = [
 /// The whole page. Of `options` only the wall time matters.
 ///
 /// # Errors
-/// [`Error::TooLarge`] when the page would exceed [`SIZE_MAX`] although its curves were thinned
-/// out.
+/// [`Error::TooLarge`] when the page would exceed [`SIZE_MAX`] although its curves were thinned out.
 pub fn render(reproduction: &Reproduction, options: &Options) -> Result<String, Error> {
     let results = reproduction.results.iter().map(|run| timed(run, options)).collect();
     let reproduction = Reproduction { schema: reproduction.schema, results };

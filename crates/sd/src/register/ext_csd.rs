@@ -1,9 +1,8 @@
 //! EXT_CSD of an eMMC: capacity, cache and life used.
 //!
-//! Layer: registers. Main types: [`ExtCsd`], [`LifeTime`], [`PreEol`]. Source: JEDEC JESD84-B51
-//! (eMMC 5.1), section 7.4; Linux 6.1 `include/linux/mmc/mmc.h` names the same byte numbers
-//! (`EXT_CSD_*`), as does `mmc extcsd read` of mmc-utils. Only the bytes that the model fills are
-//! not zero.
+//! Layer: registers. Main types: [`ExtCsd`], [`LifeTime`], [`PreEol`]. Source: JEDEC JESD84-B51 (eMMC
+//! 5.1), section 7.4; Linux 6.1 `include/linux/mmc/mmc.h` names the same byte numbers (`EXT_CSD_*`), as
+//! does `mmc extcsd read` of mmc-utils. Only the bytes that the model fills are not zero.
 
 use boardlab_sim::Bytes;
 

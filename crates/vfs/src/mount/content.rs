@@ -39,8 +39,7 @@ fn pieces(offset: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>
 }
 
 impl<F: FileSystem> Mount<F> {
-    /// Reads from `offset` on and returns the number of bytes; it is short only at the end of the
-    /// file.
+    /// Reads from `offset` on and returns the number of bytes; it is short only at the end of the file.
     ///
     /// # Errors
     /// EBADF, EISDIR, EINVAL for anything but a regular file, and those of the filesystem.
@@ -74,9 +73,8 @@ impl<F: FileSystem> Mount<F> {
         Ok(done)
     }
 
-    /// Writes from `offset` on and returns the number of bytes. The write is short when the
-    /// filesystem refuses in the middle, or at the size limit of a file. A write of no bytes does
-    /// nothing.
+    /// Writes from `offset` on and returns the number of bytes. The write is short when the filesystem
+    /// refuses in the middle, or at the size limit of a file. A write of no bytes does nothing.
     ///
     /// # Errors
     /// EBADF, EISDIR, EINVAL for anything but a regular file, EFBIG at the size limit, and those of
@@ -257,8 +255,7 @@ impl<F: FileSystem> Mount<F> {
     /// Makes earlier writes to the file durable.
     ///
     /// # Errors
-    /// EBADF, a pending error of background write-back (reported once), and those of the
-    /// filesystem.
+    /// EBADF, a pending error of background write-back (reported once), and those of the filesystem.
     pub fn fsync(&mut self, clock: &mut Clock, fd: Fd) -> Result<(), Error> {
         self.enter(clock)?;
         let ino = self.file(fd)?.ino;

@@ -30,8 +30,7 @@ enum Kind {
 }
 
 impl WriteData {
-    /// Data for blocks of up to `largest` bytes; `None` when they must be real and exceed
-    /// [`LARGEST`].
+    /// Data for blocks of up to `largest` bytes; `None` when they must be real and exceed [`LARGEST`].
     #[must_use]
     pub fn new(contents: &Contents, largest: u64, seed: Seed) -> Option<Self> {
         let zeros = contents.compress.map_or(0, |percent| u8::try_from(percent).unwrap_or(100));

@@ -133,8 +133,7 @@ impl Reader<'_> {
             }
             other => other,
         };
-        // An invalid section still takes the options below it, so that they cause no further
-        // errors.
+        // An invalid section still takes the options below it, so that they cause no further errors.
         let named = name.clone().unwrap_or_default().to_owned();
         self.sections.push(Section { place: place.clone(), name: named, options: Vec::new() });
         name.map(|_| ())

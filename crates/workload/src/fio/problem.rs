@@ -1,9 +1,8 @@
 //! Diagnostics of job files: the problem, its place, and what would be valid.
 //!
 //! Layer: rank 6. Main types: [`Diagnostic`], [`Problem`], [`Note`]. The first line of a message
-//! follows fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out
-//! of range`), so that a search for it finds fio's documentation; place and expected value are
-//! added.
+//! follows fio 3.33 where fio has one (`Bad option <rww=write>`, `Did you mean rw?`, `max value out of
+//! range`), so that a search for it finds fio's documentation; place and expected value are added.
 
 use std::fmt;
 

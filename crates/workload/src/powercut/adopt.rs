@@ -1,8 +1,7 @@
 //! Adopts the state of a recovered filesystem as the only permitted one from then on.
 //!
-//! Layer: rank 6. Main function: [`adopt`]. After a power cut many states are permitted. Once a
-//! mount has shown one of them, it is final: it came from the flash, and no later mount may change
-//! it.
+//! Layer: rank 6. Main function: [`adopt`]. After a power cut many states are permitted. Once a mount
+//! has shown one of them, it is final: it came from the flash, and no later mount may change it.
 
 use super::shadow::{Body, Id, Name, Object, ROOT, Shadow, owner};
 use boardlab_sim::Clock;

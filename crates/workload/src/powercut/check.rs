@@ -1,11 +1,10 @@
 //! Compares the state of a recovered filesystem with the permitted states.
 //!
-//! Layer: rank 6. Main types: [`Loss`], one violation, and the function `check`. A name must refer
-//! to one of its targets since the last sync. Each byte of a file must be one of its values since
-//! then, and everything else (size, owner, attributes, target) one of the values since then. A fact
-//! that did not change since it was made durable has only one value, so nothing durable may be
-//! missing. The size of a file may lie between those since then, as a write of several pages
-//! extends it in steps.
+//! Layer: rank 6. Main types: [`Loss`], one violation, and the function `check`. A name must refer to
+//! one of its targets since the last sync. Each byte of a file must be one of its values since then,
+//! and everything else (size, owner, attributes, target) one of the values since then. A fact that did
+//! not change since it was made durable has only one value, so nothing durable may be missing. The size
+//! of a file may lie between those since then, as a write of several pages extends it in steps.
 
 use super::shadow::{Body, Id, Object, Page, ROOT, Shadow, owner};
 use boardlab_sim::Clock;

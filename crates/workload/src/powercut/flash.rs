@@ -91,8 +91,7 @@ const BITS_LEFT: u64 = 32;
 /// The bytes that count as a page on a flash without pages.
 const PIECE: Bytes = Bytes::new(256);
 
-/// Draws some zeros of one page of the block to be erased, and their offset; `None` if there are
-/// none.
+/// Draws some zeros of one page of the block to be erased, and their offset; `None` if there are none.
 fn what_stays<M: Mtd>(
     device: &mut M,
     clock: &mut Clock,

@@ -1,9 +1,8 @@
 //! The permitted states after a power cut: everything that was true since the last sync.
 //!
-//! Layer: rank 6. Main type: [`Shadow`]. Each fact (the target of a name, the size of a file, each
-//! of its pages, its attributes) is kept as the list of its values since it last became durable;
-//! the last one is the present value. A sync keeps only the present values, an fsync those of one
-//! file.
+//! Layer: rank 6. Main type: [`Shadow`]. Each fact (the target of a name, the size of a file, each of
+//! its pages, its attributes) is kept as the list of its values since it last became durable; the last
+//! one is the present value. A sync keeps only the present values, an fsync those of one file.
 
 use boardlab_sim::Stream;
 use boardlab_vfs::{Attributes, Ino, PAGE_SIZE};

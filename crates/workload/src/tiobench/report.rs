@@ -1,8 +1,7 @@
 //! The texts of tiotest: the tables that it prints, and the terse lines that tiobench.pl reads.
 //!
 //! Layer: rank 6, part of [`tiobench`](crate::tiobench). Source: `print_results` of `tiotest.c`,
-//! versions 0.3.5 and 0.4.2. User time is always 0 here: the program takes no time between its
-//! calls.
+//! versions 0.3.5 and 0.4.2. User time is always 0 here: the program takes no time between its calls.
 
 use super::{Results, Test, TestResult};
 use boardlab_sim::{Duration, Phase};

@@ -1,8 +1,7 @@
 //! File trees: lists of operations that create them, and manifests of their contents.
 //!
-//! Layer: rank 6. Both are texts of docs/formats/file-tree.md, which the oracle's kernel
-//! understands too, so that the same list can be performed in both and the manifests compared. In
-//! reading order:
+//! Layer: rank 6. Both are texts of docs/formats/file-tree.md, which the oracle's kernel understands
+//! too, so that the same list can be performed in both and the manifests compared. In reading order:
 //!
 //! - [`operation`]: [`Operation`] and [`Line`], one operation and its text.
 //! - [`apply`]: [`run`], which performs a list on a mounted filesystem.

@@ -21,8 +21,7 @@ const PIECE: usize = 4_096;
 /// Pieces that are read ahead: GDB waits when there are more.
 const AHEAD: usize = 4;
 
-/// Waits for GDB, and serves it until it disconnects; after a lost connection GDB may connect
-/// again.
+/// Waits for GDB, and serves it until it disconnects; after a lost connection GDB may connect again.
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
     expect_stdout()?;

@@ -124,8 +124,7 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     Error::all([card, written, traced]).map(|()| Status::Done)
 }
 
-/// The terminal of the guest. If the user interrupts a run, the guest's writes to its card are
-/// kept.
+/// The terminal of the guest. If the user interrupts a run, the guest's writes to its card are kept.
 fn terminal(machine: &OsMachine, shows: Shows, live: bool) -> Result<Terminal, Error> {
     let terminal = Terminal::open(shows, live).map_err(Error::Stdin)?.safe(machine.safe_console);
     if !machine.card_write {

@@ -4,10 +4,9 @@
 //! forked at each of them.
 //!
 //! Before any measurement the flash is mounted once and all of its blocks are erased and marked, as
-//! `flash_eraseall -j` leaves them. `ls` lists every directory and reads every inode, as `ls -lR`
-//! does, so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins
-//! with an empty page cache: otherwise the reads of a file that fits the memory would never reach the
-//! flash.
+//! `flash_eraseall -j` leaves them. `ls` lists every directory and reads every inode, as `ls -lR` does,
+//! so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins with an
+//! empty page cache: otherwise the reads of a file that fits the memory would never reach the flash.
 
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, TimedWork};
 use crate::nandfs::fs::{Mounted, System};

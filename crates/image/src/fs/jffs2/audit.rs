@@ -48,8 +48,7 @@ pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Er
     })
 }
 
-/// Blocks with nodes that are marked bad by one or two bits. A flash that retires a block writes
-/// zeros.
+/// Blocks with nodes that are marked bad by one or two bits. A flash that retires a block writes zeros.
 fn doubtful(fs: &mut Jffs2<Dump>, audit: &mut Judged) -> Result<Vec<u32>, Error> {
     let block_size = fs.device().shape().block;
     let mut doubtful = Vec::new();

@@ -30,9 +30,8 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// The flash, with the error correction that its OOB bytes show. Without OOB bytes in the file
-    /// it is a NOR: JFFS2 on NAND keeps its cleanmarkers in the OOB area, and refuses a NAND
-    /// without one.
+    /// The flash, with the error correction that its OOB bytes show. Without OOB bytes in the file it
+    /// is a NOR: JFFS2 on NAND keeps its cleanmarkers in the OOB area, and refuses a NAND without one.
     ///
     /// # Errors
     /// [`Error::TooLarge`].
