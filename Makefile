@@ -1,8 +1,6 @@
 # What people and CI type. `make` alone lists the targets.
 CARGO = cargo
 LOCKED = --locked
-# With the features that all crates ask for together, as `make test` builds it: nothing is compiled twice.
-PROGRAM = --workspace --bin boardlab
 
 .PHONY: help run test test-full check bench clean
 
@@ -11,17 +9,9 @@ help: ## this list
 		printf 'make %-10s %s\n' "$$name" "$$text"; \
 	done
 
-run: ## set up, build, do the published evaluations again, and say where the report is
+run: ## build, reproduce the published evaluations, and say where the report is
 	@setup/setup.sh run
-	@$(CARGO) build $(LOCKED) $(PROGRAM)
-	@if command -v arm-none-eabi-gcc >/dev/null; then $(MAKE) --no-print-directory --silent -C os; \
-	else echo "arm-none-eabi-gcc is missing: the evaluation of context switches is left out"; fi
-	@status=0; \
-	"$${CARGO_TARGET_DIR:-target}/debug/boardlab" reproduce --out report || status=$$?; \
-	for page in report/*.html; do \
-		if [ -e "$$page" ]; then echo "The report: $(CURDIR)/$$page"; fi; \
-	done; \
-	exit $$status
+	@setup/run.sh
 
 test: ## set up and run every test
 	@setup/setup.sh test

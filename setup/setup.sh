@@ -1,9 +1,10 @@
 #!/bin/sh
-# Sets up a Debian machine that has Rust (rustup), gcc and Python: installs the missing packages of
-# debian-packages.txt, fetches the crates, and prepares the Python packages and the kernel that tests
-# compare with. Does nothing, without network, when all is there.
+# Sets up a machine that has Rust (rustup) and gcc.
 #
-# usage: setup/setup.sh [run|test]   `run` leaves out what only the tests need
+# usage: setup/setup.sh [run|test]
+#   run   installs nothing: looks for cargo and a C compiler only
+#   test  on Debian with Python: installs the missing packages of debian-packages.txt, fetches the crates, and prepares
+#         the Python packages and the kernel that tests compare with. Does nothing, without network, when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 level=${1:-test}
@@ -16,38 +17,34 @@ installed() {
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Names of the listed packages that this level needs and the machine lacks.
+# Names of the listed packages that the machine lacks.
 missing_packages() {
-    while read -r name needed_by _; do
+    while read -r name _; do
         case $name in '' | '#'*) continue ;; esac
-        [ "$needed_by" = run ] || [ "$level" = test ] || continue
         installed "$name" || echo "$name"
     done <setup/debian-packages.txt
 }
 
+# Says which packages are to be installed, and what for.
+say_packages() {
+    say "the tests need these Debian packages, which this machine lacks:"
+    for name in $1; do grep "^$name " setup/debian-packages.txt | sed 's/^/  /'; done
+}
+
 install_packages() {
+    say_packages "$1"
     if [ "$(id -u)" = 0 ]; then
         as_root=
     elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
         as_root='sudo -n'
     else
-        say "missing Debian packages, and neither root nor sudo without a password to install them:" >&2
-        for name in $1; do grep "^$name " setup/debian-packages.txt | sed 's/^/  /' >&2; done
-        go_without "as root, run: apt-get install --no-install-recommends $1"
-        return
+        fail "neither root nor sudo without a password to install them: as root, run: apt-get install --no-install-recommends $1"
     fi
-    say "installing Debian packages: $1"
+    say "installing them with apt-get"
     apt="$as_root env DEBIAN_FRONTEND=noninteractive apt-get -q"
     $apt update </dev/null || say "the package lists could not be renewed; trying the old ones" >&2
     # shellcheck disable=SC2086 # each word of $1 is a package
-    $apt install -y --no-install-recommends $1 </dev/null ||
-        go_without "apt-get could not install: $1 (its message is above)"
-}
-
-# Packages for running are for one evaluation, without which the others run.
-go_without() {
-    [ "$level" = run ] || fail "$@"
-    say "$@; going on without them"
+    $apt install -y --no-install-recommends $1 </dev/null || fail "apt-get could not install: $1 (its message is above)"
 }
 
 fetch_crates() {
@@ -87,13 +84,15 @@ command -v cargo >/dev/null ||
 command -v cc >/dev/null ||
     fail "a C compiler is missing, which Rust links with: as root, run: apt-get install gcc libc6-dev"
 
+if [ "$level" = run ]; then exit 0; fi
+
 if command -v dpkg-query >/dev/null; then
     packages=$(missing_packages | tr '\n' ' ' | sed 's/ $//')
     if [ -n "$packages" ]; then
         install_packages "$packages"
         did=something
     fi
-elif [ "$level" = test ]; then
+else
     say "not a Debian machine: provide what setup/debian-packages.txt lists yourself" >&2
 fi
 
@@ -104,12 +103,12 @@ if [ ! -e "$stamp" ]; then
 fi
 
 wheels=.setup/python-packages-$(sha256sum <setup/python-packages.txt | cut -c1-16)
-if [ "$level" = test ] && [ ! -e "$wheels" ]; then
+if [ ! -e "$wheels" ]; then
     prepare_python "$wheels"
     did=something
 fi
 
-if [ "$level" = test ] && command -v dpkg-query >/dev/null && ! oracles/guest.sh ready .setup/guest; then
+if command -v dpkg-query >/dev/null && ! oracles/guest.sh ready .setup/guest; then
     prepare_guest
     did=something
 fi

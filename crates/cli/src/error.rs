@@ -116,6 +116,9 @@ pub(crate) enum Error {
         /// The error of the operating system.
         problem: io::Error,
     },
+    /// The compiled engine, which this program was built without.
+    #[cfg(not(feature = "compiler"))]
+    NoCompiler,
     /// The result has no output of fio, which was requested.
     NoOutputOfFio,
     /// A form or a folder for the result of a command that has none.
@@ -318,6 +321,11 @@ impl Error {
             Self::Listen { address, problem } => Message::nowhere(
                 format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
                 "give an address of this machine and a free port: --listen 127.0.0.1:0",
+            ),
+            #[cfg(not(feature = "compiler"))]
+            Self::NoCompiler => Message::nowhere(
+                "this program was built without the compiled engine".into(),
+                "take --engine predecoded, or build all of it: cargo install --path crates/cli",
             ),
             Self::NoOutputOfFio | Self::NoResult => no_such_output(self),
             Self::Stdin(_) | Self::Stdout(_) | Self::StdoutClosed => stream(self),

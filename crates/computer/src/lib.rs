@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 9. In reading order:
 //!
-//! - [`board`]: the computer, from a board file. [`session`]: a machine with a program on it; [`card`]: the image in its card reader; [`failure`]: why there is none.
+//! - [`board`]: the computer, from a board file. [`built_in`]: the operating system that comes with boardlab. [`session`]: a machine with a program on it; [`card`]: the image in its card reader; [`failure`]: why there is none.
 //! - [`symbols`] and [`calls`]: names of addresses and of system calls.
 //! - [`run`]: to the end, with a console; `tables` and `findings`: what is told of it.
 //! - [`profile`]: where the cycles go; [`masked`]: how long interrupts are masked; [`timeline`]: what ran when; [`listing`]: every instruction; `instruments`: the engines
@@ -10,6 +10,7 @@
 //! - [`debug`]: GDB at the other end of a line.
 
 pub mod board;
+pub mod built_in;
 pub mod calls;
 pub mod card;
 pub mod debug;

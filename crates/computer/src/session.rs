@@ -4,6 +4,7 @@
 //! looked at before they are read.
 
 use super::board::{self, Computer};
+use super::built_in;
 use super::calls::CallNames;
 use super::card::{self, CardFile, CardUpdate, Image};
 use super::failure::Failure;
@@ -13,7 +14,8 @@ use boardlab_arm926::Physical;
 use boardlab_realview::{EngineKind, Machine, Program};
 use boardlab_result::{Origin, Parameter};
 use boardlab_sim::Bytes;
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The largest program file: debug information may be much larger than memory.
@@ -35,7 +37,7 @@ pub struct Load {
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Order {
-    /// The program, an ELF file.
+    /// The program, an ELF file, or [`built_in::NAME`].
     pub program: PathBuf,
     /// What it is told as its command line.
     pub command_line: Option<String>,
@@ -83,10 +85,17 @@ impl Session {
     /// What is wrong with a file or an argument.
     pub fn open(order: &Order) -> Result<Self, Failure> {
         let (computer, parameters) = computer(order)?;
-        let file = read(&order.program, PROGRAM)?;
+        let built_in = order.program == Path::new(built_in::NAME);
+        let (file, name) = match built_in {
+            true => (Cow::Borrowed(built_in::KERNEL), built_in::FILE_NAME.as_ref()),
+            false => (
+                read(&order.program, PROGRAM)?.into(),
+                order.program.file_name().unwrap_or_default(),
+            ),
+        };
         let refused = |problem| Failure::Program(order.program.clone(), problem);
         let program = Program::parse(&file).map_err(refused)?;
-        let name = order.program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = name.to_string_lossy().into_owned();
         let mut machine = match &order.restore {
             Some(path) => {
                 let refused = |problem| Failure::Program(path.clone(), problem);

@@ -167,13 +167,6 @@ pub enum Failure {
         /// What to try.
         help: &'static str,
     },
-    /// A file that has to be made before the run is missing: exit status 2.
-    Missing {
-        /// The file, and where it was sought.
-        what: String,
-        /// How to make it.
-        help: &'static str,
-    },
     /// The scenario of this name lacks the requested action: exit status 2.
     NotBuilt(String, Action),
 }
@@ -198,7 +191,6 @@ impl fmt::Display for Failure {
             Self::Run { system, error, help } => {
                 write!(f, "error: {system}: {error}\n  = help: {help}")
             }
-            Self::Missing { what, help } => write!(f, "error: {what}\n  = help: {help}"),
             Self::NotBuilt(name, action) => write!(
                 f,
                 "error: `boardlab {} {name}` is not built yet\n  = help: what there is: \

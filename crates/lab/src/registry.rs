@@ -10,7 +10,7 @@ use boardlab_document::source::Kind;
 use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
 use boardlab_filesystems::nandfs;
 use boardlab_parts::catalog;
-use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
+use boardlab_result::{Cell, Reproduction, Row, RunResult, Table};
 use boardlab_sim::Seed;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
@@ -95,8 +95,6 @@ pub fn perform<S: AsRef<str>>(
 
 /// Runs the published evaluations called `names`, all of them when there are none.
 ///
-/// One that lacks what has to be made first gives a table that says so.
-///
 /// # Errors
 /// [`Failure`].
 pub fn reproduce<S: AsRef<str>>(
@@ -108,27 +106,10 @@ pub fn reproduce<S: AsRef<str>>(
         [] => published().collect(),
         names => names.iter().map(|name| experiment(name.as_ref())).collect::<Result<_, _>>()?,
     };
-    let reproduced = chosen.into_iter().map(|experiment| {
-        match perform::<&str>(Action::Run, experiment.scenario, &[], seed, progress) {
-            Err(Failure::Missing { what, help }) => {
-                Ok(absent(experiment, seed, &format!("{what}. {help}")))
-            }
-            reproduced => reproduced,
-        }
-    });
+    let reproduced = chosen
+        .into_iter()
+        .map(|experiment| perform::<&str>(Action::Run, experiment.scenario, &[], seed, progress));
     Ok(Reproduction::new(reproduced.collect::<Result<_, _>>()?))
-}
-
-/// The result of an experiment that lacks something which has to be made first.
-fn absent(experiment: &Experiment, seed: Seed, why: &str) -> RunResult {
-    let mut run = RunResult::new(experiment.scenario, experiment.title, seed.get(), VERSION);
-    let mut table = Table::new("status", "Status").column("state", "state");
-    let mut cell = Cell::new(Value::None);
-    cell.verdict = Some(Verdict::NotBuilt);
-    table.rows.push(Row::new(experiment.name, experiment.title).cell("state", cell));
-    run.tables.push(table);
-    run.warnings.push(format!("{} was not run: {why}", experiment.name));
-    run
 }
 
 /// What there is, as tables `parts`, `boards` and `scenarios`; `kinds` chooses some of them.

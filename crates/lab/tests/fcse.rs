@@ -1,12 +1,11 @@
-//! The context-switch experiment: the system of `os/`, built here, on the simulated board.
-#[path = "../../realview/tests/kernel/mod.rs"]
-pub(crate) mod kernel;
-
+//! The context-switch experiment: the system that comes with boardlab, on the simulated board.
+use boardlab_computer::built_in;
 use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_result::{RunResult, Table, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
+use tempfile::NamedTempFile;
 
 /// Small enough for a test; all else is as the built-in scenario has it.
 const SMALL: [&str; 8] = [
@@ -32,17 +31,14 @@ const SMALLEST: [&str; 8] = [
     "exec.sizes=[\"8 KiB\"]",
 ];
 
-fn run(more: &[&str]) -> Option<RunResult> {
-    let kernel = format!("kernel={}", kernel::build()?.join("kernel.elf").display());
-    let set: Vec<&str> =
-        SMALL.into_iter().chain([kernel.as_str()]).chain(more.iter().copied()).collect();
+fn run(more: &[&str]) -> RunResult {
+    let set: Vec<&str> = SMALL.iter().chain(more).copied().collect();
     let run = registry::perform(Action::Run, "context-switch", &set, Seed::new(1), &|_| ());
-    Some(run.unwrap_or_else(|error| panic!("{error}")))
+    run.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// One run for most tests, without QEMU.
-static RUN: LazyLock<Option<RunResult>> =
-    LazyLock::new(|| run(&["qemu.command=no-such-program-here"]));
+static RUN: LazyLock<RunResult> = LazyLock::new(|| run(&["qemu.command=no-such-program-here"]));
 
 fn cell(table: &Table, row: &str, column: &str) -> f64 {
     let cell = table.cell(row, column).unwrap_or_else(|| panic!("{} {row} {column}", table.id));
@@ -55,7 +51,7 @@ fn value(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
 
 #[test]
 fn switches_that_wait_for_the_timer_take_whole_quanta_whatever_a_switch_costs() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     for way in ["tables_ns", "fcse_ns"] {
         let (first, last) = (value(run, "phases", "0ns", way), value(run, "phases", "70ms", way));
         assert!((first - 7.5e9).abs() < 1e6, "{way}: {first}");
@@ -68,7 +64,7 @@ fn switches_that_wait_for_the_timer_take_whole_quanta_whatever_a_switch_costs() 
 
 #[test]
 fn a_switch_at_once_is_several_times_faster_with_fcse_and_needs_few_instructions() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     assert!(value(run, "at-once", "fcse", "total_ns") < 1e6, "100 switches in less than 1 ms");
     assert!(value(run, "at-once", "fcse", "instructions_count") <= 400.0);
     assert!(value(run, "at-once", "fcse", "flushes_count") == 0.0);
@@ -80,7 +76,7 @@ fn a_switch_at_once_is_several_times_faster_with_fcse_and_needs_few_instructions
 
 #[test]
 fn fcse_gains_little_where_the_working_sets_exceed_the_cache() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     let gain = value(run, "ring-chg", "8x8", "gain");
     assert!((1.0..=2.0).contains(&gain), "{gain}");
     assert!(gain < value(run, "ring-chg", "8x0", "gain"));
@@ -88,7 +84,7 @@ fn fcse_gains_little_where_the_working_sets_exceed_the_cache() {
 
 #[test]
 fn latencies_are_ordered_and_every_sample_is_counted() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     for table in ["latency-handler", "latency-task"] {
         let table = run.table(table).unwrap();
         assert_eq!(table.rows.len(), 8);
@@ -108,7 +104,7 @@ fn latencies_are_ordered_and_every_sample_is_counted() {
 
 #[test]
 fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     let table = run.table("interrupts-off").unwrap();
     assert!(cell(table, "fcse-1", "cycles_count") <= 2_000.0);
     // Its switches flush, of which the long part is done with interrupts on.
@@ -124,7 +120,7 @@ fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name
 
 #[test]
 fn a_cold_start_reads_the_whole_program_and_a_warm_one_what_the_buffer_cache_cannot_hold() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     for disk in ["memory", "card"] {
         let of = |start: &str, column| value(run, "exec", &format!("{disk}-{start}"), column);
         assert!((16.0..24.0).contains(&of("cold-8", "blocks_count")), "its 16 blocks, and a few");
@@ -142,7 +138,7 @@ fn a_cold_start_reads_the_whole_program_and_a_warm_one_what_the_buffer_cache_can
 
 #[test]
 fn every_block_of_the_card_takes_its_time_on_the_bus_and_cached_ones_take_none() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     let of = |row: &str, column| value(run, "exec", row, column);
     for start in ["cold-8", "cold-32", "warm-32"] {
         let [ram, card] = ["memory", "card"].map(|disk| format!("{disk}-{start}"));
@@ -157,7 +153,7 @@ fn every_block_of_the_card_takes_its_time_on_the_bus_and_cached_ones_take_none()
 
 #[test]
 fn the_finding_on_the_ram_disk_weighs_its_memory_against_the_time_it_saves() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     let kib = value(run, "memory", "disk", "size_bytes") / 1_024.0;
     let of = |row| value(run, "exec", row, "mean_ns") / 1e6;
     let saved = of("card-cold-32") - of("memory-cold-32");
@@ -168,7 +164,7 @@ fn the_finding_on_the_ram_disk_weighs_its_memory_against_the_time_it_saves() {
 
 #[test]
 fn an_altered_scenario_has_no_print_beside_it_and_says_what_is_not_installed() {
-    let Some(run) = &*RUN else { return };
+    let run = &*RUN;
     assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, cell)| cell.printed.is_none()));
     assert!(run.warnings.iter().any(|warning| warning.contains("no-such-program-here")));
     assert!(run.table("qemu").is_none());
@@ -178,13 +174,12 @@ fn an_altered_scenario_has_no_print_beside_it_and_says_what_is_not_installed() {
 #[test]
 fn the_same_run_gives_the_same_bytes() {
     let once = || run(&[&SMALLEST[..], &["qemu.command=no-such-program-here"]].concat());
-    let Some(first) = once() else { return };
-    assert_eq!(once().unwrap(), first);
+    assert_eq!(once(), once());
 }
 
 #[test]
 fn on_qemu_the_ways_cost_the_same_within_a_few_instructions() {
-    let Some(run) = run(&SMALLEST) else { return };
+    let run = run(&SMALLEST);
     let Some(qemu) = run.table("qemu") else {
         eprintln!("skipped: needs qemu-system-arm");
         return;
@@ -198,15 +193,13 @@ fn on_qemu_the_ways_cost_the_same_within_a_few_instructions() {
 }
 
 #[test]
-fn without_a_kernel_a_run_is_refused_and_a_reproduction_says_how_to_build_it() {
-    let error =
-        registry::perform::<&str>(Action::Run, "context-switch", &[], Seed::new(1), &|_| ())
-            .unwrap_err();
-    assert!(matches!(error, Failure::Missing { .. }), "{error}");
-    assert!(error.to_string().contains("make -C os"));
-    let all = registry::reproduce(&["fcse"], Seed::new(1), &|_| ()).unwrap();
-    assert_eq!(all.results[0].verdict_count(Verdict::NotBuilt), 1);
-    assert!(all.results[0].warnings[0].contains("make -C os"));
+fn a_kernel_from_a_file_gives_what_the_same_bytes_in_the_program_give() {
+    let file = NamedTempFile::new().unwrap();
+    std::fs::write(&file, built_in::KERNEL).unwrap();
+    let kernel = format!("kernel={}", file.path().display());
+    let without_qemu = [&SMALLEST[..], &["qemu.command=no-such-program-here"]].concat();
+    let from_file = run(&[&without_qemu[..], &[&kernel]].concat());
+    assert_eq!(from_file.tables, run(&without_qemu).tables);
 }
 
 #[test]
@@ -218,6 +211,7 @@ fn what_the_system_cannot_do_is_refused_with_what_is_due() {
         ("ring.processes=[1]", "numbers from 2 to 48 that rise"),
         ("ring.working_sets=[\"100 B\"]", "whole KiB"),
         ("kernel=Cargo.toml", "an ELF file for ARM"),
+        ("kernel=no-such-kernel.elf", "No such file"),
         ("kernel=src", "is a directory"),
         ("real_time.samples=0", "1"),
         ("exec.sizes=[\"100 KiB\"]", "whole KiB up to 70 KiB that rise"),

@@ -21,5 +21,6 @@ mod kernel;
 mod marks;
 mod miss_counts;
 mod programs;
+mod release;
 mod semihosting;
 mod system;

@@ -3,6 +3,7 @@
 //! Layer: rank 12. Main type: [`OsAction`]. `boardlab_computer::board` defines the contents of boards.
 
 use super::size;
+use crate::error::Error;
 use boardlab_computer::trace::From;
 use boardlab_computer::{EngineKind, Load, Until};
 use boardlab_document::quantity;
@@ -167,12 +168,15 @@ pub(crate) enum EngineName {
 }
 
 impl EngineName {
-    /// The engine that it names.
-    pub(crate) const fn kind(self) -> EngineKind {
+    /// The engine that it names, if this program has it.
+    pub(crate) const fn kind(self) -> Result<EngineKind, Error> {
         match self {
-            Self::Interpreter => EngineKind::Interpreter,
-            Self::Predecoded => EngineKind::Predecoded,
-            Self::Compiled => EngineKind::Compiled,
+            Self::Interpreter => Ok(EngineKind::Interpreter),
+            Self::Predecoded => Ok(EngineKind::Predecoded),
+            #[cfg(feature = "compiler")]
+            Self::Compiled => Ok(EngineKind::Compiled),
+            #[cfg(not(feature = "compiler"))]
+            Self::Compiled => Err(Error::NoCompiler),
         }
     }
 }

@@ -263,9 +263,9 @@ pub(crate) const FILES: &[Case] = &[
         &["unknown scenario ``", "known: ", "nor-write"],
     ),
     Case::arguments(
-        "scenario whose kernel was not built",
-        &["run", "context-switch"],
-        &["no kernel at `os/build/kernel.elf`", "make -C os", "--set kernel=FILE"],
+        "scenario whose kernel is not there",
+        &["run", "context-switch", "--set", "kernel=no-such.elf"],
+        &["`kernel`", "no-such.elf", "No such file"],
     ),
 ];
 

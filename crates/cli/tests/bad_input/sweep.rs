@@ -12,9 +12,9 @@ macro_rules! grid {
 pub(crate) const CASES: &[Case] = &[
     Case::arguments("sweep without grid", &["sweep", "nor-write"], &["--grid <KEY=V,V...>"]),
     Case::arguments(
-        "sweep of what lacks its kernel",
-        &["sweep", "context-switch", "--grid", "seed=1"],
-        &["no kernel at `os/build/kernel.elf`", "make -C os"],
+        "sweep with a kernel that is not there",
+        &["sweep", "context-switch", "--grid", "seed=1", "--set", "kernel=no-such.elf"],
+        &["`kernel`", "no-such.elf", "No such file"],
     ),
     Case::arguments(
         "sweep on no thread",

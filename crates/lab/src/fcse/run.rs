@@ -31,27 +31,18 @@ fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     Ok(request.document.read(|section| Scenario::read(section, folder))?)
 }
 
-/// That the kernel is not there.
-fn missing(scenario: &Scenario) -> Failure {
-    Failure::Missing {
-        what: format!("no kernel at `{}`", scenario.path.display()),
-        help: "build it: `make -C os` in boardlab's folder (needs gcc-arm-none-eabi); another one: `boardlab run context-switch --set kernel=FILE`",
-    }
-}
-
 /// Whether `request` can be run; a checksum of its kernel.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let scenario = read(request)?.value;
-    let kernel = scenario.kernel.as_ref().ok_or_else(|| missing(&scenario))?;
-    let contents = kernel.segments.iter().flat_map(|segment| segment.contents.iter().copied());
+    let contents =
+        scenario.kernel.segments.iter().flat_map(|segment| segment.contents.iter().copied());
     Ok(boardlab_codec::crc::crc32(0, &contents.collect::<Vec<_>>()))
 }
 
 /// What the publication measured, and what it could not.
 pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request)?;
-    let kernel = scenario.kernel.as_ref().ok_or_else(|| missing(&scenario))?;
-    let measured = measure::all(request, &scenario, kernel)?;
+    let measured = measure::all(request, &scenario)?;
     let title = "Context switches with the Fast Context Switch Extension";
     let mut run = request.blank(title, parameters);
     tables::all(&mut run, &scenario, &measured);

@@ -6,19 +6,21 @@ mod limits;
 mod unused;
 
 use boardlab_computer::board::{self, Computer};
-use boardlab_document::{Read, Section, section};
+use boardlab_computer::built_in;
+use boardlab_document::{Read, Section, SourcedValue, section};
 use boardlab_experiment::data_file;
 use boardlab_parts::card::board::Slot;
 use boardlab_parts::card::part::{self, CardPart};
 use boardlab_realview::Program;
 use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use unused::unused;
 
 section! {
-    /// A scenario of the context-switch experiment, checked. The kernel is looked for from `folder`, the scenario's; one
-    /// that `--set` names, from the current folder. That it is missing is no error.
+    /// A scenario of the context-switch experiment, checked. The kernel's path starts in `folder`, the scenario's; if
+    /// `--set` names it, in the current folder.
     #[derive(Debug, Clone)]
     pub struct Scenario(section, folder: Option<&Path>) {
         /// What it is, one line.
@@ -27,10 +29,10 @@ section! {
         pub experiment: String,
         /// The board.
         pub computer as "board": Computer => section(board::read),
-        /// Where the kernel is.
-        pub path: PathBuf = section.sourced("kernel").map(|named| data_file::path(&named, folder)),
-        /// The kernel; nothing where it was not built.
-        pub kernel: Option<Program> = path.clone() => kernel_at,
+        /// Where the kernel is; nothing for the one that comes with boardlab.
+        pub path: Option<PathBuf> = section.sourced("kernel").map(|named| kernel_path(&named, folder)),
+        /// The kernel.
+        pub kernel: Program = path.clone() => kernel_at,
         /// Table 1.
         pub published: Published,
         /// Rings of processes.
@@ -135,16 +137,19 @@ section! {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "a section passes what it read by value")]
-fn kernel_at(section: &Section<'_>, path: PathBuf) -> Read<Option<Program>> {
-    if !path.exists() {
-        return Ok(None);
-    }
-    let bytes = data_file::read(section, "kernel", &path, limits::KERNEL, "a kernel")?;
-    let program = Program::parse(&bytes).map_err(|error| {
-        let help = "make -C os builds one in os/build/kernel.elf";
+fn kernel_at(section: &Section<'_>, path: Option<PathBuf>) -> Read<Program> {
+    let bytes = match path {
+        Some(path) => data_file::read(section, "kernel", &path, limits::KERNEL, "a kernel")?.into(),
+        None => Cow::Borrowed(built_in::KERNEL),
+    };
+    Program::parse(&bytes).map_err(|error| {
+        let help = "`built-in` is the kernel that comes with boardlab; `make -C os` builds it";
         section.refuse("kernel", &format!("is no kernel: {error}"), "an ELF file for ARM", help)
-    });
-    program.map(Some)
+    })
+}
+
+fn kernel_path(named: &SourcedValue<String>, folder: Option<&Path>) -> Option<PathBuf> {
+    (named.value != built_in::NAME).then(|| data_file::path(named, folder))
 }
 
 fn narrow(list: Vec<u64>) -> Vec<u32> {

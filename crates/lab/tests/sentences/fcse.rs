@@ -1,28 +1,8 @@
-//! Cases of the context-switch experiment, with the system of `os/`, built here.
+//! Cases of the context-switch experiment.
 
 use super::{Case, Sentence, check};
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-
-const NEEDED: [&str; 2] = ["arm-none-eabi-gcc", "qemu-system-arm"];
-
-/// A folder with `kernel.elf`; none without the compiler and QEMU.
-fn build() -> Option<PathBuf> {
-    for tool in NEEDED {
-        if Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_err() {
-            let _ = writeln!(std::io::stderr(), "skipped: needs {tool}");
-            return None;
-        }
-    }
-    let folder = std::env::temp_dir().join(format!("boardlab-sentences-{}", std::process::id()));
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../os");
-    let out = format!("OUT={}", folder.display());
-    let made = Command::new("make").args(["-s", "-C"]).arg(sources).args([&out, "all"]).status();
-    assert!(made.unwrap().success(), "make {out}");
-    Some(folder)
-}
-
 const SMALL: [&str; 9] = [
     "published.switches=20",
     "ring.processes=[2, 8]",
@@ -127,9 +107,9 @@ const CASES: [Case; 2] = [
 
 #[test]
 fn fcse_says_what_was_run() {
-    let Some(folder) = build() else { return };
-    let kernel = format!("kernel={}", folder.join("kernel.elf").display());
-    let more: Vec<&str> = SMALL.into_iter().chain([kernel.as_str()]).collect();
-    check(&["fcse"], &more, &CASES);
-    std::fs::remove_dir_all(folder).unwrap();
+    if Command::new("qemu-system-arm").arg("--version").stdout(Stdio::null()).status().is_err() {
+        let _ = writeln!(std::io::stderr(), "skipped: needs qemu-system-arm");
+        return;
+    }
+    check(&["fcse"], &SMALL, &CASES);
 }

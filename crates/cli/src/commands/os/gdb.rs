@@ -25,7 +25,7 @@ const AHEAD: usize = 4;
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
     no_result(options)?;
     expect_stdout()?;
-    let mut session = Session::open(&order(&arguments.machine))?;
+    let mut session = Session::open(&order(&arguments.machine)?)?;
     let parted = serve(arguments, options, &mut session);
     let card = keep_card(&mut session, options);
     let parted = parted.map(|parted| match parted {

@@ -40,8 +40,8 @@ fn reader_is_gone(error: &Error) -> bool {
     }
 }
 
-fn order(machine: &OsMachine) -> Order {
-    Order {
+fn order(machine: &OsMachine) -> Result<Order, Error> {
+    Ok(Order {
         program: machine.program.clone(),
         command_line: machine.command_line.clone(),
         set: machine.set.clone(),
@@ -49,16 +49,16 @@ fn order(machine: &OsMachine) -> Order {
         loads: machine.load.clone(),
         card: machine.card.clone().map(|path| CardFile { path, write: machine.card_write }),
         restore: machine.restore.clone(),
-        engine: machine.engine.map(EngineName::kind),
+        engine: machine.engine.map(EngineName::kind).transpose()?,
         check: false,
-    }
+    })
 }
 
 fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let OsRun { machine, limit, profile, timeline, save, check, live } = arguments;
     let [timeline, save] = targets(machine, &output.own(), [timeline, save])?;
-    let mut session = Session::open(&Order { check: *check, ..order(machine) })?;
+    let mut session = Session::open(&Order { check: *check, ..order(machine)? })?;
     let plan = Plan { until: *limit, profile: *profile, timeline: timeline.is_some() };
     let shows = match options.format {
         Form::Table => Shows::Stdout,
@@ -95,7 +95,7 @@ fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
     if file.is_none() {
         expect_stdout()?;
     }
-    let mut session = Session::open(&order(machine))?;
+    let mut session = Session::open(&order(machine)?)?;
     let mut part = file.as_ref().map(Named::begin).transpose()?;
     let out: Box<dyn Write + Send> = match (&file, &mut part) {
         (Some(named), Some(part)) => {

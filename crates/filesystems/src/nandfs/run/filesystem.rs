@@ -81,13 +81,16 @@ struct Lab<'a> {
 const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
 /// Bytes of one write when the flash is filled.
 const CHUNK: usize = 32 << 10;
+/// The page cache while the flash is filled.
+const FILL_CACHE: Bytes = Bytes::mib(1);
 /// Files of one directory.
 const DIRECTORY: u64 = 100;
 /// The most background steps; more never end.
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Lab<'_> {
-    /// Performs all runs of one filesystem on all cores, the longest work first.
+    /// Performs all runs of one filesystem on all cores. Those that fill the flash come first: the pool halves the
+    /// list, so that two cores seldom hold two full flashes.
     fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
         let Scenario { fill, compare, tiobench, .. } = self.scenario;
         let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
@@ -138,8 +141,7 @@ impl Lab<'_> {
         })
     }
 
-    /// Files of one size and kind, with the levels at which mount and ls are measured; the longest work
-    /// first.
+    /// Files of one size and kind, with the levels at which mount and ls are measured; the highest levels first.
     fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
         let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *self.scenario;
         let mut all = vec![level];
@@ -153,7 +155,7 @@ impl Lab<'_> {
         let apart = compare.data.iter().filter(|kind| **kind != data || !all.contains(&other));
         let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
         let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
-        [vec![(Files { size, data }, all)], apart, sizes].concat()
+        [vec![(Files { size, data }, all)], sizes, apart].concat()
     }
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
@@ -173,8 +175,27 @@ impl Lab<'_> {
     }
 
     fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
+        self.mount_cached(nand, clock, self.scenario.board.page_cache())
+    }
+
+    /// Mounts with a small page cache: files that are written and never read again need none, and a whole one
+    /// holds as much of this machine's memory as the flash itself.
+    fn mount_to_fill(
+        &self,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Mount<Box<dyn Mounted>>, Cause> {
+        self.mount_cached(nand, clock, self.scenario.board.page_cache().min(FILL_CACHE))
+    }
+
+    fn mount_cached(
+        &self,
+        nand: Nand,
+        clock: &mut Clock,
+        cache: Bytes,
+    ) -> Result<Mount<Box<dyn Mounted>>, Cause> {
         let fs = self.system.mount(&self.scenario.setting(self.seed), nand, clock)?;
-        let cache = CacheOptions::with_cache(self.scenario.board.page_cache());
+        let cache = CacheOptions::with_cache(cache);
         Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
     }
 
@@ -213,7 +234,7 @@ impl Lab<'_> {
     ) -> Result<Vec<Mounting>, Cause> {
         let (mut files, mut all) = (0, Vec::new());
         for level in levels {
-            let mut mount = self.mount(nand, clock)?;
+            let mut mount = self.mount_to_fill(nand, clock)?;
             while used(&mut mount, clock)? < *level {
                 self.write_file(&mut mount, clock, files, kind)?;
                 files += 1;
@@ -291,7 +312,7 @@ impl Lab<'_> {
     /// Fills a flash with data that do not compress until there is no space left.
     fn capacity(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
         let flash = nand.port.part().size();
-        let mut mount = self.mount(nand, clock)?;
+        let mut mount = self.mount_to_fill(nand, clock)?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
             let kind = Files { size: self.scenario.fill.file, data: Data::Random };

@@ -162,19 +162,15 @@ fn boot<'k>(kernel: &'k Program, settings: &'k Settings, seed: Seed) -> Result<S
 }
 
 /// Measures everything, on all cores; what takes longest comes first.
-pub(crate) fn all(
-    request: &Request<'_>,
-    scenario: &Scenario,
-    kernel: &Program,
-) -> Result<Measurements, Failure> {
-    let of_kernel = |failure| match failure {
-        Failure::Run { system, error, help } => {
-            let system = format!("{}: {system}", scenario.path.display());
+pub(crate) fn all(request: &Request<'_>, scenario: &Scenario) -> Result<Measurements, Failure> {
+    let of_kernel = |failure| match (failure, &scenario.path) {
+        (Failure::Run { system, error, help }, Some(path)) => {
+            let system = format!("{}: {system}", path.display());
             Failure::Run { system, error, help }
         }
-        failure => failure,
+        (failure, _) => failure,
     };
-    let systems = boot(kernel, &scenario.computer.settings, request.seed)
+    let systems = boot(&scenario.kernel, &scenario.computer.settings, request.seed)
         .map_err(|error| of_kernel(Failure::run("boot", error, HELP)))?;
     let mut crew = Crew::default();
     let slots = Slots::added(&mut crew, scenario, &systems);

@@ -8,14 +8,17 @@ use super::guest::{PROMPT, Problem, number};
 use super::measure::Way;
 use super::switches::{at_once_commands, quantum_commands};
 use crate::fcse::scenario::Scenario;
+use boardlab_computer::built_in;
 use boardlab_experiment::Cause;
 use boardlab_sim::Duration;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration as WallTime;
+use tempfile::NamedTempFile;
 
 /// QEMU's time for an instruction is 2 to this power nanoseconds.
 const SHIFT: u32 = 2;
@@ -41,9 +44,18 @@ pub(crate) struct QemuSwitches {
 
 /// Both ways on QEMU, or that it is not there.
 pub(crate) fn run(scenario: &Scenario) -> Result<Result<Vec<QemuSwitches>, Absent>, Cause> {
+    let written;
+    let kernel = match &scenario.path {
+        Some(path) => path,
+        None => {
+            written = NamedTempFile::with_prefix("boardlab-kernel-")?;
+            fs::write(&written, built_in::KERNEL)?;
+            written.path()
+        }
+    };
     let mut all = Vec::new();
     for way in [Way::Tables, Way::Fcse] {
-        let Some(mut console) = Console::start(scenario, way)? else {
+        let Some(mut console) = Console::start(&scenario.qemu, kernel, way)? else {
             return Ok(Err(Absent { command: scenario.qemu.clone() }));
         };
         console.await_prompt("boot")?;
@@ -78,8 +90,8 @@ impl Drop for Console {
 }
 
 impl Console {
-    fn start(scenario: &Scenario, way: Way) -> io::Result<Option<Self>> {
-        let started = command(&scenario.qemu, &scenario.path, way).spawn();
+    fn start(program: &str, kernel: &Path, way: Way) -> io::Result<Option<Self>> {
+        let started = command(program, kernel, way).spawn();
         let mut child = match started {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             started => started?,

@@ -1,6 +1,6 @@
-//! The system of `os/` in the context-switch experiment.
+//! The system that comes with boardlab in the context-switch experiment.
 
-use super::{Bench, Exception, Group};
+use super::{Bench, Exception, Group, nothing};
 
 pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: &[] };
 
@@ -20,15 +20,9 @@ const BENCHES: &[Bench] = &[Bench {
         "exec.sizes=[\"8 KiB\"]",
         "qemu.command=no-such-program-here",
     ],
-    own: kernel,
+    own: nothing,
     contexts: &[],
 }];
-
-/// The kernel, built here.
-fn kernel() -> Option<Vec<String>> {
-    let kernel = crate::fcse::kernel::build()?.join("kernel.elf");
-    Some(vec![format!("kernel={}", kernel.display())])
-}
 
 const EXCEPTIONS: &[Exception] = &[
     Exception {
