@@ -97,6 +97,9 @@ pub(crate) enum Command {
         /// Evaluations; all of them if left out
         #[arg(value_name = "NAME", value_parser = Evaluation)]
         names: Vec<String>,
+        /// Print the tables without published figures and the evidence of findings as well
+        #[arg(long)]
+        full: bool,
     },
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
@@ -116,6 +119,9 @@ pub(crate) enum Command {
         /// Saved results: JSON files, or folders of an earlier --out
         #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
         runs: Vec<PathBuf>,
+        /// Print the tables without published figures and the evidence of findings as well
+        #[arg(long)]
+        full: bool,
     },
     /// Show two saved results side by side
     #[command(after_help = COMPARE)]

@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn only_the_verdict_fail_fails() {
-        let fine = [Verdict::Pass, Verdict::Input, Verdict::Explained, Verdict::NotBuilt];
+        let fine =
+            [Verdict::Pass, Verdict::Close, Verdict::Differs, Verdict::Input, Verdict::NotBuilt];
         let fine: Vec<_> = fine.map(|verdict| result(Some(verdict))).into();
         assert_eq!(Status::of(&fine), Status::Done);
         assert_eq!(Status::of(&[result(None), result(Some(Verdict::Fail))]), Status::Failed);

@@ -24,6 +24,7 @@ const WIDTH_MAX: usize = 160;
 pub(crate) struct Output<'a> {
     options: &'a Options,
     folder: Option<Folder>,
+    full: bool,
 }
 
 impl<'a> Output<'a> {
@@ -35,6 +36,12 @@ impl<'a> Output<'a> {
         let output = Self::in_folder(options, otherwise, Holds::Result)?;
         output.folder.as_ref().map_or(Ok(()), Folder::takes_results)?;
         Ok(output)
+    }
+
+    /// The same, in `full` or in brief.
+    pub(crate) const fn in_full(mut self, full: bool) -> Self {
+        self.full = full;
+        self
     }
 
     /// The output of single files, which are printed if there is no folder.
@@ -53,7 +60,7 @@ impl<'a> Output<'a> {
     ) -> Result<Self, Error> {
         let path = options.out.as_deref().or(otherwise.map(Path::new));
         let folder = path.map(|path| Folder::at(path, options.quiet, holds)).transpose()?;
-        Ok(Self { options, folder })
+        Ok(Self { options, folder, full: true })
     }
 
     /// As [`Output::show`], but tables go to standard error, because standard output belongs to a
@@ -149,6 +156,7 @@ impl<'a> Output<'a> {
             width,
             color: colored(self.options.color, on_terminal),
             wall_time: !self.options.no_wall_time,
+            full: self.full,
         }
     }
 }

@@ -162,6 +162,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("reproduce", "format", Test("crates/cli/tests/results.rs")),
     ("reproduce", "out", Test("crates/cli/tests/results.rs")),
     ("reproduce", "seed", Test("crates/lab/tests/verdicts.rs")),
+    ("reproduce", "full", Differs(&["reproduce", "nor", "--no-wall-time"], &["reproduce", "nor", "--no-wall-time", "--full"])),
+    ("report", "full", Test("crates/report/tests/renders_text.rs")),
     ("tune", "format", Test("crates/cli/tests/results.rs")),
     ("tune", "out", Test("crates/cli/tests/results.rs")),
     ("tune", "seed", Test("crates/lab/tests/nor.rs")),
@@ -292,6 +294,13 @@ fn options_differ_or_are_refused_as_listed() {
             Test(name) => assert!(include_str!("definitions.rs").contains(&format!("fn {name}"))),
         }
     }
+}
+
+#[test]
+fn full_is_refused_where_the_form_is_always_whole() {
+    let outcome = run(&["reproduce", "nor", "--full", "--format", "json"]);
+    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("`--full` has no effect"), "{}", outcome.stderr);
 }
 
 #[test]

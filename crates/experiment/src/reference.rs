@@ -28,7 +28,7 @@
 use crate::figure::{Figure, Meanings};
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
-use boardlab_document::quantity::Dimension;
+use boardlab_document::quantity::{Dimension, Ratio};
 use boardlab_document::source::{Kind, Place, Source};
 use boardlab_document::{
     Description, Document, Node, PlacedMisfit, Read, Section, Value as Readable, section,
@@ -58,6 +58,10 @@ section! {
         pub title: String,
         /// The document, and the place in it.
         pub source: String,
+        /// The spread between measurements that the publication states: ours passes within it.
+        pub spread: Option<Allowance> = section.optional_section("spread", Allowance::read),
+        /// What is close, in place of 5 %.
+        pub close: Option<Allowance> = section.optional_section("close", Allowance::read),
         /// What the print means by its units.
         units: Vec<(String, String)> =
             section.optional_section("units", meanings).map(Option::unwrap_or_default),
@@ -68,6 +72,24 @@ section! {
     }
     check(rows) {
         distinct(&section, "row", rows.iter().map(|row| row.id.as_str()))?;
+    }
+}
+
+section! {
+    /// How far ours may be from every figure of a table.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Allowance(section) {
+        /// The share of the figure.
+        pub within: Ratio => up_to(Ratio::from_millionths(1_000_000)),
+        /// What allows it.
+        pub reason: String,
+    }
+}
+
+impl Allowance {
+    /// The share of the figure.
+    pub(crate) fn share(&self) -> f64 {
+        self.within.as_f64()
     }
 }
 
@@ -149,6 +171,16 @@ impl Reference {
 }
 
 impl ReferenceTable {
+    /// The place in the publication, with what the table allows beyond the print.
+    pub(crate) fn source_and_allowances(&self) -> String {
+        let told = |name: &str, allowance: &Option<Allowance>| {
+            let told = |one: &Allowance| format!("; {name} within {}: {}", one.within, one.reason);
+            allowance.as_ref().map(told).unwrap_or_default()
+        };
+        let (pass, close) = (told("pass", &self.spread), told("close", &self.close));
+        format!("{}{pass}{close}", self.source)
+    }
+
     /// The figure in `row` and `column`.
     ///
     /// # Errors

@@ -2,11 +2,11 @@
 //!
 //! Layer: rank 9. Main functions: [`judge`], one figure, and [`apply`], a whole table, with
 //! [`Rules`] for what an experiment knows: the cells that a published input determines alone, and
-//! the findings that explain a difference. A verdict is never tighter than the print.
+//! the findings that name the mechanism of a difference. A verdict is never tighter than the print.
 
-use crate::reference::{Print, Reference, ReferenceTable};
+use crate::reference::{Allowance, Print, Reference, ReferenceTable};
 use boardlab_document::error::Error;
-use boardlab_result::{Cell, Column, Row, RunResult, Table, Value, Verdict};
+use boardlab_result::{CLOSE, Cell, Column, Row, RunResult, Table, Value, Verdict};
 
 /// Names the parameters that each table depends on, and counts their origins: `depends` gets the table's
 /// id and the parameter's key.
@@ -52,7 +52,7 @@ pub struct Rules(Vec<Rule>);
 struct Rule {
     row: String,
     column: String,
-    /// The finding that explains a difference; `None` where the cell is an input.
+    /// The finding on the mechanism of a difference; `None` where the cell is an input.
     finding: Option<usize>,
 }
 
@@ -63,7 +63,7 @@ impl Rules {
         self.with(row.into(), column.into(), None)
     }
 
-    /// If the cell differs, the finding with this index says why.
+    /// If the cell does not pass, the finding with this index names the mechanism.
     #[must_use]
     pub fn explained(
         self,
@@ -85,15 +85,26 @@ impl Rules {
     }
 }
 
-/// Whether `ours` agrees with the print as far as the print can tell.
-///
-/// Words agree with no number.
+/// Compares `ours` with a figure of `table`: pass within the print and the spread that the publication states,
+/// close within [`CLOSE`] of it or what the reference allows the table, otherwise fail. Words agree with no number.
 #[must_use]
-pub fn judge(ours: f64, printed: &Print) -> Verdict {
+pub fn judge(ours: f64, printed: &Print, table: &ReferenceTable) -> Verdict {
     let Some((low, high)) = printed.span else { return Verdict::Fail };
-    // The ends are sums of rounded f64: a verdict must not be tighter by their last bit.
-    let slack = 1e-12 * low.abs().max(high.abs());
-    if ours >= low - slack && ours <= high + slack { Verdict::Pass } else { Verdict::Fail }
+    // A share of the printed figure, or of the ends of a printed range.
+    let (least, most) = printed.published.as_f64().map_or((low, high), |figure| (figure, figure));
+    let within = |share: f64| {
+        // The ends are sums of rounded f64: a verdict must not be tighter by their last bit.
+        let last_bit = 1e-12 * low.abs().max(high.abs());
+        ours >= low.min(least - share * least.abs()) - last_bit
+            && ours <= high.max(most + share * most.abs()) + last_bit
+    };
+    let spread = table.spread.as_ref().map_or(0.0, Allowance::share);
+    let close = table.close.as_ref().map_or(CLOSE, Allowance::share);
+    match ours {
+        _ if within(spread) => Verdict::Pass,
+        _ if within(close) => Verdict::Close,
+        _ => Verdict::Fail,
+    }
 }
 
 /// Adds the published figures to each of `tables` that was published, by its own rules.
@@ -125,7 +136,7 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
     for rule in &rules.0 {
         reference.cell(&rule.row, &rule.column)?;
     }
-    table.source = Some(reference.source.clone());
+    table.source = Some(reference.source_and_allowances());
     for published in &reference.rows {
         let known = table.rows.iter().position(|row| row.id == published.id);
         let index = known.unwrap_or_else(|| {
@@ -143,21 +154,28 @@ pub fn apply(table: &mut Table, reference: &ReferenceTable, rules: &Rules) -> Re
             let cell = cells.entry(column.clone()).or_insert_with(Cell::none);
             cell.published = Some(printed.published.clone());
             cell.printed = Some(printed.text.clone());
-            compare(cell, printed, rules, (&published.id, column));
+            compare(cell, (printed, reference), rules, (&published.id, column));
         }
     }
     Ok(())
 }
 
-fn compare(cell: &mut Cell, printed: &Print, rules: &Rules, (row, column): (&str, &str)) {
+fn compare(
+    cell: &mut Cell,
+    (printed, table): (&Print, &ReferenceTable),
+    rules: &Rules,
+    (row, column): (&str, &str),
+) {
     let verdict = match &cell.value {
         Value::None => Verdict::NotBuilt,
         _ if rules.of(row, column).any(|rule| rule.finding.is_none()) => Verdict::Input,
         Value::Text(words) if *words == printed.text => Verdict::Pass,
-        value => value.as_f64().map_or(Verdict::Fail, |ours| judge(ours, printed)),
+        value => value.as_f64().map_or(Verdict::Fail, |ours| judge(ours, printed, table)),
     };
     let finding = rules.of(row, column).find_map(|rule| rule.finding);
-    let finding = finding.filter(|_| verdict == Verdict::Fail);
-    cell.verdict = Some(if finding.is_some() { Verdict::Explained } else { verdict });
-    cell.finding = finding;
+    cell.finding = finding.filter(|_| matches!(verdict, Verdict::Close | Verdict::Fail));
+    cell.verdict = Some(match (verdict, cell.finding) {
+        (Verdict::Fail, Some(_)) => Verdict::Differs,
+        _ => verdict,
+    });
 }

@@ -10,6 +10,7 @@ mod fcse;
 mod fio_bench;
 mod keys;
 mod life;
+mod mechanisms;
 mod nand_parts;
 mod nandfs;
 mod nor;

@@ -57,16 +57,47 @@ fn the_print_is_kept_as_printed() {
 
 #[test]
 fn a_verdict_is_never_tighter_than_the_print() {
-    let judged = |ours: f64, row: &str, column: &str| judge(ours, &printed(row, column));
+    let reference = reference(TABLE).unwrap_or_else(|error| panic!("{error}"));
+    let table = reference.table("table5").unwrap();
+    let judged = |ours: f64, row: &str, column: &str| judge(ours, &printed(row, column), table);
     for passes in [252_500.0, 253_000.0, 253_500.0] {
         assert_eq!(judged(passes, "L-7", "mean_ns"), Verdict::Pass, "{passes}");
     }
-    for fails in [252_499.0, 253_501.0, 0.0, f64::NAN, f64::INFINITY] {
+    for close in [252_499.0, 253_501.0, 240_350.0, 265_650.0] {
+        assert_eq!(judged(close, "L-7", "mean_ns"), Verdict::Close, "{close}");
+    }
+    for fails in [240_349.0, 265_651.0, 0.0, f64::NAN, f64::INFINITY] {
         assert_eq!(judged(fails, "L-7", "mean_ns"), Verdict::Fail, "{fails}");
     }
-    for (ours, verdict) in [(169_500.0, Verdict::Pass), (226_501.0, Verdict::Fail)] {
+    for (ours, verdict) in
+        [(169_500.0, Verdict::Pass), (226_501.0, Verdict::Close), (238_000.0, Verdict::Fail)]
+    {
         assert_eq!(judged(ours, "L-7", "spread_ns"), verdict, "{ours}");
     }
+}
+
+#[test]
+fn a_table_passes_within_the_spread_and_is_close_within_what_the_reference_allows() {
+    let allowing = "source = \"nor.md, table 5\"\n\
+        spread = { within = \"2 %\", reason = \"three runs\" }\n\
+        close = { within = \"10 %\", reason = \"printed as about\" }";
+    let text = TABLE.replacen("source = \"nor.md, table 5\"", allowing, 1);
+    let reference = reference(&text).unwrap_or_else(|error| panic!("{error}"));
+    let table = reference.table("table5").unwrap();
+    let judged = |ours: f64| judge(ours, table.cell("L-7", "mean_ns").unwrap(), table);
+    for (ours, verdict) in [
+        (258_060.0, Verdict::Pass),
+        (258_070.0, Verdict::Close),
+        (278_300.0, Verdict::Close),
+        (278_310.0, Verdict::Fail),
+    ] {
+        assert_eq!(judged(ours), verdict, "{ours}");
+    }
+    let mut ours = ours();
+    apply(&mut ours, table, &Rules::default()).unwrap();
+    let source =
+        "nor.md, table 5; pass within 2 %: three runs; close within 10 %: printed as about";
+    assert_eq!(ours.source.as_deref(), Some(source));
 }
 
 #[test]
@@ -104,7 +135,7 @@ fn our_figures_stand_beside_the_print() {
     let table = applied(&Rules::default());
     assert_eq!(table.source.as_deref(), Some("nor.md, table 5"));
     assert_eq!(verdict(&table, "L-3", "mean_ns"), Some(Verdict::Pass));
-    assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(Verdict::Fail));
+    assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(Verdict::Close));
     let cell = table.cell("L-7", "mean_ns").unwrap();
     assert_eq!(cell.published, Some(Value::Int(253_000)));
     assert_eq!(cell.printed.as_deref(), Some("253 us"));
@@ -129,13 +160,27 @@ fn an_input_is_never_a_pass() {
 }
 
 #[test]
-fn a_finding_explains_only_what_differs() {
+fn a_finding_belongs_to_what_does_not_pass() {
     let rules = Rules::default().explained("L-3", "mean_ns", 1).explained("L-7", "mean_ns", 2);
     let table = applied(&rules);
     assert_eq!(verdict(&table, "L-3", "mean_ns"), Some(Verdict::Pass));
     assert_eq!(table.cell("L-3", "mean_ns").unwrap().finding, None);
-    assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(Verdict::Explained));
+    assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(Verdict::Close));
     assert_eq!(table.cell("L-7", "mean_ns").unwrap().finding, Some(2));
+}
+
+#[test]
+fn what_is_not_close_differs_with_a_finding_and_fails_without() {
+    let reference = reference(TABLE).unwrap();
+    for (rules, expected) in [
+        (Rules::default().explained("L-7", "mean_ns", 2), Verdict::Differs),
+        (Rules::default(), Verdict::Fail),
+    ] {
+        let mut table = Table::new("table5", "Linux").column("mean_ns", "mean");
+        table.rows.push(Row::new("L-7", "").cell("mean_ns", Cell::int(300_000)));
+        apply(&mut table, reference.table("table5").unwrap(), &rules).unwrap();
+        assert_eq!(verdict(&table, "L-7", "mean_ns"), Some(expected));
+    }
 }
 
 #[test]

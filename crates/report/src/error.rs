@@ -24,8 +24,8 @@ pub enum Error {
         place: String,
         /// The value that was found.
         found: String,
-        /// The version that this program reads.
-        expected: u32,
+        /// The versions that this program reads.
+        expected: [u32; 2],
     },
     /// The report would be larger than [`crate::html::SIZE_MAX`].
     TooLarge {
@@ -47,10 +47,10 @@ impl fmt::Display for Error {
                  expected a result as `boardlab run --format json` or `boardlab reproduce \
                  --format json` writes it"
             ),
-            Self::Schema { place, found, expected } => write!(
+            Self::Schema { place, found, expected: [old, new] } => write!(
                 f,
-                "`{place}`: found {found}, expected {expected}\n\
-                 this version of boardlab reads results of schema {expected} only: run the \
+                "`{place}`: found {found}, expected {old} or {new}\n\
+                 this version of boardlab reads results of schemas {old} and {new}: run the \
                  scenario again, or use the version that wrote the file"
             ),
             Self::TooLarge { found, expected } => write!(

@@ -81,26 +81,22 @@ pub(crate) const fn ran(run: &RunResult) -> bool {
     run.virtual_time_ns > 0 || !run.parameters.is_empty()
 }
 
-/// The relative error of our figure to the published one; `None` without two numbers or when the
-/// published one is zero.
-#[must_use]
-pub fn relative_error(ours: &Value, published: &Value) -> Option<f64> {
-    let (ours, published) = (ours.as_f64()?, published.as_f64()?);
-    let error = (ours - published) / published.abs();
-    error.is_finite().then_some(error)
-}
-
-/// [`relative_error`] in percent with one decimal: `+0.3 %`, `-0.9 %`, `0.0 %`.
+/// The difference of our figure from the published one in percent with one decimal: `+0.3 %`, `-0.9 %`, `0.0 %`.
 #[must_use]
 pub fn difference(ours: &Value, published: &Value) -> Option<String> {
-    let percent = relative_error(ours, published)? * 100.0;
+    ours.difference(published).map(signed_percent)
+}
+
+/// A share in percent with its sign and one decimal.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let percent = share * 100.0;
     if percent.abs() < 0.05 {
-        return Some("0.0 %".into());
+        return "0.0 %".into();
     }
     if percent.abs() >= 1_000.0 {
-        return Some(format!("{}{} %", sign(percent), plain(percent.abs())));
+        return format!("{}{} %", sign(percent), plain(percent.abs()));
     }
-    Some(format!("{percent:+.1} %"))
+    format!("{percent:+.1} %")
 }
 
 /// A number without a unit, such as a position on an axis: whole ones without decimals.

@@ -5,7 +5,7 @@
 //! marked as a headline.
 
 use crate::format;
-use boardlab_result::{Reproduction, Row, RunResult, Table, Value, Verdict};
+use boardlab_result::{Agreement, Difference, Reproduction, Row, RunResult, Table, Value, Verdict};
 
 /// The id of the row that summarises a table.
 const TOTAL: &str = "total";
@@ -58,6 +58,49 @@ impl Headline<'_> {
     pub(crate) fn place(&self) -> Option<String> {
         Some(format!("{}, {}", self.row.as_ref()?, self.column))
     }
+}
+
+/// The agreement of `run` with its publication in one line; `None` without published figures.
+pub(crate) fn agreement(run: &RunResult) -> Option<String> {
+    let all = Agreement::of(run)?;
+    let mut line = format!("{} compared, {} of them input", counted(all.cells, "cell"), all.inputs);
+    if all.not_built > 0 {
+        line += &format!(", {} not built", all.not_built);
+    }
+    let judged = [Verdict::Pass, Verdict::Close, Verdict::Differs, Verdict::Fail];
+    for verdict in judged {
+        let count = run.verdict_count(verdict);
+        if count > 0 {
+            line += &format!(", {count} {verdict}");
+        }
+    }
+    if let (Some(median), Some(ninetieth), Some(worst)) = (all.median(), all.ninetieth(), all.worst)
+    {
+        line += &format!(
+            "; difference: median {}, 90th percentile {}, largest {} ({})",
+            percent(median),
+            percent(ninetieth),
+            format::signed_percent(worst.share),
+            name(&worst),
+        );
+    }
+    Some(line)
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// The name of a cell: table, row, heading of the column.
+pub(crate) fn name(cell: &Difference<'_>) -> String {
+    let column = cell.table.columns.iter().find(|column| column.id == cell.column);
+    let column = column.map_or(cell.column, |column| column.title.as_str());
+    format!("{}, {}, {column}", cell.table.id, cell.row.id.replace('_', " "))
+}
+
+/// A share without sign in percent with one decimal.
+pub(crate) fn percent(share: f64) -> String {
+    format::signed_percent(share).trim_start_matches('+').to_owned()
 }
 
 fn of_table<'a>(run_index: usize, run: &'a RunResult, table: &'a Table) -> Vec<Headline<'a>> {

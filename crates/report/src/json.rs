@@ -8,7 +8,7 @@
 
 use crate::Error;
 use boardlab_result::foreign::is_harmless;
-use boardlab_result::{Reproduction, RunResult, SCHEMA};
+use boardlab_result::{CLOSE, Reproduction, RunResult, SCHEMA, Verdict};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub fn run(run: &RunResult) -> String {
     write(run)
 }
 
-/// Several runs as JSON, `{"schema": 1, "results": [...]}`, with a newline at the end.
+/// Several runs as JSON, `{"schema": 2, "results": [...]}`, with a newline at the end.
 #[must_use]
 pub fn reproduction(reproduction: &Reproduction) -> String {
     write(reproduction)
@@ -56,7 +56,8 @@ fn harmless(json: String) -> String {
     harmless
 }
 
-/// Reads one run or several; one run is returned as a reproduction of one.
+/// Reads one run or several; one run is returned as a reproduction of one. A result of schema 1 becomes one of this
+/// schema: what it calls explained is close or differs.
 ///
 /// # Errors
 /// [`Error::Json`] with line and column when the text is not a result; [`Error::Schema`] when it
@@ -67,13 +68,32 @@ pub fn read(text: &str) -> Result<Reproduction, Error> {
     check_schema("schema", shape.schema.as_ref())?;
     let Some(results) = shape.results else {
         let run = serde_json::from_str(text).map_err(|error| json_error(&error))?;
-        return Ok(Reproduction::new(vec![run]));
+        return Ok(upgraded(vec![run]));
     };
     for (index, Object(result)) in results.iter().enumerate() {
         check_schema(&format!("results[{index}].schema"), result.schema.as_ref())?;
     }
-    serde_json::from_str(text).map_err(|error| json_error(&error))
+    let all: Reproduction = serde_json::from_str(text).map_err(|error| json_error(&error))?;
+    Ok(upgraded(all.results))
 }
+
+/// The runs in this schema.
+fn upgraded(mut results: Vec<RunResult>) -> Reproduction {
+    for run in results.iter_mut().filter(|run| run.schema < SCHEMA) {
+        run.schema = SCHEMA;
+        let rows = run.tables.iter_mut().flat_map(|table| &mut table.rows);
+        for cell in rows.flat_map(|row| row.cells.values_mut()) {
+            let near = cell.difference().is_some_and(|share| share.abs() <= CLOSE);
+            if near && cell.verdict == Some(Verdict::Differs) {
+                cell.verdict = Some(Verdict::Close);
+            }
+        }
+    }
+    Reproduction::new(results)
+}
+
+/// The schemas that are read.
+const READ: [u32; 2] = [1, SCHEMA];
 
 /// The fields that distinguish one run from several, and the schema version.
 #[derive(Deserialize)]
@@ -114,11 +134,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 
 fn check_schema(place: &str, found: Option<&serde_json::Value>) -> Result<(), Error> {
     match found {
-        Some(number) if *number == serde_json::json!(SCHEMA) => Ok(()),
+        Some(number) if READ.iter().any(|known| *number == serde_json::json!(known)) => Ok(()),
         other => Err(Error::Schema {
             place: place.into(),
             found: other.map_or_else(|| "nothing".into(), ToString::to_string),
-            expected: SCHEMA,
+            expected: READ,
         }),
     }
 }

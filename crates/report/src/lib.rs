@@ -61,12 +61,15 @@ pub struct Options {
     pub color: bool,
     /// Whether to show the wall time, the only figure that differs between equal runs.
     pub wall_time: bool,
+    /// Whether a text of several runs has the tables without published figures, and the evidence of findings below
+    /// their headlines. What is left out is said.
+    pub full: bool,
 }
 
 impl Default for Options {
-    /// 100 columns, no colour, with wall time.
+    /// 100 columns, no colour, with wall time, in full.
     fn default() -> Self {
-        Self { width: 100, color: false, wall_time: true }
+        Self { width: 100, color: false, wall_time: true, full: true }
     }
 }
 
@@ -75,7 +78,7 @@ impl Default for Options {
 pub enum Shown<'a> {
     /// One run; its JSON is the run itself.
     Run(&'a RunResult),
-    /// Several runs; their JSON is `{"schema": 1, "results": [...]}`.
+    /// Several runs; their JSON is `{"schema": 2, "results": [...]}`.
     Reproduction(&'a Reproduction),
 }
 

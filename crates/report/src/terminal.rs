@@ -12,7 +12,8 @@ use crate::pairs::{self, Pair, pairs};
 use crate::{Options, format, text};
 use boardlab_result::foreign::shown;
 use boardlab_result::{
-    Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit, Value, Verdict,
+    self as result, Agreement, Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit,
+    Value, Verdict,
 };
 use std::fmt::Write as _;
 
@@ -30,7 +31,8 @@ pub fn run(run: &RunResult, options: &Options) -> String {
     page.text
 }
 
-/// Several runs, after their headlines.
+/// Several runs, after their headlines. Unless `options` ask for all, a run with published figures has the tables with
+/// them, and the headlines of its findings.
 #[must_use]
 pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
     let mut page = Page { text: String::new(), options };
@@ -39,7 +41,11 @@ pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
         if !page.text.is_empty() {
             page.text.push('\n');
         }
-        page.run(result);
+        if options.full || Agreement::of(result).is_none() {
+            page.run(result);
+        } else {
+            page.brief(result);
+        }
     }
     page.text
 }
@@ -55,11 +61,38 @@ impl Page<'_> {
         self.options.width.max(WIDTH_MIN)
     }
 
-    fn run(&mut self, run: &RunResult) {
+    fn opening(&mut self, run: &RunResult) {
         self.heading(&format!("{} – {}", run.scenario, run.title));
         if let Some(line) = provenance(run, self.options.wall_time) {
             self.paragraph("", &line);
         }
+        if let Some(line) = headline::agreement(run) {
+            self.paragraph("", &line);
+        }
+    }
+
+    /// The tables with published figures, and the headlines of the findings.
+    fn brief(&mut self, run: &RunResult) {
+        self.opening(run);
+        let has_print = |table: &&Table| table.cells().any(|(_, _, cell)| cell.published.is_some());
+        for table in run.tables.iter().filter(has_print) {
+            self.text.push('\n');
+            self.table(table);
+        }
+        let headlines = run.findings.iter().map(|finding| result::headline(finding).0.to_owned());
+        self.numbered("Findings", &headlines.collect::<Vec<_>>());
+        self.numbered("Warnings", &run.warnings);
+        let others = run.tables.iter().filter(|table| !has_print(table)).count();
+        self.text.push('\n');
+        let tables = plural(others, "table");
+        let rest = format!(
+            "Left out: {others} {tables} without published figures, and the evidence of the findings."
+        );
+        self.paragraph("", &format!("{rest} --full prints them, and --out DIR writes them."));
+    }
+
+    fn run(&mut self, run: &RunResult) {
+        self.opening(run);
         for table in &run.tables {
             self.text.push('\n');
             match pairs(run, table) {
@@ -145,7 +178,7 @@ impl Page<'_> {
     fn grid(&mut self, grid: Grid) {
         let mut lines = grid.text(self.width());
         if self.options.color {
-            for verdict in VERDICTS {
+            for verdict in Verdict::ALL {
                 lines = lines.replace(word(verdict), &painted(word(verdict), colour(verdict)));
             }
         }
@@ -253,15 +286,13 @@ fn published(cell: &Cell, unit: Unit) -> String {
     [figure, verdict].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-const VERDICTS: [Verdict; 5] =
-    [Verdict::Pass, Verdict::Input, Verdict::Explained, Verdict::Fail, Verdict::NotBuilt];
-
 /// A verdict with its sign, so that it is recognised without colour and at a glance.
 const fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "✓ pass",
         Verdict::Input => "= input",
-        Verdict::Explained => "~ explained",
+        Verdict::Close => "≈ close",
+        Verdict::Differs => "≠ differs",
         Verdict::Fail => "✗ fail",
         Verdict::NotBuilt => "· not built",
     }
@@ -272,7 +303,8 @@ const fn colour(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "32",
         Verdict::Input | Verdict::NotBuilt => "2",
-        Verdict::Explained => "36",
+        Verdict::Close => "36",
+        Verdict::Differs => "33",
         Verdict::Fail => "1;31",
     }
 }

@@ -3,7 +3,7 @@
 use crate::sample;
 
 use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};
-use boardlab_result::{Cell, Row, RunResult, Table, Value};
+use boardlab_result::{Cell, Row, RunResult, Table, Value, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: usize) -> Options {
@@ -14,7 +14,7 @@ fn options(width: usize) -> Options {
 fn a_table_shows_ours_the_print_and_the_verdict() {
     let text = terminal::run(&sample::nor_write(), &options(120));
     assert!(text.contains("254.3 us"), "{text}");
-    assert!(text.contains("253 us ~ explained [1]"), "{text}");
+    assert!(text.contains("253 us ≈ close [1]"), "{text}");
     assert!(text.contains("43.2 s ✓ pass"), "{text}");
     assert!(text.contains("1 parameter fitted, 1 assumed, for 4 compared cells"), "{text}");
     assert!(text.contains("  1. A fixed wait of 256 us"), "{text}");
@@ -104,7 +104,7 @@ fn a_broken_result_is_refused_with_its_place() {
         Err(Error::Json { line, column, found }) => (line, column, found),
         other => panic!("not a JSON error: {other:?}"),
     };
-    assert_eq!(place("{\n  \"schema\": 1,").0, 2);
+    assert_eq!(place("{\n  \"schema\": 2,").0, 2);
     let (line, _, found) = place(&good.replacen("\"seed\": 1", "\"sead\": 1", 1));
     assert_eq!(line, 5);
     assert!(found.contains("unknown field `sead`"), "{found}");
@@ -116,7 +116,7 @@ fn a_broken_result_is_refused_with_its_place() {
 
 #[test]
 fn a_result_that_is_not_an_object_is_refused() {
-    let inner = "{\"schema\": 1, \"results\": [[1]]}";
+    let inner = "{\"schema\": 2, \"results\": [[1]]}";
     for (text, found) in [("[]", "sequence"), ("[1, 2]", "sequence"), ("[1, []]", "sequence")]
         .into_iter()
         .chain([(inner, "sequence"), ("1", "integer `1`"), ("\"a\"", "string \"a\"")])
@@ -130,14 +130,62 @@ fn a_result_that_is_not_an_object_is_refused() {
 #[test]
 fn another_schema_is_refused_by_its_number() {
     let good = json::reproduction(&sample::reproduction());
-    let outer = good.replacen("\"schema\": 1", "\"schema\": 2", 1);
-    let inner = good.replace("      \"schema\": 1", "      \"schema\": 3");
-    for (text, place) in [(outer, "`schema`: found 2"), (inner, "`results[0].schema`: found 3")] {
+    let outer = good.replacen("\"schema\": 2", "\"schema\": 4", 1);
+    let inner = good.replace("      \"schema\": 2", "      \"schema\": 3");
+    for (text, place) in [(outer, "`schema`: found 4"), (inner, "`results[0].schema`: found 3")] {
         let message = json::read(&text).unwrap_err().to_string();
         assert!(message.starts_with(place), "{message}");
-        assert!(message.contains("expected 1"), "{message}");
+        assert!(message.contains("expected 1 or 2"), "{message}");
     }
     assert!(json::read("{}").unwrap_err().to_string().contains("found nothing"));
+}
+
+#[test]
+fn what_schema_1_calls_explained_is_close_or_differs() {
+    let good = json::reproduction(&sample::reproduction());
+    let old = good.replace("\"schema\": 2", "\"schema\": 1").replace("\"close\"", "\"explained\"");
+    assert_eq!(json::read(&old).unwrap(), json::read(&good).unwrap());
+    let far = old.replacen("\"value\": 254264", "\"value\": 354264", 1);
+    let far = json::read(&far).unwrap();
+    let cells = far.results[0].tables.iter().flat_map(Table::cells);
+    let differs = cells.filter(|(_, _, cell)| cell.verdict == Some(Verdict::Differs));
+    assert_eq!(
+        differs.map(|(row, column, _)| (row.id.as_str(), column)).collect::<Vec<_>>(),
+        [("L-7", "mean_ns")]
+    );
+}
+
+#[test]
+fn a_brief_text_has_what_was_published_and_says_what_it_leaves_out() {
+    let mut all = sample::reproduction();
+    let run = &mut all.results[0];
+    run.tables.push(Table::new("own", "Only ours").column("mean_ns", "mean"));
+    run.findings[0] = "The wait is fixed. It measures 254.3 us.".into();
+    let brief = Options { full: false, ..options(100) };
+    let (brief, full) =
+        (terminal::reproduction(&all, &brief), terminal::reproduction(&all, &options(100)));
+    for part in ["table5 – ", "1. The wait is fixed.", "--full prints them"] {
+        assert!(brief.contains(part), "{part} is not in {brief}");
+    }
+    for part in ["own – Only ours", "It measures 254.3 us."] {
+        assert!(!brief.contains(part) && full.contains(part), "{part}");
+    }
+    let ours = Options { full: false, ..options(100) };
+    let mut plain = all.results[0].clone();
+    for cell in plain.tables.iter_mut().flat_map(|table| &mut table.rows) {
+        cell.cells.values_mut().for_each(|cell| cell.published = None);
+    }
+    let text = terminal::reproduction(&boardlab_result::Reproduction::new(vec![plain]), &ours);
+    assert!(text.contains("own – Only ours"), "without a print nothing is left out: {text}");
+}
+
+#[test]
+fn a_run_begins_with_its_agreement() {
+    let text = terminal::run(&sample::nor_write(), &options(400));
+    let line = text.lines().find(|line| line.contains("cells compared")).unwrap();
+    for part in ["of them input", "pass", "close", "median", "90th percentile", "largest +"] {
+        assert!(line.contains(part), "{part} is not in {line}");
+    }
 }
 
 #[test]
@@ -150,7 +198,7 @@ fn csv_has_one_line_a_cell_and_quotes_what_must_be() {
     assert!(
         text.contains("nor-write,table5,total,total_ns,43202000000,43200000000,43.2 s,pass,\n")
     );
-    assert!(text.contains(",254264,253000,253 us,explained,\"A fixed wait of 256 us measures"));
+    assert!(text.contains(",254264,253000,253 us,close,\"A fixed wait of 256 us measures"));
     assert!(
         text.contains("verdicts,table3.3,mount,note,\"copied, \"\"as is\"\"\nover two lines\",")
     );
@@ -261,7 +309,8 @@ fn foreign_text_is_shown_as_escapes_in_tables_and_kept_exactly_in_json() {
     table.rows.push(Row::new("plain", "plain").cell("words", Cell::text("plain")));
     run.tables.push(table);
     run.warnings.push(evil.replace('\n', " "));
-    let text = terminal::run(&run, &Options { width: 200, color: true, wall_time: false });
+    let text =
+        terminal::run(&run, &Options { width: 200, color: true, wall_time: false, full: true });
     let allowed =
         ["\u{1b}[1m", "\u{1b}[0m"].iter().fold(text.clone(), |text, code| text.replace(code, ""));
     assert!(

@@ -7,7 +7,7 @@ use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON schema. It rises when a field changes its meaning or is removed.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The result of one run of a scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,13 +40,19 @@ pub struct RunResult {
     pub timelines: Vec<Timeline>,
     /// All inputs.
     pub parameters: Vec<Parameter>,
-    /// The findings of the run, in sentences.
+    /// The findings of the run, in sentences; the first of each is its [`headline`].
     pub findings: Vec<String>,
     /// The warnings, in sentences.
     pub warnings: Vec<String>,
     /// Texts for further use, such as a patch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+}
+
+/// The headline of a finding, its first sentence, and the evidence after it, which may be empty.
+#[must_use]
+pub fn headline(finding: &str) -> (&str, &str) {
+    finding.find(". ").map_or((finding, ""), |end| (&finding[..=end], &finding[end + 2..]))
 }
 
 /// A text for further use.
@@ -173,7 +179,7 @@ mod tests {
         let mut table = Table::new("table5", "Linux").column("mean_ns", "mean");
         let mut cell = Cell::int(254_234);
         cell.published = Some(Value::Int(253_000));
-        cell.verdict = Some(Verdict::Explained);
+        cell.verdict = Some(Verdict::Close);
         table.rows.push(Row::new("L-7", "wait").cell("mean_ns", cell));
         table.parameters.push("improved.poll_gap".into());
         run.tables.push(table);
@@ -184,6 +190,12 @@ mod tests {
             source: "fit".into(),
         });
         run
+    }
+
+    #[test]
+    fn the_first_sentence_of_a_finding_is_its_headline() {
+        assert_eq!(headline("It takes 1.5 s. That is long."), ("It takes 1.5 s.", "That is long."));
+        assert_eq!(headline("It takes 1.5 s."), ("It takes 1.5 s.", ""));
     }
 
     #[test]
@@ -200,6 +212,6 @@ mod tests {
         run.count_provenance();
         let table = run.table("table5").unwrap();
         assert_eq!((table.fitted_count, table.assumed_count, table.compared_count), (1, 0, 1));
-        assert_eq!(run.verdict_count(Verdict::Explained), 1);
+        assert_eq!(run.verdict_count(Verdict::Close), 1);
     }
 }

@@ -70,30 +70,49 @@ impl Value {
             Self::Text(_) | Self::None => None,
         }
     }
+
+    /// The difference of our figure from the published one, as a share of that; `None` without two numbers, or when
+    /// the published one is zero.
+    #[must_use]
+    pub fn difference(&self, published: &Self) -> Option<f64> {
+        let (ours, published) = (self.as_f64()?, published.as_f64()?);
+        Some((ours - published) / published.abs()).filter(|share| share.is_finite())
+    }
 }
 
 /// The result of the comparison of our figure with the published one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal within the precision of the published figure.
+    /// Equal within the precision of the published figure and the spread that the publication states.
     Pass,
+    /// Within 5 %, or within what the reference file allows the table for a reason.
+    Close,
+    /// It differs by more, and a finding names the mechanism. Schema 1 called all that differs and has a finding
+    /// `explained`.
+    #[serde(alias = "explained")]
+    Differs,
     /// A published input, or a fit to this cell, determines it alone, so it is no evidence.
     Input,
-    /// It differs, and a finding explains why.
-    Explained,
-    /// It differs without an explanation.
+    /// It differs by more than `close` allows, and no finding names the mechanism.
     Fail,
     /// The system of this cell is not built yet.
     NotBuilt,
+}
+
+impl Verdict {
+    /// All verdicts, the best first.
+    pub const ALL: [Self; 6] =
+        [Self::Pass, Self::Close, Self::Differs, Self::Input, Self::Fail, Self::NotBuilt];
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Pass => "pass",
+            Self::Close => "close",
+            Self::Differs => "differs",
             Self::Input => "input",
-            Self::Explained => "explained",
             Self::Fail => "fail",
             Self::NotBuilt => "not_built",
         })
@@ -120,7 +139,16 @@ pub struct Cell {
     pub finding: Option<usize>,
 }
 
+/// The share of the published figure by which ours may differ and still be close.
+pub const CLOSE: f64 = 0.05;
+
 impl Cell {
+    /// [`Value::difference`] of the two figures.
+    #[must_use]
+    pub fn difference(&self) -> Option<f64> {
+        self.value.difference(self.published.as_ref()?)
+    }
+
     /// A cell without a published figure.
     #[must_use]
     pub const fn new(value: Value) -> Self {

@@ -85,6 +85,9 @@ pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Erro
         }
     }
     let form = given("format").then(|| last.get_one::<Form>("format")).flatten();
+    if given("full") && form.is_some_and(|form| !matches!(form, Form::Table)) {
+        return refused("full", "this form is always whole");
+    }
     let of_fio = form.is_some_and(|form| form.of_result().is_err());
     let without = WITHOUT_FIO.contains(&path.as_str()) || path == "os run";
     if of_fio && without {

@@ -12,9 +12,9 @@ use std::path::PathBuf;
 /// The folder of the report without `--out`.
 const FOLDER: &str = "boardlab-report";
 
-/// Writes the report of all results saved at `runs`, in order.
-pub(super) fn perform(runs: &[PathBuf], options: &Options) -> Result<Status, Error> {
-    let output = Output::open(options, Some(FOLDER))?;
+/// Writes the report of all results saved at `runs`, in order, and prints them in `full` or in brief.
+pub(super) fn perform(runs: &[PathBuf], full: bool, options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, Some(FOLDER))?.in_full(full);
     let mut results = Vec::new();
     for path in runs {
         results.extend(saved::read(path)?.results);

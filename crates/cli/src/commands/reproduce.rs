@@ -9,10 +9,12 @@ use boardlab_experiment::{Experiment, Failure};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
 use boardlab_result::{Reproduction, RunResult};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
 
-/// Reproduces the evaluations called `names`, all of them when there are none.
-pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Error> {
-    let output = Output::open(options, None)?;
+/// Reproduces the evaluations called `names`, all of them when there are none, and prints them in `full` or in brief.
+pub(super) fn perform(names: &[String], full: bool, options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?.in_full(full);
     let chosen: Vec<&Experiment> = match names {
         [] => registry::published().collect(),
         names => {
@@ -21,8 +23,15 @@ pub(super) fn perform(names: &[String], options: &Options) -> Result<Status, Err
         }
     };
     let mut results = Vec::new();
-    for experiment in chosen {
-        results.extend(reproduce(experiment, options)?);
+    for (at, experiment) in chosen.iter().enumerate() {
+        let made = reproduce(experiment, options)?;
+        if chosen.len() > 1 && !io::stderr().is_terminal() {
+            let time = made.iter().find_map(|run| run.wall_time_ns).map(Duration::from_nanos);
+            let time =
+                time.map_or_else(String::new, |time| format!(", {:.1} s", time.as_secs_f64()));
+            output.say(&format!("{} of {}: {}{time}", at + 1, chosen.len(), experiment.name));
+        }
+        results.extend(made);
     }
     output.show(Shown::Reproduction(&Reproduction::new(results)))
 }

@@ -14,7 +14,7 @@ use super::scenario::Scenario;
 use super::tables;
 use super::tables::means;
 use super::tables::told::{self, mb_per_s, micros, percent};
-use super::verdicts::{NEAR, NEAR_WHOLE, off};
+use super::verdicts::off;
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
@@ -54,20 +54,17 @@ pub(super) struct Explaining {
 }
 
 impl Explaining {
-    /// The finding that explains why our figure is `off` in a cell of table, row and column; `None` if it is too far off.
-    pub(super) fn of(&self, cell: (&str, &str, &str), off: f64) -> Option<usize> {
-        let within = |most: f64, finding: usize| (off.abs() <= most).then_some(finding);
+    /// The finding on the mechanism by which a cell of table, row and column may differ.
+    pub(super) fn of(&self, cell: (&str, &str, &str)) -> Option<usize> {
         match cell {
             ("table2-1", ..) => Some(self.rating),
-            ("figure4", ..) => within(NEAR, self.truncated),
-            ("table5-1", _, "write") => within(NEAR, self.pool),
-            ("table5-2", "128" | "256" | "512" | "mean", "read") => within(NEAR, self.pause),
-            ("table5-1" | "table5-2", ..) | ("table6-1", "firmware", _) => {
-                within(NEAR, self.spread)
-            }
-            ("table6-1", ..) => within(2.0 * NEAR, self.gain),
-            ("table6-2", ..) => within(0.06, self.unit),
-            ("table7-1", ..) => within(NEAR_WHOLE, self.sweep),
+            ("figure4", ..) => Some(self.truncated),
+            ("table5-1", _, "write") => Some(self.pool),
+            ("table5-2", "128" | "256" | "512" | "mean", "read") => Some(self.pause),
+            ("table5-1" | "table5-2", ..) | ("table6-1", "firmware", _) => Some(self.spread),
+            ("table6-1", ..) => Some(self.gain),
+            ("table6-2", ..) => Some(self.unit),
+            ("table7-1", ..) => Some(self.sweep),
             _ => None,
         }
     }
@@ -231,9 +228,8 @@ fn spread(facts: &Facts<'_>, reference: &Reference) -> Result<String, Error> {
         ));
     }
     Ok(format!(
-        "Each printed row is a single run, so a model without chance counts as agreeing within {:.1} %. The standard \
-         deviation of the printed rows is {}. Where they scatter the model gives one rate.",
-        NEAR * 100.0,
+        "Each printed row is a single run, and the model gives one rate where they scatter. The standard deviation of the \
+         printed rows is {}.",
         told.join(" and "),
     ))
 }

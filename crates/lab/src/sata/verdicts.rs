@@ -1,19 +1,12 @@
 //! The published figures beside ours.
 //!
-//! Layer: rank 11. Functions: [`verdicts`], [`name_parameters`]. A printed rate is met when ours would be printed like it. Where
-//! it is not, but ours is as near as the runs of the publication are to each other, a finding explains it; beyond
-//! that it fails.
+//! Layer: rank 11. Functions: [`verdicts`], [`name_parameters`].
 
 use super::findings::Explaining;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::{Reference, ReferenceTable};
 use boardlab_experiment::verdict::{self, Rules, apply_each, is_of};
-use boardlab_result::{Origin, RunResult, Table, Value};
-
-/// How far a rate of tables 5-1 to 6-1 and of figure 4 may be off.
-pub(super) const NEAR: f64 = 0.015;
-/// How far a rate of table 7-1 may be off, which was printed without decimals.
-pub(super) const NEAR_WHOLE: f64 = 0.02;
+use boardlab_result::{Origin, RunResult};
 
 /// How far ours is off the print, as a share of it.
 pub(super) fn off(ours: f64, print: f64) -> f64 {
@@ -29,7 +22,7 @@ pub(super) fn verdicts(
     let fitted = run.parameters.iter().filter(|one| one.origin == Origin::Fitted);
     let fitted: Vec<String> = fitted.map(|one| one.key.clone()).collect();
     apply_each(&mut run.tables, reference, |table, published| {
-        rules(table, published, explaining, &fitted)
+        rules(&table.id, published, explaining, &fitted)
     })
 }
 
@@ -47,24 +40,20 @@ const FITTED_TO: [(&str, &str, &str, &str); 9] = [
 ];
 
 fn rules(
-    table: &Table,
+    table: &str,
     published: &ReferenceTable,
     explaining: &Explaining,
     fitted: &[String],
 ) -> Rules {
     let mut rules = Rules::default();
     for row in &published.rows {
-        for (column, print) in &row.cells {
-            let ours = table.rows.iter().find(|known| known.id == row.id);
-            let ours = ours.and_then(|row| row.cells.get(column)).map(|cell| &cell.value);
-            let ours = ours.and_then(Value::as_f64).unwrap_or(f64::NAN);
-            let print = print.published.as_f64().unwrap_or(f64::NAN);
-            let cell = (table.id.as_str(), row.id.as_str(), column.as_str());
-            let is_input = table.id == "table6-2" && matches!(cell.1, "firmware" | "sequencer");
+        for column in row.cells.keys() {
+            let cell = (table, row.id.as_str(), column.as_str());
+            let is_input = table == "table6-2" && matches!(cell.1, "firmware" | "sequencer");
             let is_fitted = FITTED_TO.iter().any(|(key, table, row, column)| {
                 (*table, *row, *column) == cell && fitted.iter().any(|known| known == key)
             });
-            rules = match explaining.of(cell, off(ours, print)) {
+            rules = match explaining.of(cell) {
                 _ if is_input || is_fitted => rules.input(&row.id, column),
                 Some(finding) => rules.explained(&row.id, column, finding),
                 None => rules,

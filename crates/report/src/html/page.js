@@ -114,6 +114,24 @@
     });
   }
 
+  /** A link to a finding opens it, and paper shows all of them. */
+  function openFindings() {
+    const all = [...document.querySelectorAll("details.finding")];
+    const open = () => {
+      const fold = document.getElementById(location.hash.slice(1))?.querySelector("details.finding");
+      if (fold) fold.open = true;
+    };
+    let closed = [];
+    addEventListener("hashchange", open);
+    addEventListener("beforeprint", () => {
+      closed = all.filter((fold) => !fold.open);
+      closed.forEach((fold) => { fold.open = true; });
+    });
+    addEventListener("afterprint", () => closed.forEach((fold) => { fold.open = false; }));
+    open();
+  }
+
+  openFindings();
   serveAttachments();
   drawCharts().finally(() => { document.documentElement.dataset.ready = "yes"; });
 })();

@@ -8,10 +8,11 @@
 use super::points::{Budget, PlottedLayer, category, plotted};
 use super::{json_in_script, timeline, trusted, vega};
 use crate::format;
-use crate::headline::headlines;
+use crate::headline::{self, headlines};
 use crate::pairs::{self, Pair, pairs};
 use boardlab_result::{
-    Cell, Chart, Origin, Parameter, Reproduction, RunResult, Table, Timeline, Unit, Value, Verdict,
+    Agreement, Cell, Chart, Difference, Origin, Parameter, Reproduction, RunResult, Table,
+    Timeline, Unit, Value, Verdict,
 };
 use serde::Serialize;
 
@@ -22,11 +23,29 @@ pub(super) struct Page {
     subtitle: String,
     several: bool,
     headlines: Vec<HeadlineView>,
+    /// How well each run agrees with its publication.
+    agreements: Vec<AgreementView>,
     /// What the verdicts apply to.
     judged: &'static str,
     verdicts: Vec<Count>,
     runs: Vec<RunView>,
     charts: bool,
+}
+
+/// The agreement of a run with its publication.
+#[derive(Serialize)]
+struct AgreementView {
+    anchor: String,
+    title: String,
+    scenario: String,
+    cells: usize,
+    inputs: usize,
+    not_built: usize,
+    verdicts: Vec<Count>,
+    median: Option<String>,
+    ninetieth: Option<String>,
+    /// The cell with the largest difference, and that.
+    worst: Option<(String, String)>,
 }
 
 #[derive(Serialize)]
@@ -76,7 +95,11 @@ struct RunView {
 #[derive(Serialize)]
 struct Anchored {
     anchor: String,
-    text: Sentence,
+    headline: Sentence,
+    /// What stands behind the headline.
+    evidence: Sentence,
+    /// Whether there is any.
+    folds: bool,
 }
 
 /// The pieces of a text with `code` in backquotes: whether a piece is code, and the piece.
@@ -170,11 +193,32 @@ pub(super) fn page(reproduction: &Reproduction) -> Page {
         subtitle: format!("{} · boardlab {}", scenarios.join(", "), versions.join(", ")),
         several: runs.len() > 1,
         headlines: headline_views(reproduction),
+        agreements: runs.iter().enumerate().filter_map(agreement_view).collect(),
         judged: judged(runs),
         verdicts: verdict_counts(runs),
         charts: runs.iter().any(|run| !run.charts.is_empty() || !run.timelines.is_empty()),
         runs: runs.iter().enumerate().map(|(index, run)| run_view(index, run, budget)).collect(),
     }
+}
+
+fn agreement_view((index, run): (usize, &RunResult)) -> Option<AgreementView> {
+    let all = Agreement::of(run)?;
+    let worst = |worst: Difference<'_>| {
+        (headline::name(&worst), minus(&format::signed_percent(worst.share)))
+    };
+    let verdicts = verdict_counts(std::slice::from_ref(run));
+    Some(AgreementView {
+        anchor: format!("run{}", index + 1),
+        title: run.title.clone(),
+        scenario: run.scenario.clone(),
+        cells: all.cells,
+        inputs: all.inputs,
+        not_built: all.not_built,
+        verdicts,
+        median: all.median().map(headline::percent),
+        ninetieth: all.ninetieth().map(headline::percent),
+        worst: all.worst.map(worst),
+    })
 }
 
 fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
@@ -206,8 +250,7 @@ fn judged(runs: &[RunResult]) -> &'static str {
 }
 
 fn verdict_counts(runs: &[RunResult]) -> Vec<Count> {
-    let all = [Verdict::Pass, Verdict::Explained, Verdict::Input, Verdict::Fail, Verdict::NotBuilt];
-    let counts = all.into_iter().map(|verdict| {
+    let counts = Verdict::ALL.into_iter().map(|verdict| {
         let count = runs.iter().map(|run| run.verdict_count(verdict)).sum();
         Count { badge: badge(verdict, 0, None), count }
     });
@@ -218,7 +261,8 @@ fn badge(verdict: Verdict, run: usize, finding: Option<usize>) -> Badge {
     let (class, sign, word) = match verdict {
         Verdict::Pass => ("pass", "✓", "pass"),
         Verdict::Input => ("input", "=", "input"),
-        Verdict::Explained => ("explained", "≈", "explained"),
+        Verdict::Close => ("close", "≈", "close"),
+        Verdict::Differs => ("differs", "≠", "differs"),
         Verdict::Fail => ("fail", "✗", "fail"),
         Verdict::NotBuilt => ("absent", "–", "not built"),
     };
@@ -240,7 +284,12 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
         scenario: run.scenario.clone(),
         title: run.title.clone(),
         findings: findings
-            .map(|(at, text)| Anchored { anchor: finding_anchor(index, at), text: sentence(text) })
+            .map(|(at, text)| {
+                let (headline, evidence) = boardlab_result::headline(text);
+                let (anchor, folds) = (finding_anchor(index, at), !evidence.is_empty());
+                let [headline, evidence] = [headline, evidence].map(sentence);
+                Anchored { anchor, headline, evidence, folds }
+            })
             .collect(),
         warnings: run.warnings.iter().map(|text| sentence(text)).collect(),
         tables: tables
