@@ -93,7 +93,7 @@ fn the_nor_evaluation_and_its_tuning_are_shown_whole() {
     let quiet = |_: boardlab_experiment::Progress<'_>| ();
     let seed = boardlab_sim::Seed::new(1);
     let set = ["workload.bytes=1 MiB"];
-    let mut result = boardlab_lab::registry::reproduce(&["nor", "fcse"], seed, &quiet).unwrap();
+    let mut result = boardlab_lab::registry::reproduce(&["nor"], seed, &quiet).unwrap();
     result.results.push(
         boardlab_lab::registry::perform(
             boardlab_experiment::Action::Tune,

@@ -10,7 +10,7 @@ const PRINTING: [&[&str]; 16] = [
     &["list"],
     &["list", "--format", "json"],
     &["run", "nor-write", "--set", "workload.bytes=1KiB"],
-    &["reproduce", "fcse"],
+    &["reproduce", "nor"],
     &["report", "a.json"],
     &["compare", "a.json", "a.json", "--format", "csv"],
     &["completions", "bash"],

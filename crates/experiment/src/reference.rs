@@ -7,7 +7,13 @@
 //! rounding. It is never narrower than the print.
 //!
 //! ```toml
-//! publication = "Who, what, where"
+//! [publication]
+//! title = "What"
+//! translation = "What, in English"
+//! authors = "Who"
+//! publisher = "Where"
+//! date = "2009"
+//! cited_as = "nor.md"
 //! [[table]]
 //! id = "table5"
 //! title = "Linux"
@@ -34,7 +40,7 @@ use boardlab_document::{
     Description, Document, Node, PlacedMisfit, Read, Section, Value as Readable, section,
 };
 use boardlab_parts::catalog;
-use boardlab_result::{Row, Unit, Value};
+use boardlab_result::{Publication, Row, Unit, Value};
 use indexmap::IndexMap;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -42,8 +48,8 @@ use std::sync::Arc;
 /// The tables of one publication.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Authors and title.
-    pub publication: String,
+    /// What was published.
+    pub publication: Publication,
     /// The tables in order.
     pub tables: Vec<ReferenceTable>,
 }
@@ -148,7 +154,7 @@ impl Reference {
     /// The errors of the file.
     pub fn read(source: &Arc<Source>) -> Result<Self, Error> {
         let reading = Document::parse(source)?.read(|top| {
-            let publication = top.required("publication");
+            let publication = top.section("publication", publication);
             let tables = top.sections("table", ReferenceTable::read);
             top.finish()?;
             let (publication, tables) = (publication?, tables?);
@@ -281,6 +287,21 @@ fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap
     let each: Vec<_> = each.collect();
     section.finish()?;
     each.into_iter().map(|(column, cell)| Ok((column.to_owned(), cell?))).collect()
+}
+
+fn publication(section: Section<'_>) -> Read<Publication> {
+    let [title, translation, authors, publisher, date, cited_as] =
+        ["title", "translation", "authors", "publisher", "date", "cited_as"]
+            .map(|key| section.required::<String>(key));
+    section.finish()?;
+    Ok(Publication {
+        title: title?,
+        translation: translation?,
+        authors: authors?,
+        publisher: publisher?,
+        date: date?,
+        cited_as: cited_as?,
+    })
 }
 
 /// What the print means by its units.

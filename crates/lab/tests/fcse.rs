@@ -211,7 +211,7 @@ fn what_the_system_cannot_do_is_refused_with_what_is_due() {
         ("ring.processes=[1]", "numbers from 2 to 48 that rise"),
         ("ring.working_sets=[\"100 B\"]", "whole KiB"),
         ("kernel=Cargo.toml", "an ELF file for ARM"),
-        ("kernel=no-such-kernel.elf", "No such file"),
+        ("kernel=no-such-kernel.elf", "no such file"),
         ("kernel=src", "is a directory"),
         ("real_time.samples=0", "1"),
         ("exec.sizes=[\"100 KiB\"]", "whole KiB up to 70 KiB that rise"),

@@ -7,9 +7,10 @@ use boardlab_experiment::Action;
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::verdict::judge;
 use boardlab_lab::registry;
-use boardlab_result::{RunResult, Verdict};
+use boardlab_result::{Agreement, RunResult, Verdict};
 use boardlab_sim::Seed;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// A cell: table, row and column.
 type Place = (&'static str, &'static str, &'static str);
@@ -159,6 +160,38 @@ fn every_cell_that_differs_has_a_mechanism_that_is_varied() {
     }
     let superfluous: Vec<_> = known.iter().filter(|place| !met.contains(*place)).collect();
     assert!(superfluous.is_empty(), "{superfluous:?} do not differ");
+}
+
+/// The README says how near the evaluations come.
+#[test]
+fn the_readme_has_the_agreement_of_the_evaluations() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for readme in ["README.md", "README.ja.md"] {
+        let text = std::fs::read_to_string(root.join(readme)).unwrap();
+        for (name, run) in
+            [("NOR", &*nor::PUBLISHED), ("NAND", &*nandfs::PUBLISHED), ("SATA", &*sata::WHOLE)]
+        {
+            let all = Agreement::of(run).unwrap();
+            let counts = [Verdict::Pass, Verdict::Close, Verdict::Differs]
+                .map(|verdict| run.verdict_count(verdict));
+            let [median, ninetieth] =
+                [all.median(), all.ninetieth()].map(|share| share.unwrap() * 100.0);
+            let worst = all.worst.unwrap();
+            let row = format!(
+                " | {} | {} | {} | {} | {} | {median:.1} % | {ninetieth:.1} % | {:+.1} %: {}, {}, ",
+                all.cells,
+                all.inputs,
+                counts[0],
+                counts[1],
+                counts[2],
+                worst.share * 100.0,
+                worst.table.id,
+                worst.row.id,
+            );
+            let line = text.lines().find(|line| line.starts_with(&format!("| [{name}]("))).unwrap();
+            assert!(line.contains(&row), "{readme}: {line} should have{row}");
+        }
+    }
 }
 
 /// Table 6 of the NOR evaluation multiplies a mean that is rounded to microseconds.

@@ -7,7 +7,13 @@ use boardlab_experiment::verdict::{Rules, apply, judge};
 use boardlab_result::{Cell, Row, Table, Value, Verdict};
 
 const TABLE: &str = r#"
-publication = "Who: what"
+[publication]
+title = "何"
+translation = "What"
+authors = "Who"
+publisher = "Where"
+date = "2009"
+cited_as = "nor.md"
 [[table]]
 id = "table5"
 title = "Linux"
@@ -51,7 +57,8 @@ fn the_print_is_kept_as_printed() {
     assert_eq!(printed("L-7", "policy").published, Value::Text("fixed".into()));
     assert_eq!(printed("L-7", "spread_ns").text, "170 us to 226 us");
     let reference = reference(TABLE).unwrap();
-    assert_eq!(reference.publication, "Who: what");
+    let told = "Who: 何 (What). Where, 2009. Cited as nor.md.";
+    assert_eq!(reference.publication.to_string(), told);
     assert_eq!(reference.tables[0].rows[1].title, "wait");
 }
 
@@ -213,7 +220,7 @@ fn a_bad_reference_says_where() {
         (
             "\"253 us\"",
             "\"253 KiB\"",
-            &["a unit of size", "in the unit of `mean_ns`", "ref.toml:17:23"],
+            &["a unit of size", "in the unit of `mean_ns`", "ref.toml:23:23"],
         ),
         ("\"253 us\"", "253", &["`253` is an integer", "expected text"]),
         ("\"131,072\"", "\"many\"", &["does not begin with a number"]),
@@ -224,7 +231,7 @@ fn a_bad_reference_says_where() {
         (
             "sum_of = [\"L-3\"",
             "sum_of = [\"L-4\"",
-            &["unknown row `L-4`", "did you mean `L-3`?", "ref.toml:25:44"],
+            &["unknown row `L-4`", "did you mean `L-3`?", "ref.toml:31:44"],
         ),
         (
             "\"176 ms\", product_of = [\"mean_ns\"",
@@ -233,7 +240,7 @@ fn a_bad_reference_says_where() {
         ),
         ("id = \"L-7\"", "id = \"L-3\"", &["two entries with the id `L-3`"]),
         ("title = \"Linux\"\n", "", &["missing key `title` in `table.0`"]),
-        ("publication = \"Who: what\"\n", "", &["missing key `publication`"]),
+        ("authors = \"Who\"\n", "", &["missing key `authors` in `publication`"]),
         (
             "source = \"nor.md, table 5\"",
             "sauce = \"nor.md\"",

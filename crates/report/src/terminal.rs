@@ -63,6 +63,9 @@ impl Page<'_> {
 
     fn opening(&mut self, run: &RunResult) {
         self.heading(&format!("{} – {}", run.scenario, run.title));
+        if let Some(publication) = &run.publication {
+            self.paragraph("", &publication.to_string());
+        }
         if let Some(line) = provenance(run, self.options.wall_time) {
             self.paragraph("", &line);
         }

@@ -106,7 +106,7 @@ fn a_broken_result_is_refused_with_its_place() {
     };
     assert_eq!(place("{\n  \"schema\": 2,").0, 2);
     let (line, _, found) = place(&good.replacen("\"seed\": 1", "\"sead\": 1", 1));
-    assert_eq!(line, 5);
+    assert_eq!(line, 13);
     assert!(found.contains("unknown field `sead`"), "{found}");
     assert!(found.contains("expected one of") && found.contains("`seed`"), "{found}");
     let (_, _, found) = place(&good.replacen("\"value\": 1141", "\"value\": [1141]", 1));

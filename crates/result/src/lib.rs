@@ -35,6 +35,6 @@ pub mod timeline;
 pub use agreement::{Agreement, Difference};
 pub use chart::{Axis, Chart, Curve, Layer, Mark, Side, Style};
 pub use origin::{Origin, Parameter};
-pub use run::{Attachment, Reproduction, RunResult, SCHEMA, headline};
+pub use run::{Attachment, Publication, Reproduction, RunResult, SCHEMA, headline};
 pub use table::{CLOSE, Cell, Column, Row, Table, TableWithItems, Unit, Value, Verdict};
 pub use timeline::{Activity, Span, Timeline};

@@ -5,6 +5,7 @@ use crate::origin::{Origin, Parameter};
 use crate::table::{Table, Verdict};
 use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// The version of the JSON schema. It rises when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 2;
@@ -19,6 +20,9 @@ pub struct RunResult {
     pub scenario: String,
     /// The title.
     pub title: String,
+    /// The publication that the run repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publication: Option<Publication>,
     /// Seed of the run.
     pub seed: u64,
     /// Version of boardlab.
@@ -47,6 +51,31 @@ pub struct RunResult {
     /// Texts for further use, such as a patch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+}
+
+/// A publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publication {
+    /// The title as printed.
+    pub title: String,
+    /// The title in English, in our translation.
+    pub translation: String,
+    /// The authors.
+    pub authors: String,
+    /// Who published it.
+    pub publisher: String,
+    /// When, as far as it is printed.
+    pub date: String,
+    /// What sources of tables and parameters call it.
+    pub cited_as: String,
+}
+
+impl fmt::Display for Publication {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, translation, authors, publisher, date, cited_as } = self;
+        write!(f, "{authors}: {title} ({translation}). {publisher}, {date}. Cited as {cited_as}.")
+    }
 }
 
 /// The headline of a finding, its first sentence, and the evidence after it, which may be empty.
@@ -85,6 +114,7 @@ impl RunResult {
             schema: SCHEMA,
             scenario: scenario.into(),
             title: title.into(),
+            publication: None,
             seed,
             version: version.into(),
             virtual_time_ns: 0,

@@ -265,7 +265,7 @@ pub(crate) const FILES: &[Case] = &[
     Case::arguments(
         "scenario whose kernel is not there",
         &["run", "context-switch", "--set", "kernel=no-such.elf"],
-        &["`kernel`", "no-such.elf", "No such file"],
+        &["`kernel`", "no-such.elf", "no such file"],
     ),
 ];
 

@@ -14,7 +14,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "sweep with a kernel that is not there",
         &["sweep", "context-switch", "--grid", "seed=1", "--set", "kernel=no-such.elf"],
-        &["`kernel`", "no-such.elf", "No such file"],
+        &["`kernel`", "no-such.elf", "no such file"],
     ),
     Case::arguments(
         "sweep on no thread",

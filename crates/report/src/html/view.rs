@@ -82,6 +82,7 @@ struct RunView {
     anchor: String,
     scenario: String,
     title: String,
+    publication: Option<String>,
     findings: Vec<Anchored>,
     warnings: Vec<Sentence>,
     tables: Vec<TableView>,
@@ -283,6 +284,7 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
     RunView {
         scenario: run.scenario.clone(),
         title: run.title.clone(),
+        publication: run.publication.as_ref().map(ToString::to_string),
         findings: findings
             .map(|(at, text)| {
                 let (headline, evidence) = boardlab_result::headline(text);

@@ -7,8 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "test code")]
 
 use boardlab_result::{
-    Attachment, Axis, Cell, Chart, Curve, Layer, Mark, Origin, Parameter, Reproduction, Row,
-    RunResult, Side, Style, Table, Value, Verdict,
+    Attachment, Axis, Cell, Chart, Curve, Layer, Mark, Origin, Parameter, Publication,
+    Reproduction, Row, RunResult, Side, Style, Table, Value, Verdict,
 };
 
 /// The whole evaluation, and a second small run.
@@ -22,6 +22,14 @@ pub(crate) fn nor_write() -> RunResult {
     let mut run = RunResult::new("nor-write", title, 1, "0.1.0");
     run.virtual_time_ns = 116_023_000_000;
     run.wall_time_ns = Some(843_000_000);
+    run.publication = Some(Publication {
+        title: "書込み性能".into(),
+        translation: "Write performance".into(),
+        authors: "Who".into(),
+        publisher: "Where".into(),
+        date: "2009".into(),
+        cited_as: "nor.md".into(),
+    });
     findings(&mut run);
     run.tables = vec![table4(), table5(), table6()];
     charts(&mut run);
@@ -212,6 +220,8 @@ pub(crate) fn with_every_verdict() -> RunResult {
             .cell("rate_bytes_per_s", Cell::int(1_865_240))
             .cell("cpu_ratio", Cell::real(0.552_4))
             .cell("note", Cell::text("copied, \"as is\"\nover two lines")),
+        Row::new("write", "")
+            .cell("jffs2_ns", beside(225_000_000, 150_000_000, "0.15 s", Verdict::Differs)),
         Row::new("read", "read").cell("jffs2_ns", absent).cell("cpu_ratio", Cell::none()),
     ];
     run.tables.push(table);
