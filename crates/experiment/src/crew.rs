@@ -3,7 +3,6 @@
 //! Layer: rank 9. Main types: [`Crew`], pieces of work of any kind, and [`Slot`], the result of one.
 //! Function: [`in_order`], for pieces of one kind.
 
-use crate::heap;
 use crate::{Cause, Failure, Progress, Request};
 use rayon::prelude::*;
 use std::panic::resume_unwind;
@@ -99,7 +98,6 @@ impl<'w> Crew<'w> {
         let (finished, total) = (AtomicUsize::new(0), self.pieces.len());
         let one = |Piece { name, perform, .. }: Piece<'w>| {
             perform()?;
-            heap::trim();
             let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
             (request.progress)(Progress { step: &name, done, total });
             Ok(())

@@ -5,7 +5,7 @@
 //! - `contract`: the interface of an [`Experiment`]: requests, actions, failures.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: the comparison with
 //!   ours; [`finding`]: conclusions of a run in sentences.
-//! - [`crew`]: parallel work, and `heap`, whose memory it gives back; [`data_file`]: files that a scenario names.
+//! - [`crew`]: parallel work, and [`heap`], for work that takes much memory; [`data_file`]: files that a scenario names.
 //!
 //! The crate knows no particular experiment, and prints nothing.
 
@@ -15,7 +15,7 @@ pub mod crew;
 pub mod data_file;
 pub mod figure;
 pub mod finding;
-mod heap;
+pub mod heap;
 pub mod reference;
 pub mod verdict;
 

@@ -14,6 +14,7 @@ use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::heap;
 use boardlab_experiment::{Cause, Failure, Request};
 use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
@@ -81,7 +82,7 @@ struct Lab<'a> {
 const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
 /// Bytes of one write when the flash is filled.
 const CHUNK: usize = 32 << 10;
-/// The page cache while the flash is filled.
+/// The largest page cache while the flash is filled.
 const FILL_CACHE: Bytes = Bytes::mib(1);
 /// Files of one directory.
 const DIRECTORY: u64 = 100;
@@ -174,21 +175,18 @@ impl Lab<'_> {
         Ok(fs.into_flash())
     }
 
-    fn mount(&self, nand: Nand, clock: &mut Clock) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        self.mount_cached(nand, clock, self.scenario.board.page_cache())
+    /// The page cache of the board.
+    fn page_cache(&self) -> Bytes {
+        self.scenario.board.page_cache()
     }
 
-    /// Mounts with a small page cache: files that are written and never read again need none, and a whole one
-    /// holds as much of this machine's memory as the flash itself.
-    fn mount_to_fill(
-        &self,
-        nand: Nand,
-        clock: &mut Clock,
-    ) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        self.mount_cached(nand, clock, self.scenario.board.page_cache().min(FILL_CACHE))
+    /// The page cache while the flash is filled: files that are written and never read again need none, and a whole
+    /// one holds as much of this machine's memory as the flash itself.
+    fn fill_cache(&self) -> Bytes {
+        self.page_cache().min(FILL_CACHE)
     }
 
-    fn mount_cached(
+    fn mount(
         &self,
         nand: Nand,
         clock: &mut Clock,
@@ -207,7 +205,7 @@ impl Lab<'_> {
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
         let before = counts(&nand);
-        let mut mount = self.mount(nand, &mut clock)?;
+        let mut mount = self.mount(nand, &mut clock, self.page_cache())?;
         let mounted = (clock.now(), counts(mount.fs().flash()));
         let structures = mount.fs().structures();
         tree::list(&mut mount, &mut clock)?;
@@ -234,7 +232,7 @@ impl Lab<'_> {
     ) -> Result<Vec<Mounting>, Cause> {
         let (mut files, mut all) = (0, Vec::new());
         for level in levels {
-            let mut mount = self.mount_to_fill(nand, clock)?;
+            let mut mount = self.mount(nand, clock, self.fill_cache())?;
             while used(&mut mount, clock)? < *level {
                 self.write_file(&mut mount, clock, files, kind)?;
                 files += 1;
@@ -289,7 +287,7 @@ impl Lab<'_> {
             verify: true,
             ..Tiobench::default()
         };
-        let mut mount = self.mount(nand, clock)?;
+        let mut mount = self.mount(nand, clock, self.page_cache())?;
         let mut marks = Vec::new();
         let mut observe =
             |_: Test, _: Moment, mount: &mut Mount<Box<dyn Mounted>>, clock: &mut Clock| {
@@ -312,7 +310,7 @@ impl Lab<'_> {
     /// Fills a flash with data that do not compress until there is no space left.
     fn capacity(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
         let flash = nand.port.part().size();
-        let mut mount = self.mount_to_fill(nand, clock)?;
+        let mut mount = self.mount(nand, clock, self.fill_cache())?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
             let kind = Files { size: self.scenario.fill.file, data: Data::Random };
@@ -333,6 +331,8 @@ fn timed<T>(
 ) -> Result<(T, Duration), Cause> {
     let mut clock = Clock::new();
     let made = work(fresh.clone(), &mut clock)?;
+    // The fork is gone, and the next one may be filled on another thread.
+    heap::trim();
     Ok((made, clock.now().since(Instant::ZERO)))
 }
 
