@@ -1,4 +1,6 @@
 //! The context-switch experiment: the system that comes with boardlab, on the simulated board.
+
+use crate::runs::{number, ran};
 use boardlab_computer::built_in;
 use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
@@ -32,9 +34,7 @@ const SMALLEST: [&str; 8] = [
 ];
 
 fn run(more: &[&str]) -> RunResult {
-    let set: Vec<&str> = SMALL.iter().chain(more).copied().collect();
-    let run = registry::perform(Action::Run, "context-switch", &set, Seed::new(1), &|_| ());
-    run.unwrap_or_else(|error| panic!("{error}"))
+    ran("context-switch", &[&SMALL, more].concat())
 }
 
 /// One run for most tests, without QEMU.
@@ -45,41 +45,37 @@ fn cell(table: &Table, row: &str, column: &str) -> f64 {
     cell.value.as_f64().unwrap_or_else(|| panic!("{} {row} {column} is empty", table.id))
 }
 
-fn value(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
-    cell(run.table(table).unwrap_or_else(|| panic!("no {table}")), row, column)
-}
-
 #[test]
 fn switches_that_wait_for_the_timer_take_whole_quanta_whatever_a_switch_costs() {
     let run = &*RUN;
     for way in ["tables_ns", "fcse_ns"] {
-        let (first, last) = (value(run, "phases", "0ns", way), value(run, "phases", "70ms", way));
+        let (first, last) = (number(run, "phases", "0ns", way), number(run, "phases", "70ms", way));
         assert!((first - 7.5e9).abs() < 1e6, "{way}: {first}");
         assert!((last - 7.43e9).abs() < 1e6, "{way}: {last}");
     }
     for phase in ["0ns", "70ms"] {
-        assert!(value(run, "phases", phase, "difference_ns") < 200e3);
+        assert!(number(run, "phases", phase, "difference_ns") < 200e3);
     }
 }
 
 #[test]
 fn a_switch_at_once_is_several_times_faster_with_fcse_and_needs_few_instructions() {
     let run = &*RUN;
-    assert!(value(run, "at-once", "fcse", "total_ns") < 1e6, "100 switches in less than 1 ms");
-    assert!(value(run, "at-once", "fcse", "instructions_count") <= 400.0);
-    assert!(value(run, "at-once", "fcse", "flushes_count") == 0.0);
-    assert!(value(run, "at-once", "tables", "flushes_count") >= 100.0);
-    assert!(value(run, "ring-chg", "2x0", "gain") >= 5.0);
-    let [tables, ahead] = ["tables", "ahead"].map(|way| value(run, "at-once", way, "total_ns"));
+    assert!(number(run, "at-once", "fcse", "total_ns") < 1e6, "100 switches in less than 1 ms");
+    assert!(number(run, "at-once", "fcse", "instructions_count") <= 400.0);
+    assert!(number(run, "at-once", "fcse", "flushes_count") == 0.0);
+    assert!(number(run, "at-once", "tables", "flushes_count") >= 100.0);
+    assert!(number(run, "ring-chg", "2x0", "gain") >= 5.0);
+    let [tables, ahead] = ["tables", "ahead"].map(|way| number(run, "at-once", way, "total_ns"));
     assert!(tables < ahead, "FCSE is compared with the fastest switch without it");
 }
 
 #[test]
 fn fcse_gains_little_where_the_working_sets_exceed_the_cache() {
     let run = &*RUN;
-    let gain = value(run, "ring-chg", "8x8", "gain");
+    let gain = number(run, "ring-chg", "8x8", "gain");
     assert!((1.0..=2.0).contains(&gain), "{gain}");
-    assert!(gain < value(run, "ring-chg", "8x0", "gain"));
+    assert!(gain < number(run, "ring-chg", "8x0", "gain"));
 }
 
 #[test]
@@ -97,7 +93,7 @@ fn latencies_are_ordered_and_every_sample_is_counted() {
         }
     }
     for row in ["tables-idle", "fcse-loaded"] {
-        let of = |table| value(run, table, row, "min_ns");
+        let of = |table| number(run, table, row, "min_ns");
         assert!(of("latency-handler") < of("latency-task"), "{row}");
     }
 }
@@ -122,7 +118,7 @@ fn interrupts_are_off_for_2000_cycles_at_most_with_fcse_and_the_place_has_a_name
 fn a_cold_start_reads_the_whole_program_and_a_warm_one_what_the_buffer_cache_cannot_hold() {
     let run = &*RUN;
     for disk in ["memory", "card"] {
-        let of = |start: &str, column| value(run, "exec", &format!("{disk}-{start}"), column);
+        let of = |start: &str, column| number(run, "exec", &format!("{disk}-{start}"), column);
         assert!((16.0..24.0).contains(&of("cold-8", "blocks_count")), "its 16 blocks, and a few");
         assert!(of("warm-8", "blocks_count") == 0.0);
         assert!((64.0..72.0).contains(&of("cold-32", "blocks_count")));
@@ -139,7 +135,7 @@ fn a_cold_start_reads_the_whole_program_and_a_warm_one_what_the_buffer_cache_can
 #[test]
 fn every_block_of_the_card_takes_its_time_on_the_bus_and_cached_ones_take_none() {
     let run = &*RUN;
-    let of = |row: &str, column| value(run, "exec", row, column);
+    let of = |row: &str, column| number(run, "exec", row, column);
     for start in ["cold-8", "cold-32", "warm-32"] {
         let [ram, card] = ["memory", "card"].map(|disk| format!("{disk}-{start}"));
         let more = of(&card, "min_ns") - of(&ram, "min_ns");
@@ -154,8 +150,8 @@ fn every_block_of_the_card_takes_its_time_on_the_bus_and_cached_ones_take_none()
 #[test]
 fn the_finding_on_the_ram_disk_weighs_its_memory_against_the_time_it_saves() {
     let run = &*RUN;
-    let kib = value(run, "memory", "disk", "size_bytes") / 1_024.0;
-    let of = |row| value(run, "exec", row, "mean_ns") / 1e6;
+    let kib = number(run, "memory", "disk", "size_bytes") / 1_024.0;
+    let of = |row| number(run, "exec", row, "mean_ns") / 1e6;
     let saved = of("card-cold-32") - of("memory-cold-32");
     let (kib, saved) = (format!("{kib:.0} KiB of RAM disk"), format!("saves {saved:.2} ms"));
     let finding = run.findings.iter().find(|finding| finding.contains(&kib));

@@ -15,6 +15,7 @@ mod nand_parts;
 mod nandfs;
 mod nor;
 mod nor_parts;
+mod runs;
 mod sata;
 mod sata_console;
 mod sdwear;

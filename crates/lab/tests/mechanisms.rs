@@ -2,13 +2,12 @@
 //!
 //! Every cell of the NOR, NAND and SATA evaluations with the verdict `differs` has an entry here.
 
+use crate::runs::{number, ran};
 use crate::{nandfs, nor, sata};
-use boardlab_experiment::Action;
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::verdict::judge;
 use boardlab_lab::registry;
 use boardlab_result::{Agreement, RunResult, Verdict};
-use boardlab_sim::Seed;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -110,16 +109,8 @@ impl Mechanism {
             table if table.starts_with("table3.") => &FILL_ALONE,
             _ => &[],
         };
-        let set = [self.set, apart].concat();
-        let run = registry::perform(Action::Run, self.scenario, &set, Seed::new(1), &|_| ());
-        run.unwrap_or_else(|error| panic!("{}: {error}", self.what))
+        ran(self.scenario, &[self.set, apart].concat())
     }
-}
-
-fn number(run: &RunResult, (table, row, column): Place) -> f64 {
-    let cell = run.table(table).and_then(|table| table.cell(row, column));
-    let value = cell.and_then(|cell| cell.value.as_f64());
-    value.unwrap_or_else(|| panic!("no figure {table} {row} {column}"))
 }
 
 /// What the published figure in `place` says of `ours`.
@@ -130,15 +121,20 @@ fn judged(scenario: &str, (table, row, column): Place, ours: f64) -> Verdict {
     judge(ours, table.cell(row, column).unwrap(), table)
 }
 
+/// Checks that `ours` would be close in `place` at least.
+fn assert_close(scenario: &str, place: Place, ours: f64, what: &str) {
+    let verdict = judged(scenario, place, ours);
+    let near = matches!(verdict, Verdict::Pass | Verdict::Close);
+    assert!(near, "{what}: {place:?}: {ours} is {verdict}");
+}
+
 #[test]
 fn a_varied_mechanism_moves_the_cells_that_differ_to_close() {
     for one in MECHANISMS {
         let run = one.run();
         for &place in one.cells {
-            let ours = number(&run, place);
-            let verdict = judged(one.scenario, place, ours);
-            let near = matches!(verdict, Verdict::Pass | Verdict::Close);
-            assert!(near, "{}: {place:?}: {ours} is {verdict}", one.what);
+            let (table, row, column) = place;
+            assert_close(one.scenario, place, number(&run, table, row, column), one.what);
         }
     }
 }
@@ -202,7 +198,7 @@ fn with_the_rounded_mean_the_command_of_the_improved_write_takes_what_is_printed
     let of = |column: &str| row.cells[column].value.as_f64().unwrap();
     let rounded = (of("mean_ns") / 1e3).round() * 1e3;
     let place = ("table6", "L-5", "total_ns");
-    let exact = number(&nor::PUBLISHED, place);
+    let exact = number(&nor::PUBLISHED, "table6", "L-5", "total_ns");
     assert!((of("mean_ns") * of("count") - exact).abs() < 1e3, "{exact}");
     assert_eq!(judged("nor-write", place, exact), Verdict::Fail);
     assert_eq!(judged("nor-write", place, rounded * of("count")), Verdict::Pass);
@@ -217,10 +213,8 @@ fn the_drives_that_miss_their_rating_meet_their_measurement() {
             "intel-x25-e" => ("table5-1", "mean", column),
             _ => ("table7-1", drive, column),
         };
-        let ours = number(&sata::WHOLE, ("table2-1", drive, column));
-        let verdict = judged("sata-ssd", measured, ours);
-        let near = matches!(verdict, Verdict::Pass | Verdict::Close);
-        assert!(near, "{drive} {column}: {ours} is {verdict} beside {measured:?}");
+        let ours = number(&sata::WHOLE, "table2-1", drive, column);
+        assert_close("sata-ssd", measured, ours, "the rating");
     }
 }
 
@@ -229,9 +223,8 @@ fn the_drives_that_miss_their_rating_meet_their_measurement() {
 fn with_the_fitted_gap_the_polls_take_what_is_printed() {
     for place in APART.iter().copied().filter(|place| place.0 == "table6-own-gap") {
         let (_, row, column) = place;
-        let fitted = number(&nor::PUBLISHED, ("table6", row, column));
-        let verdict = judged("nor-write", place, fitted);
-        assert!(matches!(verdict, Verdict::Pass | Verdict::Close), "{row}: {fitted} is {verdict}");
+        let fitted = number(&nor::PUBLISHED, "table6", row, column);
+        assert_close("nor-write", place, fitted, "the fitted gap");
     }
 }
 
@@ -244,8 +237,7 @@ fn other_kinds_of_controllers_have_the_printed_clusters() {
         "experiment2.probes=2",
         "wear.volume=1 GiB",
     ];
-    let run = registry::perform(Action::Run, "sd-wear", &set, Seed::new(1), &|_| ());
-    let run = run.unwrap_or_else(|error| panic!("{error}"));
+    let run = ran("sd-wear", &set);
     let bands = &run.table("experiment2-bands").unwrap().rows;
     for (controller, cluster) in [
         ("single-bit-logs/dynamic/", "upper"),

@@ -1,5 +1,6 @@
 //! The NAND experiment against what the publication prints and what its own counts demand.
 
+use crate::runs::{number, ran};
 use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Verdict};
@@ -7,8 +8,7 @@ use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 fn run(set: &[&str]) -> RunResult {
-    let run = registry::perform(Action::Run, "nand-filesystems", set, Seed::new(1), &|_| ());
-    run.unwrap_or_else(|error| panic!("{error}"))
+    ran("nand-filesystems", set)
 }
 
 /// The run as published, made once.
@@ -28,11 +28,6 @@ const SMALL: [&str; 8] = [
 
 fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
     run.table(id).unwrap_or_else(|| panic!("no table {id}"))
-}
-
-fn value(run: &RunResult, id: &str, row: &str, column: &str) -> f64 {
-    let cell = table(run, id).cell(row, column).unwrap_or_else(|| panic!("{id} {row} {column}"));
-    cell.value.as_f64().unwrap_or_else(|| panic!("{id} {row} {column} holds no number"))
 }
 
 /// The published tables with their rows.
@@ -73,9 +68,9 @@ fn the_filesystems_that_are_not_built_stand_beside_with_their_print() {
 
 #[test]
 fn metadata_is_within_a_quarter_of_the_print() {
-    let ours = value(&PUBLISHED, "table3.5", "metadata", "jffs2") / 1_024.0;
+    let ours = number(&PUBLISHED, "table3.5", "metadata", "jffs2") / 1_024.0;
     assert!((ours / 12_764.0 - 1.0).abs() <= 0.25, "{ours} KiB");
-    let share = value(&PUBLISHED, "table3.5", "share", "jffs2");
+    let share = number(&PUBLISHED, "table3.5", "share", "jffs2");
     assert!((ours / 262_144.0 - share).abs() < 1e-4);
 }
 
@@ -99,24 +94,24 @@ fn cells_with_fitted_constants_are_inputs() {
 fn fitting_again_gives_the_constants_of_the_board() {
     for column in ["per_command_ns", "per_byte_ns"] {
         let (used, again) = (
-            value(&PUBLISHED, "fit", "used", column),
-            value(&PUBLISHED, "fit", "refitted", column),
+            number(&PUBLISHED, "fit", "used", column),
+            number(&PUBLISHED, "fit", "refitted", column),
         );
         assert!((used - again).abs() < 0.5, "{column}: {again}; put it into boards/mips-327.toml");
     }
     assert_eq!(PUBLISHED.warnings, [""; 0]);
     crate::sentences::check_headlines(&PUBLISHED.findings);
-    let left = value(&PUBLISHED, "fit", "used", "fitted_ratio");
-    assert!(left <= value(&PUBLISHED, "fit", "used", "data_sheet_ratio"));
+    let left = number(&PUBLISHED, "fit", "used", "fitted_ratio");
+    assert!(left <= number(&PUBLISHED, "fit", "used", "data_sheet_ratio"));
 }
 
 #[test]
 fn every_time_is_that_of_the_data_sheet_and_the_constants_times_its_counts() {
-    let command = value(&PUBLISHED, "fit", "used", "per_command_ns");
-    let byte = value(&PUBLISHED, "fit", "used", "per_byte_ns");
+    let command = number(&PUBLISHED, "fit", "used", "per_command_ns");
+    let byte = number(&PUBLISHED, "fit", "used", "per_byte_ns");
     for id in ["table3.2-counts", "table3.3-counts"] {
         for row in &table(&PUBLISHED, id).rows {
-            let of = |column| value(&PUBLISHED, id, &row.id, column);
+            let of = |column| number(&PUBLISHED, id, &row.id, column);
             let expected =
                 of("time_ns") + command * of("commands_count") + byte * of("moved_bytes");
             assert!((of("fitted_ns") - expected).abs() < 1.0, "{id} {}", row.id);
@@ -127,7 +122,7 @@ fn every_time_is_that_of_the_data_sheet_and_the_constants_times_its_counts() {
 #[test]
 fn zeros_are_hardly_programmed_and_random_data_are_programmed_in_full() {
     let programs = |data: &str| {
-        value(
+        number(
             &PUBLISHED,
             "table3.3-counts",
             &format!("jffs2/{data}/sequential_write"),
@@ -146,7 +141,7 @@ fn zeros_are_hardly_programmed_and_random_data_are_programmed_in_full() {
 fn a_fuller_flash_takes_longer_to_mount() {
     let rows = &table(&PUBLISHED, "table3.2-levels").rows;
     let times: Vec<_> =
-        rows.iter().map(|row| value(&PUBLISHED, "table3.2-levels", &row.id, "mount_ns")).collect();
+        rows.iter().map(|row| number(&PUBLISHED, "table3.2-levels", &row.id, "mount_ns")).collect();
     assert!(times.is_sorted() && times.len() >= 4, "{times:?}");
 }
 
@@ -154,7 +149,7 @@ fn a_fuller_flash_takes_longer_to_mount() {
 fn small_files_cost_ram_and_listing_time() {
     let rows = &table(&PUBLISHED, "table3.2-files").rows;
     let of = |column| -> Vec<f64> {
-        rows.iter().map(|row| value(&PUBLISHED, "table3.2-files", &row.id, column)).collect()
+        rows.iter().map(|row| number(&PUBLISHED, "table3.2-files", &row.id, column)).collect()
     };
     assert!(of("files_count").is_sorted_by(|a, b| a > b));
     assert!(of("mounted_bytes").is_sorted_by(|a, b| a > b), "{:?}", of("mounted_bytes"));
@@ -165,7 +160,7 @@ fn data_that_compress_are_more_nodes_to_mount_to_list_and_to_hold() {
     let id = "table3.2-data";
     for column in ["files_count", "mount_ns", "ls_ns", "mounted_bytes", "listed_bytes"] {
         let each = ["random", "percent:50", "text", "zero"]
-            .map(|data| value(&PUBLISHED, id, &format!("jffs2/{data}"), column));
+            .map(|data| number(&PUBLISHED, id, &format!("jffs2/{data}"), column));
         assert!(each.is_sorted_by(|less, more| less < more), "{column}: {each:?}");
     }
     assert_eq!(table(&PUBLISHED, id).fitted_count, 0);
@@ -218,7 +213,7 @@ fn an_altered_scenario_leaves_the_print_out() {
 fn a_mount_without_summary_reads_more() {
     let with = run(&SMALL);
     let without = run(&[&SMALL[..], &["jffs2.summary=false"]].concat());
-    let reads = |run| value(run, "table3.2-counts", "jffs2/mount", "reads_count");
+    let reads = |run| number(run, "table3.2-counts", "jffs2/mount", "reads_count");
     assert!(reads(&without) > 2.0 * reads(&with), "{} {}", reads(&without), reads(&with));
 }
 
@@ -237,7 +232,7 @@ fn nothing_is_lost_by_a_power_cut() {
     let cuts: f64 = table(&cut, "powercut")
         .rows
         .iter()
-        .map(|row| value(&cut, "powercut", &row.id, "cuts_count"))
+        .map(|row| number(&cut, "powercut", &row.id, "cuts_count"))
         .sum();
     assert!(cuts >= 450.0, "{cuts}");
     assert!(!cut.charts.is_empty());

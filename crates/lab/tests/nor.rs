@@ -1,5 +1,6 @@
 //! The NOR experiment against what the publication prints and what arithmetic demands.
 
+use crate::runs::{number, ran};
 use boardlab_document::source::Kind;
 use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
@@ -8,8 +9,7 @@ use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 fn run(set: &[&str]) -> RunResult {
-    registry::perform(Action::Run, "nor-write", set, Seed::new(1), &|_| ())
-        .unwrap_or_else(|error| panic!("{error}"))
+    ran("nor-write", set)
 }
 
 /// The run as published, made once.
@@ -22,13 +22,8 @@ fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
     run.table(id).unwrap_or_else(|| panic!("no table {id}"))
 }
 
-fn value(run: &RunResult, id: &str, row: &str, column: &str) -> f64 {
-    let cell = table(run, id).cell(row, column).unwrap_or_else(|| panic!("{id} {row} {column}"));
-    cell.value.as_f64().unwrap_or_else(|| panic!("{id} {row} {column} holds no number"))
-}
-
 fn seconds(run: &RunResult, id: &str, row: &str) -> f64 {
-    value(run, id, row, "total_ns") / 1e9
+    number(run, id, row, "total_ns") / 1e9
 }
 
 fn close(found: f64, expected: f64, tolerance: f64, what: &str) {
@@ -49,10 +44,10 @@ fn the_totals_agree_with_the_print() {
 #[test]
 fn the_wait_of_linux_is_constant_and_that_of_u_boot_spreads_as_printed() {
     let run = &PUBLISHED;
-    let wait = |column| value(run, "table5", "L-7", column) / 1e3;
+    let wait = |column| number(run, "table5", "L-7", column) / 1e3;
     assert!(wait("min_ns") >= 253.0 && wait("max_ns") <= 254.3);
     assert!(wait("max_ns") - wait("min_ns") < 0.04, "more than a tick");
-    let spread = |column| value(run, "table4", "U-6", column) / 1e3;
+    let spread = |column| number(run, "table4", "U-6", column) / 1e3;
     assert!(spread("min_ns") >= 170.0 && spread("max_ns") <= 226.0);
     close(spread("mean_ns"), 200.0, 0.5, "mean of U-6");
 }
@@ -60,6 +55,15 @@ fn the_wait_of_linux_is_constant_and_that_of_u_boot_spreads_as_printed() {
 #[test]
 fn each_finding_about_the_print_begins_with_a_headline() {
     crate::sentences::check_headlines(&PUBLISHED.findings);
+}
+
+#[test]
+fn the_run_as_published_names_its_publication_and_no_other_run_does() {
+    let publication = PUBLISHED.publication.as_ref().unwrap();
+    assert_eq!(publication.cited_as, "nor.md");
+    assert!(publication.authors.contains("Ochiai"), "{publication}");
+    assert_eq!(run(&["workload.bytes=1 KiB"]).publication, None);
+    assert_eq!(TUNED.publication, None);
 }
 
 #[test]
@@ -146,7 +150,7 @@ fn a_real_file_is_written_whatever_its_size() {
         let bytes: Vec<u8> = (0..length).map(|at| (at % 251).to_le_bytes()[0]).collect();
         std::fs::write(&path, bytes).unwrap();
         let run = run(&[&format!("workload.file={}", path.display())]);
-        assert_eq!(value(&run, "table5", "L-7", "count"), buffers, "{length} bytes");
+        assert_eq!(number(&run, "table5", "L-7", "count"), buffers, "{length} bytes");
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -172,33 +176,33 @@ fn theory_and_simulation_agree_within_a_tenth_of_a_microsecond() {
     let theory = table(&TUNED, "theory");
     assert!(theory.rows.len() >= 8);
     for row in &theory.rows {
-        let difference = value(&TUNED, "theory", &row.id, "difference_ns");
+        let difference = number(&TUNED, "theory", &row.id, "difference_ns");
         assert!(difference.abs() <= 100.0, "{}: {difference} ns", row.id);
     }
 }
 
 #[test]
 fn the_recommended_wait_is_the_brute_force_one_within_a_microsecond() {
-    let wait = |row| value(&TUNED, "optimum", row, "wait_ns") / 1e3;
+    let wait = |row| number(&TUNED, "optimum", row, "wait_ns") / 1e3;
     close(wait("recommended"), wait("brute-force"), 1.0, "recommended");
     close(wait("theory"), wait("brute-force"), 1.0, "theory");
 }
 
 #[test]
 fn the_adaptive_wait_settles_follows_drift_and_is_never_early() {
-    let mean = |row| value(&TUNED, "program_wait", row, "mean_ns") / 1e3;
+    let mean = |row| number(&TUNED, "program_wait", row, "mean_ns") / 1e3;
     assert!(mean("adaptive-settled") <= mean("toggle-only") * 1.01);
     // 60 us over the first half: 45 us on average.
     close(mean("adaptive-slower"), mean("adaptive-settled") + 45.0, 2.0, "slower");
     close(mean("adaptive-faster"), mean("adaptive-settled") - 45.0, 2.0, "faster");
     for row in &table(&TUNED, "program_wait").rows {
-        assert_eq!(value(&TUNED, "program_wait", &row.id, "early_count"), 0.0);
+        assert_eq!(number(&TUNED, "program_wait", &row.id, "early_count"), 0.0);
     }
 }
 
 #[test]
 fn the_timer_tick_between_polls_is_what_an_erase_loses() {
-    let late = |row| value(&TUNED, "erase_wait", row, "overshoot_ns") / 1e6;
+    let late = |row| number(&TUNED, "erase_wait", row, "overshoot_ns") / 1e6;
     close(late("linux-hz100"), 10.1, 0.5, "HZ 100");
     close(late("linux-hz250"), 4.0, 0.2, "HZ 250");
     close(late("linux-hz1000"), 1.0, 0.1, "HZ 1000");
@@ -209,7 +213,7 @@ fn the_timer_tick_between_polls_is_what_an_erase_loses() {
 fn the_tuner_hands_out_a_patch_for_each_kernel() {
     let names: Vec<_> = TUNED.attachments.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["linux-3.4-nor-write-wait.patch", "linux-6.1-nor-write-wait.patch"]);
-    let wait = value(&TUNED, "optimum", "recommended", "wait_ns");
+    let wait = number(&TUNED, "optimum", "recommended", "wait_ns");
     assert!(wait > 0.0 && TUNED.attachments[0].text.contains("write_poll_us = 194"));
 }
 
@@ -237,6 +241,6 @@ fn a_data_file_is_found_from_the_scenario_that_names_it() {
     let run = registry::perform::<&str>(Action::Run, &name, &[], Seed::new(1), &|_| ()).unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(run.scenario, "mine");
-    assert_eq!(value(&run, "table5", "L-7", "count"), 2.0);
+    assert_eq!(number(&run, "table5", "L-7", "count"), 2.0);
     assert!(run.tables.iter().flat_map(Table::cells).all(|(_, _, c)| c.published.is_none()));
 }

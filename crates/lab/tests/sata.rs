@@ -1,9 +1,7 @@
 //! The SATA experiment: the printed rates beside ours, what it finds, that it is deterministic.
 
-use boardlab_experiment::Action;
-use boardlab_lab::registry;
+use crate::runs::{number, ran};
 use boardlab_result::{RunResult, Value, Verdict};
-use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
 /// As `boardlab reproduce sata` runs it.
@@ -20,14 +18,7 @@ const SHORT: [&str; 6] = [
 ];
 
 fn made(set: &[&str]) -> RunResult {
-    let run = registry::perform(Action::Run, "sata-ssd", set, Seed::new(1), &|_| ());
-    run.unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn number(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
-    let cell = run.table(table).and_then(|table| table.cell(row, column));
-    let cell = cell.unwrap_or_else(|| panic!("{table} has no {row}, {column}"));
-    cell.value.as_f64().unwrap_or_else(|| panic!("{table}, {row}, {column}: {cell:?}"))
+    ran("sata-ssd", set)
 }
 
 /// Every cell of a table that stands beside the print, in MB/s: row, column, ours, print.

@@ -1,5 +1,6 @@
 //! The SD experiment on a small card: what it finds, that it is deterministic, and what it refuses.
 
+use crate::runs::{number, ran};
 use boardlab_experiment::Action;
 use boardlab_experiment::reference::Reference;
 use boardlab_lab::registry;
@@ -31,9 +32,7 @@ const SMALL: [&str; 15] = [
 ];
 
 fn small(more: &[&str]) -> RunResult {
-    let set = [&SMALL, more].concat();
-    let run = registry::perform(Action::Run, "sd-wear", &set, Seed::new(1), &|_| ());
-    run.unwrap_or_else(|error| panic!("{error}"))
+    ran("sd-wear", &[&SMALL, more].concat())
 }
 
 fn refused(more: &[&str]) -> String {
@@ -42,12 +41,6 @@ fn refused(more: &[&str]) -> String {
         Ok(_) => panic!("{more:?} was taken"),
         Err(error) => error.to_string(),
     }
-}
-
-fn number(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
-    let cell = run.table(table).and_then(|table| table.cell(row, column));
-    let cell = cell.unwrap_or_else(|| panic!("{table} has no {row}, {column}"));
-    cell.value.as_f64().unwrap_or_else(|| panic!("{table}, {row}, {column}: {cell:?}"))
 }
 
 fn text(run: &RunResult, table: &str, row: &str, column: &str) -> String {

@@ -1,0 +1,19 @@
+//! Runs and their figures, for the tests of all experiments.
+
+use boardlab_experiment::Action;
+use boardlab_lab::registry;
+use boardlab_result::RunResult;
+use boardlab_sim::Seed;
+
+/// The run of `scenario` with these values set.
+pub(crate) fn ran(scenario: &str, set: &[&str]) -> RunResult {
+    let run = registry::perform(Action::Run, scenario, set, Seed::new(1), &|_| ());
+    run.unwrap_or_else(|error| panic!("{scenario} {set:?}: {error}"))
+}
+
+/// The number in a cell.
+pub(crate) fn number(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
+    let cell = run.table(table).and_then(|table| table.cell(row, column));
+    let cell = cell.unwrap_or_else(|| panic!("{table} has no {row}, {column}"));
+    cell.value.as_f64().unwrap_or_else(|| panic!("{table}, {row}, {column}: {cell:?}"))
+}
