@@ -2,6 +2,7 @@
 //!
 //! Layer: rank 9. Main types: [`Experiment`], [`Request`], [`Action`], [`Failure`].
 
+use crate::reference::Reference;
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
@@ -138,13 +139,19 @@ impl Experiment {
         Ok(experiment.value)
     }
 
-    /// Performs `action` for `request`.
+    /// Performs `action` for `request`. The run of a published evaluation names its publication.
     ///
     /// # Errors
     /// [`Failure`]: [`Failure::NotBuilt`] if the experiment lacks this action.
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
         match self.actions.iter().find(|(one, _)| *one == action) {
-            Some((_, make)) => make(request),
+            Some((_, make)) => {
+                let mut run = make(request)?;
+                if self.published && action == Action::Run && request.is_as_published() {
+                    run.publication = Some(Reference::named(self.name)?.publication);
+                }
+                Ok(run)
+            }
             None => Err(Failure::NotBuilt(self.scenario.into(), action)),
         }
     }

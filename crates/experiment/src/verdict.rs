@@ -100,10 +100,12 @@ pub fn judge(ours: f64, printed: &Print, table: &ReferenceTable) -> Verdict {
     };
     let spread = table.spread.as_ref().map_or(0.0, Allowance::share);
     let close = table.close.as_ref().map_or(CLOSE, Allowance::share);
-    match ours {
-        _ if within(spread) => Verdict::Pass,
-        _ if within(close) => Verdict::Close,
-        _ => Verdict::Fail,
+    if within(spread) {
+        Verdict::Pass
+    } else if within(close) {
+        Verdict::Close
+    } else {
+        Verdict::Fail
     }
 }
 

@@ -5,6 +5,7 @@
 //! marked as a headline.
 
 use crate::format;
+use boardlab_result::prose::counted;
 use boardlab_result::{Agreement, Difference, Reproduction, Row, RunResult, Table, Value, Verdict};
 
 /// The id of the row that summarises a table.
@@ -85,10 +86,6 @@ pub(crate) fn agreement(run: &RunResult) -> Option<String> {
         );
     }
     Some(line)
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// The name of a cell: table, row, heading of the column.

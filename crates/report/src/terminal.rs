@@ -11,9 +11,10 @@ use crate::headline::{self, Headline, headlines};
 use crate::pairs::{self, Pair, pairs};
 use crate::{Options, format, text};
 use boardlab_result::foreign::shown;
+use boardlab_result::prose::counted;
 use boardlab_result::{
-    self as result, Agreement, Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit,
-    Value, Verdict,
+    Cell, Chart, Reproduction, Row, RunResult, Style, Table, Unit, Value, Verdict,
+    headline as headline_of,
 };
 use std::fmt::Write as _;
 
@@ -27,12 +28,12 @@ const SPARKLINE_MAX: usize = 32;
 #[must_use]
 pub fn run(run: &RunResult, options: &Options) -> String {
     let mut page = Page { text: String::new(), options };
-    page.run(run);
+    page.show(run, true);
     page.text
 }
 
-/// Several runs, after their headlines. Unless `options` ask for all, a run with published figures has the tables with
-/// them, and the headlines of its findings.
+/// Several runs, after their headlines. Unless `options` ask for all, a run with published figures is shown in brief: the
+/// tables with them, and the headlines of its findings.
 #[must_use]
 pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
     let mut page = Page { text: String::new(), options };
@@ -41,11 +42,7 @@ pub fn reproduction(reproduction: &Reproduction, options: &Options) -> String {
         if !page.text.is_empty() {
             page.text.push('\n');
         }
-        if options.full || Agreement::of(result).is_none() {
-            page.run(result);
-        } else {
-            page.brief(result);
-        }
+        page.show(result, options.full || !result.tables.iter().any(Table::has_print));
     }
     page.text
 }
@@ -74,44 +71,39 @@ impl Page<'_> {
         }
     }
 
-    /// The tables with published figures, and the headlines of the findings.
-    fn brief(&mut self, run: &RunResult) {
+    /// A run in `full`, or in brief.
+    fn show(&mut self, run: &RunResult, full: bool) {
         self.opening(run);
-        let has_print = |table: &&Table| table.cells().any(|(_, _, cell)| cell.published.is_some());
-        for table in run.tables.iter().filter(has_print) {
-            self.text.push('\n');
-            self.table(table);
-        }
-        let headlines = run.findings.iter().map(|finding| result::headline(finding).0.to_owned());
-        self.numbered("Findings", &headlines.collect::<Vec<_>>());
-        self.numbered("Warnings", &run.warnings);
-        let others = run.tables.iter().filter(|table| !has_print(table)).count();
-        self.text.push('\n');
-        let tables = plural(others, "table");
-        let rest = format!(
-            "Left out: {others} {tables} without published figures, and the evidence of the findings."
-        );
-        self.paragraph("", &format!("{rest} --full prints them, and --out DIR writes them."));
-    }
-
-    fn run(&mut self, run: &RunResult) {
-        self.opening(run);
-        for table in &run.tables {
+        for table in run.tables.iter().filter(|table| full || table.has_print()) {
             self.text.push('\n');
             match pairs(run, table) {
                 Some(pairs) => self.pairs(table, &pairs),
                 None => self.table(table),
             }
         }
-        self.sparklines(run);
-        self.numbered("Findings", &run.findings);
+        if full {
+            self.sparklines(run);
+            self.numbered("Findings", &run.findings);
+        } else {
+            let headlines = run.findings.iter().map(|finding| headline_of(finding).0.to_owned());
+            self.numbered("Findings", &headlines.collect::<Vec<_>>());
+        }
         self.numbered("Warnings", &run.warnings);
         for attachment in &run.attachments {
-            let lines = attachment.text.lines().count();
-            let s = if lines == 1 { "" } else { "s" };
-            let words = format!("{} ({lines} line{s}): {}", attachment.name, attachment.title);
+            let lines = counted(attachment.text.lines().count(), "line");
+            let words = format!("{} ({lines}): {}", attachment.name, attachment.title);
             self.text.push('\n');
             self.paragraph("Attached  ", &words);
+        }
+        if !full {
+            let others = run.tables.iter().filter(|table| !table.has_print()).count();
+            let words = format!(
+                "Left out: {} without published figures, distributions, and the evidence of the findings. --full prints them, \
+                 and --out DIR writes them.",
+                counted(others, "table"),
+            );
+            self.text.push('\n');
+            self.paragraph("", &words);
         }
     }
 

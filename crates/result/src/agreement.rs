@@ -30,8 +30,6 @@ pub struct Difference<'r> {
     pub row: &'r Row,
     /// The id of its column.
     pub column: &'r str,
-    /// The cell.
-    pub cell: &'r Cell,
     /// The difference, with its sign.
     pub share: f64,
 }
@@ -66,7 +64,7 @@ impl<'r> Agreement<'r> {
         let Some(share) = cell.difference() else { return };
         self.differences.push(share.abs());
         if self.worst.is_none_or(|worst| share.abs() > worst.share.abs()) {
-            self.worst = Some(Difference { table, row, column, cell, share });
+            self.worst = Some(Difference { table, row, column, share });
         }
     }
 

@@ -337,6 +337,12 @@ impl Table {
         self.rows.iter().find(|candidate| candidate.id == row)
     }
 
+    /// Whether it has a published figure.
+    #[must_use]
+    pub fn has_print(&self) -> bool {
+        self.cells().any(|(_, _, cell)| cell.published.is_some())
+    }
+
     /// The cell of `row` and `column`.
     #[must_use]
     pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {

@@ -53,7 +53,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let reference = Reference::named("sdwear")?;
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &measured, print)?;
-    run.publication = print.map(|reference| reference.publication.clone());
     request.warn_if_altered(&mut run);
     let probes = measured.rewritten.iter().map(|one| one.probe.took + one.took);
     let spent = probes.fold(measured.free.took, |sum, took| sum + took);

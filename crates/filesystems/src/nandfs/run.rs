@@ -47,7 +47,6 @@ pub(super) fn run_types(
     let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, &scenario, &columns, print)?;
-    run.publication = print.map(|reference| reference.publication.clone());
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     verdicts::name_parameters(&mut run, types);

@@ -192,7 +192,6 @@ fn assemble(
     if runs.as_published {
         let explaining = findings::on_the_print(run, &reference, runs)?;
         verdicts::verdicts(&mut run.tables, &reference, &explaining)?;
-        run.publication = Some(reference.publication.clone());
     }
     request.warn_if_altered(run);
     findings::all(run, runs, what_if);

@@ -46,7 +46,6 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     }
     charts::all(&mut run, &scenario, &measured, print);
     run.timelines.clone_from(&measured.timelines);
-    run.publication = print.map(|reference| reference.publication.clone());
     request.warn_if_altered(&mut run);
     let swept = measured.swept.iter().map(|one| one.took);
     let tested = [measured.intel.took, measured.g_monster.took];

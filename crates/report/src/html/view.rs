@@ -242,8 +242,7 @@ fn headline_views(reproduction: &Reproduction) -> Vec<HeadlineView> {
 
 /// What the verdicts apply to: published figures, or conditions that must hold.
 fn judged(runs: &[RunResult]) -> &'static str {
-    let mut cells = runs.iter().flat_map(|run| &run.tables).flat_map(Table::cells);
-    if cells.any(|(_, _, cell)| cell.published.is_some()) {
+    if runs.iter().flat_map(|run| &run.tables).any(Table::has_print) {
         "Cells with a published figure"
     } else {
         "Cells with a verdict"
@@ -357,7 +356,7 @@ fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) 
         title: table.title.clone(),
         source: table.source.clone(),
         rows: rows.collect(),
-        compared: table.cells().any(|(_, _, cell)| cell.published.is_some()),
+        compared: table.has_print(),
         note: note(table),
         columns,
     }
