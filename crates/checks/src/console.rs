@@ -15,6 +15,7 @@
 use crate::binary::Scratch;
 use crate::markdown::{Block, Document};
 use crate::repository::Repository;
+use crate::translations;
 use crate::violation::Violation;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -65,18 +66,21 @@ enum Treatment {
     Refuse,
 }
 
-/// Runs the console blocks of `paths`, several at once. `binary` is the built `boardlab`. Equal blocks run once.
+/// Runs the console blocks of `paths`, several at once. `binary` is the built `boardlab`. Equal blocks
+/// run once, for the original where a translation has the same.
 #[must_use]
 pub fn check(repository: &Repository, paths: &[&str], binary: &Path) -> Vec<Violation> {
     let mut done = BTreeSet::new();
     let mut blocks = Vec::new();
-    for path in paths {
+    let (translations, originals): (Vec<&str>, Vec<&str>) =
+        paths.iter().partition(|path| translations::original_of(path).is_some());
+    for path in originals.into_iter().chain(translations) {
         let document = Document::parse(&repository.read(path));
         let new = document
             .blocks
             .into_iter()
             .filter(|block| block.language == "console" && done.insert(block.lines.clone()));
-        blocks.extend(new.map(|block| (*path, block)));
+        blocks.extend(new.map(|block| (path, block)));
     }
     let check = |(path, block): &(&str, Block)| check_block(path, block, repository.root(), binary);
     blocks.par_iter().flat_map_iter(check).collect()
@@ -265,6 +269,7 @@ fn copy_folder(from: &Path, to: &Path) {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
 
     fn block(text: &str) -> Block {
         Block {
@@ -274,14 +279,20 @@ mod tests {
         }
     }
 
-    /// A `boardlab` that prints its arguments and ends with the status in the last one.
-    fn messages(text: &str) -> Vec<String> {
-        let scratch = Scratch::new();
+    /// A `boardlab` in `scratch` that runs `script`.
+    fn boardlab(scratch: &Scratch, script: &str) -> PathBuf {
         let binary = scratch.path().join("boardlab");
-        let script = "#!/bin/sh\necho \"arguments: $*\"\necho error >&2\n\
-                      for last in \"$@\"; do :; done\nexit \"${last#status=}\"\n";
         fs::write(&binary, script).unwrap();
         fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
+        binary
+    }
+
+    /// What is wrong beside a `boardlab` that prints its arguments and ends with the status in the last.
+    fn messages(text: &str) -> Vec<String> {
+        let scratch = Scratch::new();
+        let script = "#!/bin/sh\necho \"arguments: $*\"\necho error >&2\n\
+                      for last in \"$@\"; do :; done\nexit \"${last#status=}\"\n";
+        let binary = boardlab(&scratch, script);
         fs::create_dir(scratch.path().join("parts")).unwrap();
         fs::write(scratch.path().join("parts/a.toml"), "id = 1\n").unwrap();
         let found = check_block("README.md", &block(text), scratch.path(), &binary);
@@ -338,6 +349,21 @@ mod tests {
         assert_eq!(messages("$ boardlab list 0 | jq .\n").len(), 1);
         assert_eq!(messages("$ boardlabs\n").len(), 1);
         assert_eq!(messages("nothing to run\n").len(), 1);
+    }
+
+    #[test]
+    fn a_block_that_a_translation_repeats_runs_once_and_for_the_original() {
+        let scratch = Scratch::new();
+        let binary = boardlab(&scratch, "#!/bin/sh\necho run >> \"$0.runs\"\nexit 1\n");
+        let page = "# A\n```console\n$ boardlab list\n```\n";
+        let other = format!("{page}```console\n$ boardlab run a\n```\n");
+        fs::write(scratch.path().join("a.ja.md"), other).unwrap();
+        fs::write(scratch.path().join("a.md"), page).unwrap();
+        let found = check(&Repository::at(scratch.path()), &["a.ja.md", "a.md"], &binary);
+        let places: Vec<_> = found.iter().map(|found| (found.path.as_str(), found.line)).collect();
+        assert_eq!(places, [("a.md", 3), ("a.ja.md", 6)]);
+        let runs = fs::read_to_string(scratch.path().join("boardlab.runs")).unwrap();
+        assert_eq!(runs.lines().count(), 2);
     }
 
     #[test]

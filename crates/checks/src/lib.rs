@@ -8,7 +8,7 @@
 //! - [`ranks`]: which crate may use which. [`limits`]: sizes, nesting, headers, names.
 //!   [`compiled`]: no test is left out. [`rules`]: what source may not do. [`figures`]: no published figure in code.
 //! - [`sourced`]: every number of a part says where it comes from.
-//! - [`links`], [`readme`], [`words`]: documentation.
+//! - [`links`], [`readme`], [`translations`], [`words`]: documentation.
 //! - [`browser`]: a headless browser, for the report.
 //! - [`guest`], [`nandsim`], [`trees`], [`counts`]: a real kernel, its flash, what it writes and asks, to compare with.
 //! - [`mutants`]: mistakes that a test must find.
@@ -35,6 +35,7 @@ pub mod rules;
 pub mod schema;
 pub mod source;
 pub mod sourced;
+pub mod translations;
 pub mod trees;
 pub mod violation;
 pub mod words;

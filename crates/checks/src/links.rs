@@ -68,7 +68,7 @@ fn missing_anchor(
 }
 
 /// The path of `target` from the root, as seen from the document at `from`. Nothing when it leads out.
-fn resolve(from: &str, target: &str) -> Option<String> {
+pub(crate) fn resolve(from: &str, target: &str) -> Option<String> {
     if target.is_empty() {
         return Some(from.into());
     }
