@@ -22,7 +22,7 @@ pub use render::{At, Message, TEXT_SHOWN};
 
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
-use crate::source::Place;
+use crate::source::{Kind, Place, SET};
 use annotate_snippets::Renderer;
 use render::shown;
 use std::fmt::{self, Write as _};
@@ -272,6 +272,9 @@ impl BadValue {
         let value = if self.found.is_empty() { "the value".into() } else { format!("`{found}`") };
         let misfit = shown(&self.misfit.to_string(), TEXT_SHOWN * 4);
         let help = match &self.misfit {
+            Misfit::UnknownName(names) if self.is_kind_of_part() => {
+                format!("choose another part: boardlab list parts {}", names.join(" "))
+            }
             Misfit::UnknownName(names) => one_of(&self.found, names),
             Misfit::UnknownUnit(_, Some(unit)) => {
                 format!("did you mean `{unit}`? {}", self.help)
@@ -285,6 +288,14 @@ impl BadValue {
         };
         let label = shown(&self.due(), TEXT_SHOWN * 4);
         Message { title: format!("`{key}`: {value} {misfit}"), label, help }
+    }
+}
+
+impl BadValue {
+    /// Whether it is the kind of a part, of which another is due.
+    fn is_kind_of_part(&self) -> bool {
+        self.place.source().kind() == Some(Kind::Part)
+            && self.key.rsplit('.').next() == Some("kind")
     }
 }
 
@@ -302,8 +313,17 @@ impl UnknownKey {
                 None if self.expected.is_empty() => "expected no key here".into(),
                 None => "expected another key".into(),
             },
-            help: choice(nearest, &self.expected),
+            help: if self.is_seed() {
+                "the seed is an option of its own: --seed N".into()
+            } else {
+                choice(nearest, &self.expected)
+            },
         }
+    }
+
+    /// Whether the user set the seed as if it were a key of the scenario.
+    fn is_seed(&self) -> bool {
+        self.section.is_empty() && self.key == "seed" && self.place.source().is_argument_of(SET)
     }
 }
 

@@ -135,11 +135,11 @@ macro_rules! narrow {
         impl Field for $type {
             type Value = u64;
             fn required(key: Key<'_, '_, u64>) -> Read<Self> {
-                let number = key.within(0, <$type>::MAX.into()).required()?;
+                let number = key.of_type(<$type>::MAX.into()).required()?;
                 Ok(Self::try_from(number).expect("within its limits"))
             }
             fn optional(key: Key<'_, '_, u64>) -> Read<Option<Self>> {
-                let number = key.within(0, <$type>::MAX.into()).optional()?;
+                let number = key.of_type(<$type>::MAX.into()).optional()?;
                 Ok(number.map(|number| Self::try_from(number).expect("within its limits")))
             }
         }

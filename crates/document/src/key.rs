@@ -38,12 +38,14 @@ pub struct Key<'s, 'a, T> {
     section: &'s Section<'a>,
     name: &'s str,
     checks: Vec<Check<'s, T>>,
+    /// The limits in words, if somebody records them.
+    limits: Vec<String>,
     default: Option<T>,
 }
 
 impl<'s, 'a, T> Key<'s, 'a, T> {
     pub(super) const fn new(section: &'s Section<'a>, name: &'s str) -> Self {
-        Self { section, name, checks: Vec::new(), default: None }
+        Self { section, name, checks: Vec::new(), limits: Vec::new(), default: None }
     }
 
     /// The section of that name, which must be there.
@@ -61,8 +63,16 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     /// Refuses zero.
     #[must_use]
     pub fn positive(mut self) -> Self {
+        self.limit(|| "not zero".into());
         self.checks.push(Box::new(|value: &T| value.is_zero().then_some(Misfit::Zero)));
         self
+    }
+
+    /// Keeps a limit in words where somebody records it.
+    fn limit(&mut self, words: impl FnOnce() -> String) {
+        if self.section.context().observer.is_some() {
+            self.limits.push(words());
+        }
     }
 
     /// Refuses what is not from `low` to `high`, both of them taken.
@@ -71,12 +81,26 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     where
         T: PartialOrd + std::fmt::Display,
     {
+        self.limit(|| format!("{low} to {high}"));
         self.checks.push(Box::new(move |value: &T| {
             let (low, high) = (&low, &high);
             let outside = || Misfit::Outside { low: low.to_string(), high: high.to_string() };
             (value < low || value > high).then(outside)
         }));
         self
+    }
+
+    /// Refuses what is more than `high`, the largest value of its type: no limit to record beside a smaller one.
+    pub(crate) fn of_type(self, high: T) -> Self
+    where
+        T: PartialOrd + std::fmt::Display + Default,
+    {
+        let limits = self.limits.clone();
+        let mut key = self.within(T::default(), high);
+        if !limits.is_empty() {
+            key.limits = limits;
+        }
+        key
     }
 
     /// Refuses what is more than `high`.
@@ -90,7 +114,12 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
 
     /// Takes `default` where the value lacks.
     #[must_use]
-    pub fn or(mut self, default: T) -> Self {
+    pub fn or(mut self, default: T) -> Self
+    where
+        T: std::fmt::Display,
+    {
+        let written = || default.to_string();
+        self.section.describe(self.name, |asked| asked.default = Some(written()));
         self.default = Some(default);
         self
     }
@@ -117,7 +146,13 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     }
 
     fn read(&self, wants: Wants) -> Read<Option<SourcedValue<T>>> {
-        let Some(node) = self.section.node_of(self.name) else { return Ok(None) };
+        let node = self.section.node_of(self.name);
+        self.section.describe(self.name, |asked| {
+            let Description { expected, example, hint } = T::description();
+            (asked.expected, asked.example, asked.hint) = (expected, Some(example), hint);
+            asked.limits.clone_from(&self.limits);
+        });
+        let Some(node) = node else { return Ok(None) };
         self.section.sourced_at(node, self.name, wants, &self.checks).map(Some)
     }
 

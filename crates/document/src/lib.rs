@@ -9,7 +9,7 @@
 //!   [`distribution`]: `triangular(170 us, 203 us, 224 us)` as a quantile table.
 //! - [`node`]: the tree; `parse`: from text to tree; [`files`]: the keys that name other files;
 //!   [`overrides`]: `--set`; `renamed`: old names of keys.
-//! - [`value`]: what one value can be; [`problems`]: errors are gathered; [`reader`]: checked access
+//! - [`asked`]: which keys a reading asks for, for lists of keys; [`value`]: what one value can be; [`problems`]: errors are gathered; [`reader`]: checked access
 //!   to sections; [`key`]: one value with limits and provenance; [`mod@fields`]: sections as structs, the way to
 //!   write one; [`limits`]: times below what any device has.
 //! - [`lock`]: who may write a file, and who does.
@@ -57,6 +57,7 @@
 //!
 //! Nothing here prints.
 
+pub mod asked;
 pub mod distribution;
 pub mod error;
 pub mod fields;
@@ -85,6 +86,7 @@ pub use reader::Section;
 pub use renamed::RenamedKey;
 pub use value::{Description, PlacedMisfit, Value};
 
+use crate::asked::{AskedKey, Observer};
 use crate::error::{BadValue, Error};
 use crate::source::{GRID, Source};
 use boardlab_result::Parameter;
@@ -105,6 +107,8 @@ pub struct Document {
     idle: Arc<Mutex<Vec<BadValue>>>,
     /// Old names that were read as the new ones.
     renamed: Vec<RenamedKey>,
+    /// The record of the keys that readings ask for, if somebody wants it.
+    observer: Option<Observer>,
 }
 
 /// What a reading gives.
@@ -124,7 +128,8 @@ impl Document {
     pub fn parse(source: &Arc<Source>) -> Result<Self, Error> {
         let (mut root, mut renamed) = (parse::document(source)?, Vec::new());
         renamed::update(&mut root, "", &mut renamed);
-        Ok(Self { root, overridden: false, swept: false, idle: Arc::default(), renamed })
+        let (overridden, swept, idle) = (false, false, Arc::default());
+        Ok(Self { root, overridden, swept, idle, renamed, observer: None })
     }
 
     /// The text that the top level stands in.
@@ -209,6 +214,17 @@ impl Document {
         std::mem::take(&mut *self.idle.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Records from now on which keys are asked for; [`Document::take_asked`] returns them.
+    pub fn observe(&mut self) {
+        self.observer = Some(Observer::default());
+    }
+
+    /// The dotted keys that readings asked for since [`Document::observe`], in the order of reading.
+    #[must_use]
+    pub fn take_asked(&self) -> IndexMap<String, AskedKey> {
+        self.observer.as_ref().map(Observer::take).unwrap_or_default()
+    }
+
     /// Reads the document with `read`.
     ///
     /// # Errors
@@ -217,6 +233,7 @@ impl Document {
         let context = Context {
             root: &self.root,
             swept: self.swept,
+            observer: self.observer.as_ref(),
             problems: Problems::default(),
             idle: RefCell::default(),
             parameters: RefCell::default(),

@@ -27,6 +27,7 @@ use super::key::{Key, SourcedValue, Wants, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{AlreadyReported, Problems, Read};
 use super::value::{PlacedMisfit, Value};
+use crate::asked::{AskedKey, Observer};
 use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
 use crate::nearest::nearest;
@@ -40,6 +41,7 @@ use std::cell::{Cell, RefCell};
 pub(crate) struct Context<'a> {
     pub(crate) root: &'a Node,
     pub(crate) swept: bool,
+    pub(crate) observer: Option<&'a Observer>,
     pub(crate) problems: Problems,
     /// Values of `--set` and `--grid` without use at this point of a grid.
     pub(crate) idle: RefCell<Vec<BadValue>>,
@@ -158,7 +160,9 @@ impl<'a> Section<'a> {
 
     /// The one of `names` that `key` holds, if it is there.
     pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
-        let Some(node) = self.node_of(key) else { return Ok(None) };
+        let node = self.node_of(key);
+        self.describe(key, |asked| asked.expected = format!("one of {}", listed(names)));
+        let Some(node) = node else { return Ok(None) };
         let inner = self.inner(node);
         let found = match inner.content() {
             // With or without origin; the value itself is looked up below.
@@ -188,7 +192,9 @@ impl<'a> Section<'a> {
         key: &str,
         read: impl FnOnce(Section<'_>) -> Read<T>,
     ) -> Read<Option<T>> {
-        let Some(node) = self.node_of(key) else { return Ok(None) };
+        let node = self.node_of(key);
+        self.describe(key, |asked| asked.is_section = true);
+        let Some(node) = node else { return Ok(None) };
         match State::new(node, self.below(key), self.0.context) {
             Some(state) => read(state.section()).map(Some),
             None => Err(self.not_a_section(key, node, "a section")),
@@ -201,7 +207,9 @@ impl<'a> Section<'a> {
         key: &str,
         mut read: impl FnMut(Section<'_>) -> Read<T>,
     ) -> Read<Vec<T>> {
-        let items = match self.node_of(key) {
+        let node = self.node_of(key);
+        self.describe(key, |asked| asked.is_section = true);
+        let items = match node {
             None => &[][..],
             Some(Node { content: Content::List(items), .. }) => items,
             Some(node) => return Err(self.not_a_section(key, node, "a list of sections")),
@@ -317,7 +325,18 @@ impl<'a> Section<'a> {
 
     pub(super) fn node_of(&self, key: &str) -> Option<&'a Node> {
         self.0.asked.borrow_mut().insert(key.into());
-        self.0.table.0.get(key).map(|entry| &entry.node)
+        let node = self.0.table.0.get(key).map(|entry| &entry.node);
+        if let Some(observer) = self.0.context.observer {
+            observer.note(&self.below(key), node);
+        }
+        node
+    }
+
+    /// Completes the record of `key`, if there is one.
+    pub(super) fn describe(&self, key: &str, describe: impl FnOnce(&mut AskedKey)) {
+        if let Some(observer) = self.0.context.observer {
+            observer.describe(&self.below(key), describe);
+        }
     }
 
     /// The value itself of a value written with its origin.

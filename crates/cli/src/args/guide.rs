@@ -1,0 +1,97 @@
+//! The arguments of `list`, `explain` and `doctor`, the commands for finding one's way.
+//!
+//! Layer: rank 12. Main types: [`ListTopic`], [`PartKind`].
+
+use super::Scenario;
+use clap::{Subcommand, ValueEnum};
+
+pub(super) const LIST: &str = "\
+Examples:
+  boardlab list
+  boardlab list parts sd
+  boardlab list keys nor-write --json";
+
+const LIST_PARTS: &str = "\
+Examples:
+  boardlab list parts
+  boardlab list parts nor nand";
+
+const LIST_BOARDS: &str = "\
+Examples:
+  boardlab list boards
+  boardlab list boards --json";
+
+const LIST_SCENARIOS: &str = "\
+Examples:
+  boardlab list scenarios
+  boardlab list scenarios --format csv";
+
+const LIST_KEYS: &str = "\
+Examples:
+  boardlab list keys nor-write
+  boardlab list keys nor-write --set part=s29gl01gs
+  boardlab list keys my/scenario.toml --json";
+
+pub(super) const EXPLAIN: &str = "\
+A key may be cut off at the front: `wait` finds linux.wait and uboot.wait. Terms are those of the glossary,
+tables those of the results.
+
+Examples:
+  boardlab explain linux.wait
+  boardlab explain over-provisioning
+  boardlab explain close
+  boardlab explain table6-own-gap";
+
+pub(super) const DOCTOR: &str = "\
+Nothing is installed or changed. The exit status is 1 when something that boardlab itself needs is broken.
+
+Examples:
+  boardlab doctor
+  boardlab doctor --json";
+
+/// What `list` shows.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ListTopic {
+    /// Data sheets, those of some kinds only if these are named
+    #[command(after_help = LIST_PARTS)]
+    Parts {
+        /// Kinds of parts; all of them if left out
+        #[arg(value_name = "KIND")]
+        kinds: Vec<PartKind>,
+    },
+    /// Boards: bus and CPU
+    #[command(after_help = LIST_BOARDS)]
+    Boards,
+    /// What can be run
+    #[command(after_help = LIST_SCENARIOS)]
+    Scenarios,
+    /// The keys of a scenario, its part and its board, for --set
+    #[command(after_help = LIST_KEYS)]
+    Keys(Scenario),
+}
+
+/// Kinds of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PartKind {
+    /// NOR flash chips
+    Nor,
+    /// NAND flash chips
+    Nand,
+    /// SD cards and eMMC devices
+    #[value(alias = "emmc")]
+    Sd,
+    /// SATA SSDs
+    Sata,
+}
+
+impl PartKind {
+    /// The values of `kind` in the files of such parts.
+    pub(crate) const fn in_files(self) -> &'static [&'static str] {
+        match self {
+            Self::Nor => &["nor"],
+            Self::Nand => &["nand"],
+            Self::Sd => &["sd", "emmc"],
+            Self::Sata => &["sata"],
+        }
+    }
+}

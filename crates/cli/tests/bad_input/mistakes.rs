@@ -1,0 +1,93 @@
+//! Sixty slips of somebody who is new: each gets one message that says what to type instead.
+
+use crate::bench::{Scratch, run_in};
+
+/// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
+const MISTAKES: [(&[&str], &[&str]); 60] = [
+    // Commands.
+    (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
+    (&["explan", "x"], &["'explan'", "'explain'"]),
+    (&["reprodcue"], &["'reprodcue'", "'reproduce'"]),
+    (&["lits"], &["'lits'", "'list'"]),
+    (&["nor"], &["'nor'", "boardlab run nor"]),
+    (&["nor-write"], &["'nor-write'", "boardlab run nor-write"]),
+    (&["kioxia-16gb"], &["is a part", "boardlab run SCENARIO --set part=kioxia-16gb"]),
+    (&["raspberry-pi-4"], &["is a board", "boardlab run SCENARIO --set board=raspberry-pi-4"]),
+    (&["jobs.fio"], &["boardlab run jobs.fio"]),
+    (&["my/scenario.toml"], &["boardlab run my/scenario.toml"]),
+    (&["dump.bin"], &["boardlab image info dump.bin"]),
+    (&["program.elf"], &["boardlab os run program.elf"]),
+    (&["result.json"], &["boardlab report result.json"]),
+    (&["help", "rnu"], &["'rnu'", "boardlab run"]),
+    (&["list", "part"], &["'part'", "'parts'"]),
+    (&["list", "key", "nor-write"], &["'key'", "'keys'"]),
+    (&["image", "list", "dump.bin"], &["'list'", "Usage: boardlab image"]),
+    (&["man", "run"], &["'run'", "boardlab run --help"]),
+    // Names.
+    (&["run"], &["<SCENARIO>", "boardlab list scenarios"]),
+    (&["run", "norwrite"], &["unknown scenario", "did you mean `nor-write`?"]),
+    (&["run", "NOR-WRITE"], &["did you mean `nor-write`?"]),
+    (&["run", "nor_write"], &["did you mean `nor-write`?"]),
+    (&["run", "nor-wrte"], &["did you mean `nor-write`?"]),
+    (&["run", "kioxia-16gb"], &["is a part", "boardlab run SCENARIO --set part=kioxia-16gb"]),
+    (&["run", "nor-write", "sata-ssd"], &["'sata-ssd'", "name one scenario"]),
+    (&["run", "missing.fio"], &["cannot read `missing.fio`", "check the path"]),
+    (&["run", "my/absent.toml"], &["cannot read `my/absent.toml`", "check the path"]),
+    (&["reproduce", "nro"], &["unknown evaluation", "did you mean `nor`?"]),
+    (&["reproduce", "nor-wrte"], &["did you mean `nor-write`?"]),
+    (&["life", "nor-write"], &["`life` has no meaning for `nor-write`", "boardlab tune nor-write"]),
+    (&["tune", "sata"], &["boardlab run sata-ssd", "boardlab list scenarios"]),
+    (&["powercut", "card-fio"], &["boardlab run card-fio"]),
+    (&["list", "parts", "norr"], &["'norr'", "'nor'"]),
+    (&["list", "keys"], &["<SCENARIO>", "boardlab list scenarios"]),
+    (&["list", "keys", "nope"], &["unknown scenario", "known: card-fio"]),
+    (&["explain"], &["<WORD>", "such as linux.wait"]),
+    (&["explain", "over-provisoning"], &["did you mean `over-provisioning`?"]),
+    (&["completions", "bsh"], &["'bsh'", "'bash'"]),
+    (&["sata", "console", "kioxia-16gb"], &["`sd` is not known here", "boardlab list parts sata"]),
+    // Options.
+    (&["run", "nor-write", "seed=2"], &["'seed=2'", "--seed 2"]),
+    (&["run", "nor-write", "--set", "seed=2"], &["unknown key `seed`", "--seed N"]),
+    (&["run", "nor-write", "--seed", "two"], &["'two'", "a whole number"]),
+    (&["run", "nor-write", "--sed", "2"], &["'--sed'", "--se"]),
+    (&["-seed", "2", "run", "nor-write"], &["'-s'", "two dashes"]),
+    (&["run", "nor-write", "--full"], &["'--full'", "boardlab reproduce", "leave it out here"]),
+    (
+        &["reproduce", "nor", "--set", "linux.wait=tuned"],
+        &["boardlab run SCENARIO --set KEY=VALUE"],
+    ),
+    (&["run", "nor-write", "--format", "yaml"], &["'yaml'", "table, json, csv"]),
+    (&["run", "nor-write", "--json", "--format", "csv"], &["--json", "cannot be used with"]),
+    (&["run", "nor-write", "--format", "fio"], &["has no output of fio", "boardlab run card-fio"]),
+    (&["sweep", "nor-write"], &["--grid", "such as --grid linux.wait=170us,194us"]),
+    // Keys and values.
+    (&["run", "nor-write", "linux.wait=tuned"], &["--set linux.wait=tuned"]),
+    (&["run", "nor-write", "--linux.wait", "tuned"], &["--set linux.wait=VALUE"]),
+    (&["run", "nor-write", "--set", "linux.wait"], &["has no `=`", "--set SECTION.KEY=VALUE"]),
+    (&["run", "nor-write", "--set", "linux.wiat=tuned"], &["did you mean `wait`?"]),
+    (&["run", "nor-write", "--set", "wait=tuned"], &["did you mean `uboot.wait`?"]),
+    (
+        &["run", "nor-write", "--set", "linux.wait=256"],
+        &["has no unit", "write it like \"170 us\""],
+    ),
+    (&["run", "nor-write", "--set", "workload.bytes=1 GiB"], &["up to 128 MiB", "write less"]),
+    (&["run", "nor-write", "--set", "board.bus.chips=17"], &["use a value from 1 to 16"]),
+    (&["run", "nor-write", "--set", "part=kioxia-16gb"], &["`sd`", "boardlab list parts nor"]),
+    (&["run", "nor-write", "--set", "part=s29gl01"], &["unknown part", "did you mean `s29gl01g"]),
+];
+
+#[test]
+fn each_slip_of_a_new_user_is_answered_in_one_message() {
+    let scratch = Scratch::new();
+    let mut wrong = Vec::new();
+    for (arguments, says) in MISTAKES {
+        let outcome = run_in(scratch.path(), arguments);
+        let answer = &outcome.stderr;
+        let missing: Vec<_> = says.iter().filter(|text| !answer.contains(**text)).collect();
+        let one = answer.matches("error:").count() == 1 && outcome.stdout.is_empty();
+        if !missing.is_empty() || !one || outcome.status != 2 || answer.lines().count() > 12 {
+            wrong.push(format!("boardlab {}: lacks {missing:?}\n{answer}", arguments.join(" ")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

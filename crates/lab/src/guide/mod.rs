@@ -1,0 +1,52 @@
+//! The guide: what keys, terms, verdicts and tables mean, and which keys a scenario has.
+//!
+//! Layer: rank 11. Functions: [`keys`] and [`explain`], whose answers are results as those of a run, so that they
+//! print as tables and as JSON. In reading order: `pages`, the documents that the answers come from; `keys`, the keys
+//! of scenarios; `topics`, all that can be explained.
+
+mod keys;
+mod pages;
+mod topics;
+
+pub use topics::{explain, has_table, names};
+
+use crate::registry;
+use boardlab_experiment::{Failure, VERSION, scenario_name};
+use boardlab_result::{Cell, Row, RunResult, Table};
+use indexmap::IndexMap;
+use keys::ScenarioKey;
+
+/// The keys of the scenario `name` with the arguments of all `--set`, as a table: value, what it may hold, what it
+/// rests on, what it means.
+///
+/// # Errors
+/// What is wrong with the scenario or with an argument.
+pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> {
+    let keys = keys::of(&mut registry::open(name, set)?)?;
+    let title = format!("Keys of {}, for --set", scenario_name(name));
+    let mut run = RunResult::new("keys", &title, 0, VERSION);
+    // The scenario's own come first.
+    let mut groups = IndexMap::from([(String::new(), Vec::<ScenarioKey>::new())]);
+    for key in keys {
+        groups.entry(key.mount().unwrap_or_default().into()).or_default().push(key);
+    }
+    for (mount, keys) in groups {
+        let id = if mount.is_empty() { String::from("keys") } else { format!("keys-{mount}") };
+        let title = match mount.as_str() {
+            "" => String::from("Keys of the scenario"),
+            mount => format!("Keys of {mount}"),
+        };
+        let rows = keys.into_iter().map(|key| (Row::new(key.key.clone(), ""), key));
+        let table = Table::new(id, title)
+            .of(rows.collect::<Vec<_>>())
+            .column("value", "value", |key| Cell::text(key.shown_value()))
+            .column("holds", "may hold", |key| Cell::text(key.holds()))
+            .column("origin", "origin", |key| Cell::text(key.origin()))
+            .column("meaning", "meaning", |key| Cell::text(key.meaning.clone()));
+        run.tables.push(table.table());
+    }
+    run.findings.push(String::from(
+        "--set KEY=VALUE changes a value for one run; a value in brackets holds where the key is omitted.",
+    ));
+    Ok(run)
+}
