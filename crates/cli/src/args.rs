@@ -4,15 +4,17 @@
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
+mod guide;
+mod hints;
 mod os;
 mod unused;
 
+pub(crate) use guide::{ListTopic, PartKind};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
 use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
-use boardlab_document::source::Kind;
 use boardlab_experiment::Experiment;
 use boardlab_image::{ByteOrder, Hints, Limits};
 use boardlab_lab::registry;
@@ -34,9 +36,9 @@ use std::process::ExitCode;
 #[derive(Debug, Parser)]
 #[command(name = "boardlab", version, max_term_width = 100, after_help = TOP)]
 pub(crate) struct Cli {
-    /// What to do.
+    /// What to do; without it, boardlab says what to try.
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
     /// How to do it.
     #[command(flatten)]
     pub(crate) options: Options,
@@ -46,7 +48,9 @@ const TOP: &str = "\
 Examples:
   boardlab reproduce --out report
   boardlab run nor-write --set linux.wait=\"170 us\"
-  boardlab tune nor-write --format json
+  boardlab tune nor-write --json
+  boardlab list keys nor-write
+  boardlab explain over-provisioning
 
 Exit status:
   0  done
@@ -59,7 +63,10 @@ Exit status:
 pub(crate) struct Options {
     /// Form of the result on standard output
     #[arg(long, global = true, value_name = "FORM", default_value = "table")]
-    pub(crate) format: Form,
+    format: Form,
+    /// The same as --format json
+    #[arg(long, global = true, conflicts_with = "format")]
+    json: bool,
     /// Folder for the result as JSON, CSV and HTML report, and its attachments
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
@@ -78,16 +85,33 @@ pub(crate) struct Options {
     pub(crate) color: Color,
 }
 
+impl Options {
+    /// The form of the result on standard output.
+    pub(crate) const fn form(&self) -> Form {
+        if self.json { Form::Json } else { self.format }
+    }
+}
+
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show the built-in parts, boards and scenarios
-    #[command(after_help = LIST)]
+    /// Show the built-in parts, boards and scenarios, or the keys of a scenario
+    #[command(after_help = guide::LIST)]
     List {
-        /// What to show; all of them if left out
-        #[arg(value_name = "KIND")]
-        kinds: Vec<ListTopic>,
+        /// What to show; parts, boards and scenarios if left out.
+        #[command(subcommand)]
+        topic: Option<ListTopic>,
     },
+    /// Say what a key, a term, a verdict, a table or a name means
+    #[command(after_help = guide::EXPLAIN)]
+    Explain {
+        /// The word or words, such as a key of a scenario
+        #[arg(value_name = "WORD", required = true)]
+        words: Vec<String>,
+    },
+    /// Check what is installed beside boardlab, and what for
+    #[command(after_help = guide::DOCTOR)]
+    Doctor,
     /// Run one scenario
     #[command(after_help = RUN)]
     Run(Scenario),
@@ -164,11 +188,6 @@ pub(crate) enum Command {
     #[command(after_help = MAN)]
     Man,
 }
-
-const LIST: &str = "\
-Examples:
-  boardlab list
-  boardlab list parts --format json";
 
 const RUN: &str = "\
 Examples:
@@ -421,7 +440,7 @@ pub(crate) struct Sweep {
 pub(crate) enum Form {
     /// Tables for a terminal
     Table,
-    /// JSON of schema 1, with every figure exact
+    /// JSON of schema 2, with every figure exact
     Json,
     /// One line a cell
     Csv,
@@ -456,27 +475,6 @@ pub(crate) enum Color {
     Always,
     /// Not at all
     Never,
-}
-
-/// What `list` shows.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ListTopic {
-    /// Data sheets
-    Parts,
-    /// Boards: bus and CPU
-    Boards,
-    /// What can be run
-    Scenarios,
-}
-
-impl From<ListTopic> for Kind {
-    fn from(listed: ListTopic) -> Self {
-        match listed {
-            ListTopic::Parts => Self::Part,
-            ListTopic::Boards => Self::Board,
-            ListTopic::Scenarios => Self::Scenario,
-        }
-    }
 }
 
 impl Cli {
@@ -516,7 +514,8 @@ impl Cli {
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(arguments)?;
+        let matches = command.try_get_matches_from_mut(arguments);
+        let matches = matches.map_err(|error| hints::add(error, &command))?;
         unused::refuse(&mut command, &matches)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }

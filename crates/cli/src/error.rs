@@ -517,7 +517,11 @@ mod tests {
     fn only_a_failed_run_has_status_one() {
         let error = boardlab_lab::registry::experiment("nothing").unwrap_err();
         assert_eq!(Error::Lab(Failure::Input(error)).status(), Status::Input);
-        let failure = Failure::NotBuilt("x".into(), boardlab_experiment::Action::Tune);
+        let failure = Failure::NoAction {
+            scenario: "x".into(),
+            action: boardlab_experiment::Action::Tune,
+            others: Vec::new(),
+        };
         assert_eq!(Error::Lab(failure).status(), Status::Input);
     }
 }

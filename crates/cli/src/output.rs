@@ -66,7 +66,7 @@ impl<'a> Output<'a> {
     /// As [`Output::show`], but tables go to standard error, because standard output belongs to a
     /// guest; with --quiet they are not printed.
     pub(crate) fn show_beside(&self, shown: Shown<'_>) -> Result<Status, Error> {
-        if !matches!(self.options.format, Form::Table) {
+        if !matches!(self.options.form(), Form::Table) {
             return self.show(shown);
         }
         let stderr = io::stderr();
@@ -88,12 +88,12 @@ impl<'a> Output<'a> {
         let options =
             self.render_options(terminal_size::terminal_size_of(&stdout), stdout.is_terminal());
         let saved = self.save(shown, &options);
-        let format = self.options.format.of_result();
+        let format = self.options.form().of_result();
         let text = match format {
             Ok(format) => Ok(render(shown, format, &options)),
             Err(name) => attached(folder::results(shown), name),
         };
-        let for_people = matches!(self.options.format, Form::Table | Form::Fio);
+        let for_people = matches!(self.options.form(), Form::Table | Form::Fio);
         let escaped = for_people || stdout.is_terminal();
         let colour = options.color && format == Ok(Format::Table);
         let printed = text.and_then(|text| match escaped {
@@ -163,7 +163,7 @@ impl<'a> Output<'a> {
 
 /// Refuses a format of fio before a run without output of fio.
 pub(crate) const fn expect_fio(options: &Options, is_printed: bool) -> Result<(), Error> {
-    if !is_printed && options.format.of_result().is_err() {
+    if !is_printed && options.form().of_result().is_err() {
         return Err(Error::NoOutputOfFio);
     }
     Ok(())
@@ -192,7 +192,7 @@ pub(crate) fn expect_stdout() -> Result<(), Error> {
 }
 
 /// Prints `text`.
-fn print(text: &[u8]) -> Result<(), Error> {
+pub(crate) fn print(text: &[u8]) -> Result<(), Error> {
     let mut stdout = io::stdout().lock();
     finished(stdout.write_all(text).and_then(|()| stdout.flush())).map(|_| ())
 }

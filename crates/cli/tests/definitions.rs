@@ -10,6 +10,8 @@ fn the_help_lists_the_commands() {
     let names = commands();
     let expected = [
         "list",
+        "explain",
+        "doctor",
         "run",
         "reproduce",
         "tune",
@@ -33,11 +35,20 @@ fn the_version_is_that_of_the_package() {
     assert_eq!(version, concat!("boardlab ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
+/// Every line of advice begins with `boardlab`, and what is said to be a command is one.
 #[test]
-fn without_a_command_the_help_goes_to_standard_error() {
-    let outcome = run(&[]);
-    assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""));
-    assert!(outcome.stderr.contains("Commands:"), "{}", outcome.stderr);
+fn without_a_command_boardlab_says_what_to_try() {
+    let words = run(&[]).success();
+    let commands = commands();
+    let tried: Vec<_> = words.lines().filter_map(|line| line.strip_prefix("  boardlab ")).collect();
+    assert!(tried.len() >= 8, "{words}");
+    for line in tried {
+        let command = line.split(' ').next().unwrap().to_owned();
+        assert!(command == "COMMAND" || commands.contains(&command), "{line}");
+    }
+    for refused in [&["--json"][..], &["--out", "o"]] {
+        assert_eq!(run(refused).status, 2, "{refused:?}");
+    }
 }
 
 #[test]
@@ -70,6 +81,9 @@ fn every_command_has_a_man_page() {
     let mut expected: Vec<_> =
         commands().iter().map(|command| format!("boardlab-{command}.1")).collect();
     expected.push("boardlab.1".into());
+    expected.extend(
+        ["parts", "boards", "scenarios", "keys"].map(|name| format!("boardlab-list-{name}.1")),
+    );
     expected.extend(["info", "ls", "extract"].map(|name| format!("boardlab-image-{name}.1")));
     expected.push("boardlab-sata-console.1".into());
     expected.extend(["run", "trace", "debug"].map(|name| format!("boardlab-os-{name}.1")));
@@ -144,7 +158,8 @@ const OS: &str = "crates/cli/tests/os";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
 /// Options that a command may have nothing to do for: it is quiet, without colours and without a time already.
-const SATISFIED: [&str; 3] = ["quiet", "no-wall-time", "color"];
+/// `--json` is [`json_is_the_form_json`]'s.
+const SATISFIED: [&str; 4] = ["quiet", "no-wall-time", "color", "json"];
 
 /// Every option of every command, but [`SATISFIED`] ones; of those the commands that follow them.
 #[rustfmt::skip]
@@ -154,6 +169,25 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("list", "seed", Refused(&["list", "--seed", "2"])),
     ("list", "color", Differs(&["list"], &["list", "--color", "always"])),
     ("list", "quiet", Differs(&["list", "--out", "o"], &["list", "--out", "o", "--quiet"])),
+    ("list parts", "format", Differs(&["list", "parts"], &["list", "parts", "--format", "csv"])),
+    ("list parts", "out", Differs(&["list", "parts"], &["list", "parts", "--out", "o"])),
+    ("list parts", "seed", Refused(&["list", "parts", "--seed", "2"])),
+    ("list boards", "format", Differs(&["list", "boards"], &["list", "boards", "--format", "csv"])),
+    ("list boards", "out", Differs(&["list", "boards"], &["list", "boards", "--out", "o"])),
+    ("list boards", "seed", Refused(&["list", "boards", "--seed", "2"])),
+    ("list scenarios", "format", Differs(&["list", "scenarios"], &["list", "scenarios", "--format", "csv"])),
+    ("list scenarios", "out", Differs(&["list", "scenarios"], &["list", "scenarios", "--out", "o"])),
+    ("list scenarios", "seed", Refused(&["list", "scenarios", "--seed", "2"])),
+    ("list keys", "format", Differs(&["list", "keys", "nor-write"], &["list", "keys", "nor-write", "--format", "csv"])),
+    ("list keys", "out", Differs(&["list", "keys", "nor-write"], &["list", "keys", "nor-write", "--out", "o"])),
+    ("list keys", "seed", Refused(&["list", "keys", "nor-write", "--seed", "2"])),
+    ("list keys", "set", Differs(&["list", "keys", "nor-write"], &["list", "keys", "nor-write", "--set", "part=s29gl01gs"])),
+    ("explain", "format", Differs(&["explain", "GC"], &["explain", "GC", "--format", "csv"])),
+    ("explain", "out", Differs(&["explain", "GC"], &["explain", "GC", "--out", "o"])),
+    ("explain", "seed", Refused(&["explain", "GC", "--seed", "2"])),
+    ("doctor", "format", Differs(&["doctor"], &["doctor", "--format", "csv"])),
+    ("doctor", "out", Differs(&["doctor"], &["doctor", "--out", "o"])),
+    ("doctor", "seed", Refused(&["doctor", "--seed", "2"])),
     ("run", "format", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--format", "json"])),
     ("run", "out", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--out", "o"])),
     ("run", "seed", Differs(&NOR, &["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time", "--seed", "2"])),
@@ -246,7 +280,8 @@ fn options(path: &str) -> Vec<String> {
 fn every_option_of_every_command_shows_or_is_refused() {
     let with_actions =
         [("image", "info extract ls"), ("sata", "console"), ("os", "run trace debug")];
-    let mut paths = Vec::new();
+    let listed = ["parts", "boards", "scenarios", "keys"].map(|topic| format!("list {topic}"));
+    let mut paths = Vec::from(listed);
     for command in commands() {
         match with_actions.iter().find(|(name, _)| *name == command) {
             Some((_, actions)) => {
@@ -293,6 +328,20 @@ fn options_differ_or_are_refused_as_listed() {
             }
             Test(name) => assert!(include_str!("definitions.rs").contains(&format!("fn {name}"))),
         }
+    }
+}
+
+#[test]
+fn json_is_the_form_json() {
+    for command in [&["list"][..], &NOR, &["list", "keys", "nor-write"], &["explain", "GC"]] {
+        let short = run(&[command, &["--json"]].concat()).success();
+        assert_eq!(short, run(&[command, &["--format", "json"]].concat()).success());
+    }
+    let both = run(&["list", "--json", "--format", "json"]);
+    assert!(both.status == 2 && both.stderr.contains("cannot be used with"), "{}", both.stderr);
+    for without in [&["man"][..], &["completions", "bash"]] {
+        let refused = run(&[without, &["--json"]].concat());
+        assert!(refused.stderr.contains("`--json` has no effect"), "{}", refused.stderr);
     }
 }
 

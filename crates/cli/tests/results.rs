@@ -54,10 +54,24 @@ fn a_key_with_its_old_name_is_read_and_a_warning_states_the_new_one() {
 }
 
 #[test]
-fn list_shows_the_kinds_that_were_asked_for() {
-    let json = run(&["list", "boards", "parts", "--format", "json"]).json();
-    let ids: Vec<_> = json["tables"].as_array().unwrap().iter().map(|t| &t["id"]).collect();
-    assert_eq!(ids, ["parts", "boards"]);
+fn list_shows_what_was_asked_for() {
+    let rows = |arguments: &[&str]| -> Vec<(String, String)> {
+        let json = run(&[arguments, &["--json"]].concat()).json();
+        let tables = json["tables"].as_array().unwrap();
+        let rows = tables.iter().flat_map(|table| table["rows"].as_array().unwrap());
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        rows.map(|row| (text(&row["id"]), text(&row["cells"]["kind"]["value"]))).collect()
+    };
+    let all = rows(&["list", "parts"]);
+    for (kind, others) in [("nor", 0), ("nand", 0), ("sata", 0), ("sd", 1)] {
+        let some = rows(&["list", "parts", kind]);
+        assert!(!some.is_empty() && some.iter().all(|row| all.contains(row)), "{some:?}");
+        let other = some.iter().filter(|(_, found)| found != kind).count();
+        assert_eq!(other, others, "an eMMC device is listed with the SD cards: {some:?}");
+    }
+    assert_eq!(rows(&["list", "parts", "nor", "nand", "sd", "sata"]).len(), all.len());
+    assert!(rows(&["list", "boards"]).iter().any(|(id, _)| id == "ml505"));
+    assert!(rows(&["list", "scenarios"]).iter().any(|(id, _)| id == "nor-write"));
 }
 
 #[test]

@@ -204,7 +204,7 @@ impl Failure {
             Outcome::Asleep => asleep(machine, symbols),
             Outcome::NotModelled { at, .. } => (
                 format!("{outcome}{}", symbols.suffix(*at)),
-                "what is modelled is listed in docs/models/realview.md; leave the part out of the program".into(),
+                "the page `RealView EB` of the documents lists what is modelled; leave the part out of the program".into(),
             ),
             _ => (outcome.to_string(), "report this with the program".into()),
         };

@@ -142,7 +142,7 @@ impl Experiment {
     /// Performs `action` for `request`. The run of a published evaluation names its publication.
     ///
     /// # Errors
-    /// [`Failure`]: [`Failure::NotBuilt`] if the experiment lacks this action.
+    /// [`Failure`]: [`Failure::NoAction`] if the experiment lacks this action.
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
         match self.actions.iter().find(|(one, _)| *one == action) {
             Some((_, make)) => {
@@ -152,7 +152,10 @@ impl Experiment {
                 }
                 Ok(run)
             }
-            None => Err(Failure::NotBuilt(self.scenario.into(), action)),
+            None => {
+                let others = self.actions.iter().map(|(one, _)| *one).collect();
+                Err(Failure::NoAction { scenario: self.scenario.into(), action, others })
+            }
         }
     }
 }
@@ -175,7 +178,14 @@ pub enum Failure {
         help: &'static str,
     },
     /// The scenario of this name lacks the requested action: exit status 2.
-    NotBuilt(String, Action),
+    NoAction {
+        /// The scenario.
+        scenario: String,
+        /// The requested action.
+        action: Action,
+        /// The actions that it has.
+        others: Vec<Action>,
+    },
 }
 
 impl Failure {
@@ -198,12 +208,18 @@ impl fmt::Display for Failure {
             Self::Run { system, error, help } => {
                 write!(f, "error: {system}: {error}\n  = help: {help}")
             }
-            Self::NotBuilt(name, action) => write!(
-                f,
-                "error: `boardlab {} {name}` is not built yet\n  = help: what there is: \
-                 boardlab list scenarios",
-                action.command()
-            ),
+            Self::NoAction { scenario, action, others } => {
+                let action = action.command();
+                let others =
+                    others.iter().map(|one| format!("boardlab {} {scenario}", one.command()));
+                let others: Vec<_> = others.collect();
+                write!(
+                    f,
+                    "error: `{action}` has no meaning for `{scenario}`\n  = help: what it has: {}; scenarios \
+                     with their commands: boardlab list scenarios",
+                    others.join(", ")
+                )
+            }
         }
     }
 }

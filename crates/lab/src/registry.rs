@@ -4,9 +4,9 @@
 
 use crate::{fcse, nor, sata};
 use boardlab_cards::{fio, life, sdwear};
-use boardlab_document::Document;
-use boardlab_document::error::Error;
+use boardlab_document::error::{At, Error, Message, Other};
 use boardlab_document::source::Kind;
+use boardlab_document::{Document, Node};
 use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
 use boardlab_filesystems::nandfs;
 use boardlab_parts::catalog;
@@ -38,9 +38,9 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
     let known = published().find(|one| one.name == name || one.scenario == name);
     known.ok_or_else(|| Error::UnknownName {
         place: None,
-        what: "experiment",
+        what: "evaluation",
         found: name.into(),
-        names: published().map(|one| one.name.into()).collect(),
+        names: published().flat_map(|one| [one.name.into(), one.scenario.into()]).collect(),
     })
 }
 
@@ -49,18 +49,40 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
 pub struct OpenScenario {
     /// The experiment.
     pub experiment: &'static Experiment,
-    document: Document,
-    name: String,
+    pub(crate) document: Document,
+    pub(crate) name: String,
 }
 
-/// Reads the scenario `name`, a built-in one or a path, with the arguments of all `--set`.
+/// The scenario that `name` stands for: the name of an evaluation stands for that of its scenario.
+fn scenario_of(name: &str) -> &str {
+    EXPERIMENTS.iter().find(|one| one.name == name).map_or(name, |one| one.scenario)
+}
+
+/// Reads the scenario `name`, a built-in one, the evaluation of one, or a path, with the arguments of all `--set`.
 ///
 /// # Errors
 /// What is wrong with the file or with an argument.
 pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error> {
-    let document = catalog::compose(name, set)?;
+    let name = scenario_of(name);
+    let document = catalog::compose(name, set).map_err(|error| part_for_scenario(name, error))?;
     let experiment = Experiment::named_by(&document, &EXPERIMENTS)?;
     Ok(OpenScenario { experiment, document, name: scenario_name(name) })
+}
+
+/// The `error` that there is no scenario `name`; if it is a part, with what to type instead.
+fn part_for_scenario(name: &str, error: Error) -> Error {
+    let is_part = catalog::parts().iter().any(|part| part.name == name);
+    if !matches!(error, Error::UnknownName { .. }) || !is_part {
+        return error;
+    }
+    let message = Message {
+        title: format!("`{name}` is a part, not a scenario"),
+        label: String::new(),
+        help: format!(
+            "name a scenario, with this part in it: boardlab run SCENARIO --set part={name}"
+        ),
+    };
+    Other { at: At::Nowhere, message }.into()
 }
 
 impl OpenScenario {
@@ -112,30 +134,52 @@ pub fn reproduce<S: AsRef<str>>(
     Ok(Reproduction::new(reproduced.collect::<Result<_, _>>()?))
 }
 
-/// What there is, as tables `parts`, `boards` and `scenarios`; `kinds` chooses some of them.
+/// What there is of `kinds`, as tables `parts`, `boards` and `scenarios`. Of parts only those are listed whose `kind`
+/// is one of `part_kinds`, if there are any.
 ///
 /// # Errors
 /// [`Failure`] when a built-in file lacks its title.
-pub fn list(kinds: &[Kind]) -> Result<RunResult, Failure> {
+pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
     let mut run = RunResult::new("list", "What there is", 0, VERSION);
-    for (kind, id, title) in [
-        (Kind::Part, "parts", "Parts"),
-        (Kind::Board, "boards", "Boards"),
-        (Kind::Scenario, "scenarios", "Scenarios"),
-    ] {
-        if !kinds.is_empty() && !kinds.contains(&kind) {
-            continue;
-        }
+    for kind in kinds {
+        let (id, title) = match kind {
+            Kind::Part => ("parts", "Parts"),
+            Kind::Board => ("boards", "Boards"),
+            _ => ("scenarios", "Scenarios"),
+        };
         let mut rows = Vec::new();
-        for file in catalog::all(kind) {
-            let title = Document::parse(&file.source(kind))?.title()?;
-            rows.push((Row::new(file.name, ""), (title, file.path)));
+        for file in catalog::all(*kind) {
+            let document = Document::parse(&file.source(*kind))?;
+            let text = |key| document.get(key).and_then(Node::as_text).unwrap_or_default();
+            let is_listed =
+                *kind != Kind::Part || part_kinds.is_empty() || part_kinds.contains(&text("kind"));
+            if is_listed {
+                let about = match kind {
+                    Kind::Part => text("kind").to_owned(),
+                    Kind::Scenario => commands(text("experiment")),
+                    _ => String::new(),
+                };
+                rows.push((Row::new(file.name, ""), (document.title()?, about)));
+            }
         }
-        let table = Table::new(id, title)
-            .of(rows)
-            .column("title", "what it is", |(title, _)| Cell::text(title))
-            .column("file", "file", |(_, path)| Cell::text(*path));
+        let mut table =
+            Table::new(id, title)
+                .of(rows)
+                .column("title", "what it is", |(title, _)| Cell::text(title));
+        table = match kind {
+            Kind::Part => table.column("kind", "kind", |(_, kind)| Cell::text(kind)),
+            Kind::Scenario => table.column("commands", "commands", |(_, all)| Cell::text(all)),
+            _ => table,
+        };
         run.tables.push(table.table());
     }
     Ok(run)
+}
+
+/// The commands that the experiment of a scenario takes.
+fn commands(experiment: &str) -> String {
+    let experiment = EXPERIMENTS.iter().find(|one| one.scenario == experiment);
+    let commands =
+        experiment.into_iter().flat_map(|one| one.actions).map(|(action, _)| action.command());
+    commands.collect::<Vec<_>>().join(", ")
 }

@@ -8,6 +8,7 @@
 
 mod fcse;
 mod fio_bench;
+mod guide;
 mod keys;
 mod life;
 mod mechanisms;

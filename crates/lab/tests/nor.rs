@@ -221,7 +221,7 @@ fn the_tuner_hands_out_a_patch_for_each_kernel() {
 fn what_has_no_such_action_says_so() {
     let error = registry::perform::<&str>(Action::Tune, "sata-ssd", &[], Seed::new(1), &|_| ())
         .unwrap_err();
-    assert!(matches!(error, Failure::NotBuilt(..)));
+    assert!(matches!(error, Failure::NoAction { .. }));
 }
 
 #[test]

@@ -1,14 +1,22 @@
 //! Runs and their figures, for the tests of all experiments.
 
 use boardlab_experiment::Action;
-use boardlab_lab::registry;
+use boardlab_lab::{guide, registry};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 
 /// The run of `scenario` with these values set.
 pub(crate) fn ran(scenario: &str, set: &[&str]) -> RunResult {
     let run = registry::perform(Action::Run, scenario, set, Seed::new(1), &|_| ());
-    run.unwrap_or_else(|error| panic!("{scenario} {set:?}: {error}"))
+    let run = run.unwrap_or_else(|error| panic!("{scenario} {set:?}: {error}"));
+    for table in &run.tables {
+        assert!(
+            guide::has_table(&table.id),
+            "docs/formats/tables.md lacks `{}` of {scenario}",
+            table.id
+        );
+    }
+    run
 }
 
 /// The number in a cell.

@@ -5,7 +5,7 @@
 //! function: [`compose`], which makes one document of a scenario, its part, its board and the
 //! user's `--set`. A path may stand for a name: it contains a `/` or ends in `.toml`.
 
-use boardlab_document::error::Error;
+use boardlab_document::error::{Error, FileProblem};
 use boardlab_document::files::{mounted, mounts};
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override};
@@ -89,6 +89,11 @@ pub const FIO: &str = "card-fio";
 /// The error in a file or an argument.
 pub fn compose<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Document, Error> {
     let job = job_file(name);
+    if job.is_some() && !Path::new(name).exists() {
+        // The path that the user typed, and not the key that it stands for.
+        let (path, problem) = (name.into(), FileProblem::Missing);
+        return Err(Error::File { path, problem, place: None });
+    }
     let scenario = if job.is_some() { FIO } else { name };
     let set = job.as_deref().into_iter().chain(set.iter().map(AsRef::as_ref));
     compose_source(&find(Kind::Scenario, scenario, None)?, &set.collect::<Vec<_>>())

@@ -128,7 +128,7 @@ fn method(study: &Study) -> String {
         false => format!(
             "Lives were extrapolated from scaled cards: a page stands for {} and an erase for {} of the real card. The wear \
              for each page of the host was measured on the full card (table pace). On small cards this agrees with the full \
-             simulation within 5 %: docs/models/life.md.",
+             simulation within 5 %.",
             years(scale.pages()),
             scale.step
         ),

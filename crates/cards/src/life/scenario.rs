@@ -236,7 +236,7 @@ pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenari
     let missing = |name: &str| {
         let problem = format!("is of kind {name}, which lacks");
         let (expected, help) =
-            (format!("a section [{name}]"), "see docs/tasks/promise-a-lifetime.md");
+            (format!("a section [{name}]"), "what it holds: boardlab list keys sd-life");
         section.refuse("workload", &problem, &expected, help)
     };
     let (kind, runs_a_day, days) = workload?;

@@ -26,8 +26,7 @@ use rewrites::{Candidate, RewriteOutcome};
 use wear::VariantWear;
 
 /// What to try when a card fails.
-const HELP: &str =
-    "the part or what --set asks for cannot work as a card: compare it with docs/formats/part.md";
+const HELP: &str = "the part or what --set asks for cannot work as a card: compare it with the built-in one: boardlab list keys sd-wear";
 
 /// The scenario, and the cards of experiment 2.
 fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Failure> {

@@ -185,7 +185,10 @@ fn job(section: &Section<'_>, card: Bytes) -> Read<JobFile> {
     };
     let file = fio::parse_arguments(&arguments).map_err(|wrong| {
         let lines: Vec<_> = wrong.0.iter().map(|one| one.problem.to_string()).collect();
-        refused(&format!("is no job: {}", lines.join("; ")), "see docs/formats/fio-jobs.md")
+        refused(
+            &format!("is no job: {}", lines.join("; ")),
+            "the page `fio jobs` of the documents lists the options",
+        )
     })?;
     let [one] = file.jobs.as_slice() else {
         return Err(refused("is more than one job", "one --name is given already"));

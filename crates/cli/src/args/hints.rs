@@ -33,6 +33,7 @@ pub(super) fn add(mut error: Error, top: &Command) -> Error {
     };
     if let Some(hint) = hint {
         // clap's own, such as to pass an option as a value, would contradict.
+        error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![StyledStr::from(hint)]));
     }
     error
@@ -78,10 +79,13 @@ fn argument(word: &str, top: &Command) -> Option<String> {
                 shown(name)
             ));
         }
+        if name == "set" {
+            return Some("settings of your own: boardlab run SCENARIO --set KEY=VALUE".into());
+        }
         let takers = takers(name, top);
-        return (!takers.is_empty()).then(|| {
-            format!("`--{name}` is an option of {}; leave it out here", takers.join(", "))
-        });
+        let of = takers.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let is_known = !takers.is_empty();
+        return is_known.then(|| format!("`--{name}` is an option of {of}; leave it out here"));
     }
     if word.starts_with('-') {
         return Some("options have two dashes, such as --seed; --help lists them".into());

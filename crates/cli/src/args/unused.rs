@@ -18,11 +18,13 @@ struct Unused {
     why: &'static str,
 }
 
-const UNUSED: [Unused; 3] = [
+const UNUSED: [Unused; 4] = [
     Unused {
         option: "seed",
         commands: &[
             "list",
+            "explain",
+            "doctor",
             "report",
             "compare",
             "image info",
@@ -42,6 +44,11 @@ const UNUSED: [Unused; 3] = [
         why: "there is no result to be shown in a form",
     },
     Unused {
+        option: "json",
+        commands: &["completions", "man"],
+        why: "there is no result to be shown in a form",
+    },
+    Unused {
         option: "restart",
         commands: &["sweep"],
         why: "there is no earlier sweep without --out",
@@ -49,8 +56,10 @@ const UNUSED: [Unused; 3] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 10] = [
+const WITHOUT_FIO: [&str; 12] = [
     "list",
+    "explain",
+    "doctor",
     "reproduce",
     "tune",
     "life",
@@ -77,19 +86,22 @@ pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Erro
         let text = format!("`--{option}` has no effect on `boardlab {path}`: {why}; leave it out");
         Err(top.error(ErrorKind::ArgumentConflict, text))
     };
+    // `list` stands for all that it lists.
+    let is_one_of = |command: &&str| *command == path || path.starts_with(&format!("{command} "));
     for one in &UNUSED {
         // A sweep with `--out` keeps its points, so it can restart.
         let kept = one.option == "restart" && given("out");
-        if one.commands.contains(&path.as_str()) && given(one.option) && !kept {
+        if one.commands.iter().any(is_one_of) && given(one.option) && !kept {
             return refused(one.option, one.why);
         }
     }
     let form = given("format").then(|| last.get_one::<Form>("format")).flatten();
+    let form = form.or_else(|| given("json").then_some(&Form::Json));
     if given("full") && form.is_some_and(|form| !matches!(form, Form::Table)) {
         return refused("full", "this form is always whole");
     }
     let of_fio = form.is_some_and(|form| form.of_result().is_err());
-    let without = WITHOUT_FIO.contains(&path.as_str()) || path == "os run";
+    let without = WITHOUT_FIO.iter().any(is_one_of) || path == "os run";
     if of_fio && without {
         return refused("format", "fio's own forms are for jobs of fio, which `boardlab run` runs");
     }

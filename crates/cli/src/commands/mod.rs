@@ -4,6 +4,8 @@
 
 mod compare;
 mod completions;
+mod doctor;
+mod explain;
 mod image;
 mod list;
 mod man;
@@ -12,6 +14,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sata;
+mod start;
 mod sweep;
 
 use crate::args::{Cli, Command, Options};
@@ -24,8 +27,11 @@ use std::time::Instant;
 /// Performs the user's command.
 pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
     let options = &cli.options;
-    match &cli.command {
-        Command::List { kinds } => list::perform(kinds, options),
+    let Some(command) = &cli.command else { return start::perform(options) };
+    match command {
+        Command::List { topic } => list::perform(topic.as_ref(), options),
+        Command::Explain { words } => explain::perform(words, options),
+        Command::Doctor => doctor::perform(options),
         Command::Run(scenario) => run::perform(Action::Run, scenario, options),
         Command::Reproduce { names, full } => reproduce::perform(names, *full, options),
         Command::Tune(scenario) => run::perform(Action::Tune, scenario, options),

@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal};
 /// Does `action`.
 pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, Error> {
     let SataAction::Console { part, set } = action;
-    if options.out.is_some() || !matches!(options.format, Form::Table) {
+    if options.out.is_some() || !matches!(options.form(), Form::Table) {
         return Err(Error::NoResult);
     }
     output::expect_stdout()?;

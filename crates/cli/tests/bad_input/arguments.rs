@@ -30,22 +30,22 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "unknown evaluation",
         &["reproduce", "nro"],
-        &["unknown experiment `nro`", "did you mean `nor`?"],
+        &["unknown evaluation `nro`", "did you mean `nor`?"],
     ),
     Case::arguments(
         "unknown evaluation among known ones",
         &["reproduce", "fcse", "x"],
-        &["unknown experiment `x`", "known: nor, nandfs"],
+        &["unknown evaluation `x`", "known: nor, nor-write"],
     ),
     Case::arguments(
         "tune of an unknown scenario",
-        &["tune", "nor"],
-        &["unknown scenario `nor`", "did you mean `nor-write`?"],
+        &["tune", "nor-wrte"],
+        &["unknown scenario `nor-wrte`", "did you mean `nor-write`?"],
     ),
     Case::arguments(
         "tune of what cannot be tuned",
         &["tune", "context-switch"],
-        &["`boardlab tune context-switch` is not built yet", "boardlab list scenarios"],
+        &["`tune` has no meaning for `context-switch`", "boardlab list scenarios"],
     ),
     Case::arguments("report of nothing", &["report"], &["<RUN>...", "Usage: boardlab report"]),
     Case::arguments(

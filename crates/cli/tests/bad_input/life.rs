@@ -121,12 +121,12 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "life of what is no card",
         &["life", "nor-write"],
-        &["`boardlab life nor-write` is not built yet", "boardlab list scenarios"],
+        &["`life` has no meaning for `nor-write`", "boardlab list scenarios"],
     ),
     Case::arguments(
         "life of a wear levelling experiment",
         &["life", "sd-wear"],
-        &["`boardlab life sd-wear` is not built yet", "boardlab list scenarios"],
+        &["`life` has no meaning for `sd-wear`", "boardlab list scenarios"],
     ),
     Case::whole(
         "trace.txt",

@@ -17,6 +17,7 @@ mod drive;
 mod image;
 mod life;
 mod limits;
+mod mistakes;
 mod nand;
 mod os;
 mod part;

@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
         "NAND part of another kind",
         [PART, "kind", "kind = \"nor\""],
         "\"nor\"",
-        &["`part.kind`: `nor` is not known", "known: nand"],
+        &["`part.kind`: `nor` is not known", "boardlab list parts nand"],
     )
     .with(RUN),
     Case::line(
@@ -175,16 +175,16 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "NAND scenario with a NOR part",
         &["run", FILE, "--set", "part=nor-evaluation"],
-        &["`part.kind`: `nor` is not known here", "known: nand"],
+        &["`part.kind`: `nor` is not known here", "boardlab list parts nand"],
     ),
     Case::arguments(
         "NOR scenario with a NAND part",
         &["run", "scenario.toml", "--set", "part=nand-part.toml"],
-        &["`part.kind`: `nand` is not known here", "known: nor"],
+        &["`part.kind`: `nand` is not known here", "boardlab list parts nor"],
     ),
     Case::arguments(
         "power cut of what is not cut",
         &["powercut", "nor-write"],
-        &["`boardlab powercut nor-write` is not built yet", "boardlab list scenarios"],
+        &["`powercut` has no meaning for `nor-write`", "boardlab list scenarios"],
     ),
 ];

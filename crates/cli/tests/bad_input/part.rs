@@ -72,7 +72,7 @@ pub(crate) const CASES: &[Case] = &[
         "unknown kind of part",
         [FILE, "kind", "kind = \"nand\""],
         "\"nand\"",
-        &["`part.kind`: `nand` is not known", "known: nor"],
+        &["`part.kind`: `nand` is not known", "boardlab list parts nor"],
     ),
     Case::line(
         "unknown width",

@@ -177,7 +177,7 @@ fn is_about(entry: &Entry, path: &str) -> bool {
         entry.cells[0],
         if entry.cells.len() > 2 { entry.cells[1].as_str() } else { "" }
     );
-    let sections = || entry.sections.iter().map(String::as_str).chain(["".as_ref()]);
+    let sections = || entry.sections.iter().map(String::as_str).chain([""]);
     quoted(&head).any(|name| match section(name) {
         // A row about a whole section, whose keys it names further on.
         Some(inside) => {

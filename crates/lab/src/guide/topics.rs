@@ -279,10 +279,10 @@ fn files(word: &str) -> Result<Vec<Topic>, Failure> {
                 said.push(("its keys", format!("boardlab list keys {word}")));
             }
             (Kind::Part, _) => {
-                said.push(("use", format!("boardlab run SCENARIO --set part={word}")))
+                said.push(("use", format!("boardlab run SCENARIO --set part={word}")));
             }
             (Kind::Board, _) => {
-                said.push(("use", format!("boardlab run SCENARIO --set board={word}")))
+                said.push(("use", format!("boardlab run SCENARIO --set board={word}")));
             }
             _ => {}
         }

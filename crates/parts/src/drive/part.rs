@@ -97,7 +97,12 @@ fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
     if !part.drive.lba48 && part.drive.sectors > ADDRESSED {
         let problem = "are more than 28-bit commands can address, and the drive has no others";
         let expected = format!("at most {ADDRESSED}, or lba48 = true in [commands]");
-        return Err(section.refuse("sectors", problem, &expected, "see docs/formats/part.md"));
+        return Err(section.refuse(
+            "sectors",
+            problem,
+            &expected,
+            "what the key means: boardlab explain sectors",
+        ));
     }
     part.managed.check(section, part.capacity())?;
     let group = part.managed.page * u64::from(part.drive.stripe.program_pages());
@@ -108,8 +113,7 @@ fn check(section: &Section<'_>, part: &DrivePart) -> Read<()> {
     }
     let pages = u32::try_from(part.managed.pages(part.capacity())).unwrap_or(u32::MAX);
     part.drive.check(part.managed.page, pages).map_err(|problem| {
-        let help =
-            "see docs/formats/part.md, or compare it with a built-in part: boardlab list parts";
+        let help = "compare it with a built-in drive: boardlab list keys drive-fio";
         let problem = format!("or another key cannot be: {problem}");
         section.refuse("sectors", &problem, "a drive that can exist", help)
     })

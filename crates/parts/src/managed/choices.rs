@@ -252,7 +252,7 @@ fn admission(section: &Section<'_>) -> Read<Admission> {
             "admission",
             "needs the length of a run and the number of tracked runs",
             "`run_pages` and `run_streams` beside it",
-            "see docs/formats/part.md",
+            "what they mean: boardlab explain run_pages",
         )),
     }
 }

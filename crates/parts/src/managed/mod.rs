@@ -98,8 +98,7 @@ impl ManagedFlash {
             return Err(refuse_in(section, ["mapping", "page"], &problem, expected));
         }
         let Err(problem) = self.composes(capacity) else { return Ok(()) };
-        let help =
-            "see docs/formats/part.md, or compare it with a built-in part: boardlab list parts";
+        let help = "compare it with a built-in part: boardlab list keys card-fio";
         let problem = format!("or another key cannot be: {problem}");
         Err(section.refuse("over_provisioning", &problem, "a part that can exist", help))
     }
@@ -165,10 +164,10 @@ pub fn refuse_in(
     problem: &str,
     expected: &str,
 ) -> AlreadyReported {
-    let help = "see docs/formats/part.md";
+    let help = format!("what the key means: boardlab explain {key}");
     let refused = section.section(inner, |inner| {
         inner.leave_rest();
-        Ok(inner.refuse(key, problem, expected, help))
+        Ok(inner.refuse(key, problem, expected, &help))
     });
     refused.unwrap_or_else(|reported| reported)
 }

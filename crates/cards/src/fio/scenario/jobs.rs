@@ -56,7 +56,7 @@ fn unfit(Misfit { place, job, what }: Misfit) -> Error {
 /// The error that `job` cannot be run: `what` is wrong with it.
 pub(crate) fn refused(at: At, job: &str, what: &str) -> Error {
     let title = format!("job `{}`: {}", shown(job, TEXT_SHOWN), shown(what, TEXT_SHOWN * 4));
-    error(at, title, "docs/formats/fio-jobs.md says which jobs can be simulated")
+    error(at, title, "the page `fio jobs` of the documents says which jobs can be simulated")
 }
 
 /// The error with fio's own message, the second line of which says what would be right.
@@ -64,7 +64,7 @@ fn wrong_text(wrong: Diagnostic) -> Error {
     let words = wrong.problem.to_string();
     let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
     let help = match help {
-        "" => "docs/formats/fio-jobs.md lists the options, and what differs from fio",
+        "" => "the page `fio jobs` of the documents lists the options, and what differs from fio",
         help => help,
     };
     error(at(wrong.place), shown(title, TEXT_SHOWN * 4), &shown(help, TEXT_SHOWN * 4))

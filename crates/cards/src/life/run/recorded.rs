@@ -233,7 +233,7 @@ pub(crate) fn trace(
 
 /// The error that a trace is wrong, or does not fit the card.
 fn wrong_trace(place: jobs_of::Place, problem: &Problem) -> Error {
-    let help = "docs/formats/block-traces.md describes the formats, and what may be chosen \
+    let help = "the page `block traces` of the documents describes the formats, and what may be chosen \
                 where a trace does not fit: order, ragged, beyond, disk";
     jobs::error(jobs::at(place), shown(&problem.to_string(), TEXT_SHOWN * 4), help)
 }

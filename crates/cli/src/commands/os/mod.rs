@@ -60,7 +60,7 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
     let [timeline, save] = targets(machine, &output.own(), [timeline, save])?;
     let mut session = Session::open(&Order { check: *check, ..order(machine)? })?;
     let plan = Plan { until: *limit, profile: *profile, timeline: timeline.is_some() };
-    let shows = match options.format {
+    let shows = match options.form() {
         Form::Table => Shows::Stdout,
         _ => Shows::Stderr,
     };
@@ -156,7 +156,7 @@ fn gone(failure: Failure, more_was_asked: bool) -> Error {
 
 /// A trace and a debugger have no typed result.
 fn no_result(options: &Options) -> Result<(), Error> {
-    let asked = options.out.is_some() || !matches!(options.format, Form::Table);
+    let asked = options.out.is_some() || !matches!(options.form(), Form::Table);
     if asked { Err(Error::NoResult) } else { Ok(()) }
 }
 
