@@ -24,7 +24,7 @@ use keys::ScenarioKey;
 pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> {
     let keys = keys::of(&mut registry::open(name, set)?)?;
     let title = format!("Keys of {}, for --set", scenario_name(name));
-    let mut run = RunResult::new("keys", &title, 0, VERSION);
+    let mut answer = RunResult::new("keys", &title, 0, VERSION);
     // The scenario's own come first.
     let mut groups = IndexMap::from([(String::new(), Vec::<ScenarioKey>::new())]);
     for key in keys {
@@ -43,10 +43,10 @@ pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> 
             .column("holds", "may hold", |key| Cell::text(key.holds()))
             .column("origin", "origin", |key| Cell::text(key.origin()))
             .column("meaning", "meaning", |key| Cell::text(key.meaning.clone()));
-        run.tables.push(table.table());
+        answer.tables.push(table.table());
     }
-    run.findings.push(String::from(
+    answer.findings.push(String::from(
         "--set KEY=VALUE changes a value for one run; a value in brackets holds where the key is omitted.",
     ));
-    Ok(run)
+    Ok(answer)
 }
