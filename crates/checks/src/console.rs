@@ -209,6 +209,7 @@ fn run(step: &Step, folder: &Path, binary: &Path) -> Option<String> {
         .current_dir(folder)
         .env("PATH", path)
         .env("NO_COLOR", "1")
+        .env("BOARDLAB_CONFIG", "")
         .stdin(Stdio::null())
         .output();
     let output = match output {

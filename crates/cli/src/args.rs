@@ -4,6 +4,7 @@
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
+mod candidates;
 mod guide;
 mod hints;
 mod os;
@@ -12,6 +13,7 @@ mod unused;
 pub(crate) use guide::{ListTopic, PartKind};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
+use crate::defaults::THREADS_MAX;
 use crate::{exit, output, terminal};
 use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
@@ -24,7 +26,7 @@ use boardlab_result::foreign::{is_harmless, shown_bytes};
 use boardlab_sim::{Bytes, Seed};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::Shell;
+use clap_complete::{ArgValueCompleter, Shell};
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -52,6 +54,11 @@ Examples:
   boardlab list keys nor-write
   boardlab explain over-provisioning
 
+Environment:
+  BOARDLAB_CONFIG  file of defaults, in place of ~/.config/boardlab/config.toml; empty for none
+  BOARDLAB_PAGER   pager for long tables on a terminal, in place of PAGER; empty for none
+  NO_COLOR         no colours, if not empty
+
 Exit status:
   0  done
   1  the run failed, a figure has the verdict `fail`, or the result could not be written to the end
@@ -74,21 +81,32 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "N", default_value = "1")]
     #[arg(value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Seed,
-    /// No progress bar, and no list of the files written
+    /// Print results only: no progress, no list of files, no notes, no pager
     #[arg(long, global = true)]
     pub(crate) quiet: bool,
     /// Leave out the wall time, so that equal runs print equal results
     #[arg(long, global = true)]
     pub(crate) no_wall_time: bool,
-    /// When to use colours; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: Color,
+    /// When to use colours; auto, the default, means on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) color: Option<Color>,
+    /// Print long tables on a terminal as they are, without a pager
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
+    /// The pager of the user's defaults.
+    #[arg(skip)]
+    pub(crate) pager: Option<String>,
 }
 
 impl Options {
     /// The form of the result on standard output.
     pub(crate) const fn form(&self) -> Form {
         if self.json { Form::Json } else { self.format }
+    }
+
+    /// When to use colours.
+    pub(crate) fn color(&self) -> Color {
+        self.color.unwrap_or(Color::Auto)
     }
 }
 
@@ -106,7 +124,7 @@ pub(crate) enum Command {
     #[command(after_help = guide::EXPLAIN)]
     Explain {
         /// The word or words, such as a key of a scenario
-        #[arg(value_name = "WORD", required = true)]
+        #[arg(value_name = "WORD", required = true, add = ArgValueCompleter::new(candidates::words))]
         words: Vec<String>,
     },
     /// Check what is installed beside boardlab, and what for
@@ -356,6 +374,7 @@ pub(crate) enum SataAction {
     Console {
         /// Drive: name of a built-in part, or path of a part file
         #[arg(value_name = "PART", default_value = DRIVE, value_hint = ValueHint::FilePath)]
+        #[arg(add = ArgValueCompleter::new(candidates::drives))]
         part: String,
         /// Value in place of the one in the drive (part.*) or the board (board.*)
         #[arg(long, value_name = "KEY=VALUE")]
@@ -408,10 +427,10 @@ impl From<&Flash> for Hints {
 #[derive(Debug, Args)]
 pub(crate) struct Scenario {
     /// Name of a built-in scenario, or path of a scenario file or of a fio job file
-    #[arg(value_hint = ValueHint::FilePath)]
+    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(candidates::scenarios))]
     pub(crate) scenario: String,
     /// Value in place of the one in the scenario, its part (part.*) or its board (board.*)
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", add = ArgValueCompleter::new(candidates::keys))]
     pub(crate) set: Vec<String>,
 }
 
@@ -423,6 +442,7 @@ pub(crate) struct Sweep {
     pub(crate) scenario: Scenario,
     /// Values of a key, one a point; several keys make every combination
     #[arg(long, value_name = "KEY=V,V...", required = true)]
+    #[arg(add = ArgValueCompleter::new(candidates::keys))]
     pub(crate) grid: Vec<String>,
     /// Figure for the table and a chart; those that differ if left out
     #[arg(long, value_name = "TABLE/ROW/COLUMN")]
@@ -567,9 +587,9 @@ fn size(text: &str) -> Result<Bytes, String> {
 
 /// Threads of a sweep; a number beyond the cores of any machine is an error.
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    const MOST: usize = 1_024;
-    let number = text.parse().ok().filter(|threads: &NonZeroUsize| threads.get() <= MOST);
-    number.ok_or_else(|| format!("expected a whole number from 1 to {MOST}"))
+    let number = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
+    let threads = number.and_then(|threads| NonZeroUsize::new(usize::try_from(threads).ok()?));
+    threads.ok_or_else(|| format!("expected a whole number from 1 to {THREADS_MAX}"))
 }
 
 fn seed(text: &str) -> Result<Seed, NoSeed> {

@@ -42,7 +42,7 @@ impl From<Status> for ExitCode {
 
 /// The exit status of `outcome`; an error goes to standard error.
 pub(crate) fn report(outcome: Result<Status, Error>, options: &Options) -> ExitCode {
-    outcome.map_or_else(|error| explain(&error, options.color), ExitCode::from)
+    outcome.map_or_else(|error| explain(&error, options.color()), ExitCode::from)
 }
 
 /// The exit status of `error`, which goes to standard error.

@@ -4,8 +4,10 @@
 //!
 //! - [`args`]: every command and option, once; help, man pages and completions derive from it.
 //! - [`commands`]: one file a command.
+//! - [`completion`]: what a shell completes.
 //! - [`saved`]: results that `report` and `compare` read back.
-//! - [`output`]: standard output, and [`closed`]: whether it is open; [`progress`]: the bar on
+//! - [`defaults`]: the file of the user's defaults.
+//! - [`output`]: standard output, [`pager`]: where it is tall, and [`closed`]: whether it is open; [`progress`]: the bar on
 //!   standard error; [`terminal`]: the escapes for untrusted text.
 //! - [`file`]: files written atomically; [`folder`]: the folder of `--out`, and [`manifest`]: the
 //!   list of its files.
@@ -17,12 +19,15 @@
 mod args;
 mod closed;
 mod commands;
+mod completion;
+mod defaults;
 mod error;
 mod exit;
 mod file;
 mod folder;
 mod manifest;
 mod output;
+mod pager;
 mod progress;
 mod saved;
 mod terminal;
@@ -30,8 +35,11 @@ mod terminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = completion::answer() {
+        return code;
+    }
     match args::Cli::parse_or_explain() {
-        Ok(cli) => exit::report(commands::perform(&cli), &cli.options),
+        Ok(mut cli) => exit::report(commands::perform(&mut cli), &cli.options),
         Err(code) => code,
     }
 }

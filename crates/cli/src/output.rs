@@ -8,6 +8,7 @@ use crate::closed;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::folder::{self, Folder, Holds};
+use crate::pager;
 use crate::terminal::{self, harmless};
 use boardlab_report::{Format, Shown, render};
 use boardlab_result::RunResult;
@@ -97,11 +98,29 @@ impl<'a> Output<'a> {
         let escaped = for_people || stdout.is_terminal();
         let colour = options.color && format == Ok(Format::Table);
         let printed = text.and_then(|text| match escaped {
-            true => print(harmless(&text, colour).as_bytes()),
+            true => self.print_for_people(&harmless(&text, colour)),
             false => print(text.as_bytes()),
         });
         let saved = saved.map(|written| self.tell(&written));
         Error::all([saved, printed]).map(|()| Status::of(folder::results(shown)))
+    }
+
+    /// Prints `text`, through the pager if it is taller than the terminal.
+    fn print_for_people(&self, text: &str) -> Result<(), Error> {
+        let stdout = io::stdout();
+        let rows = terminal_size::terminal_size_of(&stdout).map_or(0, |(_, height)| height.0);
+        let wanted = stdout.is_terminal() && !self.options.quiet && !self.options.no_pager;
+        if !wanted || !pager::is_taller(text, rows) {
+            return print(text.as_bytes());
+        }
+        let Some(pager) = pager::command(self.options.pager.as_deref()) else {
+            return print(text.as_bytes());
+        };
+        if pager::show(text, &pager) {
+            return Ok(());
+        }
+        self.say(&format!("the pager `{pager}` cannot be run; --no-pager does without one"));
+        print(text.as_bytes())
     }
 
     /// Writes `shown` into the folder, if there is one. Returns the files.
@@ -154,9 +173,10 @@ impl<'a> Output<'a> {
         let width = size.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX));
         boardlab_report::Options {
             width,
-            color: colored(self.options.color, on_terminal),
+            color: colored(self.options.color(), on_terminal),
             wall_time: !self.options.no_wall_time,
             full: self.full,
+            notes: !self.options.quiet,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Help, man pages and completions: all of them know every command.
 
-use crate::bench::{Scratch, commands, run, run_in};
+use crate::bench::{Scratch, commands, run, run_by, run_in};
 use std::path::Path;
 
 const SHELLS: [&str; 5] = ["bash", "zsh", "fish", "elvish", "powershell"];
@@ -111,18 +111,56 @@ fn the_main_man_page_goes_to_standard_output() {
 }
 
 #[test]
-fn the_completions_of_every_shell_know_every_command_and_evaluation() {
+fn the_completions_of_every_shell_know_commands_scenarios_keys_and_values() {
     for shell in SHELLS {
         let script = run(&["completions", shell]).success();
+        assert!(script.contains("BOARDLAB_COMPLETE") && script.contains("boardlab"), "{shell}");
+        let offered = |line: &[&str]| completed(shell, line);
+        let first = offered(&[""]);
         for name in commands() {
-            assert!(script.contains(&name), "{shell}: {name}");
+            assert!(first.contains(&name), "{shell}: {name}: {first}");
         }
-        assert!(script.contains("no-wall-time"), "{shell}");
-        // The other shells complete no arguments.
-        if ["bash", "zsh"].contains(&shell) {
-            assert!(script.contains("nandfs") && script.contains("scenarios"), "{shell}");
+        assert!(offered(&["run", "--no-wall"]).contains("--no-wall-time"), "{shell}");
+        assert!(offered(&["run", "nor"]).contains("nor-write"), "{shell}");
+        assert!(offered(&["reproduce", "nan"]).contains("nandfs"), "{shell}");
+        assert!(
+            offered(&["run", "nor-write", "--set", "linux.w"]).contains("linux.wait="),
+            "{shell}"
+        );
+        let values = offered(&["run", "nor-write", "--set", "part=s29"]);
+        assert!(values.contains("s29gl01gs") && !values.contains("w25n01gv"), "{shell}: {values}");
+        let grid = offered(&["sweep", "nor-write", "--grid", "linux.wait=none,t"]);
+        assert!(grid.contains("none,tuned"), "{shell}: {grid}");
+        assert!(offered(&["explain", "over-p"]).contains("over-provisioning"), "{shell}");
+        // Where the scenario is wrong or absent, nothing is offered and nothing fails.
+        for wrong in [&["run", "none", "--set", "l"][..], &["run", "--set", "l"]] {
+            assert!(!offered(wrong).contains("linux"), "{shell}: {wrong:?}");
         }
     }
+}
+
+/// What `shell` is offered for the last word of `line`.
+fn completed(shell: &str, line: &[&str]) -> String {
+    let script = format!(
+        "export BOARDLAB_COMPLETE={shell} BOARDLAB_COMPLETE_INDEX={0} _CLAP_COMPLETE_INDEX={0}; exec \"$0\" -- boardlab \"$@\"",
+        line.len()
+    );
+    run_by("sh", &script, Scratch::new().path(), line).success()
+}
+
+#[test]
+fn bash_completes_behind_the_sign_at_which_it_splits_words() {
+    let script = r#"eval "$("$0" completions bash)"
+        boardlab() { "$PROGRAM" "$@"; }
+        COMP_WORDS=(boardlab run nor-write --set linux.wait = tu) COMP_CWORD=6
+        _boardlab 2> /dev/null
+        echo "${COMPREPLY[@]}"
+        COMP_WORDS=(boardlab run nor-write --set linux.wait =) COMP_CWORD=5
+        _boardlab 2> /dev/null
+        echo "${#COMPREPLY[@]}""#;
+    let outcome =
+        run_by("bash", &format!("export PROGRAM=\"$0\"; {script}"), Scratch::new().path(), &[]);
+    assert_eq!(outcome.success(), "tuned\n7\n");
 }
 
 #[test]
@@ -159,7 +197,7 @@ const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--n
 
 /// Options that a command may have nothing to do for: it is quiet, without colours and without a time already.
 /// `--json` is [`json_is_the_form_json`]'s.
-const SATISFIED: [&str; 4] = ["quiet", "no-wall-time", "color", "json"];
+const SATISFIED: [&str; 5] = ["quiet", "no-wall-time", "color", "json", "no-pager"];
 
 /// Every option of every command, but [`SATISFIED`] ones; of those the commands that follow them.
 #[rustfmt::skip]

@@ -8,9 +8,11 @@
 
 mod bench;
 mod console;
+mod defaults;
 mod definitions;
 mod folder;
 mod image;
 mod results;
 mod streams;
 mod sweep;
+mod terminal;

@@ -13,6 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct AskedKey {
     /// What is expected, with an article: `a duration`. Empty where the reader of the value is special to its key.
     pub expected: String,
+    /// The values that have names; empty where none has.
+    pub names: Vec<String>,
     /// The units, or how the value is written; may be empty.
     pub hint: String,
     /// A value as a file writes it, if the type has an example.

@@ -148,8 +148,9 @@ impl<'s, 'a, T: Value + 's> Key<'s, 'a, T> {
     fn read(&self, wants: Wants) -> Read<Option<SourcedValue<T>>> {
         let node = self.section.node_of(self.name);
         self.section.describe(self.name, |asked| {
-            let Description { expected, example, hint } = T::description();
+            let Description { expected, example, hint, names } = T::description();
             (asked.expected, asked.example, asked.hint) = (expected, Some(example), hint);
+            asked.names = names;
             asked.limits.clone_from(&self.limits);
         });
         let Some(node) = node else { return Ok(None) };
@@ -186,7 +187,7 @@ impl Section<'_> {
                 None => Ok(value),
             });
         let value = value.map_err(|misplaced| {
-            let Description { expected, example, hint } = T::description();
+            let Description { expected, example, hint, .. } = T::description();
             let joint = if hint.is_empty() { "" } else { "; " };
             let help = format!("write it like {example}{joint}{hint}");
             self.report_value(key, misplaced, expected, help)

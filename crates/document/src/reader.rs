@@ -161,7 +161,10 @@ impl<'a> Section<'a> {
     /// The one of `names` that `key` holds, if it is there.
     pub fn optional_one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Read<Option<T>> {
         let node = self.node_of(key);
-        self.describe(key, |asked| asked.expected = format!("one of {}", listed(names)));
+        self.describe(key, |asked| {
+            asked.expected = format!("one of {}", listed(names));
+            asked.names = names.iter().map(|(name, _)| String::from(*name)).collect();
+        });
         let Some(node) = node else { return Ok(None) };
         let inner = self.inner(node);
         let found = match inner.content() {

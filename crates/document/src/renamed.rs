@@ -53,7 +53,11 @@ impl fmt::Display for RenamedKey {
 
 /// Gives the keys and values at and below `node`, the value of `key`, their new names. Adds each old name to `found`.
 pub(crate) fn update(node: &mut Node, key: &str, found: &mut Vec<RenamedKey>) {
-    if node.place.source().kind().is_some_and(|kind| matches!(kind, Kind::Board | Kind::Reference))
+    if node
+        .place
+        .source()
+        .kind()
+        .is_some_and(|kind| matches!(kind, Kind::Board | Kind::Reference | Kind::Defaults))
     {
         return;
     }

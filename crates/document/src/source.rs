@@ -24,6 +24,8 @@ pub enum Kind {
     Scenario,
     /// Published tables, in `reference/`.
     Reference,
+    /// What holds where a user leaves an option out.
+    Defaults,
 }
 
 impl Kind {
@@ -35,6 +37,7 @@ impl Kind {
             Self::Board => "board",
             Self::Scenario => "scenario",
             Self::Reference => "reference",
+            Self::Defaults => "configuration",
         }
     }
 

@@ -38,18 +38,31 @@ pub struct Description {
     pub example: String,
     /// What else a help line says, such as the units; may be empty.
     pub hint: String,
+    /// The values that have names; empty where none has.
+    pub names: Vec<String>,
 }
 
 impl Description {
     /// A description without a hint.
     pub fn new(expected: impl Into<String>, example: impl Into<String>) -> Self {
-        Self { expected: expected.into(), example: example.into(), hint: String::new() }
+        Self {
+            expected: expected.into(),
+            example: example.into(),
+            hint: String::new(),
+            names: Vec::new(),
+        }
     }
 
     /// The same with a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: hint.into(), ..self }
+    }
+
+    /// The same with the values that have names.
+    #[must_use]
+    pub fn names<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self { names: names.into_iter().map(String::from).collect(), ..self }
     }
 }
 
@@ -150,7 +163,7 @@ impl Value for u64 {
 impl Value for bool {
     const NUMBER: bool = false;
     fn description() -> Description {
-        Description::new("true or false", "true").hint("without quotes")
+        Description::new("true or false", "true").hint("without quotes").names(["true", "false"])
     }
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         match node.content() {
@@ -184,7 +197,7 @@ impl Value for String {
 impl<T: Value> Value for Vec<T> {
     const NUMBER: bool = T::NUMBER;
     fn description() -> Description {
-        let Description { expected, example, hint } = T::description();
+        let Description { expected, example, hint, .. } = T::description();
         Description::new(format!("a list, each entry {expected}"), format!("[{example}]"))
             .hint(hint)
     }

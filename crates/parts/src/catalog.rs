@@ -47,6 +47,7 @@ pub fn all(kind: Kind) -> &'static [BuiltIn] {
         Kind::Board => built_in::BOARDS,
         Kind::Scenario => built_in::SCENARIOS,
         Kind::Reference => built_in::REFERENCE,
+        Kind::Defaults => &[],
     }
 }
 

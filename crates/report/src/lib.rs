@@ -62,14 +62,16 @@ pub struct Options {
     /// Whether to show the wall time, the only figure that differs between equal runs.
     pub wall_time: bool,
     /// Whether a text of several runs has the tables without published figures, and the evidence of findings below
-    /// their headlines. What is left out is said.
+    /// their headlines.
     pub full: bool,
+    /// Whether to say below a text in brief how to see the rest.
+    pub notes: bool,
 }
 
 impl Default for Options {
-    /// 100 columns, no colour, with wall time, in full.
+    /// 100 columns, no colour, with wall time, in full, with notes.
     fn default() -> Self {
-        Self { width: 100, color: false, wall_time: true, full: true }
+        Self { width: 100, color: false, wall_time: true, full: true, notes: true }
     }
 }
 

@@ -95,7 +95,7 @@ impl Page<'_> {
             self.text.push('\n');
             self.paragraph("Attached  ", &words);
         }
-        if !full {
+        if !full && self.options.notes {
             let others = run.tables.iter().filter(|table| !table.has_print()).count();
             let words = format!(
                 "Left out: {} without published figures, distributions, and the evidence of the findings. --full prints them, \

@@ -7,8 +7,12 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Units that stay on the line of their number.
-const UNITS: [&str; 13] =
-    ["ns", "us", "ms", "s", "h", "B", "KiB", "MiB", "GiB", "MB/s", "MHz", "ticks", "%"];
+const UNITS: [&str; 40] = [
+    "ps", "ns", "us", "ms", "s", "min", "h", "day", "days", "year", "years", "B", "KB", "kB", "MB",
+    "GB", "TB", "KiB", "MiB", "GiB", "TiB", "KB/s", "MB/s", "GB/s", "KiB/s", "MiB/s", "GiB/s",
+    "Gb/s", "Hz", "kHz", "MHz", "GHz", "IOPS", "ticks", "cycles", "pages", "blocks", "bits", "bit",
+    "%",
+];
 
 /// The width of `text` in columns.
 pub(crate) fn width(text: &str) -> usize {

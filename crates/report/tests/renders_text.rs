@@ -309,8 +309,10 @@ fn foreign_text_is_shown_as_escapes_in_tables_and_kept_exactly_in_json() {
     table.rows.push(Row::new("plain", "plain").cell("words", Cell::text("plain")));
     run.tables.push(table);
     run.warnings.push(evil.replace('\n', " "));
-    let text =
-        terminal::run(&run, &Options { width: 200, color: true, wall_time: false, full: true });
+    let text = terminal::run(
+        &run,
+        &Options { width: 200, color: true, wall_time: false, full: true, notes: true },
+    );
     let allowed =
         ["\u{1b}[1m", "\u{1b}[0m"].iter().fold(text.clone(), |text, code| text.replace(code, ""));
     assert!(

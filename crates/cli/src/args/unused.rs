@@ -1,7 +1,7 @@
 //! Refuses options of every command that have no effect on a certain command.
 //!
-//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time` and `--color` are always
-//! allowed: a command without such output already complies.
+//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time`, `--color` and
+//! `--no-pager` are always allowed: a command without such output already complies.
 
 use super::Form;
 use clap::error::{Error, ErrorKind};

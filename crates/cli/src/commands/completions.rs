@@ -1,18 +1,16 @@
-//! `boardlab completions`: shell completions of commands, options and names.
+//! `boardlab completions`: the script by which a shell completes commands, options, names and keys.
 
-use crate::args::{Cli, Options};
+use crate::args::Options;
+use crate::completion;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
-use clap::CommandFactory;
-use clap_complete::{Generator, Shell, generate};
+use clap_complete::{Generator, Shell};
 
-/// Prints the completions for `shell`, or writes them under the file name that the shell expects.
+/// Prints the script for `shell`, or writes it under the file name that the shell expects.
 pub(super) fn perform(shell: Shell, options: &Options) -> Result<Status, Error> {
     let output = Output::of_files(options)?;
-    let mut command = Cli::command();
-    let name = command.get_name().to_owned();
-    let mut script = Vec::new();
-    generate(shell, &mut command, &name, &mut script);
-    output.file(&shell.file_name(&name), &script)
+    let script = completion::registration(&shell.to_string());
+    let script = script.expect("completion::SHELLS has each shell of clap_complete");
+    output.file(&shell.file_name("boardlab"), &script)
 }

@@ -1,6 +1,7 @@
 //! `boardlab doctor`: what boardlab has on this machine, what it lacks, and what for.
 
 use crate::args::Options;
+use crate::defaults;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
@@ -84,7 +85,8 @@ impl State {
 /// Shows what there is and what is missing. Fails if something is broken that boardlab itself needs.
 pub(super) fn perform(options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
-    let mut checks = vec![program(), cores(), memory(), temporary_folder(), compiler()];
+    let mut checks =
+        vec![program(), cores(), memory(), temporary_folder(), configuration(), compiler()];
     checks.extend(HELPERS.iter().map(helper));
     let broken = checks.iter().any(|check| check.state == State::Broken);
     let missing = checks.iter().filter(|check| check.state == State::Missing).count();
@@ -159,6 +161,23 @@ fn temporary_folder() -> Check {
     });
     let purpose = "the system image for QEMU, and cards of `os run`";
     Check { name: "temporary folder", state, found: folder.display().to_string(), purpose, advice }
+}
+
+/// The file of the user's defaults; that there is none is as it should be.
+fn configuration() -> Check {
+    let read = defaults::read();
+    let found = match defaults::file() {
+        Some((path, named)) if named || path.exists() => path.display().to_string(),
+        Some((path, _)) => format!("none at {}", path.display()),
+        None => "none".into(),
+    };
+    Check {
+        name: "configuration",
+        state: if read.is_ok() { State::Ok } else { State::Broken },
+        found,
+        purpose: "defaults of options",
+        advice: read.err().map_or_else(String::new, |error| error.render(false)),
+    }
 }
 
 fn compiler() -> Check {

@@ -18,14 +18,21 @@ mod start;
 mod sweep;
 
 use crate::args::{Cli, Command, Options};
+use crate::defaults;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::progress::Progress;
 use boardlab_experiment::{Action, Failure};
 use std::time::Instant;
 
-/// Performs the user's command.
-pub(crate) fn perform(cli: &Cli) -> Result<Status, Error> {
+/// Performs the user's command, with the user's defaults for what `cli` leaves out.
+pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
+    match defaults::read() {
+        Ok(defaults) => defaults.apply(cli),
+        // `doctor` says so itself.
+        Err(_) if matches!(cli.command, Some(Command::Doctor)) => {}
+        Err(error) => return Err(error),
+    }
     let options = &cli.options;
     let Some(command) = &cli.command else { return start::perform(options) };
     match command {

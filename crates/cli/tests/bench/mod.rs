@@ -81,6 +81,7 @@ fn run_command(
         .args(arguments)
         .current_dir(folder)
         .env_remove("NO_COLOR")
+        .env("BOARDLAB_CONFIG", "")
         .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -100,7 +101,7 @@ fn run_command(
 /// Starts `boardlab` in `folder`.
 pub(crate) fn spawn(folder: &Path, arguments: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).env("BOARDLAB_CONFIG", "");
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("boardlab is built")
 }
 

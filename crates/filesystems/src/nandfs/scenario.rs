@@ -216,6 +216,9 @@ section! {
     }
 }
 
+/// Kinds of data, as examples.
+const EXAMPLES: [&str; 5] = ["zero", "random", "text", "runs", "percent:50"];
+
 /// [`Data`] as it is written in a scenario.
 struct Named(Data);
 
@@ -224,13 +227,13 @@ impl Value for Named {
 
     fn description() -> Description {
         let expected = "zero, random, text, runs, or percent:N with N from 0 to 100";
-        Description::new(expected, "\"percent:50\"")
+        Description::new(expected, "\"percent:50\"").names(EXAMPLES)
     }
 
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
         text.parse().map(Self).map_err(|_| {
-            let names = ["zero", "random", "text", "runs", "percent:50"].map(String::from).into();
+            let names = EXAMPLES.map(String::from).into();
             PlacedMisfit::new(node, Misfit::UnknownName(names))
         })
     }

@@ -5,10 +5,12 @@
 
 use super::pages::{BOARD, Entry, PART, Page, SCENARIO, plain, quoted, section};
 use crate::registry::OpenScenario;
-use boardlab_document::Node;
 use boardlab_document::asked::AskedKey;
+use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{Failure, Request};
+use boardlab_parts::catalog::{self, BuiltIn};
 use boardlab_sim::Seed;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// A key of a scenario, of its part or of its board.
@@ -35,6 +37,21 @@ impl ScenarioKey {
     pub(super) fn holds(&self) -> String {
         let limits = self.asked.limits.iter().map(|limit| format!(", {limit}"));
         format!("{}{}", self.asked.expected, limits.collect::<String>())
+    }
+
+    /// The values that it can have in `document`, where there is a list of them.
+    pub(super) fn values(&self, document: &Document) -> Vec<String> {
+        let Some(kind) = files::mounted(&self.key) else { return self.asked.names.clone() };
+        let kind_of = |document: &Document, path: &str| {
+            document.get(path).and_then(Node::as_text).map(String::from)
+        };
+        let own = kind_of(document, &format!("{}.kind", self.key));
+        let fits = |file: &&BuiltIn| {
+            let kind =
+                Document::parse(&file.source(kind)).ok().and_then(|one| kind_of(&one, "kind"));
+            own.is_none() || own == kind
+        };
+        catalog::all(kind).iter().filter(fits).map(|file| file.name.into()).collect()
     }
 
     /// What the value rests on, where it says so.
@@ -68,13 +85,32 @@ pub(super) fn of(open: &mut OpenScenario) -> Result<Vec<ScenarioKey>, Failure> {
         document.get(&format!("{mount}.kind")).and_then(Node::as_text).map(String::from)
     };
     let values = asked.into_iter().filter(|(_, asked)| !asked.is_section);
-    let described = values.map(|(key, asked)| {
+    let described = mounted(document).into_iter().chain(values).map(|(key, asked)| {
         let mount = mount_of(&key);
         let kind = mount.and_then(kind).or_else(|| kind("part"));
         let meaning = meaning(&key, experiment.scenario, kind.as_deref());
         ScenarioKey { key, asked, meaning }
     });
     Ok(described.filter(|key| !key.is_fixed()).collect())
+}
+
+/// The keys of `document` that name other files, and these files.
+fn mounted(document: &Document) -> Vec<(String, AskedKey)> {
+    let named = |path: String| {
+        let noun = files::mounted(&path)?.noun();
+        let file = document.get(&path)?.place().source().name().to_owned();
+        let name = Path::new(&file).file_stem()?.to_string_lossy().into_owned();
+        // A built-in file goes by its name, another one by its path.
+        let built_in = catalog::all(files::mounted(&path)?).iter().any(|one| one.path == file);
+        let asked = AskedKey {
+            expected: format!("name of a {noun}, or path of its file"),
+            value: Some(if built_in { name } else { file.clone() }),
+            file: Some(file),
+            ..AskedKey::default()
+        };
+        Some((path, asked))
+    };
+    files::mounts(document).into_iter().filter_map(named).collect()
 }
 
 /// The key that names the file which holds `key`.

@@ -1,6 +1,6 @@
 //! The guide: what keys, terms, verdicts and tables mean, and which keys a scenario has.
 //!
-//! Layer: rank 11. Functions: [`keys`] and [`explain`], whose answers are results as those of a run, so that they
+//! Layer: rank 11. Functions: [`keys`], [`choices`] for completions, and [`explain`], whose answers are results as those of a run, so that they
 //! print as tables and as JSON. In reading order: `pages`, the documents that the answers come from; `keys`, the keys
 //! of scenarios; `topics`, all that can be explained.
 
@@ -15,6 +15,32 @@ use boardlab_experiment::{Failure, VERSION, scenario_name};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use indexmap::IndexMap;
 use keys::ScenarioKey;
+
+/// A key of a scenario, and what to type for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The dotted key, as `--set` takes it.
+    pub key: String,
+    /// What it means; may be empty.
+    pub meaning: String,
+    /// The values, where there is a list of them; else empty.
+    pub values: Vec<String>,
+}
+
+/// What `--set` takes for the scenario `name` with the arguments `set`: each key with its values.
+///
+/// # Errors
+/// What is wrong with the scenario or with an argument.
+pub fn choices<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Vec<Choice>, Failure> {
+    let mut open = registry::open(name, set)?;
+    let keys = keys::of(&mut open)?;
+    let choice = |key: ScenarioKey| Choice {
+        values: key.values(&open.document),
+        key: key.key,
+        meaning: key.meaning,
+    };
+    Ok(keys.into_iter().map(choice).collect())
+}
 
 /// The keys of the scenario `name` with the arguments of all `--set`, as a table: value, what it may hold, what it
 /// rests on, what it means.
@@ -42,7 +68,7 @@ pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> 
             .column("value", "value", |key| Cell::text(key.shown_value()))
             .column("holds", "may hold", |key| Cell::text(key.holds()))
             .column("origin", "origin", |key| Cell::text(key.origin()))
-            .column("meaning", "meaning", |key| Cell::text(key.meaning.clone()));
+            .column("meaning", "meaning", |key| Cell::text(key.meaning.replace('`', "")));
         answer.tables.push(table.table());
     }
     answer.findings.push(String::from(

@@ -151,6 +151,7 @@ impl Value for Wait {
         let expected =
             format!("{names}, a duration in whole microseconds, or \"sleep\" and a duration");
         Description::new(expected, "\"170 us\" or \"sleep 150 us\"")
+            .names(NAMES.map(|(name, _)| name))
     }
 
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {

@@ -13,7 +13,7 @@ impl Value for BusMode {
     const NUMBER: bool = false;
 
     fn description() -> Description {
-        Description::new("a bus mode", "\"ddr50\"")
+        Description::new("a bus mode", "\"ddr50\"").names(Mode::ALL.iter().map(|mode| mode.name()))
     }
 
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {

@@ -1,0 +1,153 @@
+//! What a shell offers for an argument: scenarios, parts, keys and their values.
+//!
+//! Layer: rank 12. Functions: those that the definitions name. Keys depend on the scenario, so they are looked up in the
+//! words before; nothing is offered where these are wrong.
+
+use crate::completion;
+use boardlab_document::files::mounted;
+use boardlab_document::source::Kind;
+use boardlab_lab::guide::{self, Choice};
+use boardlab_lab::registry::EXPERIMENTS;
+use boardlab_parts::catalog;
+use clap::builder::StyledStr;
+use clap_complete::CompletionCandidate;
+use clap_complete::engine::{PathCompleter, ValueCompleter};
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// The endings of files that can be run.
+const RUNNABLE: [&str; 2] = ["toml", "fio"];
+
+/// The longest help, in characters: shells show one line.
+const HELP_MAX: usize = 60;
+
+/// Built-in scenarios, and files of scenarios and fio jobs.
+pub(super) fn scenarios(current: &OsStr) -> Vec<CompletionCandidate> {
+    let names = catalog::all(Kind::Scenario).iter().map(|file| {
+        let title = EXPERIMENTS.iter().find(|one| one.scenario == file.name);
+        candidate(file.name, title.map_or("", |one| one.title))
+    });
+    let mut candidates = beginning(names, current);
+    let files = PathCompleter::file()
+        .filter(|path| path.extension().is_some_and(|end| RUNNABLE.iter().any(|one| end == *one)));
+    candidates.extend(files.complete(current));
+    candidates
+}
+
+/// Built-in SATA drives, and files of parts.
+pub(super) fn drives(current: &OsStr) -> Vec<CompletionCandidate> {
+    let drives = guide::choices::<&str>("drive-fio", &[]).unwrap_or_default();
+    let names = drives.into_iter().filter(|choice| mounted(&choice.key) == Some(Kind::Part));
+    let names = names.flat_map(|choice| choice.values).map(|name| candidate(&name, ""));
+    let mut candidates = beginning(names, current);
+    let is_toml = |path: &Path| path.extension().is_some_and(|end| end == "toml");
+    candidates.extend(PathCompleter::file().filter(is_toml).complete(current));
+    candidates
+}
+
+/// The words that `explain` knows.
+pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
+    let names = guide::names().unwrap_or_default();
+    beginning(names.iter().map(|name| candidate(name, "")), current)
+}
+
+/// `KEY=` for each key of the scenario of the command, and behind the sign the values of the key.
+pub(super) fn keys(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
+    let words = completion::words();
+    let Some(scenario) = words.iter().find(|word| is_scenario(word)) else { return Vec::new() };
+    let set: Vec<_> = words.iter().filter(|word| is_setting(word) && *word != current).collect();
+    let choices = guide::choices(scenario, &set).or_else(|_| guide::choices::<&str>(scenario, &[]));
+    offered(&choices.unwrap_or_default(), current)
+}
+
+/// What `choices` offer behind `current`.
+fn offered(choices: &[Choice], current: &str) -> Vec<CompletionCandidate> {
+    let Some((key, value)) = current.split_once('=') else {
+        let keys = choices.iter().filter(|choice| choice.key.starts_with(current));
+        return keys.map(|key| candidate(&format!("{}=", key.key), &key.meaning)).collect();
+    };
+    // Behind the commas of a grid stand more values.
+    let (before, last) = value.rfind(',').map_or(("", value), |at| value.split_at(at + 1));
+    let of_key = choices.iter().filter(|choice| choice.key == key);
+    let values = of_key.flat_map(|choice| &choice.values).filter(|value| value.starts_with(last));
+    values.map(|value| candidate(&format!("{key}={before}{value}"), "")).collect()
+}
+
+/// Whether `word` names a scenario.
+fn is_scenario(word: &str) -> bool {
+    let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.name == word)
+        || EXPERIMENTS.iter().any(|one| one.name == word);
+    let path = Path::new(word);
+    let runnable = path.extension().is_some_and(|end| RUNNABLE.iter().any(|one| end == *one));
+    built_in || (runnable && path.is_file())
+}
+
+/// Whether `word` is an argument of `--set` with its value.
+fn is_setting(word: &str) -> bool {
+    !word.starts_with('-')
+        && word.split_once('=').is_some_and(|(_, value)| !value.is_empty() && !value.contains(','))
+}
+
+/// Those of `candidates` that begin with `current`.
+fn beginning(
+    candidates: impl Iterator<Item = CompletionCandidate>,
+    current: &OsStr,
+) -> Vec<CompletionCandidate> {
+    let start = current.as_encoded_bytes();
+    candidates.filter(|one| one.get_value().as_encoded_bytes().starts_with(start)).collect()
+}
+
+fn candidate(value: &str, help: &str) -> CompletionCandidate {
+    let help = Some(help).filter(|help| !help.is_empty());
+    CompletionCandidate::new(value).help(help.map(|help| {
+        let short: String = help.chars().take(HELP_MAX).collect();
+        StyledStr::from(if short.len() < help.len() { format!("{short}…") } else { short })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(candidates: &[CompletionCandidate]) -> Vec<&str> {
+        candidates.iter().map(|one| one.get_value().to_str().unwrap()).collect()
+    }
+
+    fn choice(key: &str, values: &[&str]) -> Choice {
+        let values = values.iter().map(|value| String::from(*value)).collect();
+        Choice { key: key.into(), meaning: "x".repeat(100), values }
+    }
+
+    #[test]
+    fn keys_end_with_the_sign_behind_which_their_values_stand() {
+        let choices = [choice("linux.wait", &["none", "tuned", "typical"]), choice("part", &[])];
+        assert_eq!(values(&offered(&choices, "li")), ["linux.wait="]);
+        assert_eq!(values(&offered(&choices, "")), ["linux.wait=", "part="]);
+        assert_eq!(
+            values(&offered(&choices, "linux.wait=t")),
+            ["linux.wait=tuned", "linux.wait=typical"]
+        );
+        assert_eq!(values(&offered(&choices, "linux.wait=none,tu")), ["linux.wait=none,tuned"]);
+        assert!(offered(&choices, "linux.wait=x").is_empty());
+        let help = offered(&choices, "li")[0].get_help().unwrap().to_string();
+        assert_eq!(help.chars().count(), HELP_MAX + 1);
+    }
+
+    #[test]
+    fn scenarios_and_words_come_by_their_beginning() {
+        assert_eq!(values(&scenarios(OsStr::new("nor-"))), ["nor-write"]);
+        assert_eq!(values(&words(OsStr::new("linux.po"))), ["linux.poll_gap"]);
+        let drives = drives(OsStr::new("transcend"));
+        assert_eq!(values(&drives), ["transcend-ts32gssd25s-m"]);
+    }
+
+    #[test]
+    fn an_option_and_the_list_of_a_grid_are_no_settings() {
+        for (word, setting) in
+            [("part=x", true), ("--set=part=x", false), ("part=", false), ("part=x,y", false)]
+        {
+            assert_eq!(is_setting(word), setting, "{word}");
+        }
+    }
+}
