@@ -176,3 +176,65 @@ fn packing_refuses_a_program_that_needs_something_of_this_machine() {
     assert!(run.err.contains("the program for x86_64 names /"), "{}", run.err);
     assert_eq!(machine.packed(), [""; 0]);
 }
+
+/// Licences that allow what a package does, given their texts.
+const PERMISSIVE: [&str; 9] = [
+    "MIT",
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "ISC",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+/// Whether a licence expression offers a permissive choice, `/` being the old form of `OR`.
+fn is_permissive(expression: &str) -> bool {
+    let choices = expression.replace('/', " OR ").replace(['(', ')'], "");
+    choices
+        .split(" AND ")
+        .all(|part| part.split(" OR ").any(|licence| PERMISSIVE.contains(&licence.trim())))
+}
+
+#[test]
+fn the_notice_lists_every_library_of_the_program_with_a_permissive_licence() {
+    let root = Repository::here().root().to_path_buf();
+    for target in TARGETS {
+        let notice =
+            tool(&root, &["env", "CARGO_NET_OFFLINE=true", "setup/third-party.py", target]);
+        let libraries: Vec<_> = notice
+            .lines()
+            .skip_while(|line| !line.is_empty())
+            .skip(1)
+            .take_while(|line| !line.is_empty())
+            .filter_map(|line| line.split_once(": "))
+            .collect();
+        for name in ["clap ", "libz-sys ", "serde_json ", "musl, ", "The standard library of Rust"]
+        {
+            assert!(libraries.iter().any(|(library, _)| library.starts_with(name)), "{name}");
+        }
+        assert!(
+            !libraries.iter().any(|(library, _)| library.starts_with("jsonschema ")),
+            "tests only"
+        );
+        for (library, licence) in libraries {
+            let licence = licence.split([';', '(']).next().unwrap_or_default().trim();
+            assert!(licence.is_empty() || is_permissive(licence), "{library}: {licence}");
+        }
+        for text in ["Jean-loup Gailly", "Rich Felker", "LLVM Exceptions"] {
+            assert!(notice.contains(text), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_licence_without_a_permissive_choice_is_found() {
+    for expression in ["MIT OR GPL-3.0", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0"] {
+        assert!(is_permissive(expression), "{expression}");
+    }
+    for expression in ["GPL-3.0", "MIT AND GPL-2.0-only", "LGPL-2.1 OR GPL-2.0"] {
+        assert!(!is_permissive(expression), "{expression}");
+    }
+}
