@@ -44,8 +44,9 @@ flags() {
     for registry in "$cargo_home"/registry/src/*; do echo "--remap-path-prefix=$registry=/cargo"; done
 }
 
-# Zlib is the only library in C. What the program takes of it calls `malloc`, `free` and `memcpy` alone, which any C
-# library declares alike; without musl's headers those of the compiler's own C library do.
+# Zlib is the only library in C. What the program takes of it calls `malloc`, `free`, `memcpy` and `memset` alone, which
+# any C library declares alike; without musl's headers those of the compiler's own C library do.
+# shellcheck disable=SC2086 # $quiet is a word or none
 build() {
     variable=$(target "$1" | tr - _)
     # Cargo's lines are of use to somebody who watches.
@@ -70,14 +71,15 @@ make_program() {
     lack=$(lacking "$1" | sed 's/$/, /' | tr -d '\n')
     if [ -n "$lack" ]; then say "for $1 this machine lacks: ${lack%, }" >&2; return 1; fi
     begun=$(date +%s)
-    say "building for $1: five to ten minutes of one core ..."
+    say "building for $1: four minutes of one core ..."
     build "$1" || { say "the program for $1 does not build (the reason is above)" >&2; return 1; }
     stands_alone "$1" || return 1
     say "built for $1 in $(($(date +%s) - begun)) s: $(wc -c <"$(program "$1")") bytes"
 }
 
-# Completions and manual pages, which the program prints: a program that this machine runs.
+# Completions and manual pages, which the program $1 for this machine prints; without the user's defaults.
 make_pages() {
+    export XDG_CONFIG_HOME="$work"
     for shell in bash fish zsh; do
         "$1" completions "$shell" --quiet --out "$work/completions"
     done
