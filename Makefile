@@ -2,7 +2,7 @@
 CARGO = cargo
 LOCKED = --locked
 
-.PHONY: help run test test-full check bench clean
+.PHONY: help run test test-full check bench dist clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -30,6 +30,9 @@ bench: ## measure the speed of the simulator
 	@setup/setup.sh run
 	$(CARGO) bench $(LOCKED) --workspace
 
-clean: ## remove what was built and the report; what was set up stays
+dist: ## pack static programs for x86-64 and arm64, as archives and Debian packages, into dist/
+	@setup/dist.sh
+
+clean: ## remove what was built, packed and reported; what was set up stays
 	$(CARGO) clean
-	rm -rf report
+	rm -rf report dist

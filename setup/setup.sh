@@ -1,13 +1,16 @@
 #!/bin/sh
 # Sets up a machine that has Rust (rustup) and gcc.
 #
-# usage: setup/setup.sh [run|test]
+# usage: setup/setup.sh [run|test|dist ARCHITECTURE...]
 #   run   installs nothing: looks for cargo and a C compiler only
 #   test  on Debian with Python: installs the missing packages of debian-packages.txt, fetches the crates, and prepares
 #         the Python packages and the kernel that tests compare with. Does nothing, without network, when all is there.
+#   dist  adds what linking static programs for the architectures (x86_64, aarch64) needs: Rust's standard library, and
+#         on Debian the packages of dist-packages.txt
 set -eu
 cd "$(dirname "$0")/.."
 level=${1:-test}
+list=setup/debian-packages.txt
 did=nothing
 
 say() { echo "set-up: $*"; }
@@ -22,13 +25,14 @@ missing_packages() {
     while read -r name _; do
         case $name in '' | '#'*) continue ;; esac
         installed "$name" || echo "$name"
-    done <setup/debian-packages.txt
+    done <"$list"
 }
 
 # Says which packages are to be installed, and what for.
 say_packages() {
-    say "the tests need these Debian packages, which this machine lacks:"
-    for name in $1; do grep "^$name " setup/debian-packages.txt | sed 's/^/  /'; done
+    case $level in dist) who="packing for other machines needs" ;; *) who="the tests need" ;; esac
+    say "$who these Debian packages, which this machine lacks:"
+    for name in $1; do grep "^$name " "$list" | sed 's/^/  /'; done
 }
 
 install_packages() {
@@ -77,14 +81,53 @@ prepare_python() {
     : >"$1"
 }
 
-case $level in run | test) ;; *) fail "usage: setup/setup.sh [run|test]" ;; esac
+# Rust's standard library for static programs of the architectures $@: small downloads, through rustup.
+add_targets() {
+    for arch; do
+        target=$arch-unknown-linux-musl
+        libraries=$(rustc --print target-libdir --target "$target" 2>/dev/null) || libraries=
+        [ ! -d "$libraries" ] || continue
+        say "packing for other machines needs Rust's standard library for $target: adding it with rustup"
+        rustup target add "$target" </dev/null || { say "rustup could not add $target" >&2; added=false; }
+    done
+}
+
+# What compiles and links for the architectures $@ and is missing: nothing for that of this machine.
+missing_compilers() {
+    for arch; do
+        case $arch in "$(uname -m)") set -- ;; x86_64) set -- x86-64 amd64 ;; aarch64) set -- aarch64 arm64 ;; esac
+        [ $# = 0 ] || for package in "gcc-$1-linux-gnu" "libc6-dev-$2-cross"; do
+            installed "$package" || echo "$package"
+        done
+    done
+}
+
+prepare_dist() {
+    list=setup/dist-packages.txt
+    added=true
+    add_targets "$@"
+    if command -v dpkg-query >/dev/null; then
+        packages=$(missing_compilers "$@" | sort -u | tr '\n' ' ' | sed 's/ $//')
+        [ -z "$packages" ] || install_packages "$packages"
+    fi
+    $added || exit 1
+}
+
+case $level in run | test | dist) ;; *) fail "usage: setup/setup.sh [run|test|dist ARCHITECTURE...]" ;; esac
 
 command -v cargo >/dev/null ||
     fail "cargo is missing: install Rust with rustup (https://rustup.rs), open a new shell, try again"
 command -v cc >/dev/null ||
     fail "a C compiler is missing, which Rust links with: as root, run: apt-get install gcc libc6-dev"
 
-if [ "$level" = run ]; then exit 0; fi
+case $level in
+run) exit 0 ;;
+dist)
+    shift
+    prepare_dist "$@"
+    exit
+    ;;
+esac
 
 if command -v dpkg-query >/dev/null; then
     packages=$(missing_packages | tr '\n' ' ' | sed 's/ $//')

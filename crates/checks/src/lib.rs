@@ -8,7 +8,7 @@
 //! - [`ranks`]: which crate may use which. [`limits`]: sizes, nesting, headers, names.
 //!   [`compiled`]: no test is left out. [`rules`]: what source may not do. [`figures`]: no published figure in code.
 //! - [`sourced`]: every number of a part says where it comes from.
-//! - [`links`], [`readme`], [`translations`], [`words`]: documentation.
+//! - [`links`], [`readme`], [`translations`], [`words`]: documentation. [`packed`]: what packages hold.
 //! - [`browser`]: a headless browser, for the report.
 //! - [`guest`], [`nandsim`], [`trees`], [`counts`]: a real kernel, its flash, what it writes and asks, to compare with.
 //! - [`mutants`]: mistakes that a test must find.
@@ -28,6 +28,7 @@ pub mod links;
 pub mod markdown;
 pub mod mutants;
 pub mod nandsim;
+pub mod packed;
 pub mod ranks;
 pub mod readme;
 pub mod repository;

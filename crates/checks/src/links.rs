@@ -42,7 +42,8 @@ pub fn check(
     violations
 }
 
-fn is_external(target: &str) -> bool {
+/// Whether `target` leads to the network or to a program.
+pub(crate) fn is_external(target: &str) -> bool {
     let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
     target.starts_with("//") || (!scheme.is_empty() && scheme.chars().all(char::is_alphanumeric))
 }

@@ -2,7 +2,7 @@
 //! part of `make check`.
 
 use boardlab_checks::{Repository, Violation, assert_none};
-use boardlab_checks::{compiled, links, readme, rules, sourced, translations, words};
+use boardlab_checks::{compiled, links, packed, readme, rules, sourced, translations, words};
 use std::collections::BTreeSet;
 use std::process::Command;
 
@@ -33,6 +33,11 @@ fn every_number_of_a_part_or_board_has_its_source() {
 #[test]
 fn links_inside_the_repository_lead_somewhere() {
     assert_none(links::check_repository(&Repository::here()));
+}
+
+#[test]
+fn packages_hold_every_listed_file_and_the_documents_to_which_they_link() {
+    assert_none(packed::check_repository(&Repository::here()));
 }
 
 #[test]

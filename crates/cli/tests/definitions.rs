@@ -174,7 +174,11 @@ fn completions_can_be_written_under_the_name_that_the_shell_expects() {
         assert_eq!(names.len(), 1, "{names:?}");
         assert_eq!(scratch.read(&format!("{shell}/{}", names[0])), script);
     }
-    assert_eq!(scratch.names("zsh"), ["_boardlab"]);
+    for (shell, name) in
+        [("bash", "boardlab.bash"), ("fish", "boardlab.fish"), ("zsh", "_boardlab")]
+    {
+        assert_eq!(scratch.names(shell), [name], "the packages of setup/dist.sh take this name");
+    }
 }
 
 /// How an option of a command shows.

@@ -3,12 +3,12 @@
 //! The stand-ins write down how they were called, and take the machine's state from files; nothing is
 //! installed and nothing is fetched.
 
-use boardlab_checks::Repository;
-use boardlab_checks::binary::Scratch;
+mod dist;
+mod machine;
+
+use machine::{Machine, Run};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The crates of the fuzz targets have a lock file of their own.
 const FETCH_FUZZ: &str = "cargo fetch --locked --manifest-path fuzz/Cargo.toml";
@@ -16,136 +16,6 @@ const FETCH_FUZZ: &str = "cargo fetch --locked --manifest-path fuzz/Cargo.toml";
 /// The Python packages are pinned by their digests.
 const FETCH_WHEELS: &str = "pip install -q --disable-pip-version-check --no-deps --require-hashes \
                             -r setup/python-packages.txt";
-
-/// A machine with stand-ins. `installed/NAME` says that a package is there.
-struct Machine {
-    scratch: Scratch,
-    user: &'static str,
-    sudo: bool,
-    ci: bool,
-}
-
-/// Where this machine has a program.
-fn program(name: &str) -> std::path::PathBuf {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
-    places.find(|place| place.is_file()).unwrap_or_else(|| panic!("{name} is in no folder of PATH"))
-}
-
-/// What a script printed and how it ended.
-struct Run {
-    out: String,
-    err: String,
-    status: i32,
-}
-
-const DPKG_QUERY: &str = r#"for name; do :; done
-[ -e "$MACHINE/installed/$name" ] && printf installed"#;
-const APT_GET: &str = r#"echo "apt-get $DEBIAN_FRONTEND $*" >>"$MACHINE/calls"
-case " $* " in *" install "*)
-    for name; do case $name in [a-z]*) : >"$MACHINE/installed/$name" ;; esac; done ;;
-esac"#;
-const CARGO: &str = r#"echo "cargo $*" >>"$MACHINE/calls"
-case " $* " in *" --doc "*) it=documents ;; *) it=cargo ;; esac
-if [ -e "$MACHINE/$it-says" ]; then cat "$MACHINE/$it-says"; fi
-exit "$(cat "$MACHINE/$it-status" 2>/dev/null || echo 0)""#;
-const SUDO: &str = r#"[ "$FAKE_SUDO" = true ] || exit 1
-shift
-exec "$@""#;
-
-const APT_CACHE: &str = r#"echo "apt-cache $*" >>"$MACHINE/calls"
-[ ! -e "$MACHINE/no-lists" ]"#;
-/// Makes environments; scripts of the tree are run by the true one.
-const PYTHON: &str = r#"case $1 in */setup/test.py) exec "$TRUE_PYTHON" "$@" ;; esac
-echo "python3 $*" >>"$MACHINE/calls"
-mkdir -p .setup/python/bin
-printf '#!/bin/sh\necho "pip $*" >>"$MACHINE/calls"\n[ ! -e "$MACHINE/no-network" ]\n' >.setup/python/bin/pip
-chmod +x .setup/python/bin/pip"#;
-const GUEST: &str = r#"if [ "$1" = ready ]; then [ -e "$MACHINE/guest" ]; exit; fi
-echo "guest.sh $*" >>"$MACHINE/calls"
-[ ! -e "$MACHINE/no-network" ] && : >"$MACHINE/guest""#;
-
-impl Machine {
-    fn new() -> Self {
-        let scratch = Scratch::new();
-        let machine = Self { scratch, user: "0", sudo: false, ci: false };
-        for folder in ["bin", "installed", "tree/setup", "tree/oracles", "tree/fuzz"] {
-            fs::create_dir_all(machine.path(folder)).expect("the scratch folder can be written");
-        }
-        let tools = [
-            ("dpkg-query", DPKG_QUERY),
-            ("apt-get", APT_GET),
-            ("apt-cache", APT_CACHE),
-            ("cargo", CARGO),
-            ("cc", ":"),
-            ("python3", PYTHON),
-            ("id", "echo \"$FAKE_USER\""),
-            ("sudo", SUDO),
-        ];
-        for (name, body) in tools {
-            machine.script(&format!("bin/{name}"), &format!("#!/bin/sh\n{body}\n"));
-        }
-        machine.script("tree/oracles/guest.sh", &format!("#!/bin/sh\n{GUEST}\n"));
-        let repository = Repository::here();
-        for name in ["setup/setup.sh", "setup/test.py"] {
-            machine.script(&format!("tree/{name}"), &repository.read(name));
-        }
-        for name in
-            ["setup/debian-packages.txt", "setup/python-packages.txt", "rust-toolchain.toml"]
-        {
-            machine.write(&format!("tree/{name}"), &repository.read(name));
-        }
-        for name in ["Cargo.lock", "fuzz/Cargo.lock"] {
-            machine.write(&format!("tree/{name}"), "");
-        }
-        machine
-    }
-
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.scratch.path().join(name)
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.path(name), text).expect("the scratch folder can be written");
-    }
-
-    fn script(&self, name: &str, text: &str) {
-        self.write(name, text);
-        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755))
-            .expect("the scratch folder can be written");
-    }
-
-    fn run(&self, script: &str, arguments: &[&str]) -> Run {
-        let bin = self.path("bin");
-        let mut command = Command::new(self.path("tree").join(script));
-        command
-            .args(arguments)
-            .env_clear()
-            .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
-            .env("MACHINE", self.scratch.path())
-            .env("TRUE_PYTHON", program("python3"))
-            .env("FAKE_USER", self.user)
-            .env("FAKE_SUDO", self.sudo.to_string())
-            .current_dir(Path::new("/"))
-            .stdin(Stdio::null());
-        if self.ci {
-            command.env("CI", "true");
-        }
-        let output = command.output().expect("the script starts");
-        Run {
-            out: String::from_utf8_lossy(&output.stdout).into_owned(),
-            err: String::from_utf8_lossy(&output.stderr).into_owned(),
-            status: output.status.code().expect("the script ends by itself"),
-        }
-    }
-
-    /// The calls of the tools since the last time.
-    fn calls(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.path("calls")).unwrap_or_default();
-        let _ = fs::remove_file(self.path("calls"));
-        text.lines().map(Into::into).collect()
-    }
-}
 
 #[test]
 fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Prints the libraries that the program for TARGET is linked with, and the texts of their licences.
+
+usage: setup/third-party.py TARGET
+
+The libraries are those of `cargo tree`, without what runs at build time only. A text that several of them have is
+printed once. Rust's standard library and the C library musl, which every static program has in it, come last.
+"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+CARGO = [os.environ.get("CARGO", "cargo")]
+NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)([-._].*)?", re.IGNORECASE)
+# Text or markup; crates may also have folders and sources of such names.
+ENDINGS = re.compile(r"(?!.*\.(rs|toml|html)$)", re.IGNORECASE)
+RULE = "-" * 100
+
+
+def cargo(*arguments):
+    return subprocess.run(CARGO + list(arguments), cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def linked(target):
+    """Name and version of each library in the program."""
+    tree = cargo("tree", "--locked", "--package", "boardlab-cli", "--target", target, "--edges", "normal,no-proc-macro",
+                 "--prefix", "none", "--format", "{p}")
+    return {tuple(line.split()[:2]) for line in tree.splitlines()}
+
+
+def libraries(target):
+    """The packages of others in the program, sorted, as `cargo metadata` tells of them."""
+    metadata = json.loads(cargo("metadata", "--locked", "--format-version=1", "--filter-platform", target))
+    wanted = linked(target)
+    packages = [package for package in metadata["packages"]
+                if package["source"] and (package["name"], "v" + package["version"]) in wanted]
+    return sorted(packages, key=lambda package: (package["name"], package["version"]))
+
+
+def texts(folder):
+    """The texts of licences in a package, C sources that it brings included."""
+    for place, folders, files in os.walk(folder):
+        folders.sort()
+        for name in sorted(files):
+            if NAMES.fullmatch(name) and ENDINGS.match(name):
+                with open(os.path.join(place, name), encoding="utf-8", errors="replace") as file:
+                    yield "\n".join(line.rstrip() for line in file.read().strip().splitlines())
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.split("\n\n")[1])
+    packages = libraries(sys.argv[1])
+    owners = collections.defaultdict(list)
+    print("boardlab is linked with the libraries below. The texts of their licences follow the list; a library whose\n"
+          "package brings none is under the terms that the list names.\n")
+    for package in packages:
+        name = f"{package['name']} {package['version']}"
+        if not package["license"]:
+            sys.exit(f"third-party: {name} names no licence")
+        found = set(texts(os.path.dirname(package["manifest_path"])))
+        print(f"{name}: {package['license']}{'' if found else ' (its package brings no text)'}")
+        for text in found:
+            owners[text].append(name)
+    with open(os.path.join(ROOT, "setup", "package", "musl.txt"), encoding="utf-8") as file:
+        owners[file.read().strip()].append("musl (the C library)")
+    print("The standard library of Rust: MIT OR Apache-2.0; rust-standard-library.html lists its parts\n"
+          "musl, the C library: MIT")
+    for text, names in sorted(owners.items(), key=lambda item: (item[1], item[0])):
+        print(f"\n{RULE}\n{', '.join(names)}\n{RULE}\n{text}")
+
+
+if __name__ == "__main__":
+    main()
