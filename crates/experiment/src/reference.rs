@@ -177,14 +177,16 @@ impl Reference {
 }
 
 impl ReferenceTable {
-    /// The place in the publication, with what the table allows beyond the print.
+    /// The place in the publication, with what its units mean and what the table allows beyond the print.
     pub(crate) fn source_and_allowances(&self) -> String {
+        let meanings = self.units.iter().map(|(print, meant)| format!("; {print} means {meant}"));
+        let meanings: String = meanings.collect();
         let told = |name: &str, allowance: &Option<Allowance>| {
             let told = |one: &Allowance| format!("; {name} within {}: {}", one.within, one.reason);
             allowance.as_ref().map(told).unwrap_or_default()
         };
         let (pass, close) = (told("pass", &self.spread), told("close", &self.close));
-        format!("{}{pass}{close}", self.source)
+        format!("{}{meanings}{pass}{close}", self.source)
     }
 
     /// The figure in `row` and `column`.

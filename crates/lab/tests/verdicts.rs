@@ -87,7 +87,8 @@ fn a_verdict_is_never_tighter_than_the_print() {
 fn a_table_passes_within_the_spread_and_is_close_within_what_the_reference_allows() {
     let allowing = "source = \"nor.md, table 5\"\n\
         spread = { within = \"2 %\", reason = \"three runs\" }\n\
-        close = { within = \"10 %\", reason = \"printed as about\" }";
+        close = { within = \"10 %\", reason = \"printed as about\" }\n\
+        units = { KB = \"KiB\" }";
     let text = TABLE.replacen("source = \"nor.md, table 5\"", allowing, 1);
     let reference = reference(&text).unwrap_or_else(|error| panic!("{error}"));
     let table = reference.table("table5").unwrap();
@@ -102,8 +103,8 @@ fn a_table_passes_within_the_spread_and_is_close_within_what_the_reference_allow
     }
     let mut ours = ours();
     apply(&mut ours, table, &Rules::default()).unwrap();
-    let source =
-        "nor.md, table 5; pass within 2 %: three runs; close within 10 %: printed as about";
+    let source = "nor.md, table 5; KB means KiB; pass within 2 %: three runs; close within 10 %: \
+         printed as about";
     assert_eq!(ours.source.as_deref(), Some(source));
 }
 

@@ -188,9 +188,17 @@ fn plain(number: f64) -> String {
         #[allow(clippy::cast_possible_truncation, reason = "within i64 by the check above")]
         return grouped(rounded as i64);
     }
-    let decimals = (DIGITS - 1 - magnitude(rounded)).max(0);
-    let decimals = usize::try_from(decimals).expect("decimals: not negative by max(0)");
+    let decimals = decimals(rounded, DIGITS);
     format!("{rounded:.decimals$}")
+}
+
+/// The digits behind the point of `number` with `digits` significant digits.
+pub(crate) fn decimals(number: f64, digits: i32) -> usize {
+    if number == 0.0 || !number.is_finite() {
+        return 0;
+    }
+    // Large numbers have none.
+    usize::try_from(digits - 1 - magnitude(number)).unwrap_or(0)
 }
 
 /// `number` rounded to four significant digits.

@@ -4,7 +4,7 @@
 //! headline is a cell with a published figure and ours, in a row whose id is `total` or that is
 //! marked as a headline.
 
-use crate::format;
+use crate::{beside, format};
 use boardlab_result::prose::counted;
 use boardlab_result::{Agreement, Difference, Reproduction, Row, RunResult, Table, Value, Verdict};
 
@@ -26,7 +26,7 @@ pub(crate) struct Headline<'a> {
     pub(crate) column: &'a str,
     /// The figure as printed.
     pub(crate) published: String,
-    /// Ours.
+    /// Ours, in the unit of the print.
     pub(crate) ours: String,
     /// Ours relative to the print.
     pub(crate) error: Option<String>,
@@ -125,7 +125,7 @@ fn of_row<'a>(
             row: (row.id != TOTAL).then(|| row.id.replace('_', " ")),
             column: &column.title,
             published: cell.printed.clone().unwrap_or_else(|| format::figure(published, unit)),
-            ours: format::figure(&cell.value, unit),
+            ours: beside::figure(cell, unit),
             error: format::difference(&cell.value, published),
             verdict: cell.verdict,
             finding: cell.finding.filter(|index| *index < run.findings.len()),

@@ -20,9 +20,10 @@
 //! assert!(text.contains("253.7 us"));
 //! ```
 //!
-//! Published figures are shown as they were printed, ours with four significant digits; exact
-//! numbers are in the JSON and the CSV.
+//! Published figures are shown as they were printed, and ours beside them in the unit of the print;
+//! other figures have four significant digits. Exact numbers are in the JSON and the CSV.
 
+mod beside;
 mod columns;
 pub mod compare;
 pub mod csv;

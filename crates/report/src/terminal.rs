@@ -9,7 +9,7 @@
 use crate::columns::{Grid, TIE};
 use crate::headline::{self, Headline, headlines};
 use crate::pairs::{self, Pair, pairs};
-use crate::{Options, format, text};
+use crate::{Options, beside, format, text};
 use boardlab_result::foreign::shown;
 use boardlab_result::prose::counted;
 use boardlab_result::{
@@ -250,11 +250,11 @@ fn label(row: &Row) -> String {
 /// The cells of one row of ours. A figure does not break between number and unit.
 fn ours(table: &Table, row: &Row) -> Vec<String> {
     let cell = |column: &str| {
-        let value = row.cells.get(column).map_or(&Value::None, |cell| &cell.value);
-        match value {
+        let Some(cell) = row.cells.get(column) else { return String::new() };
+        match &cell.value {
             Value::None => String::new(),
             Value::Text(words) => words.clone(),
-            number => format::figure(number, row.unit_in(column)).replace(' ', TIE),
+            _ => beside::figure(cell, row.unit_in(column)).replace(' ', TIE),
         }
     };
     let cells = table.columns.iter().map(|column| cell(&column.id));

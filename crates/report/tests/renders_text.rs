@@ -2,8 +2,8 @@
 
 use crate::sample;
 
-use boardlab_report::{Error, Format, Options, Shown, compare, csv, json, render, terminal};
-use boardlab_result::{Cell, Row, RunResult, Table, Value, Verdict};
+use boardlab_report::{Error, Format, Options, Shown, compare, csv, html, json, render, terminal};
+use boardlab_result::{Cell, Reproduction, Row, RunResult, Table, Value, Verdict};
 use unicode_width::UnicodeWidthStr;
 
 fn options(width: usize) -> Options {
@@ -28,9 +28,31 @@ fn a_reproduction_begins_with_the_published_totals() {
     let summary: Vec<&str> = text.lines().take(8).collect();
     assert_eq!(summary[0], "Published totals");
     let line = summary.iter().find(|line| line.contains("table5")).expect("table5 has a total");
-    for part in ["nor-write", "43.2 s", "43.20 s", "0.0 %", "✓ pass"] {
+    for part in ["nor-write", "43.2 s   43.2 s", "0.0 %", "✓ pass"] {
         assert!(line.contains(part), "{part} is not in {line}");
     }
+}
+
+#[test]
+fn ours_stands_in_the_unit_of_the_print() {
+    let mut run = RunResult::new("nand-filesystems", "NAND", 1, "0.1.0");
+    let mut table = Table::new("table3.5", "Metadata").column("jffs2", "jffs2");
+    let metadata = Cell {
+        published: Some(Value::Int(12_764 << 10)),
+        printed: Some("12764 KB".into()),
+        ..Cell::int(12_185_600)
+    };
+    let row = Row::new("metadata", "").of_unit("bytes").at_the_head();
+    table.rows.push(row.cell("jffs2", metadata));
+    run.tables.push(table);
+    let exact = render(Shown::Run(&run), Format::Json, &options(100));
+    assert!(exact.contains("\"value\": 12185600"), "{exact}");
+    let all = Reproduction::new(vec![run]);
+    let text = terminal::reproduction(&all, &options(100));
+    let (head, rest) = text.split_once("\n\n").unwrap();
+    assert!(head.contains("12764 KB   11900 KB   -6.8 %"), "{head}");
+    assert!(rest.contains("11900 KB") && !text.contains("MiB"), "{rest}");
+    assert!(html::render(&all, &options(100)).unwrap().contains("11900 KB"));
 }
 
 #[test]

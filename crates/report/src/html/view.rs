@@ -7,9 +7,9 @@
 
 use super::points::{Budget, PlottedLayer, category, plotted};
 use super::{json_in_script, timeline, trusted, vega};
-use crate::format;
 use crate::headline::{self, headlines};
 use crate::pairs::{self, Pair, pairs};
+use crate::{beside, format};
 use boardlab_result::{
     Agreement, Cell, Chart, Difference, Origin, Parameter, Reproduction, RunResult, Table,
     Timeline, Unit, Value, Verdict,
@@ -401,7 +401,7 @@ fn cell_view(cell: &Cell, unit: Unit) -> CellView {
     CellView {
         value: match &cell.value {
             Value::None => String::new(),
-            value => minus(&format::figure(value, unit)),
+            _ => minus(&beside::figure(cell, unit)),
         },
         published: published.map(shown),
         difference: published
