@@ -12,10 +12,14 @@ def version(context):
     return context.python_version("jefferson")
 
 
-def extracted(context, image):
-    """Extracts an image with both; gives for each the folder, the exit status and what it said."""
+def clear(context):
     for folder in "here", "there":
         shutil.rmtree(context.folder / folder, ignore_errors=True)
+
+
+def extracted(context, image):
+    """Extracts an image with both; gives for each the folder, the exit status and what it said."""
+    clear(context)
     here = run(context.boardlab, "image", "extract", image, "here", "--quiet", folder=context.folder, status=None)
     there = run(context.python("jefferson"), "-d", "there", image, folder=context.folder, status=None)
     return [(context.folder / name, done.returncode, done.text + done.messages)
@@ -64,9 +68,9 @@ def compare(context):
 def speed(context):
     large = images.make_tree(context.folder / "large", folders=200)
     images.jffs2(large, context.folder / "large.jffs2")
-    ours = ["sh", "-c", f"rm -rf here; '{context.boardlab}' image extract large.jffs2 here --quiet"]
-    theirs = ["sh", "-c", f"rm -rf there; '{context.python('jefferson')}' -d there large.jffs2"]
-    pairs = Pairs(ours, theirs, context.runs, context.folder)
+    ours = [context.boardlab, "image", "extract", "large.jffs2", "here", "--quiet"]
+    theirs = [context.python("jefferson"), "-d", "there", "large.jffs2"]
+    pairs = Pairs(ours, theirs, context.runs, context.folder, lambda: clear(context))
     size = (context.folder / "large.jffs2").stat().st_size
     print_table("Processor time, whole processes", ["image", "boardlab", "jefferson", "ratio"],
                 [pairs.row(f"{images.count(large):,} files, {size / 2**20:.1f} MiB, zlib")])

@@ -47,11 +47,15 @@ def cost(command, folder):
 
 
 class Pairs:
-    """Two commands, run in turn: medians of the processor time of each, and of the ratio of each pair."""
+    """Two commands, run in turn: medians of the processor time of each, and of the ratio of each pair.
 
-    def __init__(self, ours, theirs, runs, folder):
+    `before` prepares each pair and is not measured.
+    """
+
+    def __init__(self, ours, theirs, runs, folder, before=lambda: None):
         times = []
         for index in range(runs + 1):
+            before()
             pair = (cost(ours, folder)[0], cost(theirs, folder)[0])
             # The first pair fills the host's page cache.
             if index:

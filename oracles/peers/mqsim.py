@@ -8,9 +8,8 @@ from measure import Missing, Pairs, cells, cost, print_table, run
 TOOLS = {}
 # Bytes of a page, and blocks of a plane so that the drive keeps its size.
 PAGES = {8192: 1050, 4096: 2100}
-# The jobs of queue.fio: name, row of the result, share of reads, queue depth.
-JOBS = [("read-1", "read-1.1.read", 100, 1), ("read-32", "read-32.2.read", 100, 32),
-        ("write-32", "write-32.3.write", 0, 32)]
+# The jobs of queue.fio: name, share of reads, queue depth, whether the drive was written before.
+JOBS = [("write-new", 0, 32, False), ("read-1", 100, 1, False), ("read-32", 100, 32, False), ("write-32", 0, 32, True)]
 
 
 def program(context):
@@ -29,10 +28,10 @@ def version(context):
     return f"commit {done.text.strip()}" if done.returncode == 0 else "of an unknown commit"
 
 
-def prepare(context, page, reads, depth):
+def prepare(context, page, reads, depth, written):
     """Writes the drive and the requests; gives the command that runs them."""
     drive = (context.here / "drive.xml").read_text().replace(">BLOCKS<", f">{PAGES[page]}<")
-    drive = drive.replace(">PAGE<", f">{page}<")
+    drive = drive.replace(">PAGE<", f">{page}<").replace(">IS_WRITTEN<", f">{str(written).lower()}<")
     requests = (context.here / "requests.xml").read_text().replace(">READ_SHARE<", f">{reads}<")
     requests = requests.replace(">IN_QUEUE<", f">{depth}<")
     (context.folder / "drive.xml").write_text(drive)
@@ -53,9 +52,10 @@ def compare(context):
     job = ["run", context.here / "queue.fio", *DRIVE]
     for page in PAGES:
         ours = cells(context.boardlab, *job, "--set", f"part.flash.page={page} B", folder=context.folder)
-        for name, row, reads, depth in JOBS:
-            theirs = figures(context, prepare(context, page, reads, depth))
-            value = lambda column: float(ours["fio", row, column])
+        rows_of = {row.split(".")[0]: row for table, row, _ in ours if table == "fio"}
+        for name, reads, depth, written in JOBS:
+            theirs = figures(context, prepare(context, page, reads, depth, written))
+            value = lambda column: float(ours["fio", rows_of[name], column])
             here = value("requests_per_s"), value("mean_ns") / 1000
             show = lambda both: f"{both[0]:,.0f}/s, {both[1]:,.0f} us"
             rows.append([name, f"{page // 1024} KiB", show(theirs), show(here), f"{here[0] / theirs[0]:.2f}"])
@@ -65,8 +65,8 @@ def compare(context):
 
 
 def speed(context, job):
-    # All of queue.fio here, its job with the most requests there.
-    command = prepare(context, 8192, 100, 32)
+    # All of queue.fio here; there the job with the most requests.
+    command = prepare(context, 8192, 100, 32, False)
     pairs = Pairs([context.boardlab, *job, "--quiet"], command, context.runs, context.folder)
     print_table("Processor time, whole processes", ["", "boardlab, all of queue.fio", "MQSim, read-32 alone", "ratio"],
                 [pairs.row("10 s a job of the drive's time")])
