@@ -38,13 +38,29 @@ pub(crate) fn wrap(text: &str, limit: usize) -> Vec<String> {
     lines
 }
 
+/// `text` with no-break spaces between numbers and their units, for what wraps by itself.
+pub(crate) fn tied(text: &str) -> String {
+    let mut tied = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        let after_digit = tied.ends_with(|last: char| last.is_ascii_digit());
+        if index > 0 {
+            tied.push(if after_digit && is_unit(word) { '\u{a0}' } else { ' ' });
+        }
+        tied.push_str(word);
+    }
+    tied
+}
+
+fn is_unit(word: &str) -> bool {
+    UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']))
+}
+
 /// The words of `text`; a number and its unit are one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        let unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']));
         match words.last_mut() {
-            Some(last) if unit && last.ends_with(|c: char| c.is_ascii_digit()) => {
+            Some(last) if is_unit(word) && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 last.push(' ');
                 last.push_str(word);
             }
@@ -117,6 +133,12 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("", 8), [""]);
         assert_eq!(wrap("waits 256 us, not 170", 10), ["waits", "256 us,", "not 170"]);
+    }
+
+    #[test]
+    fn numbers_are_tied_to_their_units_alone() {
+        let text = "takes 36.37 s, not 43 s;  2 of us";
+        assert_eq!(tied(text), "takes 36.37\u{a0}s, not 43\u{a0}s;  2 of us");
     }
 
     #[test]

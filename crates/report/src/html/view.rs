@@ -9,6 +9,7 @@ use super::points::{Budget, PlottedLayer, category, plotted};
 use super::{json_in_script, timeline, trusted, vega};
 use crate::headline::{self, headlines};
 use crate::pairs::{self, Pair, pairs};
+use crate::text;
 use crate::{beside, format};
 use boardlab_result::{
     Agreement, Cell, Chart, Difference, Origin, Parameter, Reproduction, RunResult, Table,
@@ -217,7 +218,7 @@ fn agreement_view((index, run): (usize, &RunResult)) -> Option<AgreementView> {
         anchor: format!("run{}", index + 1),
         title: run.title.clone(),
         question: answered.map(|(question, ..)| question.into()),
-        answer: answered.map(|(_, at, answer)| (answer.into(), finding_anchor(index, at))),
+        answer: answered.map(|(_, at, answer)| (text::tied(answer), finding_anchor(index, at))),
         scenario: run.scenario.clone(),
         cells: all.cells,
         inputs: all.inputs,
@@ -319,11 +320,15 @@ fn run_view(index: usize, run: &RunResult, budget: Budget) -> RunView {
 }
 
 /// Text between two backquotes is code; an unpaired backquote is an ordinary character.
-fn sentence(text: &str) -> Sentence {
-    if !text.matches('`').count().is_multiple_of(2) {
-        return vec![(false, text.into())];
+fn sentence(words: &str) -> Sentence {
+    if !words.matches('`').count().is_multiple_of(2) {
+        return vec![(false, text::tied(words))];
     }
-    text.split('`').enumerate().map(|(index, piece)| (index % 2 == 1, piece.into())).collect()
+    let piece = |(index, piece): (usize, &str)| match index % 2 {
+        1 => (true, piece.into()),
+        _ => (false, text::tied(piece)),
+    };
+    words.split('`').enumerate().map(piece).collect()
 }
 
 fn table_view(anchor: String, run_index: usize, run: &RunResult, table: &Table) -> TableView {
