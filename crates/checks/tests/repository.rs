@@ -52,6 +52,13 @@ fn readme_shows_a_command_to_type_near_its_top() {
 }
 
 #[test]
+fn readme_shows_the_agreement_that_its_command_prints() {
+    let read = |path| Repository::here().read(path);
+    let check = |path| readme::check_evaluations(path, &read(path));
+    assert_none(["README.md", "README.ja.md"].into_iter().flat_map(check).collect());
+}
+
+#[test]
 fn pages_in_japanese_have_the_headings_commands_and_links_of_the_english_ones() {
     let repository = Repository::here();
     assert!(repository.has("README.ja.md"), "README.ja.md is there");
