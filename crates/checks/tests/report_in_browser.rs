@@ -209,12 +209,7 @@ fn every_style() -> RunResult {
             ("none", false, false),
         ] {
             let side = [Side::Left, Side::Left, Side::Right];
-            let layer = |side: Side| Layer {
-                label: "a \"layer\"".into(),
-                curve: curve.into(),
-                style,
-                side,
-            };
+            let layer = |side: Side| Layer { side, ..Layer::new("a \"layer\"", curve, style) };
             let names: &[&str] = if names { &["one", "two", "three", "four"] } else { &[] };
             run.charts.push(Chart {
                 id: format!("{style:?}-{curve}"),

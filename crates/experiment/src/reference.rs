@@ -292,8 +292,8 @@ fn cells(section: Section<'_>, unit: &str, meanings: &Meanings) -> Read<IndexMap
 }
 
 fn publication(section: Section<'_>) -> Read<Publication> {
-    let [title, translation, authors, publisher, date, cited_as] =
-        ["title", "translation", "authors", "publisher", "date", "cited_as"]
+    let [title, translation, authors, publisher, date, cited_as, question] =
+        ["title", "translation", "authors", "publisher", "date", "cited_as", "question"]
             .map(|key| section.required::<String>(key));
     section.finish()?;
     Ok(Publication {
@@ -303,6 +303,7 @@ fn publication(section: Section<'_>) -> Read<Publication> {
         publisher: publisher?,
         date: date?,
         cited_as: cited_as?,
+        question: question?,
     })
 }
 

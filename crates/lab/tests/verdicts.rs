@@ -14,6 +14,7 @@ authors = "Who"
 publisher = "Where"
 date = "2009"
 cited_as = "nor.md"
+question = "Why?"
 [[table]]
 id = "table5"
 title = "Linux"

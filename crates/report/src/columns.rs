@@ -27,6 +27,9 @@ const PADDING: usize = 2;
 /// request more and share the rest.
 const SMALL: usize = 12;
 
+/// The width of the names of rows below which their words are not broken.
+const NAME_MIN: usize = 10;
+
 /// The width between two columns.
 const SEPARATOR: usize = 1;
 
@@ -71,13 +74,24 @@ impl Grid {
         let count = self.right.len();
         let around = PADDING * count + SEPARATOR * count.saturating_sub(1);
         let room = limit.saturating_sub(around);
-        if needs(&self.lines).iter().map(|need| need.least).sum::<usize>() > room {
+        let mut needs = self.needs();
+        if !fit(&needs, room) {
             // Too narrow for whole figures: breaks between number and unit rather than within a number.
             for cell in self.lines.iter_mut().flatten() {
                 *cell = cell.replace(TIE, " ");
             }
+            needs = self.needs();
         }
-        self.drawn(&widths(&needs(&self.lines), room)).trim_fmt().replace(TIE, " ")
+        self.drawn(&widths(&needs, room)).trim_fmt().replace(TIE, " ")
+    }
+
+    /// The widths that the columns request. The names of rows break before figures do.
+    fn needs(&self) -> Vec<Need> {
+        let mut needs = needs(&self.lines);
+        if let Some(names) = needs.first_mut() {
+            names.least = names.least.min(NAME_MIN);
+        }
+        needs
     }
 
     fn drawn(&self, widths: &[usize]) -> Table {
@@ -110,6 +124,11 @@ fn needs(lines: &[Vec<String>]) -> Vec<Need> {
         }
     }
     needs
+}
+
+/// Whether the longest words of columns with `needs` fit into `room` side by side.
+fn fit(needs: &[Need], room: usize) -> bool {
+    needs.iter().map(|need| need.least).sum::<usize>() <= room
 }
 
 /// The widths of columns with `needs` that share `room`.

@@ -133,3 +133,10 @@ fn of_row<'a>(
     }
     headlines
 }
+
+/// What the publication of `run` asks, and the index and the headline of the finding that answers it.
+pub(crate) fn answered(run: &RunResult) -> Option<(&str, usize, &str)> {
+    let question = &run.publication.as_ref()?.question;
+    let (index, answer) = run.answer()?;
+    (!question.is_empty()).then_some((question, index, answer))
+}

@@ -69,6 +69,10 @@ impl Page<'_> {
         if let Some(line) = headline::agreement(run) {
             self.paragraph("", &line);
         }
+        if let Some((question, index, answer)) = headline::answered(run) {
+            self.paragraph("Question  ", question);
+            self.paragraph("Answer    ", &format!("{answer} [{}]", index + 1));
+        }
     }
 
     /// A run in `full`, or in brief.
@@ -112,22 +116,25 @@ impl Page<'_> {
             return;
         }
         self.heading(headline::heading(headlines));
-        let mut grid = Grid::new(&["scenario", "table", "print", "ours", "error", "verdict"], 2);
-        for headline in headlines {
-            grid.push(vec![
-                headline.run.scenario.clone(),
-                match headline.place() {
-                    Some(place) => format!("{}  {place}", headline.table.id),
-                    None => format!("{}  {}", headline.table.id, headline.table.title),
-                },
-                headline.published.clone(),
-                headline.ours.clone(),
-                headline.error.clone().unwrap_or_default(),
-                headline.verdict.map(|v| verdict(v, headline.finding)).unwrap_or_default(),
-            ]);
+        for of_run in headlines.chunk_by(|one, other| one.run_index == other.run_index) {
+            let scenario = &of_run[0].run.scenario;
+            let mut grid = Grid::new(&[scenario, "print", "ours", "error", "verdict"], 1);
+            for headline in of_run {
+                let place = headline.place().unwrap_or_else(|| headline.table.title.clone());
+                grid.push([
+                    format!("{}  {place}", headline.table.id),
+                    tied(&headline.published),
+                    tied(&headline.ours),
+                    headline.error.as_deref().map(tied).unwrap_or_default(),
+                    headline.verdict.map(|v| verdict(v, headline.finding)).unwrap_or_default(),
+                ]);
+            }
+            grid.align_left(4);
+            if of_run[0].run_index != headlines[0].run_index {
+                self.text.push('\n');
+            }
+            self.grid(grid);
         }
-        grid.align_left(5);
-        self.grid(grid);
     }
 
     /// A table of a comparison, one line a difference.
@@ -279,6 +286,13 @@ fn published(cell: &Cell, unit: Unit) -> String {
     });
     let verdict = cell.verdict.map(|v| verdict(v, cell.finding));
     [figure, verdict].into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// A figure that does not break between number and unit; words break.
+fn tied(figure: &str) -> String {
+    let is_figure =
+        figure.starts_with(|first: char| first.is_ascii_digit() || "+-".contains(first));
+    if is_figure { figure.replace(' ', TIE) } else { figure.into() }
 }
 
 /// A verdict with its sign, so that it is recognised without colour and at a glance.

@@ -55,12 +55,7 @@ fn chart(text: &str, curve: &str) -> Chart {
         y: Axis::fitting(text),
         y2: None,
         categories: vec![text.into()],
-        layers: vec![Layer {
-            label: text.into(),
-            curve: curve.into(),
-            style: Style::Bars,
-            side: Side::Left,
-        }],
+        layers: vec![Layer::new(text, curve, Style::Bars)],
         marks: vec![Mark { x: 0.0, label: text.into() }],
     }
 }

@@ -107,13 +107,16 @@ pub struct Layer {
     /// Which vertical axis it belongs to.
     #[serde(default)]
     pub side: Side,
+    /// Label of the layer in whose colour it is drawn, such as our figures beside those of the print.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
 }
 
 impl Layer {
     /// The curve called `curve`, on the left axis.
     #[must_use]
     pub fn new(label: impl Into<String>, curve: impl Into<String>, style: Style) -> Self {
-        Self { label: label.into(), curve: curve.into(), style, side: Side::Left }
+        Self { label: label.into(), curve: curve.into(), style, side: Side::Left, like: None }
     }
 }
 

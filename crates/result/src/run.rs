@@ -46,6 +46,9 @@ pub struct RunResult {
     pub parameters: Vec<Parameter>,
     /// The findings of the run, in sentences; the first of each is its [`headline`].
     pub findings: Vec<String>,
+    /// The index of the finding that answers the question of the publication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<usize>,
     /// The warnings, in sentences.
     pub warnings: Vec<String>,
     /// Texts for further use, such as a patch.
@@ -69,11 +72,14 @@ pub struct Publication {
     pub date: String,
     /// What sources of tables and parameters call it.
     pub cited_as: String,
+    /// What it asks, in our words; empty in older results.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub question: String,
 }
 
 impl fmt::Display for Publication {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { title, translation, authors, publisher, date, cited_as } = self;
+        let Self { title, translation, authors, publisher, date, cited_as, question: _ } = self;
         write!(f, "{authors}: {title} ({translation}). {publisher}, {date}. Cited as {cited_as}.")
     }
 }
@@ -125,6 +131,7 @@ impl RunResult {
             timelines: Vec::new(),
             parameters: Vec::new(),
             findings: Vec::new(),
+            answer: None,
             warnings: Vec::new(),
             attachments: Vec::new(),
         }
@@ -134,6 +141,13 @@ impl RunResult {
     #[must_use]
     pub fn table(&self, id: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.id == id)
+    }
+
+    /// The headline of the finding that answers the question of the publication, and its index.
+    #[must_use]
+    pub fn answer(&self) -> Option<(usize, &str)> {
+        let index = self.answer?;
+        self.findings.get(index).map(|finding| (index, headline(finding).0))
     }
 
     /// The curve called `id`.

@@ -69,7 +69,7 @@ pub(super) fn all(
 ) -> Result<Option<Explaining>, Error> {
     notes(run, facts);
     let explaining = print.map(|reference| of_print(run, facts, reference)).transpose()?;
-    find(run, levelling_finding(facts));
+    run.answer = Some(find(run, levelling_finding(facts)));
     find(run, kept_finding(facts));
     find(run, averages_finding(facts));
     find(run, controllers_finding(facts));

@@ -60,6 +60,7 @@ pub(super) fn all(
     for column in columns {
         let ram = reference.number("table3.4", "ram", column.system)?;
         let data = on_print(run, data(reference, (column, ram), ports)?);
+        run.answer = Some(data);
         let listing = on_print(run, listing(reference, (column, observations), ports)?);
         let zeros = on_print(run, zeros(reference, column, ports)?);
         let readings = on_print(run, readings(reference, column, ram)?);

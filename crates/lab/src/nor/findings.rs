@@ -30,7 +30,7 @@ pub(super) fn all(run: &mut RunResult, runs: &Runs<'_>, what_if: &WhatIfs) {
     if released && cfi_info.buffer_typical_us > cfi_info.word_typical_us {
         find(run, obvious_repair(runs, what_if));
     }
-    find(run, left_open(runs, what_if));
+    run.answer = Some(find(run, left_open(runs, what_if)));
 }
 
 /// Adds the findings about the print, and returns those that explain a cell.

@@ -84,6 +84,9 @@ fn throughput(
     let most = float(tested.link.rate(Direction::Read));
     let limit = vec![[most, most]; loops.len()];
     draw(run, "link alone, read", &limit, 1, Style::Dashed);
+    for layer in &mut chart.layers {
+        layer.like = layer.label.strip_suffix(", print").map(String::from);
+    }
     run.charts.push(chart);
 }
 

@@ -87,7 +87,7 @@ fn of_print(
     reference: &Reference,
 ) -> Result<Explaining, Error> {
     let unit = on_print(run, unit(facts, reference)?);
-    on_print(run, link(facts, reference)?);
+    run.answer = Some(on_print(run, link(facts, reference)?));
     let near = near(run, facts, reference)?;
     on_print(run, near);
     let spread = on_print(run, spread(facts, reference)?);

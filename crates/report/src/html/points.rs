@@ -48,6 +48,8 @@ pub(super) struct PlottedLayer {
     pub(super) style: Style,
     /// Which vertical axis it belongs to.
     pub(super) side: Side,
+    /// Label of the layer in whose colour it is drawn.
+    pub(super) like: Option<String>,
     /// Unit of the values.
     pub(super) unit: String,
     /// The points.
@@ -94,6 +96,7 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
         label: layer.label.clone(),
         style: layer.style,
         side: layer.side,
+        like: layer.like.clone(),
         unit: curve.unit.clone(),
         points: drawn.points().to_vec(),
         thinned_from: thin.then_some(found),
@@ -120,6 +123,7 @@ mod tests {
             curve: "c".into(),
             style: Style::Line,
             side: Side::Left,
+            like: None,
         };
         let chart = Chart {
             id: "chart".into(),

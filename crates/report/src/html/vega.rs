@@ -23,6 +23,9 @@ const HOVER_MAX: usize = 400;
 /// A dashed line: drawn and left out, in pixels.
 const DASHES: [u32; 2] = [7, 4];
 
+/// The field with the label of a row's layer.
+const LAYER: &str = "layer";
+
 /// Columns in which a category name is broken into lines.
 const CATEGORY_WIDTH: usize = 14;
 
@@ -108,15 +111,43 @@ impl Drawing<'_> {
         }
         json!({
             "data": { "values": rows },
-            "transform": [self.names()],
+            "transform": self.names(),
             "mark": mark,
             "encoding": encoding,
         })
     }
 
-    /// Gives every row the label of its layer: rows carry its index, which is shorter.
-    fn names(&self) -> Value {
-        json!({ "calculate": format!("{}[datum.l]", json!(self.labels())), "as": "layer" })
+    /// Gives every row the label of its layer, and that of the layer whose colour it has: rows carry an index, which is
+    /// shorter.
+    fn names(&self) -> Vec<Value> {
+        let by_index = |labels: &[&str], field| json!({ "calculate": format!("{}[datum.l]", json!(labels)), "as": field });
+        let mut names = vec![by_index(&self.labels(), LAYER)];
+        if self.colour_field() != LAYER {
+            let colours: Vec<_> = self.layers.iter().map(|layer| self.colour(layer)).collect();
+            names.push(by_index(&colours, self.colour_field()));
+        }
+        names
+    }
+
+    /// The field that gives the colour. Where every layer has its own it is that of the dashes, so that both have one
+    /// legend.
+    fn colour_field(&self) -> &'static str {
+        if self.own_colours().len() == self.layers.len() { LAYER } else { "colour" }
+    }
+
+    /// The label of the layer whose colour `layer` has.
+    fn colour<'l>(&'l self, layer: &'l PlottedLayer) -> &'l str {
+        let like = layer
+            .like
+            .as_deref()
+            .and_then(|label| self.layers.iter().find(|one| one.label == label));
+        like.map_or(layer.label.as_str(), |one| one.label.as_str())
+    }
+
+    /// The labels of layers with colours of their own, in order.
+    fn own_colours(&self) -> Vec<&str> {
+        let own = self.layers.iter().filter(|layer| self.colour(layer) == layer.label);
+        own.map(|layer| layer.label.as_str()).collect()
     }
 
     /// Labels of all layers in order.
@@ -127,7 +158,7 @@ impl Drawing<'_> {
     fn bars(&self, layers: &[&PlottedLayer], style: Style) -> Value {
         let mut encoding = self.encoding(layers[0]);
         let numeric = self.chart.categories.is_empty();
-        let mut transform = vec![self.names()];
+        let mut transform = self.names();
         if numeric {
             let widths = layers.iter().map(|layer| half_width(self.chart, layer));
             transform.extend(edges(self.chart, widths.fold(f64::MAX, f64::min)));
@@ -186,7 +217,7 @@ impl Drawing<'_> {
         let title = &self.chart.y.label;
         json!({
             "data": { "values": rows },
-            "transform": [self.names()],
+            "transform": self.names(),
             "encoding": {
                 "x": self.x(),
                 "y": { "field": "layer", "type": "nominal", "title": Value::Null,
@@ -246,11 +277,11 @@ impl Drawing<'_> {
 
     /// Vertical position, colour and tooltip, shared by all marks.
     fn encoding(&self, layer: &PlottedLayer) -> Map<String, Value> {
-        let labels = self.labels();
+        let labels = self.own_colours();
         let several = labels.len() > 1;
         let legend = if several { self.legend() } else { Value::Null };
         let color = json!({
-            "field": "layer",
+            "field": self.colour_field(),
             "type": "nominal",
             "scale": { "domain": labels },
             "legend": legend,
@@ -478,4 +509,41 @@ fn short(number: f64) -> Value {
 /// A name broken into short lines for the axis.
 fn broken(name: &str) -> String {
     crate::text::wrap(name, CATEGORY_WIDTH).join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(label: &str, style: Style, like: Option<&str>) -> PlottedLayer {
+        PlottedLayer {
+            label: label.into(),
+            style,
+            side: Side::Left,
+            like: like.map(String::from),
+            unit: "MB/s".into(),
+            points: vec![(1.0, 2.0), (2.0, 3.0)],
+            thinned_from: None,
+        }
+    }
+
+    fn colour_of(like: Option<&str>) -> Value {
+        let axes = [Axis::fitting("x"), Axis::fitting("y")];
+        let chart = Chart::new("c", "t", "", axes);
+        let layers = [layer("ours", Style::Line, None), layer("ours, print", Style::Points, like)];
+        spec(&chart, &layers)["layer"][0]["layer"][1]["encoding"]["color"].clone()
+    }
+
+    #[test]
+    fn points_of_the_print_have_the_colour_of_their_line() {
+        let colour = colour_of(Some("ours"));
+        assert_eq!(colour["field"], "colour");
+        assert_eq!(colour["scale"]["domain"], json!(["ours"]));
+        assert_eq!(colour["legend"], Value::Null, "one colour needs no legend");
+        for like in [None, Some("absent")] {
+            let colour = colour_of(like);
+            assert_eq!(colour["field"], LAYER, "{like:?}");
+            assert_eq!(colour["scale"]["domain"], json!(["ours", "ours, print"]));
+        }
+    }
 }

@@ -37,6 +37,10 @@ pub(super) struct Page {
 struct AgreementView {
     anchor: String,
     title: String,
+    /// What the publication asks.
+    question: Option<String>,
+    /// Our answer, and the anchor of the finding that has the evidence.
+    answer: Option<(String, String)>,
     scenario: String,
     cells: usize,
     inputs: usize,
@@ -208,9 +212,12 @@ fn agreement_view((index, run): (usize, &RunResult)) -> Option<AgreementView> {
         (headline::name(&worst), minus(&format::signed_percent(worst.share)))
     };
     let verdicts = verdict_counts(std::slice::from_ref(run));
+    let answered = headline::answered(run);
     Some(AgreementView {
         anchor: format!("run{}", index + 1),
         title: run.title.clone(),
+        question: answered.map(|(question, ..)| question.into()),
+        answer: answered.map(|(_, at, answer)| (answer.into(), finding_anchor(index, at))),
         scenario: run.scenario.clone(),
         cells: all.cells,
         inputs: all.inputs,

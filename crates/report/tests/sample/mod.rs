@@ -29,8 +29,10 @@ pub(crate) fn nor_write() -> RunResult {
         publisher: "Where".into(),
         date: "2009".into(),
         cited_as: "nor.md".into(),
+        question: "Why is Linux slower?".into(),
     });
     findings(&mut run);
+    run.answer = Some(0);
     run.tables = vec![table4(), table5(), table6()];
     charts(&mut run);
     parameters(&mut run);
@@ -283,7 +285,7 @@ fn charts(run: &mut RunResult) {
 }
 
 fn layer(label: &str, curve: &str, style: Style, side: Side) -> Layer {
-    Layer { label: label.into(), curve: curve.into(), style, side }
+    Layer { side, ..Layer::new(label, curve, style) }
 }
 
 fn histogram() -> Chart {

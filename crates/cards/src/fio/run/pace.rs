@@ -1,7 +1,9 @@
 //! Throughput over time.
 //!
 //! Layer: rank 10. Main type: [`Pace`], a layer on a device. Time is divided into equal intervals; when
-//! there are too many, each two become one, so that memory does not grow with the run.
+//! there are too many, each two become one, so that memory does not grow with the run. The bytes of a
+//! request are spread evenly over the time that the device took for it. If they counted where it ended,
+//! requests at an equal pace would seem to come and go, as often as one more ends within an interval.
 
 use boardlab_block::{BlockDevice, Completion, Error, Kind, Layer, Request};
 use boardlab_result::prose::{float, round};
@@ -27,28 +29,44 @@ impl Pace {
         Self { start, width, read: Vec::new(), written: Vec::new() }
     }
 
-    fn put(&mut self, kind: Kind, bytes: u64, ended: Instant) {
-        let mut at = ended.since(self.start).as_nanos() / self.width.as_nanos();
-        while at >= INTERVALS {
-            at /= 2;
+    /// Spreads `bytes` over the time from `began` to `ended`.
+    fn put(&mut self, kind: Kind, bytes: u64, began: Instant, ended: Instant) {
+        let [began, ended] = [began, ended].map(|at| at.since(self.start).as_nanos());
+        self.widen_to(ended);
+        let width = self.width.as_nanos();
+        let [first, last] = [began, ended]
+            .map(|at| usize::try_from(at / width).expect("below the number of intervals"));
+        let moved = if kind == Kind::Read { &mut self.read } else { &mut self.written };
+        if moved.len() <= last {
+            moved.resize(last + 1, 0);
+        }
+        let mut put = 0;
+        for (number, interval) in (began / width..).zip(&mut moved[first..last]) {
+            // Bytes up to the end of this interval, less those of the intervals before.
+            let until = u128::from((number + 1) * width - began);
+            let share = u128::from(bytes) * until / u128::from(ended - began);
+            let share = u64::try_from(share).unwrap_or(bytes);
+            *interval += share - put;
+            put = share;
+        }
+        moved[last] += bytes - put;
+    }
+
+    /// Makes two intervals one until there are few enough for `ended`, in nanoseconds from the start.
+    fn widen_to(&mut self, ended: u64) {
+        while ended / self.width.as_nanos() >= INTERVALS {
             self.width = self.width * 2;
             for moved in [&mut self.read, &mut self.written] {
                 *moved = moved.chunks(2).map(|two| two.iter().sum()).collect();
             }
         }
-        let at = usize::try_from(at).expect("below the number of intervals");
-        let moved = if kind == Kind::Read { &mut self.read } else { &mut self.written };
-        if moved.len() <= at {
-            moved.resize(at + 1, 0);
-        }
-        moved[at] += bytes;
     }
 
     /// Adds the chart of throughput over time.
     pub(crate) fn draw(&self, run: &mut RunResult) {
         let axes = [Axis::from_zero("time (s)"), Axis::from_zero("throughput (MB/s)")];
         let caption = format!(
-            "Bytes whose requests ended within each {:.3} s of virtual time.",
+            "Bytes within each {:.3} s of virtual time; those of a request are spread over the time it took.",
             self.width.as_secs_f64()
         );
         let mut chart = Chart::new("throughput", "Throughput over time", caption, axes);
@@ -82,7 +100,7 @@ impl<D: BlockDevice> Layer<D> for Pace {
         let done = device.submit(at, request)?;
         let bytes = device.geometry().bytes(extent).get();
         if matches!(kind, Kind::Read | Kind::Write | Kind::WriteZeroes) {
-            self.put(kind, bytes, done.ended);
+            self.put(kind, bytes, done.accepted, done.ended);
         }
         Ok(done)
     }
@@ -94,17 +112,34 @@ mod tests {
     use boardlab_block::{Costs, Extent, Geometry, Layered, RamBlock};
     use boardlab_sim::{Bytes, Clock};
 
-    #[test]
-    fn no_byte_is_lost_when_intervals_grow() {
-        let write = Duration::from_micros(700);
+    /// The pace of `count` sectors, one after the other, which take `write` each.
+    fn sectors(count: u32, write: Duration) -> Pace {
         let ram = RamBlock::new(Geometry::of_size(Bytes::mib(1)))
             .with_costs(Costs { write, ..Costs::default() });
         let mut device = Layered::new(Pace::from(Instant::ZERO), ram);
         let mut clock = Clock::new();
-        for _ in 0..5_000 {
+        for _ in 0..count {
             device.write(&mut clock, Extent::new(0, 1), &[0; 512]).unwrap();
         }
-        let pace = device.layer();
+        device.layer().clone()
+    }
+
+    #[test]
+    fn an_equal_pace_is_level() {
+        // From requests much shorter than an interval to requests that last several of them.
+        for micros in [90, 700, 1_300, 7_700] {
+            let pace = sectors(2_000, Duration::from_micros(micros));
+            let expected = 512 * pace.width.as_nanos() / (micros * 1_000);
+            let whole = &pace.written[..pace.written.len() - 1];
+            let off = |bytes: &&u64| bytes.abs_diff(expected) > 1 + expected / 100;
+            assert!(whole.len() > 100);
+            assert_eq!(whole.iter().find(off), None, "{micros} us: {expected} an interval");
+        }
+    }
+
+    #[test]
+    fn no_byte_is_lost_when_intervals_grow() {
+        let pace = sectors(5_000, Duration::from_micros(700));
         assert_eq!(pace.written.iter().sum::<u64>(), 5_000 * 512);
         assert!(pace.written.len() <= 1_024 && pace.width == Duration::from_millis(4));
     }
