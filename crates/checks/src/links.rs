@@ -1,8 +1,9 @@
-//! Links inside the repository lead somewhere.
+//! Links inside the repository lead somewhere, and to every document.
 
 use crate::markdown::Document;
 use crate::repository::Repository;
 use crate::violation::Violation;
+use std::collections::BTreeSet;
 
 /// Checks the links of every Markdown file in `repository`.
 #[must_use]
@@ -12,6 +13,43 @@ pub fn check_repository(repository: &Repository) -> Vec<Violation> {
     documents
         .flat_map(|path| check(path, &repository.read(path), &|p| repository.has(p), &read))
         .collect()
+}
+
+/// The page that every reader sees first.
+const FIRST_PAGE: &str = "README.md";
+/// Folder of the documents.
+const DOCUMENTS: &str = "docs";
+
+/// Checks that a reader who begins at [`FIRST_PAGE`] and follows links finds every document.
+#[must_use]
+pub fn check_orphans(repository: &Repository) -> Vec<Violation> {
+    let read = |path: &str| repository.has(path).then(|| repository.read(path));
+    let reached = reachable(FIRST_PAGE, &read);
+    let orphans = repository.files_in(DOCUMENTS, "md").filter(|path| !reached.contains(*path));
+    let message = format!(
+        "no path of links leads here from {FIRST_PAGE}: link it in {DOCUMENTS}/{FIRST_PAGE}"
+    );
+    orphans.map(|path| Violation::new(path, 1, message.as_str())).collect()
+}
+
+/// Every Markdown file to which links lead from the one at `start`, which is one of them. A link to a
+/// folder leads to no file: a reader of a clone sees no page there.
+fn reachable(start: &str, read: &dyn Fn(&str) -> Option<String>) -> BTreeSet<String> {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![start.to_string()];
+    while let Some(path) = open.pop() {
+        let Some(text) = read(&path) else { continue };
+        let links = Document::parse(&text).links;
+        let inside = links.iter().filter(|link| !is_external(&link.target));
+        let files = inside.filter_map(|link| {
+            let file = link.target.split('#').next().unwrap_or_default();
+            resolve(&path, &percent_decoded(file)).filter(|file| file.ends_with(".md"))
+        });
+        let new: Vec<String> = files.filter(|file| !reached.contains(file)).collect();
+        open.extend(new);
+        reached.insert(path);
+    }
+    reached
 }
 
 /// Checks the links in the document `text` at `path`; `exists` and `read` look into the repository.
@@ -109,6 +147,7 @@ fn percent_decoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::binary::Scratch;
 
     const FILES: [&str; 4] = ["README.md", "docs/models/nor.md", "docs/a picture.png", "LICENSE"];
 
@@ -139,6 +178,23 @@ mod tests {
         assert_eq!(messages("README.md", "[a](#absent)\n# Present\n").len(), 1);
         assert_eq!(messages("README.md", "![a](docs/b.png)").len(), 1);
         assert_eq!(messages("docs/models/nor.md", "[a](docs/models/nor.md)").len(), 1);
+    }
+
+    #[test]
+    fn a_page_that_no_path_of_links_reaches_is_found() {
+        let scratch = Scratch::new();
+        let write = |path: &str, text: &str| std::fs::write(scratch.path().join(path), text);
+        std::fs::create_dir(scratch.path().join("docs")).unwrap();
+        write("README.md", "[a](docs/a.md#top) [d](https://example.org/docs/d.md)").unwrap();
+        write("docs/a.md", "[b](b.md) [home](../README.md)").unwrap();
+        write("docs/b.md", "[a](a.md)").unwrap();
+        assert_eq!(check_orphans(&Repository::at(scratch.path())), []);
+        write("docs/c.md", "[a](a.md) [d](d.md)").unwrap();
+        write("docs/d.md", "[c](c.md)").unwrap();
+        let found = check_orphans(&Repository::at(scratch.path()));
+        let message = "1: no path of links leads here from README.md: link it in docs/README.md";
+        let expected = ["c", "d"].map(|page| format!("docs/{page}.md:{message}"));
+        assert_eq!(found.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -41,9 +41,21 @@ fn packages_hold_every_listed_file_and_the_documents_to_which_they_link() {
 }
 
 #[test]
+fn links_lead_from_readme_to_every_document() {
+    assert_none(links::check_orphans(&Repository::here()));
+}
+
+#[test]
 fn readme_shows_a_command_to_type_near_its_top() {
     let path = "README.md";
     assert_none(readme::check_first_command(path, &Repository::here().read(path)));
+}
+
+#[test]
+fn readme_shows_the_agreement_that_its_command_prints() {
+    let read = |path| Repository::here().read(path);
+    let check = |path| readme::check_evaluations(path, &read(path));
+    assert_none(["README.md", "README.ja.md"].into_iter().flat_map(check).collect());
 }
 
 #[test]
