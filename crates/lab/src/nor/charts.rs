@@ -134,48 +134,61 @@ pub(super) fn time_against_wait(
     run.charts.push(chart);
 }
 
-/// Steps that are compared as bars: table, row and the run they belong to.
-fn compared<'r>(
-    runs: &Runs<'r>,
-) -> [(&'static str, &'static str, &'r WriteMeasurement, Option<Step>); 10] {
-    let (uboot, linux, improved) = (runs.uboot, runs.linux, runs.improved);
-    [
-        ("table4", "U-5", uboot, Some(Step::Fill)),
-        ("table4", "U-6", uboot, Some(Step::Wait)),
-        ("table4", "total", uboot, None),
-        ("table5", "L-3", linux, Some(Step::Copy)),
-        ("table5", "L-6", linux, Some(Step::Fill)),
-        ("table5", "L-7", linux, Some(Step::Wait)),
-        ("table5", "total", linux, None),
-        ("table6", "L-6", improved, Some(Step::Fill)),
-        ("table6", "L-7", improved, Some(Step::Wait)),
-        ("table6", "total", improved, None),
-    ]
+/// The steps that take time, with their rows in the tables of u-boot and of Linux; u-boot copies nothing.
+const LONG_STEPS: [(Step, Option<&str>, &str); 3] =
+    [(Step::Fill, Some("U-5"), "L-6"), (Step::Wait, Some("U-6"), "L-7"), (Step::Copy, None, "L-3")];
+
+/// A stacked bar: its name, the seconds of each of [`LONG_STEPS`], and of the other steps.
+type Bar = (String, Vec<f64>);
+
+/// A bar of `steps` out of a `total`, all in seconds.
+fn bar(name: String, mut steps: Vec<f64>, total: f64) -> Bar {
+    steps.push((total - steps.iter().sum::<f64>()).max(0.0));
+    (name, steps)
 }
 
-/// The steps beside the print; without verdicts the print is left out.
+/// The bar of `table` as printed.
+fn printed_bar(name: &str, table: &str, reference: &Reference) -> Result<Bar, Error> {
+    let seconds = |row: &str| -> Result<f64, Error> {
+        let printed = reference.table(table)?.cell(row, "total_ns")?;
+        Ok(printed.published.as_f64().unwrap_or(0.0) / 1e9)
+    };
+    let rows =
+        LONG_STEPS.map(|(_, uboot, linux)| if table == "table4" { uboot } else { Some(linux) });
+    let steps = rows.into_iter().map(|row| row.map_or(Ok(0.0), seconds));
+    Ok(bar(format!("{name}, print"), steps.collect::<Result<_, _>>()?, seconds("total")?))
+}
+
+/// The time of each system by step, beside the print; without verdicts the print is left out.
 pub(super) fn steps(
     run: &mut RunResult,
     runs: &Runs<'_>,
     reference: &Reference,
 ) -> Result<(), Error> {
-    let (mut categories, mut ours, mut print) = (Vec::new(), Vec::new(), Vec::new());
-    for (x, (table, row, measured, step)) in (0_u32..).zip(compared(runs)) {
-        let x = f64::from(x);
-        let span = step.map_or(measured.total, |step| measured.steps.of(step).total());
-        let published = reference.table(table)?.cell(row, "total_ns")?;
-        categories.push(format!("{} {row}", table.replace("table", "T")));
-        ours.push((x, round(span.as_secs_f64(), 3)));
-        print.push((x, published.published.as_f64().map_or(0.0, |nanos| nanos / 1e9)));
+    let mut bars = Vec::new();
+    for (table, name, measured) in [
+        ("table4", "u-boot", runs.uboot),
+        ("table5", "Linux", runs.linux),
+        ("table6", "Linux, improved", runs.improved),
+    ] {
+        let seconds = |step| measured.steps.of(step).total().as_secs_f64();
+        let steps = LONG_STEPS.map(|(step, ..)| seconds(step)).to_vec();
+        bars.push(bar(name.into(), steps, measured.total.as_secs_f64()));
+        if runs.as_published {
+            bars.push(printed_bar(name, table, reference)?);
+        }
     }
     let caption = "The steps of tables 4 (u-boot), 5 (Linux) and 6 (Linux, improved).";
-    let axes = [Axis::fitting("step"), Axis::from_zero("time (s)")];
+    let axes = [Axis::fitting("system"), Axis::from_zero("time (s)")];
     let mut chart = Chart::new("steps", "Where the time goes", caption, axes);
-    chart.categories = categories;
-    run.plot(&mut chart, ("steps", "boardlab"), "s", Style::Bars, ours);
-    if runs.as_published {
-        run.plot(&mut chart, ("steps_printed", "print"), "s", Style::Bars, print);
+    let names = LONG_STEPS.map(|(step, ..)| step.title()).into_iter().chain(["other steps"]);
+    for (at, name) in names.enumerate() {
+        let points =
+            bars.iter().enumerate().map(|(x, (_, seconds))| (float(x), round(seconds[at], 3)));
+        let id = format!("steps_{}", name.replace(' ', "_"));
+        run.plot(&mut chart, (id, name), "s", Style::Stacked, points);
     }
+    chart.categories = bars.into_iter().map(|(name, _)| name).collect();
     run.charts.push(chart);
     Ok(())
 }
