@@ -7,13 +7,13 @@
 mod candidates;
 mod guide;
 mod hints;
+pub(crate) mod line;
 mod os;
 mod unused;
 
 pub(crate) use guide::{ListTopic, PartKind};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
-use crate::defaults::THREADS_MAX;
 use crate::{exit, output, terminal};
 use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
@@ -485,6 +485,9 @@ impl Form {
         }
     }
 }
+
+/// Threads at most; a number beyond the cores of any machine is an error.
+pub(crate) const THREADS_MAX: u64 = 1_024;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

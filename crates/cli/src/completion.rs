@@ -1,9 +1,10 @@
 //! What a shell completes: the script of a shell calls this program with the words of the line.
 //!
-//! Layer: rank 12. Functions: [`answer`], [`registration`], [`words`]. clap finds what stands where; what it may be, the
+//! Layer: rank 12. Functions: [`answer`], [`registration`]. clap finds what stands where; what it may be, the
 //! definitions in [`crate::args`] say. The program answers by itself, because a fixed script knows no keys.
 
 use crate::args::Cli;
+use crate::args::line::{joined, line};
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::engine::complete;
@@ -39,34 +40,6 @@ pub(crate) fn registration(shell: &str) -> Option<Vec<u8>> {
     let written =
         SHELLS.completer(shell)?.write_registration(VARIABLE, name, name, name, &mut script);
     written.ok().map(|()| script)
-}
-
-/// The words of the line in question that are text.
-pub(crate) fn words() -> Vec<String> {
-    let (words, _) = joined(line(), 0);
-    words.into_iter().filter_map(|word| word.into_string().ok()).collect()
-}
-
-/// The line as the script passes it, behind `--`.
-fn line() -> Vec<OsString> {
-    env::args_os().skip_while(|word| word != "--").skip(1).collect()
-}
-
-/// `words` of which bash has split `KEY=VALUE` at the sign, as the user wrote them, and where the word at `index` is now.
-fn joined(words: Vec<OsString>, index: usize) -> (Vec<OsString>, usize) {
-    let (mut whole, mut now, mut goes_on): (Vec<OsString>, _, _) = (Vec::new(), 0, false);
-    for (at, word) in words.into_iter().enumerate() {
-        let sign = word == "=";
-        match whole.last_mut() {
-            Some(last) if sign || goes_on => last.push(&word),
-            _ => whole.push(word),
-        }
-        goes_on = sign;
-        if at == index {
-            now = whole.len() - 1;
-        }
-    }
-    (whole, now)
 }
 
 /// bash, which splits words at `=` and completes what stands behind. clap's own adapter takes such a word for several.
@@ -190,22 +163,6 @@ fn behind_sign(value: &OsStr, current: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_bash_split_is_joined() {
-        let joined = |words: &[&str], index| {
-            let (words, now) = joined(words.iter().map(OsString::from).collect(), index);
-            (words.into_iter().map(|word| word.into_string().unwrap()).collect::<Vec<_>>(), now)
-        };
-        let words = ["boardlab", "run", "nor-write", "--set", "part", "=", "s2"];
-        let whole = ["boardlab", "run", "nor-write", "--set", "part=s2"].map(String::from);
-        assert_eq!(joined(&words, 6), (whole.to_vec(), 4));
-        assert_eq!(joined(&words[..6], 5).0[4], "part=");
-        assert_eq!(
-            joined(&["boardlab", "run", ""], 2),
-            (vec!["boardlab".into(), "run".into(), String::new()], 2)
-        );
-    }
 
     #[test]
     fn bash_gets_what_stands_behind_the_sign() {

@@ -3,7 +3,7 @@
 //! Layer: rank 12. Main type: [`Defaults`]; functions: [`read`], [`file`]. Left out on purpose: `--seed`, `--format` and
 //! everything else that changes figures or what a script reads, so that a command gives the same on every machine.
 
-use crate::args::{Cli, Color, Command};
+use crate::args::{Cli, Color, Command, THREADS_MAX};
 use crate::error::Error;
 use boardlab_document::problems::Read;
 use boardlab_document::reader::Section;
@@ -17,9 +17,6 @@ use std::path::{Path, PathBuf};
 
 /// The variable that names another file; empty for none.
 const VARIABLE: &str = "BOARDLAB_CONFIG";
-
-/// Threads at most; a number beyond the cores of any machine is an error.
-pub(crate) const THREADS_MAX: u64 = 1_024;
 
 /// What holds where an option is left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -74,24 +74,24 @@ impl Grid {
         let count = self.right.len();
         let around = PADDING * count + SEPARATOR * count.saturating_sub(1);
         let room = limit.saturating_sub(around);
-        let mut needs = self.needs();
-        if !fit(&needs, room) {
-            // Too narrow for whole figures: breaks between number and unit rather than within a number.
-            for cell in self.lines.iter_mut().flatten() {
-                *cell = cell.replace(TIE, " ");
+        let mut needs = needs(&self.lines);
+        if !fit(&needs, room) && self.has_figures() {
+            // The names of rows break before figures do.
+            needs[0].least = needs[0].least.min(NAME_MIN);
+            if !fit(&needs, room) {
+                // Too narrow for whole figures: breaks between number and unit rather than within a number.
+                for cell in self.lines.iter_mut().flatten() {
+                    *cell = cell.replace(TIE, " ");
+                }
+                needs = self::needs(&self.lines);
             }
-            needs = self.needs();
         }
         self.drawn(&widths(&needs, room)).trim_fmt().replace(TIE, " ")
     }
 
-    /// The widths that the columns request. The names of rows break before figures do.
-    fn needs(&self) -> Vec<Need> {
-        let mut needs = needs(&self.lines);
-        if let Some(names) = needs.first_mut() {
-            names.least = names.least.min(NAME_MIN);
-        }
-        needs
+    /// Whether there are numbers with units.
+    fn has_figures(&self) -> bool {
+        self.lines.iter().flatten().any(|cell| cell.contains(TIE))
     }
 
     fn drawn(&self, widths: &[usize]) -> Table {
@@ -190,6 +190,26 @@ mod tests {
         assert!(narrow.contains(" tuned   36.37 s"), "{narrow}");
         let narrowest = text(15);
         assert!(narrowest.contains("36.37\n") && !narrowest.contains('\u{a0}'), "{narrowest}");
+    }
+
+    #[test]
+    fn names_of_rows_break_before_figures_and_not_before_words() {
+        let text = |cell: &str, limit| {
+            let mut grid = Grid::new(&["", "value", "meaning"], 1);
+            grid.push([
+                "uboot.poll_gap_first".into(),
+                cell.into(),
+                "a-long-word-of-26-letters-".into(),
+            ]);
+            grid.text(limit)
+        };
+        let figures = text(&format!("11,205,597{TIE}KB"), 60);
+        assert!(figures.contains("11,205,597 KB") && !figures.contains("uboot.poll_gap_first"));
+        assert!(
+            text("a longer sentence", 60).contains("uboot.poll_gap_first"),
+            "{}",
+            text("a longer sentence", 60)
+        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! Layer: rank 12. Functions: those that the definitions name. Keys depend on the scenario, so they are looked up in the
 //! words before; nothing is offered where these are wrong.
 
-use crate::completion;
 use boardlab_document::files::mounted;
 use boardlab_document::source::Kind;
 use boardlab_lab::guide::{self, Choice};
@@ -54,7 +53,7 @@ pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
 /// `KEY=` for each key of the scenario of the command, and behind the sign the values of the key.
 pub(super) fn keys(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
-    let words = completion::words();
+    let words = super::line::words();
     let Some(scenario) = words.iter().find(|word| is_scenario(word)) else { return Vec::new() };
     let set: Vec<_> = words.iter().filter(|word| is_setting(word) && *word != current).collect();
     let choices = guide::choices(scenario, &set).or_else(|_| guide::choices::<&str>(scenario, &[]));
