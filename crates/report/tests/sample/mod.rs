@@ -283,7 +283,7 @@ fn charts(run: &mut RunResult) {
 }
 
 fn layer(label: &str, curve: &str, style: Style, side: Side) -> Layer {
-    Layer { label: label.into(), curve: curve.into(), style, side }
+    Layer { side, ..Layer::new(label, curve, style) }
 }
 
 fn histogram() -> Chart {
