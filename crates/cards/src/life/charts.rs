@@ -29,7 +29,8 @@ fn survival(run: &mut RunResult, ends: &[Option<f64>], seen: f64) {
     let mut at: Vec<f64> = ends.iter().flatten().copied().collect();
     at.sort_by(f64::total_cmp);
     let cards = ends.len();
-    let mut steps: Vec<(f64, usize)> = vec![(0.0, cards)];
+    let first = at.first().map_or(0.0, |first| before(*first, at.last().copied().unwrap_or(seen)));
+    let mut steps: Vec<(f64, usize)> = vec![(first, cards)];
     steps.extend((1..).zip(&at).map(|(ended, years)| (*years, cards - ended)));
     if at.len() < cards {
         steps.push((seen, cards - at.len()));
@@ -39,11 +40,11 @@ fn survival(run: &mut RunResult, ends: &[Option<f64>], seen: f64) {
          (interval of Wilson).",
         counted(cards, "card")
     );
-    let axes = [Axis::from_zero("years"), Axis::from_zero("cards that still work (%)")];
+    let axes = [Axis::fitting("years"), Axis::from_zero("cards that still work (%)")];
     let mut chart = Chart::new("survival", "Cards that still work", caption, axes);
     let curve = |of: fn(usize, usize) -> f64| -> Vec<(f64, f64)> {
         let percent =
-            |(at, alive): &(f64, usize)| (years(*at), round(of(*alive, cards) * 100.0, 3));
+            |(at, alive): &(f64, usize)| (round(*at, 8), round(of(*alive, cards) * 100.0, 3));
         steps.iter().map(percent).collect()
     };
     run.draw("survival_low", "%", &curve(|alive, cards| wilson(alive, cards).0));
@@ -52,6 +53,11 @@ fn survival(run: &mut RunResult, ends: &[Option<f64>], seen: f64) {
     let share = curve(|alive, cards| float(alive) / float(cards));
     run.plot(&mut chart, ("survival", "cards"), "%", Style::Steps, share);
     run.charts.push(chart);
+}
+
+/// Where the curve begins: so long before the `first` end that the ends, up to the `last`, fill most of it.
+fn before(first: f64, last: f64) -> f64 {
+    if last > first { (first - (last - first) / 2.0).max(0.0) } else { 0.0 }
 }
 
 /// The interval that holds, with 95 % confidence, the share of which `some` of `all` were drawn. E. B. Wilson: Probable
@@ -143,6 +149,13 @@ mod tests {
             layers.iter().map(|layer| layer.style).collect::<Vec<_>>(),
             [Style::Band, Style::Steps]
         );
+    }
+
+    #[test]
+    fn ends_close_together_fill_the_curve() {
+        let mut run = RunResult::new("s", "t", 1, "0");
+        survival(&mut run, &[Some(20.0), Some(22.0)], 22.0);
+        assert_eq!(curve(&run, "survival")[0], [19.0, 20.0, 22.0]);
     }
 
     #[test]
