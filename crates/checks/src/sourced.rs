@@ -3,7 +3,10 @@
 //! A number, or a text that is a quantity (`"284 ns"`), stands in a table with an `origin`, one of the
 //! six of `boardlab-result`, and a `source` that is not empty:
 //! `x = { value = "284 ns", origin = "published", source = "..." }`. The two keys cover all that stands
-//! in the same table, so a distribution of three numbers names its source once.
+//! in the same table, so a distribution of three numbers names its source once. A source that names a
+//! document says where in it, see [`place`]: also those of a scenario's own values.
+
+mod place;
 
 use crate::violation::{Violation, line_of};
 use toml::Spanned;
@@ -33,6 +36,16 @@ const UNITS: [&str; 32] = [
 /// Checks the part or board file `text`.
 #[must_use]
 pub fn check(path: &str, text: &str) -> Vec<Violation> {
+    walk(path, text, true)
+}
+
+/// Checks the scenario `text`, whose numbers are choices: only those with an origin have a source.
+#[must_use]
+pub fn check_scenario(path: &str, text: &str) -> Vec<Violation> {
+    walk(path, text, false)
+}
+
+fn walk(path: &str, text: &str, every_number: bool) -> Vec<Violation> {
     let table = match DeTable::parse(text) {
         Ok(table) => table.into_inner(),
         Err(error) => {
@@ -40,7 +53,7 @@ pub fn check(path: &str, text: &str) -> Vec<Violation> {
             return vec![Violation::new(path, line, format!("not TOML: {}", error.message()))];
         }
     };
-    let mut walk = Walk { path, text, violations: Vec::new() };
+    let mut walk = Walk { path, text, every_number, violations: Vec::new() };
     walk.table(&table, "");
     walk.violations
 }
@@ -48,6 +61,8 @@ pub fn check(path: &str, text: &str) -> Vec<Violation> {
 struct Walk<'a> {
     path: &'a str,
     text: &'a str,
+    /// Whether every number needs an origin.
+    every_number: bool,
     violations: Vec<Violation>,
 }
 
@@ -84,6 +99,12 @@ impl Walk<'_> {
         if source.trim().is_empty() {
             let message = format!("`{key}`: has an origin and no source: name document and place");
             self.report(origin.span().start, message);
+        } else if place::is_missing(source) {
+            let message = format!(
+                "`{key}`: the source names a document and no place in it: add section, table, figure, page, heading, \
+                 parameter or file, or `section not recorded`: {source}"
+            );
+            self.report(origin.span().start, message);
         }
     }
 
@@ -106,8 +127,10 @@ impl Walk<'_> {
     }
 
     fn unsourced(&mut self, value: &Spanned<DeValue<'_>>, key: &str) {
-        let message = format!("`{key}`: a number without origin and source");
-        self.report(value.span().start, message);
+        if self.every_number {
+            let message = format!("`{key}`: a number without origin and source");
+            self.report(value.span().start, message);
+        }
     }
 }
 
@@ -145,7 +168,7 @@ mod tests {
             cfi = true
             command_set = "amd"
             [program]
-            typical = { value = "284 ns", origin = "published", source = "DS, 11.3" }
+            typical = { value = "284 ns", origin = "published", source = "S29 data sheet, 11.3" }
             wait = { min = "170 us", max = "226 us", origin = "assumed", source = "guess" }
             [[regions]]
             count = { value = 127, origin = "datasheet", source = "DS, 5" }
@@ -182,6 +205,15 @@ mod tests {
         assert_eq!(messages("x = { value = 1, origin = \"derived\", source = \" \" }\n").len(), 1);
         assert_eq!(messages("x = { value = 1, origin = \"derived\" }\n").len(), 1);
         assert_eq!(messages("x = { value = 1, origin = 5 }\n").len(), 2);
+    }
+
+    #[test]
+    fn a_source_that_names_a_document_names_a_place_in_it() {
+        let text = "x = { value = 1, origin = \"datasheet\", source = \"S29 data sheet\" }\n";
+        assert_eq!(messages(text).len(), 1);
+        assert!(messages(text)[0].contains("no place in it"));
+        assert_eq!(check_scenario("scenarios/a.toml", text).len(), 1);
+        assert_eq!(check_scenario("scenarios/a.toml", "x = 1\n").len(), 0, "a choice");
     }
 
     #[test]

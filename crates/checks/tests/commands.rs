@@ -3,6 +3,7 @@
 use boardlab_checks::binary::{Boardlab, Scratch};
 use boardlab_checks::{Repository, Violation, assert_none, catalogue, console, schema};
 use serde_json::Value;
+use std::process::Command;
 
 /// Commands whose JSON the published schema describes.
 const JSON_COMMANDS: [&[&str]; 4] =
@@ -29,6 +30,15 @@ fn commands_in_readme_and_docs_do_what_is_written() {
     let documents: Vec<&str> = documents.collect();
     assert!(documents.contains(&"README.md"), "README.md is there");
     assert_none(console::check(&repository, &documents, Boardlab::built().path()));
+}
+
+#[test]
+fn the_animated_picture_shows_what_the_program_prints() {
+    let script = Repository::here().root().join("docs/images/demo.py");
+    let check =
+        Command::new("python3").arg(script).arg(Boardlab::built().path()).arg("--check").output();
+    let check = check.expect("python3 is there");
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
 #[test]

@@ -196,6 +196,8 @@ fn every_style() -> RunResult {
         Style::Stacked,
         Style::Line,
         Style::Dashed,
+        Style::Steps,
+        Style::Band,
         Style::Points,
         Style::Area,
         Style::Heat,
@@ -209,15 +211,19 @@ fn every_style() -> RunResult {
             ("none", false, false),
         ] {
             let side = [Side::Left, Side::Left, Side::Right];
-            let layer = |side: Side| Layer { side, ..Layer::new("a \"layer\"", curve, style) };
+            let layer = |side: Side| Layer {
+                side,
+                to: Some(curve.into()),
+                ..Layer::new("a \"layer\"", curve, style)
+            };
             let names: &[&str] = if names { &["one", "two", "three", "four"] } else { &[] };
             run.charts.push(Chart {
                 id: format!("{style:?}-{curve}"),
                 title: format!("{style:?} over {curve}"),
                 caption: String::new(),
-                x: Axis { label: "x".into(), zero: false, log2 },
+                x: Axis { log2, ..Axis::fitting("x") },
                 y: Axis::from_zero("rate (bytes/s)"),
-                y2: Some(Axis { label: "rate (bytes/s)".into(), zero: false, log2 }),
+                y2: Some(Axis { log2, ..Axis::fitting("rate (bytes/s)") }),
                 categories: names.iter().map(|name| (*name).to_owned()).collect(),
                 layers: side.map(layer).to_vec(),
                 marks: vec![Mark { x: 2.0, label: "two 'quoted'".into() }],
@@ -233,10 +239,10 @@ fn every_style_is_drawn_without_a_complaint() {
     let page = Page::of("styles", &Reproduction::new(vec![every_style()]));
     open(&mut browser, &page.0, Look::DESKTOP);
     let drawn = "document.querySelectorAll('figure[data-drawn=light][data-paper] svg').length";
-    assert_eq!(browser.evaluate(drawn).unwrap(), json!(56), "28 charts, on screen and on paper");
+    assert_eq!(browser.evaluate(drawn).unwrap(), json!(72), "36 charts, on screen and on paper");
     let empty = "[...document.querySelectorAll('figure')] \
                  .filter(figure => figure.textContent.includes('nothing to draw')).length";
-    assert_eq!(browser.evaluate(empty).unwrap(), json!(7));
+    assert_eq!(browser.evaluate(empty).unwrap(), json!(9));
     assert_quiet(&browser);
 }
 

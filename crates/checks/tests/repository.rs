@@ -31,6 +31,15 @@ fn every_number_of_a_part_or_board_has_its_source() {
 }
 
 #[test]
+fn every_source_of_a_scenario_names_the_place_in_its_document() {
+    let repository = Repository::here();
+    let files = repository.files_in("scenarios", "toml");
+    assert_none(
+        files.flat_map(|path| sourced::check_scenario(path, &repository.read(path))).collect(),
+    );
+}
+
+#[test]
 fn links_inside_the_repository_lead_somewhere() {
     assert_none(links::check_repository(&Repository::here()));
 }

@@ -38,7 +38,9 @@ fn the_built_in_scenario_gives_tables_and_what_fio_prints() {
     assert_eq!(names, ["fio.txt", "fio.json", "fio.terse"]);
     assert_eq!(run.attachments[2].text.lines().count(), 3);
     assert!(run.attachments[2].text.starts_with("3;boardlab-"));
-    assert_eq!(run.charts.len(), 1);
+    let charts: Vec<_> = run.charts.iter().map(|chart| chart.id.as_str()).collect();
+    assert_eq!(charts, ["throughput", "latency"]);
+    assert!(run.charts[1].x.nines);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use boardlab_report::html::{SIZE_MAX, render};
 use boardlab_report::{Error, Options, compare};
 use boardlab_result::{
     Attachment, Axis, Cell, Chart, Curve, Layer, Mark, Origin, Parameter, Reproduction, Row,
-    RunResult, Side, Style, Table, Value,
+    RunResult, Style, Table, Value,
 };
 
 fn html(runs: Vec<RunResult>) -> String {
@@ -204,6 +204,26 @@ fn an_axis_of_whole_positions_has_no_ticks_between_them() {
         let (x, y) = (positions.to_vec(), vec![1.0; 3]);
         run.series.push(Curve { id: "curve".into(), unit: "us".into(), x, y });
         assert_eq!(own_part(&html(vec![run])).contains("\"tickMinStep\":1"), whole);
+    }
+}
+
+#[test]
+fn percentiles_are_placed_by_their_nines_and_bands_have_two_edges() {
+    let mut run = RunResult::new("bands", "Bands", 1, "0.1.0");
+    let mut chart = chart("percentile", "high");
+    chart.categories.clear();
+    chart.marks.clear();
+    chart.x = Axis::of_percentiles("requests");
+    chart.layers =
+        vec![Layer::band("between", "high", "low"), Layer::new("high", "high", Style::Steps)];
+    run.charts.push(chart);
+    for (id, y) in [("low", vec![1.0, 1.5]), ("high", vec![3.0, 4.0])] {
+        run.series.push(Curve { id: id.into(), unit: "ms".into(), x: vec![50.0, 99.9], y });
+    }
+    let page = html(vec![run]);
+    let page = own_part(&page);
+    for part in ["\"field\":\"place\"", "log(1 - datum.x", "\"y2\":1.5", "step-after"] {
+        assert!(page.contains(part), "{part}");
     }
 }
 

@@ -78,19 +78,28 @@ pub struct Axis {
     /// Whether the axis is logarithmic (base 2).
     #[serde(default)]
     pub log2: bool,
+    /// Whether it is an axis of percentiles, in percent: 90, 99, 99.9 and 99.99 are equally far apart.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nines: bool,
 }
 
 impl Axis {
     /// A linear axis that fits its data.
     #[must_use]
     pub fn fitting(label: impl Into<String>) -> Self {
-        Self { label: label.into(), zero: false, log2: false }
+        Self { label: label.into(), zero: false, log2: false, nines: false }
     }
 
     /// A linear axis that begins at zero.
     #[must_use]
     pub fn from_zero(label: impl Into<String>) -> Self {
-        Self { label: label.into(), zero: true, log2: false }
+        Self { zero: true, ..Self::fitting(label) }
+    }
+
+    /// An axis of percentiles, in percent.
+    #[must_use]
+    pub fn of_percentiles(label: impl Into<String>) -> Self {
+        Self { nines: true, ..Self::fitting(label) }
     }
 }
 
@@ -102,6 +111,9 @@ pub struct Layer {
     pub label: String,
     /// Id of the [`Curve`].
     pub curve: String,
+    /// Id of the [`Curve`] at the other edge of a band, with the same positions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// How it is drawn.
     pub style: Style,
     /// Which vertical axis it belongs to.
@@ -116,7 +128,20 @@ impl Layer {
     /// The curve called `curve`, on the left axis.
     #[must_use]
     pub fn new(label: impl Into<String>, curve: impl Into<String>, style: Style) -> Self {
-        Self { label: label.into(), curve: curve.into(), style, side: Side::Left, like: None }
+        Self {
+            label: label.into(),
+            curve: curve.into(),
+            to: None,
+            style,
+            side: Side::Left,
+            like: None,
+        }
+    }
+
+    /// The band between the curves called `curve` and `to`, on the left axis.
+    #[must_use]
+    pub fn band(label: impl Into<String>, curve: impl Into<String>, to: impl Into<String>) -> Self {
+        Self { to: Some(to.into()), ..Self::new(label, curve, Style::Band) }
     }
 }
 
@@ -132,6 +157,10 @@ pub enum Style {
     Line,
     /// A dashed line through the points.
     Dashed,
+    /// A line that keeps each value up to the next point.
+    Steps,
+    /// The area between two curves, which keep each value up to the next point.
+    Band,
     /// The points alone.
     Points,
     /// The area under a line.

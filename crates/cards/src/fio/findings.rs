@@ -1,15 +1,46 @@
-//! Findings about the causes of slow requests of a fio bench.
+//! Findings of a fio bench: the causes of slow requests, and a card that is worn out.
 //!
-//! Layer: rank 10. Function: [`all`].
+//! Layer: rank 10. Functions: [`all`], [`health`].
 
-use boardlab_block::{Kind, Stats};
+use super::run::device::Device;
+use boardlab_block::{Cause, Kind, Stats};
 use boardlab_experiment::finding::find;
+use boardlab_parts::card::worn_out;
 use boardlab_result::RunResult;
-use boardlab_result::prose::{float, percent_of};
+use boardlab_result::prose::{counted, float, percent_of};
 
 /// The least ratio of the time of a byte with a cause to that without one, from which the cause is
 /// reported.
 const SLOWER: f64 = 1.05;
+
+/// A cause in words.
+fn named(cause: Cause) -> String {
+    match cause {
+        Cause::Collection => "garbage collection".into(),
+        other => other.name().replace('_', " "),
+    }
+}
+
+/// Adds that the health report of a card is at its end.
+pub(super) fn health(run: &mut RunResult, device: &Device) {
+    let Device::Card(card) = device else { return };
+    let health = card.health();
+    if let Some(registers) = worn_out(card) {
+        let told = match registers.is_empty() {
+            true => "no register tells the host".to_owned(),
+            false => format!("a host reads: {}", registers.join("; ")),
+        };
+        find(
+            run,
+            format!(
+                "The card is worn out by its rating, and {told}. Its blocks have {} in the mean, of {} rated, and {} went bad.",
+                counted(health.mean(), "erase"),
+                health.rated,
+                counted(health.grown_bad, "block"),
+            ),
+        );
+    }
+}
 
 /// Adds the cause that slowed the jobs most, unless requests with that cause are as fast as those without.
 pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
@@ -30,7 +61,7 @@ pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
             "{} of the time of {}s went into requests that the {device} slowed for this cause: {}.{than}",
             percent_of(ratio(slowed.time.as_nanos(), all)),
             kind.name(),
-            cause.name(),
+            named(cause),
         );
         find(run, slowed);
     }

@@ -2,9 +2,10 @@
 //!
 //! Layer: rank 10. In reading order: `scenario` (device, host, jobs; with `jobs`, the parsing of their
 //! text and its errors), `run` (with `device`, the device of the jobs; `pace`, throughput over time),
-//! `tables`, `findings`. The result has our tables and charts, and fio's own outputs as attachments,
+//! `tables`, `findings`, `charts`. The result has our tables and charts, and fio's own outputs as attachments,
 //! which `--format fio`, `fio-json` and `fio-terse` print.
 
+mod charts;
 mod findings;
 mod run;
 pub(crate) mod scenario;

@@ -6,7 +6,7 @@ pub(super) mod device;
 pub(super) mod pace;
 
 use super::scenario::{Scenario, jobs};
-use super::{findings, tables};
+use super::{charts, findings, tables};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
 use boardlab_block::{BlockDevice, Extent, Layered, Payload, Stats};
@@ -68,8 +68,10 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
     run.tables.extend(device.described());
     pace.draw(&mut run);
+    charts::latency(&mut run, &done);
     run.warnings.extend(done.notes.iter().map(ToString::to_string));
     findings::all(&mut run, &stats, device.name());
+    findings::health(&mut run, &device);
     run.attachments = attachments(&file, &done);
     run.virtual_time_ns = done.ended.since(started).as_nanos();
     name_parameters(&mut run, |_, _| true);

@@ -12,6 +12,9 @@ use boardlab_experiment::finding::find;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{counted, float, round};
 
+/// The row of the table of health at which the rated life is exceeded.
+const EXCEEDED: &str = "life_0b";
+
 fn size(bytes: f64) -> String {
     let (value, unit) = if bytes >= 1e12 { (bytes / 1e12, "TB") } else { (bytes / 1e9, "GB") };
     format!("{} {unit}", years(value))
@@ -44,6 +47,7 @@ pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, facto
     find(run, end);
     find(run, ends(scenario, study));
     shortened(run, study, factors);
+    registers(run, median, horizon);
     find(run, method(study));
     a_day(run, scenario, study, factors);
     gains(run);
@@ -75,6 +79,18 @@ fn ends(scenario: &Scenario, study: &Study) -> String {
             if lost == 1 { "loses" } else { "lose" },
         ),
     }
+}
+
+/// Adds when the health register of the median card says that its rated life is exceeded.
+fn registers(run: &mut RunResult, end: Option<Point>, horizon: f64) {
+    let row = run.table("health").and_then(|table| table.row(EXCEEDED));
+    let Some(after) = row.and_then(|row| row.cells.get("years")?.value.as_f64()) else { return };
+    let told = format!(
+        "The health register of the median card says after {after} years that its rated life is exceeded (0x0B). The card \
+         reaches its end after {}.",
+        said(end, horizon)
+    );
+    find(run, told);
 }
 
 /// Adds the ideal life and the factors that shorten it most.

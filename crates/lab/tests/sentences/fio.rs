@@ -2,7 +2,7 @@
 
 use super::{Case, Sentence, check};
 
-const CASES: [Case; 3] = [
+const CASES: [Case; 6] = [
     Case {
         of: "run card-fio",
         set: &[
@@ -30,6 +30,54 @@ const CASES: [Case; 3] = [
             "fio.job=[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=randwrite\nbs=4k\nsize=4g\nio_size=4m\n",
         ],
         absent: &["slowed"],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "run card-fio",
+        set: &[
+            "device.fill=100 %",
+            "fio.job=[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=randwrite\nbs=4k\nsize=8g\nio_size=1g\n",
+        ],
+        findings: &[Sentence {
+            about: "of the time of writes",
+            says: &["that the card slowed for this cause: garbage collection. They took "],
+            not: &["drive", "reads"],
+        }],
+        absent: &["worn out"],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "run card-fio",
+        set: &[
+            "part=sandisk-inand-7232-16gb",
+            "part.endurance.rated=1",
+            "part.capacity=1 GiB",
+            "part.over_provisioning=40 %",
+            "fio.job=[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=write\nbs=1m\nsize=512m\nio_size=8g\n",
+        ],
+        findings: &[Sentence {
+            about: "is worn out by its rating",
+            says: &[
+                "a host reads: DEVICE_LIFE_TIME_EST_TYP_A 0x0B; DEVICE_LIFE_TIME_EST_TYP_B 0x0B. ",
+                "Its blocks have {health mean value} erases in the mean, of 1 rated, ",
+            ],
+            not: &["no register"],
+        }],
+        ..Case::EMPTY
+    },
+    Case {
+        of: "run card-fio",
+        set: &[
+            "part.endurance.rated=1",
+            "part.capacity=512 MiB",
+            "part.over_provisioning=40 %",
+            "fio.job=[a]\nfilename=/dev/mmcblk0\ndirect=1\nrw=write\nbs=1m\nsize=512m\nio_size=4g\n",
+        ],
+        findings: &[Sentence {
+            about: "is worn out by its rating",
+            says: &["and no register tells the host. "],
+            not: &["CMD56", "EXT_CSD"],
+        }],
         ..Case::EMPTY
     },
     Case {

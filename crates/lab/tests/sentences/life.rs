@@ -89,6 +89,14 @@ const CASES: [Case; 4] = [
         ],
         findings: &[
             Sentence {
+                about: "The health register of the median card",
+                says: &[
+                    "after {health life_0b years} years",
+                    "The card reaches its end after {life end years_50} years",
+                ],
+                not: &["more than"],
+            },
+            Sentence {
                 about: "The card outlives",
                 says: &[
                     "mean life of blocks against the rating (150 % more)",

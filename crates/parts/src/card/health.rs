@@ -1,6 +1,6 @@
 //! The registers and the health report of a card, as tables of a result.
 //!
-//! Layer: rank 8. Functions: [`health_table`] and [`register_table`]. Both contain only what a host
+//! Layer: rank 8. Functions: [`health_table`], [`register_table`] and [`worn_out`]. They contain only what a host
 //! can read of a card, not what only the model knows, such as the wear of each block.
 
 use boardlab_ftl::Translation;
@@ -38,6 +38,29 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         .column("value", "value")
         .column("field", "where a host reads it")
         .with_rows(rows)
+}
+
+/// What the registers of `card` say once it is worn out by its rating: all P/E cycles are used in the mean of the
+/// blocks of some kind, or 90 % of the spare blocks. `None` before; empty where it has no such register.
+#[must_use]
+pub fn worn_out<T: Translation>(card: &Card<T>) -> Option<Vec<String>> {
+    let (health, part) = (card.health(), card.part());
+    let exceeded =
+        card.life_times(&card.translation().wear()).map(|life| life == Some(LifeTime::EXCEEDED));
+    let used_up = health.used() >= 10_000;
+    let few_spare = card.pre_eol() == PreEol::Urgent && health.grown_bad > 0;
+    if !(used_up || few_spare || exceeded.contains(&true)) {
+        return None;
+    }
+    let is_emmc = part.face.kind == Kind::Emmc;
+    let code = LifeTime::EXCEEDED.code();
+    let registers = [
+        (is_emmc && exceeded[0], format!("DEVICE_LIFE_TIME_EST_TYP_A {code:#04X}")),
+        (is_emmc && exceeded[1], format!("DEVICE_LIFE_TIME_EST_TYP_B {code:#04X}")),
+        (is_emmc && few_spare, format!("PRE_EOL_INFO {:#04X}", PreEol::Urgent.code())),
+        (part.face.health.is_some() && used_up, "CMD56 100 % used".into()),
+    ];
+    Some(registers.into_iter().filter(|one| one.0).map(|one| one.1).collect())
 }
 
 fn life(life: Option<LifeTime>) -> Cell {

@@ -19,4 +19,4 @@ pub mod part;
 pub mod unused;
 mod values;
 
-pub use health::{health_table, register_table};
+pub use health::{health_table, register_table, worn_out};

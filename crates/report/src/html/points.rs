@@ -2,8 +2,8 @@
 //!
 //! Layer: inside `report::html`. Main types: [`PlottedLayer`], a layer with its points, and [`Budget`],
 //! the limit of points of a curve in this report. Thinning replaces neighbours by their mean.
-//! Curves that do not exist or have no points, and points that are not numbers or not positive on a
-//! logarithmic axis, are omitted.
+//! Curves that do not exist or have no points, and points that are not numbers, not positive on a
+//! logarithmic axis or not below 100 % on one of percentiles, are omitted.
 
 use boardlab_result::{Chart, Layer, Reproduction, RunResult, Side, Style};
 use boardlab_sim::Series;
@@ -54,6 +54,8 @@ pub(super) struct PlottedLayer {
     pub(super) unit: String,
     /// The points.
     pub(super) points: Vec<(f64, f64)>,
+    /// The other edge of a band at these points; empty for other styles.
+    pub(super) edge: Vec<f64>,
     /// The number of points of the curve, if they were thinned out.
     pub(super) thinned_from: Option<usize>,
 }
@@ -78,20 +80,32 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
         Side::Left => &chart.y,
         Side::Right => chart.y2.as_ref()?,
     };
-    let fits = |(x, y): &(f64, f64)| {
-        let drawn = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
-        drawn(*x, chart.x.log2) && drawn(*y, y_axis.log2)
+    let other = match (layer.style, &layer.to) {
+        (Style::Band, Some(to)) => run.curve(to).filter(|other| other.x == curve.x)?,
+        (Style::Band, None) => return None,
+        _ => curve,
     };
-    let mut series = Series::new();
-    let pairs = curve.x.iter().copied().zip(curve.y.iter().copied());
-    pairs.filter(fits).for_each(|(x, y)| series.push(x, y));
+    let fits = |(x, y): (f64, f64)| {
+        let drawn = |value: f64, log: bool| value.is_finite() && (!log || value > 0.0);
+        let placed = !chart.x.nines || (0.0..100.0).contains(&x);
+        placed && drawn(x, chart.x.log2) && drawn(y, y_axis.log2)
+    };
+    let (mut series, mut edge) = (Series::new(), Series::new());
+    for (x, (y, other)) in curve.x.iter().zip(curve.y.iter().zip(&other.y)) {
+        if fits((*x, *y)) && fits((*x, *other)) {
+            series.push(*x, *y);
+            edge.push(*x, *other);
+        }
+    }
     let found = series.points().len();
     if found == 0 {
         return None;
     }
     // Categories cannot be averaged.
     let thin = found > budget.0 && chart.categories.is_empty();
-    let drawn = if thin { series.binned(budget.0) } else { series };
+    let thinned = |series: Series| if thin { series.binned(budget.0) } else { series };
+    let (drawn, edge) = (thinned(series), thinned(edge));
+    let is_band = layer.style == Style::Band;
     Some(PlottedLayer {
         label: layer.label.clone(),
         style: layer.style,
@@ -99,6 +113,7 @@ fn one(run: &RunResult, chart: &Chart, layer: &Layer, budget: Budget) -> Option<
         like: layer.like.clone(),
         unit: curve.unit.clone(),
         points: drawn.points().to_vec(),
+        edge: edge.points().iter().filter(|_| is_band).map(|point| point.1).collect(),
         thinned_from: thin.then_some(found),
     })
 }
@@ -121,6 +136,7 @@ mod tests {
         let layer = Layer {
             label: "curve".into(),
             curve: "c".into(),
+            to: None,
             style: Style::Line,
             side: Side::Left,
             like: None,
@@ -162,6 +178,20 @@ mod tests {
         let labels: Vec<_> =
             plotted(&run, &chart, Budget(10)).into_iter().map(|l| l.label).collect();
         assert_eq!(labels, ["curve", "curve (2)"]);
+    }
+
+    #[test]
+    fn an_axis_of_percentiles_ends_below_100_and_a_band_has_two_edges() {
+        let (mut run, mut chart) = chart(102, 1);
+        chart.x.nines = true;
+        assert_eq!(plotted(&run, &chart, Budget(1_000))[0].points.len(), 100);
+        assert!(plotted(&run, &chart, Budget(1_000))[0].edge.is_empty());
+        let low = Curve { id: "low".into(), y: vec![1.0; 102], ..run.series[0].clone() };
+        run.series.push(low);
+        chart.layers = vec![Layer::band("band", "c", "low")];
+        assert_eq!(plotted(&run, &chart, Budget(1_000))[0].edge, [1.0; 100]);
+        run.series[1].x.pop();
+        assert!(plotted(&run, &chart, Budget(1_000)).is_empty(), "its positions differ");
     }
 
     #[test]

@@ -29,6 +29,12 @@ const LAYER: &str = "layer";
 /// Columns in which a category name is broken into lines.
 const CATEGORY_WIDTH: usize = 14;
 
+/// The field with the place of a percentile on its axis: the number of nines.
+const PLACE: &str = "place";
+
+/// Labelled places of that axis: 0, 50, 90, 99, 99.9, 99.99, 99.999 and 99.9999 %.
+const NINES: [f64; 8] = [0.0, std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+
 /// Category names of more columns than this in all are slanted.
 const UPRIGHT_MAX: usize = 84;
 
@@ -96,22 +102,32 @@ impl Drawing<'_> {
             Style::Dashed => json!({ "type": "line", "strokeDash": DASHES, "point": point }),
             Style::Points => json!({ "type": "point", "filled": true, "size": 36 }),
             Style::Area => json!({ "type": "area", "opacity": 0.3, "line": true }),
+            Style::Steps => json!({ "type": "line", "interpolate": "step-after", "point": point }),
+            Style::Band => json!({ "type": "area", "interpolate": "step-after", "opacity": 0.25 }),
             Style::Line | Style::Bars | Style::Stacked | Style::Heat => {
                 json!({ "type": "line", "point": point })
             }
         };
-        let rows: Vec<Value> = layer.points.iter().map(|point| self.row(layer, *point)).collect();
+        let mut rows: Vec<Value> =
+            layer.points.iter().map(|point| self.row(layer, *point)).collect();
+        for (row, edge) in rows.iter_mut().zip(&layer.edge) {
+            row["y2"] = short(*edge);
+        }
         let mut encoding = self.encoding(layer);
         encoding.insert("x".into(), self.x());
         if let Some(dashes) = self.dashes() {
             encoding.insert("strokeDash".into(), dashes);
         }
-        if layer.style == Style::Area {
+        let transform: Vec<Value> = self.names().into_iter().chain(self.placed()).collect();
+        if matches!(layer.style, Style::Area | Style::Band) {
             encoding["y"]["stack"] = Value::Null;
+        }
+        if layer.style == Style::Band {
+            encoding.insert("y2".into(), json!({ "field": "y2" }));
         }
         json!({
             "data": { "values": rows },
-            "transform": self.names(),
+            "transform": transform,
             "mark": mark,
             "encoding": encoding,
         })
@@ -247,9 +263,17 @@ impl Drawing<'_> {
         json!({ "l": index, "x": x, "y": short(y) })
     }
 
+    /// Adds the place of a percentile on its axis.
+    fn placed(&self) -> Option<Value> {
+        let nines = "-log(1 - datum.x / 100) / LN10";
+        self.chart.x.nines.then(|| json!({ "calculate": nines, "as": PLACE }))
+    }
+
     /// Lines in the legend of lines, squares otherwise.
     fn legend(&self) -> Value {
-        let line = |layer: &PlottedLayer| matches!(layer.style, Style::Line | Style::Dashed);
+        let line = |layer: &PlottedLayer| {
+            matches!(layer.style, Style::Line | Style::Dashed | Style::Steps)
+        };
         if self.layers.iter().all(line) {
             json!({ "symbolType": "stroke", "symbolSize": 500 })
         } else {
@@ -304,7 +328,7 @@ impl Drawing<'_> {
         let axis = &self.chart.x;
         if self.chart.categories.is_empty() {
             return json!({
-                "field": "x",
+                "field": if axis.nines { PLACE } else { "x" },
                 "type": "quantitative",
                 "title": axis.label,
                 "scale": self.x_scale(),
@@ -333,6 +357,11 @@ impl Drawing<'_> {
     /// they are counts.
     fn x_ticks(&self) -> Value {
         let mut axis = json!({ "grid": false, "labelFlush": false });
+        if self.chart.x.nines {
+            axis["values"] = json!(NINES);
+            axis["labelExpr"] = json!("format(100 - 100 * pow(10, -datum.value), '.6~g') + ' %'");
+            return axis;
+        }
         let mut positions = self.layers.iter().flat_map(|layer| &layer.points).map(|point| point.0);
         if !self.chart.x.log2 && positions.all(|x| x.fract() == 0.0) {
             axis["tickMinStep"] = json!(1);
@@ -424,6 +453,7 @@ impl Drawing<'_> {
             Some(name) => json!(broken(name)),
             None => short(flag.x),
         };
+        let placed: Vec<Value> = self.placed().into_iter().collect();
         let (align, dx) = if flag.leftward { ("right", -5) } else { ("left", 5) };
         let text = |style: &str| {
             json!({
@@ -436,6 +466,7 @@ impl Drawing<'_> {
         };
         json!({
             "data": { "values": [{ "x": x, "label": flag.lines.join("\n") }] },
+            "transform": placed,
             "encoding": { "x": self.x() },
             "layer": [
                 {
@@ -523,6 +554,7 @@ mod tests {
             like: like.map(String::from),
             unit: "MB/s".into(),
             points: vec![(1.0, 2.0), (2.0, 3.0)],
+            edge: Vec::new(),
             thinned_from: None,
         }
     }
