@@ -5,8 +5,13 @@ use boardlab_checks::{Repository, Violation, assert_none, catalogue, console, sc
 use serde_json::Value;
 
 /// Commands whose JSON the published schema describes.
-const JSON_COMMANDS: [&[&str]; 4] =
-    [&["run", "nor-write"], &["reproduce", "nor"], &["tune", "nor-write"], &["list"]];
+const JSON_COMMANDS: [&[&str]; 5] = [
+    &["run", "nor-write"],
+    &["run", "card-fio"],
+    &["reproduce", "nor"],
+    &["tune", "nor-write"],
+    &["list"],
+];
 
 /// A program that ends itself at once: `mov r0, #0x18; ldr r1, =0x20026; svc 0x123456` at 0x8000.
 fn program() -> Vec<u8> {
