@@ -5,9 +5,11 @@
 //! - [`sdwear`]: the SD experiment, which is published.
 //! - [`fio`]: jobs of fio on a card or a drive.
 //! - [`life`]: the life of a card under jobs, traces or patterns.
+//! - `worn`: the sentence on a card that is worn out.
 //!
 //! The crate prints nothing.
 
 pub mod fio;
 pub mod life;
 pub mod sdwear;
+mod worn;

@@ -6,8 +6,13 @@ use serde_json::Value;
 use std::process::Command;
 
 /// Commands whose JSON the published schema describes.
-const JSON_COMMANDS: [&[&str]; 4] =
-    [&["run", "nor-write"], &["reproduce", "nor"], &["tune", "nor-write"], &["list"]];
+const JSON_COMMANDS: [&[&str]; 5] = [
+    &["run", "nor-write"],
+    &["run", "card-fio"],
+    &["reproduce", "nor"],
+    &["tune", "nor-write"],
+    &["list"],
+];
 
 /// A program that ends itself at once: `mov r0, #0x18; ldr r1, =0x20026; svc 0x123456` at 0x8000.
 fn program() -> Vec<u8> {

@@ -3,11 +3,11 @@
 //! Layer: rank 10. Functions: [`all`], [`health`].
 
 use super::run::device::Device;
+use crate::worn;
 use boardlab_block::{Cause, Kind, Stats};
-use boardlab_experiment::finding::find;
-use boardlab_parts::card::worn_out;
+use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;
-use boardlab_result::prose::{counted, float, percent_of};
+use boardlab_result::prose::{float, percent_of};
 
 /// The least ratio of the time of a byte with a cause to that without one, from which the cause is
 /// reported.
@@ -21,24 +21,10 @@ fn named(cause: Cause) -> String {
     }
 }
 
-/// Adds that the health report of a card is at its end.
+/// Adds that the card is worn out, if it is.
 pub(super) fn health(run: &mut RunResult, device: &Device) {
-    let Device::Card(card) = device else { return };
-    let health = card.health();
-    if let Some(registers) = worn_out(card) {
-        let told = match registers.is_empty() {
-            true => "no register tells the host".to_owned(),
-            false => format!("a host reads: {}", registers.join("; ")),
-        };
-        find(
-            run,
-            format!(
-                "The card is worn out by its rating, and {told}. Its blocks have {} in the mean, of {} rated, and {} went bad.",
-                counted(health.mean(), "erase"),
-                health.rated,
-                counted(health.grown_bad, "block"),
-            ),
-        );
+    if let Device::Card(card) = device {
+        find_if(run, worn::told(card));
     }
 }
 

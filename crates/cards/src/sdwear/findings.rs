@@ -74,6 +74,7 @@ pub(super) fn all(
     find(run, averages_finding(facts));
     find(run, controllers_finding(facts));
     find_if(run, loops_finding(facts));
+    find_if(run, facts.measured.free.worn.clone());
     for power in power_findings(facts) {
         find(run, power);
     }

@@ -20,12 +20,21 @@ const CASES: [Case; 2] = [
     Case {
         of: "run sd-wear",
         set: &[
+            "part.endurance.rated=1",
             "experiment1.iterations=20",
             "wear.volume=2 GiB",
             "experiment2.iterations=10",
             "experiment2.job=--readwrite=write --ioengine=sync --filename=/dev/mmcblk0 --bs=1M --size=1M --loops=20 --direct=1 --fsync_on_close=1",
         ],
         findings: &[
+            Sentence {
+                about: "is worn out by its rating",
+                says: &[
+                    "no register tells the host",
+                    "Its blocks have {health mean value} erases in the mean, of 1 rated",
+                ],
+                not: &["a host reads"],
+            },
             Sentence {
                 about: "erases without levelling",
                 says: &[

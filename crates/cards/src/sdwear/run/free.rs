@@ -5,6 +5,7 @@
 //! in its slot; nothing is counted that fio or the card would not count.
 
 use crate::sdwear::scenario::{RepeatedJob, Scenario};
+use crate::worn;
 use boardlab_block::{BlockDevice, Extent};
 use boardlab_experiment::Cause;
 use boardlab_ftl::{Counters, Translation};
@@ -96,6 +97,8 @@ pub(crate) struct Free {
     pub(crate) took: Duration,
     /// The card's health registers at the end.
     pub(crate) health: Table,
+    /// That the card is worn out, if it is.
+    pub(crate) worn: Option<String>,
 }
 
 /// Writes zeros over the whole card, as `blkdiscard -z` does.
@@ -141,5 +144,6 @@ pub(crate) fn run(
         counts: card.counts().since(&counted),
         took: clock.now().since(began),
         health,
+        worn: worn::told(&card),
     })
 }
