@@ -216,4 +216,5 @@ fn the_published_scenario_reproduces_in_full() {
     assert!((number(&run, "experiment2", "rewrites", "card") - 100_000.0).abs() < 0.5);
     assert_eq!(run.verdict_count(Verdict::Fail), 0);
     assert_eq!(run.verdict_count(Verdict::NotBuilt), 0);
+    crate::mechanisms::assert_in_readme("SD", &run);
 }
