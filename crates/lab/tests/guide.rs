@@ -41,7 +41,7 @@ fn a_key_shows_limits_default_and_origin() {
     assert_eq!(text(&run, "board.bus.chips", "holds"), "a whole number, 1 to 16");
     assert_eq!(text(&run, "board.bus.chips", "value"), "1");
     assert_eq!(text(&run, "part.geometry.write_buffer", "origin"), "datasheet");
-    assert!(text(&run, "uboot.check_erased", "meaning").contains("default `false`"));
+    assert!(text(&run, "uboot.check_erased", "meaning").contains("default false"));
     assert!(text(&run, "part.boot", "holds").starts_with("one of uniform, "));
     let own = guide::keys("nor-write", &["linux.poll_gap=2 us"]).unwrap();
     assert_eq!(text(&own, "linux.poll_gap", "value"), "2 us");

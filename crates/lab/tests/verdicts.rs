@@ -222,7 +222,7 @@ fn a_bad_reference_says_where() {
         (
             "\"253 us\"",
             "\"253 KiB\"",
-            &["a unit of size", "in the unit of `mean_ns`", "ref.toml:23:23"],
+            &["a unit of size", "in the unit of `mean_ns`", "ref.toml:24:23"],
         ),
         ("\"253 us\"", "253", &["`253` is an integer", "expected text"]),
         ("\"131,072\"", "\"many\"", &["does not begin with a number"]),
@@ -233,7 +233,7 @@ fn a_bad_reference_says_where() {
         (
             "sum_of = [\"L-3\"",
             "sum_of = [\"L-4\"",
-            &["unknown row `L-4`", "did you mean `L-3`?", "ref.toml:31:44"],
+            &["unknown row `L-4`", "did you mean `L-3`?", "ref.toml:32:44"],
         ),
         (
             "\"176 ms\", product_of = [\"mean_ns\"",
