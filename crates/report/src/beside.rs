@@ -39,6 +39,10 @@ fn in_its_unit(cell: &Cell) -> Option<String> {
     let printed = Printed::parse(cell.printed.as_deref()?)?;
     let ours = printed.in_its_unit(cell.value.as_f64()?, cell.published.as_ref()?.as_f64()?)?;
     let is_count = matches!(cell.value, Value::Int(_)) && printed.unit.is_empty();
+    if is_count && !printed.grouped {
+        // As the counts of the same column without a print.
+        return None;
+    }
     let decimals = if is_count || ours == 0.0 {
         printed.decimals
     } else {
@@ -138,11 +142,11 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_grouped_as_in_the_print() {
+    fn counts_are_grouped_as_in_the_print_or_as_other_counts() {
         let count = |printed: &str, published, ours| {
             beside(printed, Value::Int(published), Value::Int(ours), Unit::Count)
         };
-        assert_eq!(count("131072", 131_072, 131_072), "131072");
+        assert_eq!(count("131072", 131_072, 131_072), "131\u{202f}072", "as other counts");
         assert_eq!(count("100,000", 100_000, 123_456), "123,456");
         assert_eq!(count("1,000", 1_000, -999), "-999");
         assert_eq!(count("700", 700, 746), "746");
