@@ -119,7 +119,7 @@ impl<'a> Output<'a> {
         if pager::show(text, &pager) {
             return Ok(());
         }
-        self.say(&format!("the pager `{pager}` cannot be run; --no-pager does without one"));
+        self.say(&format!("the pager `{pager}` failed; --no-pager does without one"));
         print(text.as_bytes())
     }
 

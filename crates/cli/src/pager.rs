@@ -5,9 +5,9 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable that comes first.
 const VARIABLE: &str = "BOARDLAB_PAGER";
@@ -35,13 +35,15 @@ pub(crate) fn is_taller(text: &str, rows: u16) -> bool {
     rows > 0 && text.lines().count() >= usize::from(rows)
 }
 
-/// Shows `text` in the pager, and waits until the user has left it. `false` if the pager cannot be run: then nothing
-/// was shown.
+/// Shows `text` in the pager, and waits until the user has left it. `false` if the pager failed, as one that cannot be
+/// run: the text may not have been shown.
 pub(crate) fn show(text: &str, pager: &str) -> bool {
     // Ctrl-C belongs to the pager: without a handler it would end this process under it.
     let interrupted = Arc::new(AtomicBool::new(false));
-    let handler = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupted).ok();
-    let shown = begin(pager).and_then(|child| feed(child, text)).unwrap_or(false);
+    let handler =
+        signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&interrupted)).ok();
+    let ended = begin(pager).and_then(|child| feed(child, text));
+    let shown = ended.is_ok_and(|status| status.success()) || interrupted.load(Ordering::Relaxed);
     handler.map(signal_hook::low_level::unregister);
     shown
 }
@@ -55,14 +57,13 @@ fn begin(pager: &str) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Whether the shell found the pager and could run it.
-fn feed(mut pager: Child, text: &str) -> io::Result<bool> {
+/// Gives `text` to the pager; returns how it ended.
+fn feed(mut pager: Child, text: &str) -> io::Result<ExitStatus> {
     if let Some(mut input) = pager.stdin.take() {
         // A user who leaves before the end has seen enough.
         let _ = input.write_all(text.as_bytes());
     }
-    // POSIX, Shell Command Language, 2.8.2: the statuses of a shell whose command cannot be run.
-    Ok(!matches!(pager.wait()?.code(), Some(126 | 127)))
+    pager.wait()
 }
 
 #[cfg(test)]

@@ -54,6 +54,10 @@ fn a_wrong_default_is_an_error_of_every_command_but_doctor() {
     assert_eq!(doctor.status, 1, "{}", doctor.stderr);
     let json = with("colour = \"never\"", &["doctor", "--json"]).stdout;
     assert!(json.contains("config.toml:1:1") && json.contains("broken"), "{json}");
+    assert!(!json.contains("\\n"), "in one line: {json}");
+    for arguments in [&["completions", "bash"][..], &[]] {
+        with("colour = \"never\"", arguments).success();
+    }
     // Whoever names a file means it.
     let missing = "BOARDLAB_CONFIG=none.toml exec \"$0\" \"$@\"";
     let outcome = run_by("sh", missing, Scratch::new().path(), &["list"]);

@@ -44,10 +44,12 @@ fn nothing_is_paged_where_nobody_wants_it() {
 }
 
 #[test]
-fn a_pager_that_is_missing_costs_no_text() {
-    let text = on_terminal(80, "TERM=xterm PAGER=none-such", &["list"]).success();
-    assert!(text.contains("the pager `none-such` cannot be run"), "{text}");
-    assert!(text.contains("w25n01gv"), "{text}");
+fn a_pager_that_is_missing_or_fails_costs_no_text() {
+    for pager in ["none-such", "false", "exit 3", "kill -9 \\$\\$"] {
+        let text = on_terminal(80, &format!("TERM=xterm PAGER=\"{pager}\""), &["list"]).success();
+        assert!(text.contains("failed; --no-pager does without one"), "{pager}: {text}");
+        assert!(text.contains("w25n01gv"), "{pager}: {text}");
+    }
 }
 
 #[test]

@@ -176,7 +176,11 @@ fn configuration() -> Check {
         state: if read.is_ok() { State::Ok } else { State::Broken },
         found,
         purpose: "defaults of options",
-        advice: read.err().map_or_else(String::new, |error| error.render(false)),
+        // What is wrong and where; the lines of the file follow in the errors of other commands.
+        advice: read.err().map_or_else(String::new, |error| {
+            let rendered = error.render(false);
+            rendered.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ")
+        }),
     }
 }
 

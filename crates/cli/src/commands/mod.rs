@@ -29,8 +29,12 @@ use std::time::Instant;
 pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
     match defaults::read() {
         Ok(defaults) => defaults.apply(cli),
-        // `doctor` says so itself.
-        Err(_) if matches!(cli.command, Some(Command::Doctor)) => {}
+        // `doctor` says so itself; the others have no use for defaults, and shells call them as they start.
+        Err(_)
+            if matches!(
+                cli.command,
+                None | Some(Command::Doctor | Command::Completions { .. } | Command::Man)
+            ) => {}
         Err(error) => return Err(error),
     }
     let options = &cli.options;
