@@ -588,11 +588,18 @@ fn size(text: &str) -> Result<Bytes, String> {
     }
 }
 
+/// `number` as a count of threads, if it is one.
+pub(crate) fn thread_count(number: u64) -> Option<NonZeroUsize> {
+    let number = Some(number).filter(|number| *number <= THREADS_MAX)?;
+    NonZeroUsize::new(usize::try_from(number).ok()?)
+}
+
 /// Threads of a sweep; a number beyond the cores of any machine is an error.
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
-    let number = text.parse().ok().filter(|threads| (1..=THREADS_MAX).contains(threads));
-    let threads = number.and_then(|threads| NonZeroUsize::new(usize::try_from(threads).ok()?));
-    threads.ok_or_else(|| format!("expected a whole number from 1 to {THREADS_MAX}"))
+    text.parse()
+        .ok()
+        .and_then(thread_count)
+        .ok_or_else(|| format!("expected a whole number from 1 to {THREADS_MAX}"))
 }
 
 fn seed(text: &str) -> Result<Seed, NoSeed> {

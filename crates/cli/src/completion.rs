@@ -8,11 +8,10 @@ use crate::args::line::{joined, line};
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::engine::complete;
-use clap_complete::env::{self as shells, Elvish, EnvCompleter, Fish, Powershell, Shells};
+use clap_complete::env::Shells;
 use std::env;
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
-use std::path::Path;
+use std::ffi::OsStr;
+use std::io;
 use std::process::ExitCode;
 
 /// The variable by which a script asks; its value is the shell.
@@ -21,136 +20,78 @@ const VARIABLE: &str = "BOARDLAB_COMPLETE";
 /// The variable with the index of the word in question, of our script for bash.
 const INDEX: &str = "BOARDLAB_COMPLETE_INDEX";
 
-const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh(shells::Zsh)]);
+/// For bash, which splits words at `=` and completes what stands behind. clap's own script takes such a word for several.
+const BASH: &str = r#"_boardlab() {
+    local IFS=$'\n'
+    COMPREPLY=($(BOARDLAB_COMPLETE=bash BOARDLAB_COMPLETE_INDEX=$COMP_CWORD boardlab -- "${COMP_WORDS[@]}" 2> /dev/null))
+    if [[ ${COMPREPLY-} == *[=/] ]]; then
+        compopt -o nospace
+    fi
+}
+complete -o bashdefault -F _boardlab boardlab
+"#;
+
+/// For zsh. clap's own script puts a space behind `KEY=`.
+const ZSH: &str = r#"#compdef boardlab
+_boardlab() {
+    local -a all open closed
+    all=("${(@f)$(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((CURRENT - 1)) BOARDLAB_COMPLETE=zsh \
+        boardlab -- "${words[@]}" 2> /dev/null)}")
+    open=(${(M)all:#*[=/](|:*)})
+    closed=(${all:#*[=/](|:*)})
+    (( ${#open} )) && _describe -V values open -S ''
+    [[ -n $closed ]] && _describe -V values closed
+}
+if [[ $funcstack[1] == _boardlab ]]; then
+    _boardlab "$@"
+else
+    compdef _boardlab boardlab
+fi
+"#;
 
 /// Answers the script of a shell; `None` if this is no such call.
 pub(crate) fn answer() -> Option<ExitCode> {
     let shell = env::var(VARIABLE).ok().filter(|shell| !shell.is_empty())?;
-    let shell = SHELLS.completer(&shell)?;
-    let folder = env::current_dir().ok();
-    let mut answer = Vec::new();
-    let made = shell.write_complete(&mut Cli::command(), line(), folder.as_deref(), &mut answer);
-    let printed = made.is_ok() && output::print(&answer).is_ok();
+    let answer = match shell.as_str() {
+        "bash" => of_bash(),
+        other => of_other(other)?,
+    };
+    let printed = answer.is_ok_and(|answer| output::print(&answer).is_ok());
     Some(if printed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The script that makes `shell` ask this program; `None` for an unknown shell.
 pub(crate) fn registration(shell: &str) -> Option<Vec<u8>> {
     let (mut script, name) = (Vec::new(), "boardlab");
-    let written =
-        SHELLS.completer(shell)?.write_registration(VARIABLE, name, name, name, &mut script);
-    written.ok().map(|()| script)
+    match shell {
+        "bash" => script.extend(BASH.bytes()),
+        "zsh" => script.extend(ZSH.bytes()),
+        other => Shells::builtins()
+            .completer(other)?
+            .write_registration(VARIABLE, name, name, name, &mut script)
+            .ok()?,
+    }
+    Some(script)
 }
 
-/// bash, which splits words at `=` and completes what stands behind. clap's own adapter takes such a word for several.
-struct Bash;
-
-const BASH: &str = r#"_NAME() {
-    local IFS=$'\n'
-    COMPREPLY=($(VARIABLE=bash INDEX=$COMP_CWORD COMPLETER -- "${COMP_WORDS[@]}" 2> /dev/null))
-    if [[ ${COMPREPLY-} == *[=/] ]]; then
-        compopt -o nospace
-    fi
-}
-complete -o bashdefault -F _NAME BIN
-"#;
-
-/// zsh. The script of clap's adapter puts a space behind `KEY=`.
-struct Zsh(shells::Zsh);
-
-const ZSH: &str = r#"#compdef BIN
-_NAME() {
-    local -a all open closed
-    all=("${(@f)$(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((CURRENT - 1)) VARIABLE=zsh \
-        COMPLETER -- "${words[@]}" 2> /dev/null)}")
-    open=(${(M)all:#*[=/](|:*)})
-    closed=(${all:#*[=/](|:*)})
-    (( ${#open} )) && _describe -V values open -S ''
-    [[ -n $closed ]] && _describe -V values closed
-}
-if [[ $funcstack[1] == _NAME ]]; then
-    _NAME "$@"
-else
-    compdef _NAME BIN
-fi
-"#;
-
-/// The script `text` with its names.
-fn filled(text: &str, variable: &str, name: &str, program: &str, completer: &str) -> String {
-    text.replace("VARIABLE", variable)
-        .replace("COMPLETER", completer)
-        .replace("NAME", name)
-        .replace("BIN", program)
+/// The answer to the script of a `shell` other than bash; `None` for an unknown shell.
+fn of_other(shell: &str) -> Option<io::Result<Vec<u8>>> {
+    let shells = Shells::builtins();
+    let shell = shells.completer(shell)?;
+    let (folder, mut answer) = (env::current_dir().ok(), Vec::new());
+    let made = shell.write_complete(&mut Cli::command(), line(), folder.as_deref(), &mut answer);
+    Some(made.map(|()| answer))
 }
 
-impl EnvCompleter for Zsh {
-    fn name(&self) -> &'static str {
-        self.0.name()
-    }
-
-    fn is(&self, name: &str) -> bool {
-        self.0.is(name)
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        script.write_all(filled(ZSH, variable, name, program, completer).as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        self.0.write_complete(command, words, folder, answer)
-    }
-}
-
-impl EnvCompleter for Bash {
-    fn name(&self) -> &'static str {
-        "bash"
-    }
-
-    fn is(&self, name: &str) -> bool {
-        name == self.name()
-    }
-
-    fn write_registration(
-        &self,
-        variable: &str,
-        name: &str,
-        program: &str,
-        completer: &str,
-        script: &mut dyn Write,
-    ) -> io::Result<()> {
-        let text = filled(BASH, variable, name, program, completer).replace("INDEX", INDEX);
-        script.write_all(text.as_bytes())
-    }
-
-    fn write_complete(
-        &self,
-        command: &mut clap::Command,
-        words: Vec<OsString>,
-        folder: Option<&Path>,
-        answer: &mut dyn Write,
-    ) -> io::Result<()> {
-        let index = env::var(INDEX).ok().and_then(|index| index.parse().ok()).unwrap_or(0);
-        let (words, index) = joined(words, index);
-        let current = words.get(index).cloned().unwrap_or_default();
-        for candidate in complete(command, words, index, folder)? {
-            let value = behind_sign(candidate.get_value(), &current);
-            writeln!(answer, "{value}")?;
-        }
-        Ok(())
-    }
+/// The answer to our script for bash, one candidate a line.
+fn of_bash() -> io::Result<Vec<u8>> {
+    let index = env::var(INDEX).ok().and_then(|index| index.parse().ok()).unwrap_or(0);
+    let (words, index) = joined(line(), index);
+    let current = words.get(index).cloned().unwrap_or_default();
+    let folder = env::current_dir().ok();
+    let candidates = complete(&mut Cli::command(), words, index, folder.as_deref())?;
+    let lines = candidates.iter().map(|one| behind_sign(one.get_value(), &current) + "\n");
+    Ok(lines.collect::<String>().into_bytes())
 }
 
 /// What bash inserts for `value` in place of the word that it completes, which begins behind the last sign in `current`.

@@ -1,9 +1,9 @@
 //! The user's defaults: a file of values that hold where an option is left out.
 //!
 //! Layer: rank 12. Main type: [`Defaults`]; functions: [`read`], [`file`]. Left out on purpose: `--seed`, `--format` and
-//! everything else that changes figures or what a script reads, so that a command gives the same on every machine.
+//! everything else that changes figures or their form, so that a command computes the same on every machine.
 
-use crate::args::{Cli, Color, Command, THREADS_MAX};
+use crate::args::{Cli, Color, Command, THREADS_MAX, thread_count};
 use crate::error::Error;
 use boardlab_document::problems::Read;
 use boardlab_document::reader::Section;
@@ -42,7 +42,7 @@ impl Defaults {
             pager: top.optional("pager")?,
             full: top.key("full").or(false).required()?,
             quiet: top.key("quiet").or(false).required()?,
-            threads: threads.and_then(|count| NonZeroUsize::new(usize::try_from(count).ok()?)),
+            threads: threads.and_then(thread_count),
         };
         top.finish()?;
         Ok(defaults)

@@ -3,6 +3,7 @@
 //! Layer: rank 12. Functions: those that the definitions name. Keys depend on the scenario, so they are looked up in the
 //! words before; nothing is offered where these are wrong.
 
+use super::{hints, line};
 use boardlab_document::files::mounted;
 use boardlab_document::source::Kind;
 use boardlab_lab::guide::{self, Choice};
@@ -27,9 +28,7 @@ pub(super) fn scenarios(current: &OsStr) -> Vec<CompletionCandidate> {
         candidate(file.name, title.map_or("", |one| one.title))
     });
     let mut candidates = beginning(names, current);
-    let files = PathCompleter::file()
-        .filter(|path| path.extension().is_some_and(|end| RUNNABLE.iter().any(|one| end == *one)));
-    candidates.extend(files.complete(current));
+    candidates.extend(PathCompleter::file().filter(is_runnable).complete(current));
     candidates
 }
 
@@ -53,7 +52,7 @@ pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
 /// `KEY=` for each key of the scenario of the command, and behind the sign the values of the key.
 pub(super) fn keys(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
-    let words = super::line::words();
+    let words = line::words();
     let Some(scenario) = words.iter().find(|word| is_scenario(word)) else { return Vec::new() };
     let set: Vec<_> = words.iter().filter(|word| is_setting(word) && *word != current).collect();
     let choices = guide::choices(scenario, &set).or_else(|_| guide::choices::<&str>(scenario, &[]));
@@ -73,13 +72,15 @@ fn offered(choices: &[Choice], current: &str) -> Vec<CompletionCandidate> {
     values.map(|value| candidate(&format!("{key}={before}{value}"), "")).collect()
 }
 
-/// Whether `word` names a scenario.
+/// Whether `word` names a scenario, built in or in a file.
 fn is_scenario(word: &str) -> bool {
-    let built_in = catalog::all(Kind::Scenario).iter().any(|file| file.name == word)
-        || EXPERIMENTS.iter().any(|one| one.name == word);
     let path = Path::new(word);
-    let runnable = path.extension().is_some_and(|end| RUNNABLE.iter().any(|one| end == *one));
-    built_in || (runnable && path.is_file())
+    hints::is_scenario(word) || (is_runnable(path) && path.is_file())
+}
+
+/// Whether the name of the file at `path` ends as one that can be run.
+fn is_runnable(path: &Path) -> bool {
+    path.extension().is_some_and(|end| RUNNABLE.iter().any(|one| end == *one))
 }
 
 /// Whether `word` is an argument of `--set` with its value.

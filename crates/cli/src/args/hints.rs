@@ -39,10 +39,13 @@ pub(super) fn add(mut error: Error, top: &Command) -> Error {
     error
 }
 
+/// Whether `name` is that of a built-in scenario, or of its evaluation.
+pub(super) fn is_scenario(name: &str) -> bool {
+    EXPERIMENTS.iter().any(|one| one.name == name || one.scenario == name)
+}
+
 /// A hint for `word` in place of a command of `top`.
 fn command(word: &str, top: &Command) -> Option<String> {
-    let is_scenario =
-        |name: &str| EXPERIMENTS.iter().any(|one| one.name == name || one.scenario == name);
     let shown = shown(word);
     let ending = word.rsplit_once('.').map_or("", |(_, ending)| ending);
     if is_scenario(word) {
