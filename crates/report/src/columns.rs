@@ -1,9 +1,10 @@
 //! Tables on a terminal, and the widths of their columns.
 //!
 //! Layer: rank 8, inside `report`. Main type: [`Grid`]; function: [`widths`]. A table that is too
-//! wide wraps headings and words first, at spaces; figures stay whole, and the first column, which
-//! names the rows, keeps up to two fifths of the table. Words are broken only where the longest
-//! ones do not fit side by side. Left out: hiding columns.
+//! wide wraps headings and words first, at spaces; then its columns move together. Words, such as
+//! keys and paths, figures with their units and code in backquotes stay whole. Where they do not fit
+//! side by side, a table of figures goes on below in further blocks of columns, and one with words
+//! becomes a list of records. Only what alone is wider than the terminal is broken.
 
 use crate::text;
 use boardlab_result::foreign::shown;
@@ -20,18 +21,16 @@ const STYLE: TableStyle = TableStyle::new()
     .header_separator(LineStyle::none().fill('─').junction('─'))
     .bottom_border(LineStyle::none().fill('─').junction('─'));
 
-/// The number of spaces around the content of a column.
-const PADDING: usize = 2;
+/// The columns from the beginning of one cell to that of the next, beside its content: first as long
+/// as all fits, then where it is tight.
+const GAPS: [usize; 2] = [3, 2];
+
+/// The space before the fields of a record.
+const INDENT: usize = 2;
 
 /// The largest width that a column with a wrapped heading or verdict requests; columns of text
 /// request more and share the rest.
 const SMALL: usize = 12;
-
-/// The width of the names of rows below which their words are not broken.
-const NAME_MIN: usize = 10;
-
-/// The width between two columns.
-const SEPARATOR: usize = 1;
 
 /// The width that a column requests, in columns of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +53,7 @@ impl Grid {
     /// A grid without rows; the columns from `right` on are aligned to the right.
     pub(crate) fn new(headings: &[&str], right: usize) -> Self {
         Self {
-            lines: vec![headings.iter().map(|heading| shown(heading).into_owned()).collect()],
+            lines: vec![headings.iter().map(|heading| whole(heading)).collect()],
             right: (0..headings.len()).map(|index| index >= right).collect(),
         }
     }
@@ -66,50 +65,135 @@ impl Grid {
 
     /// Adds a row, with a cell for each heading. Words may be foreign text, so they are escaped.
     pub(crate) fn push(&mut self, row: impl IntoIterator<Item = String>) {
-        self.lines.push(row.into_iter().map(|cell| shown(&cell).into_owned()).collect());
+        self.lines.push(row.into_iter().map(|cell| whole(&cell)).collect());
     }
 
     /// The grid in lines of at most `limit` columns, without a newline at the end.
-    pub(crate) fn text(mut self, limit: usize) -> String {
-        let count = self.right.len();
-        let around = PADDING * count + SEPARATOR * count.saturating_sub(1);
-        let room = limit.saturating_sub(around);
-        let mut needs = needs(&self.lines);
-        if !fit(&needs, room) && self.has_figures() {
-            // The names of rows break before figures do.
-            needs[0].least = needs[0].least.min(NAME_MIN);
-            if !fit(&needs, room) {
-                // Too narrow for whole figures: breaks between number and unit rather than within a number.
-                for cell in self.lines.iter_mut().flatten() {
-                    *cell = cell.replace(TIE, " ");
-                }
-                needs = self::needs(&self.lines);
+    pub(crate) fn text(self, limit: usize) -> String {
+        let needs = needs(&self.lines);
+        let all: Vec<usize> = (0..needs.len()).collect();
+        let gap = GAPS.into_iter().find(|gap| fit(&needs, &all, room(limit, all.len(), *gap)));
+        let text = match gap {
+            Some(gap) => self.block(&needs, &all, limit, gap),
+            None => self.blocks(&needs, limit).unwrap_or_else(|| self.records(limit)),
+        };
+        text.replace(TIE, " ")
+    }
+
+    /// The figures in blocks of columns, each behind the names of the rows; `None` for a grid with
+    /// words, or with a figure that does not fit beside the names.
+    fn blocks(&self, needs: &[Need], limit: usize) -> Option<String> {
+        let gap = GAPS[1];
+        let fits = |block: &[usize]| fit(needs, block, room(limit, block.len(), gap));
+        let mut blocks: Vec<Vec<usize>> = Vec::new();
+        for column in 1..needs.len() {
+            let more = blocks.last().map(|block| [block, &[column][..]].concat());
+            match more.filter(|more| fits(more)) {
+                Some(more) => *blocks.last_mut()? = more,
+                None => blocks.push(vec![0, column]),
             }
         }
-        self.drawn(&widths(&needs, room)).trim_fmt().replace(TIE, " ")
+        let figures = self.right.iter().skip(1).all(|right| *right);
+        if !figures || !blocks.iter().all(|block| fits(block)) {
+            return None;
+        }
+        let mut drawn = blocks.iter().map(|block| self.block(needs, block, limit, gap));
+        let mut text = drawn.next()?;
+        // The rule below a block is the one above the next.
+        drawn.for_each(|block| text.push_str(&block[block.find('\n').unwrap_or(0)..]));
+        Some(text)
     }
 
-    /// Whether there are numbers with units.
-    fn has_figures(&self) -> bool {
-        self.lines.iter().flatten().any(|cell| cell.contains(TIE))
-    }
-
-    fn drawn(&self, widths: &[usize]) -> Table {
+    /// The `columns` side by side in lines of at most `limit` columns, with `gap` between them.
+    fn block(&self, needs: &[Need], columns: &[usize], limit: usize, gap: usize) -> String {
         let mut table = Table::new();
         table.load_style(STYLE);
         table.set_content_arrangement(ContentArrangement::Dynamic);
-        let mut lines = self.lines.iter();
-        table.set_header(lines.next().cloned().unwrap_or_default());
-        table.add_rows(lines);
-        for (index, column) in table.column_iter_mut().enumerate() {
-            let width = u16::try_from(widths[index] + PADDING).unwrap_or(u16::MAX);
-            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
-            if self.right[index] {
-                column.set_cell_alignment(CellAlignment::Right);
+        // A line below a row, such as its print, may have nothing in these columns.
+        let there = |line: &&Vec<String>| {
+            !line[0].starts_with(' ') || columns[1..].iter().any(|column| !line[*column].is_empty())
+        };
+        let lines = self.lines.iter().filter(there);
+        let mut lines = lines.map(|line| columns.iter().map(|column| &line[*column]));
+        table.set_header(lines.next().into_iter().flatten());
+        lines.for_each(|line| {
+            table.add_row(line);
+        });
+        let needs: Vec<Need> = columns.iter().map(|column| needs[*column]).collect();
+        let right = columns.iter().map(|column| self.right[*column]);
+        let widths = widths(&needs, room(limit, columns.len(), gap));
+        shape(&mut table, widths.into_iter().zip(right), (1, gap - 2));
+        table.trim_fmt()
+    }
+
+    /// One record a row: its name, and each cell behind its heading on lines of its own.
+    fn records(&self, limit: usize) -> String {
+        let Some((headings, rows)) = self.lines.split_first() else { return String::new() };
+        let room = limit.saturating_sub(2 * (INDENT + 1));
+        let longest = headings.iter().skip(1).map(|heading| text::width(heading)).max();
+        let beside = room - longest.unwrap_or(0).min(room * 2 / 5);
+        // Breaks between number and unit rather than within a number.
+        let cell = |cell: &String| match text::longest_word(cell) > beside {
+            true => cell.replace(TIE, " "),
+            false => cell.clone(),
+        };
+        let fields = |row: &[String]| -> Vec<Vec<String>> {
+            let both = headings.iter().zip(row).skip(1);
+            let there = both.filter(|(_, words)| !words.is_empty());
+            there.map(|(heading, words)| vec![heading.clone(), cell(words)]).collect()
+        };
+        let all: Vec<_> = rows.iter().flat_map(|row| fields(row)).collect();
+        let widths = widths(&needs(&all), room);
+        let rule = "─".repeat(limit);
+        let mut lines = vec![rule.clone()];
+        for row in rows {
+            let name = text::wrap(&row[0], limit.saturating_sub(1));
+            lines.extend(name.into_iter().map(|line| format!(" {line}")));
+            let fields = fields(row);
+            if !fields.is_empty() {
+                let mut table = Table::new();
+                table.load_style(TableStyle::new()).add_rows(fields);
+                shape(&mut table, widths.iter().map(|width| (*width, false)), (INDENT + 1, 0));
+                lines.push(table.trim_fmt());
             }
         }
-        table
+        lines.push(rule);
+        lines.join("\n")
     }
+}
+
+/// `cell` escaped, with ties in code in backquotes and between numbers and their units.
+fn whole(cell: &str) -> String {
+    let cell = shown(cell);
+    let pieces: Vec<_> = cell.split('`').collect();
+    let paired = pieces.len() % 2 == 1;
+    let piece = |(index, piece): (usize, &&str)| match index % 2 == 1 && paired {
+        true => piece.replace(' ', TIE),
+        false => text::tied(piece),
+    };
+    pieces.iter().enumerate().map(piece).collect::<Vec<_>>().join("`")
+}
+
+/// Fixes the width and the alignment of each column, with `padding` before and behind it.
+fn shape(
+    table: &mut Table,
+    columns: impl Iterator<Item = (usize, bool)>,
+    (before, behind): (usize, usize),
+) {
+    let narrow = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);
+    for (column, (width, right)) in table.column_iter_mut().zip(columns) {
+        column.set_padding((narrow(before), narrow(behind)));
+        let width = Width::Fixed(narrow(width + before + behind));
+        column.set_constraint(ColumnConstraint::Absolute(width));
+        if right {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// The width for the content of `count` columns with `gap` between them.
+fn room(limit: usize, count: usize, gap: usize) -> usize {
+    limit.saturating_sub((gap * count).saturating_sub(1))
 }
 
 fn needs(lines: &[Vec<String>]) -> Vec<Need> {
@@ -118,7 +202,9 @@ fn needs(lines: &[Vec<String>]) -> Vec<Need> {
     for line in lines {
         for (need, cell) in needs.iter_mut().zip(line) {
             for part in cell.lines() {
-                need.least = need.least.max(text::longest_word(part));
+                // The lines below a row, such as its print, keep their indent.
+                let indent = part.len() - part.trim_start_matches(' ').len();
+                need.least = need.least.max(indent + text::longest_word(part));
                 need.most = need.most.max(text::width(part));
             }
         }
@@ -126,9 +212,9 @@ fn needs(lines: &[Vec<String>]) -> Vec<Need> {
     needs
 }
 
-/// Whether the longest words of columns with `needs` fit into `room` side by side.
-fn fit(needs: &[Need], room: usize) -> bool {
-    needs.iter().map(|need| need.least).sum::<usize>() <= room
+/// Whether the longest words of `columns` with `needs` fit into `room` side by side.
+fn fit(needs: &[Need], columns: &[usize], room: usize) -> bool {
+    columns.iter().map(|column| needs[*column].least).sum::<usize>() <= room
 }
 
 /// The widths of columns with `needs` that share `room`.
@@ -178,38 +264,61 @@ mod tests {
         widths(&needs, room)
     }
 
-    #[test]
-    fn a_figure_breaks_only_where_whole_ones_do_not_fit() {
-        let text = |limit| {
-            let mut grid = Grid::new(&["", "whole write"], 1);
-            grid.push(["tuned wait".into(), format!("36.37{TIE}s")]);
-            grid.text(limit)
-        };
-        assert!(text(60).contains(" tuned wait       36.37 s"), "{}", text(60));
-        let narrow = text(17);
-        assert!(narrow.contains(" tuned   36.37 s"), "{narrow}");
-        let narrowest = text(15);
-        assert!(narrowest.contains("36.37\n") && !narrowest.contains('\u{a0}'), "{narrowest}");
+    /// Headings, then rows, in at most `limit` columns.
+    fn text(lines: &[&[&str]], right: usize, limit: usize) -> String {
+        let mut grid = Grid::new(lines[0], right);
+        for line in &lines[1..] {
+            grid.push(line.iter().map(|cell| String::from(*cell)));
+        }
+        grid.text(limit)
     }
 
     #[test]
-    fn names_of_rows_break_before_figures_and_not_before_words() {
-        let text = |cell: &str, limit| {
-            let mut grid = Grid::new(&["", "value", "meaning"], 1);
-            grid.push([
-                "uboot.poll_gap_first".into(),
-                cell.into(),
-                "a-long-word-of-26-letters-".into(),
-            ]);
-            grid.text(limit)
-        };
-        let figures = text(&format!("11,205,597{TIE}KB"), 60);
-        assert!(figures.contains("11,205,597 KB") && !figures.contains("uboot.poll_gap_first"));
-        assert!(
-            text("a longer sentence", 60).contains("uboot.poll_gap_first"),
-            "{}",
-            text("a longer sentence", 60)
-        );
+    fn names_of_rows_wrap_and_gaps_shrink_before_a_figure_breaks() {
+        let text = |limit| text(&[&["", "whole write"], &["tuned wait", "36.37 s"]], 1, limit);
+        assert!(text(60).contains(" tuned wait       36.37 s"), "{}", text(60));
+        let narrow = text(17);
+        assert!(narrow.contains(" tuned   36.37 s"), "{narrow}");
+        assert!(text(15).contains(" tuned  36.37 s"), "{}", text(15));
+    }
+
+    #[test]
+    fn figures_that_do_not_fit_go_on_below() {
+        let lines: &[&[&str]] = &[
+            &["", "mean", "total", "rate"],
+            &["L-7-poll", "541.4 ns", "70.91 ms", "1.553 MB/s"],
+            &["  print", "", "71 ms", ""],
+        ];
+        let expected = "\
+─────────────────────────────
+               mean     total
+─────────────────────────────
+ L-7-poll  541.4 ns  70.91 ms
+   print                71 ms
+─────────────────────────────
+                 rate
+─────────────────────
+ L-7-poll  1.553 MB/s
+─────────────────────";
+        assert_eq!(text(lines, 1, 31), expected);
+    }
+
+    #[test]
+    fn rows_with_words_that_do_not_fit_become_records() {
+        let lines: &[&[&str]] = &[
+            &["", "found", "what to do"],
+            &["gcc", "/usr/bin/arm-none-eabi-gcc", ""],
+            &["mkfs.jffs2", "", "Debian: `apt-get install mtd-utils`"],
+        ];
+        let expected = "\
+────────────────────────────────────────────
+ gcc
+   found        /usr/bin/arm-none-eabi-gcc
+ mkfs.jffs2
+   what to do   Debian:
+                `apt-get install mtd-utils`
+────────────────────────────────────────────";
+        assert_eq!(text(lines, 3, 44), expected);
     }
 
     #[test]

@@ -320,7 +320,7 @@ const fn colour(verdict: Verdict) -> &'static str {
 
 fn verdict(verdict: Verdict, finding: Option<usize>) -> String {
     let finding = finding.map(|index| format!(" [{}]", index + 1)).unwrap_or_default();
-    format!("{}{finding}", word(verdict)).replace(' ', TIE)
+    format!("{}{finding}", word(verdict).replace(' ', TIE))
 }
 
 fn painted(text: &str, code: &str) -> String {

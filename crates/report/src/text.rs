@@ -52,13 +52,13 @@ pub(crate) fn tied(text: &str) -> String {
 }
 
 fn is_unit(word: &str) -> bool {
-    UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')']))
+    UNITS.contains(&word.trim_end_matches(['.', ',', ';', ':', ')', '"', '`']))
 }
 
 /// The words of `text`; a number and its unit are one.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in text.split_ascii_whitespace() {
         match words.last_mut() {
             Some(last) if is_unit(word) && last.ends_with(|c: char| c.is_ascii_digit()) => {
                 last.push(' ');

@@ -85,6 +85,29 @@ fn no_line_is_wider_than_the_terminal() {
 }
 
 #[test]
+fn a_figure_and_its_unit_stay_together_at_every_width() {
+    let mut run = waits([1.0, 33.0, 470.5]);
+    let more = Table::new("", "").column("copy_bytes_per_s", "copy").column("note", "note");
+    run.tables[0].columns.extend(more.columns);
+    for row in &mut run.tables[0].rows {
+        row.cells.insert("copy_bytes_per_s".into(), Cell::real(1.5e9));
+    }
+    let mut noted = run.clone();
+    let note = "the cache was written back after 250 ms";
+    noted.tables[0].rows[0].cells.insert("note".into(), Cell::text(note));
+    for (width, run) in (60..=120).flat_map(|width| [(width, &run), (width, &noted)]) {
+        let text = terminal::run(run, &options(width));
+        for figure in ["1.000 ms", "470.5 ms", "60.61 kB/s", "1.500 GB/s"] {
+            assert!(text.contains(figure), "{figure} in {width} columns:\n{text}");
+        }
+        assert!(run != &noted || text.contains("250 ms"), "{width} columns:\n{text}");
+        for line in text.lines() {
+            assert!(line.width() <= width, "{} columns of {width}: {line}", line.width());
+        }
+    }
+}
+
+#[test]
 fn colour_adds_nothing_but_escape_sequences() {
     let plain = terminal::run(&sample::nor_write(), &options(100));
     let colored = terminal::run(&sample::nor_write(), &Options { color: true, ..options(100) });
