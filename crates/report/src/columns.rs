@@ -226,20 +226,20 @@ fn widths(needs: &[Need], room: usize) -> Vec<usize> {
     spare = room.saturating_sub(widths.iter().sum());
     // The smallest request first: a heading or a verdict cannot use half of its request.
     let asked = |index: usize| needs[index].most - needs[index].least;
-    let mut others: Vec<usize> = (1..needs.len()).collect();
-    others.sort_by_key(|index| asked(*index));
-    for (at, index) in others.iter().enumerate() {
-        let share = spare / (others.len() - at);
-        let asked = asked(*index);
-        let given = if asked <= spare.min(SMALL) { asked } else { asked.min(share) };
-        widths[*index] += given;
+    let mut small: Vec<usize> = (1..needs.len()).filter(|index| asked(*index) <= SMALL).collect();
+    small.sort_by_key(|index| asked(*index));
+    for index in small {
+        let given = asked(index).min(spare);
+        widths[index] += given;
         spare -= given;
     }
-    // Distributes the rest, from the first column on.
-    for (width, need) in widths.iter_mut().zip(needs) {
-        let given = need.most.saturating_sub(*width).min(spare);
-        *width += given;
-        spare -= given;
+    // The narrowest one first: long texts side by side become equally wide.
+    while let Some(narrowest) = (0..needs.len())
+        .filter(|index| spare > 0 && widths[*index] < needs[*index].most)
+        .min_by_key(|index| (*index == 0, widths[*index]))
+    {
+        widths[narrowest] += 1;
+        spare -= 1;
     }
     shrink(&mut widths, room);
     widths
