@@ -97,8 +97,12 @@ fn scale(written: &str, unit: Unit) -> Result<(f64, f64), Misfit> {
             let amount = of(Dimension::Size, amount.trim())?;
             Ok((amount * second, of(Dimension::Time, per.trim())?))
         }
-        Unit::Ratio if !written.is_empty() => Ok((of(Dimension::Ratio, written)?, 1e6)),
-        Unit::Ratio | Unit::Count | Unit::Plain if written.is_empty() => Ok((1.0, 1.0)),
+        Unit::Ratio | Unit::Deviation if !written.is_empty() => {
+            Ok((of(Dimension::Ratio, written)?, 1e6))
+        }
+        Unit::Ratio | Unit::Deviation | Unit::Count | Unit::Plain if written.is_empty() => {
+            Ok((1.0, 1.0))
+        }
         _ => Err(Misfit::UnknownUnit(written.into(), None)),
     }
 }

@@ -101,8 +101,8 @@ fn fitting_again_gives_the_constants_of_the_board() {
     }
     assert_eq!(PUBLISHED.warnings, [""; 0]);
     crate::sentences::check_headlines(&PUBLISHED.findings);
-    let left = number(&PUBLISHED, "fit", "used", "fitted_ratio");
-    assert!(left <= number(&PUBLISHED, "fit", "used", "data_sheet_ratio"));
+    let left = number(&PUBLISHED, "fit", "used", "fitted_off_ratio");
+    assert!(left <= number(&PUBLISHED, "fit", "used", "data_sheet_off_ratio"));
 }
 
 #[test]

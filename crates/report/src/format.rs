@@ -6,7 +6,7 @@
 //! distinguishes them. Counts are grouped with a narrow no-break space (SI brochure, 5.4.4). Left
 //! out: any choice of unit by the reader.
 
-use boardlab_result::prose::{GIB, KIB, MIB};
+use boardlab_result::prose::{GIB, KIB, MIB, round};
 use boardlab_result::{Row, RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
@@ -161,8 +161,20 @@ fn real(number: f64, unit: Unit) -> String {
         Unit::Bytes => scaled(number, &SIZES),
         Unit::BytesPerSecond => scaled(number, &RATES),
         Unit::Ratio => format!("{} %", plain(number * 100.0)),
+        Unit::Deviation => deviation(number * 100.0),
         Unit::Count | Unit::Plain => plain(number),
     }
+}
+
+/// A deviation in percent: at most three significant digits and two decimals.
+fn deviation(percent: f64) -> String {
+    // What rounds to zero has no sign.
+    let rounded = round(percent, 2) + 0.0;
+    if rounded.abs() >= 1_000.0 {
+        return format!("{} %", plain(rounded));
+    }
+    let decimals = if rounded == 0.0 { 2 } else { decimals(rounded, 3).min(2) };
+    format!("{rounded:.decimals$} %")
 }
 
 /// The number in the largest unit that leaves at least one digit before the point.
@@ -270,6 +282,15 @@ mod tests {
         assert_eq!(figure(&Value::None, Unit::Count), "–");
         assert_eq!(figure(&Value::Real(f64::NAN), Unit::Count), "n/a");
         assert_eq!(figure(&Value::Real(1e-9), Unit::Plain), "1.000e-9");
+    }
+
+    #[test]
+    fn a_deviation_has_no_digits_beyond_those_that_count() {
+        let shown = [0.5169, -0.020_82, 0.001_655, -0.000_976, 0.000_006, -0.000_006, 2.694, 12.5]
+            .map(|share| figure(&Value::Real(share), Unit::Deviation));
+        let expected =
+            ["51.7 %", "-2.08 %", "0.17 %", "-0.10 %", "0.00 %", "0.00 %", "269 %", "1250 %"];
+        assert_eq!(shown, expected);
     }
 
     #[test]

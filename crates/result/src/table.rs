@@ -17,17 +17,20 @@ pub enum Unit {
     Count,
     /// A ratio without unit, `_ratio`; shown in percent.
     Ratio,
+    /// How far a figure is off another one, as a share of that, `_off_ratio`; shown in percent.
+    Deviation,
     /// Words, or a number without a unit.
     Plain,
 }
 
 impl Unit {
     /// The units that a key can name, each with the end of such a key.
-    const SUFFIXES: [(Self, &str); 5] = [
+    const SUFFIXES: [(Self, &str); 6] = [
         (Self::BytesPerSecond, "_bytes_per_s"),
         (Self::Nanoseconds, "_ns"),
         (Self::Bytes, "_bytes"),
         (Self::Count, "_count"),
+        (Self::Deviation, "_off_ratio"),
         (Self::Ratio, "_ratio"),
     ];
 
@@ -409,6 +412,7 @@ mod tests {
         assert_eq!(Unit::of_key("bytes_per_s"), Unit::BytesPerSecond);
         assert_eq!(Unit::of_key("polls_count"), Unit::Count);
         assert_eq!(Unit::of_key("cpu_ratio"), Unit::Ratio);
+        assert_eq!(Unit::of_key("read_off_ratio"), Unit::Deviation);
         assert_eq!(Unit::of_key("turns"), Unit::Plain);
     }
 

@@ -91,7 +91,7 @@ fn scale(table: &Table, name: &str) -> (f64, &'static str) {
         Unit::Nanoseconds => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],
         Unit::Bytes => &[(GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB"), (1.0, "B")],
         Unit::BytesPerSecond => &[(MIB, "MiB/s"), (KIB, "KiB/s"), (1.0, "B/s")],
-        Unit::Ratio => &[(0.01, "%")],
+        Unit::Ratio | Unit::Deviation => &[(0.01, "%")],
         Unit::Count | Unit::Plain => &[(1.0, "")],
     };
     let fits = units.iter().find(|(divisor, _)| largest >= *divisor).or(units.last());

@@ -251,7 +251,9 @@ fn figure(value: &Value, name: &str) -> String {
         (Unit::BytesPerSecond, value) => {
             format!("{:.2} MiB/s", value.as_f64().unwrap_or_default() / MIB)
         }
-        (Unit::Ratio, value) => format!("{:.2} %", value.as_f64().unwrap_or_default() * 100.0),
+        (Unit::Ratio | Unit::Deviation, value) => {
+            format!("{:.2} %", value.as_f64().unwrap_or_default() * 100.0)
+        }
         (_, value) => plain(value),
     }
 }

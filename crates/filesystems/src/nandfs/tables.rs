@@ -222,17 +222,17 @@ pub(super) fn fitted(
         .column("per_byte_ns", "a byte")
         .column("printed_ns", "print")
         .column("data_sheet_ns", "data sheet")
-        .column("data_sheet_ratio", "off by")
+        .column("data_sheet_off_ratio", "off by")
         .column("fitted_ns", "fitted")
-        .column("fitted_ratio", "off by");
+        .column("fitted_off_ratio", "off by");
     for (name, one) in names.iter().zip(all) {
         table.rows.push(
             Row::new(name, "")
                 .cell("printed_ns", Cell::real(one.printed_ns.round()))
                 .cell("data_sheet_ns", time(one.run.with(data_sheet)))
-                .cell("data_sheet_ratio", Cell::real(round(fit::relative(one, data_sheet), 4)))
+                .cell("data_sheet_off_ratio", Cell::real(round(fit::relative(one, data_sheet), 4)))
                 .cell("fitted_ns", time(one.run.with(used)))
-                .cell("fitted_ratio", Cell::real(round(fit::relative(one, used), 4))),
+                .cell("fitted_off_ratio", Cell::real(round(fit::relative(one, used), 4))),
         );
     }
     let constants = |id: &str, title: &str, port: Port| {
@@ -243,8 +243,10 @@ pub(super) fn fitted(
     let rms = |port| Cell::real(round(fit::residual(all, port), 4));
     let left = "what is left of all";
     let row = constants("used", left, used);
-    table.rows.push(row.cell("data_sheet_ratio", rms(data_sheet)).cell("fitted_ratio", rms(used)));
+    table.rows.push(
+        row.cell("data_sheet_off_ratio", rms(data_sheet)).cell("fitted_off_ratio", rms(used)),
+    );
     let row = constants("refitted", "fitted to this run", fit.port);
-    table.rows.push(row.cell("fitted_ratio", Cell::real(round(fit.residual, 4))));
+    table.rows.push(row.cell("fitted_off_ratio", Cell::real(round(fit.residual, 4))));
     table
 }
