@@ -43,8 +43,47 @@ fn a_key_shows_limits_default_and_origin() {
     assert_eq!(text(&run, "part.geometry.write_buffer", "origin"), "datasheet");
     assert!(text(&run, "uboot.check_erased", "meaning").contains("default false"));
     assert!(text(&run, "part.boot", "holds").starts_with("one of uniform, "));
-    let own = guide::keys("nor-write", &["linux.poll_gap=2 us"]).unwrap();
+    let set = ["linux.poll_gap=2 us", "part=s29gl01gs", "part.timing.erase_window=60 us"];
+    let own = guide::keys("nor-write", &set).unwrap();
     assert_eq!(text(&own, "linux.poll_gap", "value"), "2 us");
+    for key in ["linux.poll_gap", "part", "part.timing.erase_window"] {
+        assert_eq!(text(&own, key, "origin"), "--set", "{key}");
+    }
+    for key in ["board", "uboot.poll_gap"] {
+        assert_eq!(text(&own, key, "origin"), "", "{key}");
+    }
+}
+
+/// Each value and each limit is in one of the two columns.
+#[test]
+fn a_meaning_does_not_repeat_what_the_key_may_hold() {
+    for (scenario, key, holds, meaning) in [
+        ("nor-write", "part.width", "one of x8, x16", "bus width"),
+        ("nor-write", "board.cpu.jiffies", "a frequency, 1 Hz to 10 kHz", "the kernel's HZ"),
+        ("card-fio", "board.sd_slot.lines", "one of 1, 4, 8", "data lines"),
+        (
+            "nor-write",
+            "board.bus.chips",
+            "a whole number, 1 to 16",
+            "how many equal parts share the bus; they are filled in turn",
+        ),
+        (
+            "sd-life",
+            "pattern.trim",
+            "a ratio, 0 % to 95 %",
+            "share of these data that is trimmed at any time",
+        ),
+        (
+            "context-switch",
+            "exec.card",
+            "name of a built-in part, or path of a part file",
+            "an SD card",
+        ),
+    ] {
+        let run = guide::keys::<&str>(scenario, &[]).unwrap();
+        assert_eq!(text(&run, key, "holds"), holds, "{key}");
+        assert_eq!(text(&run, key, "meaning"), meaning, "{key}");
+    }
 }
 
 /// What the list shows can be given back to `--set`.

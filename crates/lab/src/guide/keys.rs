@@ -6,6 +6,7 @@
 use super::pages::{BOARD, Entry, PART, Page, SCENARIO, plain, quoted, section};
 use crate::registry::OpenScenario;
 use boardlab_document::asked::AskedKey;
+use boardlab_document::source::SET;
 use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{Failure, Request};
 use boardlab_parts::catalog::{self, BuiltIn};
@@ -54,9 +55,11 @@ impl ScenarioKey {
         catalog::all(kind).iter().filter(fits).map(|file| file.name.into()).collect()
     }
 
-    /// What the value rests on, where it says so.
+    /// What the value rests on, where it says so; else the option that gives it.
     pub(super) fn origin(&self) -> String {
-        self.asked.origin.map_or_else(String::new, |origin| origin.to_string())
+        let option = || self.asked.file.as_deref().filter(|file| *file == SET);
+        let named = self.asked.origin.map(|origin| origin.to_string());
+        named.or_else(|| option().map(String::from)).unwrap_or_default()
     }
 
     /// The key that names the file in which this one stands; `None` in the scenario itself.
@@ -89,6 +92,7 @@ pub(super) fn of(open: &mut OpenScenario) -> Result<Vec<ScenarioKey>, Failure> {
         let mount = mount_of(&key);
         let kind = mount.and_then(kind).or_else(|| kind("part"));
         let meaning = meaning(&key, experiment.scenario, kind.as_deref());
+        let meaning = beyond(&asked, meaning);
         ScenarioKey { key, asked, meaning }
     });
     Ok(described.filter(|key| !key.is_fixed()).collect())
@@ -103,7 +107,7 @@ fn mounted(document: &Document) -> Vec<(String, AskedKey)> {
         // A built-in file goes by its name, another one by its path.
         let built_in = catalog::all(files::mounted(&path)?).iter().any(|one| one.path == file);
         let asked = AskedKey {
-            expected: format!("name of a {noun}, or path of its file"),
+            expected: format!("name of a built-in {noun}, or path of a {noun} file"),
             value: Some(if built_in { name } else { file.clone() }),
             file: Some(file),
             ..AskedKey::default()
@@ -152,6 +156,40 @@ pub(super) fn meaning(key: &str, experiment: &str, kind: Option<&str>) -> String
         }
     }
     String::new()
+}
+
+/// The `meaning` of a key without the clauses that repeat what it may hold: its values and its limits.
+fn beyond(asked: &AskedKey, meaning: String) -> String {
+    let names = |quote: &str| {
+        let names: Vec<_> =
+            asked.names.iter().map(|name| format!("`{quote}{name}{quote}`")).collect();
+        names.split_last().map_or_else(String::new, |(last, others)| match others {
+            [] => last.clone(),
+            others => format!("{} or {last}", others.join(", ")),
+        })
+    };
+    let upper = |limit: &String| limit.split_once(" to ").map(|(_, most)| format!("up to {most}"));
+    let limits = asked.limits.iter().flat_map(|limit| [Some(limit.clone()), upper(limit)]);
+    let said = [asked.expected.clone(), names(""), names("\"")];
+    said.into_iter().chain(limits.flatten()).fold(meaning, |meaning, said| without(&said, meaning))
+}
+
+/// `words` without the clause `said`.
+fn without(said: &str, words: String) -> String {
+    if said.is_empty() {
+        return words;
+    }
+    if let Some(rest) = words.strip_prefix(said).and_then(|rest| rest.strip_prefix(": ")) {
+        return rest.into();
+    }
+    let ends = |rest: &str| {
+        rest.is_empty() || [": ", "; ", ". "].iter().any(|sign| rest.starts_with(sign))
+    };
+    let cut = |sign: &str| {
+        let (before, after) = words.split_once(&format!("{sign}{said}"))?;
+        ends(after).then(|| format!("{before}{after}"))
+    };
+    [": ", ", ", "; "].into_iter().find_map(cut).unwrap_or(words)
 }
 
 /// The headings of the part page that are about a `kind`, the most special first.

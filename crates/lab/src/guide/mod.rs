@@ -11,6 +11,7 @@ mod topics;
 pub use topics::{explain, has_table, names};
 
 use crate::registry;
+use boardlab_document::source::SET;
 use boardlab_experiment::{Failure, VERSION, scenario_name};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use indexmap::IndexMap;
@@ -48,7 +49,13 @@ pub fn choices<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Vec<Choice>, Fail
 /// # Errors
 /// What is wrong with the scenario or with an argument.
 pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> {
-    let keys = keys::of(&mut registry::open(name, set)?)?;
+    let mut keys = keys::of(&mut registry::open(name, set)?)?;
+    for argument in set {
+        // A key that names a file, too: what is read for it stands in that file.
+        let named = argument.as_ref().split_once('=').map_or("", |(key, _)| key.trim());
+        let given = keys.iter_mut().find(|key| key.key == named);
+        given.into_iter().for_each(|key| key.asked.file = Some(SET.into()));
+    }
     let title = format!("Keys of {}, for --set", scenario_name(name));
     let mut answer = RunResult::new("keys", &title, 0, VERSION);
     // The scenario's own come first.
