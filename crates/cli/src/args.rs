@@ -82,8 +82,11 @@ pub(crate) struct Options {
     #[arg(value_parser = seed, allow_negative_numbers = true)]
     pub(crate) seed: Seed,
     /// Print results only: no progress, no list of files, no notes, no pager
-    #[arg(long, global = true)]
+    #[arg(long, global = true, overrides_with = "no_quiet")]
     pub(crate) quiet: bool,
+    /// Print all of that, also where the user's defaults say `quiet`
+    #[arg(long, global = true, overrides_with = "quiet")]
+    pub(crate) no_quiet: bool,
     /// Leave out the wall time, so that equal runs print equal results
     #[arg(long, global = true)]
     pub(crate) no_wall_time: bool,
@@ -139,9 +142,9 @@ pub(crate) enum Command {
         /// Evaluations; all of them if left out
         #[arg(value_name = "NAME", value_parser = Evaluation)]
         names: Vec<String>,
-        /// Print the tables without published figures and the evidence of findings as well
-        #[arg(long)]
-        full: bool,
+        /// How much is printed.
+        #[command(flatten)]
+        extent: Extent,
     },
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
@@ -161,9 +164,9 @@ pub(crate) enum Command {
         /// Saved results: JSON files, or folders of an earlier --out
         #[arg(value_name = "RUN", required = true, value_hint = ValueHint::AnyPath)]
         runs: Vec<PathBuf>,
-        /// Print the tables without published figures and the evidence of findings as well
-        #[arg(long)]
-        full: bool,
+        /// How much is printed.
+        #[command(flatten)]
+        extent: Extent,
     },
     /// Show two saved results side by side
     #[command(after_help = COMPARE)]
@@ -315,6 +318,17 @@ const MAN: &str = "\
 Examples:
   boardlab man > boardlab.1
   boardlab man --out ~/.local/share/man/man1";
+
+/// How much of an evaluation is printed as tables.
+#[derive(Debug, Args)]
+pub(crate) struct Extent {
+    /// Print the tables without published figures and the evidence of findings as well
+    #[arg(long, overrides_with = "no_full")]
+    pub(crate) full: bool,
+    /// Print neither, also where the user's defaults say `full`
+    #[arg(long, overrides_with = "full")]
+    pub(crate) no_full: bool,
+}
 
 /// What `image` does.
 #[derive(Debug, Subcommand)]

@@ -52,11 +52,11 @@ impl Defaults {
     pub(crate) fn apply(self, cli: &mut Cli) {
         let options = &mut cli.options;
         options.color = options.color.or(self.color);
-        options.quiet |= self.quiet;
+        options.quiet |= self.quiet && !options.no_quiet;
         options.pager = self.pager;
         match &mut cli.command {
-            Some(Command::Reproduce { full, .. } | Command::Report { full, .. }) => {
-                *full |= self.full;
+            Some(Command::Reproduce { extent, .. } | Command::Report { extent, .. }) => {
+                extent.full |= self.full && !extent.no_full;
             }
             Some(Command::Sweep(sweep)) => sweep.threads = sweep.threads.or(self.threads),
             _ => {}

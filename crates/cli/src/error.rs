@@ -121,8 +121,8 @@ pub(crate) enum Error {
     NoCompiler,
     /// The result has no output of fio, which was requested.
     NoOutputOfFio,
-    /// A form or a folder for the result of a command that has none.
-    NoResult,
+    /// A form or a folder for the result of a command that has none; what to type instead.
+    NoResult(&'static str),
     /// Standard input cannot be read.
     Stdin(io::Error),
     /// Standard output cannot be written.
@@ -327,7 +327,7 @@ impl Error {
                 "this program was built without the compiled engine".into(),
                 "take --engine predecoded, or build all of it: cargo install --path crates/cli",
             ),
-            Self::NoOutputOfFio | Self::NoResult => no_such_output(self),
+            Self::NoOutputOfFio | Self::NoResult(_) => no_such_output(self),
             Self::Stdin(_) | Self::Stdout(_) | Self::StdoutClosed => stream(self),
             Self::ReaderGone => reader_gone(),
             Self::Interrupted => Message::nowhere(
@@ -341,14 +341,11 @@ impl Error {
 /// The message for a form of output that a command does not have.
 fn no_such_output(error: &Error) -> Message {
     let (title, help) = match error {
-        Error::NoOutputOfFio => (
+        Error::NoResult(instead) => ("this command has no result for --format or --out", *instead),
+        _ => (
             "the result has no output of fio",
             "--format fio, fio-json and fio-terse are for runs of fio jobs, such as \
              `boardlab run card-fio`",
-        ),
-        _ => (
-            "this command has no result for --format or --out",
-            "redirect what it prints, such as: boardlab sata console < answers > printed",
         ),
     };
     Message::nowhere(title.into(), help)

@@ -23,6 +23,24 @@ fn a_default_holds_where_its_option_is_left_out() {
 }
 
 #[test]
+fn a_default_is_undone_for_one_call() {
+    let defaults = "full = true\nquiet = true";
+    let undone = ["reproduce", "nor", "--out", "r", "--no-full", "--no-quiet"];
+    let brief = with(defaults, &undone);
+    assert!(
+        brief.stdout.contains("Left out:") && brief.stderr.contains("r/index.html"),
+        "{brief:?}"
+    );
+    let report = with(defaults, &[&undone[..4], &["--no-full"]].concat());
+    assert!(!report.stdout.contains("what-if – "), "{report:?}");
+    let both = with(defaults, &["--quiet", "list", "--no-quiet"]);
+    assert!(both.status == 2 && both.stderr.contains("contradict"), "{both:?}");
+    // The later one of two holds.
+    let last = with(defaults, &[&undone[..], &["--quiet", "--full"]].concat());
+    assert!(last.stdout.contains("what-if – ") && last.stderr.is_empty(), "{last:?}");
+}
+
+#[test]
 fn the_file_is_found_in_the_home_of_the_user() {
     let scratch = Scratch::new();
     for folder in [".config/boardlab", "other/boardlab"] {

@@ -46,8 +46,13 @@ fn without_a_command_boardlab_says_what_to_try() {
         let command = line.split(' ').next().unwrap().to_owned();
         assert!(command == "COMMAND" || commands.contains(&command), "{line}");
     }
-    for refused in [&["--json"][..], &["--out", "o"]] {
-        assert_eq!(run(refused).status, 2, "{refused:?}");
+    for arguments in [&["--json"][..], &["--out", "o"]] {
+        let refused = run(arguments);
+        assert_eq!(refused.status, 2, "{refused:?}");
+        assert!(
+            refused.stderr.contains("name a command, such as: boardlab list --json"),
+            "{refused:?}"
+        );
     }
 }
 
@@ -201,7 +206,7 @@ const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--n
 
 /// Options that a command may have nothing to do for: it is quiet, without colours and without a time already.
 /// `--json` is [`json_is_the_form_json`]'s.
-const SATISFIED: [&str; 5] = ["quiet", "no-wall-time", "color", "json", "no-pager"];
+const SATISFIED: [&str; 6] = ["quiet", "no-quiet", "no-wall-time", "color", "json", "no-pager"];
 
 /// Every option of every command, but [`SATISFIED`] ones; of those the commands that follow them.
 #[rustfmt::skip]
@@ -239,7 +244,9 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("reproduce", "out", Test("crates/cli/tests/results.rs")),
     ("reproduce", "seed", Test("crates/lab/tests/verdicts.rs")),
     ("reproduce", "full", Differs(&["reproduce", "nor", "--no-wall-time"], &["reproduce", "nor", "--no-wall-time", "--full"])),
+    ("reproduce", "no-full", Test("crates/cli/tests/defaults.rs")),
     ("report", "full", Test("crates/report/tests/renders_text.rs")),
+    ("report", "no-full", Test("crates/cli/tests/defaults.rs")),
     ("tune", "format", Test("crates/cli/tests/results.rs")),
     ("tune", "out", Test("crates/cli/tests/results.rs")),
     ("tune", "seed", Test("crates/lab/tests/nor.rs")),
@@ -389,9 +396,12 @@ fn json_is_the_form_json() {
 
 #[test]
 fn full_is_refused_where_the_form_is_always_whole() {
-    let outcome = run(&["reproduce", "nor", "--full", "--format", "json"]);
-    assert_eq!(outcome.status, 2, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("`--full` has no effect"), "{}", outcome.stderr);
+    for option in ["--full", "--no-full"] {
+        let outcome = run(&["reproduce", "nor", option, "--format", "json"]);
+        assert_eq!(outcome.status, 2, "{}", outcome.stderr);
+        let says = format!("`{option}` has no effect");
+        assert!(outcome.stderr.contains(&says), "{}", outcome.stderr);
+    }
 }
 
 #[test]

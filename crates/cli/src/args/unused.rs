@@ -1,7 +1,7 @@
 //! Refuses options of every command that have no effect on a certain command.
 //!
-//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-wall-time`, `--color` and
-//! `--no-pager` are always allowed: a command without such output already complies.
+//! Layer: rank 12. Function: [`refuse`]. `--quiet`, `--no-quiet`, `--no-wall-time`,
+//! `--color` and `--no-pager` are always allowed: a command without such output already complies.
 
 use super::Form;
 use clap::error::{Error, ErrorKind};
@@ -82,6 +82,11 @@ pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Erro
         let known = last.try_contains_id(option).unwrap_or(false);
         known && last.value_source(option) == Some(ValueSource::CommandLine)
     };
+    // Of two on one level the later one holds; clap keeps both where one stands before the command.
+    if given("quiet") && given("no_quiet") {
+        let text = "`--quiet` and `--no-quiet` contradict each other; leave one out";
+        return Err(top.error(ErrorKind::ArgumentConflict, text));
+    }
     let mut refused = |option: &str, why: &str| {
         let text = format!("`--{option}` has no effect on `boardlab {path}`: {why}; leave it out");
         Err(top.error(ErrorKind::ArgumentConflict, text))
@@ -97,8 +102,9 @@ pub(super) fn refuse(top: &mut Command, matches: &ArgMatches) -> Result<(), Erro
     }
     let form = given("format").then(|| last.get_one::<Form>("format")).flatten();
     let form = form.or_else(|| given("json").then_some(&Form::Json));
-    if given("full") && form.is_some_and(|form| !matches!(form, Form::Table)) {
-        return refused("full", "this form is always whole");
+    let is_whole = form.is_some_and(|form| !matches!(form, Form::Table));
+    if let Some(extent) = ["full", "no_full"].into_iter().find(|one| is_whole && given(one)) {
+        return refused(&extent.replace('_', "-"), "this form is always whole");
     }
     let of_fio = form.is_some_and(|form| form.of_result().is_err());
     let without = WITHOUT_FIO.iter().any(is_one_of) || path == "os run";

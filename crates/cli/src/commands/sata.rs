@@ -12,7 +12,9 @@ use std::io::{self, IsTerminal};
 pub(super) fn perform(action: &SataAction, options: &Options) -> Result<Status, Error> {
     let SataAction::Console { part, set } = action;
     if options.out.is_some() || !matches!(options.form(), Form::Table) {
-        return Err(Error::NoResult);
+        return Err(Error::NoResult(
+            "redirect what it prints, such as: boardlab sata console < answers > printed",
+        ));
     }
     output::expect_stdout()?;
     let machine = bench::open(part, set, options.seed)?;

@@ -28,7 +28,9 @@ Find your way:
 /// Prints what to try.
 pub(super) fn perform(options: &Options) -> Result<Status, Error> {
     if options.out.is_some() || !matches!(options.form(), Form::Table) {
-        return Err(Error::NoResult);
+        return Err(Error::NoResult(
+            "name a command, such as: boardlab list --json, or boardlab run nor-write --out DIR",
+        ));
     }
     output::print(WORDS.as_bytes())?;
     Ok(Status::Done)

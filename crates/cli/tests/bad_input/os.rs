@@ -133,7 +133,7 @@ pub(crate) const CASES: &[Case] = &[
     with(
         "trace with a result",
         &["os", "trace", "a.elf", "--format", "json"],
-        &["this command has no result for --format or --out"],
+        &["this command has no result for --format or --out", "the file of --file"],
     )
     .nowhere(),
     with(

@@ -23,7 +23,7 @@ const AHEAD: usize = 4;
 
 /// Waits for GDB, and serves it until it disconnects; after a lost connection GDB may connect again.
 pub(super) fn perform(arguments: &OsDebug, options: &Options) -> Result<Status, Error> {
-    no_result(options)?;
+    no_result(options, "leave it out, or run the program: boardlab os run program.elf --json")?;
     expect_stdout()?;
     let mut session = Session::open(&order(&arguments.machine)?)?;
     let parted = serve(arguments, options, &mut session);

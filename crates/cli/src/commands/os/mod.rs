@@ -89,7 +89,7 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
 }
 
 fn trace(arguments: &OsTrace, options: &Options) -> Result<Status, Error> {
-    no_result(options)?;
+    no_result(options, "the lines of a trace go to standard output, or into the file of --file")?;
     let OsTrace { machine, from, count, file } = arguments;
     let [file] = targets(machine, &[], [file])?;
     if file.is_none() {
@@ -154,10 +154,10 @@ fn gone(failure: Failure, more_was_asked: bool) -> Error {
     }
 }
 
-/// A trace and a debugger have no typed result.
-fn no_result(options: &Options) -> Result<(), Error> {
+/// A trace and a debugger have no typed result; `instead` says what to type.
+fn no_result(options: &Options, instead: &'static str) -> Result<(), Error> {
     let asked = options.out.is_some() || !matches!(options.form(), Form::Table);
-    if asked { Err(Error::NoResult) } else { Ok(()) }
+    if asked { Err(Error::NoResult(instead)) } else { Ok(()) }
 }
 
 /// Prints `words` on standard error, unless `--quiet` is set.
