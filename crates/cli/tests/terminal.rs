@@ -61,8 +61,30 @@ fn a_user_who_leaves_the_pager_early_is_no_error() {
 }
 
 #[test]
+fn keys_paths_and_commands_are_whole_on_a_narrow_terminal() {
+    let path = "a-folder-for-settings/config.toml";
+    for columns in [60, 80] {
+        let text = on_terminal(columns, "TERM=dumb", &["list", "keys", "nor-write"]).success();
+        for key in [
+            "improved.check_erased",
+            "part.timing.buffer_program_max",
+            "linux-6.1-status-register",
+            "triangular(169.8 us, 202.9 us",
+        ] {
+            assert!(text.contains(key), "{key} on {columns} columns:\n{text}");
+        }
+        // Nothing is installed on an empty path, and the file of defaults is missing.
+        let set = format!("TERM=dumb PATH= BOARDLAB_CONFIG={path}");
+        let text = on_terminal(columns, &set, &["doctor"]).stdout;
+        for words in [path, "`apt-get install gcc-arm-none-eabi`", "`os run --engine compiled`"] {
+            assert!(text.contains(words), "{words} on {columns} columns:\n{text}");
+        }
+    }
+}
+
+#[test]
 fn no_line_is_longer_than_the_terminal() {
-    for columns in [80, 120] {
+    for columns in [60, 80, 120] {
         for arguments in [&["list", "keys", "nor-write"][..], &["doctor"], &["explain", "close"]] {
             let text = on_terminal(columns, "TERM=dumb NO_COLOR=1", arguments).success();
             let width = text.lines().map(|line| line.chars().count()).max().unwrap();

@@ -208,7 +208,7 @@ fn helper(helper: &Helper) -> Check {
         purpose: helper.purpose,
         advice: match found {
             Some(_) => String::new(),
-            None => format!("Debian: apt-get install {}", helper.package),
+            None => format!("Debian: `apt-get install {}`", helper.package),
         },
         found: found.map(|path| path.display().to_string()).unwrap_or_default(),
     }
