@@ -45,6 +45,27 @@ fn links_inside_the_repository_lead_somewhere() {
 }
 
 #[test]
+fn files_in_the_exercises_are_named_from_the_root() {
+    let repository = Repository::here();
+    let text = repository.read("docs/os/exercises.md");
+    let sources = |line: &str| -> Vec<String> {
+        let quoted = line.split('`').skip(1).step_by(2).filter(|name| name.contains('/'));
+        let endings = [".c", ".S", ".h", ".ld", ".list", ".py"];
+        quoted
+            .filter(|name| endings.iter().any(|end| name.ends_with(end)))
+            .map(Into::into)
+            .collect()
+    };
+    let mut count = 0;
+    for name in text.lines().filter(|line| !line.starts_with("```")).flat_map(sources) {
+        let is_made = text.contains(&format!("rite `{name}`")) && name.starts_with("os/user/");
+        assert!(is_made || repository.has(&name), "`{name}` is no file of the repository");
+        count += 1;
+    }
+    assert!(count > 20, "{count}");
+}
+
+#[test]
 fn packages_hold_every_listed_file_and_the_documents_to_which_they_link() {
     assert_none(packed::check_repository(&Repository::here()));
 }
