@@ -32,10 +32,13 @@ const INDENT: usize = 2;
 /// request more and share the rest.
 const SMALL: usize = 12;
 
+/// The width below which a column of text is hard to read.
+const PROSE: usize = 20;
+
 /// The width that a column requests, in columns of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// The length of its longest word; below it a word is broken.
+    /// The length of its longest word, below which a word is broken; for texts beside others at least [`PROSE`].
     least: usize,
     /// The length of its longest line; more width is useless.
     most: usize,
@@ -70,7 +73,10 @@ impl Grid {
 
     /// The grid in lines of at most `limit` columns, without a newline at the end.
     pub(crate) fn text(self, limit: usize) -> String {
-        let needs = needs(&self.lines);
+        let mut needs = needs(&self.lines);
+        for (need, _) in needs.iter_mut().zip(&self.right).skip(1).filter(|(_, right)| !**right) {
+            need.least = need.least.max(need.most.min(PROSE));
+        }
         let all: Vec<usize> = (0..needs.len()).collect();
         let gap = GAPS.into_iter().find(|gap| fit(&needs, &all, room(limit, all.len(), *gap)));
         let text = match gap {
