@@ -3,8 +3,8 @@
 //! Layer: rank 8, inside `report`. Main type: [`Grid`]; function: [`widths`]. A table that is too
 //! wide wraps headings and words first, at spaces; then its columns move together. Words, such as
 //! keys and paths, figures with their units and code in backquotes stay whole. Where they do not fit
-//! side by side, a table of figures goes on below in further blocks of columns, and one with words
-//! becomes a list of records. Only what alone is wider than the terminal is broken.
+//! side by side, a table with figures goes on below in further blocks of columns, and one of words
+//! alone becomes a list of records. Only what alone is wider than the terminal is broken.
 
 use crate::text;
 use boardlab_result::foreign::shown;
@@ -38,7 +38,7 @@ const PROSE: usize = 20;
 /// The width that a column requests, in columns of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
-    /// The length of its longest word, below which a word is broken; for texts beside others at least [`PROSE`].
+    /// The length of its longest word, below which a word is broken; of texts alone at least [`PROSE`].
     least: usize,
     /// The length of its longest line; more width is useless.
     most: usize,
@@ -74,20 +74,22 @@ impl Grid {
     /// The grid in lines of at most `limit` columns, without a newline at the end.
     pub(crate) fn text(self, limit: usize) -> String {
         let mut needs = needs(&self.lines);
-        for (need, _) in needs.iter_mut().zip(&self.right).skip(1).filter(|(_, right)| !**right) {
+        let is_prose = !self.right.contains(&true);
+        for need in needs.iter_mut().skip(1).filter(|_| is_prose) {
             need.least = need.least.max(need.most.min(PROSE));
         }
         let all: Vec<usize> = (0..needs.len()).collect();
         let gap = GAPS.into_iter().find(|gap| fit(&needs, &all, room(limit, all.len(), *gap)));
         let text = match gap {
             Some(gap) => self.block(&needs, &all, limit, gap),
+            None if is_prose => self.records(limit),
             None => self.blocks(&needs, limit).unwrap_or_else(|| self.records(limit)),
         };
         text.replace(TIE, " ")
     }
 
-    /// The figures in blocks of columns, each behind the names of the rows; `None` for a grid with
-    /// words, or with a figure that does not fit beside the names.
+    /// Blocks of columns, each behind the names of the rows; `None` where a figure does not fit
+    /// beside the names.
     fn blocks(&self, needs: &[Need], limit: usize) -> Option<String> {
         let gap = GAPS[1];
         let fits = |block: &[usize]| fit(needs, block, room(limit, block.len(), gap));
@@ -99,8 +101,7 @@ impl Grid {
                 None => blocks.push(vec![0, column]),
             }
         }
-        let figures = self.right.iter().skip(1).all(|right| *right);
-        if !figures || !blocks.iter().all(|block| fits(block)) {
+        if !blocks.iter().all(|block| fits(block)) {
             return None;
         }
         let mut drawn = blocks.iter().map(|block| self.block(needs, block, limit, gap));
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_with_words_that_do_not_fit_become_records() {
+    fn rows_of_words_that_do_not_fit_become_records() {
         let lines: &[&[&str]] = &[
             &["", "found", "what to do"],
             &["gcc", "/usr/bin/arm-none-eabi-gcc", ""],
