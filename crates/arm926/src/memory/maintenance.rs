@@ -16,6 +16,19 @@ pub const TESTED_SETS: u32 = 8;
 /// The Z flag in the result of an MRC to r15.
 const ZERO: u32 = 1 << 30;
 
+/// Whether an access of c7 operates on one line, drains the buffers, or tests and cleans. Such an access
+/// is defined in privileged modes.
+pub(crate) const fn is_line_operation(access: &CoprocessorAccess) -> bool {
+    let CoprocessorAccess { load, coprocessor, opcode1, crn, crm, opcode2, .. } = *access;
+    matches!((coprocessor, opcode1, crn), (15, 0, 7))
+        && match (load, crm) {
+            (false, 5 | 6 | 14) => matches!(opcode2, 1 | 2),
+            (false, 10) => matches!(opcode2, 1 | 2 | 4),
+            (true, 10 | 14) => opcode2 == 3,
+            _ => false,
+        }
+}
+
 /// An operation on a line.
 #[derive(Clone, Copy)]
 enum Operation {

@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 3. Main types: [`Key`], [`Block`], [`Piece`], [`Exit`]. A block is built from lines in
 //! the instruction cache instead of memory, so that stale lines execute as on the core. It may run
-//! while its lines hit with the same stamps. It holds instructions that need neither exceptions nor
-//! coprocessors ([`Class::Plain`]) and ends after the first possible jump.
+//! while its lines hit with the same stamps. It holds instructions that need no exception ([`Class::Plain`],
+//! [`Class::System`]) and ends after the first possible jump.
 //!
 //! Cycles: interlocks depend on the pipeline state, which is therefore part of the key and known before
 //! each piece. After a conditional instruction there are two states. The block continues only if the
@@ -13,7 +13,7 @@
 use super::class::{self, Class};
 use crate::address::{LINE, Virtual};
 use crate::decode;
-use crate::instruction::{Condition, Instruction};
+use crate::instruction::{Condition, Instruction, Operation};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Outcome, Pipeline};
 
@@ -42,7 +42,7 @@ pub struct Piece {
     pub instruction: Instruction,
     /// Its address.
     pub at: Virtual,
-    /// The index of its line, which is entered if the previous piece is in another one.
+    /// The index of its line, which is entered if it is not that of the previous piece.
     pub line: usize,
     /// Cycles from the block's entry to this instruction if all before it are executed.
     pub before: u32,
@@ -121,6 +121,8 @@ struct Builder {
     /// The contents of the last line.
     contents: [u8; LINE as usize],
     at: Virtual,
+    /// Whether the last piece forgets the current line, so that the next one enters its line again.
+    forgets_line: bool,
     cycles: u32,
     pipeline: Pipeline,
     /// Cycles and pipeline state if the last piece is skipped, where it is conditional.
@@ -131,11 +133,20 @@ impl Builder {
     fn new(key: Key, (line, contents): Line) -> Self {
         let (lines, pieces) = (vec![line], Vec::new());
         let block = Block { key, lines, pieces, executed: None, skipped: None };
-        Self { block, contents, at: key.at, cycles: 0, pipeline: key.pipeline, skipped: None }
+        Self {
+            block,
+            contents,
+            at: key.at,
+            forgets_line: false,
+            cycles: 0,
+            pipeline: key.pipeline,
+            skipped: None,
+        }
     }
 
     fn needs_line(&self) -> bool {
-        self.block.lines.last().is_none_or(|line| line.at() != self.at.0 & !(LINE - 1))
+        let last = self.block.lines.last();
+        self.forgets_line || last.is_none_or(|line| line.at() != self.at.0 & !(LINE - 1))
     }
 
     fn enter_line(&mut self, line: &mut impl FnMut(Virtual) -> Option<Line>) -> Option<()> {
@@ -148,7 +159,8 @@ impl Builder {
     /// Appends the next instruction; returns whether another one may follow.
     fn take(&mut self) -> bool {
         let instruction = decode::in_line(&self.contents, self.at.0, self.block.key.thumb);
-        let class = class::of(&instruction, self.block.key.thumb);
+        let Key { thumb, privileged, .. } = self.block.key;
+        let class = class::of(&instruction, thumb, privileged);
         if class == Class::Rare {
             return false;
         }
@@ -168,7 +180,8 @@ impl Builder {
         self.block.pieces.push(piece);
         self.at.0 = self.at.0.wrapping_add(class::size(self.block.key.thumb));
         (self.cycles, self.pipeline, self.skipped) = (before + executed, after, after_skipped);
-        class == Class::Plain
+        self.forgets_line = writes_coprocessor(&instruction);
+        class != Class::Jump
     }
 
     /// The state if the last piece is skipped, where it differs; `None` if the difference would last.
@@ -200,9 +213,9 @@ impl Builder {
             self.block.lines.pop();
         }
         if let Some(last) = self.block.pieces.last() {
-            let thumb = self.block.key.thumb;
+            let Key { thumb, privileged, .. } = self.block.key;
             let following = Some((self.at, thumb));
-            let to = match class::of(&last.instruction, thumb) {
+            let to = match class::of(&last.instruction, thumb, privileged) {
                 Class::Jump => self.target(),
                 _ => following,
             };
@@ -212,6 +225,11 @@ impl Builder {
         }
         self.block
     }
+}
+
+/// Whether an instruction is an MCR, after which a fetch looks its line up again.
+pub(super) const fn writes_coprocessor(instruction: &Instruction) -> bool {
+    matches!(instruction.operation, Operation::Coprocessor(access) if !access.load)
 }
 
 /// The cycles of an instruction, and the pipeline state after it.

@@ -3,17 +3,18 @@
 //! Layer: rank 3. [`run`] loads the processor's state, runs blocks and stores the exact state. It
 //! handles frequent misses itself: of an access, of a line in the cache, and of a link between blocks.
 
-use super::block::Key;
+use super::block::{self, Key, Piece};
 use super::cache::{BlockCache, CachedBlock, JumpKey};
-use super::missed;
 use super::step::{Core, Exit, Lookup, Progress, dispatch, enter};
+use super::{class, missed};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
-use crate::memory::Abort;
+use crate::execute;
 use crate::memory::lookaside::LineHit;
+use crate::memory::{Abort, Memory};
 use crate::processor::{Processor, Stop};
-use crate::timing::Pipeline;
+use crate::timing::{Outcome, Pipeline};
 
 /// A piece of a cached block.
 #[derive(Debug, Clone, Copy)]
@@ -185,6 +186,7 @@ impl<B: Bus> Chain<'_, B> {
             let end = follow(cache, core, &mut lookup, (index, code), (exit, bounds.stop));
             let on = match end {
                 End::Before { code, exit } if exit.is_access() => self.access(code, exit),
+                End::Before { code, exit } if exit.is_system() => self.system(code, exit),
                 End::Before { code, exit } => self.line(code, exit),
                 End::After { code, from, next } => self.following(code, from, next),
             };
@@ -234,14 +236,62 @@ impl<B: Bus> Chain<'_, B> {
         if processor.memory.touched() {
             bounds.stop = resample(processor, now.plus(u64::from(source.executed)), bounds.limit);
         }
-        // An access is the last step of its piece; a branch after it may have none.
+        self.behind(index, (at, piece), exit)
+    }
+
+    /// Continues behind a step, the last one of its piece, which exits the block with `exit` if the piece
+    /// is its last one.
+    fn behind(
+        &mut self,
+        index: u32,
+        (at, piece): (usize, usize),
+        exit: Exit,
+    ) -> Result<(u32, Entry), ChainExit> {
+        let code = self.cache.get(index).ok_or(ChainExit::Elsewhere)?;
+        // A branch may have no step.
         if piece + 1 == code.count as usize {
             return Ok((index, Entry::After(exit)));
         }
-        if core.progress.base.wrapping_add(u64::from(code.longest)) < bounds.stop {
+        if self.core.progress.base.wrapping_add(u64::from(code.longest)) < self.bounds.stop {
             return Ok((index, Entry::Step(at + 1)));
         }
         Err(ChainExit::Boundary(self.before(index, piece + 1)))
+    }
+
+    /// Lets the reference execute an instruction of [`Class::System`](super::class::Class::System).
+    fn system(&mut self, index: u32, exit: Exit) -> Result<(u32, Entry), ChainExit> {
+        let Self { cache, processor, core, bounds } = self;
+        let code = cache.get(index).ok_or(ChainExit::Elsewhere)?;
+        let (at, source) = code.source(exit.steps());
+        let piece = usize::from(source.piece);
+        let Piece { instruction, at: address, .. } = code.block.pieces[piece];
+        let begin = core.progress.base.wrapping_add(u64::from(source.before));
+        core.store(&mut processor.registers);
+        processor.registers.pc = address.0.wrapping_add(class::size(code.block.key.thumb));
+        processor.now = Cycles(begin);
+        let end = execute::execute(processor, &instruction, address.0);
+        assert_eq!(end, execute::End::Done(Outcome::Executed), "of its class");
+        let stalls = processor.now.0 - begin;
+        *core = Core::load(&processor.registers, core.progress);
+        core.progress.stepped += 1;
+        core.progress.base = core.progress.base.wrapping_add(stalls);
+        if block::writes_coprocessor(&instruction) {
+            core.progress.line = LineHit::NONE;
+        }
+        let boundary = processor.now.plus(u64::from(source.executed));
+        if !core.privileged() {
+            // A line that was current for the kernel is looked up again.
+            enter_line(&mut processor.memory, &core.progress, true);
+            let mut pipeline = code.block.pieces[piece].pipeline;
+            pipeline.advance(&instruction, Outcome::Executed);
+            (processor.pipeline, processor.now) = (pipeline, boundary);
+            core.progress.instructions = core.progress.instructions.wrapping_add(piece as u64 + 1);
+            core.progress.line = LineHit::NONE;
+            return Err(ChainExit::Elsewhere);
+        }
+        // Interrupts may be enabled now.
+        bounds.stop = resample(processor, boundary, bounds.limit);
+        self.behind(index, (at, piece), Exit::EXECUTED)
     }
 
     /// Enters a line that missed.
@@ -361,9 +411,14 @@ impl<B: Bus> Chain<'_, B> {
         counts.instructions = counts.instructions.wrapping_add(progress.instructions);
         counts.skipped += progress.skipped;
         processor.memory.note_hits(progress.reads, progress.writes, progress.lines);
-        if progress.lines != 0 && progress.line != LineHit::NONE {
-            processor.memory.enter_line(Virtual(progress.line.at()), core.privileged());
-        }
+        enter_line(&mut processor.memory, progress, core.privileged());
+    }
+}
+
+/// Makes the last line that was entered the current one of the memory system.
+fn enter_line(memory: &mut Memory, progress: &Progress, privileged: bool) {
+    if progress.lines != 0 && progress.line != LineHit::NONE {
+        memory.enter_line(Virtual(progress.line.at()), privileged);
     }
 }
 

@@ -4,8 +4,9 @@
 //! the reference interpreter and so are implemented once.
 
 use crate::instruction::{
-    BlockTransfer, Index, Instruction, Item, Operand, Operation, Register, Transfer,
+    BlockTransfer, Condition, Index, Instruction, Item, Operand, Operation, Register, Transfer,
 };
+use crate::memory::maintenance::is_line_operation;
 
 /// How an instruction is predecoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub enum Class {
     Plain,
     /// As a jump, the last instruction of its block.
     Jump,
+    /// By the reference, within its block.
+    System,
     /// Not at all: the reference interpreter executes it.
     Rare,
 }
@@ -24,7 +27,10 @@ pub(super) const fn size(thumb: bool) -> u32 {
 }
 
 /// The class of an instruction.
-pub(super) fn of(instruction: &Instruction, thumb: bool) -> Class {
+pub(super) fn of(instruction: &Instruction, thumb: bool, privileged: bool) -> Class {
+    if privileged && is_system(instruction) {
+        return Class::System;
+    }
     match instruction.operation {
         Operation::Data { operation, s, rd, rn, operand } => {
             let late = match operand {
@@ -63,6 +69,18 @@ pub(super) fn of(instruction: &Instruction, thumb: bool) -> Class {
         }
         _ => Class::Rare,
     }
+}
+
+/// Whether an instruction of a privileged mode is [`Class::System`]: one that kernels execute for each
+/// critical section or cache line, and that always completes. An unconditional one, so that the block
+/// knows whether the current line is forgotten.
+fn is_system(instruction: &Instruction) -> bool {
+    instruction.condition == Condition::Al
+        && match instruction.operation {
+            Operation::WriteStatus { .. } | Operation::ReadStatus { saved: true, .. } => true,
+            Operation::Coprocessor(access) => is_line_operation(&access),
+            _ => false,
+        }
 }
 
 const fn plain_unless(rare: bool) -> Class {

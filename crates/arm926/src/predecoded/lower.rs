@@ -147,7 +147,14 @@ fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
             steps.push(Step::new(compute::suffix).imm(offset).s(u8::from(exchange)));
             steps.push(constant(Register::LR, following | 1));
         }
-        Operation::ReadStatus { rd, .. } => steps.push(Step::new(compute::read_status).d(rd)),
+        Operation::ReadStatus { rd, saved: false } => {
+            steps.push(Step::new(compute::read_status).d(rd));
+        }
+        Operation::WriteStatus { .. }
+        | Operation::ReadStatus { .. }
+        | Operation::Coprocessor(_) => {
+            steps.push(Step::new(step::system));
+        }
         _ => {}
     }
     steps

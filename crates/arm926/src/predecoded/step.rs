@@ -24,6 +24,7 @@ impl Exit {
     pub(super) const DYNAMIC: Self = Self(2);
     const MISSED: u64 = 3;
     const LINE: u64 = 4;
+    const SYSTEM: u64 = 5;
 
     /// Before the first of `steps`, an access that misses.
     #[inline(always)]
@@ -38,6 +39,11 @@ impl Exit {
         Self((steps.len() as u64) << 8 | Self::LINE)
     }
 
+    /// Before the first of `steps`, an instruction that the reference executes.
+    const fn system(steps: &[Step]) -> Self {
+        Self((steps.len() as u64) << 8 | Self::SYSTEM)
+    }
+
     /// The index of the exit after the last piece, if its target is static.
     #[inline(always)]
     pub(super) const fn outcome(self) -> Option<usize> {
@@ -48,9 +54,14 @@ impl Exit {
         }
     }
 
-    /// Whether the exit is before an access rather than a line.
+    /// Whether the exit is before an access.
     pub(super) const fn is_access(self) -> bool {
         self.0 & 0xFF == Self::MISSED
+    }
+
+    /// Whether the exit is before an instruction that the reference executes.
+    pub(super) const fn is_system(self) -> bool {
+        self.0 & 0xFF == Self::SYSTEM
     }
 
     /// The number of remaining steps.
@@ -349,6 +360,11 @@ fn exit_unless<const CONDITION: u8>(
     }
     core.progress.skipped += 1;
     Exit::SKIPPED
+}
+
+/// Exits before an instruction that the reference executes.
+pub(super) fn system(_: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+    Exit::system(steps)
 }
 
 /// A step that skips `count` steps, which saves `cycles`, unless `condition` holds.

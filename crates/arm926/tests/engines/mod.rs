@@ -10,7 +10,7 @@ mod world;
 
 #[cfg(feature = "compiler")]
 use boardlab_arm926::Compiled;
-use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Predecoded, Processor};
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit, Predecoded, Processor, Psr};
 use boardlab_sim::{Seed, Stream};
 use world::{Board, draw};
 
@@ -109,10 +109,25 @@ const MISSES: [u32; 8] = [
     0xEAFF_FFF7, // b to the start
 ];
 
-#[test]
-fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_limit() {
+/// Critical sections, with a line to clean between them. An interrupt often arrives within one.
+const SECTIONS: [u32; 10] = [
+    0xE10F_0000, // mrs r0, cpsr
+    0xE380_1080, // orr r1, r0, #0x80
+    0xE121_F001, // msr cpsr_c, r1
+    0xE282_2020, // add r2, r2, #32
+    0xE582_3000, // str r3, [r2]
+    0xE121_F000, // msr cpsr_c, r0
+    0xE283_3001, // add r3, r3, #1
+    0xEE07_2F3A, // mcr p15, 0, r2, c7, c10, 1
+    0xE284_4001, // add r4, r4, #1
+    0xEAFF_FFF5, // b to the start
+];
+
+/// Compares the engine with the reference after each few cycles of `code`, from system mode.
+fn compare_closely(code: &[u32]) {
     let mut stream = Seed::new(7).stream("engines");
-    let mut expected = world::start(&mut stream, &MISSES, &[]);
+    let mut expected = world::start(&mut stream, code, &[]);
+    expected.registers.set_cpsr(Psr(0x1F));
     let mut found = expected.clone();
     let mut engine = Predecoded::new();
     for stretch in 0..1_000 {
@@ -121,6 +136,16 @@ fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_
         engine.run(&mut found, limit);
         assert!(state(&expected) == state(&found), "{}", differences(&expected, &found));
     }
+}
+
+#[test]
+fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_limit() {
+    compare_closely(&MISSES);
+}
+
+#[test]
+fn an_interrupt_enters_behind_the_instruction_that_permits_it() {
+    compare_closely(&SECTIONS);
 }
 
 #[cfg(feature = "compiler")]
