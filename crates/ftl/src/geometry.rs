@@ -59,7 +59,42 @@ pub struct Geometry {
     page: Bytes,
     logical_pages: u32,
     stripe: Stripe,
+    by_block: Divisor,
+    /// By the pages of one multi-plane program, by the dies and by the channels.
+    by_stripe: [Divisor; 3],
+}
+
+/// A divisor with its reciprocal: one multiplication instead of a division by a variable. It is exact
+/// for 32-bit numbers (Lemire, Kaser, Kurz, "Faster remainder by direct computation", 2019).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Divisor {
+    by: u32,
     reciprocal: u64,
+}
+
+impl Divisor {
+    const fn new(by: u32) -> Self {
+        let least = if by == 0 { 1 } else { by };
+        Self { by, reciprocal: (u64::MAX / least as u64).wrapping_add(1) }
+    }
+
+    /// Quotient and remainder.
+    #[inline]
+    const fn divide(self, number: u32) -> [u32; 2] {
+        let wide = self.reciprocal as u128 * number as u128;
+        #[allow(clippy::cast_possible_truncation, reason = "the quotient of a 32-bit number")]
+        let quotient = if self.by == 1 { number } else { (wide >> 64) as u32 };
+        [quotient, number - quotient * self.by]
+    }
+}
+
+impl Stripe {
+    /// The divisors of [`Geometry::place`].
+    const fn divisors(self) -> [Divisor; 3] {
+        let pages = self.planes.wrapping_mul(self.units);
+        let dies = self.channels.wrapping_mul(self.dies);
+        [Divisor::new(pages), Divisor::new(dies), Divisor::new(self.channels)]
+    }
 }
 
 impl Geometry {
@@ -81,7 +116,8 @@ impl Geometry {
             page,
             logical_pages,
             stripe: Stripe::SINGLE,
-            reciprocal: (u64::MAX / u64::from(pages_per_block.max(1))).wrapping_add(1),
+            by_block: Divisor::new(pages_per_block),
+            by_stripe: Stripe::SINGLE.divisors(),
         };
         part.checked()
     }
@@ -91,7 +127,7 @@ impl Geometry {
     /// # Errors
     /// [`Error::Geometry`] when a number is zero or a block is not a whole number of rows.
     pub fn striped(self, stripe: Stripe) -> Result<Self, Error> {
-        Self { stripe, ..self }.checked()
+        Self { stripe, by_stripe: stripe.divisors(), ..self }.checked()
     }
 
     fn checked(self) -> Result<Self, Error> {
@@ -176,12 +212,8 @@ impl Geometry {
     #[must_use]
     #[inline]
     pub const fn locate(&self, index: u32) -> Page {
-        // One multiplication instead of a division by a variable: exact for 32-bit numbers (Lemire,
-        // Kaser, Kurz, "Faster remainder by direct computation", 2019).
-        let wide = self.reciprocal as u128 * index as u128;
-        #[allow(clippy::cast_possible_truncation, reason = "index / pages_per_block fits u32")]
-        let block = if self.pages_per_block == 1 { index } else { (wide >> 64) as u32 };
-        Page { block, offset: index - block * self.pages_per_block }
+        let [block, offset] = self.by_block.divide(index);
+        Page { block, offset }
     }
 
     /// The number of the first page of `block`.
@@ -195,10 +227,11 @@ impl Geometry {
     #[must_use]
     #[inline]
     pub const fn place(&self, offset: u32) -> Place {
-        let Stripe { channels, planes, units, .. } = self.stripe;
-        let (slot, dies) = (offset / (planes * units), self.stripe.all_dies());
-        let die = slot % dies;
-        Place { channel: die % channels, die, row: slot / dies, within: offset % (planes * units) }
+        let [by_pages, by_dies, by_channels] = self.by_stripe;
+        let [slot, within] = by_pages.divide(offset);
+        let [row, die] = by_dies.divide(slot);
+        let [_, channel] = by_channels.divide(die);
+        Place { channel, die, row, within }
     }
 
     /// The effective over-provisioning when `kept` blocks hold no data.
@@ -298,6 +331,25 @@ mod tests {
                 let page = part.locate(near);
                 assert_eq!(page.block, near / pages_per_block, "{near} by {pages_per_block}");
                 assert_eq!(page.offset, near % pages_per_block);
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_is_found_by_multiplication_as_by_division() {
+        for (channels, dies, planes, units) in
+            [(1, 1, 1, 1), (3, 5, 2, 3), (8, 4, 4, 4), (7, 1, 3, 1)]
+        {
+            let stripe = Stripe { channels, dies, planes, units };
+            let (group, all) = (planes * units, channels * dies);
+            let pages_per_block = (1 << 20) / (group * all) * (group * all);
+            let part = Geometry::new(8, pages_per_block, Bytes::kib(4), 400).unwrap();
+            let part = part.striped(stripe).unwrap();
+            for offset in (0..1_000).chain(pages_per_block - 1_000..pages_per_block) {
+                let (slot, within) = (offset / group, offset % group);
+                let die = slot % all;
+                let place = Place { channel: die % channels, die, row: slot / all, within };
+                assert_eq!(part.place(offset), place, "{stripe:?}");
             }
         }
     }

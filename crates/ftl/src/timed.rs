@@ -23,7 +23,7 @@
 
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
-use crate::geometry::{Geometry, Page, PageRun};
+use crate::geometry::{Geometry, Page, PageRun, Place};
 use crate::medium::{Busy, CellMode, Cells, Copies, Medium, OperationCounts, RequestTiming, Stamp};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 
@@ -117,6 +117,13 @@ struct PendingGroup {
     arrived: u64,
     pages: u32,
     from_host: bool,
+}
+
+/// Pages of one group, and where they are on the part.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    run: PageRun,
+    place: Place,
 }
 
 /// The times of one cell mode in nanoseconds.
@@ -244,14 +251,20 @@ impl TimedMedium {
 
     /// Calls `each` for the part of a run in each group.
     #[inline]
-    fn by_group(&mut self, run: PageRun, mut each: impl FnMut(&mut Self, PageRun)) {
-        let size = self.geometry.stripe().program_pages();
+    fn by_group(&mut self, run: PageRun, mut each: impl FnMut(&mut Self, Part)) {
         let (mut offset, end) = (run.offset, run.offset + run.count);
         while offset < end {
-            let count = (size - offset % size).min(end - offset);
-            each(self, PageRun { block: run.block, offset, count });
+            let place = self.geometry.place(offset);
+            let count = (self.group - place.within).min(end - offset);
+            each(self, Part { run: PageRun { block: run.block, offset, count }, place });
             offset += count;
         }
+    }
+
+    /// A page as a part of its group.
+    #[inline]
+    fn part(&self, page: Page) -> Part {
+        Part { run: page.into(), place: self.geometry.place(page.offset) }
     }
 
     /// Transfers pages of one group over the link. Returns start and end.
@@ -278,31 +291,28 @@ impl TimedMedium {
 
     /// Adds pages of one group to the buffer, and sends the group when it is complete.
     #[inline]
-    fn gather(&mut self, run: PageRun, came: (u64, u64), cause: Cause) {
-        let size = self.geometry.stripe().program_pages();
+    fn gather(&mut self, Part { run, place }: Part, came: (u64, u64), cause: Cause) {
         let gathered = &mut self.gathered[run.block as usize];
         let begins = gathered.pages == 0;
         gathered.pages += run.count;
         gathered.begun = if begins { came.0 } else { gathered.begun };
         gathered.arrived = gathered.arrived.max(came.1);
         gathered.from_host |= cause == Cause::Host;
-        let page = Page { block: run.block, offset: run.offset };
-        if (run.offset + run.count).is_multiple_of(size) {
+        if place.within + run.count == self.group {
             if !begins {
                 self.incomplete.retain(|other| other.block != run.block);
             }
-            self.send(page, cause);
+            self.send(run.block, place, cause);
         } else if begins {
-            self.incomplete.push(page);
+            self.incomplete.push(Page { block: run.block, offset: run.offset });
         }
     }
 
     /// Sends the pages gathered for a block to their die and programs them.
     #[inline]
-    fn send(&mut self, page: Page, cause: Cause) {
-        let gathered = std::mem::take(&mut self.gathered[page.block as usize]);
-        let place = self.geometry.place(page.offset);
-        let span = Cycle::of(&self.cycle(page.block).program, place.row);
+    fn send(&mut self, block: u32, place: Place, cause: Cause) {
+        let gathered = std::mem::take(&mut self.gathered[block as usize]);
+        let span = Cycle::of(&self.cycle(block).program, place.row);
         let die = &mut self.dies[place.die as usize];
         let channel = &mut self.channels[place.channel as usize];
         let arrived = gathered.arrived.max(self.now);
@@ -324,7 +334,8 @@ impl TimedMedium {
             let behind = if die.others.0 > arrived { die.others.1 } else { Cause::Host };
             let free = if self.overlapped { sent } else { ended };
             self.slots[self.oldest] = Slot { free, behind };
-            self.oldest = (self.oldest + 1) % self.slots.len();
+            let next = self.oldest + 1;
+            self.oldest = if next == self.slots.len() { 0 } else { next };
         }
         self.did(span, ended, cause);
     }
@@ -338,8 +349,7 @@ impl TimedMedium {
 
     /// Reads pages of one group and transfers them over the channel. Returns when the transfer ends.
     #[inline]
-    fn fetch(&mut self, run: PageRun, cause: Cause) -> u64 {
-        let place = self.geometry.place(run.offset);
+    fn fetch(&mut self, Part { run, place }: Part, cause: Cause) -> u64 {
         let group = u64::from(run.block) << 32 | u64::from(run.offset - place.within);
         let span = Cycle::of(&self.cycle(run.block).read, place.row);
         let die = &mut self.dies[place.die as usize];
@@ -382,10 +392,9 @@ impl Medium for TimedMedium {
     #[inline]
     fn program(&mut self, run: PageRun, _: Stamp, cause: Cause) {
         self.cells.program(run);
-        let size = self.geometry.stripe().program_pages();
         self.by_group(run, |this, part| {
             let came = match cause {
-                Cause::Host => this.receive(part.count, part.offset.is_multiple_of(size)),
+                Cause::Host => this.receive(part.run.count, part.place.within == 0),
                 _ => (this.now, this.now),
             };
             this.gather(part, came, cause);
@@ -395,22 +404,21 @@ impl Medium for TimedMedium {
     #[inline]
     fn copy(&mut self, copies: Copies<'_>, cause: Cause) {
         self.cells.copy(copies);
-        let mut to = copies.to;
-        to.count = 1;
-        for &offset in copies.offsets {
-            let from = PageRun { block: copies.from, offset, count: 1 };
-            let arrived = if self.is_gathered(from) { self.now } else { self.fetch(from, cause) };
+        for (&offset, to) in copies.offsets.iter().zip(copies.to.offset..) {
+            let from = self.part(Page { block: copies.from, offset });
+            let arrived =
+                if self.is_gathered(from.run) { self.now } else { self.fetch(from, cause) };
+            let to = self.part(Page { block: copies.to.block, offset: to });
             self.gather(to, (arrived, arrived), cause);
-            to.offset += 1;
         }
     }
 
     fn read(&mut self, run: PageRun, cause: Cause) {
         self.cells.read(run);
         self.by_group(run, |this, part| {
-            let out = if this.is_gathered(part) { this.now } else { this.fetch(part, cause) };
+            let out = if this.is_gathered(part.run) { this.now } else { this.fetch(part, cause) };
             if cause == Cause::Host {
-                let link = this.link_times[part.count as usize];
+                let link = this.link_times[part.run.count as usize];
                 // Where the device above models the link, data do not queue for it here.
                 let end = if this.has_link { this.link.serve(out, link).1 } else { out };
                 this.transferred = this.transferred.max(end);
@@ -446,7 +454,7 @@ impl Medium for TimedMedium {
 
     fn flush(&mut self) {
         while let Some(page) = self.incomplete.pop() {
-            self.send(page, Cause::Host);
+            self.send(page.block, self.geometry.place(page.offset), Cause::Host);
         }
         // A flush also waits for programs that earlier requests began.
         let last = self.dies.iter().map(|die| die.cells.free).max();
