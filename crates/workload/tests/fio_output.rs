@@ -11,7 +11,8 @@ use boardlab_workload::fio::{
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::{Command, Stdio};
 
-const MIX: &str = "--name=j --filename=/dev/x --direct=1 --size=8m --rw=randrw --fsync=16";
+const MIX: &str =
+    "--name=j --filename=/dev/x --direct=1 --size=8m --rw=randrw --fsync=16 --stonewall";
 
 fn ran(options: &str) -> (JobFile, Run) {
     let words: Vec<_> = options.split(' ').map(str::to_owned).collect();
@@ -99,6 +100,10 @@ fn the_json_has_the_fields_of_fio() {
     let text = json::to_text(&json::json(&file, &run));
     let ours: serde_json::Value = serde_json::from_str(&text).unwrap();
     let job = &ours["jobs"][0];
+    let options = job["job options"].as_object().unwrap();
+    let names: Vec<_> = options.keys().map(String::as_str).collect();
+    // fio leaves out options without a value.
+    assert_eq!(names, ["direct", "filename", "fsync", "name", "rw", "size"]);
     assert_eq!(job["write"]["clat_ns"]["min"], 1_000_000);
     assert_eq!(job["write"]["lat_ns"]["max"], 1_003_000);
     assert_eq!(job["write"]["clat_ns"]["percentile"]["99.000000"], 1_000_000);

@@ -80,12 +80,12 @@ pub fn to_text(value: &Json) -> String {
     serde_json::to_string_pretty(value).expect("numbers and texts can be written")
 }
 
-/// Options without a value read as an empty text: fio 3.33 prints some as `1` and leaves some out.
+/// Options as written. Those without a value are left out, as fio 3.33 does with options of a job file.
 fn options(list: &[(&'static str, Option<String>)]) -> Json {
     let entry = |(name, value): &(&'static str, Option<String>)| {
-        ((*name).to_owned(), text(value.as_deref().unwrap_or_default()))
+        Some(((*name).to_owned(), text(value.as_deref()?)))
     };
-    Json::Object(list.iter().map(entry).collect())
+    Json::Object(list.iter().filter_map(entry).collect())
 }
 
 fn job(file: &JobFile, report: &Report) -> Json {
@@ -93,6 +93,7 @@ fn job(file: &JobFile, report: &Report) -> Json {
     let job = &file.jobs[report.job];
     let reporting = &job.settings.reporting;
     let time = account.elapsed();
+    // As of jobs on fio's command line; of those in a file fio leaves the name out.
     let mut job_options = vec![("name", Some(report.name.clone()))];
     job_options.extend(job.options.iter().filter(|(name, _)| *name != "name").cloned());
     let mut entries = vec![
