@@ -11,7 +11,7 @@ pub(crate) mod line;
 mod os;
 mod unused;
 
-pub(crate) use guide::{ListTopic, PartKind};
+pub(crate) use guide::{ListTopic, PartKind, command_names};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
@@ -123,7 +123,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         topic: Option<ListTopic>,
     },
-    /// Say what a key, a term, a verdict, a table or a name means
+    /// Say what a key, a value, a term, a command, a table or a name means
     #[command(after_help = guide::EXPLAIN)]
     Explain {
         /// The word or words, such as a key of a scenario

@@ -94,6 +94,7 @@ use indexmap::IndexMap;
 use problems::Problems;
 use reader::{Context, State};
 use std::cell::RefCell;
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A file, perhaps with other files in place of their names, and with the user's overrides.
@@ -109,7 +110,21 @@ pub struct Document {
     renamed: Vec<RenamedKey>,
     /// The record of the keys that readings ask for, if somebody wants it.
     observer: Option<Observer>,
+    /// The names in place of which files stand, by path.
+    named: IndexMap<String, Named>,
 }
+
+/// A name in place of which a file stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Named {
+    /// The name.
+    pub(crate) name: Node,
+    /// The names of the built-in files whose `kind` is one of those given.
+    pub(crate) of_kinds: OfKinds,
+}
+
+/// The names of the built-in files whose `kind` is one of those given.
+pub type OfKinds = fn(&[String]) -> Vec<&'static str>;
 
 /// What a reading gives.
 #[derive(Debug, Clone)]
@@ -129,7 +144,8 @@ impl Document {
         let (mut root, mut renamed) = (parse::document(source)?, Vec::new());
         renamed::update(&mut root, "", &mut renamed);
         let (overridden, swept, idle) = (false, false, Arc::default());
-        Ok(Self { root, overridden, swept, idle, renamed, observer: None })
+        let named = IndexMap::new();
+        Ok(Self { root, overridden, swept, idle, renamed, observer: None, named })
     }
 
     /// The text that the top level stands in.
@@ -169,10 +185,12 @@ impl Document {
 
     /// Puts the tree of `other` in place of the value at `path`, which names it.
     ///
-    /// Does nothing where there is no such value. What overrides changed in either stays marked.
-    pub fn mount(&mut self, path: &str, other: Self) {
+    /// Does nothing where there is no such value. What overrides changed in either stays marked. `of_kinds` says
+    /// what to name instead where a file of another kind is due.
+    pub fn mount(&mut self, path: &str, other: Self, of_kinds: OfKinds) {
         let Some(entry) = self.root.entry_mut(path) else { return };
-        entry.node = other.root;
+        let name = mem::replace(&mut entry.node, other.root);
+        self.named.insert(path.into(), Named { name, of_kinds });
         self.overridden |= other.overridden;
         self.swept |= other.swept;
         self.renamed.extend(other.renamed);
@@ -232,6 +250,7 @@ impl Document {
     pub fn read<T>(&self, read: impl FnOnce(Section<'_>) -> Read<T>) -> Result<Reading<T>, Error> {
         let context = Context {
             root: &self.root,
+            named: &self.named,
             swept: self.swept,
             observer: self.observer.as_ref(),
             problems: Problems::default(),

@@ -41,6 +41,8 @@ pub enum Misfit {
     Unsourced,
     /// A name that is none of these, which are known.
     UnknownName(Vec<String>),
+    /// The name of a file of this kind, where one of another kind is due.
+    OtherKind(String),
     /// A call such as `triangular(...)` with the wrong arguments, and how it is written.
     Arguments(&'static str),
     /// Values that must rise from left to right and do not, and the order that is due.
@@ -69,6 +71,7 @@ impl fmt::Display for Misfit {
             Self::Outside { low, high } => write!(f, "is not from {low} to {high}"),
             Self::Unsourced => f.write_str("has no source"),
             Self::UnknownName(_) => f.write_str("is not known here"),
+            Self::OtherKind(kind) => write!(f, "is of kind {kind}"),
             Self::Arguments(_) => f.write_str("has the wrong arguments"),
             Self::Order(order) => write!(f, "breaks the order {order}"),
             Self::Idle(why) => write!(f, "has no effect {why}"),

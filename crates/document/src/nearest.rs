@@ -8,28 +8,40 @@
 /// one for every three characters, and at least one. A name that was not written to its end counts
 /// as one edit.
 pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    nearest_few(found, names, 1).into_iter().next()
+}
+
+/// The `count` nearest of `names`, as [`nearest`] compares them, the nearest first and each once.
+pub fn nearest_few<'n>(
+    found: &str,
+    names: impl IntoIterator<Item = &'n str>,
+    count: usize,
+) -> Vec<&'n str> {
     // A longer text is no slip of the keyboard, and comparing costs the product of the lengths.
     const LONGEST: usize = 64;
     let length = found.chars().take(LONGEST + 1).count();
     if length > LONGEST {
-        return None;
+        return Vec::new();
     }
     let lower = found.to_lowercase();
-    let mut best: Option<(usize, &str)> = None;
-    for name in names {
-        let distance = match name.to_lowercase() {
-            same if same == lower => 0,
-            longer if length >= 3 && longer.starts_with(&lower) => 1,
-            other => strsim::osa_distance(&lower, &other),
-        };
-        let allowed = (length / 3).max(1);
-        // A name of one letter is one edit away from every other one: no hint.
-        let tells = distance == 0 || distance < length;
-        if tells && distance <= allowed && best.is_none_or(|(least, _)| distance < least) {
-            best = Some((distance, name));
+    let distance_to = |name: &str| match name.to_lowercase() {
+        same if same == lower => 0,
+        longer if length >= 3 && longer.starts_with(&lower) => 1,
+        other => strsim::osa_distance(&lower, &other),
+    };
+    let allowed = (length / 3).max(1);
+    // A name of one letter is one edit away from every other one: no hint.
+    let tells = |distance: usize| distance <= allowed && (distance == 0 || distance < length);
+    let with_distance = names.into_iter().map(|name| (distance_to(name), name));
+    let mut near: Vec<_> = with_distance.filter(|(distance, _)| tells(*distance)).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    let mut few = Vec::new();
+    for (_, name) in near {
+        if few.len() < count && !few.contains(&name) {
+            few.push(name);
         }
     }
-    best.map(|(_, name)| name)
+    few
 }
 
 #[cfg(test)]
@@ -46,6 +58,14 @@ mod tests {
         assert_eq!(nearest("colour", names), None);
         assert_eq!(nearest(&"w".repeat(100_000), names), None);
         assert_eq!(nearest("", names), None);
+    }
+
+    #[test]
+    fn the_nearest_few_come_in_order_and_once() {
+        let names = ["write_cycles", "read_cycle", "width", "write_cycle", "write_cycle"];
+        assert_eq!(nearest_few("write_cycl", names, 3), ["write_cycles", "write_cycle"]);
+        assert_eq!(nearest_few("wriet_cycle", names, 3), ["write_cycle", "write_cycles"]);
+        assert_eq!(nearest_few("write_cycle", names, 1), ["write_cycle"]);
     }
 
     #[test]

@@ -27,6 +27,7 @@ use super::key::{Key, SourcedValue, Wants, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{AlreadyReported, Problems, Read};
 use super::value::{PlacedMisfit, Value};
+use crate::Named;
 use crate::asked::{AskedKey, Observer};
 use crate::error::{BadValue, Error, MissingKey, UnknownKey};
 use crate::misfit::Misfit;
@@ -40,6 +41,7 @@ use std::cell::{Cell, RefCell};
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) root: &'a Node,
+    pub(crate) named: &'a IndexMap<String, Named>,
     pub(crate) swept: bool,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) problems: Problems,
@@ -120,7 +122,12 @@ impl<'a> Section<'a> {
             return Ok(());
         }
         self.leave_rest();
-        Err(self.refuse("title", problem, expected, help))
+        Err(match self.named_built_in(self.0.node) {
+            Some(named) => {
+                self.report_named(named, Misfit::Rule(problem.into()), expected.into(), help.into())
+            }
+            None => self.refuse("title", problem, expected, help),
+        })
     }
 
     /// All keys of the section, for sections whose keys are names of things.
@@ -176,7 +183,16 @@ impl<'a> Section<'a> {
             return Ok(Some(value.clone()));
         }
         let expected = format!("one of {}", listed(names));
-        let names = names.iter().map(|(name, _)| String::from(*name)).collect();
+        let names: Vec<_> = names.iter().map(|(name, _)| String::from(*name)).collect();
+        if let Some(named) = self.named_built_in(inner).filter(|_| key == "kind") {
+            let help = format!(
+                "use one of {}; boardlab list parts {} describes them",
+                (named.of_kinds)(&names).join(", "),
+                names.join(" ")
+            );
+            let due = format!("a part of kind {}", names.join(" or "));
+            return Err(self.report_named(named, Misfit::OtherKind(found), due, help));
+        }
         let misplaced = PlacedMisfit::new(inner, Misfit::UnknownName(names));
         Err(self.report_value(key, misplaced, expected, String::new()))
     }
@@ -404,6 +420,26 @@ impl<'a> Section<'a> {
         help: String,
     ) -> AlreadyReported {
         let bad = self.bad_value(key, misplaced, expected, help);
+        self.0.context.problems.report(Error::Value(Box::new(bad)))
+    }
+
+    /// The name of the built-in file that this section is and `node` stands in, as the user gave it.
+    fn named_built_in(&self, node: &Node) -> Option<&'a Named> {
+        let source = node.place().source();
+        let is_built_in = !source.is_argument() && source.folder().is_none();
+        self.0.context.named.get(self.path()).filter(|_| is_built_in)
+    }
+
+    /// Refuses a built-in file as a whole, at the place that names it.
+    fn report_named(
+        &self,
+        named: &Named,
+        misfit: Misfit,
+        expected: String,
+        help: String,
+    ) -> AlreadyReported {
+        let PlacedMisfit { place, found, misfit } = PlacedMisfit::new(&named.name, misfit);
+        let bad = BadValue { place, key: self.path().into(), found, misfit, expected, help };
         self.0.context.problems.report(Error::Value(Box::new(bad)))
     }
 

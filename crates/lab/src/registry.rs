@@ -86,6 +86,13 @@ fn part_for_scenario(name: &str, error: Error) -> Error {
 }
 
 impl OpenScenario {
+    /// Checks it, as before a run.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let Self { experiment, document, name: scenario } = self;
+        let request = Request { document, scenario, seed: Seed::new(1), progress: &|_| () };
+        (experiment.check)(&request).map(drop)
+    }
+
     /// Does `action` with it.
     ///
     /// # Errors
@@ -141,6 +148,11 @@ pub fn reproduce<S: AsRef<str>>(
 /// [`Failure`] when a built-in file lacks its title.
 pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
     let mut run = RunResult::new("list", "What there is", 0, VERSION);
+    if kinds.contains(&Kind::Scenario) {
+        run.findings.push(String::from(
+            "boardlab reproduce EVALUATION runs a scenario and compares it with the published figures.",
+        ));
+    }
     for kind in kinds {
         let (id, title) = match kind {
             Kind::Part => ("parts", "Parts"),
@@ -154,21 +166,20 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
             let is_listed =
                 *kind != Kind::Part || part_kinds.is_empty() || part_kinds.contains(&text("kind"));
             if is_listed {
-                let about = match kind {
-                    Kind::Part => text("kind").to_owned(),
-                    Kind::Scenario => commands(text("experiment")),
-                    _ => String::new(),
-                };
-                rows.push((Row::new(file.name, ""), (document.title()?, about)));
+                let experiment = EXPERIMENTS.iter().find(|one| one.scenario == text("experiment"));
+                let kind = text("kind").to_owned();
+                rows.push((Row::new(file.name, ""), (document.title()?, kind, experiment)));
             }
         }
         let mut table =
             Table::new(id, title)
                 .of(rows)
-                .column("title", "what it is", |(title, _)| Cell::text(title));
+                .column("title", "what it is", |(title, ..)| Cell::text(title));
         table = match kind {
-            Kind::Part => table.column("kind", "kind", |(_, kind)| Cell::text(kind)),
-            Kind::Scenario => table.column("commands", "commands", |(_, all)| Cell::text(all)),
+            Kind::Part => table.column("kind", "kind", |(_, kind, _)| Cell::text(kind)),
+            Kind::Scenario => table
+                .column("commands", "commands", |(.., one)| Cell::text(commands(*one)))
+                .column("evaluation", "evaluation", |(.., one)| Cell::text(evaluation(*one))),
             _ => table,
         };
         run.tables.push(table.table());
@@ -176,9 +187,13 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
     Ok(run)
 }
 
-/// The commands that the experiment of a scenario takes.
-fn commands(experiment: &str) -> String {
-    let experiment = EXPERIMENTS.iter().find(|one| one.scenario == experiment);
+/// The name by which `reproduce` knows `experiment`; empty if nothing about it is published.
+fn evaluation(experiment: Option<&Experiment>) -> &'static str {
+    experiment.filter(|one| one.published).map_or("", |one| one.name)
+}
+
+/// The commands that `experiment` takes.
+fn commands(experiment: Option<&Experiment>) -> String {
     let commands =
         experiment.into_iter().flat_map(|one| one.actions).map(|(action, _)| action.command());
     commands.collect::<Vec<_>>().join(", ")

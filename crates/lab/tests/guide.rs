@@ -110,7 +110,7 @@ fn a_name_of_each_kind_is_explained() {
     for (word, id, part) in [
         ("linux.wait", "key", "before the first poll"),
         ("linux.wait", "key", "boardlab run nor-write --set linux.wait=word-time"),
-        ("close", "verdict", "within 5 %"),
+        ("close", "term", "within 5 %"),
         ("fitted", "term", "published"),
         ("table6-own-gap", "table", "gap"),
         ("GC", "term", "erasing it"),
@@ -120,28 +120,28 @@ fn a_name_of_each_kind_is_explained() {
         ("kioxia-16gb", "part", "--set part=kioxia-16gb"),
         ("part.spi.clock", "key", "the highest clock"),
     ] {
-        let run = guide::explain(word).unwrap_or_else(|error| panic!("{word}: {error}"));
+        let run = guide::explain(word, &[]).unwrap_or_else(|error| panic!("{word}: {error}"));
         let table = run.table(id).unwrap_or_else(|| panic!("{word}: no {id} in {:?}", run.tables));
         assert!(format!("{table:?}").contains(part), "{word}: {table:?}");
     }
-    assert!(guide::explain("GC").unwrap().table("table").is_none(), "`TABLE` is not any word");
-    let many = guide::explain("page").unwrap();
+    assert!(guide::explain("GC", &[]).unwrap().table("table").is_none(), "`TABLE` is not any word");
+    let many = guide::explain("page", &[]).unwrap();
     assert!(many.tables.iter().any(|table| table.id == "keys" && table.rows.len() > 3));
 }
 
 #[test]
 fn an_unknown_word_gets_the_nearest_name() {
-    let error = guide::explain("over-provisoning").unwrap_err().to_string();
+    let error = guide::explain("over-provisoning", &[]).unwrap_err().to_string();
     assert!(error.contains("did you mean `over-provisioning`?"), "{error}");
 }
 
 /// A sample, because the keys of all scenarios are read for each.
 #[test]
 fn names_that_completions_offer_are_explained() {
-    let names = guide::names().unwrap();
+    let names = guide::names(&[]).unwrap();
     assert!(names.len() > 500, "{}", names.len());
     for name in names.iter().step_by(41) {
-        guide::explain(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        guide::explain(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 

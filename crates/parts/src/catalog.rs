@@ -57,6 +57,17 @@ pub fn parts() -> &'static [BuiltIn] {
     all(Kind::Part)
 }
 
+/// The names of the built-in parts of one of `kinds`.
+#[must_use]
+pub fn parts_of<S: AsRef<str>>(kinds: &[S]) -> Vec<&'static str> {
+    let is_one = |part: &&BuiltIn| {
+        let document = Document::parse(&part.source(Kind::Part)).ok();
+        let kind = document.as_ref().and_then(|document| document.get("kind")?.as_text());
+        kind.is_some_and(|kind| kinds.iter().any(|one| one.as_ref() == kind))
+    };
+    parts().iter().filter(is_one).map(|part| part.name).collect()
+}
+
 /// The text of a `kind` of file: a built-in one by name, or one on disk by path.
 ///
 /// A relative path counts from `folder`, or from the current folder when there is none.
@@ -132,7 +143,7 @@ pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result
         let place = node.place().clone();
         let found = find(kind, name, place.source().folder()).map_err(|error| error.at(&place))?;
         let part = Document::parse(&found)?;
-        document.mount(&key, part);
+        document.mount(&key, part, parts_of);
     }
     document.set(values)?;
     Ok(document)

@@ -45,7 +45,7 @@ pub(super) fn drives(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// The words that `explain` knows.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
-    let names = guide::names().unwrap_or_default();
+    let names = guide::names(&super::command_names()).unwrap_or_default();
     beginning(names.iter().map(|name| candidate(name, "")), current)
 }
 

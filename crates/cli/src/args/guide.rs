@@ -2,8 +2,9 @@
 //!
 //! Layer: rank 12. Main types: [`ListTopic`], [`PartKind`].
 
-use super::Scenario;
-use clap::{Subcommand, ValueEnum};
+use super::{Cli, Scenario};
+use boardlab_lab::guide::CommandName;
+use clap::{Command, CommandFactory, Subcommand, ValueEnum};
 
 pub(super) const LIST: &str = "\
 Examples:
@@ -14,7 +15,8 @@ Examples:
 const LIST_PARTS: &str = "\
 Examples:
   boardlab list parts
-  boardlab list parts nor nand";
+  boardlab list parts nor nand
+  boardlab list parts sd emmc";
 
 const LIST_BOARDS: &str = "\
 Examples:
@@ -34,12 +36,13 @@ Examples:
 
 pub(super) const EXPLAIN: &str = "\
 A key may be cut off at the front: `wait` finds linux.wait and uboot.wait. Terms are those of the glossary,
-tables those of the results.
+also in Japanese; tables, rows and columns those of the results.
 
 Examples:
   boardlab explain linux.wait
   boardlab explain over-provisioning
-  boardlab explain close
+  boardlab explain tuned
+  boardlab explain powercut
   boardlab explain table6-own-gap";
 
 pub(super) const DOCTOR: &str = "\
@@ -48,6 +51,22 @@ Nothing is installed or changed. The exit status is 1 when something that boardl
 Examples:
   boardlab doctor
   boardlab doctor --json";
+
+/// All commands, and those of which they are made.
+pub(crate) fn command_names() -> Vec<CommandName> {
+    let about =
+        |command: &Command| command.get_about().map(ToString::to_string).unwrap_or_default();
+    let top = Cli::command();
+    let each = top.get_subcommands().flat_map(|command| {
+        let inner = command.get_subcommands().map(move |inner| {
+            let name = format!("{} {}", command.get_name(), inner.get_name());
+            CommandName { name, about: about(inner) }
+        });
+        let name = command.get_name().into();
+        std::iter::once(CommandName { name, about: about(command) }).chain(inner)
+    });
+    each.collect()
+}
 
 /// What `list` shows.
 #[derive(Debug, Subcommand)]
@@ -77,21 +96,23 @@ pub(crate) enum PartKind {
     Nor,
     /// NAND flash chips
     Nand,
-    /// SD cards and eMMC devices
-    #[value(alias = "emmc")]
+    /// SD cards
     Sd,
+    /// eMMC devices
+    Emmc,
     /// SATA SSDs
     Sata,
 }
 
 impl PartKind {
-    /// The values of `kind` in the files of such parts.
-    pub(crate) const fn in_files(self) -> &'static [&'static str] {
+    /// The value of `kind` in the files of such parts.
+    pub(crate) const fn in_files(self) -> &'static str {
         match self {
-            Self::Nor => &["nor"],
-            Self::Nand => &["nand"],
-            Self::Sd => &["sd", "emmc"],
-            Self::Sata => &["sata"],
+            Self::Nor => "nor",
+            Self::Nand => "nand",
+            Self::Sd => "sd",
+            Self::Emmc => "emmc",
+            Self::Sata => "sata",
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `boardlab explain`: what a key, a term, a verdict, a table or a name means.
+//! `boardlab explain`: what a word means.
 
-use crate::args::Options;
+use crate::args::{self, Options};
 use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
@@ -10,5 +10,5 @@ use boardlab_report::Shown;
 /// Explains what `words`, taken together, mean.
 pub(super) fn perform(words: &[String], options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
-    output.show(Shown::Run(&guide::explain(&words.join(" "))?))
+    output.show(Shown::Run(&guide::explain(&words.join(" "), &args::command_names())?))
 }

@@ -14,8 +14,7 @@ pub(super) fn perform(topic: Option<&ListTopic>, options: &Options) -> Result<St
     let result = match topic {
         None => registry::list(&[Kind::Part, Kind::Board, Kind::Scenario], &[])?,
         Some(ListTopic::Parts { kinds }) => {
-            let kinds: Vec<_> =
-                kinds.iter().copied().flat_map(PartKind::in_files).copied().collect();
+            let kinds: Vec<_> = kinds.iter().copied().map(PartKind::in_files).collect();
             registry::list(&[Kind::Part], &kinds)?
         }
         Some(ListTopic::Boards) => registry::list(&[Kind::Board], &[])?,

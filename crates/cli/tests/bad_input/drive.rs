@@ -130,13 +130,13 @@ pub(crate) const CASES: &[Case] = &[
         &["run", "sata-ssd", "--set", "board=raspberry-pi-4"],
         &["describes no host for a SATA drive", "take board = \"ml505\""],
     )
-    .at("boards/raspberry-pi-4.toml:1:9"),
+    .at("--set:1:7"),
     Case::arguments(
         "card in the place of a drive",
         &["run", "sata-ssd", "--set", "drives.intel-x25-e=kioxia-16gb"],
-        &["`drives.intel-x25-e.kind`: `sd` is not known here", "sata"],
+        &["`drives.intel-x25-e`: `kioxia-16gb` is of kind sd", "a part of kind sata"],
     )
-    .at("parts/sd/kioxia-16gb.toml:4:8"),
+    .at("--set:1:20"),
     Case::arguments(
         "drive that is no built-in one",
         &["run", "sata-ssd", "--set", "drives.buffalo=buffalo-shd"],

@@ -44,7 +44,7 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
     (&["explain"], &["<WORD>", "such as linux.wait"]),
     (&["explain", "over-provisoning"], &["did you mean `over-provisioning`?"]),
     (&["completions", "bsh"], &["'bsh'", "'bash'"]),
-    (&["sata", "console", "kioxia-16gb"], &["`sd` is not known here", "boardlab list parts sata"]),
+    (&["sata", "console", "kioxia-16gb"], &["is of kind sd", "boardlab list parts sata"]),
     // Options.
     (&["run", "nor-write", "seed=2"], &["'seed=2'", "--seed 2"]),
     (&["run", "nor-write", "--set", "seed=2"], &["unknown key `seed`", "--seed N"]),
@@ -72,7 +72,10 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
     ),
     (&["run", "nor-write", "--set", "workload.bytes=1 GiB"], &["up to 128 MiB", "write less"]),
     (&["run", "nor-write", "--set", "board.bus.chips=17"], &["use a value from 1 to 16"]),
-    (&["run", "nor-write", "--set", "part=kioxia-16gb"], &["`sd`", "boardlab list parts nor"]),
+    (
+        &["run", "nor-write", "--set", "part=kioxia-16gb"],
+        &["`kioxia-16gb` is of kind sd", "use one of am29lv-no-cfi, m29ew"],
+    ),
     (&["run", "nor-write", "--set", "part=s29gl01"], &["unknown part", "did you mean `s29gl01g"]),
 ];
 

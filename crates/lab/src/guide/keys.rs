@@ -8,9 +8,8 @@ use crate::registry::OpenScenario;
 use boardlab_document::asked::AskedKey;
 use boardlab_document::source::SET;
 use boardlab_document::{Document, Node, files};
-use boardlab_experiment::{Failure, Request};
-use boardlab_parts::catalog::{self, BuiltIn};
-use boardlab_sim::Seed;
+use boardlab_experiment::Failure;
+use boardlab_parts::catalog;
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -43,16 +42,12 @@ impl ScenarioKey {
     /// The values that it can have in `document`, where there is a list of them.
     pub(super) fn values(&self, document: &Document) -> Vec<String> {
         let Some(kind) = files::mounted(&self.key) else { return self.asked.names.clone() };
-        let kind_of = |document: &Document, path: &str| {
-            document.get(path).and_then(Node::as_text).map(String::from)
+        let own = document.get(&format!("{}.kind", self.key)).and_then(Node::as_text);
+        let names = match own {
+            Some(own) => catalog::parts_of(&[own]),
+            None => catalog::all(kind).iter().map(|file| file.name).collect(),
         };
-        let own = kind_of(document, &format!("{}.kind", self.key));
-        let fits = |file: &&BuiltIn| {
-            let kind =
-                Document::parse(&file.source(kind)).ok().and_then(|one| kind_of(&one, "kind"));
-            own.is_none() || own == kind
-        };
-        catalog::all(kind).iter().filter(fits).map(|file| file.name.into()).collect()
+        names.into_iter().map(String::from).collect()
     }
 
     /// What the value rests on, where it says so; else the option that gives it.
@@ -79,10 +74,9 @@ impl ScenarioKey {
 /// # Errors
 /// What is wrong with the document.
 pub(super) fn of(open: &mut OpenScenario) -> Result<Vec<ScenarioKey>, Failure> {
-    let OpenScenario { experiment, document, name: scenario } = open;
-    document.observe();
-    let request = Request { document, scenario, seed: Seed::new(1), progress: &|_| () };
-    (experiment.check)(&request)?;
+    open.document.observe();
+    open.check()?;
+    let OpenScenario { experiment, document, .. } = open;
     let asked = document.take_asked();
     let kind = |mount: &str| {
         document.get(&format!("{mount}.kind")).and_then(Node::as_text).map(String::from)

@@ -2,13 +2,19 @@
 //!
 //! Layer: rank 11. Functions: [`keys`], [`choices`] for completions, and [`explain`], whose answers are results as those of a run, so that they
 //! print as tables and as JSON. In reading order: `pages`, the documents that the answers come from; `keys`, the keys
-//! of scenarios; `topics`, all that can be explained.
+//! of scenarios; `groups`, those that say the same; `tables` of results; `files`, the built-in ones; `topics`, all that
+//! can be explained.
 
+mod files;
+mod groups;
 mod keys;
 mod pages;
+mod tables;
 mod topics;
 
-pub use topics::{explain, has_table, names};
+pub use files::uses;
+pub use tables::has_table;
+pub use topics::{CommandName, explain, names};
 
 use crate::registry;
 use boardlab_document::source::SET;

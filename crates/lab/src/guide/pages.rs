@@ -21,8 +21,8 @@ pub(super) const PART: Page = Page { text: include_str!("../../../../docs/format
 pub(super) const BOARD: Page = Page { text: include_str!("../../../../docs/formats/board.md") };
 /// The tables of results.
 pub(super) const TABLES: Page = Page { text: include_str!("../../../../docs/formats/tables.md") };
-/// The verdicts.
-pub(super) const RESULT: Page = Page { text: include_str!("../../../../docs/formats/result.md") };
+/// The model of NOR flash, for the wait policies.
+pub(super) const NOR: Page = Page { text: include_str!("../../../../docs/models/nor.md") };
 /// The terms.
 pub(super) const GLOSSARY: Page = Page { text: include_str!("../../../../docs/glossary.md") };
 
