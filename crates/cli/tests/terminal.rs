@@ -85,7 +85,7 @@ fn keys_paths_and_commands_are_whole_on_a_narrow_terminal() {
 #[test]
 fn no_line_is_longer_than_the_terminal() {
     for columns in [60, 80, 120] {
-        for arguments in [&["list", "keys", "nor-write"][..], &["doctor"], &["explain", "close"]] {
+        for arguments in [&["list", "keys", "nor-write"][..], &["doctor"], &["explain", "page"]] {
             let text = on_terminal(columns, "TERM=dumb NO_COLOR=1", arguments).success();
             let width = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(width <= columns as usize, "{arguments:?} on {columns}: {width}");

@@ -6,7 +6,7 @@ use crate::{fcse, nor, sata};
 use boardlab_cards::{fio, life, sdwear};
 use boardlab_document::error::{At, Error, Message, Other};
 use boardlab_document::source::Kind;
-use boardlab_document::{Document, Node};
+use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
 use boardlab_filesystems::nandfs;
 use boardlab_parts::catalog;
@@ -78,11 +78,44 @@ fn part_for_scenario(name: &str, error: Error) -> Error {
     let message = Message {
         title: format!("`{name}` is a part, not a scenario"),
         label: String::new(),
-        help: format!(
-            "name a scenario, with this part in it: boardlab run SCENARIO --set part={name}"
-        ),
+        help: match uses(Kind::Part, name).unwrap_or_default().first() {
+            Some((_, command)) => format!("name a scenario, with this part in it: {command}"),
+            None => String::from("name a scenario: boardlab list scenarios"),
+        },
     };
     Other { at: At::Nowhere, message }.into()
+}
+
+/// The scenarios that take the `kind` of file called `name`, each with a command that runs it with this file.
+///
+/// # Errors
+/// A built-in scenario is broken.
+pub fn uses(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut uses = Vec::new();
+    for scenario in catalog::all(Kind::Scenario) {
+        let open = open::<&str>(scenario.name, &[])?;
+        let keys = files::mounts(&open.document).into_iter();
+        let sets = keys
+            .filter(|key| files::mounted(key) == Some(kind) && open.document.get(key).is_some())
+            .map(|key| format!("{key}={name}"));
+        if let Some(set) = sets.into_iter().find(|set| takes(scenario.name, set)) {
+            uses.push((scenario.name, command(scenario.name, &set)));
+        }
+    }
+    Ok(uses)
+}
+
+/// Whether the built-in `scenario` can be run with `set`, the argument of a `--set`.
+pub(crate) fn takes(scenario: &str, set: &str) -> bool {
+    open(scenario, &[set]).is_ok_and(|open| open.check().is_ok())
+}
+
+/// The command that runs the built-in `scenario` with `set`, the argument of a `--set` for a shell.
+pub(crate) fn command(scenario: &str, set: &str) -> String {
+    let experiment = EXPERIMENTS.iter().find(|one| one.scenario == scenario);
+    let action = experiment.and_then(|one| one.actions.first());
+    let command = action.map_or("run", |(action, _)| action.command());
+    format!("boardlab {command} {scenario} --set {set}")
 }
 
 impl OpenScenario {

@@ -1,9 +1,14 @@
 //! The guide: every key has a meaning, and every name an answer.
 
 use boardlab_document::source::Kind;
-use boardlab_lab::{guide, registry};
+use boardlab_lab::guide::{self, CommandName};
+use boardlab_lab::registry;
 use boardlab_parts::catalog;
-use boardlab_result::{RunResult, Value};
+use boardlab_result::{RunResult, Value, Verdict};
+
+fn explained(word: &str) -> RunResult {
+    guide::explain(word, &[]).unwrap_or_else(|error| panic!("{word}: {error}"))
+}
 
 fn text(run: &RunResult, row: &str, column: &str) -> String {
     let cell = run.tables.iter().find_map(|table| table.cell(row, column));
@@ -109,7 +114,7 @@ fn each_value_in_the_list_is_one_that_set_takes() {
 fn a_name_of_each_kind_is_explained() {
     for (word, id, part) in [
         ("linux.wait", "key", "before the first poll"),
-        ("linux.wait", "key", "boardlab run nor-write --set linux.wait=word-time"),
+        ("linux.wait", "key", "boardlab run nor-write --set linux.wait=none"),
         ("close", "term", "within 5 %"),
         ("fitted", "term", "published"),
         ("table6-own-gap", "table", "gap"),
@@ -120,19 +125,136 @@ fn a_name_of_each_kind_is_explained() {
         ("kioxia-16gb", "part", "--set part=kioxia-16gb"),
         ("part.spi.clock", "key", "the highest clock"),
     ] {
-        let run = guide::explain(word, &[]).unwrap_or_else(|error| panic!("{word}: {error}"));
+        let run = explained(word);
         let table = run.table(id).unwrap_or_else(|| panic!("{word}: no {id} in {:?}", run.tables));
         assert!(format!("{table:?}").contains(part), "{word}: {table:?}");
     }
-    assert!(guide::explain("GC", &[]).unwrap().table("table").is_none(), "`TABLE` is not any word");
-    let many = guide::explain("page", &[]).unwrap();
+    assert!(explained("GC").table("table").is_none(), "`TABLE` is not any word");
+    let many = explained("page");
     assert!(many.tables.iter().any(|table| table.id == "keys" && table.rows.len() > 3));
 }
 
 #[test]
-fn an_unknown_word_gets_the_nearest_name() {
-    let error = guide::explain("over-provisoning", &[]).unwrap_err().to_string();
-    assert!(error.contains("did you mean `over-provisioning`?"), "{error}");
+fn every_verdict_is_explained_by_its_name_and_by_its_sign_in_one_table() {
+    for verdict in Verdict::ALL {
+        let name = verdict.to_string();
+        let by_sign = explained(verdict.sign());
+        assert!(by_sign.tables[0].title.contains(&name), "{name}: {:?}", by_sign.tables);
+        assert!(text(&by_sign, "meaning", "text").starts_with("Verdict: "), "{name}");
+        // `input` is also a column of other tables.
+        assert_eq!(explained(&name).tables[0], by_sign.tables[0]);
+        assert_eq!(explained(&name).tables.iter().filter(|table| table.id == "term").count(), 1);
+    }
+}
+
+#[test]
+fn a_value_is_explained_with_the_keys_that_may_hold_it() {
+    let run = explained("tuned");
+    assert_eq!(run.tables[0].title, "tuned in uboot.wait, linux.wait, improved.wait");
+    assert_eq!(text(&run, "meaning", "text"), "the best wait by the theory");
+    for entry in ["sdr50", "hs400"] {
+        let list = explained(entry);
+        assert!(list.tables[0].title.contains("part.bus.modes"), "an entry of a list: {list:?}");
+    }
+}
+
+#[test]
+fn keys_that_say_the_same_are_one_entry() {
+    let run = explained("wait");
+    let [only] = run.tables.as_slice() else { panic!("{:?}", run.tables) };
+    assert_eq!(only.title, "uboot.wait, linux.wait, improved.wait");
+    assert!(text(&run, "value", "text").contains("linux.wait: word-time"));
+    assert_eq!(text(&run, "scenarios", "text"), "nor-write");
+    let many = explained("page");
+    let flash = many.table("keys").unwrap().cell("part.flash.page", "also").unwrap();
+    assert!(format!("{flash:?}").contains("exec.card, drives.intel-x25-e"), "{flash:?}");
+}
+
+#[test]
+fn a_row_and_a_column_are_explained_by_their_tables() {
+    for (name, table, role) in [
+        ("U-5", "nor-write/table4", "row"),
+        ("U-1", "nor-write/table4", "named"),
+        ("overshoot_ns", "nor-write/erase_wait", "column"),
+        ("mean_ns", "nor-write/table5", "column"),
+    ] {
+        assert_eq!(text(&explained(name), table, "role"), role, "{name}");
+    }
+    // A column that only the glossary describes.
+    assert_eq!(explained("framing_ratio").tables[0].title, "framing");
+}
+
+#[test]
+fn a_command_is_explained_with_where_its_help_is() {
+    let commands = ["powercut", "image ls"]
+        .map(|name| CommandName { name: name.into(), about: format!("What {name} does") });
+    for (word, name) in [("powercut", "powercut"), ("ls", "image ls"), ("image ls", "image ls")] {
+        let run = guide::explain(word, &commands).unwrap();
+        assert_eq!(text(&run, "meaning", "text"), format!("What {name} does"));
+        assert_eq!(text(&run, "help", "text"), format!("boardlab help {name}"));
+    }
+}
+
+#[test]
+fn terms_are_found_by_their_japanese_names() {
+    for (word, term) in
+        [("摩耗", "wear"), ("フィッティング", "fitted"), ("トグルビット", "toggle bit")]
+    {
+        assert!(explained(word).tables[0].title.starts_with(term), "{word}");
+    }
+}
+
+/// The commands are those of `uses`, which checks each; here those that must and must not be among them.
+#[test]
+fn a_part_names_the_scenarios_that_take_it() {
+    let rows = |name| {
+        let run = explained(name);
+        run.tables[0].rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows("kioxia-16gb"), ["title", "card-fio", "context-switch", "sd-life", "sd-wear"]);
+    assert_eq!(rows("s29gl01gs"), ["title", "nor-write"]);
+    assert_eq!(rows("raspberry-pi-4"), ["title", "card-fio", "sd-life", "sd-wear"]);
+    let card = text(&explained("kioxia-16gb"), "context-switch", "text");
+    assert_eq!(card, "boardlab run context-switch --set exec.card=kioxia-16gb");
+}
+
+#[test]
+fn ids_of_answers_are_single_words() {
+    for word in
+        ["wait", "nor", "kioxia-16gb", "page", "mean_ns", "close", "part.spi.clock", "random"]
+    {
+        let run = explained(word);
+        let ids = run.tables.iter().flat_map(|table| {
+            let rows = table.rows.iter().map(|row| &row.id);
+            rows.chain(table.columns.iter().map(|column| &column.id)).chain([&table.id])
+        });
+        for id in ids {
+            assert!(id.is_ascii() && !id.contains(' '), "{word}: {id}");
+        }
+    }
+}
+
+#[test]
+fn scenarios_name_their_evaluations() {
+    let run = registry::list(&[Kind::Scenario], &[]).unwrap();
+    for experiment in registry::EXPERIMENTS {
+        let expected = if experiment.published { experiment.name } else { "" };
+        assert_eq!(text(&run, experiment.scenario, "evaluation"), expected);
+    }
+}
+
+#[test]
+fn an_unknown_word_gets_the_nearest_names_and_where_to_look() {
+    for (word, meant) in [
+        ("over-provisoning", "did you mean `over-provisioning` or `over_provisioning`?"),
+        ("pol_gap", "did you mean `poll_gap` or `poll gap`?"),
+        ("buffered write", "`write buffer`"),
+    ] {
+        let error = guide::explain(word, &[]).unwrap_err().to_string();
+        assert!(error.contains(meant) && error.contains("boardlab list keys"), "{error}");
+        assert!(error.matches('`').count() <= 2 + 2 * 5, "{error}");
+    }
+    assert!(!guide::explain("xyzzy", &[]).unwrap_err().to_string().contains("did you mean"));
 }
 
 /// A sample, because the keys of all scenarios are read for each.
@@ -140,7 +262,7 @@ fn an_unknown_word_gets_the_nearest_name() {
 fn names_that_completions_offer_are_explained() {
     let names = guide::names(&[]).unwrap();
     assert!(names.len() > 500, "{}", names.len());
-    for name in names.iter().step_by(41) {
+    for name in names.iter().step_by(83) {
         guide::explain(name, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }

@@ -181,7 +181,8 @@ impl Page<'_> {
         let mut lines = grid.text(self.width());
         if self.options.color {
             for verdict in Verdict::ALL {
-                lines = lines.replace(word(verdict), &painted(word(verdict), colour(verdict)));
+                let word = word(verdict);
+                lines = lines.replace(&word, &painted(&word, colour(verdict)));
             }
         }
         self.text.push_str(&lines);
@@ -295,16 +296,9 @@ fn tied(figure: &str) -> String {
     if is_figure { figure.replace(' ', TIE) } else { figure.into() }
 }
 
-/// A verdict with its sign, so that it is recognised without colour and at a glance.
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "✓ pass",
-        Verdict::Input => "= input",
-        Verdict::Close => "≈ close",
-        Verdict::Differs => "≠ differs",
-        Verdict::Fail => "✗ fail",
-        Verdict::NotBuilt => "· not built",
-    }
+/// A verdict with its sign.
+fn word(verdict: Verdict) -> String {
+    format!("{} {}", verdict.sign(), verdict.to_string().replace('_', " "))
 }
 
 /// Select Graphic Rendition (ECMA-48) of a verdict.

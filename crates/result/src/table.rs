@@ -107,6 +107,19 @@ impl Verdict {
     /// All verdicts, the best first.
     pub const ALL: [Self; 6] =
         [Self::Pass, Self::Close, Self::Differs, Self::Input, Self::Fail, Self::NotBuilt];
+
+    /// The sign before its name, by which it is recognised without colour and at a glance.
+    #[must_use]
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Pass => "✓",
+            Self::Input => "=",
+            Self::Close => "≈",
+            Self::Differs => "≠",
+            Self::Fail => "✗",
+            Self::NotBuilt => "·",
+        }
+    }
 }
 
 impl fmt::Display for Verdict {

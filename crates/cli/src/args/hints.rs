@@ -5,7 +5,7 @@
 
 use boardlab_document::nearest::nearest;
 use boardlab_document::source::Kind;
-use boardlab_lab::registry::EXPERIMENTS;
+use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_parts::catalog;
 use boardlab_result::foreign::shown;
 use clap::Command;
@@ -51,11 +51,12 @@ fn command(word: &str, top: &Command) -> Option<String> {
     if is_scenario(word) {
         return Some(format!("`{word}` is a scenario: boardlab run {word}"));
     }
-    if catalog::parts().iter().any(|part| part.name == word) {
-        return Some(format!("`{word}` is a part: boardlab run SCENARIO --set part={word}"));
-    }
-    if catalog::all(Kind::Board).iter().any(|board| board.name == word) {
-        return Some(format!("`{word}` is a board: boardlab run SCENARIO --set board={word}"));
+    for kind in [Kind::Part, Kind::Board] {
+        if catalog::all(kind).iter().any(|file| file.name == word) {
+            let uses = registry::uses(kind, word).unwrap_or_default();
+            let command = uses.first().map_or("boardlab list scenarios", |(_, command)| command);
+            return Some(format!("`{word}` is a {}: {command}", kind.noun()));
+        }
     }
     match ending {
         "toml" | "fio" => return Some(format!("to run the file: boardlab run {shown}")),

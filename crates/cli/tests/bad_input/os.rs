@@ -75,7 +75,7 @@ pub(crate) const CASES: &[Case] = &[
         &["os", "run", "a.elf", "--set", "board=ml505"],
         &["describes no core that runs programs", "take board = \"realview-eb\""],
     )
-    .at("boards/ml505.toml:1:9"),
+    .at("--set:1:7"),
     with(
         "run with a limit without a unit that is known",
         &["os", "run", "a.elf", "--limit", "10 parsecs"],

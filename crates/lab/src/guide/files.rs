@@ -1,11 +1,11 @@
 //! Scenarios, evaluations, parts and boards: what a file is, and which commands use it.
 //!
-//! Layer: rank 11, inside `guide`. Functions: [`called`], [`uses`].
+//! Layer: rank 11, inside `guide`. Function: [`called`].
 
 use super::topics::Topic;
 use crate::registry::{self, EXPERIMENTS};
+use boardlab_document::Document;
 use boardlab_document::source::Kind;
-use boardlab_document::{Document, files};
 use boardlab_experiment::{Experiment, Failure};
 use boardlab_parts::catalog;
 
@@ -22,7 +22,7 @@ pub(super) fn called(word: &str) -> Result<Vec<Topic>, Failure> {
         let mut said = vec![("title", Document::parse(&file.source(kind))?.title()?)];
         match scenario {
             Some(one) if kind == Kind::Scenario => said.extend(about(one)),
-            _ => said.extend(uses(kind, word)?),
+            _ => said.extend(registry::uses(kind, word)?),
         }
         topics.push(Topic { kind: kind.noun(), title: word.into(), said });
     }
@@ -38,36 +38,4 @@ fn about(experiment: &Experiment) -> impl Iterator<Item = (&'static str, String)
     let published = published.map(|line| ("reproduce", line));
     let keys = ("keys", format!("boardlab list keys {scenario}"));
     commands.chain(published).chain([keys])
-}
-
-/// The scenarios that take the `kind` of file called `name`, each with a command that runs it with this file.
-///
-/// # Errors
-/// A built-in scenario is broken.
-pub fn uses(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut uses = Vec::new();
-    for scenario in catalog::all(Kind::Scenario) {
-        let open = registry::open::<&str>(scenario.name, &[])?;
-        let keys = files::mounts(&open.document).into_iter();
-        let sets = keys
-            .filter(|key| files::mounted(key) == Some(kind) && open.document.get(key).is_some())
-            .map(|key| format!("{key}={name}"));
-        if let Some(set) = sets.into_iter().find(|set| takes(scenario.name, set)) {
-            uses.push((scenario.name, with(scenario.name, &set)));
-        }
-    }
-    Ok(uses)
-}
-
-/// Whether the built-in `scenario` can be run with `set`, the argument of a `--set`.
-pub(super) fn takes(scenario: &str, set: &str) -> bool {
-    registry::open(scenario, &[set]).is_ok_and(|open| open.check().is_ok())
-}
-
-/// The command that runs the built-in `scenario` with `set`, the argument of a `--set` for a shell.
-pub(super) fn with(scenario: &str, set: &str) -> String {
-    let experiment = EXPERIMENTS.iter().find(|one| one.scenario == scenario);
-    let action = experiment.and_then(|one| one.actions.first());
-    let command = action.map_or("run", |(action, _)| action.command());
-    format!("boardlab {command} {scenario} --set {set}")
 }

@@ -2,7 +2,6 @@
 //!
 //! Layer: rank 11, inside `guide`. Main types: [`Keys`] and [`Group`].
 
-use super::files;
 use super::keys::{self, ScenarioKey};
 use super::pages::{self, plain, quoted};
 use super::topics::Topic;
@@ -61,6 +60,11 @@ impl Keys {
     /// The keys that may hold the value called `word`.
     pub(super) fn holding(&self, word: &str) -> Vec<Group> {
         self.grouped(|key| values(key).any(|value| value == word))
+    }
+
+    /// The keys whose meaning names `word`, such as an entry of a list.
+    pub(super) fn naming(&self, word: &str) -> Vec<Group> {
+        self.grouped(|key| quoted(&key.meaning).any(|name| name == word))
     }
 
     fn grouped(&self, is_meant: impl Fn(&ScenarioKey) -> bool) -> Vec<Group> {
@@ -144,10 +148,10 @@ impl Group {
         let mut tried = each.flat_map(|(key, scenario)| {
             values.iter().map(move |value| (*scenario, &key.key, value.as_str()))
         });
-        let taken =
-            tried.find(|(scenario, key, value)| files::takes(scenario, &format!("{key}={value}")));
+        let taken = tried
+            .find(|(scenario, key, value)| registry::takes(scenario, &format!("{key}={value}")));
         taken.map_or_else(String::new, |(scenario, key, value)| {
-            files::with(scenario, &format!("{key}={}", for_shell(value)))
+            registry::command(scenario, &format!("{key}={}", for_shell(value)))
         })
     }
 

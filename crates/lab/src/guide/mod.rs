@@ -12,7 +12,6 @@ mod pages;
 mod tables;
 mod topics;
 
-pub use files::uses;
 pub use tables::has_table;
 pub use topics::{CommandName, explain, names};
 

@@ -16,6 +16,7 @@ use boardlab_parts::catalog;
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use indexmap::IndexMap;
+use std::cmp::Reverse;
 
 /// The number of groups of keys that are explained in full; of more there is a list.
 const IN_FULL: usize = 3;
@@ -72,6 +73,8 @@ pub fn explain(word: &str, commands: &[CommandName]) -> Result<RunResult, Failur
     lists.extend(tables::naming(word)?);
     if topics.is_empty() && lists.is_empty() {
         topics.extend(keys_of_pages(word));
+        topics.extend(terms_naming(word));
+        topics.extend(keys.naming(word).iter().map(|group| group.value_in_full(word)));
     }
     if topics.is_empty() && lists.is_empty() {
         return Err(unknown(word, &names(commands)?));
@@ -101,11 +104,10 @@ fn in_tables(topics: Vec<Topic>) -> Vec<Table> {
 
 /// The error that there is no `word` among `names`: those that it could be, and where all stand.
 fn unknown(word: &str, names: &[String]) -> Failure {
-    let names = || names.iter().map(String::as_str);
-    let mut near = nearest_few(word, names(), NEAREST);
-    // A few letters are in too many names.
-    let longer = names().filter(|name| word.chars().count() > 3 && name.contains(word));
-    near.extend(longer.filter(|name| !near.contains(name)).collect::<Vec<_>>());
+    let mut near = nearest_few(word, names.iter().map(String::as_str), NEAREST);
+    if near.is_empty() {
+        near = sharing_words(word, names);
+    }
     let near: Vec<_> = near.iter().take(NEAREST).map(|name| format!("`{name}`")).collect();
     let meant = match near.split_last() {
         None => String::new(),
@@ -115,12 +117,25 @@ fn unknown(word: &str, names: &[String]) -> Failure {
     let message = Message {
         title: format!("unknown word `{}`", shown_at_most(word, TEXT_SHOWN)),
         label: String::new(),
-        help: format!(
-            "{meant}scenarios, parts and boards: boardlab list; keys: boardlab list keys SCENARIO; commands: \
-             boardlab help"
-        ),
+        help: format!("{meant}see boardlab list, boardlab list keys SCENARIO and boardlab help"),
     };
     Error::from(Other { at: At::Nowhere, message }).into()
+}
+
+/// Those of `names` that contain words of `word`, whatever their endings: more of them first, then the shorter names.
+fn sharing_words<'n>(word: &str, names: &'n [String]) -> Vec<&'n str> {
+    // A few letters are in too many names.
+    const SHORTEST: usize = 4;
+    let words = word.split(|c: char| !c.is_alphanumeric()).map(|one| (one, one.chars().count()));
+    let stems: Vec<String> = words
+        .filter(|(_, length)| *length >= SHORTEST)
+        .map(|(one, length)| one.chars().take((length - 2).max(SHORTEST)).collect())
+        .collect();
+    let shared = |name: &str| stems.iter().filter(|stem| name.contains(*stem)).count();
+    let sharing = names.iter().map(|name| (shared(name), name.as_str()));
+    let mut sharing: Vec<_> = sharing.filter(|(shared, _)| *shared > 0).collect();
+    sharing.sort_by_key(|(shared, name)| (Reverse(*shared), name.len()));
+    sharing.into_iter().map(|(_, name)| name).collect()
 }
 
 /// All words that [`explain`] knows, for completions and for the nearest one.
@@ -185,16 +200,25 @@ fn japanese(entry: &Entry) -> impl Iterator<Item = &str> {
 
 fn terms(word: &str) -> Vec<Topic> {
     let same = |name: &str| name.eq_ignore_ascii_case(word) || name == word.replace('_', " ");
-    let found = glossary().filter(|entry| aliases(entry).chain(japanese(entry)).any(same));
-    let topic = |entry: Entry| {
-        let said = vec![
-            ("meaning", plain(&entry.cells[2])),
-            ("japanese", entry.cells[1].clone()),
-            ("field", entry.heading.into()),
-        ];
-        Topic { kind: "term", title: plain(&entry.cells[0]), said }
-    };
-    found.map(topic).collect()
+    glossary()
+        .filter(|entry| aliases(entry).chain(japanese(entry)).any(same))
+        .map(|entry| term(&entry))
+        .collect()
+}
+
+/// The terms whose meaning names `word`, such as a column.
+fn terms_naming(word: &str) -> Vec<Topic> {
+    let names_it = |entry: &Entry| quoted(&entry.cells[2]).any(|name| name == word);
+    glossary().filter(names_it).map(|entry| term(&entry)).collect()
+}
+
+fn term(entry: &Entry) -> Topic {
+    let said = vec![
+        ("meaning", plain(&entry.cells[2])),
+        ("japanese", entry.cells[1].clone()),
+        ("field", entry.heading.into()),
+    ];
+    Topic { kind: "term", title: plain(&entry.cells[0]), said }
 }
 
 /// The commands called `word`, or ending in it.

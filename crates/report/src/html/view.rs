@@ -266,16 +266,16 @@ fn verdict_counts(runs: &[RunResult]) -> Vec<Count> {
 }
 
 fn badge(verdict: Verdict, run: usize, finding: Option<usize>) -> Badge {
-    let (class, sign, word) = match verdict {
-        Verdict::Pass => ("pass", "✓", "pass"),
-        Verdict::Input => ("input", "=", "input"),
-        Verdict::Close => ("close", "≈", "close"),
-        Verdict::Differs => ("differs", "≠", "differs"),
-        Verdict::Fail => ("fail", "✗", "fail"),
-        Verdict::NotBuilt => ("absent", "–", "not built"),
+    let (class, word) = match verdict {
+        Verdict::Pass => ("pass", "pass"),
+        Verdict::Input => ("input", "input"),
+        Verdict::Close => ("close", "close"),
+        Verdict::Differs => ("differs", "differs"),
+        Verdict::Fail => ("fail", "fail"),
+        Verdict::NotBuilt => ("absent", "not built"),
     };
     let finding = finding.map(|index| (index + 1, finding_anchor(run, index)));
-    Badge { class, sign, word, finding }
+    Badge { class, sign: verdict.sign(), word, finding }
 }
 
 fn finding_anchor(run: usize, finding: usize) -> String {
