@@ -204,7 +204,9 @@ impl Error {
         render::draw(&self.message(), &at, renderer)
     }
 
-    fn message(&self) -> Message {
+    /// What it says; of several errors the first.
+    #[must_use]
+    pub fn message(&self) -> Message {
         match self {
             Self::File { path, problem, .. } => Message {
                 title: format!("cannot read `{}`: {problem}", shown(path, TEXT_SHOWN * 4)),

@@ -425,9 +425,8 @@ impl<'a> Section<'a> {
 
     /// The name of the built-in file that this section is and `node` stands in, as the user gave it.
     fn named_built_in(&self, node: &Node) -> Option<&'a Named> {
-        let source = node.place().source();
-        let is_built_in = !source.is_argument() && source.folder().is_none();
-        self.0.context.named.get(self.path()).filter(|_| is_built_in)
+        let named = self.0.context.named.get(self.path());
+        named.filter(|_| node.place().source().is_built_in())
     }
 
     /// Refuses a built-in file as a whole, at the place that names it.
@@ -438,7 +437,13 @@ impl<'a> Section<'a> {
         expected: String,
         help: String,
     ) -> AlreadyReported {
-        let PlacedMisfit { place, found, misfit } = PlacedMisfit::new(&named.name, misfit);
+        let PlacedMisfit { mut place, found, misfit } = PlacedMisfit::new(&named.name, misfit);
+        // A name in a built-in scenario is wrong because of another one, which the user gave.
+        if place.source().is_built_in() {
+            let others = self.0.context.named.values().map(|other| other.name.place());
+            let given = others.into_iter().find(|other| other.source().is_argument());
+            place = given.unwrap_or(&place).clone();
+        }
         let bad = BadValue { place, key: self.path().into(), found, misfit, expected, help };
         self.0.context.problems.report(Error::Value(Box::new(bad)))
     }

@@ -117,6 +117,12 @@ impl Source {
         self.folder.as_deref()
     }
 
+    /// Whether this is a file of the program's own.
+    #[must_use]
+    pub const fn is_built_in(&self) -> bool {
+        self.kind.is_some() && self.folder.is_none()
+    }
+
     /// Whether this is the argument of an option.
     #[must_use]
     pub const fn is_argument(&self) -> bool {

@@ -86,28 +86,50 @@ fn part_for_scenario(name: &str, error: Error) -> Error {
     Other { at: At::Nowhere, message }.into()
 }
 
+/// A built-in file in a built-in scenario.
+pub(crate) struct Fit {
+    /// The scenario.
+    pub(crate) scenario: &'static str,
+    /// The argument of a `--set` that names the file.
+    set: String,
+    /// Why the scenario does not run with it.
+    pub(crate) refusal: Option<Failure>,
+}
+
+/// How the `kind` of file called `name` fits into each scenario that names such a file.
+pub(crate) fn fits(kind: Kind, name: &str) -> Result<Vec<Fit>, Failure> {
+    let mut fits = Vec::new();
+    for scenario in catalog::all(Kind::Scenario) {
+        let scenario = scenario.name;
+        let document = open::<&str>(scenario, &[])?.document;
+        let keys = files::mounts(&document).into_iter();
+        let keys =
+            keys.filter(|key| files::mounted(key) == Some(kind) && document.get(key).is_some());
+        let mut tried = keys.map(|key| {
+            let set = format!("{key}={name}");
+            let refusal = check(scenario, &set).err();
+            Fit { scenario, set, refusal }
+        });
+        let first = tried.next();
+        let taken = first.as_ref().is_some_and(|fit| fit.refusal.is_none());
+        let other = if taken { None } else { tried.find(|fit| fit.refusal.is_none()) };
+        fits.extend(other.or(first));
+    }
+    Ok(fits)
+}
+
 /// The scenarios that take the `kind` of file called `name`, each with a command that runs it with this file.
 ///
 /// # Errors
 /// A built-in scenario is broken.
 pub fn uses(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
-    let mut uses = Vec::new();
-    for scenario in catalog::all(Kind::Scenario) {
-        let open = open::<&str>(scenario.name, &[])?;
-        let keys = files::mounts(&open.document).into_iter();
-        let sets = keys
-            .filter(|key| files::mounted(key) == Some(kind) && open.document.get(key).is_some())
-            .map(|key| format!("{key}={name}"));
-        if let Some(set) = sets.into_iter().find(|set| takes(scenario.name, set)) {
-            uses.push((scenario.name, command(scenario.name, &set)));
-        }
-    }
-    Ok(uses)
+    let taken = fits(kind, name)?.into_iter().filter(|fit| fit.refusal.is_none());
+    Ok(taken.map(|fit| (fit.scenario, command(fit.scenario, &fit.set))).collect())
 }
 
-/// Whether the built-in `scenario` can be run with `set`, the argument of a `--set`.
-pub(crate) fn takes(scenario: &str, set: &str) -> bool {
-    open(scenario, &[set]).is_ok_and(|open| open.check().is_ok())
+/// Checks the built-in `scenario` with `set`, the argument of a `--set`.
+pub(crate) fn check(scenario: &str, set: &str) -> Result<(), Failure> {
+    open(scenario, &[set])?.check()
 }
 
 /// The command that runs the built-in `scenario` with `set`, the argument of a `--set` for a shell.
@@ -180,9 +202,9 @@ pub fn reproduce<S: AsRef<str>>(
 /// # Errors
 /// [`Failure`] when a built-in file lacks its title.
 pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
-    let mut run = RunResult::new("list", "What there is", 0, VERSION);
+    let mut answer = RunResult::new("list", "What there is", 0, VERSION);
     if kinds.contains(&Kind::Scenario) {
-        run.findings.push(String::from(
+        answer.findings.push(String::from(
             "boardlab reproduce EVALUATION runs a scenario and compares it with the published figures.",
         ));
     }
@@ -215,9 +237,9 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
                 .column("evaluation", "evaluation", |(.., one)| Cell::text(evaluation(*one))),
             _ => table,
         };
-        run.tables.push(table.table());
+        answer.tables.push(table.table());
     }
-    Ok(run)
+    Ok(answer)
 }
 
 /// The name by which `reproduce` knows `experiment`; empty if nothing about it is published.

@@ -132,6 +132,12 @@ pub(crate) const CASES: &[Case] = &[
     )
     .at("--set:1:7"),
     Case::arguments(
+        "card on the board of a built-in scenario for drives",
+        &["run", "drive-fio", "--set", "part=kioxia-16gb"],
+        &["`board`: `linux-ahci` describes no slot for a card", "take board = \"raspberry-pi-4\""],
+    )
+    .at("--set:1:6"),
+    Case::arguments(
         "card in the place of a drive",
         &["run", "sata-ssd", "--set", "drives.intel-x25-e=kioxia-16gb"],
         &["`drives.intel-x25-e`: `kioxia-16gb` is of kind sd", "a part of kind sata"],

@@ -5,6 +5,8 @@
 use super::topics::Topic;
 use crate::registry::{self, EXPERIMENTS};
 use boardlab_document::Document;
+use boardlab_document::error::Error;
+use boardlab_document::misfit::Misfit;
 use boardlab_document::source::Kind;
 use boardlab_experiment::{Experiment, Failure};
 use boardlab_parts::catalog;
@@ -22,7 +24,7 @@ pub(super) fn called(word: &str) -> Result<Vec<Topic>, Failure> {
         let mut said = vec![("title", Document::parse(&file.source(kind))?.title()?)];
         match scenario {
             Some(one) if kind == Kind::Scenario => said.extend(about(one)),
-            _ => said.extend(registry::uses(kind, word)?),
+            _ => said.extend(in_scenarios(kind, word)?),
         }
         topics.push(Topic { kind: kind.noun(), title: word.into(), said });
     }
@@ -38,4 +40,23 @@ fn about(experiment: &Experiment) -> impl Iterator<Item = (&'static str, String)
     let published = published.map(|line| ("reproduce", line));
     let keys = ("keys", format!("boardlab list keys {scenario}"));
     commands.chain(published).chain([keys])
+}
+
+/// The commands that run scenarios with the `kind` of file called `name`; if there are none, why not.
+fn in_scenarios(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
+    let uses = registry::uses(kind, name)?;
+    if !uses.is_empty() {
+        return Ok(uses);
+    }
+    let refused = registry::fits(kind, name)?.into_iter();
+    Ok(refused.filter_map(|fit| Some((fit.scenario, reason(&fit.refusal?)?))).collect())
+}
+
+/// Why a scenario does not take a file, and what to do; `None` if it takes another kind of them.
+fn reason(refusal: &Failure) -> Option<String> {
+    let Failure::Input(error) = refusal else { return Some(refusal.to_string()) };
+    let is_other_kind = |one: &Error| matches!(one, Error::Value(bad) if matches!(bad.misfit, Misfit::OtherKind(_)));
+    let message = error.message();
+    let other = error.all().iter().any(is_other_kind);
+    (!other).then(|| format!("{}; {}", message.title, message.help))
 }

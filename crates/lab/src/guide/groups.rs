@@ -148,8 +148,9 @@ impl Group {
         let mut tried = each.flat_map(|(key, scenario)| {
             values.iter().map(move |value| (*scenario, &key.key, value.as_str()))
         });
-        let taken = tried
-            .find(|(scenario, key, value)| registry::takes(scenario, &format!("{key}={value}")));
+        let taken = tried.find(|(scenario, key, value)| {
+            registry::check(scenario, &format!("{key}={value}")).is_ok()
+        });
         taken.map_or_else(String::new, |(scenario, key, value)| {
             registry::command(scenario, &format!("{key}={}", for_shell(value)))
         })

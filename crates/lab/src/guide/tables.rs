@@ -10,7 +10,6 @@ use boardlab_experiment::Failure;
 use boardlab_experiment::reference::Reference;
 use boardlab_result::{Cell, Row, Table, Unit};
 use indexmap::IndexMap;
-use std::collections::HashMap;
 
 fn entries() -> impl Iterator<Item = Entry> {
     let is_one = |entry: &Entry| entry.heading.starts_with("Tables of") && entry.cells.len() == 3;
@@ -72,13 +71,6 @@ fn places() -> Result<Vec<Place>, Failure> {
             }));
         }
     }
-    let roles: HashMap<_, _> =
-        places.iter().map(|place| (place.name.clone(), place.role)).collect();
-    let role_of = |name: &str| match roles.get(name) {
-        Some(role) => role,
-        None if Unit::of_key(name) != Unit::Plain => "column",
-        None => "named",
-    };
     for entry in entries() {
         for id in quoted(&entry.cells[0]) {
             let table = (owner(&entry).to_owned(), id.to_owned());
@@ -86,7 +78,7 @@ fn places() -> Result<Vec<Place>, Failure> {
             places.extend(named.map(|name| Place {
                 name: name.into(),
                 table: table.clone(),
-                role: role_of(name),
+                role: if Unit::of_key(name) == Unit::Plain { "named" } else { "column" },
             }));
         }
     }
