@@ -107,7 +107,7 @@ impl Group {
     }
 
     /// All about the keys.
-    pub(super) fn in_full(&self, _word: &str) -> Topic {
+    pub(super) fn in_full(&self) -> Topic {
         let ScenarioKey { asked, meaning, .. } = &self.first().key;
         let said = vec![
             ("meaning", meaning.clone()),

@@ -56,19 +56,13 @@ pub fn explain(word: &str, commands: &[CommandName]) -> Result<RunResult, Failur
     topics.extend(files::called(word)?);
     let mut lists = Vec::new();
     let keys = Keys::read()?;
-    let (called, holding) = (keys.called(word), keys.holding(word));
-    for (groups, in_full, list) in [
-        (
-            called,
-            Group::in_full as fn(&Group, &str) -> Topic,
-            Group::list as fn(&[Group], &str) -> Table,
-        ),
-        (holding, Group::value_in_full, Group::list_of_value),
-    ] {
-        match groups.len() {
-            0..=IN_FULL => topics.extend(groups.iter().map(|group| in_full(group, word))),
-            _ => lists.push(list(&groups, word)),
-        }
+    match keys.called(word) {
+        many if many.len() > IN_FULL => lists.push(Group::list(&many, word)),
+        few => topics.extend(few.iter().map(Group::in_full)),
+    }
+    match keys.holding(word) {
+        many if many.len() > IN_FULL => lists.push(Group::list_of_value(&many, word)),
+        few => topics.extend(few.iter().map(|group| group.value_in_full(word))),
     }
     lists.extend(tables::naming(word)?);
     if topics.is_empty() && lists.is_empty() {
