@@ -4,26 +4,24 @@
 //! definitions in [`crate::args`] say. The program answers by itself, because a fixed script knows no keys.
 
 use crate::args::Cli;
-use crate::args::line::{joined, line};
+use crate::args::line::{self, BashLine};
 use crate::output;
 use clap::CommandFactory;
+use clap_complete::CompletionCandidate;
 use clap_complete::engine::complete;
 use clap_complete::env::Shells;
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-/// The variable by which a script asks; its value is the shell.
-const VARIABLE: &str = "BOARDLAB_COMPLETE";
-
-/// The variable with the index of the word in question, of our script for bash.
-const INDEX: &str = "BOARDLAB_COMPLETE_INDEX";
-
-/// For bash, which splits words at `=` and completes what stands behind. clap's own script takes such a word for several.
+/// For bash. clap's own script passes words with their quotes, and split at `=`. What is inserted, [`BashLine`] quotes:
+/// bash would do so with file names only.
 const BASH: &str = r#"_boardlab() {
-    local IFS=$'\n'
-    COMPREPLY=($(BOARDLAB_COMPLETE=bash BOARDLAB_COMPLETE_INDEX=$COMP_CWORD boardlab -- "${COMP_WORDS[@]}" 2> /dev/null))
+    local line=${COMP_LINE:0:COMP_POINT}
+    local start=$((${#line} - ${#2}))
+    mapfile -t COMPREPLY < <(BOARDLAB_COMPLETE=bash \
+        boardlab -- "${line:0:start}" "${line:start}" "${COMP_LINE:COMP_POINT}" 2> /dev/null)
     if [[ ${COMPREPLY-} == *[=/] ]]; then
         compopt -o nospace
     fi
@@ -31,12 +29,15 @@ const BASH: &str = r#"_boardlab() {
 complete -o bashdefault -F _boardlab boardlab
 "#;
 
-/// For zsh. clap's own script puts a space behind `KEY=`.
+/// For zsh. clap's own script passes words with their quotes, puts a space behind `KEY=`, and quotes the `~` of home.
 const ZSH: &str = r#"#compdef boardlab
 _boardlab() {
     local -a all open closed
+    compset -P '\~/'
     all=("${(@f)$(_CLAP_IFS=$'\n' _CLAP_COMPLETE_INDEX=$((CURRENT - 1)) BOARDLAB_COMPLETE=zsh \
-        boardlab -- "${words[@]}" 2> /dev/null)}")
+        boardlab -- "${(@Q)words[1,CURRENT-1]}" "${(Q)IPREFIX}${(Q)PREFIX}" \
+        "${(@Q)words[CURRENT+1,-1]}" 2> /dev/null)}")
+    all=("${(@)all#$IPREFIX}")
     open=(${(M)all:#*[=/](|:*)})
     closed=(${all:#*[=/](|:*)})
     (( ${#open} )) && _describe -V values open -S ''
@@ -49,9 +50,21 @@ else
 fi
 "#;
 
+/// For fish. clap's own script passes the word in question with its quotes.
+const FISH: &str = r#"function _boardlab
+    set -l word (commandline --current-token --cut-at-cursor)
+    for quote in '' '"' "'"
+        set -l whole (string unescape -- $word$quote); and set word $whole; and break
+    end
+    BOARDLAB_COMPLETE=fish boardlab -- \
+        (commandline --current-process --tokenize --cut-at-cursor) "$word" 2> /dev/null
+end
+complete --keep-order --exclusive --command boardlab --arguments '(_boardlab)'
+"#;
+
 /// Answers the script of a shell; `None` if this is no such call.
 pub(crate) fn answer() -> Option<ExitCode> {
-    let shell = env::var(VARIABLE).ok().filter(|shell| !shell.is_empty())?;
+    let shell = env::var(line::SHELL).ok().filter(|shell| !shell.is_empty())?;
     let answer = match shell.as_str() {
         "bash" => of_bash(),
         other => of_other(other)?,
@@ -66,9 +79,10 @@ pub(crate) fn registration(shell: &str) -> Option<Vec<u8>> {
     match shell {
         "bash" => script.extend(BASH.bytes()),
         "zsh" => script.extend(ZSH.bytes()),
+        "fish" => script.extend(FISH.bytes()),
         other => Shells::builtins()
             .completer(other)?
-            .write_registration(VARIABLE, name, name, name, &mut script)
+            .write_registration(line::SHELL, name, name, name, &mut script)
             .ok()?,
     }
     Some(script)
@@ -79,37 +93,24 @@ fn of_other(shell: &str) -> Option<io::Result<Vec<u8>>> {
     let shells = Shells::builtins();
     let shell = shells.completer(shell)?;
     let (folder, mut answer) = (env::current_dir().ok(), Vec::new());
-    let made = shell.write_complete(&mut Cli::command(), line(), folder.as_deref(), &mut answer);
+    let made =
+        shell.write_complete(&mut Cli::command(), line::passed(), folder.as_deref(), &mut answer);
     Some(made.map(|()| answer))
 }
 
 /// The answer to our script for bash, one candidate a line.
 fn of_bash() -> io::Result<Vec<u8>> {
-    let index = env::var(INDEX).ok().and_then(|index| index.parse().ok()).unwrap_or(0);
-    let (words, index) = joined(line(), index);
-    let current = words.get(index).cloned().unwrap_or_default();
+    let line = BashLine::of(&line::passed());
+    let words = line.words.iter().map(OsString::from).collect();
     let folder = env::current_dir().ok();
-    let candidates = complete(&mut Cli::command(), words, index, folder.as_deref())?;
-    let lines = candidates.iter().map(|one| behind_sign(one.get_value(), &current) + "\n");
-    Ok(lines.collect::<String>().into_bytes())
-}
-
-/// What bash inserts for `value` in place of the word that it completes, which begins behind the last sign in `current`.
-fn behind_sign(value: &OsStr, current: &OsStr) -> String {
-    let (value, current) = (value.to_string_lossy(), current.to_string_lossy());
-    let kept = current.rfind('=').map_or(0, |at| at + 1);
-    value.get(kept..).unwrap_or(&value).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bash_gets_what_stands_behind_the_sign() {
-        let behind = |value: &str, current: &str| behind_sign(value.as_ref(), current.as_ref());
-        assert_eq!(behind("part=s29gl", "part=s2"), "s29gl");
-        assert_eq!(behind("--set=part=s29gl", "--set=part=s"), "s29gl");
-        assert_eq!(behind("nor-write", "no"), "nor-write");
+    let candidates = complete(&mut Cli::command(), words, line.index, folder.as_deref())?;
+    let inserted = |one: &CompletionCandidate| line.inserted(&one.get_value().to_string_lossy());
+    let mut lines: Vec<_> = candidates.iter().filter_map(inserted).collect();
+    // Bash closes a quote behind the only candidate, where more of the word is to be typed.
+    if let ([only], Some(_)) = (&lines[..], line.quote)
+        && only.ends_with(['=', '/'])
+    {
+        lines.push(format!("{only}..."));
     }
+    Ok(lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes())
 }

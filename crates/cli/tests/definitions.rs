@@ -146,26 +146,73 @@ fn the_completions_of_every_shell_know_commands_scenarios_keys_and_values() {
 
 /// What `shell` is offered for the last word of `line`.
 fn completed(shell: &str, line: &[&str]) -> String {
+    let (last, before) = line.split_last().expect("a line has a word");
+    let text = format!("boardlab {} ", before.join(" "));
+    let words = [&["boardlab"], line].concat();
+    let passed = if shell == "bash" { &[&text, *last][..] } else { &words };
     let script = format!(
-        "export BOARDLAB_COMPLETE={shell} BOARDLAB_COMPLETE_INDEX={0} _CLAP_COMPLETE_INDEX={0}; exec \"$0\" -- boardlab \"$@\"",
+        "export BOARDLAB_COMPLETE={shell} _CLAP_COMPLETE_INDEX={}; exec \"$0\" -- \"$@\"",
         line.len()
     );
-    run_by("sh", &script, Scratch::new().path(), line).success()
+    run_by("sh", &script, Scratch::new().path(), passed).success()
 }
 
+/// Words are shown as the shell passes them to a command, after it has completed them on a terminal.
 #[test]
-fn bash_completes_behind_the_sign_at_which_it_splits_words() {
-    let script = r#"eval "$("$0" completions bash)"
-        boardlab() { "$PROGRAM" "$@"; }
-        COMP_WORDS=(boardlab run nor-write --set linux.wait = tu) COMP_CWORD=6
-        _boardlab 2> /dev/null
-        echo "${COMPREPLY[@]}"
-        COMP_WORDS=(boardlab run nor-write --set linux.wait =) COMP_CWORD=5
-        _boardlab 2> /dev/null
-        echo "${#COMPREPLY[@]}""#;
-    let outcome =
-        run_by("bash", &format!("export PROGRAM=\"$0\"; {script}"), Scratch::new().path(), &[]);
-    assert_eq!(outcome.success(), "tuned\n7\n");
+fn words_with_spaces_and_quotes_are_completed_on_a_terminal() {
+    for (shell, start, setup) in [
+        ("bash", "bash --noprofile --rcfile setup -i", "complete -o bashdefault -F _boardlab show"),
+        ("zsh", "env ZDOTDIR=. zsh -d -i", "compdef _boardlab show"),
+        (
+            "fish",
+            "fish --no-config -i -C \"source setup\"",
+            "complete --keep-order --exclusive --command show --arguments \"(_boardlab)\"",
+        ),
+    ] {
+        let has = run_by("sh", &format!("command -v {shell}"), Scratch::new().path(), &[]);
+        if has.status != 0 {
+            eprintln!("skipped: needs {shell}");
+            continue;
+        }
+        let scratch = Scratch::new();
+        for name in ["my file", "it's $5", "a*b", "c@d:e"] {
+            scratch.write(name, "");
+        }
+        std::fs::create_dir(scratch.path().join("my-dir s")).unwrap();
+        scratch.write("my-dir s/in side", "");
+        let show = match shell {
+            "fish" => "function show; printf \"<%s>\" $argv; echo; end",
+            "zsh" => {
+                "autoload -U compinit; compinit -u -D; show() { printf \"<%s>\" \"$@\"; echo; }"
+            }
+            _ => "show() { printf \"<%s>\" \"$@\"; echo; }",
+        };
+        scratch.write("setup", format!("{show}\nsource script\n{setup}\n"));
+        let typed = [
+            (r"image info my\ fi", "<image><info><my file>"),
+            ("image info \"my fi", "<image><info><my file>"),
+            ("image info 'my fi", "<image><info><my file>"),
+            ("image info it", "<image><info><it's $5>"),
+            ("image info \"it", "<image><info><it's $5>"),
+            ("image info ~/it", "<image><info><HOME/it's $5>"),
+            ("image info a", "<image><info><a*b>"),
+            ("image info c@", "<image><info><c@d:e>"),
+            ("image info \"my-d\tin", "<image><info><my-dir s/in side>"),
+            (r"image info my-dir\ s/i", "<image><info><my-dir s/in side>"),
+            ("run nor-write --set linux.wait=tu", "<run><nor-write><--set><linux.wait=tuned>"),
+            ("run nor-write --set \"linux.w\ttu", "<run><nor-write><--set><linux.wait=tuned>"),
+        ];
+        let lines: String = typed.iter().map(|(line, _)| format!("show {line}\t\n")).collect();
+        scratch.write("typed", format!("{lines}exit\n"));
+        let script = format!(
+            "ln -s \"$0\" boardlab; cp setup .zshrc; ./boardlab completions {shell} > script
+            export PATH=\"$PWD:$PATH\" TERM=dumb LC_ALL=C.UTF-8 HOME=\"$PWD\"
+            script -qec '{start}' /dev/null < typed | grep -a '^<' | tr -d '\\r' | sed \"s|$PWD|HOME|\""
+        );
+        let shown = run_by("sh", &script, scratch.path(), &[]).success();
+        let expected: Vec<_> = typed.iter().map(|(_, shown)| *shown).collect();
+        assert_eq!(shown.lines().collect::<Vec<_>>(), expected, "{shell}");
+    }
 }
 
 #[test]

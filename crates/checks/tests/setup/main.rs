@@ -28,9 +28,9 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             blktrace busybox-static chromium cpio fio fio-examples fonts-dejavu-core g++ \
+             blktrace busybox-static chromium cpio fio fio-examples fish fonts-dejavu-core g++ \
              gcc-arm-none-eabi gdb-multiarch kmod mtd-utils patch python3-venv qemu-system-arm \
-             qemu-system-x86",
+             qemu-system-x86 zsh",
             "cargo fetch --locked",
             FETCH_FUZZ,
             "python3 -m venv .setup/python",
