@@ -17,7 +17,7 @@ pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 use crate::{exit, output, terminal};
 use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
-use boardlab_experiment::Experiment;
+use boardlab_experiment::{Action, Experiment};
 use boardlab_image::{ByteOrder, Hints, Limits};
 use boardlab_lab::registry;
 use boardlab_lab::sata::console::bench::DRIVE;
@@ -148,12 +148,15 @@ pub(crate) enum Command {
     },
     /// Find the best settings for a scenario
     #[command(after_help = TUNE)]
+    #[command(mut_arg(SCENARIO, |one| one.add(candidates::scenarios(Action::Tune))))]
     Tune(Scenario),
     /// Predict the life of a card under a load, and show what shortens it
     #[command(after_help = LIFE)]
+    #[command(mut_arg(SCENARIO, |one| one.add(candidates::scenarios(Action::Life))))]
     Life(Scenario),
     /// Cut the power at every flash operation, and show what survives
     #[command(after_help = POWERCUT)]
+    #[command(mut_arg(SCENARIO, |one| one.add(candidates::scenarios(Action::PowerCut))))]
     Powercut(Scenario),
     /// Run a scenario at every point of a grid of values
     #[command(after_help = SWEEP)]
@@ -302,6 +305,7 @@ Examples:
 const SATA_CONSOLE: &str = "\
 The menu asks on standard output and takes its answers, one a line, from standard input: a terminal, a
 file or a pipe. It ends with the input, or with q. Each command really goes over the link, dword by dword.
+Keys for --set: boardlab list keys sata-console
 
 Examples:
   boardlab sata console
@@ -392,6 +396,7 @@ pub(crate) enum SataAction {
         part: String,
         /// Value in place of the one in the drive (part.*) or the board (board.*)
         #[arg(long, value_name = "KEY=VALUE")]
+        #[arg(add = ArgValueCompleter::new(candidates::keys_of_console))]
         set: Vec<String>,
     },
 }
@@ -437,11 +442,16 @@ impl From<&Flash> for Hints {
     }
 }
 
+/// The argument [`Scenario::scenario`].
+const SCENARIO: &str = "scenario";
+/// The argument [`Scenario::set`].
+const SET: &str = "set";
+
 /// A scenario with changes.
 #[derive(Debug, Args)]
 pub(crate) struct Scenario {
     /// Name of a built-in scenario, or path of a scenario file or of a fio job file
-    #[arg(value_hint = ValueHint::FilePath, add = ArgValueCompleter::new(candidates::scenarios))]
+    #[arg(value_hint = ValueHint::FilePath, add = candidates::scenarios(Action::Run))]
     pub(crate) scenario: String,
     /// Value in place of the one in the scenario, its part (part.*) or its board (board.*)
     #[arg(long, value_name = "KEY=VALUE", add = ArgValueCompleter::new(candidates::keys))]

@@ -157,6 +157,55 @@ fn completed(shell: &str, line: &[&str]) -> String {
     run_by("sh", &script, Scratch::new().path(), passed).success()
 }
 
+#[test]
+fn tune_life_and_powercut_complete_to_the_scenarios_that_have_them() {
+    let scratch = Scratch::new();
+    scratch.write("own-nand.toml", "experiment = \"nand-filesystems\"\ntitle = \"x\"\n");
+    let script = "export BOARDLAB_COMPLETE=bash; exec \"$0\" -- \"boardlab $1 \" \"$2\"";
+    for (action, word, offered) in [
+        ("tune", "", "nor-write\n"),
+        ("life", "", "sd-life\n"),
+        ("powercut", "", "nand-filesystems\nown-nand.toml\n"),
+        ("run", "n", "nand-filesystems\nnor-write\n"),
+        ("run", "o", "own-nand.toml\n"),
+        ("list keys", "o", "own-nand.toml\nos\n"),
+    ] {
+        let outcome = run_by("sh", script, scratch.path(), &[action, word]);
+        let values = outcome
+            .success()
+            .lines()
+            .filter(|line| !line.starts_with('-'))
+            .fold(String::new(), |all, line| all + line + "\n");
+        assert_eq!(values, offered, "{action} {word}");
+    }
+}
+
+#[test]
+fn commands_without_a_scenario_complete_to_their_keys_which_list_keys_shows() {
+    for (line, offered) in [
+        (&["os", "run", "a.elf", "--set", "board.core.da"][..], "board.core.data_cache=\n"),
+        (
+            &["os", "trace", "a.elf", "--set", "board.core.tlb_index=l"],
+            "board.core.tlb_index=low\n",
+        ),
+        (&["os", "debug", "a.elf", "--set", "board.mem"], "board.memory.size=\n"),
+        (&["sata", "console", "--set", "board.sata_host.lat"], "board.sata_host.latency=\n"),
+        (&["list", "keys", "os", "--set", "board.core.clo"], "board.core.clock=\n"),
+    ] {
+        let first = completed("bash", line).lines().next().unwrap_or_default().to_owned() + "\n";
+        assert_eq!(first, offered, "{line:?}");
+    }
+    // The keys are those of the drive on the line.
+    let drive = ["sata", "console", "transcend-ts32gssd25s-m", "--set", "part.mapping.l"];
+    assert_ne!(
+        completed("bash", &drive),
+        completed("bash", &["sata", "console", "--set", "part.mapping.l"])
+    );
+    for name in ["os", "sata-console"] {
+        assert!(run(&["list", "keys", name]).success().contains("Keys of the command"), "{name}");
+    }
+}
+
 /// Words are shown as the shell passes them to a command, after it has completed them on a terminal.
 #[test]
 fn words_with_spaces_and_quotes_are_completed_on_a_terminal() {

@@ -7,7 +7,7 @@ use boardlab_arm926::config::TlbIndex;
 use boardlab_arm926::{Config, Waits, config::CacheSize};
 use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Field, Read, Reading, Section, fields, keys, section};
+use boardlab_document::{Document, Field, Read, Reading, Section, fields, keys, section};
 use boardlab_parts::catalog;
 use boardlab_realview::{Settings, Timing};
 use boardlab_sim::{Bytes, Hertz};
@@ -37,8 +37,23 @@ pub struct Computer {
 /// # Errors
 /// What is wrong with a file or an argument.
 pub fn open<S: AsRef<str>>(set: &[S]) -> Result<Reading<Computer>, Error> {
-    let source = Source::new(Kind::Scenario, "os", SCENARIO);
-    catalog::compose_source(&source, set)?.read(|top| {
+    of(&document(set)?)
+}
+
+/// The document of a run, with the arguments of all `--set`.
+///
+/// # Errors
+/// What is wrong with a file or an argument.
+pub fn document<S: AsRef<str>>(set: &[S]) -> Result<Document, Error> {
+    catalog::compose_source(&Source::new(Kind::Scenario, "os", SCENARIO), set)
+}
+
+/// The board of the `document` of a run.
+///
+/// # Errors
+/// As of [`read`].
+pub fn of(document: &Document) -> Result<Reading<Computer>, Error> {
+    document.read(|top| {
         let computer = top.section("board", read);
         top.finish()?;
         computer
@@ -54,7 +69,7 @@ pub fn read(section: Section<'_>) -> Read<Computer> {
         &["core"],
         "describes no core that runs programs",
         "a board with [core]",
-        "take board = \"realview-eb\", or add what that board has: boardlab list keys context-switch",
+        "take board = \"realview-eb\", or add what that board has: boardlab list keys os",
     )?;
     let name = section.required::<String>("title");
     let core = section.section("core", Core::read);

@@ -139,13 +139,24 @@ impl Experiment {
         Ok(experiment.value)
     }
 
+    /// What does `action`; `None` if it has no meaning here.
+    fn make(&self, action: Action) -> Option<Make> {
+        self.actions.iter().find(|(one, _)| *one == action).map(|(_, make)| *make)
+    }
+
+    /// Whether `action` has a meaning here.
+    #[must_use]
+    pub fn has(&self, action: Action) -> bool {
+        self.make(action).is_some()
+    }
+
     /// Performs `action` for `request`. The run of a published evaluation names its publication.
     ///
     /// # Errors
     /// [`Failure`]: [`Failure::NoAction`] if the experiment lacks this action.
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
-        match self.actions.iter().find(|(one, _)| *one == action) {
-            Some((_, make)) => {
+        match self.make(action) {
+            Some(make) => {
                 let mut run = make(request)?;
                 if self.published && action == Action::Run && request.is_as_published() {
                     run.publication = Some(Reference::named(self.name)?.publication);

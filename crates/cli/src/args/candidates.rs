@@ -1,17 +1,18 @@
 //! What a shell offers for an argument: scenarios, parts, keys and their values.
 //!
-//! Layer: rank 12. Functions: those that the definitions name. Keys depend on the scenario, so they are looked up in the
-//! words before; nothing is offered where these are wrong.
+//! Layer: rank 12. Functions: those that the definitions name. Keys depend on the scenario or the drive, so they are
+//! looked up in the words of the line; nothing is offered where these are wrong.
 
 use super::{hints, line};
 use boardlab_document::files::mounted;
 use boardlab_document::source::Kind;
+use boardlab_experiment::Action;
 use boardlab_lab::guide::{self, Choice};
-use boardlab_lab::registry::EXPERIMENTS;
+use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_parts::catalog;
 use clap::builder::StyledStr;
-use clap_complete::CompletionCandidate;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
+use clap_complete::{ArgValueCompleter, CompletionCandidate};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -21,26 +22,47 @@ const RUNNABLE: [&str; 2] = ["toml", "fio"];
 /// The longest help, in characters: shells show one line.
 const HELP_MAX: usize = 60;
 
-/// Built-in scenarios, and files of scenarios and fio jobs.
-pub(super) fn scenarios(current: &OsStr) -> Vec<CompletionCandidate> {
-    let names = catalog::all(Kind::Scenario).iter().map(|file| {
+/// Offers the scenarios for which `action` has a meaning: built-in ones, and files of scenarios and fio jobs.
+pub(super) fn scenarios(action: Action) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |current: &OsStr| having(action, current))
+}
+
+/// The scenarios for which `action` has a meaning. Files that cannot be read are among them: the command says why.
+fn having(action: Action, current: &OsStr) -> Vec<CompletionCandidate> {
+    let has =
+        move |name: &str| registry::open::<&str>(name, &[]).map(|open| open.experiment.has(action));
+    let names = catalog::all(Kind::Scenario).iter().filter(|file| has(file.name).unwrap_or(true));
+    let names = names.map(|file| {
         let title = EXPERIMENTS.iter().find(|one| one.scenario == file.name);
         candidate(file.name, title.map_or("", |one| one.title))
     });
     let mut candidates = beginning(names, current);
-    candidates.extend(PathCompleter::file().filter(is_runnable).complete(current));
+    let fits = move |path: &Path| {
+        is_runnable(path) && path.to_str().is_none_or(|path| has(path).unwrap_or(true))
+    };
+    candidates.extend(PathCompleter::file().filter(fits).complete(current));
+    candidates
+}
+
+/// What `list keys` knows: scenarios, and commands without one.
+pub(super) fn settable(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut candidates = having(Action::Run, current);
+    candidates.extend(beginning(guide::COMMANDS.iter().map(|name| candidate(name, "")), current));
     candidates
 }
 
 /// Built-in SATA drives, and files of parts.
 pub(super) fn drives(current: &OsStr) -> Vec<CompletionCandidate> {
-    let drives = guide::choices::<&str>("drive-fio", &[]).unwrap_or_default();
-    let names = drives.into_iter().filter(|choice| mounted(&choice.key) == Some(Kind::Part));
-    let names = names.flat_map(|choice| choice.values).map(|name| candidate(&name, ""));
-    let mut candidates = beginning(names, current);
-    let is_toml = |path: &Path| path.extension().is_some_and(|end| end == "toml");
+    let mut candidates = beginning(built_in_drives().map(|name| candidate(&name, "")), current);
     candidates.extend(PathCompleter::file().filter(is_toml).complete(current));
     candidates
+}
+
+/// The names of the built-in SATA drives.
+fn built_in_drives() -> impl Iterator<Item = String> {
+    let choices = guide::choices::<&str>(guide::SATA_CONSOLE, &[]).unwrap_or_default();
+    let parts = choices.into_iter().filter(|choice| mounted(&choice.key) == Some(Kind::Part));
+    parts.flat_map(|choice| choice.values)
 }
 
 /// The words that `explain` knows.
@@ -51,11 +73,40 @@ pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// `KEY=` for each key of the scenario of the command, and behind the sign the values of the key.
 pub(super) fn keys(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some(current) = current.to_str() else { return Vec::new() };
     let words = line::words();
-    let Some(scenario) = words.iter().find(|word| is_scenario(word)) else { return Vec::new() };
+    let scenario = words.iter().find(|word| is_scenario(word));
+    scenario.map_or_else(Vec::new, |name| keys_of(name, &words, current))
+}
+
+/// As [`keys`], for what `list keys` knows.
+pub(super) fn keys_of_settable(current: &OsStr) -> Vec<CompletionCandidate> {
+    let words = line::words();
+    let command = guide::COMMANDS.into_iter().find(|name| words.iter().any(|word| word == name));
+    command.map_or_else(|| keys(current), |name| keys_of(name, &words, current))
+}
+
+/// As [`keys`], for the board of `os run`, `os trace` and `os debug`.
+pub(super) fn keys_of_os(current: &OsStr) -> Vec<CompletionCandidate> {
+    keys_of(guide::OS, &line::words(), current)
+}
+
+/// As [`keys`], for the drive and the board of `sata console`.
+pub(super) fn keys_of_console(current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut words = line::words();
+    let built_in: Vec<_> = built_in_drives().collect();
+    let is_file = |path: &Path| is_toml(path) && path.is_file();
+    let is_drive = |word: &&String| built_in.contains(word) || is_file(Path::new(word));
+    if let Some(drive) = words.iter().find(is_drive) {
+        words.insert(0, format!("part={drive}"));
+    }
+    keys_of(guide::SATA_CONSOLE, &words, current)
+}
+
+/// As [`keys`], for `name` of which a line of these `words` sets keys.
+fn keys_of(name: &str, words: &[String], current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(current) = current.to_str() else { return Vec::new() };
     let set: Vec<_> = words.iter().filter(|word| is_setting(word) && *word != current).collect();
-    let choices = guide::choices(scenario, &set).or_else(|_| guide::choices::<&str>(scenario, &[]));
+    let choices = guide::choices(name, &set).or_else(|_| guide::choices::<&str>(name, &[]));
     offered(&choices.unwrap_or_default(), current)
 }
 
@@ -76,6 +127,11 @@ fn offered(choices: &[Choice], current: &str) -> Vec<CompletionCandidate> {
 fn is_scenario(word: &str) -> bool {
     let path = Path::new(word);
     hints::is_scenario(word) || (is_runnable(path) && path.is_file())
+}
+
+/// Whether the name of the file at `path` ends as that of a part.
+fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "toml")
 }
 
 /// Whether the name of the file at `path` ends as one that can be run.
@@ -136,7 +192,7 @@ mod tests {
 
     #[test]
     fn scenarios_and_words_come_by_their_beginning() {
-        assert_eq!(values(&scenarios(OsStr::new("nor-"))), ["nor-write"]);
+        assert_eq!(values(&having(Action::Run, OsStr::new("nor-"))), ["nor-write"]);
         assert_eq!(values(&words(OsStr::new("linux.po"))), ["linux.poll_gap"]);
         let drives = drives(OsStr::new("transcend"));
         assert_eq!(values(&drives), ["transcend-ts32gssd25s-m"]);

@@ -2,9 +2,10 @@
 //!
 //! Layer: rank 12. Main types: [`ListTopic`], [`PartKind`].
 
-use super::{Cli, Scenario};
+use super::{Cli, SCENARIO, SET, Scenario, candidates};
 use boardlab_lab::guide::CommandName;
 use clap::{Command, CommandFactory, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
 pub(super) const LIST: &str = "\
 Examples:
@@ -32,7 +33,12 @@ const LIST_KEYS: &str = "\
 Examples:
   boardlab list keys nor-write
   boardlab list keys nor-write --set part=s29gl01gs
-  boardlab list keys my/scenario.toml --json";
+  boardlab list keys my/scenario.toml --json
+  boardlab list keys os
+  boardlab list keys sata-console --set part=transcend-ts32gssd25s-m";
+
+/// What `list keys` is asked about.
+const OF: &str = "Scenario, by name or path; `os` or `sata-console` for the keys of these commands";
 
 pub(super) const EXPLAIN: &str = "\
 A key may be cut off at the front: `wait` finds linux.wait and uboot.wait. Terms are those of the glossary,
@@ -84,8 +90,10 @@ pub(crate) enum ListTopic {
     /// What can be run
     #[command(after_help = LIST_SCENARIOS)]
     Scenarios,
-    /// The keys of a scenario, its part and its board, for --set
+    /// The keys of a scenario or a command, its part and its board, for --set
     #[command(after_help = LIST_KEYS)]
+    #[command(mut_arg(SCENARIO, |one| one.help(OF).add(ArgValueCompleter::new(candidates::settable))))]
+    #[command(mut_arg(SET, |one| one.add(ArgValueCompleter::new(candidates::keys_of_settable))))]
     Keys(Scenario),
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Layer: rank 12. Main type: [`OsAction`]. `boardlab_computer::board` defines the contents of boards.
 
-use super::size;
+use super::{candidates, size};
 use crate::error::Error;
 use boardlab_computer::trace::From;
 use boardlab_computer::{EngineKind, Load, Until};
 use boardlab_document::quantity;
 use boardlab_sim::Bytes;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
 
 pub(super) const OS: &str = "\
@@ -127,8 +128,8 @@ pub(crate) struct OsMachine {
     /// Program: an ELF file for ARM, linked to fixed addresses
     #[arg(value_name = "ELF", value_hint = ValueHint::FilePath)]
     pub(crate) program: PathBuf,
-    /// Value in place of the one in the board (board.*), or another board
-    #[arg(long, value_name = "KEY=VALUE")]
+    /// Value in place of the one in the board (board.*), or another board; keys: boardlab list keys os
+    #[arg(long, value_name = "KEY=VALUE", add = ArgValueCompleter::new(candidates::keys_of_os))]
     pub(crate) set: Vec<String>,
     /// Memory in place of the board's 128 MiB
     #[arg(long, value_name = "SIZE", value_parser = size)]

@@ -31,7 +31,7 @@ impl Keys {
     pub(super) fn read() -> Result<Self, Failure> {
         let mut all: IndexMap<_, Used> = IndexMap::new();
         for file in catalog::all(Kind::Scenario) {
-            for key in keys::of(&mut registry::open::<&str>(file.name, &[])?)? {
+            for key in keys::of(&mut keys::open::<&str>(file.name, &[])?)? {
                 let id = (key.key.clone(), key.meaning.clone());
                 let used = all.entry(id).or_insert_with(|| Used { key, scenarios: Vec::new() });
                 used.scenarios.push(file.name);

@@ -1,17 +1,67 @@
-//! The keys of scenarios: which there are, what each may hold, holds, and means.
+//! The keys of scenarios, and of commands without one: which there are, what each may hold, holds, and means.
 //!
-//! Layer: rank 11, inside `guide`. Main type: [`ScenarioKey`]; functions: [`of`], [`meaning`]. Which keys there are
-//! and what they may hold comes from the reading of the scenario itself; what they mean from the pages of formats.
+//! Layer: rank 11, inside `guide`. Main types: [`Settable`], [`ScenarioKey`]; functions: [`open`], [`of`],
+//! [`meaning`]. Which keys there are and what they may hold comes from the reading of the scenario itself; what they
+//! mean from the pages of formats.
 
 use super::pages::{BOARD, Entry, PART, Page, SCENARIO, plain, quoted, section};
-use crate::registry::OpenScenario;
+use crate::registry::{self, OpenScenario};
+use crate::sata::console::bench::{self, DRIVE};
+use boardlab_computer::board;
 use boardlab_document::asked::AskedKey;
+use boardlab_document::error::Error;
 use boardlab_document::source::SET;
 use boardlab_document::{Document, Node, files};
-use boardlab_experiment::Failure;
+use boardlab_experiment::{Check, Failure, Request};
 use boardlab_parts::catalog;
+use boardlab_sim::Seed;
 use std::path::Path;
 use std::sync::LazyLock;
+
+/// The name for what `os run`, `os trace` and `os debug` change by `--set`.
+pub const OS: &str = "os";
+/// The name for what `sata console` changes by `--set`.
+pub const SATA_CONSOLE: &str = "sata-console";
+/// The commands with `--set` but without a scenario.
+pub const COMMANDS: [&str; 2] = [OS, SATA_CONSOLE];
+
+/// What `--set` changes: a scenario, or the board and the drive of one of [`COMMANDS`].
+#[derive(Debug)]
+pub(super) struct Settable {
+    /// The values, with those of part and board.
+    pub(super) document: Document,
+    name: String,
+    /// The scenario under which the pages describe it.
+    described_as: &'static str,
+    check: Check,
+}
+
+/// Opens the scenario `name`, or what the one of [`COMMANDS`] with this name changes, with the arguments of all `--set`.
+///
+/// # Errors
+/// What is wrong with the scenario or with an argument.
+pub(super) fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Settable, Error> {
+    let of_command = |described_as, document, check| Settable {
+        document,
+        name: String::from(name),
+        described_as,
+        check,
+    };
+    Ok(match name {
+        OS => of_command(OS, board::document(set)?, |request| {
+            board::of(request.document)?;
+            Ok(0)
+        }),
+        SATA_CONSOLE => of_command(SATA_CONSOLE, bench::document(DRIVE, set)?, |request| {
+            bench::read(request.document)?;
+            Ok(0)
+        }),
+        name => {
+            let OpenScenario { experiment, document, name } = registry::open(name, set)?;
+            Settable { document, name, described_as: experiment.scenario, check: experiment.check }
+        }
+    })
+}
 
 /// A key of a scenario, of its part or of its board.
 #[derive(Debug, Clone)]
@@ -73,10 +123,11 @@ impl ScenarioKey {
 ///
 /// # Errors
 /// What is wrong with the document.
-pub(super) fn of(open: &mut OpenScenario) -> Result<Vec<ScenarioKey>, Failure> {
-    open.document.observe();
-    open.check()?;
-    let OpenScenario { experiment, document, .. } = open;
+pub(super) fn of(open: &mut Settable) -> Result<Vec<ScenarioKey>, Failure> {
+    let Settable { document, name: scenario, described_as, check } = open;
+    document.observe();
+    let request = Request { document, scenario, seed: Seed::new(1), progress: &|_| () };
+    check(&request)?;
     let asked = document.take_asked();
     let kind = |mount: &str| {
         document.get(&format!("{mount}.kind")).and_then(Node::as_text).map(String::from)
@@ -85,7 +136,7 @@ pub(super) fn of(open: &mut OpenScenario) -> Result<Vec<ScenarioKey>, Failure> {
     let described = mounted(document).into_iter().chain(values).map(|(key, asked)| {
         let mount = mount_of(&key);
         let kind = mount.and_then(kind).or_else(|| kind("part"));
-        let meaning = meaning(&key, experiment.scenario, kind.as_deref());
+        let meaning = meaning(&key, described_as, kind.as_deref());
         let meaning = beyond(&asked, meaning);
         ScenarioKey { key, asked, meaning }
     });

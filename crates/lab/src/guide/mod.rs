@@ -12,10 +12,10 @@ mod pages;
 mod tables;
 mod topics;
 
+pub use keys::{COMMANDS, OS, SATA_CONSOLE};
 pub use tables::has_table;
 pub use topics::{CommandName, explain, names};
 
-use crate::registry;
 use boardlab_document::source::SET;
 use boardlab_experiment::{Failure, VERSION, scenario_name};
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -33,12 +33,12 @@ pub struct Choice {
     pub values: Vec<String>,
 }
 
-/// What `--set` takes for the scenario `name` with the arguments `set`: each key with its values.
+/// What `--set` takes for the scenario or command `name` with the arguments `set`: each key with its values.
 ///
 /// # Errors
 /// What is wrong with the scenario or with an argument.
 pub fn choices<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Vec<Choice>, Failure> {
-    let mut open = registry::open(name, set)?;
+    let mut open = keys::open(name, set)?;
     let keys = keys::of(&mut open)?;
     let choice = |key: ScenarioKey| Choice {
         values: key.values(&open.document),
@@ -48,13 +48,13 @@ pub fn choices<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Vec<Choice>, Fail
     Ok(keys.into_iter().map(choice).collect())
 }
 
-/// The keys of the scenario `name` with the arguments of all `--set`, as a table: value, what it may hold, what it
-/// rests on, what it means.
+/// The keys of the scenario `name`, or of one of [`COMMANDS`], with the arguments of all `--set`, as a table: value,
+/// what it may hold, what it rests on, what it means.
 ///
 /// # Errors
 /// What is wrong with the scenario or with an argument.
 pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> {
-    let mut keys = keys::of(&mut registry::open(name, set)?)?;
+    let mut keys = keys::of(&mut keys::open(name, set)?)?;
     for argument in set {
         // A key that names a file, too: what is read for it stands in that file.
         let named = argument.as_ref().split_once('=').map_or("", |(key, _)| key.trim());
@@ -71,6 +71,7 @@ pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> 
     for (mount, keys) in groups {
         let id = if mount.is_empty() { String::from("keys") } else { format!("keys-{mount}") };
         let title = match mount.as_str() {
+            "" if COMMANDS.contains(&name) => String::from("Keys of the command"),
             "" => String::from("Keys of the scenario"),
             mount => format!("Keys of {mount}"),
         };

@@ -4,7 +4,9 @@
 //! scrambling, to the flash and back. Between two commands no time passes.
 
 use super::Machine;
+use boardlab_document::error::Error;
 use boardlab_document::source::{Kind, Source};
+use boardlab_document::{Document, Reading};
 use boardlab_experiment as experiment;
 use boardlab_parts::catalog;
 use boardlab_parts::drive::compose::Flash;
@@ -40,23 +42,38 @@ pub fn open<S: AsRef<str>>(
     set: &[S],
     seed: Seed,
 ) -> Result<Bench, experiment::Failure> {
+    let reading = read(&document(part, set)?)?;
+    let (part, host) = reading.value;
+    let help = "compare the part with a built-in one: boardlab list parts";
+    let bench = Bench::new(&part, &host, seed);
+    bench.map_err(|error| experiment::Failure::run("the drive and its host", error, help))
+}
+
+/// The document of a bench of the drive `part`, with the arguments of all `--set`.
+///
+/// # Errors
+/// What is wrong with a file or an argument.
+pub fn document<S: AsRef<str>>(part: &str, set: &[S]) -> Result<Document, Error> {
     // Found twice, so that an unknown name is told as one that was typed, not as one in a text of ours.
     catalog::find(Kind::Part, part, None)?;
     let source = Source::new(Kind::Scenario, "sata console", SCENARIO);
     let chosen = format!("part={part}");
     let set: Vec<&str> =
         std::iter::once(chosen.as_str()).chain(set.iter().map(AsRef::as_ref)).collect();
-    let document = catalog::compose_source(&source, &set)?;
-    let reading = document.read(|top| {
+    catalog::compose_source(&source, &set)
+}
+
+/// The drive and the host of the `document` of a bench.
+///
+/// # Errors
+/// What is missing, unknown or of the wrong kind.
+pub fn read(document: &Document) -> Result<Reading<(DrivePart, SataHost)>, Error> {
+    document.read(|top| {
         let part = top.section("part", drive::part::read);
         let host = top.section("board", drive::board::read);
         top.finish()?;
         Ok((part?, host?))
-    })?;
-    let (part, host) = reading.value;
-    let help = "compare the part with a built-in one: boardlab list parts";
-    let bench = Bench::new(&part, &host, seed);
-    bench.map_err(|error| experiment::Failure::run("the drive and its host", error, help))
+    })
 }
 
 impl Bench {
