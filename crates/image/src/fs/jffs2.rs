@@ -97,11 +97,19 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Detection]) -> Option<(
     }
     // Erased blocks before it belong to it; other content does not.
     let behind = other.iter().any(|one| one.at < flash.first);
-    let at = if behind { start_of_block(&flash) } else { Bytes::ZERO };
+    let at = match flash.origin {
+        Bytes::ZERO if behind => start_of_block(&flash),
+        origin => origin,
+    };
     let mut found = Detection::new(Kind::FileSystem(TYPE.name), at, confidence);
     found.detail = flash.order.to_string();
     if let Some(node) = nodes.headers.first() {
         found = found.because(node.at, format!("first node, {}, checksum right", node.order));
+    }
+    if !flash.origin.is_zero() {
+        let before = flash.origin.get();
+        found =
+            found.because(Bytes::ZERO, format!("{before} bytes of something else in front of it"));
     }
     if flash.checked > 0 {
         let counts = format!("{right} of {} nodes right", flash.checked);

@@ -59,7 +59,7 @@ pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<
 /// [`Error::Truncated`].
 pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Result<Choice, Error> {
     let Image { nodes, flash, at } = image;
-    let survey = Survey::with(contents, nodes, flash.order);
+    let survey = Survey::with(contents, nodes, flash.order).with_blocks_from(flash.origin);
     check_order(flash, hints)?;
     let (page, oob) = pages(&survey, flash, hints)?;
     let shape = block(&survey, flash, page, oob, hints)?;

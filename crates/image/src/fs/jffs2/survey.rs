@@ -49,6 +49,9 @@ pub(super) struct Flash {
     pub(super) marker: Option<usize>,
     /// The offset of the first node or cleanmarker in the file.
     pub(super) first: Bytes,
+    /// The offset in the file from which erase blocks count: not zero behind a header of a size of its
+    /// own.
+    pub(super) origin: Bytes,
     /// The number of nodes checked.
     pub(super) checked: usize,
     /// How many of them have a wrong checksum.
@@ -75,6 +78,8 @@ pub(super) struct Survey<'a> {
     pub(super) order: ByteOrder,
     /// A sample of inodes and directory entries, spread over all found.
     sample: Vec<Node>,
+    /// The offset in the file from which erase blocks count.
+    origin: Bytes,
 }
 
 impl<'a> Survey<'a> {
@@ -102,7 +107,17 @@ impl<'a> Survey<'a> {
         let all: Vec<Node> = nodes.headers.iter().filter(telling).copied().collect();
         let step = all.len().div_ceil(SAMPLE).max(1);
         let sample = all.into_iter().step_by(step).collect();
-        Self { contents, nodes, order, sample }
+        Self { contents, nodes, order, sample, origin: Bytes::ZERO }
+    }
+
+    /// The same with erase blocks from `origin` on.
+    pub(super) fn with_blocks_from(self, origin: Bytes) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// An offset in the flash, counted from the first erase block.
+    fn within_blocks(&self, at: Bytes) -> Bytes {
+        Bytes::new(at.get().saturating_sub(self.origin.get()))
     }
 
     /// How well the nodes fit pages of `page` bytes with `oob` OOB bytes each, after ECC has
@@ -280,7 +295,7 @@ impl<'a> Survey<'a> {
         let marker = self.node_bytes(&marker, shape)?;
         let trailer = Trailer::parse(&marker, self.order)?;
         let block = Bytes::new(trailer.offset.into()) + length;
-        (end.is_multiple_of(block)).then_some(block)
+        self.within_blocks(end).is_multiple_of(block).then_some(block)
     }
 
     /// The first sampled node that is valid in one shape and not in the other.
@@ -294,7 +309,8 @@ impl<'a> Survey<'a> {
         let crosses = |node: &&Node| {
             let Some(start) = shape.in_flash(node.at) else { return false };
             let last = start + Bytes::new(u64::from(node.length.max(1)) - 1);
-            start / shape.block != last / shape.block && self.is_right(node, shape)
+            let [first, last] = [start, last].map(|at| self.within_blocks(at) / shape.block);
+            first != last && self.is_right(node, shape)
         };
         self.sample.iter().find(crosses).map(|node| node.at)
     }
@@ -305,12 +321,14 @@ impl<'a> Survey<'a> {
         if let Some(block) = self.block_of_summaries(shape(layout.0)) {
             return (block, true);
         }
-        let divisor = marks.iter().fold(0, |divisor, mark| gcd(divisor, mark.get()));
+        let marks = marks.iter().map(|mark| self.within_blocks(*mark).get());
+        let count = marks.len();
+        let divisor = marks.fold(0, gcd);
         let divisor = Bytes::new(divisor);
         if divisor >= Bytes::kib(4) && self.crossing(shape(divisor)).is_none() {
             // With only two markers the block might be half as long, unless a node contradicts.
             let half = shape(Bytes::new(divisor.get() / 2));
-            return (divisor, marks.len() > 2 || self.crossing(half).is_some());
+            return (divisor, count > 2 || self.crossing(half).is_some());
         }
         let sizes = (12..=26).map(|bits| Bytes::new(1 << bits)).filter(|size| *size > layout.0);
         let mut sizes = sizes.filter(|size| self.crossing(shape(*size)).is_none());
@@ -318,25 +336,44 @@ impl<'a> Survey<'a> {
     }
 
     /// The conclusion.
-    pub(super) fn conclude(&self) -> Flash {
+    pub(super) fn conclude(self) -> Flash {
         let (layout, fit) = self.layout();
         let (marks, cleanmarkers) =
             self.marks(Shape { page: layout.0, oob: layout.1, block: layout.0 });
-        let (block, block_known) = self.block(layout, &marks);
-        let shape = Shape { page: layout.0, oob: layout.1, block };
         let nodes = self.nodes.headers.first().map(|node| node.at);
         let first = nodes.into_iter().chain(self.oob_markers().next()).min();
+        let first = first.unwrap_or(Bytes::ZERO);
+        let (survey, (block, block_known)) = self.placed(layout, &marks, first);
+        let shape = Shape { page: layout.0, oob: layout.1, block };
         Flash {
-            order: self.order,
+            order: survey.order,
             shape,
             block_known,
             cleanmarkers,
-            marker: self.marker(shape),
-            first: first.unwrap_or(Bytes::ZERO),
+            marker: survey.marker(shape),
+            first,
+            origin: survey.origin,
             checked: fit.right + fit.wrong,
             damaged: fit.wrong,
-            truncated: self.truncated(shape),
+            truncated: survey.truncated(shape),
         }
+    }
+
+    /// The erase blocks from the beginning of the file. Or those from the first node on, if they are
+    /// certain or smaller: then something else is in front of it, whose size is no multiple of a block.
+    fn placed(
+        self,
+        layout: (Bytes, Bytes),
+        marks: &[Bytes],
+        first: Bytes,
+    ) -> (Self, (Bytes, bool)) {
+        let block = self.block(layout, marks);
+        if block.1 || !layout.1.is_zero() || first.is_multiple_of(block.0) {
+            return (self, block);
+        }
+        let other = Self { sample: self.sample.clone(), origin: first, ..self };
+        let from_first = other.block(layout, marks);
+        if from_first.1 || from_first.0 < block.0 { (other, from_first) } else { (self, block) }
     }
 
     /// The minimum length of a truncated file, which ends within a node, or, with OOB bytes in it,
@@ -347,8 +384,9 @@ impl<'a> Survey<'a> {
             let start = shape.in_flash(node.at)?;
             let end = start + Bytes::new(node.length.into());
             // A node that claims more than a block is damaged, and says nothing about the file.
-            (start / shape.block == Bytes::new(end.get().saturating_sub(1)) / shape.block)
-                .then(|| shape.in_file(end))
+            let last = Bytes::new(end.get().saturating_sub(1));
+            let [first, last] = [start, last].map(|at| self.within_blocks(at) / shape.block);
+            (first == last).then(|| shape.in_file(end))
         });
         let whole = shape.raw_block() * length.div_ceil(shape.raw_block());
         let needed = if shape.oob.is_zero() { needed } else { Some(whole) };

@@ -239,6 +239,32 @@ fn an_empty_filesystem_on_nand_is_told_by_its_cleanmarkers() {
     assert_eq!(found.shape, Some(shape));
 }
 
+/// A header of any size in front of an image, as tools of vendors write it.
+#[test]
+fn a_filesystem_behind_a_header_begins_at_its_first_node() {
+    for marked in [false, true] {
+        for header in [64, 512, 5_000, 65_536] {
+            let shape = Shape::nor(Bytes::kib(128));
+            let mut writer = Writer::new(ByteOrder::Little, shape);
+            writer.marks = marked;
+            writer.inodes(300);
+            let file = writer.file();
+            let mut bytes = vec![0x5A; header];
+            bytes.extend(file.window(Bytes::ZERO, file.length().to_usize()));
+            let contents = Contents::of(bytes);
+            let found = flash_of(&contents);
+            let identity = identify(&contents);
+            // Behind a short header without cleanmarkers, blocks from the beginning may fit as well.
+            if marked || header > 4_096 {
+                assert_eq!((found.origin.get(), found.shape.block), (header as u64, shape.block));
+                assert_eq!(identity.main().at.get(), header as u64);
+            }
+            let mounted = identity.filesystem.unwrap().mount(&contents, &Hints::default());
+            assert!(mounted.is_ok(), "{:?}", mounted.err());
+        }
+    }
+}
+
 #[test]
 fn a_filesystem_behind_a_kernel_begins_at_its_block() {
     let mut writer = Writer::new(ByteOrder::Little, Shape::nor(Bytes::kib(64)));
