@@ -2,7 +2,7 @@
 
 use crate::bench::Scratch;
 use crate::guest::{build, start};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Child;
 
 /// Reads what `child` prints up to `end`.
@@ -73,4 +73,16 @@ fn a_program_that_sleeps_when_the_input_has_ended_is_told_of() {
     let (status, printed, error) = rest(child);
     assert_eq!((status, printed.as_str()), (Some(1), ""));
     assert!(error.contains("sleeps for ever"), "{error}");
+}
+
+#[test]
+fn a_system_that_waits_at_the_end_of_its_input_says_how_to_end_it() {
+    let scratch = Scratch::new();
+    let mut child = start(&scratch, &["os", "run", "built-in"]);
+    child.stdin.take();
+    let mut told = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(told.contains("`halt`") && told.contains("--limit"), "{told}");
 }

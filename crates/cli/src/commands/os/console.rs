@@ -6,6 +6,7 @@
 //! makes equal runs. The output of the guest is deliberately not escaped: a program may draw on its
 //! terminal. `--safe-console` shows its control characters as escapes.
 
+use crate::terminal;
 use boardlab_computer::{Console, TerminalInput};
 use boardlab_result::foreign::Escaper;
 use std::io::{self, IsTerminal, Read, Write};
@@ -13,12 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The limit of input that is read before the start.
 const INPUT: u64 = 64 << 20;
 /// The interval at which a guest that waits for input checks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
+/// The time without output, after all input, until the user is told how such a run ends.
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// The stream for the guest's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub(super) struct Terminal {
     /// The escaper of the guest's output, if it is escaped.
     safe: Option<Escaper>,
     interruption: Interruption,
+    /// When the guest last printed or had input left, if the user is to be told of silence.
+    silent_since: Option<Instant>,
 }
 
 /// Whether the user has asked for the end: by Ctrl-C, or a signal that ends programs.
@@ -88,7 +93,13 @@ impl Terminal {
             io::stdin().lock().take(INPUT).read_to_end(&mut bytes)?;
             Input::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
         };
-        Ok(Self { shows, input, safe: None, interruption: Interruption::default() })
+        Ok(Self::new(shows, input))
+    }
+
+    /// Tells the user once how to end a run that goes on in silence after all its input.
+    pub(super) fn hinting(mut self) -> Self {
+        self.silent_since = Some(Instant::now());
+        self
     }
 
     /// From now on an interruption ends the run with an error of the kind `Interrupted`.
@@ -99,13 +110,31 @@ impl Terminal {
 
     /// A terminal without input.
     pub(super) fn deaf(shows: Shows) -> Self {
-        Self { shows, input: Input::Whole(None), safe: None, interruption: Interruption::default() }
+        Self::new(shows, Input::Whole(None))
+    }
+
+    fn new(shows: Shows, input: Input) -> Self {
+        let interruption = Interruption::default();
+        Self { shows, input, safe: None, interruption, silent_since: None }
     }
 
     /// Shows control characters of the guest as escapes, if `safe`.
     pub(super) fn safe(mut self, safe: bool) -> Self {
         self.safe = safe.then(Escaper::default);
         self
+    }
+
+    fn hint(&mut self, is_silent: bool) {
+        let Some(since) = &mut self.silent_since else { return };
+        if !is_silent || !matches!(self.input, Input::Whole(None)) {
+            *since = Instant::now();
+        } else if since.elapsed() >= SILENCE {
+            self.silent_since = None;
+            terminal::tell(
+                "note: the input is at its end, and the program goes on. Ctrl-C ends it; the next time `halt` as the last \
+                 line of the input (for the kernel of os/), or --limit, such as --limit 2s",
+            );
+        }
     }
 
     fn show(&self, bytes: &[u8]) -> io::Result<()> {
@@ -149,6 +178,7 @@ fn reader() -> Receiver<io::Result<Vec<u8>>> {
 
 impl Console for Terminal {
     fn print(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hint(bytes.is_empty());
         match &mut self.safe {
             _ if bytes.is_empty() => {}
             Some(escaper) => {

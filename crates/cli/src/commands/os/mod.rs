@@ -65,6 +65,9 @@ fn run(arguments: &OsRun, options: &Options) -> Result<Status, Error> {
         _ => Shows::Stderr,
     };
     let mut terminal = terminal(machine, shows, *live)?;
+    if limit.is_none() && !options.quiet {
+        terminal = terminal.hinting();
+    }
     let start = Instant::now();
     let ran = session.run(&plan, &mut terminal, options.seed);
     let elapsed = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
