@@ -3,7 +3,7 @@
 //! Layer: rank 10. Functions: [`causes`], [`flash`], [`operations`].
 
 use super::run::device::{Device, DeviceWork};
-use boardlab_block::{Cause, CauseTotals, Kind, Stats};
+use boardlab_block::{Cause, Kind, Stats};
 use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, Table};
 
@@ -16,15 +16,10 @@ pub(super) fn causes(stats: &Stats) -> Option<Table> {
             (Row::new(id, ""), slowed)
         })
     });
-    let rate = |slowed: &CauseTotals| {
-        let nanos = u128::from(slowed.time.as_nanos().max(1));
-        u64::try_from(u128::from(slowed.bytes.get()) * 1_000_000_000 / nanos).unwrap_or(0)
-    };
     let table = Table::new("causes", "Requests by what slowed them")
         .of(all)
         .column("requests_count", "requests", |one| Cell::int(one.requests))
         .column("moved_bytes", "bytes", |one| Cell::int(one.bytes.get()))
-        .column("bandwidth_bytes_per_s", "bandwidth", |one| Cell::int(rate(one)))
         .column("mean_ns", "mean time", |one| Cell::int(one.time.as_nanos() / one.requests))
         .column("max_ns", "longest", |one| Cell::int(one.slowest.as_nanos()))
         .table();
