@@ -12,7 +12,8 @@ use boardlab_parts::card::part::CardPart;
 use boardlab_parts::card::{board, health_table, part, register_table};
 use boardlab_parts::catalog;
 use boardlab_parts::managed::{Layer, Mapping};
-use boardlab_sd::{Card, Data, Mode};
+use boardlab_result::Value;
+use boardlab_sd::{Card, Data, HealthFormat, Mode};
 use boardlab_sim::{Bytes, Instant, Seed};
 
 fn document(kind: Kind, name: &str) -> Document {
@@ -155,6 +156,26 @@ fn the_health_of_a_card_is_a_table_that_begins_at_nothing() {
         assert_eq!(registers.row("ext_csd").is_some(), emmc, "{name}");
         assert_eq!(registers.row("csd").is_some(), !emmc, "{name}");
         assert!(!registers.rows.is_empty());
+    }
+}
+
+#[test]
+fn the_health_of_a_card_says_where_its_host_reads_each_value() {
+    let formats = [
+        (None, ["nowhere"; 3]),
+        (Some(HealthFormat::SanDisk), ["CMD56", "nowhere", "nowhere"]),
+        (Some(HealthFormat::Apacer), ["CMD56", "CMD56", "nowhere"]),
+    ];
+    for (name, (format, places)) in names().flat_map(|name| formats.map(|format| (name, format))) {
+        let mut part = read(name).value;
+        part.face.health = format;
+        let table = health_table(&card(&part));
+        let place = |id| table.cell(id, "field").map(|cell| cell.value.clone());
+        let places = places.map(|place| Some(Value::Text(place.into())));
+        assert_eq!(["used", "mean", "rated"].map(place), places, "{name}, {format:?}");
+        let emmc = part.face.kind == boardlab_sd::Kind::Emmc;
+        let register = emmc.then(|| Value::Text("EXT_CSD PRE_EOL_INFO".into()));
+        assert_eq!(place("pre_eol"), register, "{name}");
     }
 }
 

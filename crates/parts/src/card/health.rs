@@ -1,14 +1,14 @@
 //! The registers and the health report of a card, as tables of a result.
 //!
-//! Layer: rank 8. Functions: [`health_table`], [`register_table`] and [`worn_out`]. They contain only what a host
-//! can read of a card, not what only the model knows, such as the wear of each block.
+//! Layer: rank 8. Functions: [`health_table`], [`register_table`] and [`worn_out`]. The health table says where a
+//! host reads each value: by CMD56, as far as the maker's format holds it, in the EXT_CSD of an eMMC, or nowhere.
 
 use boardlab_ftl::Translation;
 use boardlab_result::{Cell, Row, Table};
-use boardlab_sd::{Card, Kind, LifeTime, PreEol};
+use boardlab_sd::{Card, HealthFormat, Kind, LifeTime, PreEol};
 use std::fmt::Write as _;
 
-/// The health of `card` from its own answers: life used, erases, spare blocks.
+/// The health of `card`: life used, erases, spare blocks, each with where a host reads it.
 #[must_use]
 pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
     let health = card.health();
@@ -16,11 +16,20 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
     let row = |id: &str, title: &str, cell: Cell, field: &str| {
         Row::new(id, title).cell("value", cell).cell("field", Cell::text(field))
     };
-    let count = |id, title, value: u64| row(id, title, Cell::int(value), "CMD56").of_unit("count");
+    let general = |id: &str| {
+        let holds = match card.part().face.health {
+            Some(HealthFormat::Apacer) => id != "rated",
+            Some(HealthFormat::SanDisk) => id == "used",
+            None => false,
+        };
+        if holds { "CMD56" } else { "nowhere" }
+    };
+    let count =
+        |id, title, value: u64| row(id, title, Cell::int(value), general(id)).of_unit("count");
     let ext_csd = |id, title, cell, field| row(id, title, cell, &format!("EXT_CSD {field}"));
     let used = Cell::real(f64::from(health.used()) / 10_000.0);
     let rows = [
-        row("used", "life used", used, "CMD56").of_unit("ratio"),
+        row("used", "life used", used, general("used")).of_unit("ratio"),
         count("mean", "erases of a block, mean", health.mean()),
         count("least", "erases of the least worn block", health.least.into()),
         count("most", "erases of the most worn block", health.most.into()),
@@ -30,14 +39,17 @@ pub fn health_table<T: Translation>(card: &Card<T>) -> Table {
         count("spare", "spare blocks left", health.spare.into()),
         count("refreshes", "blocks refreshed because their data aged", health.refreshes.into()),
         count("power_losses", "unannounced power losses", health.power_losses.into()),
+    ];
+    let emmc = [
         ext_csd("life_a", "life of SLC cells", life(life_a), "DEVICE_LIFE_TIME_EST_TYP_A"),
         ext_csd("life_b", "life of the other cells", life(life_b), "DEVICE_LIFE_TIME_EST_TYP_B"),
         ext_csd("pre_eol", "spare blocks", spare(card.pre_eol()), "PRE_EOL_INFO"),
     ];
+    let emmc = emmc.into_iter().filter(|_| card.part().face.kind == Kind::Emmc);
     Table::new("health", "The health report of the card")
         .column("value", "value")
         .column("field", "where a host reads it")
-        .with_rows(rows)
+        .with_rows(rows.into_iter().chain(emmc))
 }
 
 /// What the registers of `card` say once it is worn out by its rating: all P/E cycles are used in the mean of the
@@ -87,7 +99,7 @@ pub fn register_table<T: Translation>(card: &Card<T>) -> Table {
         let bytes = bytes.map_or_else(Cell::none, |bytes| Cell::text(hexadecimal(&bytes)));
         Row::new(id, title).cell("bytes_hex", bytes).cell("command", Cell::text(command))
     };
-    let health = card.part().face.health.map(boardlab_sd::HealthFormat::argument);
+    let health = card.part().face.health.map(HealthFormat::argument);
     let answer = health.and_then(|argument| card.general_command(argument));
     let rows = [
         row("cid", "CID", "CMD10", card.cid().map(Into::into)),
