@@ -142,13 +142,13 @@ fn left_open(runs: &Runs<'_>, what_if: &WhatIfs) -> String {
         None => "",
     };
     format!(
-        "{}, the best wait{of}, {shortens}: it takes {} with it and {} now. That wait is the best when a poll is worth {}; there are then \
+        "{}, the best wait{of} if a poll costs {}, {shortens}: {} against {}. This is the CPU time that a poll is worth; there are then \
          {:.1} polls a {}. {}{} `boardlab tune` compares the waits for a program, the adaptive one included, and shows the wait for \
          erases{and_the_patch}.",
         wait_call(tuned.tuned_us),
+        scenario.tune.poll_cost,
         tuned.total,
         linux.total,
-        scenario.tune.poll_cost,
         tuned.polls_each(),
         scenario.program_unit(),
         faster_bus(runs, what_if),

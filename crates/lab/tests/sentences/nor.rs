@@ -12,8 +12,7 @@ const RUNS: [Case; 6] = [
             Sentence {
                 about: "would not shorten the write",
                 says: &[
-                    "udelay(194), the best wait for one chip alone, would not shorten the write: it takes {what-if tuned total_ns} with it",
-                    "the best when a poll is worth 570 ns",
+                    "udelay(194), the best wait for one chip alone if a poll costs 570 ns, would not shorten the write: {what-if tuned total_ns} against",
                     "bus cycles of 100 ns instead of 284 ns the write takes {what-if fast-bus total_ns}",
                     "With udelay(194) and 4 chips in turn, which hide programming behind filling, it takes {what-if twice-the-chips total_ns}",
                     "with 8 chips it takes {what-if four-times-the-chips total_ns}",
@@ -78,7 +77,7 @@ const RUNS: [Case; 6] = [
             "what_if.bus_cycle=50 ns",
         ],
         findings: &[Sentence {
-            about: "the best wait, would shorten the write",
+            about: "if a poll costs 570 ns, would shorten the write",
             says: &["bus cycles of 50 ns instead of 284 ns (writes) and 500 ns (reads)"],
             not: &[],
         }],
@@ -126,7 +125,7 @@ const RUNS: [Case; 6] = [
         set: &[SMALL, "part.timing.buffer_program=1.4 ms", "part.timing.buffer_program_max=2 ms"],
         findings: &[Sentence {
             about: "`boardlab tune` compares",
-            says: &["msleep(2), the best wait, would"],
+            says: &["msleep(2), the best wait if a poll costs 570 ns, would"],
             not: &["udelay(1"],
         }],
         elsewhere: &["msleep(2), then polls"],
