@@ -4,7 +4,8 @@
 //! as printed and the span of values that print like it. `253 us` stands for all from 252.5 to
 //! 253.5 us: half a unit of the last printed digit either way. If the authors computed a figure from
 //! rounded ones, `sum_of` and `product_of` name those, and the span is widened by the effect of their
-//! rounding. It is never narrower than the print.
+//! rounding. `repeats` names a table above that prints the same figure, whose span then holds here too.
+//! A span is never narrower than the print.
 //!
 //! ```toml
 //! [publication]
@@ -137,6 +138,8 @@ pub struct Print {
     sum_of: Vec<Named>,
     /// The columns whose figures in the same row it is the product of.
     product_of: Vec<Named>,
+    /// The table above that prints the same figure in the same row and column.
+    repeats: Option<Named>,
 }
 
 impl Reference {
@@ -162,7 +165,10 @@ impl Reference {
             Ok(Self { publication, tables })
         })?;
         let mut reference = reading.value;
-        reference.tables.iter_mut().try_for_each(ReferenceTable::widen)?;
+        for index in 0..reference.tables.len() {
+            let (above, others) = reference.tables.split_at_mut(index);
+            others[0].widen(above)?;
+        }
         Ok(reference)
     }
 
@@ -202,11 +208,12 @@ impl ReferenceTable {
     }
 
     /// Widens the spans of figures that were computed from rounded ones.
-    fn widen(&mut self) -> Result<(), Error> {
+    fn widen(&mut self, above: &[Self]) -> Result<(), Error> {
         let mut widenings = Vec::new();
         for row in &self.rows {
             for (column, cell) in row.cells.iter().filter(|(_, cell)| cell.span.is_some()) {
-                widenings.push(self.widening(row, column, cell)?);
+                let repeated = repeated(above, row, column, cell)?;
+                widenings.push(repeated.max(self.widening(row, column, cell)?));
             }
         }
         let cells = self.rows.iter_mut().flat_map(|row| row.cells.values_mut());
@@ -245,6 +252,25 @@ impl ReferenceTable {
     }
 }
 
+/// How much wider the span of the figure that `cell` repeats is.
+fn repeated(
+    above: &[ReferenceTable],
+    row: &ReferenceRow,
+    column: &str,
+    cell: &Print,
+) -> Result<f64, Error> {
+    let Some(named) = &cell.repeats else { return Ok(0.0) };
+    let prints = above.iter().filter_map(|table| Some((table, table.cell(&row.id, column).ok()?)));
+    let same: Vec<_> = prints.filter(|(_, print)| print.text == cell.text).collect();
+    let found = same.iter().find(|(table, _)| table.id == named.name);
+    let ids = || same.iter().map(|(table, _)| table.id.clone()).collect();
+    let (_, print) = found.ok_or_else(|| {
+        unknown("table above with this figure", &named.name, ids()).at(&named.place)
+    })?;
+    let high = |print: &Print| print.span.map_or(0.0, |(_, high)| high);
+    Ok(high(print) - high(cell))
+}
+
 fn unknown(what: &'static str, found: &str, names: Vec<String>) -> Error {
     Error::UnknownName { place: None, what, found: found.into(), names }
 }
@@ -272,7 +298,7 @@ struct Named {
 impl Readable for Named {
     const NUMBER: bool = false;
     fn description() -> Description {
-        Description::new("the id of a row or a column", "\"mean_ns\"")
+        Description::new("the id of a row, a column or a table", "\"mean_ns\"")
     }
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         let name = String::read(node)?;
@@ -331,6 +357,7 @@ impl Print {
         let range = section.optional::<Vec<String>>("range");
         let sum_of = section.optional::<Vec<Named>>("sum_of");
         let product_of = section.optional::<Vec<Named>>("product_of");
+        let repeats = section.optional::<Named>("repeats");
         let note = section.optional::<String>("note");
         if let (Ok(None), Ok(None)) = (&printed, &range) {
             // Both lack: the section itself says that one is due.
@@ -362,7 +389,7 @@ impl Print {
             }
         };
         let (sum_of, product_of) = (sum_of?.unwrap_or_default(), product_of?.unwrap_or_default());
-        Ok(Self { text, published, span, note, figure, sum_of, product_of })
+        Ok(Self { text, published, span, note, figure, sum_of, product_of, repeats: repeats? })
     }
 }
 

@@ -93,7 +93,6 @@ const MECHANISMS: &[Mechanism] = &[
 
 /// Cells that a test of their own is about.
 const APART: &[Place] = &[
-    ("table6", "L-5", "total_ns"),
     ("table6-own-gap", "L-7-poll", "mean_ns"),
     ("table6-own-gap", "saving", "total_ns"),
     ("table2-1", "intel-x25-e", "write"),
@@ -188,20 +187,6 @@ pub(crate) fn assert_in_readme(name: &str, run: &RunResult) {
         let line = text.lines().find(|line| line.starts_with(&format!("| [{name}]("))).unwrap();
         assert!(line.contains(&row), "{readme}: {line} should have{row}");
     }
-}
-
-/// Table 6 of the NOR evaluation multiplies a mean that is rounded to microseconds.
-#[test]
-fn with_the_rounded_mean_the_command_of_the_improved_write_takes_what_is_printed() {
-    let row = |run: &'static RunResult| run.table("table5").and_then(|table| table.row("L-5"));
-    let row = row(&nor::PUBLISHED).unwrap();
-    let of = |column: &str| row.cells[column].value.as_f64().unwrap();
-    let rounded = (of("mean_ns") / 1e3).round() * 1e3;
-    let place = ("table6", "L-5", "total_ns");
-    let exact = number(&nor::PUBLISHED, "table6", "L-5", "total_ns");
-    assert!((of("mean_ns") * of("count") - exact).abs() < 1e3, "{exact}");
-    assert_eq!(judged("nor-write", place, exact), Verdict::Fail);
-    assert_eq!(judged("nor-write", place, rounded * of("count")), Verdict::Pass);
 }
 
 /// The makers' rates are not what the publication measured on the same drives either.

@@ -91,6 +91,14 @@ fn nothing_fails_and_what_does_not_pass_names_its_finding() {
 }
 
 #[test]
+fn equal_figures_beside_equal_prints_have_one_verdict() {
+    let cells =
+        ["table5", "table6"].map(|id| table(&PUBLISHED, id).cell("L-5", "total_ns").unwrap());
+    assert_eq!(cells[0], cells[1]);
+    assert_eq!(cells[1].verdict, Some(Verdict::Pass));
+}
+
+#[test]
 fn what_a_published_input_determines_alone_is_never_a_pass() {
     let inputs = [
         ("table4", "U-5", "mean_ns"),

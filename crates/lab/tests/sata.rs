@@ -89,6 +89,8 @@ fn no_cell_fails_and_a_fitted_one_is_no_evidence() {
     for (table, row, column) in [
         ("table5-1", "1", "read"),
         ("table5-2", "1", "read"),
+        ("table5-2", "512", "read"),
+        ("table6-1", "firmware", "read"),
         ("table6-2", "firmware", "write"),
         ("table7-1", "transcend", "write"),
         ("table7-1", "buffalo", "read"),

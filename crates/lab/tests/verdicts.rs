@@ -85,6 +85,26 @@ fn a_verdict_is_never_tighter_than_the_print() {
 }
 
 #[test]
+fn a_repeated_figure_has_the_span_of_the_table_above() {
+    let repeating = |total: &str, above: &str| {
+        let table =
+            "[[table]]\nid = \"table6\"\ntitle = \"Improved\"\nsource = \"nor.md, table 6\"\n";
+        let row = "[[table.row]]\nid = \"L-3\"\n[table.row.cells]\n";
+        let cell = format!("total_ns = {{ printed = \"{total}\", repeats = \"{above}\" }}\n");
+        reference(&format!("{TABLE}{table}{row}{cell}"))
+    };
+    let right = repeating("176 ms", "table5").unwrap_or_else(|error| panic!("{error}"));
+    let span = |table| right.table(table).unwrap().cell("L-3", "total_ns").unwrap().span.unwrap();
+    assert_eq!(span("table6"), span("table5"));
+    assert_eq!(span("table6").1, 184_500_000.0, "half a digit, and 16 times half a millisecond");
+    for (total, above) in [("177 ms", "table5"), ("176 ms", "table4"), ("176 ms", "table6")] {
+        let error = repeating(total, above).unwrap_err().to_string();
+        let told = format!("unknown table above with this figure `{above}`");
+        assert!(error.contains(&told) && error.contains("ref.toml:40:"), "{error}");
+    }
+}
+
+#[test]
 fn a_table_passes_within_the_spread_and_is_close_within_what_the_reference_allows() {
     let allowing = "source = \"nor.md, table 5\"\n\
         spread = { within = \"2 %\", reason = \"three runs\" }\n\

@@ -87,7 +87,8 @@ impl Value {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// Equal within the precision of the published figure and the spread that the publication states.
+    /// Equal within the rounding of the published figure and of those that it was computed from, or within the
+    /// spread that the publication states.
     Pass,
     /// Within 5 %, or within what the reference file allows the table for a reason.
     Close,

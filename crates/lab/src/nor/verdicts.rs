@@ -40,7 +40,6 @@ fn rules(table: &str, explaining: &Explaining) -> Rules {
             .input("L-7-poll", "mean_ns")
             .input("total", "total_ns")
             .input("saving", "total_ns")
-            .explained("L-5", "total_ns", rounded_rows)
             .explained("L-7", "total_ns", rounded_rows),
         _ => Rules::default()
             .explained("L-7-poll", "mean_ns", poll_period)

@@ -27,12 +27,13 @@ pub(super) fn verdicts(
 }
 
 /// Cells that a parameter was fitted to, if it was, and that show nothing therefore.
-const FITTED_TO: [(&str, &str, &str, &str); 9] = [
+const FITTED_TO: [(&str, &str, &str, &str); 10] = [
     ("board.sata_host.latency", "table5-1", "1", "read"),
     ("drives.intel-x25-e.flash.times.program", "table5-1", "mean", "write"),
     ("drives.g-monster-v2.flash.times.program", "table5-2", "mean", "write"),
     ("drives.g-monster-v2.flash.channel", "table5-2", "1", "read"),
     ("drives.g-monster-v2.housekeeping.pause", "table5-2", "512", "read"),
+    ("drives.g-monster-v2.housekeeping.pause", "table6-1", "firmware", "read"),
     ("drives.transcend.flash.times.program", "table7-1", "transcend", "write"),
     ("drives.transcend.flash.channel", "table7-1", "transcend", "read"),
     ("drives.buffalo.flash.times.program", "table7-1", "buffalo", "write"),
