@@ -232,7 +232,7 @@ Examples:
   boardlab tune nor-write --set tune.poll_cost=\"2 us\" --out tuned";
 
 const LIFE: &str = "\
-The load is a pattern with so many bytes a day, jobs of fio, or a block trace. Lives are quantiles over
+The load is a pattern with so many bytes a day, jobs of fio, or a block trace. Lives are quantiles over \
 drawn cards: 5, 50 and 95 %, until a card is read-only or loses data.
 
 Examples:
@@ -241,7 +241,7 @@ Examples:
   boardlab life sd-life --set workload.kind=trace --set trace.file=week.txt --set what_if.cards=0";
 
 const POWERCUT: &str = "\
-A small flash of the scenario's section [powercut] is cut, every way in which an operation can be torn;
+A small flash of the scenario's section [powercut] is cut, every way in which an operation can be torn; \
 then it is mounted again. The exit status is 1 if anything is lost.
 
 Examples:
@@ -249,7 +249,7 @@ Examples:
   boardlab powercut nand-filesystems --set powercut.operations=2000 --seed 7";
 
 const SWEEP: &str = "\
-The last key varies fastest; FROM..TO are whole numbers, both ends taken; the key `seed` is the seed.
+The last key varies fastest; FROM..TO are whole numbers, both ends taken; the key `seed` is the seed. \
 With --out the same command goes on after a kill, and the result is the same. Exit status 1 if a point fails.
 
 Examples:
@@ -270,7 +270,7 @@ Examples:
   boardlab compare before after --format csv";
 
 const IMAGE: &str = "\
-All of a filesystem is verified first. The exit status is 1 when anything that was asked for is damaged or
+All of a filesystem is verified first. The exit status is 1 when anything that was asked for is damaged or \
 missing; the tables say where and what.
 
 Examples:
@@ -290,7 +290,7 @@ Examples:
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 const IMAGE_EXTRACT: &str = "\
-Everything that is left out is listed with its reason. Exit status 1: names or content are missing. Status 0,
+Everything that is left out is listed with its reason. Exit status 1: names or content are missing. Status 0, \
 though told: devices, pipes, sockets, owners, extended attributes and bits such as set-user-ID stay behind.
 
 Examples:
@@ -303,7 +303,7 @@ Examples:
   boardlab sata console photofast-g-monster-v2-128gb";
 
 const SATA_CONSOLE: &str = "\
-The menu asks on standard output and takes its answers, one a line, from standard input: a terminal, a
+The menu asks on standard output and takes its answers, one a line, from standard input: a terminal, a \
 file or a pipe. It ends with the input, or with q. Each command really goes over the link, dword by dword.
 Keys for --set: boardlab list keys sata-console
 
@@ -561,8 +561,11 @@ impl Cli {
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, clap::Error> {
         let mut command = Self::command();
-        let matches = command.try_get_matches_from_mut(arguments);
-        let matches = matches.map_err(|error| hints::add(error, &command))?;
+        let arguments: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+        let matches = command.try_get_matches_from_mut(&arguments).map_err(|error| {
+            let words = arguments.iter().skip(1).map(|word| shown_bytes(word.as_encoded_bytes()));
+            hints::add(error, &command, &words.collect::<Vec<_>>())
+        })?;
         unused::refuse(&mut command, &matches)?;
         Self::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
     }

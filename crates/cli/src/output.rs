@@ -170,9 +170,8 @@ impl<'a> Output<'a> {
         size: Option<(terminal_size::Width, terminal_size::Height)>,
         on_terminal: bool,
     ) -> boardlab_report::Options {
-        let width = size.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX));
         boardlab_report::Options {
-            width,
+            width: within(size),
             color: colored(self.options.color(), on_terminal),
             wall_time: !self.options.no_wall_time,
             full: self.full,
@@ -209,6 +208,16 @@ pub(crate) fn colored(color: Color, on_terminal: bool) -> bool {
 /// Checks that standard output is open.
 pub(crate) fn expect_stdout() -> Result<(), Error> {
     if closed::stdout() { Err(Error::StdoutClosed) } else { Ok(()) }
+}
+
+/// The width of standard output.
+pub(crate) fn width() -> usize {
+    within(terminal_size::terminal_size_of(io::stdout()))
+}
+
+/// The width for text on a terminal of this size, or where there is none.
+fn within(size: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
+    size.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX))
 }
 
 /// Prints `text`.

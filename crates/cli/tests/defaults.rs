@@ -72,6 +72,8 @@ fn a_wrong_default_is_an_error_of_every_command_but_doctor() {
     assert_eq!(doctor.status, 1, "{}", doctor.stderr);
     let json = with("colour = \"never\"", &["doctor", "--json"]).stdout;
     assert!(json.contains("config.toml:1:1") && json.contains("broken"), "{json}");
+    assert!(json.contains("did you mean `color`?"), "the hint: {json}");
+    assert!(json.contains("`configuration` is broken: commands such as `boardlab list`"), "{json}");
     assert!(!json.contains("\\n"), "in one line: {json}");
     for arguments in [&["completions", "bash"][..], &[]] {
         with("colour = \"never\"", arguments).success();

@@ -105,6 +105,11 @@ fn the_number_of_threads_changes_nothing() {
     let more = ["--grid", "seed=3,1", "--grid", "linux.wait=1us,5us", "--format", "json"];
     assert_eq!(sweep(scratch.path(), &more).success(), printed[0]);
     assert_eq!(scratch.names(""), ["1", "2", "5"]);
+    assert!(printed[0].contains("--out DIR writes all to points.csv"), "{}", printed[0]);
+    let columns = json["tables"][0]["columns"].as_array().unwrap();
+    for column in columns {
+        assert_eq!(column["title"], column["id"], "a heading can be given to --cell");
+    }
 }
 
 #[test]

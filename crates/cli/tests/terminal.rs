@@ -85,11 +85,25 @@ fn keys_paths_and_commands_are_whole_on_a_narrow_terminal() {
 #[test]
 fn no_line_is_longer_than_the_terminal() {
     for columns in [60, 80, 120] {
-        for arguments in [&["list", "keys", "nor-write"][..], &["doctor"], &["explain", "page"]] {
+        let list = &["list", "keys", "nor-write"][..];
+        for arguments in [&[], list, &["doctor"], &["explain", "page"]] {
             let text = on_terminal(columns, "TERM=dumb NO_COLOR=1", arguments).success();
             let width = text.lines().map(|line| line.chars().count()).max().unwrap();
             assert!(width <= columns as usize, "{arguments:?} on {columns}: {width}");
         }
+    }
+}
+
+/// A text broken by hand would leave a few words alone on each second line.
+#[test]
+fn the_text_of_a_help_fills_its_lines() {
+    for command in ["explain", "life", "powercut", "sweep"] {
+        let text = on_terminal(70, "TERM=dumb", &["help", command]).success();
+        let text = text.replace('\r', "");
+        let last = text.split("\n\nExamples:").next().unwrap().rsplit("\n\n").next().unwrap();
+        let lines: Vec<_> = last.lines().map(|line| line.trim_end().len()).collect();
+        let (_, full) = lines.split_last().unwrap();
+        assert!(full.len() > 1 && full.iter().all(|width| *width > 50), "{command}:\n{last}");
     }
 }
 

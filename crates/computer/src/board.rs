@@ -69,7 +69,7 @@ pub fn read(section: Section<'_>) -> Read<Computer> {
         &["core"],
         "describes no core that runs programs",
         "a board with [core]",
-        "take board = \"realview-eb\", or add what that board has: boardlab list keys os",
+        "use --set board=realview-eb, or add what that board has: boardlab list keys os",
     )?;
     let name = section.required::<String>("title");
     let core = section.section("core", Core::read);

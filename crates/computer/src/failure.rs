@@ -3,11 +3,13 @@
 //! Layer: rank 9. Main type: [`Failure`]. What it says comes in three parts, as all errors of the command line: what is wrong, the file, and
 //! what to try.
 
+use super::built_in;
 use super::listing::exception_name;
 use super::symbols::Symbols;
 use boardlab_arm926::{Exception, Virtual};
 use boardlab_document::error::{Error, reason};
 use boardlab_document::lock::Holder;
+use boardlab_document::nearest::nearest;
 use boardlab_realview::{Machine, Outcome};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -138,7 +140,13 @@ impl Failure {
         use boardlab_realview::Error as Problem;
         match self {
             Self::Argument { help, .. } | Self::Guest { help, .. } => help.clone(),
-            Self::Unreadable(..) => "name a regular file that can be read".into(),
+            Self::Unreadable(path, _) => {
+                let near = path.to_str().and_then(|name| nearest(name, [built_in::NAME]));
+                match near {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => "name a regular file that can be read".into(),
+                }
+            }
             Self::Unwritable(..) => "name another file, in a folder that can be written".into(),
             Self::InUse(..) => "wait until it has ended, or give this run a copy of the image".into(),
             Self::CardChanged(..) => {

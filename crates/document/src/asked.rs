@@ -31,6 +31,8 @@ pub struct AskedKey {
     pub source: Option<String>,
     /// The file or the option that the value stands in.
     pub file: Option<String>,
+    /// When the run does not use the value, as a clause: `with places = "random"`; `None` where it does.
+    pub idle: Option<String>,
     /// Whether it is a section or a list of sections, whose keys are listed by themselves.
     pub is_section: bool,
 }
@@ -65,13 +67,20 @@ impl AskedKey {
 
 /// The record of all readings of a document, keys in the order of reading.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Observer(Arc<Mutex<IndexMap<String, AskedKey>>>);
+pub(crate) struct Observer(Arc<Mutex<Record>>);
+
+#[derive(Debug, Default)]
+struct Record {
+    keys: IndexMap<String, AskedKey>,
+    /// The dotted paths that the run does not use, and when.
+    idle: Vec<(String, String)>,
+}
 
 impl Observer {
     /// Notes that `key`, a dotted path, was asked for and holds `node`.
     pub(crate) fn note(&self, key: &str, node: Option<&Node>) {
-        self.with(|keys| {
-            let asked = keys.entry(key.into()).or_default();
+        self.with(|record| {
+            let asked = record.keys.entry(key.into()).or_default();
             let AskedKey { value, origin, source, file, is_section, .. } = AskedKey::holding(node);
             asked.is_section |= is_section;
             (asked.value, asked.origin, asked.source, asked.file) = (value, origin, source, file);
@@ -80,12 +89,22 @@ impl Observer {
 
     /// Completes what is known about `key`.
     pub(crate) fn describe(&self, key: &str, describe: impl FnOnce(&mut AskedKey)) {
-        self.with(|keys| describe(keys.entry(key.into()).or_default()));
+        self.with(|record| describe(record.keys.entry(key.into()).or_default()));
+    }
+
+    /// Notes that the run uses nothing at or below the dotted `path`, and `why`.
+    pub(crate) fn idle(&self, path: &str, why: &str) {
+        self.with(|record| record.idle.push((path.into(), why.into())));
     }
 
     /// The record, which begins anew; without `value`, `origin` and `source` below a key that holds a value.
     pub(crate) fn take(&self) -> IndexMap<String, AskedKey> {
-        let all = self.with(std::mem::take);
+        let Record { keys: mut all, idle } = self.with(std::mem::take);
+        for (path, why) in idle {
+            let below = format!("{path}.");
+            let idle = all.iter_mut().filter(|(key, _)| **key == path || key.starts_with(&below));
+            idle.for_each(|(_, asked)| asked.idle = Some(why.clone()));
+        }
         let is_part = |key: &str| {
             let above = key.rsplit_once('.').and_then(|(above, _)| all.get(above));
             above.is_some_and(|above| !above.is_section)
@@ -96,7 +115,7 @@ impl Observer {
             .collect()
     }
 
-    fn with<T>(&self, access: impl FnOnce(&mut IndexMap<String, AskedKey>) -> T) -> T {
+    fn with<T>(&self, access: impl FnOnce(&mut Record) -> T) -> T {
         access(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -107,7 +107,7 @@ pub struct MissingKey {
     pub section: String,
     /// What is due, such as `a duration`.
     pub expected: String,
-    /// A line that would do.
+    /// A line that would do; an option where no file of the user lacks it.
     pub example: String,
 }
 
@@ -335,7 +335,10 @@ impl MissingKey {
         Message {
             title: format!("missing key `{key}` in {}", within(&self.section)),
             label: format!("expected a key `{key}` with {}", self.expected),
-            help: format!("add a line like {}", self.example),
+            help: match self.example.starts_with("--") {
+                true => format!("add {}", self.example),
+                false => format!("add a line like {}", self.example),
+            },
         }
     }
 }

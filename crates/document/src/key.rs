@@ -180,7 +180,7 @@ impl Section<'_> {
             Some(table) if any(table) => Some(self.provenance(node, key)?),
             _ => None,
         };
-        let inner = self.inner(node);
+        let inner = node.bare();
         let value =
             T::read(inner).and_then(|value| match checks.iter().find_map(|check| check(&value)) {
                 Some(misfit) => Err(PlacedMisfit::new(inner, misfit)),
@@ -238,9 +238,13 @@ impl Section<'_> {
 }
 
 pub(super) fn with_source(example: &str) -> String {
-    // One example is enough where a type shows two ways of writing.
-    let example = example.split(" or ").next().unwrap_or(example);
     format!(
-        "{{ value = {example}, origin = \"datasheet\", source = \"document, table or section\" }}"
+        "{{ value = {}, origin = \"datasheet\", source = \"document, table or section\" }}",
+        first_of(example)
     )
+}
+
+/// The first example where a type shows two ways of writing.
+pub(super) fn first_of(example: &str) -> &str {
+    example.split(" or ").next().unwrap_or(example)
 }

@@ -97,6 +97,9 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The key of the title.
+const TITLE: &str = "title";
+
 /// A file, perhaps with other files in place of their names, and with the user's overrides.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -176,11 +179,18 @@ impl Document {
     /// When there is none.
     pub fn title(&self) -> Result<String, Error> {
         let reading = self.read(|top| {
-            let title = top.required("title");
+            let title = top.required(TITLE);
             top.leave_rest();
             title
         })?;
         Ok(reading.value)
+    }
+
+    /// The title that an override gave, if one did.
+    #[must_use]
+    pub fn title_given(&self) -> Option<&str> {
+        let given = self.get(TITLE).filter(|node| node.place().source().is_argument());
+        given.and_then(Node::as_text)
     }
 
     /// Puts the tree of `other` in place of the value at `path`, which names it.
@@ -205,16 +215,16 @@ impl Document {
         overrides: impl IntoIterator<Item = &'o Override>,
     ) -> Result<(), Error> {
         for one in overrides {
-            one.apply(&mut self.root)?;
-            self.overridden = true;
+            let changes = one.apply(&mut self.root)?;
+            self.overridden |= changes && one.path() != TITLE;
             self.swept |= one.node().place().source().is_argument_of(GRID);
             self.renamed.extend_from_slice(one.renamed());
         }
         Ok(())
     }
 
-    /// Whether an override touched the document: then its results are not the published ones, and
-    /// the print is left out.
+    /// Whether an override gave another value than the files, apart from the title: then the results are not the
+    /// published ones, and the print is left out.
     #[must_use]
     pub const fn is_overridden(&self) -> bool {
         self.overridden

@@ -6,7 +6,7 @@
 ///
 /// The same letters in another case win; else the fewest edits (optimal string alignment), at most
 /// one for every three characters, and at least one. A name that was not written to its end counts
-/// as one edit.
+/// as one edit. A quantity is no slip of one with another number.
 pub fn nearest<'n>(found: &str, names: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     nearest_few(found, names, 1).into_iter().next()
 }
@@ -24,9 +24,12 @@ pub fn nearest_few<'n>(
         return Vec::new();
     }
     let lower = found.to_lowercase();
+    let is_quantity = lower.starts_with(|c: char| c.is_ascii_digit());
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     let distance_to = |name: &str| match name.to_lowercase() {
         same if same == lower => 0,
-        longer if length >= 3 && longer.starts_with(&lower) => 1,
+        longer if length >= 2 && longer.starts_with(&lower) => 1,
+        other if is_quantity && digits(&other) != digits(&lower) => usize::MAX,
         other => strsim::osa_distance(&lower, &other),
     };
     let allowed = (length / 3).max(1);
@@ -66,6 +69,14 @@ mod tests {
         assert_eq!(nearest_few("write_cycl", names, 3), ["write_cycles", "write_cycle"]);
         assert_eq!(nearest_few("wriet_cycle", names, 3), ["write_cycle", "write_cycles"]);
         assert_eq!(nearest_few("write_cycle", names, 1), ["write_cycle"]);
+    }
+
+    #[test]
+    fn a_quantity_is_no_slip_of_another_number() {
+        let speeds = ["1.5 Gb/s", "3 Gb/s", "6 Gb/s"];
+        assert_eq!(nearest("12 Gb/s", speeds), None);
+        assert_eq!(nearest("1.5 Gbs", speeds), Some("1.5 Gb/s"));
+        assert_eq!(nearest("6Gb/s", speeds), Some("6 Gb/s"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Layer: rank 7. Main types: [`Node`], a value with its [`Place`], and [`Table`], keys in the
 //! order of the file. Different branches of a tree may come from different texts.
 
+use crate::quantity;
 use crate::source::Place;
 use indexmap::IndexMap;
 
@@ -86,6 +87,36 @@ impl Node {
             Content::List(_) => "a list",
             Content::Table(_) => "a section",
         }
+    }
+
+    /// Whether this is the same value as `other`, however both are written: `1 MiB` is `1024 KiB`, with or without an
+    /// origin.
+    pub(crate) fn equals(&self, other: &Self) -> bool {
+        match (&self.bare().content, &other.bare().content) {
+            (Content::Text(one), Content::Text(other)) => {
+                one == other || quantity::same(one, other)
+            }
+            (Content::Integer(Some(one)), Content::Integer(Some(other))) => one == other,
+            (Content::Float(one), Content::Float(other)) => one == other,
+            (Content::Boolean(one), Content::Boolean(other)) => one == other,
+            (Content::List(one), Content::List(other)) => {
+                one.len() == other.len()
+                    && one.iter().zip(other).all(|(one, other)| one.equals(other))
+            }
+            (Content::Table(one), Content::Table(other)) => {
+                let in_other = |key: &String| other.0.get(key).map(|entry| &entry.node);
+                let mut each = one.0.iter().map(|(key, entry)| (&entry.node, in_other(key)));
+                one.0.len() == other.0.len()
+                    && each.all(|(one, other)| other.is_some_and(|other| one.equals(other)))
+            }
+            _ => false,
+        }
+    }
+
+    /// The value itself of a value written with its origin.
+    pub(crate) fn bare(&self) -> &Self {
+        let value = self.as_table().and_then(|table| table.0.get("value"));
+        value.map_or(self, |entry| &entry.node)
     }
 
     /// The value as written, without quotes; what a parameter of the result shows.

@@ -100,8 +100,8 @@ impl Override {
         &self.renamed
     }
 
-    /// Puts the value into the tree below `root`.
-    pub(crate) fn apply(&self, root: &mut Node) -> Result<(), Error> {
+    /// Puts the value into the tree below `root`. Returns whether another one or none stood there.
+    pub(crate) fn apply(&self, root: &mut Node) -> Result<bool, Error> {
         let mut node = root;
         let mut path = String::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -115,8 +115,9 @@ impl Override {
             node = self.step(node, part, &path)?;
             path.push_str(&part.name);
         }
+        let changes = !node.equals(&self.node);
         *node = self.node.clone();
-        Ok(())
+        Ok(changes)
     }
 
     /// The node called `part` below `node`, made if it lacks.

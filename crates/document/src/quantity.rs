@@ -177,6 +177,19 @@ fn begins_with_digit(text: &str) -> bool {
     text.starts_with(|character: char| character.is_ascii_digit())
 }
 
+/// Whether both texts are quantities, and the same one.
+#[must_use]
+pub fn same(one: &str, other: &str) -> bool {
+    fn equal<T: PartialEq>(read: fn(&str) -> Result<T, Misfit>, one: &str, other: &str) -> bool {
+        matches!((read(one), read(other)), (Ok(one), Ok(other)) if one == other)
+    }
+    equal(duration, one, other)
+        || equal(bytes, one, other)
+        || equal(hertz, one, other)
+        || equal(rate, one, other)
+        || equal(ratio, one, other)
+}
+
 /// A part of a whole in millionths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ratio(u64);

@@ -23,7 +23,7 @@
 //! for, and only then use `?`: so one run shows all the errors of a section. A missing key is
 //! reported by `finish` too, unless an unknown key looks like it: one slip, one message.
 
-use super::key::{Key, SourcedValue, Wants, with_source};
+use super::key::{Key, SourcedValue, Wants, first_of, with_source};
 use super::node::{Content, Node, Table};
 use super::problems::{AlreadyReported, Problems, Read};
 use super::value::{PlacedMisfit, Value};
@@ -173,7 +173,7 @@ impl<'a> Section<'a> {
             asked.names = names.iter().map(|(name, _)| String::from(*name)).collect();
         });
         let Some(node) = node else { return Ok(None) };
-        let inner = self.inner(node);
+        let inner = node.bare();
         let found = match inner.content() {
             // With or without origin; the value itself is looked up below.
             Content::Text(_) => self.sourced_at::<String>(node, key, Wants::Value, &[])?.value,
@@ -251,7 +251,7 @@ impl<'a> Section<'a> {
     /// the value (`is not a multiple of the buffer`), `expected` what is due.
     #[must_use]
     pub fn refuse(&self, key: &str, problem: &str, expected: &str, help: &str) -> AlreadyReported {
-        let node = self.node_of(key).map_or(self.0.node, |node| self.inner(node));
+        let node = self.node_of(key).map_or(self.0.node, Node::bare);
         let found = if node.as_table().is_some() { String::new() } else { node.written() };
         let misfit = Misfit::Rule(problem.into());
         let misplaced = PlacedMisfit { place: node.place().clone(), found, misfit };
@@ -265,6 +265,9 @@ impl<'a> Section<'a> {
     /// # Errors
     /// [`AlreadyReported`] when there is such a value.
     pub fn idle(&self, path: &str, why: &str, help: &str) -> Read<()> {
+        if let Some(observer) = self.0.context.observer {
+            observer.idle(&self.below(path), why);
+        }
         let Some(node) = self.0.node.get(path) else { return Ok(()) };
         let mut result = Ok(());
         node.each_leaf(path, &mut |path, leaf| {
@@ -358,12 +361,6 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The value itself of a value written with its origin.
-    pub(super) fn inner<'n>(&self, node: &'n Node) -> &'n Node {
-        let value = node.as_table().and_then(|table| table.0.get("value"));
-        value.map_or(node, |entry| &entry.node)
-    }
-
     pub(super) fn lacks(
         &self,
         key: &str,
@@ -371,8 +368,11 @@ impl<'a> Section<'a> {
         example: &str,
         is_number: bool,
     ) -> AlreadyReported {
-        let strict = self.0.node.place.source().kind().is_some_and(Kind::needs_sources);
-        let example = if strict && is_number {
+        let source = self.0.node.place.source();
+        let strict = source.kind().is_some_and(Kind::needs_sources);
+        let example = if source.is_built_in() || source.is_argument() {
+            format!("--set {}={}", self.below(key), first_of(example))
+        } else if strict && is_number {
             format!("{key} = {}", with_source(example))
         } else {
             format!("{key} = {example}")
@@ -405,6 +405,9 @@ impl<'a> Section<'a> {
         let (path, misplaced) = (self.below(key), PlacedMisfit::of_type(node));
         let help = match is_mount(&path) {
             true => format!("name a file: {path} = \"NAME\"; see boardlab list"),
+            false if node.place().source().is_argument() => format!(
+                "set a key of it, --set {path}.KEY=VALUE; boardlab list keys SCENARIO shows them"
+            ),
             false => {
                 format!("a section begins with [{path}], each section of a list with [[{path}]]")
             }

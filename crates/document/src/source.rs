@@ -84,13 +84,14 @@ impl Source {
     }
 
     /// The text of a `kind` of file in `folder`, shown in errors as `name`.
-    pub(crate) fn in_folder(
+    #[must_use]
+    pub fn in_folder(
         kind: Kind,
-        name: String,
-        text: String,
+        name: impl Into<String>,
+        text: impl Into<String>,
         folder: Option<PathBuf>,
     ) -> Arc<Self> {
-        Arc::new(Self { name, text, kind: Some(kind), folder })
+        Arc::new(Self { name: name.into(), text: text.into(), kind: Some(kind), folder })
     }
 
     /// Path of the file, or the option.

@@ -10,6 +10,7 @@ use boardlab_document::quantity::Ratio;
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override, Read, Reading, Section, SourcedValue};
 use boardlab_sim::{Bytes, Duration, Hertz, QuantileTable, Rate};
+use std::path::PathBuf;
 
 /// Right as a scenario; line numbers in the cases count from `title`.
 const RIGHT: &str = "\
@@ -82,7 +83,8 @@ fn demo(top: Section<'_>) -> Read<Demo> {
 }
 
 fn read(kind: Kind, text: &str, set: &[&str]) -> Result<Reading<Demo>, Error> {
-    let mut document = Document::parse(&Source::new(kind, "x.toml", text))?;
+    let source = Source::in_folder(kind, "x.toml", text, Some(PathBuf::new()));
+    let mut document = Document::parse(&source)?;
     let overrides = set.iter().map(|one| Override::parse(one)).collect::<Result<Vec<_>, _>>()?;
     document.set(&overrides)?;
     document.read(demo)
@@ -449,6 +451,30 @@ fn an_override_that_is_wrong_shows_the_argument() {
     for (argument, parts) in cases {
         let error = read(Kind::Scenario, RIGHT, &[argument]).err();
         assert_message(argument, &error.unwrap_or_else(|| panic!("taken: {argument}")), parts);
+    }
+}
+
+#[test]
+fn only_another_value_alters_a_document() {
+    let overridden = |argument: &str| {
+        let source = Source::new(Kind::Scenario, "x.toml", RIGHT);
+        let mut document = Document::parse(&source).unwrap();
+        document.set(&[Override::parse(argument).unwrap()]).unwrap();
+        document.is_overridden()
+    };
+    for same in [
+        "bus.write_cycle=284ns",
+        "bus.write_cycle=0.284 us",
+        "bus.clock=33300 kHz",
+        "bus.width=16",
+        "policy=toggle",
+        "fast=true",
+        "title=another",
+    ] {
+        assert!(!overridden(same), "{same}");
+    }
+    for other in ["bus.write_cycle=284 us", "bus.width=8", "policy=fixed", "fast=false", "x=1"] {
+        assert!(overridden(other), "{other}");
     }
 }
 

@@ -29,9 +29,10 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// A result with `parameters` and without content.
+    /// A result with `parameters` and without content, called as the user says, or else `title`.
     #[must_use]
     pub fn blank(&self, title: &str, parameters: Vec<Parameter>) -> RunResult {
+        let title = self.document.title_given().unwrap_or(title);
         let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
         run.parameters = parameters;
         run.warnings.extend(self.document.renamed().iter().map(ToString::to_string));

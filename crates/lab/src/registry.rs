@@ -4,14 +4,16 @@
 
 use crate::{fcse, nor, sata};
 use boardlab_cards::{fio, life, sdwear};
-use boardlab_document::error::{At, Error, Message, Other};
+use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
 use boardlab_filesystems::nandfs;
 use boardlab_parts::catalog;
+use boardlab_result::foreign::shown_at_most;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table};
 use boardlab_sim::Seed;
+use std::path::Path;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
 pub static EXPERIMENTS: [Experiment; 8] = [
@@ -35,6 +37,14 @@ pub fn published() -> impl Iterator<Item = &'static Experiment> {
 /// # Errors
 /// [`Error::UnknownName`] with the names that exist.
 pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
+    if name == "all" {
+        let message = Message {
+            title: String::from("unknown evaluation `all`"),
+            label: String::new(),
+            help: String::from("all of them: boardlab reproduce"),
+        };
+        return Err(Other { at: At::Nowhere, message }.into());
+    }
     let known = published().find(|one| one.name == name || one.scenario == name);
     known.ok_or_else(|| Error::UnknownName {
         place: None,
@@ -64,26 +74,47 @@ fn scenario_of(name: &str) -> &str {
 /// What is wrong with the file or with an argument.
 pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error> {
     let name = scenario_of(name);
-    let document = catalog::compose(name, set).map_err(|error| part_for_scenario(name, error))?;
+    let document = catalog::compose(name, set)?;
     let experiment = Experiment::named_by(&document, &EXPERIMENTS)?;
     Ok(OpenScenario { experiment, document, name: scenario_name(name) })
 }
 
-/// The `error` that there is no scenario `name`; if it is a part, with what to type instead.
-fn part_for_scenario(name: &str, error: Error) -> Error {
-    let is_part = catalog::parts().iter().any(|part| part.name == name);
-    if !matches!(error, Error::UnknownName { .. }) || !is_part {
+/// The `error` that there is no scenario `name`, as an argument of the command `typed`, such as `run` or `list keys`; if
+/// it is a part, a board or another file, with what to type instead.
+#[must_use]
+pub fn scenario_expected(typed: &str, name: &str, error: Error) -> Error {
+    if !matches!(error, Error::UnknownName { .. }) {
         return error;
     }
-    let message = Message {
-        title: format!("`{name}` is a part, not a scenario"),
-        label: String::new(),
-        help: match uses(Kind::Part, name).unwrap_or_default().first() {
-            Some((_, command)) => format!("name a scenario, with this part in it: {command}"),
-            None => String::from("name a scenario: boardlab list scenarios"),
-        },
+    let is_named = |kind: &Kind| catalog::all(*kind).iter().any(|file| file.name == name);
+    let (what, help) = match [Kind::Part, Kind::Board].into_iter().find(is_named) {
+        Some(kind) => (kind.noun(), with_it(typed, kind, name)),
+        None if Path::new(name).is_file() => {
+            let file = shown_at_most(name, TEXT_SHOWN);
+            let help = format!(
+                "a scenario is a file *.toml, fio jobs are a file *.fio; a program: boardlab os run {file}; a flash image: \
+                 boardlab image info {file}"
+            );
+            ("file", help)
+        }
+        None => return error,
     };
+    let title = format!("`{}` is a {what}, not a scenario", shown_at_most(name, TEXT_SHOWN));
+    let message = Message { title, label: String::new(), help };
     Other { at: At::Nowhere, message }.into()
+}
+
+/// What to type for a part or a board: the command `typed`, or another one, with a scenario that takes it.
+fn with_it(typed: &str, kind: Kind, name: &str) -> String {
+    let fits = fits(kind, name).unwrap_or_default().into_iter();
+    let fits: Vec<_> = fits.filter(|fit| fit.refusal.is_none()).collect();
+    let typed_for =
+        |fit: &Fit| takes(typed, fit.scenario).then(|| line(typed, fit.scenario, &fit.set));
+    let other = || fits.first().map(|fit| command(fit.scenario, &fit.set));
+    match fits.iter().find_map(typed_for).or_else(other) {
+        Some(example) => format!("name a scenario, with this {} in it: {example}", kind.noun()),
+        None => String::from("name a scenario: boardlab list scenarios"),
+    }
 }
 
 /// A built-in file in a built-in scenario.
@@ -132,12 +163,32 @@ pub(crate) fn check(scenario: &str, set: &str) -> Result<(), Failure> {
     open(scenario, &[set])?.check()
 }
 
-/// The command that runs the built-in `scenario` with `set`, the argument of a `--set` for a shell.
+/// The command that uses `set`, the argument of a `--set` for a shell, in the built-in `scenario`: the action that the
+/// section of its key is named after, or else the first one.
 pub(crate) fn command(scenario: &str, set: &str) -> String {
+    let section = set.split('.').next().unwrap_or_default();
+    let named = Some(section).filter(|section| actions(scenario).any(|action| action == *section));
+    let command = named.or_else(|| actions(scenario).next()).unwrap_or("run");
+    line(command, scenario, set)
+}
+
+/// The commands of the actions on the built-in `scenario`.
+fn actions(scenario: &str) -> impl Iterator<Item = &'static str> {
     let experiment = EXPERIMENTS.iter().find(|one| one.scenario == scenario);
-    let action = experiment.and_then(|one| one.actions.first());
-    let command = action.map_or("run", |(action, _)| action.command());
-    format!("boardlab {command} {scenario} --set {set}")
+    let actions = experiment.into_iter().flat_map(|one| one.actions);
+    actions.map(|(action, _)| action.command())
+}
+
+/// Whether the command `typed` takes the built-in `scenario`: all do but actions, of which a sweep is one run after another.
+fn takes(typed: &str, scenario: &str) -> bool {
+    let action = if typed == "sweep" { Action::Run.command() } else { typed };
+    let is_action = EXPERIMENTS.iter().any(|one| actions(one.scenario).any(|one| one == action));
+    !is_action || actions(scenario).any(|one| one == action)
+}
+
+fn line(command: &str, scenario: &str, set: &str) -> String {
+    let grid = if command == "sweep" { " --grid KEY=VALUE,VALUE" } else { "" };
+    format!("boardlab {command} {scenario} --set {set}{grid}")
 }
 
 impl OpenScenario {

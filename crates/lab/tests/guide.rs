@@ -92,22 +92,63 @@ fn a_meaning_does_not_repeat_what_the_key_may_hold() {
     }
 }
 
-/// What the list shows can be given back to `--set`.
+/// What the list shows can be given back to `--set`, but for the keys that it says have no effect.
 #[test]
 fn each_value_in_the_list_is_one_that_set_takes() {
     for scenario in ["nor-write", "card-fio"] {
-        for [key, value, ..] in keys(scenario, &[]) {
+        for [key, value, _, meaning] in keys(scenario, &[]) {
             // A value in brackets or a dash stands for an omitted key, and a list is written otherwise.
             if value.starts_with(['(', '-', '[']) {
                 continue;
             }
             let set = format!("{key}={value}");
-            if let Err(error) = guide::keys(scenario, &[&set]) {
-                // A key that is right and idle in this run is refused by name.
-                let words = error.to_string();
-                assert!(words.contains("has no effect"), "{scenario} --set {set}: {words}");
-            }
+            let refused = guide::keys(scenario, &[&set]).err().map(|error| error.to_string());
+            let words = refused.as_deref().unwrap_or_default();
+            assert_eq!(meaning.starts_with("no effect "), refused.is_some(), "{key}: {words}");
+            assert!(refused.is_none() || words.contains("has no effect"), "{set}: {words}");
         }
+    }
+}
+
+#[test]
+fn the_kind_of_a_mapping_is_a_key_and_that_of_a_part_is_none() {
+    let listed: Vec<_> = keys("card-fio", &[]).into_iter().map(|[key, ..]| key).collect();
+    assert!(listed.iter().any(|key| key == "part.mapping.kind"));
+    assert!(!listed.iter().any(|key| ["part.kind", "part.title", "title"].contains(&key.as_str())));
+}
+
+#[test]
+fn an_example_sets_another_value_and_uses_the_command_of_the_key() {
+    for (key, example) in [
+        ("board.bus.chips", "boardlab run nor-write --set board.bus.chips=2"),
+        (
+            "powercut.operations",
+            "boardlab powercut nand-filesystems --set powercut.operations=10000",
+        ),
+        // There is one such filesystem.
+        ("powercut.system", "boardlab list keys nand-filesystems"),
+    ] {
+        assert_eq!(text(&explained(key), "example", "text"), example, "{key}");
+    }
+}
+
+#[test]
+fn a_part_or_a_board_in_place_of_a_scenario_shows_the_command_with_one() {
+    for (typed, name, line) in [
+        ("run", "s29gl01gs", "a part, not a scenario"),
+        ("run", "s29gl01gs", "boardlab run nor-write --set part=s29gl01gs"),
+        ("life", "kioxia-16gb", "boardlab life sd-life --set part=kioxia-16gb"),
+        ("tune", "s29gl01gs", "boardlab tune nor-write --set part=s29gl01gs"),
+        ("list keys", "kioxia-16gb", "boardlab list keys card-fio --set part=kioxia-16gb"),
+        ("sweep", "s29gl01gs", "boardlab sweep nor-write --set part=s29gl01gs --grid"),
+        ("run", "powerpc-800", "a board, not a scenario"),
+        ("run", "powerpc-800", "boardlab run nor-write --set board=powerpc-800"),
+        // No scenario with such a part has anything to tune.
+        ("tune", "kioxia-16gb", "boardlab run card-fio --set part=kioxia-16gb"),
+    ] {
+        let error = registry::open::<&str>(name, &[]).unwrap_err();
+        let error = registry::scenario_expected(typed, name, error).to_string();
+        assert!(error.contains(line), "{typed} {name}: {error}");
     }
 }
 
@@ -220,6 +261,32 @@ fn a_part_names_the_scenarios_that_take_it() {
     assert_eq!(rows("raspberry-pi-4"), ["title", "card-fio", "sd-life", "sd-wear"]);
     let card = text(&explained("kioxia-16gb"), "context-switch", "text");
     assert_eq!(card, "boardlab run context-switch --set exec.card=kioxia-16gb");
+}
+
+#[test]
+fn a_kind_and_a_word_of_the_name_of_parts_lead_to_parts() {
+    for (word, meaning) in [("SSD", "list parts sata"), ("フラッシュメモリ", "NAND flash")]
+    {
+        assert!(text(&explained(word), "meaning", "text").contains(meaning), "{word}");
+    }
+    for (word, list) in
+        [("SD", "list parts sd"), ("eMMC", "list parts emmc"), ("nor", "list parts nor")]
+    {
+        assert_eq!(text(&explained(word), "list", "text"), format!("boardlab {list}"), "{word}");
+    }
+    for (word, part) in [("X25-E", "intel-x25-e-32gb"), ("JMF602", "photofast-g-monster-v2-128gb")]
+    {
+        assert!(explained(word).table("parts").unwrap().row(part).is_some(), "{word}");
+    }
+}
+
+#[test]
+fn capitals_do_not_matter() {
+    for (word, name) in
+        [("SATA", "sata"), ("l-7", "L-7"), ("Tuned", "tuned"), ("LINUX.WAIT", "linux.wait")]
+    {
+        assert_eq!(explained(word).tables, explained(name).tables, "{word}");
+    }
 }
 
 #[test]

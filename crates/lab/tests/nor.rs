@@ -132,6 +132,14 @@ fn the_what_ifs_agree_with_arithmetic() {
 }
 
 #[test]
+fn a_set_title_and_values_as_they_are_leave_the_published_figures() {
+    let same = run(&["title=NOR at home", "linux.wait=word-time", "workload.bytes=65536 KiB"]);
+    assert_eq!(same.title, "NOR at home");
+    assert_eq!(same.tables, PUBLISHED.tables);
+    assert_eq!(same.warnings, PUBLISHED.warnings);
+}
+
+#[test]
 fn the_what_ifs_are_reached_by_set_as_well() {
     let small = "workload.bytes=1 MiB";
     let plain = run(&[small]);

@@ -82,7 +82,7 @@ impl Page<'_> {
             self.text.push('\n');
             match pairs(run, table) {
                 Some(pairs) => self.pairs(table, &pairs),
-                None => self.table(table),
+                None => self.table(run, table),
             }
         }
         if full {
@@ -151,9 +151,9 @@ impl Page<'_> {
         self.grid(grid);
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, run: &RunResult, table: &Table) {
         let source = table.source.as_ref().map(|s| format!(" ({s})")).unwrap_or_default();
-        self.heading(&format!("{} – {}{source}", table.id, table.title));
+        self.heading(&format!("{} – {}{source}", kind(run, table), table.title));
         let headings: Vec<&str> =
             std::iter::once("").chain(table.columns.iter().map(|c| c.title.as_str())).collect();
         let mut grid = Grid::new(&headings, 1);
@@ -248,6 +248,15 @@ fn provenance(run: &RunResult, wall_time: bool) -> Option<String> {
         let _ = write!(line, ", wall time {}", format::nanoseconds(wall));
     }
     Some(line)
+}
+
+/// The id of `table`; in an answer, such as one of several terms, without the count that keeps ids apart.
+fn kind<'t>(run: &RunResult, table: &'t Table) -> &'t str {
+    let counted = table.id.rsplit_once('-').filter(|(_, count)| count.parse::<usize>().is_ok());
+    match counted {
+        Some((kind, _)) if !format::ran(run) && run.table(kind).is_some() => kind,
+        _ => &table.id,
+    }
 }
 
 /// The name of a row.

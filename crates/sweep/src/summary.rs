@@ -163,8 +163,8 @@ fn table(keys: &[&str], chosen: &[String], failed: bool) -> Table {
         table = table.column(*key, *key);
     }
     for name in chosen {
-        // A heading breaks at spaces only.
-        table = table.column(name, name.replace('/', "/ "));
+        // As `--cell` takes it.
+        table = table.column(name, name);
     }
     if failed { table.column("failure", "failure") } else { table }
 }
@@ -201,16 +201,16 @@ fn tell(
     let differ = overview.figures.values().filter(|seen| overview.differs(seen)).count();
     let verb = if differ == 1 { "differs" } else { "differ" };
     let figures = counted(overview.figures.len(), "figure");
+    // The result is the same with and without a folder.
+    let all = format!("--out DIR writes all to {ATTACHMENT}.");
     run.find(match overview.done {
-        0 => format!("No point completed, so no figure is known. {ATTACHMENT} has the messages."),
-        1 => format!(
-            "Only 1 point completed, so its {figures} cannot be compared. {ATTACHMENT} has all."
-        ),
-        _ => format!("{differ} of {figures} {verb} between points. {ATTACHMENT} has all."),
+        0 => String::from("No point completed, so no figure is known."),
+        1 => format!("Only 1 point completed, so its {figures} cannot be compared. {all}"),
+        _ => format!("{differ} of {figures} {verb} between points. {all}"),
     });
     if by_itself && differ > chosen.len() {
         run.find(
-            "--cell TABLE/ROW/COLUMN chooses other figures. Completed points are not run again.",
+            "--cell TABLE/ROW/COLUMN chooses other figures; with --out, completed points are not run again.",
         );
     }
     if overview.failed > 0 {

@@ -41,7 +41,7 @@ Examples:
 const OF: &str = "Scenario, by name or path; `os` or `sata-console` for the keys of these commands";
 
 pub(super) const EXPLAIN: &str = "\
-A key may be cut off at the front: `wait` finds linux.wait and uboot.wait. Terms are those of the glossary,
+A key may be cut off at the front: `wait` finds linux.wait and uboot.wait. Terms are those of the glossary, \
 also in Japanese; tables, rows and columns those of the results.
 
 Examples:

@@ -18,13 +18,13 @@ Examples:
   boardlab os trace kernel.elf --from main --count 100";
 
 const RUN: &str = "\
-What the program prints goes to standard output and the tables to standard error; with --format json or csv
-the result goes to standard output and what the program prints to standard error. Standard input is typed on
-UART 0: a terminal as it comes, all else as a whole before the start, so that equal runs are equal.
-What the program prints reaches the terminal raw, by purpose: it may draw on it as it likes. With
+What the program prints goes to standard output and the tables to standard error; with --format json or csv \
+the result goes to standard output and what the program prints to standard error. Standard input is typed on \
+UART 0: a terminal as it comes, all else as a whole before the start, so that equal runs are equal. \
+What the program prints reaches the terminal raw, by purpose: it may draw on it as it likes. With \
 --safe-console its control characters are shown as escapes such as \\u{1b}; names in it always are.
 
-Exit status: 0 also at the limit; 1 if the program ends with another code than 0, sleeps for ever, or takes an
+Exit status: 0 also at the limit; 1 if the program ends with another code than 0, sleeps for ever, or takes an \
 exception without a handler.
 
 Examples:
@@ -36,7 +36,7 @@ Examples:
   boardlab os run kernel.elf --restore booted";
 
 const TRACE: &str = "\
-Each line has the cycle at which an instruction began and how many it took, its address and symbol, its code,
+Each line has the cycle at which an instruction began and how many it took, its address and symbol, its code, \
 the instruction, and the registers that it changed. The program's own output goes to standard error.
 
 Examples:

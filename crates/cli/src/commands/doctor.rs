@@ -69,7 +69,8 @@ struct Check {
 enum State {
     Ok,
     Missing,
-    Broken,
+    /// What boardlab itself needs; says what fails until it is mended.
+    Broken(&'static str),
 }
 
 impl State {
@@ -77,7 +78,7 @@ impl State {
         match self {
             Self::Ok => "ok",
             Self::Missing => "missing",
-            Self::Broken => "broken",
+            Self::Broken(_) => "broken",
         }
     }
 }
@@ -88,7 +89,12 @@ pub(super) fn perform(options: &Options) -> Result<Status, Error> {
     let mut checks =
         vec![program(), cores(), memory(), temporary_folder(), configuration(), compiler()];
     checks.extend(HELPERS.iter().map(helper));
-    let broken = checks.iter().any(|check| check.state == State::Broken);
+    let failing = |check: &Check| match check.state {
+        State::Broken(what) => Some(format!("`{}` is broken: {what}.", check.name)),
+        State::Ok | State::Missing => None,
+    };
+    let failing: Vec<_> = checks.iter().filter_map(failing).collect();
+    let broken = !failing.is_empty();
     let missing = checks.iter().filter(|check| check.state == State::Missing).count();
     let mut run = RunResult::new("doctor", "What boardlab has on this machine", 0, VERSION);
     let rows = checks.into_iter().map(|check| (Row::new(check.name, ""), check));
@@ -99,6 +105,7 @@ pub(super) fn perform(options: &Options) -> Result<Status, Error> {
         .column("purpose", "what for", |check| Cell::text(check.purpose))
         .column("advice", "what to do", |check| Cell::text(check.advice.clone()));
     run.tables.push(table.table());
+    run.findings.extend(failing);
     run.findings.push(if missing == 0 {
         "Nothing is missing.".into()
     } else {
@@ -140,7 +147,8 @@ fn memory() -> Check {
     let bytes = kibibytes.map(|kib| kib * 1024);
     let (state, advice) = match bytes {
         Some(bytes) if bytes < MEMORY => {
-            (State::Broken, "close other programs: `reproduce` takes up to 500 MB".into())
+            let fails = State::Broken("`boardlab reproduce` may run out of memory");
+            (fails, "close other programs: `reproduce` takes up to 500 MB".into())
         }
         _ => (State::Ok, String::new()),
     };
@@ -153,14 +161,17 @@ fn temporary_folder() -> Check {
     let folder = env::temp_dir();
     let probe = folder.join(format!("boardlab-doctor-{}", std::process::id()));
     let written = fs::File::create_new(&probe);
-    let state = if written.is_ok() { State::Ok } else { State::Broken };
+    let state = match written {
+        Ok(_) => State::Ok,
+        Err(_) => State::Broken("`boardlab os run` with a card fails"),
+    };
     // What cannot be removed is an empty file in the folder for such.
     let _ = fs::remove_file(&probe);
     let advice = written.err().map_or_else(String::new, |error| {
         format!("{error}: set TMPDIR to a folder that can be written")
     });
     let purpose = "the system image for QEMU, and cards of `os run`";
-    Check { name: "temporary folder", state, found: folder.display().to_string(), purpose, advice }
+    Check { name: "temporary-folder", state, found: folder.display().to_string(), purpose, advice }
 }
 
 /// The file of the user's defaults; that there is none is as it should be.
@@ -173,21 +184,31 @@ fn configuration() -> Check {
     };
     Check {
         name: "configuration",
-        state: if read.is_ok() { State::Ok } else { State::Broken },
+        state: match read {
+            Ok(_) => State::Ok,
+            Err(_) => State::Broken(
+                "commands such as `boardlab list` and `boardlab run` fail with exit status 2; `BOARDLAB_CONFIG= boardlab \
+                 list` does without the file",
+            ),
+        },
         found,
         purpose: "defaults of options",
-        // What is wrong and where; the lines of the file follow in the errors of other commands.
-        advice: read.err().map_or_else(String::new, |error| {
-            let rendered = error.render(false);
-            rendered.lines().take(2).map(str::trim).collect::<Vec<_>>().join(" ")
-        }),
+        advice: read.err().map_or_else(String::new, |error| advice(&error.render(false))),
     }
+}
+
+/// What is wrong, where, and the help, of a `rendered` error; the lines of the file are in the errors of other commands.
+fn advice(rendered: &str) -> String {
+    let lines = rendered.lines().map(|line| line.trim().trim_start_matches("= "));
+    let told =
+        lines.filter(|line| ["error: ", "--> ", "help: "].iter().any(|one| line.starts_with(one)));
+    told.collect::<Vec<_>>().join(" ")
 }
 
 fn compiler() -> Check {
     let built = cfg!(feature = "compiler");
     Check {
-        name: "compiled engine",
+        name: "compiled-engine",
         state: if built { State::Ok } else { State::Missing },
         found: if built { "built in".into() } else { "not built in".into() },
         purpose: "`os run --engine compiled`",

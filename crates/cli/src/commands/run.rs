@@ -16,7 +16,8 @@ pub(super) fn perform(
     options: &Options,
 ) -> Result<Status, Error> {
     let Scenario { scenario: name, set } = scenario;
-    let opened = registry::open(name, set).map_err(Failure::from)?;
+    let expected = |error| registry::scenario_expected(action.command(), name, error);
+    let opened = registry::open(name, set).map_err(expected).map_err(Failure::from)?;
     output::expect_fio(options, action == Action::Run && opened.experiment.prints_fio)?;
     let output = Output::open(options, None)?;
     let (mut result, wall_time_ns) =

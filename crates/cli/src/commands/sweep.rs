@@ -9,7 +9,8 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
 use crate::progress::Progress;
-use boardlab_lab::registry::EXPERIMENTS;
+use boardlab_experiment::Failure;
+use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_report::Shown;
 use boardlab_sweep::{Order, sweep};
 
@@ -34,6 +35,14 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
             restart: arguments.restart,
             progress: &|progress| bar.report(progress),
             warn: &|words| bar.warn(words),
+        })
+        .map_err(|failure| match failure {
+            Failure::Input(error) => Failure::Input(registry::scenario_expected(
+                "sweep",
+                &arguments.scenario.scenario,
+                error,
+            )),
+            other => other,
         })?
     };
     if swept.resumed > 0 {

@@ -5,7 +5,7 @@ use crate::case::Case;
 /// Wrong commands, options and names.
 pub(crate) const CASES: &[Case] = &[
     Case::arguments("unknown command", &["lits"], &["unrecognized subcommand 'lits'", "'list'"]),
-    Case::arguments("unknown option", &["list", "--sed", "1"], &["'--sed'", "'--seed'"]),
+    Case::arguments("unknown option", &["list", "--sed", "1"], &["'--sed'", "--seed?"]),
     Case::arguments("run without scenario", &["run"], &["<SCENARIO>", "Usage: boardlab run"]),
     Case::arguments("run of two scenarios", &["run", "a", "b"], &["unexpected argument 'b'"]),
     Case::arguments("set without argument", &["run", "a", "--set"], &["--set <KEY=VALUE>"]),
@@ -25,7 +25,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "unknown shell",
         &["completions", "tcsh"],
-        &["'tcsh'", "fish, powershell, zsh"],
+        &["'tcsh'", "fish, powershell, zsh]\n\nFor more information"],
     ),
     Case::arguments(
         "unknown evaluation",

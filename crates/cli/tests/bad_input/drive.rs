@@ -128,13 +128,13 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "board without a host for SATA",
         &["run", "sata-ssd", "--set", "board=raspberry-pi-4"],
-        &["describes no host for a SATA drive", "take board = \"ml505\""],
+        &["describes no host for a SATA drive", "use --set board=ml505"],
     )
     .at("--set:1:7"),
     Case::arguments(
         "card on the board of a built-in scenario for drives",
         &["run", "drive-fio", "--set", "part=kioxia-16gb"],
-        &["`board`: `linux-ahci` describes no slot for a card", "take board = \"raspberry-pi-4\""],
+        &["`board`: `linux-ahci` describes no slot for a card", "use --set board=raspberry-pi-4"],
     )
     .at("--set:1:6"),
     Case::arguments(

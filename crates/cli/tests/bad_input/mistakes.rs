@@ -1,9 +1,9 @@
-//! Sixty slips of somebody who is new: each gets one message that says what to type instead.
+//! Slips of somebody who is new: each gets one message that says what to type instead.
 
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 60] = [
+const MISTAKES: [(&[&str], &[&str]); 68] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -30,6 +30,13 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
     (&["run", "nor_write"], &["did you mean `nor-write`?"]),
     (&["run", "nor-wrte"], &["did you mean `nor-write`?"]),
     (&["run", "kioxia-16gb"], &["is a part", "boardlab run card-fio --set part=kioxia-16gb"]),
+    (&["life", "kioxia-16gb"], &["is a part", "boardlab life sd-life --set part=kioxia-16gb"]),
+    (&["list", "keys", "kioxia-16gb"], &["boardlab list keys card-fio --set part=kioxia-16gb"]),
+    (
+        &["sweep", "s29gl01gs", "--grid", "linux.wait=none,tuned"],
+        &["is a part", "boardlab sweep nor-write --set part=s29gl01gs --grid"],
+    ),
+    (&["run", "powerpc-800"], &["is a board", "boardlab run nor-write --set board=powerpc-800"]),
     (&["run", "nor-write", "sata-ssd"], &["'sata-ssd'", "name one scenario"]),
     (&["run", "missing.fio"], &["cannot read `missing.fio`", "check the path"]),
     (&["run", "my/absent.toml"], &["cannot read `my/absent.toml`", "check the path"]),
@@ -45,6 +52,31 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
     (&["explain", "over-provisoning"], &["did you mean `over-provisioning` or"]),
     (&["completions", "bsh"], &["'bsh'", "'bash'"]),
     (&["sata", "console", "kioxia-16gb"], &["is of kind sd", "boardlab list parts sata"]),
+    (&["keys", "nor-write"], &["'keys'", "boardlab list keys"]),
+    (&["version"], &["'version'", "did you mean the option --version?"]),
+    (&["os", "built-in"], &["'built-in'", "boardlab os run built-in"]),
+    (&["os", "garb.bin"], &["'garb.bin'", "boardlab os run garb.bin"]),
+    (&["os", "run", "built-n"], &["cannot read `built-n`", "did you mean `built-in`?"]),
+    (&["list", "scenarios", "nor"], &["'nor'", "boardlab explain nor"]),
+    (&["list", "parts", "ssd"], &["'ssd'", "boardlab list parts sata"]),
+    (&["list", "parts", "kioxia-16gb"], &["'kioxia-16gb'", "boardlab explain kioxia-16gb"]),
+    (&["reproduce", "all"], &["unknown evaluation `all`", "all of them: boardlab reproduce"]),
+    (&["reproduce", "sd"], &["unknown evaluation `sd`", "did you mean `sdwear`?"]),
+    (
+        &["run", "image.bin"],
+        &["`image.bin` is a file, not a scenario", "boardlab image info image.bin"],
+    ),
+    (&["explain", "--seed"], &["a value is required", "boardlab help"]),
+    (
+        &["reproduce", "--nope"],
+        &["'--nope'", "Usage: boardlab reproduce [OPTIONS]", "boardlab help reproduce"],
+    ),
+    (&["run", "nor-write", "--verbose"], &["'--verbose'", "all options: boardlab help run"]),
+    (&["run", "nor-write", "--set"], &["--set KEY=VALUE", "boardlab list keys nor-write"]),
+    (
+        &["run", "drive-fio", "--set", "part.link.speed=12 Gb/s"],
+        &["known: 1.5 Gb/s, 3 Gb/s, 6 Gb/s", "help: known"],
+    ),
     // Options.
     (&["run", "nor-write", "seed=2"], &["'seed=2'", "--seed 2"]),
     (&["run", "nor-write", "--set", "seed=2"], &["unknown key `seed`", "--seed N"]),
@@ -54,7 +86,7 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
     (&["run", "nor-write", "--full"], &["'--full'", "boardlab reproduce", "leave it out here"]),
     (
         &["reproduce", "nor", "--set", "linux.wait=tuned"],
-        &["boardlab run SCENARIO --set KEY=VALUE"],
+        &["boardlab run nor-write --set linux.wait=tuned"],
     ),
     (&["run", "nor-write", "--format", "yaml"], &["'yaml'", "table, json, csv"]),
     (&["run", "nor-write", "--json", "--format", "csv"], &["--json", "cannot be used with"]),
@@ -76,12 +108,26 @@ const MISTAKES: [(&[&str], &[&str]); 60] = [
         &["run", "nor-write", "--set", "part=kioxia-16gb"],
         &["`kioxia-16gb` is of kind sd", "use one of am29lv-no-cfi, m29ew"],
     ),
+    (
+        &["run", "nor-write", "--set", "part=sst-8mib-top"],
+        &["do not fit", "--set workload.bytes=\"8 MiB\""],
+    ),
+    (
+        &["run", "drive-fio", "--set", "part=kioxia-16gb"],
+        &["describes no slot for a card", "--set board=raspberry-pi-4"],
+    ),
+    (
+        &["run", "card-fio", "--set", "part.mapping.kind=log-blocks"],
+        &["missing key `open_units`", "add --set part.mapping.open_units=16"],
+    ),
+    (&["run", "nor-write", "--set", "linux=tuned"], &["is a string", "--set linux.KEY=VALUE"]),
     (&["run", "nor-write", "--set", "part=s29gl01"], &["unknown part", "did you mean `s29gl01g"]),
 ];
 
 #[test]
 fn each_slip_of_a_new_user_is_answered_in_one_message() {
     let scratch = Scratch::new();
+    scratch.write("image.bin", "no TOML");
     let mut wrong = Vec::new();
     for (arguments, says) in MISTAKES {
         let outcome = run_in(scratch.path(), arguments);

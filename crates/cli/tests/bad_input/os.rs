@@ -73,7 +73,7 @@ pub(crate) const CASES: &[Case] = &[
     with(
         "run on a board without a core",
         &["os", "run", "a.elf", "--set", "board=ml505"],
-        &["describes no core that runs programs", "take board = \"realview-eb\""],
+        &["describes no core that runs programs", "use --set board=realview-eb"],
     )
     .at("--set:1:7"),
     with(

@@ -1,6 +1,6 @@
 //! Scenarios, evaluations, parts and boards: what a file is, and which commands use it.
 //!
-//! Layer: rank 11, inside `guide`. Function: [`called`].
+//! Layer: rank 11, inside `guide`. Functions: [`called`], [`of_kind`], [`naming`].
 
 use super::topics::Topic;
 use crate::registry::{self, EXPERIMENTS};
@@ -10,6 +10,43 @@ use boardlab_document::misfit::Misfit;
 use boardlab_document::source::Kind;
 use boardlab_experiment::{Experiment, Failure};
 use boardlab_parts::catalog;
+use boardlab_result::{Cell, Row, Table};
+
+/// The kinds of parts, as their files write them.
+pub(super) const KINDS: [&str; 5] = ["nor", "nand", "sd", "emmc", "sata"];
+
+/// The parts of the kind called `word`, in any case.
+pub(super) fn of_kind(word: &str) -> Option<Topic> {
+    let kind = KINDS.into_iter().find(|kind| kind.eq_ignore_ascii_case(word))?;
+    let said = vec![
+        ("parts", catalog::parts_of(&[kind]).join(", ")),
+        ("list", format!("boardlab list parts {kind}")),
+    ];
+    Some(Topic { kind: "kind", title: format!("{kind}, of parts"), said })
+}
+
+/// The parts in whose name or title a word begins with `word`, in any case.
+///
+/// # Errors
+/// A built-in part is broken.
+pub(super) fn naming(word: &str) -> Result<Option<Table>, Failure> {
+    // Fewer letters begin too many words.
+    const SHORTEST: usize = 3;
+    let lower = word.to_lowercase();
+    let mut rows = Vec::new();
+    for part in catalog::parts() {
+        let title = Document::parse(&part.source(Kind::Part))?.title()?;
+        let text = format!("{} {title}", part.name).to_lowercase();
+        let begins = |(at, _): (usize, &str)| !text[..at].ends_with(char::is_alphanumeric);
+        if lower.chars().count() >= SHORTEST && text.match_indices(&lower).any(begins) {
+            rows.push((Row::new(part.name, ""), title));
+        }
+    }
+    let table = Table::new("parts", format!("Parts with `{word}`"));
+    let empty = rows.is_empty();
+    let table = table.of(rows).column("title", "what it is", |title| Cell::text(title));
+    Ok((!empty).then(|| table.table()))
+}
 
 /// The scenario, evaluation, part or board called `word`.
 ///

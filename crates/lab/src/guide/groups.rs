@@ -7,10 +7,14 @@ use super::pages::{self, plain, quoted};
 use super::topics::Topic;
 use crate::registry;
 use boardlab_document::source::Kind;
+use boardlab_document::{files, quantity};
 use boardlab_experiment::Failure;
 use boardlab_parts::catalog;
 use boardlab_result::{Cell, Row, Table};
 use indexmap::{IndexMap, IndexSet};
+
+/// The example of a text, which is no value.
+const TEXT: &str = "...";
 
 /// A key, and the built-in scenarios that have it.
 #[derive(Debug, Clone)]
@@ -142,7 +146,8 @@ impl Group {
         policy.unwrap_or_else(|| self.first().key.meaning.clone())
     }
 
-    /// A command that sets one of the keys to one of `values`: the first that a scenario takes.
+    /// A command that sets one of the keys to one of `values`: the first that a scenario takes; the one that lists the
+    /// keys if none does.
     fn example(&self, values: &[String]) -> String {
         let each = self.0.iter().flat_map(|used| used.scenarios.iter().map(|one| (&used.key, one)));
         let mut tried = each.flat_map(|(key, scenario)| {
@@ -151,9 +156,12 @@ impl Group {
         let taken = tried.find(|(scenario, key, value)| {
             registry::check(scenario, &format!("{key}={value}")).is_ok()
         });
-        taken.map_or_else(String::new, |(scenario, key, value)| {
-            registry::command(scenario, &format!("{key}={}", for_shell(value)))
-        })
+        match taken {
+            Some((scenario, key, value)) => {
+                registry::command(scenario, &format!("{key}={}", for_shell(value)))
+            }
+            None => format!("boardlab list keys {}", self.first().scenarios[0]),
+        }
     }
 
     /// The keys that end in `word`, a group in a row.
@@ -225,13 +233,25 @@ impl Used {
         }
     }
 
-    /// Values to try: others that have names, then the one that the key holds.
+    /// Other values than the one that the key holds, to try: those that have names, twice and half of a number, an example
+    /// and the limits.
     fn samples(&self) -> Vec<String> {
         let asked = &self.key.asked;
         let value = asked.value.as_ref().or(asked.default.as_ref());
+        let number = value.and_then(|value| value.parse::<u64>().ok());
+        let numbers = number.into_iter().flat_map(|number| [number.saturating_mul(2), number / 2]);
         let example = asked.example.as_ref().map(|example| example.trim_matches('"').into());
-        let others = asked.names.iter().filter(|name| Some(*name) != value);
-        others.chain(value).cloned().chain(example).collect()
+        let limits = asked.limits.iter().filter_map(|limit| limit.split_once(" to "));
+        let limits = limits.flat_map(|(low, high)| [low.into(), high.into()]);
+        let files = files::mounted(&self.key.key).map_or(&[][..], catalog::all);
+        let names = files.iter().map(|file| file.name.into()).chain(asked.names.iter().cloned());
+        let all =
+            names.chain(numbers.map(|number| number.to_string())).chain(example).chain(limits);
+        let is_other = |sample: &String| {
+            let as_held = |value: &String| value == sample || quantity::same(value, sample);
+            sample != TEXT && !value.is_some_and(as_held)
+        };
+        all.filter(is_other).collect()
     }
 }
 

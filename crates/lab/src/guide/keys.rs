@@ -100,6 +100,15 @@ impl ScenarioKey {
         names.into_iter().map(String::from).collect()
     }
 
+    /// What it means, behind whether the run uses it.
+    pub(super) fn shown_meaning(&self) -> String {
+        let meaning = self.meaning.replace('`', "");
+        match &self.asked.idle {
+            Some(why) => format!("no effect {why}: {meaning}"),
+            None => meaning,
+        }
+    }
+
     /// What the value rests on, where it says so; else the option that gives it.
     pub(super) fn origin(&self) -> String {
         let option = || self.asked.file.as_deref().filter(|file| *file == SET);
@@ -114,8 +123,8 @@ impl ScenarioKey {
 
     /// Whether it has no use for `--set`: another value would be another file.
     fn is_fixed(&self) -> bool {
-        ["title", "kind", "experiment"].contains(&self.key.rsplit('.').next().unwrap_or_default())
-            && (self.mount().is_some() || !self.key.contains('.'))
+        let own = self.mount().map_or(self.key.as_str(), |mount| &self.key[mount.len() + 1..]);
+        ["title", "kind", "experiment"].contains(&own)
     }
 }
 

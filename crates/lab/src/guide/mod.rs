@@ -12,6 +12,7 @@ mod pages;
 mod tables;
 mod topics;
 
+use crate::registry;
 pub use keys::{COMMANDS, OS, SATA_CONSOLE};
 pub use tables::has_table;
 pub use topics::{CommandName, explain, names};
@@ -54,7 +55,9 @@ pub fn choices<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Vec<Choice>, Fail
 /// # Errors
 /// What is wrong with the scenario or with an argument.
 pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> {
-    let mut keys = keys::of(&mut keys::open(name, set)?)?;
+    let open = keys::open(name, set);
+    let mut open = open.map_err(|error| registry::scenario_expected("list keys", name, error))?;
+    let mut keys = keys::of(&mut open)?;
     for argument in set {
         // A key that names a file, too: what is read for it stands in that file.
         let named = argument.as_ref().split_once('=').map_or("", |(key, _)| key.trim());
@@ -81,7 +84,7 @@ pub fn keys<S: AsRef<str>>(name: &str, set: &[S]) -> Result<RunResult, Failure> 
             .column("value", "value", |key| Cell::text(key.shown_value()))
             .column("holds", "may hold", |key| Cell::text(key.holds()))
             .column("origin", "origin", |key| Cell::text(key.origin()))
-            .column("meaning", "meaning", |key| Cell::text(key.meaning.replace('`', "")));
+            .column("meaning", "meaning", |key| Cell::text(key.shown_meaning()));
         answer.tables.push(table.table());
     }
     answer.findings.push(String::from(

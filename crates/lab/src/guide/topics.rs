@@ -43,17 +43,19 @@ pub(super) struct Topic {
 }
 
 /// Explains `word`: a term, a verdict, its sign, an origin, one of `commands`, a table, a row or a column of one, a
-/// scenario, an evaluation, a part, a board, a key or the end of one, or a value of keys. A word that means several
-/// things gets an answer for each.
+/// scenario, an evaluation, a part, a kind or a maker of parts, a board, a key or the end of one, or a value of keys. A
+/// word that means several things gets an answer for each; capitals do not matter.
 ///
 /// # Errors
 /// [`Error::Other`] with the nearest names; or a built-in scenario is broken.
 pub fn explain(word: &str, commands: &[CommandName]) -> Result<RunResult, Failure> {
-    let word = word.trim();
+    let names = names(commands)?;
+    let word = in_the_case_of(&names, word.trim());
     let mut topics = terms(word);
     topics.extend(commands_called(word, commands));
     topics.extend(tables::called(word));
     topics.extend(files::called(word)?);
+    topics.extend(files::of_kind(word));
     let mut lists = Vec::new();
     let keys = Keys::read()?;
     match keys.called(word) {
@@ -69,13 +71,22 @@ pub fn explain(word: &str, commands: &[CommandName]) -> Result<RunResult, Failur
         topics.extend(keys_of_pages(word));
         topics.extend(terms_naming(word));
         topics.extend(keys.naming(word).iter().map(|group| group.value_in_full(word)));
+        lists.extend(files::naming(word)?);
     }
     if topics.is_empty() && lists.is_empty() {
-        return Err(unknown(word, &names(commands)?));
+        return Err(unknown(word, &names));
     }
     let mut run = RunResult::new("explain", &format!("What `{word}` means"), 0, VERSION);
     run.tables = in_tables(topics).into_iter().chain(lists).collect();
     Ok(run)
+}
+
+/// `word` as one of `names` is written, if it differs from all but in capitals.
+fn in_the_case_of<'w>(names: &'w [String], word: &'w str) -> &'w str {
+    if names.iter().any(|name| name == word) {
+        return word;
+    }
+    names.iter().find(|name| name.eq_ignore_ascii_case(word)).map_or(word, String::as_str)
 }
 
 /// The `topics` as tables, whose ids count those of a kind.
@@ -141,6 +152,7 @@ pub fn names(commands: &[CommandName]) -> Result<Vec<String>, Failure> {
     for kind in [Kind::Scenario, Kind::Part, Kind::Board] {
         names.extend(catalog::all(kind).iter().map(|file| file.name.into()));
     }
+    names.extend(files::KINDS.map(String::from));
     names.extend(registry::published().map(|one| one.name.into()));
     for entry in glossary() {
         names.extend(aliases(&entry).chain(japanese(&entry)).map(String::from));

@@ -308,7 +308,7 @@ fn data(
             "bytes",
             &format!("do not fit the flash of {room}"),
             &format!("a size up to {room}"),
-            "write less, or choose a larger part",
+            &format!("write less, --set workload.bytes=\"{room}\", or choose a larger part"),
         ));
     }
     Ok(fill(pattern, bytes.to_usize(), seed))

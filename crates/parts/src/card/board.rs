@@ -86,7 +86,7 @@ pub fn read(section: Section<'_>) -> Read<Host> {
         &["sd_slot", "emmc_slot"],
         "describes no slot for a card",
         "a board with [sd_slot] or [emmc_slot]",
-        "take board = \"raspberry-pi-4\", or add what that board has: boardlab list keys card-fio",
+        "use --set board=raspberry-pi-4, or add what that board has: boardlab list keys card-fio",
     )?;
     fields!(section => Host {
         name as "title": String,

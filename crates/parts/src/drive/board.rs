@@ -88,7 +88,7 @@ pub fn read(section: Section<'_>) -> Read<SataHost> {
         &["sata_host"],
         "describes no host for a SATA drive",
         "a board with [sata_host]",
-        "take board = \"ml505\", or add what that board has: boardlab list keys sata-ssd",
+        "use --set board=ml505, or add what that board has: boardlab list keys sata-ssd",
     )?;
     let name = section.required::<String>("title");
     let host = section.section("sata_host", SataHost::read);

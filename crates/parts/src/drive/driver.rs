@@ -33,7 +33,7 @@ pub fn read(section: Section<'_>) -> Read<Ahci> {
         &["ahci"],
         "describes no controller for jobs on a SATA drive",
         "a board with [ahci]",
-        "take board = \"linux-ahci\", or add what that board has: boardlab list keys drive-fio",
+        "use --set board=linux-ahci, or add what that board has: boardlab list keys drive-fio",
     )?;
     let name = section.required("title");
     let ahci = section.section("ahci", Controller::read);

@@ -90,7 +90,7 @@ pub fn read(section: Section<'_>) -> Read<BoardSpec> {
         &["nand_port"],
         "describes no port to a NAND flash",
         "a board with [nand_port], [memory] and [cpu.work]",
-        "take board = \"mips-327\", or add what that board has: boardlab list keys nand-filesystems",
+        "use --set board=mips-327, or add what that board has: boardlab list keys nand-filesystems",
     )?;
     // The title is for `boardlab list`.
     let title = section.required::<String>("title");
