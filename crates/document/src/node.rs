@@ -3,8 +3,8 @@
 //! Layer: rank 7. Main types: [`Node`], a value with its [`Place`], and [`Table`], keys in the
 //! order of the file. Different branches of a tree may come from different texts.
 
-use crate::quantity;
 use crate::source::Place;
+use crate::{distribution, quantity};
 use indexmap::IndexMap;
 
 /// A value and where it was written.
@@ -94,7 +94,9 @@ impl Node {
     pub(crate) fn equals(&self, other: &Self) -> bool {
         match (&self.bare().content, &other.bare().content) {
             (Content::Text(one), Content::Text(other)) => {
-                one == other || quantity::same(one, other)
+                one == other
+                    || quantity::same(one, other)
+                    || quantity::equal(distribution::parse, one, other)
             }
             (Content::Integer(Some(one)), Content::Integer(Some(other))) => one == other,
             (Content::Float(one), Content::Float(other)) => one == other,

@@ -180,14 +180,20 @@ fn begins_with_digit(text: &str) -> bool {
 /// Whether both texts are quantities, and the same one.
 #[must_use]
 pub fn same(one: &str, other: &str) -> bool {
-    fn equal<T: PartialEq>(read: fn(&str) -> Result<T, Misfit>, one: &str, other: &str) -> bool {
-        matches!((read(one), read(other)), (Ok(one), Ok(other)) if one == other)
-    }
     equal(duration, one, other)
         || equal(bytes, one, other)
         || equal(hertz, one, other)
         || equal(rate, one, other)
         || equal(ratio, one, other)
+}
+
+/// Whether `read` takes both texts and gives the same value.
+pub(crate) fn equal<T: PartialEq, E>(
+    read: fn(&str) -> Result<T, E>,
+    one: &str,
+    other: &str,
+) -> bool {
+    matches!((read(one), read(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 /// A part of a whole in millionths.

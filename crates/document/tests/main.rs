@@ -467,13 +467,21 @@ fn only_another_value_alters_a_document() {
         "bus.write_cycle=0.284 us",
         "bus.clock=33300 kHz",
         "bus.width=16",
+        "chip.program.typical=triangular(170us,204us,226us)",
         "policy=toggle",
         "fast=true",
         "title=another",
     ] {
         assert!(!overridden(same), "{same}");
     }
-    for other in ["bus.write_cycle=284 us", "bus.width=8", "policy=fixed", "fast=false", "x=1"] {
+    for other in [
+        "bus.write_cycle=284 us",
+        "bus.width=8",
+        "chip.program.typical=1 us",
+        "policy=fixed",
+        "fast=false",
+        "x=1",
+    ] {
         assert!(overridden(other), "{other}");
     }
 }

@@ -163,6 +163,12 @@ pub(crate) fn check(scenario: &str, set: &str) -> Result<(), Failure> {
     open(scenario, &[set])?.check()
 }
 
+/// Whether the built-in `scenario` runs with `set`, the argument of a `--set`, and is not as before.
+pub(crate) fn alters(scenario: &str, set: &str) -> bool {
+    let open = open(scenario, &[set]);
+    open.is_ok_and(|open| open.document.is_overridden() && open.check().is_ok())
+}
+
 /// The command that uses `set`, the argument of a `--set` for a shell, in the built-in `scenario`: the action that the
 /// section of its key is named after, or else the first one.
 pub(crate) fn command(scenario: &str, set: &str) -> String {

@@ -146,16 +146,15 @@ impl Group {
         policy.unwrap_or_else(|| self.first().key.meaning.clone())
     }
 
-    /// A command that sets one of the keys to one of `values`: the first that a scenario takes; the one that lists the
-    /// keys if none does.
+    /// A command that sets one of the keys to one of `values`: the first that a scenario takes in place of its own; the
+    /// one that lists the keys if none does.
     fn example(&self, values: &[String]) -> String {
         let each = self.0.iter().flat_map(|used| used.scenarios.iter().map(|one| (&used.key, one)));
         let mut tried = each.flat_map(|(key, scenario)| {
             values.iter().map(move |value| (*scenario, &key.key, value.as_str()))
         });
-        let taken = tried.find(|(scenario, key, value)| {
-            registry::check(scenario, &format!("{key}={value}")).is_ok()
-        });
+        let taken = tried
+            .find(|(scenario, key, value)| registry::alters(scenario, &format!("{key}={value}")));
         match taken {
             Some((scenario, key, value)) => {
                 registry::command(scenario, &format!("{key}={}", for_shell(value)))
