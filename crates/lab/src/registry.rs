@@ -83,7 +83,7 @@ pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error>
 /// it is a part, a board or another file, with what to type instead.
 #[must_use]
 pub fn scenario_expected(typed: &str, name: &str, error: Error) -> Error {
-    if !matches!(error, Error::UnknownName { .. }) {
+    if !matches!(error, Error::UnknownName { place: None, .. }) {
         return error;
     }
     let is_named = |kind: &Kind| catalog::all(*kind).iter().any(|file| file.name == name);

@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 68] = [
+const MISTAKES: [(&[&str], &[&str]); 84] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),

@@ -12,11 +12,11 @@ mod pages;
 mod tables;
 mod topics;
 
-use crate::registry;
 pub use keys::{COMMANDS, OS, SATA_CONSOLE};
 pub use tables::has_table;
 pub use topics::{CommandName, explain, names};
 
+use crate::registry;
 use boardlab_document::source::SET;
 use boardlab_experiment::{Failure, VERSION, scenario_name};
 use boardlab_result::{Cell, Row, RunResult, Table};
