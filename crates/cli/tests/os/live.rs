@@ -3,7 +3,7 @@
 use crate::bench::Scratch;
 use crate::guest::{build, start};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Child;
+use std::process::{Child, Command};
 
 /// Reads what `child` prints up to `end`.
 fn read_to(child: &mut Child, end: &str) -> String {
@@ -82,7 +82,8 @@ fn a_system_that_waits_at_the_end_of_its_input_says_how_to_end_it() {
     child.stdin.take();
     let mut told = String::new();
     BufReader::new(child.stderr.take().unwrap()).read_line(&mut told).unwrap();
-    child.kill().unwrap();
+    // `timeout` hands on what ends it, but for SIGKILL.
+    Command::new("kill").arg(child.id().to_string()).status().unwrap();
     child.wait().unwrap();
     assert!(told.contains("`halt`") && told.contains("--limit"), "{told}");
 }
