@@ -140,6 +140,11 @@ impl Experiment {
         Ok(experiment.value)
     }
 
+    /// The commands of its actions.
+    pub fn commands(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.actions.iter().map(|(action, _)| action.command())
+    }
+
     /// What does `action`; `None` if it has no meaning here.
     fn make(&self, action: Action) -> Option<Make> {
         self.actions.iter().find(|(one, _)| *one == action).map(|(_, make)| *make)

@@ -32,6 +32,12 @@ pub fn published() -> impl Iterator<Item = &'static Experiment> {
     EXPERIMENTS.iter().filter(|one| one.published)
 }
 
+/// The experiment of which `name` is the name or the scenario.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static Experiment> {
+    EXPERIMENTS.iter().find(|one| one.name == name || one.scenario == name)
+}
+
 /// The published evaluation whose name or scenario is `name`.
 ///
 /// # Errors
@@ -45,8 +51,7 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
         };
         return Err(Other { at: At::Nowhere, message }.into());
     }
-    let known = published().find(|one| one.name == name || one.scenario == name);
-    known.ok_or_else(|| Error::UnknownName {
+    named(name).filter(|one| one.published).ok_or_else(|| Error::UnknownName {
         place: None,
         what: "evaluation",
         found: name.into(),
@@ -65,7 +70,7 @@ pub struct OpenScenario {
 
 /// The scenario that `name` stands for: the name of an evaluation stands for that of its scenario.
 fn scenario_of(name: &str) -> &str {
-    EXPERIMENTS.iter().find(|one| one.name == name).map_or(name, |one| one.scenario)
+    named(name).map_or(name, |one| one.scenario)
 }
 
 /// Reads the scenario `name`, a built-in one, the evaluation of one, or a path, with the arguments of all `--set`.
@@ -86,8 +91,7 @@ pub fn scenario_expected(typed: &str, name: &str, error: Error) -> Error {
     if !matches!(error, Error::UnknownName { place: None, .. }) {
         return error;
     }
-    let is_named = |kind: &Kind| catalog::all(*kind).iter().any(|file| file.name == name);
-    let (what, help) = match [Kind::Part, Kind::Board].into_iter().find(is_named) {
+    let (what, help) = match part_or_board(name) {
         Some(kind) => (kind.noun(), with_it(typed, kind, name)),
         None if Path::new(name).is_file() => {
             let file = shown_at_most(name, TEXT_SHOWN);
@@ -104,13 +108,19 @@ pub fn scenario_expected(typed: &str, name: &str, error: Error) -> Error {
     Other { at: At::Nowhere, message }.into()
 }
 
+/// The kind of the built-in part or board called `name`.
+#[must_use]
+pub fn part_or_board(name: &str) -> Option<Kind> {
+    [Kind::Part, Kind::Board].into_iter().find(|kind| catalog::has(*kind, name))
+}
+
 /// What to type for a part or a board: the command `typed`, or another one, with a scenario that takes it.
 fn with_it(typed: &str, kind: Kind, name: &str) -> String {
     let fits = fits(kind, name).unwrap_or_default().into_iter();
     let fits: Vec<_> = fits.filter(|fit| fit.refusal.is_none()).collect();
     let typed_for =
         |fit: &Fit| takes(typed, fit.scenario).then(|| line(typed, fit.scenario, &fit.set));
-    let other = || fits.first().map(|fit| command(fit.scenario, &fit.set));
+    let other = || fits.first().map(Fit::command);
     match fits.iter().find_map(typed_for).or_else(other) {
         Some(example) => format!("name a scenario, with this {} in it: {example}", kind.noun()),
         None => String::from("name a scenario: boardlab list scenarios"),
@@ -125,6 +135,13 @@ pub(crate) struct Fit {
     set: String,
     /// Why the scenario does not run with it.
     pub(crate) refusal: Option<Failure>,
+}
+
+impl Fit {
+    /// The command that runs the scenario with the file.
+    pub(crate) fn command(&self) -> String {
+        command(self.scenario, &self.set)
+    }
 }
 
 /// How the `kind` of file called `name` fits into each scenario that names such a file.
@@ -155,7 +172,7 @@ pub(crate) fn fits(kind: Kind, name: &str) -> Result<Vec<Fit>, Failure> {
 /// A built-in scenario is broken.
 pub fn uses(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
     let taken = fits(kind, name)?.into_iter().filter(|fit| fit.refusal.is_none());
-    Ok(taken.map(|fit| (fit.scenario, command(fit.scenario, &fit.set))).collect())
+    Ok(taken.map(|fit| (fit.scenario, fit.command())).collect())
 }
 
 /// Checks the built-in `scenario` with `set`, the argument of a `--set`.
@@ -180,15 +197,13 @@ pub(crate) fn command(scenario: &str, set: &str) -> String {
 
 /// The commands of the actions on the built-in `scenario`.
 fn actions(scenario: &str) -> impl Iterator<Item = &'static str> {
-    let experiment = EXPERIMENTS.iter().find(|one| one.scenario == scenario);
-    let actions = experiment.into_iter().flat_map(|one| one.actions);
-    actions.map(|(action, _)| action.command())
+    named(scenario).into_iter().flat_map(Experiment::commands)
 }
 
 /// Whether the command `typed` takes the built-in `scenario`: all do but actions, of which a sweep is one run after another.
 fn takes(typed: &str, scenario: &str) -> bool {
     let action = if typed == "sweep" { Action::Run.command() } else { typed };
-    let is_action = EXPERIMENTS.iter().any(|one| actions(one.scenario).any(|one| one == action));
+    let is_action = EXPERIMENTS.iter().flat_map(Experiment::commands).any(|one| one == action);
     !is_action || actions(scenario).any(|one| one == action)
 }
 
@@ -278,7 +293,7 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
             let is_listed =
                 *kind != Kind::Part || part_kinds.is_empty() || part_kinds.contains(&text("kind"));
             if is_listed {
-                let experiment = EXPERIMENTS.iter().find(|one| one.scenario == text("experiment"));
+                let experiment = named(text("experiment"));
                 let kind = text("kind").to_owned();
                 rows.push((Row::new(file.name, ""), (document.title()?, kind, experiment)));
             }
@@ -306,7 +321,5 @@ fn evaluation(experiment: Option<&Experiment>) -> &'static str {
 
 /// The commands that `experiment` takes.
 fn commands(experiment: Option<&Experiment>) -> String {
-    let commands =
-        experiment.into_iter().flat_map(|one| one.actions).map(|(action, _)| action.command());
-    commands.collect::<Vec<_>>().join(", ")
+    experiment.into_iter().flat_map(Experiment::commands).collect::<Vec<_>>().join(", ")
 }

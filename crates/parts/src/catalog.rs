@@ -51,6 +51,12 @@ pub fn all(kind: Kind) -> &'static [BuiltIn] {
     }
 }
 
+/// Whether a built-in file of this `kind` is called `name`.
+#[must_use]
+pub fn has(kind: Kind, name: &str) -> bool {
+    all(kind).iter().any(|file| file.name == name)
+}
+
 /// The built-in parts.
 #[must_use]
 pub fn parts() -> &'static [BuiltIn] {

@@ -8,7 +8,7 @@ use boardlab_document::files::mounted;
 use boardlab_document::source::Kind;
 use boardlab_experiment::Action;
 use boardlab_lab::guide::{self, Choice};
-use boardlab_lab::registry::{self, EXPERIMENTS};
+use boardlab_lab::registry;
 use boardlab_parts::catalog;
 use clap::builder::StyledStr;
 use clap_complete::engine::{PathCompleter, ValueCompleter};
@@ -32,10 +32,8 @@ fn having(action: Action, current: &OsStr) -> Vec<CompletionCandidate> {
     let has =
         move |name: &str| registry::open::<&str>(name, &[]).map(|open| open.experiment.has(action));
     let names = catalog::all(Kind::Scenario).iter().filter(|file| has(file.name).unwrap_or(true));
-    let names = names.map(|file| {
-        let title = EXPERIMENTS.iter().find(|one| one.scenario == file.name);
-        candidate(file.name, title.map_or("", |one| one.title))
-    });
+    let names = names
+        .map(|file| candidate(file.name, registry::named(file.name).map_or("", |one| one.title)));
     let mut candidates = beginning(names, current);
     let fits = move |path: &Path| {
         is_runnable(path) && path.to_str().is_none_or(|path| has(path).unwrap_or(true))

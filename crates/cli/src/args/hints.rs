@@ -6,7 +6,7 @@
 use boardlab_computer::built_in::NAME;
 use boardlab_document::nearest::nearest;
 use boardlab_document::source::Kind;
-use boardlab_lab::registry::{self, EXPERIMENTS};
+use boardlab_lab::registry;
 use boardlab_parts::catalog;
 use boardlab_result::foreign::shown;
 use clap::Command;
@@ -91,11 +91,8 @@ impl<'a> Line<'a> {
 
     /// The scenario that a word names; else what stands for one.
     fn scenario(&self) -> &str {
-        let named = self.words.iter().find_map(|word| {
-            let one = EXPERIMENTS.iter().find(|one| one.name == *word || one.scenario == *word);
-            one.map(|one| one.scenario)
-        });
-        named.unwrap_or("SCENARIO")
+        let named = self.words.iter().find_map(|word| registry::named(word));
+        named.map_or("SCENARIO", |one| one.scenario)
     }
 }
 
@@ -106,7 +103,7 @@ fn plain(option: &str) -> &str {
 
 /// Whether `name` is that of a built-in scenario, or of its evaluation.
 pub(super) fn is_scenario(name: &str) -> bool {
-    EXPERIMENTS.iter().any(|one| one.name == name || one.scenario == name)
+    registry::named(name).is_some()
 }
 
 /// A hint for `word` in place of a command of `top`, or of an action of the command of `line`.
@@ -119,12 +116,10 @@ fn command(word: &str, line: &Line<'_>, top: &Command) -> Option<String> {
     if is_scenario(word) {
         return Some(format!("`{word}` is a scenario: boardlab run {word}"));
     }
-    for kind in [Kind::Part, Kind::Board] {
-        if catalog::all(kind).iter().any(|file| file.name == word) {
-            let uses = registry::uses(kind, word).unwrap_or_default();
-            let command = uses.first().map_or("boardlab list scenarios", |(_, command)| command);
-            return Some(format!("`{word}` is a {}: {command}", kind.noun()));
-        }
+    if let Some(kind) = registry::part_or_board(word) {
+        let uses = registry::uses(kind, word).unwrap_or_default();
+        let command = uses.first().map_or("boardlab list scenarios", |(_, command)| command);
+        return Some(format!("`{word}` is a {}: {command}", kind.noun()));
     }
     match ending {
         "toml" | "fio" => return Some(format!("to run the file: boardlab run {shown}")),
@@ -208,7 +203,7 @@ fn argument(word: &str, line: &Line<'_>, top: &Command) -> Option<String> {
 /// A hint for `found`, which is no value of `argument`.
 fn value(argument: &str, found: &str, line: &Line<'_>) -> Option<String> {
     if argument.starts_with("[KIND]") {
-        let is_part = catalog::parts().iter().any(|part| part.name == found);
+        let is_part = catalog::has(Kind::Part, found);
         return match found.to_lowercase().as_str() {
             "ssd" | "drive" => Some("SSDs are of the kind sata: boardlab list parts sata".into()),
             _ if is_part => Some(format!("about the part: boardlab explain {found}")),

@@ -3,7 +3,7 @@
 //! Layer: rank 11, inside `guide`. Functions: [`called`], [`of_kind`], [`naming`].
 
 use super::topics::Topic;
-use crate::registry::{self, EXPERIMENTS};
+use crate::registry;
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
@@ -53,7 +53,7 @@ pub(super) fn naming(word: &str) -> Result<Option<Table>, Failure> {
 /// # Errors
 /// A built-in file is broken.
 pub(super) fn called(word: &str) -> Result<Vec<Topic>, Failure> {
-    let scenario = EXPERIMENTS.iter().find(|one| one.name == word || one.scenario == word);
+    let scenario = registry::named(word);
     let word = scenario.map_or(word, |one| one.scenario);
     let mut topics = Vec::new();
     for kind in [Kind::Scenario, Kind::Part, Kind::Board] {
@@ -71,7 +71,7 @@ pub(super) fn called(word: &str) -> Result<Vec<Topic>, Failure> {
 /// What to type about the scenario of `experiment`.
 fn about(experiment: &Experiment) -> impl Iterator<Item = (&'static str, String)> {
     let scenario = experiment.scenario;
-    let commands = experiment.actions.iter().map(|(action, _)| action.command());
+    let commands = experiment.commands();
     let commands = commands.map(move |command| (command, format!("boardlab {command} {scenario}")));
     let published = experiment.published.then(|| format!("boardlab reproduce {}", experiment.name));
     let published = published.map(|line| ("reproduce", line));
@@ -81,12 +81,12 @@ fn about(experiment: &Experiment) -> impl Iterator<Item = (&'static str, String)
 
 /// The commands that run scenarios with the `kind` of file called `name`; if there are none, why not.
 fn in_scenarios(kind: Kind, name: &str) -> Result<Vec<(&'static str, String)>, Failure> {
-    let uses = registry::uses(kind, name)?;
-    if !uses.is_empty() {
-        return Ok(uses);
+    let (taken, refused): (Vec<_>, Vec<_>) =
+        registry::fits(kind, name)?.into_iter().partition(|fit| fit.refusal.is_none());
+    if !taken.is_empty() {
+        return Ok(taken.iter().map(|fit| (fit.scenario, fit.command())).collect());
     }
-    let refused = registry::fits(kind, name)?.into_iter();
-    Ok(refused.filter_map(|fit| Some((fit.scenario, reason(&fit.refusal?)?))).collect())
+    Ok(refused.into_iter().filter_map(|fit| Some((fit.scenario, reason(&fit.refusal?)?))).collect())
 }
 
 /// Why a scenario does not take a file, and what to do; `None` if it takes another kind of them.

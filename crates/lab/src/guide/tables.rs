@@ -100,8 +100,11 @@ pub(super) fn names() -> Result<Vec<String>, Failure> {
 /// # Errors
 /// A built-in reference is broken.
 pub(super) fn naming(word: &str) -> Result<Option<Table>, Failure> {
+    if has_table(word) {
+        return Ok(None);
+    }
     let mut found: IndexMap<_, &str> = IndexMap::new();
-    for place in places()?.into_iter().filter(|place| place.name == word && !has_table(word)) {
+    for place in places()?.into_iter().filter(|place| place.name == word) {
         found.entry(place.table).or_insert(place.role);
     }
     if found.is_empty() {
