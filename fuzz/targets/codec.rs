@@ -5,7 +5,7 @@
 #![no_main]
 
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate, RawDeflate};
-use boardlab_codec::{Bch, hamming, lzo, rtime};
+use boardlab_codec::{Bch, hamming, lzo, rtime, zstd};
 use libfuzzer_sys::fuzz_target;
 use std::cell::RefCell;
 
@@ -15,6 +15,8 @@ struct Codecs {
     raw: RawDeflate,
     inflate: Inflate,
     lzo: lzo::Lzo,
+    zstd: zstd::Compressor,
+    unzstd: zstd::Decompressor,
     bch: [Bch; 2],
     stream: Vec<u8>,
     back: Vec<u8>,
@@ -27,6 +29,8 @@ impl Codecs {
             raw: RawDeflate::ubifs(),
             inflate: Inflate::new(),
             lzo: lzo::Lzo::new(),
+            zstd: zstd::Compressor::new(),
+            unzstd: zstd::Decompressor::new(),
             bch: [4, 8].map(|strength| Bch::linux(512, strength).expect("fits")),
             stream: vec![0; 1 << 17],
             back: vec![0; 1 << 16],
@@ -39,6 +43,7 @@ impl Codecs {
         let _ = self.inflate.jffs2(stream, back);
         let _ = self.inflate.raw(stream, back);
         let _ = lzo::decompress(stream, back);
+        let _ = self.unzstd.decompress(stream, back);
     }
 
     fn there_and_back(&mut self, text: &[u8], room: usize) {
@@ -64,6 +69,10 @@ impl Codecs {
             assert_eq!(self.inflate.raw(&self.stream[..length], back), Ok(text.len()));
             assert!(*back == *text);
         }
+        let worst = zstd::worst_case(text.len());
+        let length = self.zstd.compress(text, &mut self.stream[..worst]).expect("always enough");
+        assert_eq!(self.unzstd.decompress(&self.stream[..length], back), Ok(text.len()));
+        assert!(*back == *text);
     }
 
     fn correct(&mut self, bytes: &[u8]) {

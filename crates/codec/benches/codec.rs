@@ -5,7 +5,7 @@
 
 use boardlab_codec::hamming::Step;
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate, RawDeflate};
-use boardlab_codec::{Bch, crc32, hamming, lzo, rtime};
+use boardlab_codec::{Bch, crc32, hamming, lzo, rtime, zstd};
 use boardlab_sim::Seed;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -38,8 +38,8 @@ fn compressors(criterion: &mut Criterion) {
     for kind in ["random", "half", "text", "zero"] {
         let pages = pages(kind);
         let mut output = vec![0; 2 * PAGE];
-        let (mut zlib, mut raw, mut lzo) =
-            (Jffs2Deflate::new(), RawDeflate::ubifs(), lzo::Lzo::new());
+        let (mut zlib, mut raw, mut lzo, mut zstd) =
+            (Jffs2Deflate::new(), RawDeflate::ubifs(), lzo::Lzo::new(), zstd::Compressor::new());
         let mut next = pages.iter().cycle();
         group.bench_function(BenchmarkId::new("zlib", kind), |bencher| {
             bencher.iter(|| zlib.compress(next.next().expect("a cycle"), &mut output[..PAGE]));
@@ -59,6 +59,9 @@ fn compressors(criterion: &mut Criterion) {
         });
         group.bench_function(BenchmarkId::new("raw", kind), |bencher| {
             bencher.iter(|| raw.compress(next.next().expect("a cycle"), &mut output));
+        });
+        group.bench_function(BenchmarkId::new("zstd", kind), |bencher| {
+            bencher.iter(|| zstd.compress(next.next().expect("a cycle"), &mut output));
         });
     }
     group.finish();
@@ -83,6 +86,11 @@ fn decompressors(criterion: &mut Criterion) {
         let length = lzo::Lzo::new().compress(page, &mut stream).expect("room for the worst case");
         group.bench_function(BenchmarkId::new("lzo", kind), |bencher| {
             bencher.iter(|| lzo::decompress(&stream[..length], &mut back));
+        });
+        let length = zstd::Compressor::new().compress(page, &mut stream).expect("room for it");
+        let mut unzstd = zstd::Decompressor::new();
+        group.bench_function(BenchmarkId::new("zstd", kind), |bencher| {
+            bencher.iter(|| unzstd.decompress(&stream[..length], &mut back));
         });
     }
     group.finish();

@@ -1,4 +1,4 @@
-//! Checksums: CRC-32 of Linux' on-flash formats, CRC-7 of SD cards and eMMC.
+//! Checksums: CRC-32 and CRC-16 of Linux' on-flash formats, CRC-7 of SD cards and eMMC.
 //!
 //! Layer: rank 1. CRC-32 has a seed and no inversions: polynomial 0x04C11DB7, least significant bit
 //! first (0xEDB88320). Source: Linux 6.1 `lib/crc32.c`, `crc32_le`. The seed of JFFS2 is 0; that of
@@ -19,6 +19,14 @@ pub fn crc32(seed: u32, data: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new_with_initial(!seed);
     hasher.update(data);
     !hasher.finalize()
+}
+
+/// The CRC-16 of UBIFS' LEB properties tree: polynomial 0x8005, least significant bit first (0xA001),
+/// seed all ones, no inversion. Source: Linux 6.1 `lib/crc16.c`, called with -1.
+#[must_use]
+pub fn crc16(data: &[u8]) -> u16 {
+    const CRC16: crc::Crc<u16> = crc::Crc::<u16>::new(&crc::CRC_16_MODBUS);
+    CRC16.checksum(data)
 }
 
 /// The CRC-7 of commands and registers of SD cards and eMMC: x^7 + x^3 + 1, seed zero.

@@ -6,7 +6,8 @@
 //! - [`crc`]: [`crc::crc32`], the checksum of every on-flash node.
 //! - [`hamming`]: Linux' software Hamming ECC, which corrects one bit in 256 or 512 bytes.
 //! - [`bch`]: [`Bch`], Linux' software BCH ECC, which corrects up to `t` bits in a step.
-//! - [`rtime`], [`zlib`], [`lzo`]: JFFS2's compressors (zlib and LZO are UBIFS' too).
+//! - [`rtime`], [`zlib`], [`lzo`]: JFFS2's compressors (zlib and LZO are UBIFS' too); [`mod@zstd`]: the
+//!   third of UBIFS.
 //! - [`error`]: [`Error`], the errors of decoders.
 //!
 //! Decoders accept untrusted input: they neither panic on it nor write outside the slice given.
@@ -43,7 +44,10 @@ pub mod error;
 pub mod hamming;
 pub mod lzo;
 pub mod rtime;
+#[cfg(test)]
+mod samples;
 pub mod zlib;
+pub mod zstd;
 
 pub use bch::Bch;
 pub use byte_order::ByteOrder;

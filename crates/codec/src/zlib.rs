@@ -229,6 +229,7 @@ fn jffs2_body(input: &[u8]) -> Result<Option<&[u8]>, Error> {
 mod tests {
     use super::{Inflate, Jffs2Deflate, RawDeflate};
     use crate::error::Error;
+    use crate::samples::text;
     use boardlab_sim::Seed;
 
     fn random(length: usize) -> Vec<u8> {
@@ -345,6 +346,38 @@ mod tests {
         assert_eq!(Inflate::new().raw(&output[..length], &mut back), Ok(4096));
         assert_eq!(back[..], page);
         assert_eq!(RawDeflate::ubifs().compress(&page, &mut [0; 2000]), None);
+    }
+
+    #[test]
+    fn raw_streams_are_those_of_the_kernel() {
+        // Length and CRC of what the kernel's own source makes of the same texts; zlib of Python too.
+        for (letters, length, size, crc) in [
+            (1, 26, 5, 0x096C989B),
+            (2, 4096, 703, 0xEFF0C783),
+            (4, 4096, 1326, 0x1DF1CB73),
+            (16, 4096, 2281, 0xEFEBBCBE),
+            (200, 4096, 3959, 0x801E12D6),
+            (3, 100_000, 24203, 0x94F42A03),
+        ] {
+            let mut output = vec![0; length + 100];
+            let page = text(letters, length);
+            let produced = RawDeflate::ubifs().compress(&page, &mut output).unwrap();
+            let found = (produced, crate::crc32(0, &output[..produced]));
+            assert_eq!(found, (size, crc), "{length} of {letters} letters");
+        }
+    }
+
+    #[test]
+    fn raw_stream_of_another_level_and_window_is_read() {
+        // Python: zlib.compressobj(9, zlib.DEFLATED, -15, 9)
+        let stream = [
+            0x4B, 0xCB, 0x49, 0x2C, 0xCE, 0x50, 0x48, 0x2D, 0x4A, 0x2C, 0x4E, 0x55, 0x48, 0x03,
+            0xB3, 0x0B, 0x8A, 0xF2, 0xD3, 0x8B, 0x12, 0x73, 0xA1, 0xBC, 0xA2, 0xD4, 0xC4, 0x14,
+            0x28, 0x93, 0x1A, 0x8A, 0x00,
+        ];
+        let mut output = [0; 200];
+        assert_eq!(Inflate::new().raw(&stream, &mut output), Ok(111));
+        assert_eq!(output[..111], b"flash erase flash program flash read ".repeat(3));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Decoders on arbitrary bytes: no panic, no write outside the output, no invalid result.
 
 use boardlab_codec::zlib::{Inflate, Jffs2Deflate, RawDeflate};
-use boardlab_codec::{Bch, hamming, lzo, rtime};
+use boardlab_codec::{Bch, hamming, lzo, rtime, zstd};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -47,6 +47,7 @@ fn decompress_all(stream: &[u8], room: usize) {
         guarded(room, |output| inflate.jffs2(stream, output)),
         guarded(room, |output| inflate.raw(stream, output)),
         guarded(room, |output| lzo::decompress(stream, output)),
+        guarded(room, |output| zstd::Decompressor::new().decompress(stream, output)),
     ] {
         assert!(length.is_ok_and(|length| length <= room) || length.is_err());
     }
@@ -80,6 +81,9 @@ proptest! {
             streams.push(output[..length].to_vec());
         }
         if let Some(length) = RawDeflate::ubifs().compress(&page, &mut output) {
+            streams.push(output[..length].to_vec());
+        }
+        if let Some(length) = zstd::Compressor::new().compress(&page, &mut output) {
             streams.push(output[..length].to_vec());
         }
         for stream in streams {
@@ -116,12 +120,23 @@ proptest! {
             prop_assert_eq!(inflate.raw(&stream[..length], &mut back), Ok(page.len()));
             prop_assert_eq!(&back, &page);
         }
+        if let Some(length) = guarded(room, |output| {
+            let done = zstd::Compressor::new().compress(&page, output);
+            stream.copy_from_slice(output);
+            done
+        }) {
+            let found = zstd::Decompressor::new().decompress(&stream[..length], &mut back);
+            prop_assert_eq!(found, Ok(page.len()));
+            prop_assert_eq!(&back, &page);
+        }
     }
 
     #[test]
-    fn worst_case_of_lzo_is_always_enough(page in text()) {
+    fn the_worst_case_is_always_enough(page in text()) {
         let mut output = vec![0; lzo::worst_case(page.len())];
         prop_assert!(lzo::Lzo::new().compress(&page, &mut output).is_some());
+        let mut output = vec![0; zstd::worst_case(page.len())];
+        prop_assert!(zstd::Compressor::new().compress(&page, &mut output).is_some());
     }
 
     #[test]

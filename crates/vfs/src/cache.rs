@@ -15,7 +15,7 @@ use crate::filesystem::PAGE_SIZE;
 use crate::node::Ino;
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// The settings of the page cache. The board says how much memory there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,11 +87,14 @@ struct Page {
     changed: Option<Range<usize>>,
 }
 
-/// The dirty pages of an inode.
+/// A dirty inode: it has dirty pages, or its attributes must be written, or both.
 #[derive(Debug, Clone)]
 struct Dirty {
     since: Instant,
+    /// Its place in the order in which inodes became dirty.
+    turn: u64,
     pages: BTreeSet<u64>,
+    attributes: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -101,6 +104,9 @@ pub(crate) struct PageCache {
     pages: BTreeMap<Key, Page>,
     by_use: BTreeMap<u64, Key>,
     dirty: BTreeMap<Ino, Dirty>,
+    /// The dirty inodes in the order in which they became dirty (`b_dirty` in Linux).
+    by_age: BTreeMap<u64, Ino>,
+    next_turn: u64,
     dirty_pages: usize,
 }
 
@@ -112,6 +118,8 @@ impl PageCache {
             pages: BTreeMap::new(),
             by_use: BTreeMap::new(),
             dirty: BTreeMap::new(),
+            by_age: BTreeMap::new(),
+            next_turn: 0,
             dirty_pages: 0,
         }
     }
@@ -169,8 +177,40 @@ impl PageCache {
             Some(all.map_or(changed.clone(), |all| {
                 all.start.min(changed.start)..all.end.max(changed.end)
             }));
-        let dirty = self.dirty.entry(key.0).or_insert(Dirty { since: now, pages: BTreeSet::new() });
-        self.dirty_pages += usize::from(dirty.pages.insert(key.1));
+        let added = self.dirtied(key.0, now).pages.insert(key.1);
+        self.dirty_pages += usize::from(added);
+    }
+
+    /// Marks an inode as dirty itself. It keeps its age when it is dirty already.
+    pub(crate) fn mark_inode_dirty(&mut self, ino: Ino, now: Instant) {
+        self.dirtied(ino, now).attributes = true;
+    }
+
+    fn dirtied(&mut self, ino: Ino, now: Instant) -> &mut Dirty {
+        self.dirty.entry(ino).or_insert_with(|| {
+            let turn = self.next_turn;
+            self.next_turn += 1;
+            self.by_age.insert(turn, ino);
+            Dirty { since: now, turn, pages: BTreeSet::new(), attributes: false }
+        })
+    }
+
+    /// Marks an inode as clean but for its pages, and returns whether it was dirty.
+    pub(crate) fn mark_inode_clean(&mut self, ino: Ino) -> bool {
+        let Some(dirty) = self.dirty.get_mut(&ino) else { return false };
+        let was = std::mem::take(&mut dirty.attributes);
+        self.drop_if_clean(ino);
+        was
+    }
+
+    fn drop_if_clean(&mut self, ino: Ino) {
+        if let Some(dirty) = self.dirty.get(&ino)
+            && dirty.pages.is_empty()
+            && !dirty.attributes
+        {
+            self.by_age.remove(&dirty.turn);
+            self.dirty.remove(&ino);
+        }
     }
 
     pub(crate) fn mark_clean(&mut self, key: Key) {
@@ -179,9 +219,7 @@ impl PageCache {
         }
         if let Some(dirty) = self.dirty.get_mut(&key.0) {
             self.dirty_pages -= usize::from(dirty.pages.remove(&key.1));
-            if dirty.pages.is_empty() {
-                self.dirty.remove(&key.0);
-            }
+            self.drop_if_clean(key.0);
         }
     }
 
@@ -193,34 +231,59 @@ impl PageCache {
 
     /// The first dirty page of an inode.
     pub(crate) fn first_dirty(&self, ino: Ino) -> Option<Key> {
-        self.dirty.get(&ino)?.pages.first().map(|&page| (ino, page))
+        self.first_dirty_of(ino, 0..=u64::MAX)
     }
 
-    /// The inodes with dirty pages, the oldest first, each with the instant since when it is dirty.
+    /// The first dirty page of an inode among these pages.
+    pub(crate) fn first_dirty_of(&self, ino: Ino, pages: RangeInclusive<u64>) -> Option<Key> {
+        self.dirty.get(&ino)?.pages.range(pages).next().map(|&page| (ino, page))
+    }
+
+    /// Whether nothing is dirty, neither a page nor an inode.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.dirty.is_empty()
+    }
+
+    /// Whether an inode or one of its pages is dirty.
+    pub(crate) fn is_dirty(&self, ino: Ino) -> bool {
+        self.dirty.contains_key(&ino)
+    }
+
+    /// The inode that has been dirty for the longest time.
+    pub(crate) fn oldest_dirty(&self) -> Option<Ino> {
+        self.by_age.values().next().copied()
+    }
+
+    /// The dirty inodes, the oldest first, each with the instant since when it is dirty.
     pub(crate) fn dirty_inodes(&self) -> Vec<(Instant, Ino)> {
-        let mut inodes: Vec<_> =
-            self.dirty.iter().map(|(&ino, dirty)| (dirty.since, ino)).collect();
-        inodes.sort_unstable();
-        inodes
+        self.by_age.values().map(|&ino| (self.dirty[&ino].since, ino)).collect()
     }
 
-    /// Drops the pages beyond the new end of a file, and clears the rest of its last page.
-    pub(crate) fn truncate(&mut self, ino: Ino, size: u64) {
+    /// Drops the pages beyond the new end of a file, and clears the rest of its last page. Returns
+    /// the pages that were dirty and are not any more.
+    pub(crate) fn truncate(&mut self, ino: Ino, size: u64) -> Vec<u64> {
         let unit = PAGE_SIZE as u64;
-        let beyond = (ino, size.div_ceil(unit))..=(ino, u64::MAX);
-        let gone: Vec<Key> = self.pages.range(beyond).map(|(&key, _)| key).collect();
+        let beyond = size.div_ceil(unit);
+        let dirty = self.dirty.get(&ino);
+        let mut released: Vec<u64> =
+            dirty.map_or_else(Vec::new, |dirty| dirty.pages.range(beyond..).copied().collect());
+        let gone: Vec<Key> =
+            self.pages.range((ino, beyond)..=(ino, u64::MAX)).map(|(&key, _)| key).collect();
         gone.into_iter().for_each(|key| self.remove(key));
         let tail = usize::try_from(size % unit).expect("less than a page");
-        let Some(page) = self.pages.get_mut(&(ino, size / unit)).filter(|_| tail > 0) else {
-            return;
+        let last = size / unit;
+        let Some(page) = self.pages.get_mut(&(ino, last)).filter(|_| tail > 0) else {
+            return released;
         };
         page.content[tail..].fill(0);
         let left =
             page.changed.clone().map(|changed| changed.start.min(tail)..changed.end.min(tail));
         page.changed.clone_from(&left);
         if left.is_some_and(|left| left.is_empty()) {
-            self.mark_clean((ino, size / unit));
+            self.mark_clean((ino, last));
+            released.insert(0, last);
         }
+        released
     }
 
     /// Drops every clean page.
@@ -279,12 +342,28 @@ mod tests {
     fn what_is_cut_off_is_neither_read_nor_written() {
         let mut cache = with_pages(3);
         (0..3).for_each(|index| cache.mark_dirty((INO, index), 50..80, Instant::ZERO));
-        cache.truncate(INO, 4_096 + 60);
+        assert_eq!(cache.truncate(INO, 4_096 + 60), [2]);
         assert_eq!(cache.dirty_range((INO, 1)).unwrap().1, 50..60);
         assert_eq!(cache.get((INO, 1)).unwrap()[59..62], [1, 0, 0]);
         assert!(!cache.contains((INO, 2)));
-        cache.truncate(INO, 4_096 + 50);
+        assert_eq!(cache.truncate(INO, 4_096 + 50), [1]);
         assert_eq!((cache.dirty_bytes(), cache.dirty_range((INO, 1))), (Bytes::kib(4), None));
+    }
+
+    #[test]
+    fn an_inode_keeps_its_age_until_it_and_its_pages_are_clean() {
+        let mut cache = with_pages(2);
+        let (at, other) = (Instant::from_nanos, Ino(3));
+        cache.mark_inode_dirty(INO, at(7));
+        cache.mark_inode_dirty(other, at(7));
+        cache.mark_dirty((INO, 1), 0..1, at(9));
+        assert!(cache.mark_inode_clean(INO));
+        assert!(!cache.mark_inode_clean(INO));
+        assert_eq!(cache.dirty_inodes(), [(at(7), INO), (at(7), other)]);
+        cache.mark_clean((INO, 1));
+        cache.mark_inode_dirty(INO, at(9));
+        assert_eq!(cache.dirty_inodes(), [(at(7), other), (at(9), INO)]);
+        assert_eq!((cache.oldest_dirty(), cache.dirty_bytes()), (Some(other), Bytes::ZERO));
     }
 
     #[test]

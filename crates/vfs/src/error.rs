@@ -34,6 +34,8 @@ pub enum Errno {
     IsDir = 21,
     /// Invalid argument.
     Inval = 22,
+    /// Too many open files, or too many inodes without a name.
+    NFile = 23,
     /// File too large.
     FBig = 27,
     /// No space left.
@@ -84,6 +86,7 @@ impl Errno {
             Self::NotDir => "ENOTDIR",
             Self::IsDir => "EISDIR",
             Self::Inval => "EINVAL",
+            Self::NFile => "ENFILE",
             Self::FBig => "EFBIG",
             Self::NoSpc => "ENOSPC",
             Self::RoFs => "EROFS",
@@ -115,6 +118,7 @@ impl Errno {
             Self::NotDir => "not a directory",
             Self::IsDir => "is a directory",
             Self::Inval => "invalid argument",
+            Self::NFile => "too many open files in system",
             Self::FBig => "file too large",
             Self::NoSpc => "no space left on device",
             Self::RoFs => "read-only filesystem",
@@ -145,6 +149,13 @@ pub enum Error {
     Refused(Errno),
     /// The medium failed, or what is on it is damaged: [`Errno::Io`], with the place in the cause.
     Damaged(Arc<dyn StdError + Send + Sync>),
+    /// A write-back filesystem cannot reserve flash yet. Nothing changed.
+    /// [`Mount`](crate::Mount) writes dirty pages back and calls the operation again; the filesystem
+    /// itself gives up with [`Errno::NoSpc`] (`make_free_space`, `fs/ubifs/budget.c`).
+    NeedsWriteBack {
+        /// How many pages to write back.
+        pages: u32,
+    },
     /// The power was cut. Only the runner of an experiment handles this.
     PowerCut {
         /// When.
@@ -165,6 +176,7 @@ impl Error {
         match self {
             Self::Refused(errno) => Some(*errno),
             Self::Damaged(_) => Some(Errno::Io),
+            Self::NeedsWriteBack { .. } => Some(Errno::NoSpc),
             Self::PowerCut { .. } => None,
         }
     }
@@ -193,6 +205,9 @@ impl fmt::Display for Error {
         match self {
             Self::Refused(errno) => errno.fmt(f),
             Self::Damaged(cause) => write!(f, "{}: {cause}", Errno::Io),
+            Self::NeedsWriteBack { pages } => {
+                write!(f, "{}: {pages} dirty pages must be written first", Errno::NoSpc)
+            }
             Self::PowerCut { at } => write!(f, "the power was cut at {at}"),
         }
     }
@@ -202,7 +217,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Damaged(cause) => Some(cause),
-            Self::Refused(_) | Self::PowerCut { .. } => None,
+            Self::Refused(_) | Self::NeedsWriteBack { .. } | Self::PowerCut { .. } => None,
         }
     }
 }

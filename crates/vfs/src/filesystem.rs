@@ -4,7 +4,9 @@
 //! operations follow `struct inode_operations` and `struct address_space_operations` of Linux 6.1:
 //! names are looked up one at a time, and file content moves in pages.
 
-use crate::error::Error;
+mod forward;
+
+use crate::error::{Errno, Error};
 use crate::node::{Attributes, Entry, Ino, NewInode, SetAttr, StatFs};
 use boardlab_sim::Clock;
 use std::fmt;
@@ -22,11 +24,45 @@ pub enum Caching {
     WriteBack,
 }
 
+/// A change of a page in the cache of a write-back filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageWrite {
+    /// The number of the page within its file.
+    pub page: u64,
+    /// The size of the file in bytes before the change.
+    pub size_before: u64,
+    /// The size in bytes after it: larger when the change appends.
+    pub size_after: u64,
+    /// Whether the page was in the cache or was read for this change. It is not read when `whole`
+    /// is set, nor when it lies beyond the end of the file.
+    pub uptodate: bool,
+    /// Whether the page was dirty before the change.
+    pub dirty: bool,
+    /// Whether the change covers all of the page.
+    pub whole: bool,
+}
+
+/// What happens first when a file becomes shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Truncation {
+    /// [`FileSystem::setattr`], then the page cache (`jffs2_do_setattr`, `fs/jffs2/fs.c`).
+    FlashFirst,
+    /// The page cache, then [`FileSystem::setattr`] (`do_truncation`, `fs/ubifs/file.c`). Pages
+    /// beyond the new end are released. The page in which the file then ends is written if it is
+    /// dirty.
+    CacheFirst,
+}
+
 /// A mounted filesystem. Every operation advances the run's clock by its cost on the flash and on
 /// the host's CPU.
 ///
 /// Names are 1 to 255 bytes without `/` and NUL, and neither `.` nor `..`; the caller checks that.
 /// After [`Error::PowerCut`] nothing works until the flash is mounted again.
+///
+/// Any operation but [`FileSystem::write_page`] and [`FileSystem::write_inode`] may answer
+/// [`Error::NeedsWriteBack`] before it changed anything, and is then called again. A filesystem
+/// with [`Caching::WriteBack`] may reserve flash for what the cache will write: see
+/// [`FileSystem::reserve_page`] and [`FileSystem::take_dirtied`].
 pub trait FileSystem {
     /// The caching that the filesystem asks for.
     fn caching(&self) -> Caching;
@@ -75,6 +111,14 @@ pub trait FileSystem {
         name: &[u8],
         new: &NewInode<'_>,
     ) -> Result<Ino, Error>;
+
+    /// Creates an inode without a name, which is deleted when it is evicted (`O_TMPFILE`).
+    ///
+    /// # Errors
+    /// EOPNOTSUPP, which is the default, ENOSPC, EIO.
+    fn tmpfile(&mut self, _clock: &mut Clock, _new: &NewInode<'_>) -> Result<Ino, Error> {
+        Err(Errno::OpNotSupp.into())
+    }
 
     /// Adds a hard link to an inode.
     ///
@@ -148,6 +192,29 @@ pub trait FileSystem {
         buffer: &mut [u8],
     ) -> Result<(), Error>;
 
+    /// As [`FileSystem::read_page`], for a page that is about to be changed (`write_begin` in
+    /// Linux). A filesystem that reads further pages on [`FileSystem::read_page`] does not do so
+    /// here.
+    ///
+    /// # Errors
+    /// EISDIR, EIO.
+    fn read_page_to_change(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        page: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        self.read_page(clock, ino, page, buffer)
+    }
+
+    /// The pages that the last [`FileSystem::read_page`] read besides the wanted one, each of
+    /// [`PAGE_SIZE`] bytes, in ascending order. The page cache adds those that it does not have
+    /// (`ubifs_do_bulk_read`, `fs/ubifs/file.c`).
+    fn take_read_ahead(&mut self) -> Vec<(u64, Box<[u8]>)> {
+        Vec::new()
+    }
+
     /// Passes the content of a file to `take`, extent by extent, in any order. Bytes that no extent
     /// covers are zeros: holes have no extent. Nothing is read more than once or twice. An extent
     /// that cannot be read carries the error instead of its bytes.
@@ -193,6 +260,67 @@ pub trait FileSystem {
         changed: Range<usize>,
     ) -> Result<(), Error>;
 
+    /// Called once for each write to a file of a write-back filesystem, before its first page
+    /// (`file_update_time` in Linux, `update_mctime` in `fs/ubifs/file.c`).
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn begin_write(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Called for a write-back filesystem before the bytes of a cached page change (`write_begin`
+    /// in Linux). The filesystem reserves flash for the page, or refuses the change.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn reserve_page(
+        &mut self,
+        _clock: &mut Clock,
+        _ino: Ino,
+        _write: &PageWrite,
+    ) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Called after the bytes of a page changed that was reserved (`write_end` in Linux). The file
+    /// now has `write.size_after` bytes.
+    fn page_dirtied(&mut self, _clock: &mut Clock, _ino: Ino, _write: &PageWrite) {}
+
+    /// Called when a dirty page leaves the cache and will not be written, since the file was
+    /// truncated or deleted (`invalidate_folio` in Linux).
+    fn release_page(&mut self, _ino: Ino, _page: u64) {}
+
+    /// Called for a write-back filesystem before a file becomes shorter. It may reserve what the
+    /// truncation needs, and says what comes first. [`FileSystem::setattr`] follows in any case,
+    /// unless the page in which the file ends cannot be written.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn begin_truncation(
+        &mut self,
+        _clock: &mut Clock,
+        _ino: Ino,
+        _size: u64,
+    ) -> Result<Truncation, Error> {
+        Ok(Truncation::FlashFirst)
+    }
+
+    /// Writes an inode that [`FileSystem::take_dirtied`] named (`write_inode` in Linux). Its dirty
+    /// pages have been written before.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn write_inode(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The inodes that became dirty in memory since the last call, in that order
+    /// (`mark_inode_dirty` in Linux). An inode with dirty pages alone is not among them.
+    fn take_dirtied(&mut self) -> Vec<Ino> {
+        Vec::new()
+    }
+
     /// Reads the value of an extended attribute; `name` includes its prefix: `user.colour`.
     ///
     /// # Errors
@@ -217,7 +345,8 @@ pub trait FileSystem {
     /// EIO.
     fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error>;
 
-    /// Makes earlier writes to the file durable. The page cache has written its dirty pages before.
+    /// Makes earlier writes to the file durable. Its dirty pages, and then the inode if it was dirty,
+    /// have been written before.
     ///
     /// # Errors
     /// ENOSPC, EIO.
@@ -287,163 +416,3 @@ pub struct FileExtent<'a> {
     /// The bytes, or why they cannot be read.
     pub bytes: Result<&'a [u8], Error>,
 }
-
-/// A borrowed or boxed filesystem is a filesystem: `Mount` takes a `Box<dyn FileSystem>`.
-macro_rules! forward {
-    ($($holder:ty),*) => {$(
-        impl<F: FileSystem + ?Sized> FileSystem for $holder {
-            fn caching(&self) -> Caching {
-                (**self).caching()
-            }
-            fn reads_pages_to_overwrite(&self) -> bool {
-                (**self).reads_pages_to_overwrite()
-            }
-            fn size_max(&self) -> u64 {
-                (**self).size_max()
-            }
-            fn root(&self) -> Ino {
-                (**self).root()
-            }
-            fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-                (**self).lookup(clock, dir, name)
-            }
-            fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-                (**self).getattr(clock, ino)
-            }
-            fn setattr(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                change: &SetAttr,
-            ) -> Result<(), Error> {
-                (**self).setattr(clock, ino, change)
-            }
-            fn create(
-                &mut self,
-                clock: &mut Clock,
-                dir: Ino,
-                name: &[u8],
-                new: &NewInode<'_>,
-            ) -> Result<Ino, Error> {
-                (**self).create(clock, dir, name, new)
-            }
-            fn link(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                dir: Ino,
-                name: &[u8],
-            ) -> Result<(), Error> {
-                (**self).link(clock, ino, dir, name)
-            }
-            fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-                (**self).unlink(clock, dir, name)
-            }
-            fn rmdir(
-                &mut self,
-                clock: &mut Clock,
-                dir: Ino,
-                name: &[u8],
-            ) -> Result<(), Error> {
-                (**self).rmdir(clock, dir, name)
-            }
-            fn rename(
-                &mut self,
-                clock: &mut Clock,
-                old_dir: Ino,
-                old_name: &[u8],
-                new_dir: Ino,
-                new_name: &[u8],
-            ) -> Result<(), Error> {
-                (**self).rename(clock, old_dir, old_name, new_dir, new_name)
-            }
-            fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-                (**self).readdir(clock, dir)
-            }
-            fn unreachable_entries(
-                &mut self,
-                clock: &mut Clock,
-                dir: Ino,
-            ) -> Result<Vec<(Entry, Option<&'static str>)>, Error> {
-                (**self).unreachable_entries(clock, dir)
-            }
-            fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-                (**self).readlink(clock, ino)
-            }
-            fn read_page(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                page: u64,
-                buffer: &mut [u8],
-            ) -> Result<(), Error> {
-                (**self).read_page(clock, ino, page, buffer)
-            }
-            fn read_extents(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                take: &mut dyn FnMut(FileExtent<'_>) -> ControlFlow<()>,
-            ) -> Result<(), Error> {
-                (**self).read_extents(clock, ino, take)
-            }
-            fn write_page(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                page: u64,
-                content: &[u8],
-                changed: Range<usize>,
-            ) -> Result<(), Error> {
-                (**self).write_page(clock, ino, page, content, changed)
-            }
-            fn getxattr(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                name: &[u8],
-            ) -> Result<Vec<u8>, Error> {
-                (**self).getxattr(clock, ino, name)
-            }
-            fn setxattr(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-                name: &[u8],
-                value: Option<&[u8]>,
-            ) -> Result<(), Error> {
-                (**self).setxattr(clock, ino, name, value)
-            }
-            fn listxattr(
-                &mut self,
-                clock: &mut Clock,
-                ino: Ino,
-            ) -> Result<Vec<Vec<u8>>, Error> {
-                (**self).listxattr(clock, ino)
-            }
-            fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-                (**self).fsync(clock, ino)
-            }
-            fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
-                (**self).sync(clock)
-            }
-            fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-                (**self).evict_inode(clock, ino)
-            }
-            fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
-                (**self).background(clock)
-            }
-            fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
-                (**self).statfs(clock)
-            }
-            fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
-                (**self).unmount(clock)
-            }
-            fn check_tables(&self) -> Result<(), Contradiction> {
-                (**self).check_tables()
-            }
-        }
-    )*};
-}
-
-forward!(&mut F, Box<F>);

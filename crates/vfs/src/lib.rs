@@ -24,10 +24,12 @@ pub mod survey;
 
 pub use cache::{CacheCounts, Options, WriteBack};
 pub use error::{Errno, Error};
-pub use filesystem::{Caching, Contradiction, FileExtent, FileSystem, PAGE_SIZE};
+pub use filesystem::{
+    Caching, Contradiction, FileExtent, FileSystem, PAGE_SIZE, PageWrite, Truncation,
+};
 pub use host::{Cost, Host, Work};
 pub use memory::MemoryFs;
-pub use mount::{Fd, Mount};
+pub use mount::{Fd, Mount, OpenFlags};
 pub use node::{
     Attributes, Device, Entry, Ino, Kind, NewInode, SetAttr, StatFs, Timestamp, WallClock,
 };

@@ -1,7 +1,8 @@
 //! The kernel's layer above a filesystem: paths, open files, and a cache of names, inodes and pages.
 //!
 //! Layer: rank 2. Main types: [`Mount`], [`Fd`]. Modules: `mount/walk.rs` resolves paths,
-//! `mount/names.rs` has the operations on names and attributes, `mount/content.rs` those on bytes.
+//! `mount/names.rs` has the operations on names and attributes, `mount/content.rs` those on bytes,
+//! `mount/write_back.rs` writes what is dirty.
 //!
 //! It mirrors Linux 6.1: `fs/namei.c` (one component at a time, at most 40 links, checks of names and
 //! renames), `fs/dcache.c` and `fs/inode.c` (names and inodes stay cached; an inode without names is
@@ -19,6 +20,7 @@
 mod content;
 mod names;
 mod walk;
+mod write_back;
 
 use crate::cache::{CacheCounts, Options, PageCache};
 use crate::error::{Errno, Error};
@@ -31,6 +33,13 @@ use std::collections::BTreeMap;
 /// An open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fd(u32);
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpenFlags {
+    /// Every write makes its bytes and the inode durable before it returns (`O_SYNC`).
+    pub sync: bool,
+}
 
 /// A filesystem with the kernel's caches above it.
 ///
@@ -73,6 +82,8 @@ struct Inode {
     size: u64,
     /// How many open files refer to it.
     opens: u32,
+    /// Whether it was created without a name and may still get one (`I_LINKABLE` in Linux).
+    linkable: bool,
     /// Why dirty pages could not be written, until an fsync reports it.
     lost: Option<Error>,
 }
@@ -83,6 +94,7 @@ struct Open {
     ino: Ino,
     /// The page after the last one read, where a sequential read continues.
     next_page: u64,
+    flags: OpenFlags,
 }
 
 impl<F: FileSystem> Mount<F> {
@@ -166,9 +178,10 @@ impl<F: FileSystem> Mount<F> {
     fn inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<&mut Inode, Error> {
         let known = self.inodes.get(&ino).is_some_and(|inode| !inode.stale);
         if !known {
-            let attributes = self.fs.getattr(clock, ino)?;
+            let attributes = self.ask(clock, |fs, clock| fs.getattr(clock, ino))?;
             let dirty = self.cache.first_dirty(ino).is_some();
-            let fresh = Inode { attributes, stale: false, size: 0, opens: 0, lost: None };
+            let fresh =
+                Inode { attributes, stale: false, size: 0, opens: 0, linkable: false, lost: None };
             let inode = self.inodes.entry(ino).or_insert(fresh);
             (inode.attributes, inode.stale) = (attributes, false);
             inode.size = if dirty { inode.size.max(attributes.size) } else { attributes.size };
@@ -191,11 +204,11 @@ impl<F: FileSystem> Mount<F> {
         self.files.get(&fd).copied().ok_or_else(|| Errno::BadF.into())
     }
 
-    fn open_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<Fd, Error> {
+    fn open_inode(&mut self, clock: &mut Clock, ino: Ino, flags: OpenFlags) -> Result<Fd, Error> {
         self.inode(clock, ino)?.opens += 1;
         let fd = Fd(self.next_fd);
         self.next_fd += 1;
-        self.files.insert(fd, Open { ino, next_page: 0 });
+        self.files.insert(fd, Open { ino, next_page: 0, flags });
         Ok(fd)
     }
 
@@ -205,9 +218,22 @@ impl<F: FileSystem> Mount<F> {
     /// Those of resolving a path: ENOENT, ENOTDIR, ELOOP, ENAMETOOLONG, EINVAL for a path that does
     /// not begin at the root, and those of the filesystem.
     pub fn open(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<Fd, Error> {
+        self.open_with(clock, path, OpenFlags::default())
+    }
+
+    /// As [`Mount::open`], with flags.
+    ///
+    /// # Errors
+    /// As [`Mount::open`].
+    pub fn open_with(
+        &mut self,
+        clock: &mut Clock,
+        path: impl AsRef<[u8]>,
+        flags: OpenFlags,
+    ) -> Result<Fd, Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, path.as_ref(), walk::FinalSymlink::Follow)?;
-        self.open_inode(clock, ino)
+        self.open_inode(clock, ino, flags)
     }
 
     /// Closes a file. Written data stay in the page cache. An inode without names is deleted with
@@ -278,16 +304,15 @@ impl<F: FileSystem> Mount<F> {
         if self.inodes.get(&ino).is_some_and(|inode| inode.opens > 0) {
             return Ok(());
         }
-        match self.fs.getattr(clock, ino) {
-            Ok(attributes) if attributes.links > 0 => Ok(()),
-            Ok(_) => {
-                self.cache.truncate(ino, 0);
-                self.names.remove(&ino);
-                self.inodes.remove(&ino);
-                self.fs.evict_inode(clock, ino)
-            }
-            Err(error) => Err(error),
+        let attributes = self.ask(clock, |fs, clock| fs.getattr(clock, ino))?;
+        if attributes.links > 0 {
+            return Ok(());
         }
+        self.truncate_cache(ino, 0);
+        self.cache.mark_inode_clean(ino);
+        self.names.remove(&ino);
+        self.inodes.remove(&ino);
+        self.ask(clock, |fs, clock| fs.evict_inode(clock, ino))
     }
 
     /// Free and used space.
@@ -296,7 +321,7 @@ impl<F: FileSystem> Mount<F> {
     /// Those of the filesystem.
     pub fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
         self.enter(clock)?;
-        self.fs.statfs(clock)
+        self.ask(clock, FileSystem::statfs)
     }
 
     /// Drops everything from the caches that is neither open nor dirty, as writing 3 to
@@ -310,15 +335,12 @@ impl<F: FileSystem> Mount<F> {
         self.names.clear();
         let (cache, root) = (&self.cache, self.fs.root());
         let busy = |ino: Ino, inode: &Inode| {
-            ino == root
-                || inode.opens > 0
-                || inode.lost.is_some()
-                || cache.first_dirty(ino).is_some()
+            ino == root || inode.opens > 0 || inode.lost.is_some() || cache.is_dirty(ino)
         };
         let idle = self.inodes.iter().filter(|&(&ino, inode)| !busy(ino, inode));
         for ino in idle.map(|(&ino, _)| ino).collect::<Vec<_>>() {
             self.inodes.remove(&ino);
-            self.fs.evict_inode(clock, ino)?;
+            self.ask(clock, |fs, clock| fs.evict_inode(clock, ino))?;
         }
         Ok(())
     }
@@ -334,7 +356,7 @@ impl<F: FileSystem> Mount<F> {
                 return Ok(true);
             }
             self.flush_expired(clock)?;
-            if !self.fs.background(clock)? {
+            if !self.ask(clock, FileSystem::background)? {
                 return Ok(false);
             }
         }
@@ -350,7 +372,7 @@ impl<F: FileSystem> Mount<F> {
                 return Ok(());
             }
         }
-        while self.dirty_bytes() > Bytes::ZERO && self.next_flush < until {
+        while !self.cache.is_clean() && self.next_flush < until {
             clock.advance_to(self.next_flush.max(clock.now()));
             self.flush_expired(clock)?;
         }
@@ -368,6 +390,6 @@ impl<F: FileSystem> Mount<F> {
             return Err(Errno::Busy.into());
         }
         self.flush_all(clock)?;
-        self.fs.unmount(clock)
+        self.ask(clock, FileSystem::unmount)
     }
 }

@@ -126,7 +126,7 @@ pub struct Attributes {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// The size of a file or of a link's target; for a directory, whatever the filesystem says.
+    /// The size of a file or of a link's target; for all others, whatever the filesystem says.
     pub size: u64,
     /// Last access.
     pub accessed: Timestamp,

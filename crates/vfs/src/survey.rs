@@ -136,7 +136,9 @@ fn groups(found: &[TreeEntry]) -> BTreeMap<Ino, &[u8]> {
 fn found_difference(mine: &TreeEntry, theirs: &TreeEntry) -> Option<String> {
     let told = |found: &TreeEntry| {
         let told = found.attributes;
-        let size = if told.kind == Kind::Directory { 0 } else { told.size };
+        // A directory has whatever size the filesystem says; a device has one of 4 bytes in UBIFS.
+        let sized = matches!(told.kind, Kind::File | Kind::Symlink);
+        let size = if sized { told.size } else { 0 };
         // JFFS2 counts one more for its root than there are names.
         let links = if found.path == b"/" { 0 } else { told.links };
         format!(

@@ -9,3 +9,4 @@
 
 mod model;
 mod mount;
+mod write_back;

@@ -1,23 +1,26 @@
 //! The operations on the bytes of files.
 //!
 //! Layer: rank 2, part of [`Mount`]. Source: Linux 6.1, `generic_perform_write` and `filemap_read` in
-//! `mm/filemap.c`, `ondemand_readahead` in `mm/readahead.c`, `wb_writeback` in `fs/fs-writeback.c`, and
-//! `jffs2_write_begin` and `jffs2_write_end` in `fs/jffs2/file.c` for what write-through means.
+//! `mm/filemap.c`, `ondemand_readahead` in `mm/readahead.c`, `jffs2_write_begin` and `jffs2_write_end`
+//! in `fs/jffs2/file.c` for what write-through means, and `ubifs_write_begin`, `ubifs_write_end` and
+//! `do_truncation` in `fs/ubifs/file.c` for what a write-back filesystem is asked.
 //!
 //! ```text
 //!   write: for each page   in the cache? --no--> changed in part, within the file? --yes--> read_page
 //!                               |                          | no: zeros                         |
-//!                               +-------------------- copy the bytes in ----------------------+
+//!                               +--------------------------+----------------------------------+
 //!                                        |                                |
 //!                                 write-through:                    write-back:
-//!                                 write_page now              dirty; write_page later
+//!                                 copy the bytes in                 reserve_page
+//!                                 write_page now                    copy the bytes in
+//!                                                                   page_dirtied; write_page later
 //! ```
 
 use super::Mount;
 use super::walk::FinalSymlink;
 use crate::cache::Key;
 use crate::error::{Errno, Error};
-use crate::filesystem::{Caching, FileSystem, PAGE_SIZE};
+use crate::filesystem::{Caching, FileSystem, PAGE_SIZE, PageWrite, Truncation};
 use crate::host::Work;
 use crate::mount::Fd;
 use crate::node::{Ino, Kind, SetAttr};
@@ -88,11 +91,16 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<usize, Error> {
         self.enter(clock)?;
         let (ino, _) = self.regular(clock, fd)?;
+        let sync = self.file(fd)?.flags.sync;
         let room = self.fs.size_max().saturating_sub(offset);
         if room == 0 && !data.is_empty() {
             return Err(Errno::FBig.into());
         }
         let data = &data[..data.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        if self.fs.caching() == Caching::WriteBack && !data.is_empty() {
+            self.ask(clock, |fs, clock| fs.begin_write(clock, ino))?;
+            self.invalidate_attributes(ino);
+        }
         let mut done = 0;
         for (page, range) in pieces(offset, data.len()) {
             let piece = &data[done..done + range.len()];
@@ -101,6 +109,9 @@ impl<F: FileSystem> Mount<F> {
                 Err(error) if done == 0 || error.errno().is_none() => return Err(error),
                 Err(_) => break,
             }
+        }
+        if sync && done > 0 {
+            self.fsync_range(clock, ino, offset / PAGE..=(offset + done as u64 - 1) / PAGE)?;
         }
         Ok(done)
     }
@@ -125,27 +136,11 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<(), Error> {
         let (ino, page) = key;
         let changed = start..start + data.len();
-        self.host.spend(clock, Work::Page, 0);
-        self.write_begin(clock, key, data.len() == PAGE_SIZE)?;
-        let Some(content) = self.cache.get(key) else { return Err(Errno::Io.into()) };
-        content[changed.clone()].copy_from_slice(data);
-        self.host.spend(clock, Work::Copy, data.len());
         let end = page * PAGE + changed.end as u64;
+        self.host.spend(clock, Work::Page, 0);
         match self.fs.caching() {
-            Caching::WriteThrough => {
-                self.counts.written += 1;
-                let written = self.fs.write_page(clock, ino, page, content, changed);
-                self.invalidate_attributes(ino);
-                if written.is_err() {
-                    // The cached page differs from the filesystem: it must be read again.
-                    self.cache.remove(key);
-                    return written;
-                }
-            }
-            Caching::WriteBack => {
-                self.cache.mark_dirty(key, changed, clock.now());
-                self.invalidate_attributes(ino);
-            }
+            Caching::WriteThrough => self.write_through(clock, key, changed, data)?,
+            Caching::WriteBack => self.write_to_cache(clock, key, changed, data)?,
         }
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.size = inode.size.max(end);
@@ -153,20 +148,83 @@ impl<F: FileSystem> Mount<F> {
         self.balance_dirty_pages(clock)
     }
 
-    /// Prepares a cached page for a change.
-    fn write_begin(&mut self, clock: &mut Clock, key: Key, whole: bool) -> Result<(), Error> {
+    fn write_through(
+        &mut self,
+        clock: &mut Clock,
+        key: Key,
+        changed: Range<usize>,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        self.write_begin(clock, key, data.len() == PAGE_SIZE)?;
+        let Some(content) = self.cache.get(key) else { return Err(Errno::Io.into()) };
+        content[changed.clone()].copy_from_slice(data);
+        self.host.spend(clock, Work::Copy, data.len());
+        self.counts.written += 1;
+        let written = self.fs.write_page(clock, key.0, key.1, content, changed);
+        self.invalidate_attributes(key.0);
+        if written.is_err() {
+            // The cached page differs from the filesystem: it must be read again.
+            self.cache.remove(key);
+        }
+        written
+    }
+
+    fn write_to_cache(
+        &mut self,
+        clock: &mut Clock,
+        key: Key,
+        changed: Range<usize>,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        let uptodate = self.write_begin(clock, key, data.len() == PAGE_SIZE)?;
+        let reserved = self.retry(clock, |mount, clock| {
+            let write = mount.page_write(key, &changed, uptodate);
+            mount.fs.reserve_page(clock, key.0, &write).map(|()| write)
+        });
+        if reserved.is_err() && !uptodate {
+            self.cache.remove(key);
+        }
+        let write = reserved?;
+        let Some(content) = self.cache.get(key) else { return Err(Errno::Io.into()) };
+        content[changed.clone()].copy_from_slice(data);
+        self.host.spend(clock, Work::Copy, data.len());
+        self.cache.mark_dirty(key, changed, clock.now());
+        self.fs.page_dirtied(clock, key.0, &write);
+        self.note_dirtied(clock);
+        self.invalidate_attributes(key.0);
+        Ok(())
+    }
+
+    /// What a change of a cached page means to the filesystem now.
+    fn page_write(&self, key: Key, changed: &Range<usize>, uptodate: bool) -> PageWrite {
+        let size_before = self.inodes.get(&key.0).map_or(0, |inode| inode.size);
+        PageWrite {
+            page: key.1,
+            size_before,
+            size_after: size_before.max(key.1 * PAGE + changed.end as u64),
+            uptodate,
+            dirty: self.cache.dirty_range(key).is_some(),
+            whole: changed.len() == PAGE_SIZE,
+        }
+    }
+
+    /// Prepares a cached page for a change. Returns whether its content was there or was read.
+    fn write_begin(&mut self, clock: &mut Clock, key: Key, whole: bool) -> Result<bool, Error> {
         if self.cache.contains(key) {
             self.counts.hits += 1;
-            return Ok(());
+            return Ok(true);
         }
         let size = self.inodes.get(&key.0).map_or(0, |inode| inode.size);
         let within = key.1 * PAGE < size;
-        if within && (!whole || self.fs.reads_pages_to_overwrite()) {
-            return self.fill_page(clock, key);
-        }
         self.make_room(clock)?;
-        self.cache.insert(key, vec![0; PAGE_SIZE].into());
-        Ok(())
+        let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+        let read = within && (!whole || self.fs.reads_pages_to_overwrite());
+        if read {
+            self.counts.read += 1;
+            self.ask(clock, |fs, clock| fs.read_page_to_change(clock, key.0, key.1, &mut content))?;
+        }
+        self.cache.insert(key, content);
+        Ok(read)
     }
 
     /// Reads a page, and the readahead window behind it when the file is read in sequence.
@@ -188,13 +246,23 @@ impl<F: FileSystem> Mount<F> {
         self.fill_page(clock, (open.ino, page))
     }
 
-    /// Reads a page that is not in the cache.
+    /// Reads a page that is not in the cache, and takes what the filesystem read besides.
     fn fill_page(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
         self.make_room(clock)?;
         let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
         self.counts.read += 1;
-        self.fs.read_page(clock, key.0, key.1, &mut content)?;
+        self.ask(clock, |fs, clock| fs.read_page(clock, key.0, key.1, &mut content))?;
         self.cache.insert(key, content);
+        for (page, content) in self.fs.take_read_ahead() {
+            if self.cache.contains((key.0, page)) {
+                continue;
+            }
+            if self.cache.victim() == Some(key) {
+                break;
+            }
+            self.make_room(clock)?;
+            self.cache.insert((key.0, page), content);
+        }
         Ok(())
     }
 
@@ -242,99 +310,47 @@ impl<F: FileSystem> Mount<F> {
         if size > self.fs.size_max() {
             return Err(Errno::FBig.into());
         }
+        let shrinks = self.inodes.get(&ino).is_some_and(|inode| size < inode.size);
+        let first = if shrinks && self.fs.caching() == Caching::WriteBack {
+            self.ask(clock, |fs, clock| fs.begin_truncation(clock, ino, size))?
+        } else {
+            Truncation::FlashFirst
+        };
+        if first == Truncation::CacheFirst {
+            self.truncate_cache_first(clock, ino, size)?;
+        }
         let change = SetAttr { size: Some(size), ..SetAttr::default() };
-        self.fs.setattr(clock, ino, &change)?;
-        self.cache.truncate(ino, size);
+        self.ask(clock, |fs, clock| fs.setattr(clock, ino, &change))?;
+        if first == Truncation::FlashFirst {
+            self.set_size(ino, size);
+        }
+        Ok(())
+    }
+
+    /// Truncates the cached file, and writes the page in which it then ends if that is dirty.
+    fn truncate_cache_first(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        size: u64,
+    ) -> Result<(), Error> {
+        let last = (ino, size / PAGE);
+        let tail = usize::try_from(size % PAGE).expect("less than a page");
+        let dirty = tail > 0 && self.cache.dirty_range(last).is_some();
+        if dirty {
+            // It is written even when all its dirty bytes are cut off.
+            self.cache.mark_dirty(last, 0..tail, clock.now());
+        }
+        self.set_size(ino, size);
+        if dirty { self.write_dirty_page(clock, last) } else { Ok(()) }
+    }
+
+    fn set_size(&mut self, ino: Ino, size: u64) {
+        self.truncate_cache(ino, size);
         self.invalidate_attributes(ino);
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.size = size;
         }
-        Ok(())
-    }
-
-    /// Makes earlier writes to the file durable.
-    ///
-    /// # Errors
-    /// EBADF, a pending error of background write-back (reported once), and those of the filesystem.
-    pub fn fsync(&mut self, clock: &mut Clock, fd: Fd) -> Result<(), Error> {
-        self.enter(clock)?;
-        let ino = self.file(fd)?.ino;
-        self.flush(clock, ino)?;
-        if let Some(error) = self.inodes.get_mut(&ino).and_then(|inode| inode.lost.take()) {
-            return Err(error);
-        }
-        self.fs.fsync(clock, ino)
-    }
-
-    /// Makes all earlier operations durable. Pages that cannot be written are reported by fsync, as
-    /// in Linux.
-    ///
-    /// # Errors
-    /// Those of the filesystem.
-    pub fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        self.enter(clock)?;
-        self.flush_all(clock)?;
-        self.fs.sync(clock)
-    }
-
-    pub(super) fn flush_all(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        for (_, ino) in self.cache.dirty_inodes() {
-            self.flush(clock, ino)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the dirty pages of an inode in ascending order.
-    fn flush(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        while let Some(key) = self.cache.first_dirty(ino) {
-            self.write_back(clock, key)?;
-        }
-        Ok(())
-    }
-
-    /// Writes the inodes that have been dirty too long, when the flusher is due.
-    pub(super) fn flush_expired(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        let settings = self.options.write_back;
-        if self.cache.dirty_bytes().is_zero() || clock.now() < self.next_flush {
-            return Ok(());
-        }
-        let due = clock.now();
-        self.next_flush = due.saturating_add(settings.interval);
-        for (since, ino) in self.cache.dirty_inodes() {
-            if since.saturating_add(settings.expire) <= due {
-                self.flush(clock, ino)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes pages of the oldest inodes while there are too many dirty ones.
-    fn balance_dirty_pages(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        let limit = self.options.write_back.background;
-        while self.cache.dirty_bytes() > limit {
-            let oldest = self.cache.dirty_inodes().first().map(|&(_, ino)| ino);
-            let Some(key) = oldest.and_then(|ino| self.cache.first_dirty(ino)) else { break };
-            self.write_back(clock, key)?;
-        }
-        Ok(())
-    }
-
-    /// Writes a page back if it is dirty. A page that the filesystem refuses is lost, and the next
-    /// fsync reports it; only a power cut ends the caller's operation.
-    fn write_back(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
-        let Some((content, changed)) = self.cache.dirty_range(key) else { return Ok(()) };
-        self.counts.written += 1;
-        let written = self.fs.write_page(clock, key.0, key.1, content, changed);
-        self.cache.mark_clean(key);
-        self.invalidate_attributes(key.0);
-        let Err(error) = written else { return Ok(()) };
-        if error.errno().is_none() {
-            return Err(error);
-        }
-        if let Some(inode) = self.inodes.get_mut(&key.0) {
-            inode.lost = Some(error);
-        }
-        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use super::Mount;
 use super::walk::{self, FinalSymlink, PATH_MAX, Parent};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
-use crate::mount::Fd;
+use crate::mount::{Fd, OpenFlags};
 use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, Timestamp};
 use boardlab_sim::Clock;
 
@@ -36,8 +36,45 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
         mode: u32,
     ) -> Result<Fd, Error> {
+        self.create_with(clock, path, mode, OpenFlags::default())
+    }
+
+    /// As [`Mount::create`], with flags.
+    ///
+    /// # Errors
+    /// As [`Mount::create`].
+    pub fn create_with(
+        &mut self,
+        clock: &mut Clock,
+        path: impl AsRef<[u8]>,
+        mode: u32,
+        flags: OpenFlags,
+    ) -> Result<Fd, Error> {
         let ino = self.make(clock, path.as_ref(), &NewInode::of(Kind::File, mode))?;
-        self.open_inode(clock, ino)
+        self.open_inode(clock, ino, flags)
+    }
+
+    /// Creates a file without a name on the filesystem of the directory `dir`, and opens it
+    /// (`O_TMPFILE`). [`Mount::link_open`] may name it; otherwise it is deleted when it is closed.
+    ///
+    /// # Errors
+    /// ENOTDIR, EOPNOTSUPP, those of resolving the path, and those of the filesystem.
+    pub fn tmpfile(
+        &mut self,
+        clock: &mut Clock,
+        dir: impl AsRef<[u8]>,
+        mode: u32,
+    ) -> Result<Fd, Error> {
+        self.enter(clock)?;
+        let dir = self.resolve(clock, dir.as_ref(), FinalSymlink::Follow)?;
+        let above = self.inode(clock, dir)?.attributes;
+        if above.kind != Kind::Directory {
+            return Err(Errno::NotDir.into());
+        }
+        let new = &inherited(&above, &NewInode::of(Kind::File, mode));
+        let ino = self.ask(clock, |fs, clock| fs.tmpfile(clock, new))?;
+        self.inode(clock, ino)?.linkable = true;
+        self.open_inode(clock, ino, OpenFlags::default())
     }
 
     /// Creates a directory; of the bits above the nine permissions only the sticky bit is used.
@@ -102,7 +139,7 @@ impl<F: FileSystem> Mount<F> {
         self.must_be_free(clock, &parent)?;
         let (dir, name) = (parent.dir(), parent.name);
         let new = &inherited(&self.inode(clock, dir)?.attributes, new);
-        let ino = self.fs.create(clock, dir, name, new)?;
+        let ino = self.ask(clock, |fs, clock| fs.create(clock, dir, name, new))?;
         self.invalidate_attributes(dir);
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
         self.inode(clock, ino)?;
@@ -129,13 +166,40 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<(), Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, existing.as_ref(), FinalSymlink::NoFollow)?;
-        let parent = self.parent(clock, path.as_ref(), Errno::Exist)?;
+        self.link_inode(clock, ino, path.as_ref())
+    }
+
+    /// Adds a hard link to an open file, also to one of [`Mount::tmpfile`] (`linkat` with
+    /// `AT_EMPTY_PATH`).
+    ///
+    /// # Errors
+    /// EBADF, ENOENT for a file whose names were all removed, and as [`Mount::link`].
+    pub fn link_open(
+        &mut self,
+        clock: &mut Clock,
+        fd: Fd,
+        path: impl AsRef<[u8]>,
+    ) -> Result<(), Error> {
+        self.enter(clock)?;
+        let ino = self.file(fd)?.ino;
+        self.link_inode(clock, ino, path.as_ref())
+    }
+
+    fn link_inode(&mut self, clock: &mut Clock, ino: Ino, path: &[u8]) -> Result<(), Error> {
+        let parent = self.parent(clock, path, Errno::Exist)?;
         self.must_be_free(clock, &parent)?;
-        if self.kind(clock, ino)? == Kind::Directory {
+        let inode = self.inode(clock, ino)?;
+        if inode.attributes.kind == Kind::Directory {
             return Err(Errno::Perm.into());
         }
+        if inode.attributes.links == 0 && !inode.linkable {
+            return Err(Errno::NoEnt.into());
+        }
         let (dir, name) = (parent.dir(), parent.name);
-        self.fs.link(clock, ino, dir, name)?;
+        self.ask(clock, |fs, clock| fs.link(clock, ino, dir, name))?;
+        if let Some(inode) = self.inodes.get_mut(&ino) {
+            inode.linkable = false;
+        }
         self.invalidate_attributes(dir);
         self.invalidate_attributes(ino);
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
@@ -153,7 +217,7 @@ impl<F: FileSystem> Mount<F> {
         if self.kind(clock, ino)? == Kind::Directory {
             return Err(Errno::IsDir.into());
         }
-        self.fs.unlink(clock, parent.dir(), parent.name)?;
+        self.ask(clock, |fs, clock| fs.unlink(clock, parent.dir(), parent.name))?;
         self.removed(clock, &parent, ino)
     }
 
@@ -175,7 +239,7 @@ impl<F: FileSystem> Mount<F> {
         if self.kind(clock, ino)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        self.fs.rmdir(clock, parent.dir(), parent.name)?;
+        self.ask(clock, |fs, clock| fs.rmdir(clock, parent.dir(), parent.name))?;
         self.removed(clock, &parent, ino)
     }
 
@@ -217,7 +281,7 @@ impl<F: FileSystem> Mount<F> {
             return Ok(());
         }
         self.check_rename(clock, source, &from, target, &to)?;
-        self.fs.rename(clock, from.dir(), from.name, to.dir(), to.name)?;
+        self.ask(clock, |fs, clock| fs.rename(clock, from.dir(), from.name, to.dir(), to.name))?;
         self.forget_name(&from);
         self.forget_name(&to);
         self.names.entry(to.dir()).or_default().insert(to.name.to_vec(), source);
@@ -266,7 +330,7 @@ impl<F: FileSystem> Mount<F> {
         if self.kind(clock, dir)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        self.fs.readdir(clock, dir)
+        self.ask(clock, |fs, clock| fs.readdir(clock, dir))
     }
 
     /// Reads the target of a symbolic link.
@@ -284,7 +348,7 @@ impl<F: FileSystem> Mount<F> {
         if self.kind(clock, ino)? != Kind::Symlink {
             return Err(Errno::Inval.into());
         }
-        self.fs.readlink(clock, ino)
+        self.ask(clock, |fs, clock| fs.readlink(clock, ino))
     }
 
     /// Changes the permission bits; symbolic links are followed.
@@ -340,7 +404,7 @@ impl<F: FileSystem> Mount<F> {
     }
 
     fn change(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
-        self.fs.setattr(clock, ino, change)?;
+        self.ask(clock, |fs, clock| fs.setattr(clock, ino, change))?;
         self.invalidate_attributes(ino);
         Ok(())
     }
@@ -361,7 +425,7 @@ impl<F: FileSystem> Mount<F> {
         check_xattr_name(name)?;
         let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
         self.check_user(clock, ino, name, Errno::NoData)?;
-        self.fs.getxattr(clock, ino, name)
+        self.ask(clock, |fs, clock| fs.getxattr(clock, ino, name))
     }
 
     /// Sets an extended attribute; symbolic links are not followed.
@@ -406,7 +470,7 @@ impl<F: FileSystem> Mount<F> {
         check_xattr_name(name)?;
         let ino = self.resolve(clock, path, FinalSymlink::NoFollow)?;
         self.check_user(clock, ino, name, Errno::Perm)?;
-        self.fs.setxattr(clock, ino, name, value)?;
+        self.ask(clock, |fs, clock| fs.setxattr(clock, ino, name, value))?;
         self.invalidate_attributes(ino);
         Ok(())
     }
@@ -434,7 +498,7 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<Vec<Vec<u8>>, Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
-        self.fs.listxattr(clock, ino)
+        self.ask(clock, |fs, clock| fs.listxattr(clock, ino))
     }
 }
 

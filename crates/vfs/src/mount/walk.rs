@@ -155,7 +155,7 @@ impl<F: FileSystem> Mount<F> {
         if walk.links > LINKS_MAX {
             return Err(Errno::Loop.into());
         }
-        let target = self.fs.readlink(clock, ino)?;
+        let target = self.ask(clock, |fs, clock| fs.readlink(clock, ino))?;
         match target.first() {
             None => return Err(Errno::NoEnt.into()),
             Some(b'/') => walk.trail.truncate(1),
@@ -179,7 +179,7 @@ impl<F: FileSystem> Mount<F> {
         if self.kind(clock, dir)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        let ino = self.fs.lookup(clock, dir, name)?;
+        let ino = self.ask(clock, |fs, clock| fs.lookup(clock, dir, name))?;
         self.inode(clock, ino)?;
         self.names.entry(dir).or_default().insert(name.to_vec(), ino);
         Ok(ino)
