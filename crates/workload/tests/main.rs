@@ -16,6 +16,7 @@ mod fio_refusals;
 mod mtd_debug;
 mod powercut;
 mod powercut_jffs2;
+mod powercut_ubifs;
 mod tiobench;
 mod trace;
 mod tree;

@@ -1,0 +1,56 @@
+//! The consistency of the LEB properties tree (LPT) in memory.
+//!
+//! Layer: rank 5. Source: Linux 6.1, `fs/ubifs/lpt.c`, `dbg_check_lpt_nodes`, and `lpt_commit.c`,
+//! `dbg_check_ltab`, as far as they need no flash.
+
+use super::tree::NONE;
+use crate::format::{u32_of, usize_of};
+use crate::{Lebs, Volume};
+use boardlab_vfs::Contradiction;
+
+impl<L: Lebs> Volume<L> {
+    /// Compares the nodes in memory with each other and with the counters.
+    ///
+    /// # Errors
+    /// What contradicts what.
+    pub(crate) fn compare_lpt(&self) -> Result<(), Contradiction> {
+        let wrong = |what: String| Err(Contradiction(what));
+        let (lpt, mut dirty) = (&self.lpt, (0, 0));
+        for (at, nnode) in lpt.nnodes.iter().enumerate() {
+            dirty.0 += u32::from(nnode.dirty);
+            let linked = match nnode.parent {
+                NONE => at == 0,
+                parent => {
+                    let parent = &lpt.nnodes[usize_of(parent)];
+                    let branch = parent.branches[usize_of(nnode.iip)];
+                    branch.child == u32_of(at) && (parent.dirty || !nnode.dirty)
+                }
+            };
+            if !linked {
+                return wrong(format!("nnode {} of the LPT and its parent", nnode.number));
+            }
+        }
+        for (at, pnode) in lpt.pnodes.iter().enumerate() {
+            dirty.1 += u32::from(pnode.dirty);
+            let parent = &lpt.nnodes[usize_of(pnode.parent)];
+            let linked = parent.branches[usize_of(pnode.iip)].child == u32_of(at)
+                && self.pnode_number(pnode.parent, pnode.iip) == pnode.number
+                && lpt.pnode_of(pnode.number) == Some(u32_of(at))
+                && (parent.dirty || !pnode.dirty);
+            if !linked {
+                return wrong(format!("pnode {} of the LPT and its parent", pnode.number));
+            }
+        }
+        if dirty != (lpt.dirty_nnodes, lpt.dirty_pnodes) {
+            return wrong(format!(
+                "{} and {} dirty nodes of the LPT, counted {} and {}",
+                dirty.0, dirty.1, lpt.dirty_nnodes, lpt.dirty_pnodes
+            ));
+        }
+        let full = lpt
+            .own
+            .iter()
+            .position(|own| own.free.saturating_add(own.dirty) > self.layout.leb_size);
+        full.map_or(Ok(()), |at| wrong(format!("LEB {at} of the LPT has more space than bytes")))
+    }
+}

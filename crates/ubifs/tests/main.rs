@@ -1,0 +1,16 @@
+//! The tests of this crate from outside, in one program, since linking several takes longer than most
+//! of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+mod crash;
+mod hostile;
+mod kernel;
+mod manifest;
+mod mkfs;
+mod model;
+mod support;
