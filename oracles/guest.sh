@@ -18,7 +18,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach ubidetach ubimkvol ubiformat ubiupdatevol ubinfo'
+tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach ubidetach ubiformat ubimkvol ubirename ubirmvol
+  ubirsvol ubiupdatevol ubinfo'
 modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
   zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
   ahci sd_mod sg sdhci-pci mmc_block'

@@ -1,4 +1,4 @@
-//! What a real kernel's JFFS2 asks of a NAND chip: workloads, and the counts that were measured.
+//! What a real kernel's JFFS2, UBI and UBIFS ask of a NAND chip: workloads, and the counts that were measured.
 //!
 //! Layer: beside all others. Main types: [`Case`], [`ALL`], [`Counts`]. A case is a workload on one flash;
 //! its text is carried out by `oracles/counts/measure.sh` in the guest and, through the same text, by our
@@ -17,10 +17,23 @@ pub struct Case {
     pub flash: Flash,
     /// How much of the flash is used, from its beginning.
     pub mebibytes: usize,
+    /// What is on the flash.
+    pub filesystem: Filesystem,
     /// The mount option `compr`.
     pub compression: &'static str,
     /// What is done.
     pub workload: Workload,
+}
+
+/// What is on the flash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filesystem {
+    /// JFFS2 on the bare flash.
+    Jffs2,
+    /// UBIFS in a UBI volume that takes all space.
+    Ubifs,
+    /// UBI, with the volumes that the workload makes.
+    Ubi,
 }
 
 /// What is done.
@@ -40,6 +53,11 @@ pub enum Workload {
     /// Ten files of 1 MB are rewritten in random places, one in 60 times deleted and written anew, until
     /// space has been collected many times over.
     Collect,
+    /// One file of so many MiB of a kind of content is written, overwritten from its beginning and in random
+    /// pieces, cut to half of its size and deleted, with a sync after each.
+    Rewrite(u64, &'static str),
+    /// Volumes are made until two thirds of the flash are reserved.
+    Volumes,
 }
 
 const fn case(
@@ -49,7 +67,21 @@ const fn case(
     compression: &'static str,
     workload: Workload,
 ) -> Case {
-    Case { name, flash, mebibytes, compression, workload }
+    Case { name, flash, mebibytes, filesystem: Filesystem::Jffs2, compression, workload }
+}
+
+const fn ubifs(
+    name: &'static str,
+    flash: Flash,
+    mebibytes: usize,
+    compression: &'static str,
+    workload: Workload,
+) -> Case {
+    Case { name, flash, mebibytes, filesystem: Filesystem::Ubifs, compression, workload }
+}
+
+const fn ubi(name: &'static str, flash: Flash, mebibytes: usize, workload: Workload) -> Case {
+    Case { name, flash, mebibytes, filesystem: Filesystem::Ubi, compression: "none", workload }
 }
 
 /// Pages of 512 bytes.
@@ -60,7 +92,7 @@ const MIDDLE: Flash = nandsim::ALL[1];
 const LARGE: Flash = nandsim::ALL[2];
 
 /// All cases.
-pub const ALL: [Case; 24] = [
+pub const ALL: [Case; 59] = [
     case("empty", EVALUATION, 256, "zlib", Workload::Empty),
     case("empty-512", SMALL, 16, "zlib", Workload::Empty),
     case("empty-2048", MIDDLE, 16, "zlib", Workload::Empty),
@@ -85,6 +117,41 @@ pub const ALL: [Case; 24] = [
     case("collect-512", SMALL, 16, "zlib", Workload::Collect),
     case("collect-2048", MIDDLE, 16, "zlib", Workload::Collect),
     case("collect-4096", LARGE, 16, "zlib", Workload::Collect),
+    ubi("ubi-empty", EVALUATION, 256, Workload::Empty),
+    ubi("ubi-empty-512", SMALL, 16, Workload::Empty),
+    ubi("ubi-empty-2048", MIDDLE, 16, Workload::Empty),
+    ubi("ubi-empty-4096", LARGE, 16, Workload::Empty),
+    ubi("ubi-volumes-512", SMALL, 16, Workload::Volumes),
+    ubi("ubi-volumes-2048", MIDDLE, 16, Workload::Volumes),
+    ubi("ubi-volumes-4096", LARGE, 16, Workload::Volumes),
+    ubifs("ubifs-empty", EVALUATION, 256, "lzo", Workload::Empty),
+    ubifs("ubifs-empty-512", SMALL, 16, "lzo", Workload::Empty),
+    ubifs("ubifs-empty-2048", MIDDLE, 16, "lzo", Workload::Empty),
+    ubifs("ubifs-empty-4096", LARGE, 16, "lzo", Workload::Empty),
+    ubifs("ubifs-write-zero", EVALUATION, 256, "lzo", Workload::Write(16, "zero")),
+    ubifs("ubifs-write-random", EVALUATION, 256, "lzo", Workload::Write(16, "random")),
+    ubifs("ubifs-write-text", EVALUATION, 256, "lzo", Workload::Write(16, "text")),
+    ubifs("ubifs-write-half", EVALUATION, 256, "lzo", Workload::Write(16, "percent:50")),
+    ubifs("ubifs-write-half-512", SMALL, 16, "lzo", Workload::Write(4, "percent:50")),
+    ubifs("ubifs-write-half-2048", MIDDLE, 16, "lzo", Workload::Write(4, "percent:50")),
+    ubifs("ubifs-write-half-4096", LARGE, 16, "lzo", Workload::Write(4, "percent:50")),
+    ubifs("ubifs-write-none-2048", MIDDLE, 16, "none", Workload::Write(4, "text")),
+    ubifs("ubifs-write-zlib-2048", MIDDLE, 16, "zlib", Workload::Write(4, "text")),
+    ubifs("ubifs-write-zstd-2048", MIDDLE, 16, "zstd", Workload::Write(4, "text")),
+    ubifs("ubifs-rewrite-text", EVALUATION, 256, "lzo", Workload::Rewrite(16, "text")),
+    ubifs("ubifs-rewrite-512", SMALL, 16, "lzo", Workload::Rewrite(2, "percent:50")),
+    ubifs("ubifs-rewrite-2048", MIDDLE, 16, "lzo", Workload::Rewrite(2, "percent:50")),
+    ubifs("ubifs-rewrite-4096", LARGE, 16, "lzo", Workload::Rewrite(2, "percent:50")),
+    ubifs("ubifs-files", EVALUATION, 256, "lzo", Workload::Files(3000)),
+    ubifs("ubifs-files-512", SMALL, 16, "lzo", Workload::Files(600)),
+    ubifs("ubifs-files-2048", MIDDLE, 16, "lzo", Workload::Files(600)),
+    ubifs("ubifs-files-4096", LARGE, 16, "lzo", Workload::Files(600)),
+    ubifs("ubifs-fill-random", EVALUATION, 256, "lzo", Workload::Fill(192, "random")),
+    ubifs("ubifs-fill-half", EVALUATION, 256, "lzo", Workload::Fill(96, "percent:50")),
+    ubifs("ubifs-tiobench-random", EVALUATION, 256, "lzo", Workload::Tiobench(32, 1000, "random")),
+    ubifs("ubifs-tiobench-2048", MIDDLE, 16, "lzo", Workload::Tiobench(4, 200, "random")),
+    ubifs("ubifs-collect-512", SMALL, 16, "lzo", Workload::Collect),
+    ubifs("ubifs-collect-2048", MIDDLE, 16, "lzo", Workload::Collect),
 ];
 
 /// A unit of tiobench, and of a large write.
@@ -95,13 +162,27 @@ impl Case {
     /// `oracles/counts/measure.sh` explains them.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut stream = Seed::new(1).stream("counts");
-        let mut text = String::from("# Carried out by measure.sh.\n");
-        let body = match self.workload {
-            Workload::Empty => {
-                return text
-                    + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n";
+        let text = String::from("# Carried out by measure.sh.\n");
+        match (self.filesystem, self.workload) {
+            (Filesystem::Jffs2, Workload::Empty) => {
+                text + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n"
             }
+            (Filesystem::Jffs2, Workload::Tiobench(..)) => text + JFFS2_BEGINS + &self.body(),
+            (Filesystem::Jffs2, _) => text + JFFS2_BEGINS + &self.body() + JFFS2_AGAIN,
+            (Filesystem::Ubi, _) => {
+                text + "@attach\n@count attach\n"
+                    + &self.body()
+                    + "@detach\n@count detach\n@attach\n@count attach-again\n"
+            }
+            (Filesystem::Ubifs, _) => text + UBIFS_BEGINS + &self.body() + UBIFS_AGAIN,
+        }
+    }
+
+    /// What happens between the first mount and the last unmount.
+    fn body(&self) -> String {
+        let mut stream = Seed::new(1).stream("counts");
+        match self.workload {
+            Workload::Empty => String::new(),
             Workload::Write(size, content) => write(size, content),
             Workload::Files(count) => files(count, &mut stream),
             Workload::Fill(count, content) => fill(count, content),
@@ -109,32 +190,40 @@ impl Case {
                 tiobench(size, accesses, content, &mut stream)
             }
             Workload::Collect => collect(&mut stream),
-        };
-        text += "@mount\n@settle\n@count begin\n";
-        text += &body;
-        if !matches!(self.workload, Workload::Tiobench(..)) {
-            text += AGAIN;
+            Workload::Rewrite(size, content) => rewrite(size, content, &mut stream),
+            Workload::Volumes => volumes(self.mebibytes),
         }
-        text
     }
 
     /// The job that measures this case in the guest, with `measure.sh` and the text in the share.
     #[must_use]
     pub fn job(&self) -> String {
-        let Self { name, flash, compression, .. } = self;
+        let Self { name, flash, filesystem, compression, .. } = self;
+        let filesystem = format!("{filesystem:?}").to_lowercase();
         let blocks = flash.blocks_of(self.mebibytes);
         format!(
-            "sh /h/measure.sh /h/{name}.workload {} {blocks} {compression} >/tmp/counts || {{ cat /tmp/counts; exit 1; }}\n\
+            "sh /h/measure.sh /h/{name}.workload {} {blocks} {compression} {filesystem} >/tmp/counts || {{ cat /tmp/counts; exit 1; }}\n\
              cp /tmp/counts /h/{name}.counts\n",
             flash.id_bytes
         )
     }
 }
 
-/// What each filled filesystem goes through afterwards.
-const AGAIN: &str = "@unmount\n@count unmount\n@mount-read-only\n@count mount\n@check\n@count check\n\
+/// The mount of an empty JFFS2.
+const JFFS2_BEGINS: &str = "@mount\n@settle\n@count begin\n";
+
+/// What each filled JFFS2 goes through afterwards.
+const JFFS2_AGAIN: &str = "@unmount\n@count unmount\n@mount-read-only\n@count mount\n@check\n@count check\n\
     @list\n@count list\n@drop\n@read\n@count read\n@unmount\n@count unmount-again\n\
     @mount\n@list\n@settle\n@count mount-and-list\n";
+
+/// The attach of UBI with one volume and the mount of the empty UBIFS in it.
+const UBIFS_BEGINS: &str = "@attach\n@count attach\n@mount\n@count mount\n";
+
+/// What each UBIFS goes through afterwards.
+const UBIFS_AGAIN: &str = "@unmount\n@count unmount\n@detach\n@attach\n@count attach-again\n\
+    @mount-read-only\n@count mount-read-only\n@list\n@count list\n@drop\n@read\n@count read\n\
+    @unmount\n@count unmount-again\n@mount\n@count mount-again\n@unmount\n@count unmount-unchanged\n";
 
 fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     text.write_fmt(arguments).expect("a string takes everything");
@@ -231,6 +320,33 @@ fn collect(stream: &mut Stream) -> String {
         }
     }
     text + "sync\n@count rewrite\n"
+}
+
+fn rewrite(size: u64, content: &str, stream: &mut Stream) -> String {
+    let bytes = size << 20;
+    let mut text = String::from("file r 0644\n");
+    for (seed, interval) in [(1, "write"), (2, "overwrite")] {
+        line(&mut text, format_args!("write r 0 {bytes} {content} {seed} {UNIT}"));
+        line(&mut text, format_args!("@count {interval}-in-memory\nsync\n@count {interval}"));
+    }
+    text += "@drop\n@count drop\n";
+    for seed in 0..100 {
+        let (offset, count) = (stream.below(bytes - 10_000), 1 + stream.below(10_000));
+        line(&mut text, format_args!("write r {offset} {count} {content} {seed} {UNIT}"));
+    }
+    text += "@count pieces-in-memory\nsync\n@count pieces\n";
+    line(&mut text, format_args!("truncate r {}\n@count truncate-in-memory", bytes / 2 + 100));
+    text + "sync\n@count truncate\nunlink r\n@count delete-in-memory\nsync\n@count delete\n"
+}
+
+fn volumes(mebibytes: usize) -> String {
+    let mut text = String::new();
+    for number in 0..8 {
+        let kind = ["dynamic", "static"][number % 2];
+        let bytes = (mebibytes << 20) / 12;
+        line(&mut text, format_args!("@make {number} {kind} {bytes}"));
+    }
+    text + "@count make\n"
 }
 
 fn index(number: u64) -> usize {

@@ -10,7 +10,8 @@
 //! - [`sourced`]: every number of a part says where it comes from.
 //! - [`links`], [`readme`], [`translations`], [`words`]: documentation. [`packed`]: what packages hold.
 //! - [`browser`]: a headless browser, for the report.
-//! - [`guest`], [`nandsim`], [`trees`], [`counts`]: a real kernel, its flash, what it writes and asks, to compare with.
+//! - [`guest`], [`nandsim`], [`trees`], [`counts`], [`inspection`]: a real kernel, its flash, what it writes, asks
+//!   and finds, to compare with.
 //! - [`mutants`]: mistakes that a test must find.
 //! - [`binary`], [`console`], [`catalogue`], [`schema`]: what the built command really does.
 
@@ -23,6 +24,7 @@ pub mod console;
 pub mod counts;
 pub mod figures;
 pub mod guest;
+pub mod inspection;
 pub mod limits;
 pub mod links;
 pub mod markdown;

@@ -5,6 +5,7 @@
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
+//! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -15,6 +16,7 @@ mod counts;
 mod cuts;
 mod flash;
 mod images;
+mod inspections;
 mod nor;
 mod reads;
 mod weaknesses;
