@@ -19,6 +19,10 @@ NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)([-._].*)?",
 # Text or markup; crates may also have folders and sources of such names.
 ENDINGS = re.compile(r"(?!.*\.(rs|toml|html)$)", re.IGNORECASE)
 RULE = "-" * 100
+# Texts of licences that were not chosen: by package, the file, and what is said instead.
+NOT_CHOSEN = {
+    "zstd-sys": ("zstd/COPYING", "the C library in it, zstd, is under BSD-3-Clause or GPL-2.0: boardlab takes it under BSD-3-Clause"),
+}
 
 
 def cargo(*arguments):
@@ -41,11 +45,13 @@ def libraries(target):
     return sorted(packages, key=lambda package: (package["name"], package["version"]))
 
 
-def texts(folder):
-    """The texts of licences in a package, C sources that it brings included."""
+def texts(folder, left_out=None):
+    """The texts of licences in a package, C sources that it brings included, without the file `left_out`."""
     for place, folders, files in os.walk(folder):
         folders.sort()
         for name in sorted(files):
+            if os.path.relpath(os.path.join(place, name), folder) == left_out:
+                continue
             if NAMES.fullmatch(name) and ENDINGS.match(name):
                 with open(os.path.join(place, name), encoding="utf-8", errors="replace") as file:
                     yield "\n".join(line.rstrip() for line in file.read().strip().splitlines())
@@ -62,8 +68,10 @@ def main():
         name = f"{package['name']} {package['version']}"
         if not package["license"]:
             sys.exit(f"third-party: {name} names no licence")
-        found = set(texts(os.path.dirname(package["manifest_path"])))
-        print(f"{name}: {package['license']}{'' if found else ' (its package brings no text)'}")
+        left_out, note = NOT_CHOSEN.get(package["name"], (None, None))
+        found = set(texts(os.path.dirname(package["manifest_path"]), left_out))
+        note = note or ("" if found else "its package brings no text")
+        print(f"{name}: {package['license']}{f' ({note})' if note else ''}")
         for text in found:
             owners[text].append(name)
     with open(os.path.join(ROOT, "setup", "package", "musl.txt"), encoding="utf-8") as file:
