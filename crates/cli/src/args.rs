@@ -417,6 +417,9 @@ pub(crate) struct Flash {
     /// Byte order of the filesystem
     #[arg(long, value_name = "ORDER")]
     pub(crate) endian: Option<Endian>,
+    /// Name or number of the UBI volume to read, where there are several with UBIFS
+    #[arg(long, value_name = "NAME")]
+    pub(crate) volume: Option<String>,
     /// Read what there is of a truncated image
     #[arg(long)]
     pub(crate) partial: bool,
@@ -438,7 +441,7 @@ impl From<&Flash> for Hints {
             Endian::Big => ByteOrder::Big,
         });
         let Flash { page, oob, block, partial, .. } = *flash;
-        Self { page, oob, block, order, partial }
+        Self { page, oob, block, order, partial, volume: flash.volume.clone() }
     }
 }
 

@@ -40,6 +40,8 @@ pub struct Dump {
     health: Health,
     /// The buffer for raw pages.
     scratch: Vec<u8>,
+    /// Whether parts of pages are programmed, as UBI does with its headers.
+    partial_pages: bool,
 }
 
 /// What replaces the file's bytes of an erase block.
@@ -90,7 +92,33 @@ impl Dump {
         let pages = if shape.oob.is_zero() { 0 } else { geometry.page_count() };
         let clean = vec![0; index(pages.div_ceil(64))];
         let (file, health, scratch) = (Reader::new(contents), Health::default(), Vec::new());
-        Ok(Self { file, shape, geometry, spare, blocks, clean, health, scratch })
+        let partial_pages = false;
+        Ok(Self { file, shape, geometry, spare, blocks, clean, health, scratch, partial_pages })
+    }
+
+    /// The same flash, of which parts of pages can be programmed: whole ECC steps, whose ECC bytes are
+    /// erased while their data are.
+    pub(crate) const fn with_partial_pages(mut self) -> Self {
+        self.partial_pages = true;
+        self
+    }
+
+    /// The same flash with at least `blocks` erase blocks, those beyond the file erased.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`].
+    pub(crate) fn extended(mut self, blocks: u32) -> Result<Self, Error> {
+        if blocks <= self.geometry.block_count() {
+            return Ok(self);
+        }
+        let length = self.shape.raw_block() * u64::from(blocks);
+        let available = self.spare.as_ref().map_or(Bytes::ZERO, Spare::available);
+        let geometry = self.shape.geometry(length, available);
+        self.geometry = geometry.ok_or(Error::TooLarge { length, shape: self.shape })?;
+        self.blocks.resize(index(u64::from(blocks)), Layer::File);
+        let pages = if self.shape.oob.is_zero() { 0 } else { self.geometry.page_count() };
+        self.clean.resize(index(pages.div_ceil(64)), 0);
+        Ok(self)
     }
 
     /// The shape of the flash.
@@ -325,6 +353,28 @@ impl Dump {
         Ok(())
     }
 
+    /// Programs whole pages.
+    fn program_pages(&mut self, offset: Bytes, data: &[u8]) -> Result<(), MtdError> {
+        let range = self.geometry.program_range(offset, Bytes::of(data))?;
+        let Some(spare) = &self.spare else {
+            let pieces: Vec<_> = self.geometry.by_block(range).collect();
+            for (block, piece) in pieces {
+                let start = (piece.start - self.shape.block * u64::from(block.0)).to_usize();
+                let new = &data[(piece.start - offset).to_usize()..(piece.end - offset).to_usize()];
+                let old = &mut self.changed(block)?[start..];
+                old.iter_mut().zip(new).for_each(|(old, new)| *old &= new);
+            }
+            return Ok(());
+        };
+        let first = page_index(offset / self.shape.page);
+        let pages = data.chunks_exact(self.shape.page.to_usize());
+        let protected: Vec<_> = pages.map(|page| (page, spare.protect(page, &[]))).collect();
+        for (number, (page, oob)) in (first.0..).zip(protected) {
+            self.merge(PageIndex(number), page, &oob)?;
+        }
+        Ok(())
+    }
+
     fn check_raw(&self, page: PageIndex, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
         let start = self.geometry.page_range(page)?.start;
         if self.shape.oob.is_zero() {
@@ -372,24 +422,17 @@ impl Mtd for Dump {
     }
 
     fn program(&mut self, _clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), MtdError> {
-        let range = self.geometry.program_range(offset, Bytes::of(data))?;
-        let Some(spare) = &self.spare else {
-            let pieces: Vec<_> = self.geometry.by_block(range).collect();
-            for (block, piece) in pieces {
-                let start = (piece.start - self.shape.block * u64::from(block.0)).to_usize();
-                let new = &data[(piece.start - offset).to_usize()..(piece.end - offset).to_usize()];
-                let old = &mut self.changed(block)?[start..];
-                old.iter_mut().zip(new).for_each(|(old, new)| *old &= new);
-            }
-            return Ok(());
-        };
-        let first = page_index(offset / self.shape.page);
-        let pages = data.chunks_exact(self.shape.page.to_usize());
-        let protected: Vec<_> = pages.map(|page| (page, spare.protect(page, &[]))).collect();
-        for (number, (page, oob)) in (first.0..).zip(protected) {
-            self.merge(PageIndex(number), page, &oob)?;
+        let (page, length) = (self.shape.page, Bytes::of(data));
+        let whole = offset.is_multiple_of(page) && length.is_multiple_of(page);
+        if self.partial_pages && !whole {
+            let start = page * (offset / page);
+            let end = page * (offset + length).div_ceil(page);
+            let mut padded = vec![0xFF; (end - start).to_usize()];
+            let within = (offset - start).to_usize();
+            padded[within..within + data.len()].copy_from_slice(data);
+            return self.program_pages(start, &padded);
         }
-        Ok(())
+        self.program_pages(offset, data)
     }
 
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {

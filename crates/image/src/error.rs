@@ -86,6 +86,13 @@ pub enum Error {
         /// The evidence.
         because: Misfit,
     },
+    /// The headers contradict the expected flash.
+    WrongShape {
+        /// The expected one.
+        expected: Shape,
+        /// The one that the headers show.
+        found: Shape,
+    },
     /// The file ends too early.
     Truncated {
         /// The length.
@@ -99,6 +106,15 @@ pub enum Error {
     Device(MtdError),
     /// The filesystem cannot be mounted.
     Mount(Cause),
+    /// There is no such UBI volume with a filesystem, or several and none was named.
+    Volume {
+        /// The volume that was asked for.
+        wanted: Option<String>,
+        /// The volumes, each as `name (content)`.
+        found: Vec<String>,
+        /// The names of those that can be mounted.
+        mountable: Vec<String>,
+    },
     /// The flash cannot be read completely.
     Audit {
         /// What the filesystem says.
@@ -165,9 +181,14 @@ impl Error {
             Self::WrongBlock { found, .. } => {
                 format!("leave out --block, or give --block {}", option(found.block))
             }
+            Self::WrongShape { found, .. } => format!("leave out --page, --oob and --block: {found}"),
             Self::Truncated { .. } => {
                 "take the dump again, or read what there is with --partial".into()
             }
+            Self::Volume { mountable, .. } => match mountable.as_slice() {
+                [] => "`boardlab image info FILE` lists the volumes; only UBIFS can be read".into(),
+                names => format!("give --volume with one of: {}", names.join(", ")),
+            },
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
             Self::Escape { .. } => {
@@ -270,6 +291,9 @@ impl fmt::Display for Error {
                     Misfit::Marked => f.write_str("cleanmarkers or summaries say so"),
                 }
             }
+            Self::WrongShape { expected, found } => {
+                write!(f, "found {found}, not {expected}: the headers say so")
+            }
             Self::Truncated { length, needed, cut } => {
                 let (length, needed) = (length.get(), needed.get());
                 write!(f, "the image is truncated: it ends after {length} bytes, within ")?;
@@ -280,6 +304,7 @@ impl fmt::Display for Error {
             }
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
+            Self::Volume { wanted, found, .. } => no_volume(f, wanted.as_deref(), found),
             Self::Escape { at } => {
                 write!(f, "the backslash at byte {at} of the path begins no escape")
             }
@@ -287,6 +312,19 @@ impl fmt::Display for Error {
                 write!(f, "`{}`: {problem}", crate::names::shown(path))
             }
         }
+    }
+}
+
+fn no_volume(f: &mut fmt::Formatter<'_>, wanted: Option<&str>, found: &[String]) -> fmt::Result {
+    match wanted {
+        Some(name) => {
+            write!(f, "no UBIFS volume is called `{}`", crate::names::shown(name.as_bytes()))?
+        }
+        None => f.write_str("the UBI image has not one UBIFS volume")?,
+    }
+    match found {
+        [] => f.write_str(": it has no volumes"),
+        volumes => write!(f, ", but these: {}", volumes.join(", ")),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::eba::Leb;
 use crate::eba::copy::used_length;
 use crate::error::VolumeError;
 use crate::format::{VolumeKind, to_usize};
-use crate::lebs::{Error, LebIndex, Lebs, Shape};
+use crate::lebs::{Error, LebIndex, Lebs, PebIndex, Shape};
 use crate::state::VolumeState;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
@@ -227,6 +227,14 @@ impl<M: Mtd> Ubi<M> {
             return Err(Error::Mapped { leb: at.leb });
         }
         self.write_leb(clock, at, 0, &[])
+    }
+}
+
+impl<M: Mtd> Volume<M> {
+    /// The block of a LEB; `None` when it is not mapped.
+    #[must_use]
+    pub fn peb(&self, leb: LebIndex) -> Option<PebIndex> {
+        self.ubi.peb_of(Leb { volume: self.id, leb })
     }
 }
 

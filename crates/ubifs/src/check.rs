@@ -7,9 +7,12 @@
 //! (`scan_check_cb`, `dbg_check_lprops`), `orphan.c` (`dbg_check_orphans`), `commit.c`
 //! (`dbg_check_old_index`), `log.c` (`dbg_check_bud_bytes`).
 
+mod audit;
 mod fs;
 mod index;
 mod lebs;
+
+pub use audit::{Audit, Leaf};
 
 use crate::error::Fault;
 use crate::format::NodeType;

@@ -109,6 +109,12 @@ impl<L> Ubifs<L> {
         self.volume.lebs
     }
 
+    /// Whether the last unmount was not clean, and the recovery waits for a writable mount.
+    #[must_use]
+    pub const fn needs_recovery(&self) -> bool {
+        self.volume.mode.need_recovery
+    }
+
     /// The LEBs.
     #[must_use]
     pub const fn lebs(&self) -> &L {

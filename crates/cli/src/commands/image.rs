@@ -43,10 +43,11 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
 fn info(file: &Path) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
     let identity = identify(&contents);
-    let looked_at = identity.filesystem.as_ref().map(|system| {
-        let hints = Hints { partial: true, ..Hints::default() };
-        Damage::of(&mut system.mount(&contents, &hints)?)
-    });
+    let looked_at =
+        identity.filesystem.as_ref().filter(|system| system.is_single()).map(|system| {
+            let hints = Hints { partial: true, ..Hints::default() };
+            Damage::of(&mut system.mount(&contents, &hints)?)
+        });
     Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
 }
 

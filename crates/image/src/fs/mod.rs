@@ -6,6 +6,7 @@
 //! the flash of the image. All other operations on images use only these.
 
 pub(crate) mod jffs2;
+mod ubifs;
 
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -31,7 +32,7 @@ pub struct FileSystemType {
 }
 
 /// All supported filesystems.
-pub const ALL: &[FileSystemType] = &[jffs2::TYPE];
+pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
 
 /// A part of a file that is not erased.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ pub trait Detector {
 }
 
 /// What the user specifies of an image; `None` to detect it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hints {
     /// Data bytes of a page.
     pub page: Option<Bytes>,
@@ -78,6 +79,8 @@ pub struct Hints {
     pub order: Option<ByteOrder>,
     /// Whether to read a truncated file.
     pub partial: bool,
+    /// The name or the number of the UBI volume.
+    pub volume: Option<String>,
 }
 
 /// A filesystem that was detected in a file.
@@ -90,6 +93,11 @@ pub trait DetectedFileSystem: fmt::Debug {
 
     /// Adds its tables, warnings and findings to `run`; `audit` is given when it was mounted.
     fn tell(&self, run: &mut RunResult, contents: &Contents, audit: Option<&Audit>);
+
+    /// Whether it can be mounted without a hint which of several filesystems is meant.
+    fn is_single(&self) -> bool {
+        true
+    }
 
     /// Mounts it for reading. Changes of the flash that the mount makes stay in memory.
     ///

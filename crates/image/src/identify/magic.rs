@@ -10,7 +10,7 @@ use super::{Confidence, SignatureMatch};
 use boardlab_sim::Bytes;
 
 /// The bytes that [`recognise`] needs.
-pub(super) const HEAD: usize = 2_048;
+pub(crate) const HEAD: usize = 2_048;
 
 /// The beginning of some content; numbers beyond its end are zero.
 struct Head<'a>(&'a [u8]);
@@ -85,7 +85,7 @@ const TESTS: &[Test] = &[
 ];
 
 /// Recognises the content at the beginning of `bytes`.
-pub(super) fn recognise(bytes: &[u8]) -> Option<SignatureMatch> {
+pub(crate) fn recognise(bytes: &[u8]) -> Option<SignatureMatch> {
     TESTS.iter().find_map(|test| test(&Head(bytes)))
 }
 

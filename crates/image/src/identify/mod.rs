@@ -6,7 +6,7 @@
 //! headers of other content, `repeated` headers that repeat over the flash. The file is untrusted:
 //! the search is bounded, and nothing is believed without a check.
 
-mod magic;
+pub(crate) mod magic;
 mod repeated;
 pub(crate) mod sweep;
 
@@ -25,8 +25,8 @@ const FOUND: usize = 32;
 
 /// A recognised header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct SignatureMatch {
-    kind: Kind,
+pub(crate) struct SignatureMatch {
+    pub(crate) kind: Kind,
     confidence: Confidence,
     /// The offset of the magic number within the content.
     at: usize,

@@ -113,21 +113,21 @@ fn other_content_is_refused_by_its_name_and_place() {
         (
             bytes_with(9_000, &[(0, b"hsqs"), (28, &[4, 0, 0, 0])]),
             [
-                "found a SquashFS filesystem instead of JFFS2 (version 4.0, little-endian): superblock \
+                "found a SquashFS filesystem instead of JFFS2 or UBIFS (version 4.0, little-endian): superblock \
               `hsqs` at 0x0",
-                "expected JFFS2; `boardlab image info FILE`",
+                "expected JFFS2 or UBIFS; `boardlab image info FILE`",
             ],
         ),
         (
             bytes_with(9_000, &[(0, b"ANDROID!")]),
-            ["found an Android boot image instead of JFFS2", "expected JFFS2"],
+            ["found an Android boot image instead of JFFS2 or UBIFS", "expected JFFS2 or UBIFS"],
         ),
         (bytes_with(9_000, &[(0, &[0x1F, 0x8B, 8])]), ["compressed data instead", "unpack"]),
-        (vec![0xFF; 9_000], ["found erased flash instead of JFFS2", "right partition"]),
-        (vec![0; 9_000], ["found zeros instead of JFFS2", "did the reading"]),
+        (vec![0xFF; 9_000], ["found erased flash instead of JFFS2 or UBIFS", "right partition"]),
+        (vec![0; 9_000], ["found zeros instead of JFFS2 or UBIFS", "did the reading"]),
         (
             bytes_with(9_000, &[]),
-            ["unknown content instead of JFFS2: first bytes 80 87 8e", "checksum"],
+            ["unknown content instead of JFFS2 or UBIFS: first bytes 80 87 8e", "checksum"],
         ),
     ];
     for (bytes, texts) in cases {

@@ -1,0 +1,117 @@
+//! The damage of a UBIFS image, in words.
+//!
+//! Layer: rank 7. Main function: [`audit`].
+
+use super::lebs::ImageLebs;
+use crate::audit::{Audit, Place};
+use boardlab_sim::{Bytes, Clock};
+use boardlab_ubi::LebIndex;
+use boardlab_ubifs::check::Leaf;
+use boardlab_ubifs::format::key::KeyType;
+use boardlab_ubifs::{Error, Ubifs};
+use std::collections::BTreeMap;
+
+/// The places that are listed; more are counted.
+const PLACES: usize = 1_000;
+/// Bytes of a block of content.
+const BLOCK: u64 = 4_096;
+
+/// Reads all nodes and reports the damage.
+pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
+    let found = fs.audit(clock);
+    let nodes = found.leaves.iter().filter_map(|leaf| {
+        let start = fs.lebs().place(leaf.leb, leaf.offs)?;
+        Some((start..start + Bytes::new(u64::from(leaf.len)), leaf.ino))
+    });
+    let mut nodes: Vec<_> = nodes.collect();
+    nodes.sort_unstable_by_key(|(range, ino)| (range.start, *ino));
+    fs.lebs_mut().nodes = nodes;
+    let lebs = fs.lebs();
+    let mut audit = Audit {
+        nodes: found.leaves.len() as u64,
+        damaged: found.damaged.len() as u64,
+        more: found.damaged.len().saturating_sub(PLACES) as u64,
+        ..Audit::default()
+    };
+    let mut damage: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for (leaf, error) in &found.damaged {
+        if audit.places.len() < PLACES {
+            audit.places.push(place(lebs, leaf, error));
+        }
+        damage.entry(leaf.ino).or_default().push(loss(leaf));
+    }
+    audit.inode_damage =
+        damage.into_iter().map(|(ino, losses)| (ino, shortened(&losses))).collect();
+    if let Some(error) = found.index {
+        let (leb, offs) = place_of(&error).unwrap_or_default();
+        audit.places.push(Place {
+            at: lebs.place(leb, offs).unwrap_or_default(),
+            what: format!("the index: {error}"),
+            meaning: "lost; names or files may be missing",
+            is_loss: true,
+            ino: None,
+        });
+        audit.unknown_loss = true;
+    }
+    if let Some(error) = found.contradiction {
+        audit.places.push(Place {
+            at: Bytes::ZERO,
+            what: error.to_string(),
+            meaning: "something may be missing or older",
+            is_loss: true,
+            ino: None,
+        });
+        audit.unknown_loss = true;
+    }
+    audit
+}
+
+fn place(lebs: &ImageLebs, leaf: &Leaf, error: &Error) -> Place {
+    Place {
+        at: lebs.place(leaf.leb, leaf.offs).unwrap_or_default(),
+        what: format!("{} of LEB {}: {error}", kind(leaf), leaf.leb),
+        meaning: "something is missing",
+        is_loss: true,
+        ino: Some(leaf.ino),
+    }
+}
+
+const fn kind(leaf: &Leaf) -> &'static str {
+    match leaf.kind {
+        Some(KeyType::Inode) => "an inode",
+        Some(KeyType::Data) => "data",
+        Some(KeyType::Dirent) => "a name",
+        Some(KeyType::Xattr) => "an extended attribute",
+        Some(KeyType::Truncation) | None => "a node of unknown kind",
+    }
+}
+
+fn loss(leaf: &Leaf) -> String {
+    match leaf.kind {
+        Some(KeyType::Inode) => "mode, owner, times and size are lost".into(),
+        Some(KeyType::Data) => {
+            let start = BLOCK * u64::from(leaf.block);
+            format!("bytes {start} to {} are lost", start + BLOCK - 1)
+        }
+        Some(KeyType::Dirent) => "a name in it is missing".into(),
+        Some(KeyType::Xattr) => "an extended attribute is missing".into(),
+        Some(KeyType::Truncation) | None => "a node of it is damaged".into(),
+    }
+}
+
+/// The first losses of an inode, and how many more there are.
+fn shortened(losses: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let mut words = losses.iter().take(SHOWN).cloned().collect::<Vec<_>>().join("; ");
+    if losses.len() > SHOWN {
+        words += &format!("; and {} more", losses.len() - SHOWN);
+    }
+    words
+}
+
+fn place_of(error: &Error) -> Option<(LebIndex, u32)> {
+    match error {
+        Error::Node { leb, offs, .. } | Error::Corrupted { leb, offs, .. } => Some((*leb, *offs)),
+        _ => None,
+    }
+}

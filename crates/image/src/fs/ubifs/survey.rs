@@ -1,0 +1,210 @@
+//! The flash of a UBI image, derived from the headers in it.
+//!
+//! Layer: rank 7. Main type: [`UbiFlash`]. The erase counter headers stand at the beginning of the
+//! blocks and say where the volume header and the data of a block begin. With OOB bytes in the file
+//! both are found with the right page and OOB size only; the volume table decides.
+
+use crate::contents::Contents;
+use crate::detection::Detection;
+use crate::shape::{LAYOUTS, OOB_SIZES, PAGE_SIZE_MAX, Shape, gcd};
+use boardlab_sim::Bytes;
+use boardlab_ubi::format::ec::EcView;
+use boardlab_ubi::format::vid::VidView;
+use boardlab_ubi::format::vtbl::{self, Limits, Record};
+use boardlab_ubi::format::{LAYOUT_VOLUME, ec, vid};
+use std::collections::BTreeMap;
+
+/// The blocks that are tried for each shape, and the volume headers that are enough. On a fresh flash
+/// the first volumes lie in its middle.
+const TRIED: usize = 1 << 14;
+const ENOUGH: usize = 256;
+/// The smallest page of NAND without OOB bytes in the file: with sub-pages of 256 bytes the headers are
+/// where they would be with such pages.
+const PLAIN_MIN: Bytes = Bytes::new(512);
+/// The pages of a block, as powers of two.
+const PAGES_PER_BLOCK: std::ops::RangeInclusive<u32> = 3..=10;
+
+/// The flash of a UBI image.
+#[derive(Debug, Clone)]
+pub(super) struct UbiFlash {
+    pub(super) shape: Shape,
+    /// The offset of the first block in the file.
+    pub(super) at: Bytes,
+    /// The first header.
+    pub(super) first: Bytes,
+    /// The offset of the volume header in a block.
+    pub(super) vid_offset: u32,
+    /// How many erase counter headers, volume headers and records of the volume table are right.
+    pub(super) headers: usize,
+    pub(super) volume_headers: usize,
+    pub(super) records: usize,
+    /// The blocks that the volumes reserve.
+    pub(super) reserved: u32,
+}
+
+/// The headers of the same layout.
+struct Headers {
+    places: Vec<Bytes>,
+    vid_offset: u32,
+    data_offset: u32,
+}
+
+impl Headers {
+    /// Those at `candidates` with right checksums, laid out as the first of them.
+    fn of(contents: &Contents, candidates: &[Bytes]) -> Option<Self> {
+        let (mut places, mut layout) = (Vec::new(), None);
+        for &at in candidates {
+            let bytes = contents.window(at, ec::SIZE);
+            let Ok(header) = EcView::new(&bytes).and_then(|view| view.parse()) else { continue };
+            let found = (header.vid_offset, header.data_offset);
+            if *layout.get_or_insert(found) == found {
+                places.push(at);
+            }
+        }
+        let (vid_offset, data_offset) = layout?;
+        Some(Self { places, vid_offset, data_offset })
+    }
+
+    /// Possible distances of blocks: the commonest one, and what divides all.
+    fn distances(&self) -> Vec<Bytes> {
+        let mut counts: BTreeMap<Bytes, usize> = BTreeMap::new();
+        let mut divisor = 0;
+        for pair in self.places.windows(2) {
+            *counts.entry(pair[1] - pair[0]).or_default() += 1;
+            divisor = gcd(divisor, (pair[1] - pair[0]).get());
+        }
+        let commonest = counts
+            .into_iter()
+            .max_by_key(|&(distance, count)| (count, std::cmp::Reverse(distance)));
+        let mut all: Vec<Bytes> = commonest.map(|(distance, _)| distance).into_iter().collect();
+        all.push(Bytes::new(divisor));
+        all.dedup();
+        all.retain(|distance| !distance.is_zero());
+        all
+    }
+
+    /// The shapes that fit the offsets in the headers and this distance of blocks.
+    fn shapes(&self, distance: Bytes) -> Vec<Shape> {
+        let (vid, data) = (u64::from(self.vid_offset), u64::from(self.data_offset));
+        let mut shapes = Vec::new();
+        if data < 256 {
+            shapes.push(Shape::nor(distance));
+        }
+        let mut page = 256;
+        while page <= PAGE_SIZE_MAX.get() {
+            let one = data == page && vid < page;
+            let two = data == 2 * page && vid >= page;
+            if one || two {
+                self.add_pages(Bytes::new(page), distance, &mut shapes);
+            }
+            page *= 2;
+        }
+        shapes.retain(|shape| shape.check().is_ok() && shape.raw_block() == distance);
+        shapes
+    }
+
+    fn add_pages(&self, page: Bytes, distance: Bytes, shapes: &mut Vec<Shape>) {
+        if page >= PLAIN_MIN {
+            shapes.push(Shape::nand(page, Bytes::ZERO, distance));
+        }
+        let known = LAYOUTS.iter().filter(|layout| layout.0 == page.get());
+        for &(_, oob) in known {
+            let oob = Bytes::new(oob);
+            shapes.push(Shape::nand(page, oob, page * (distance / (page + oob))));
+        }
+        let [fewest, most] = OOB_SIZES;
+        for count in PAGES_PER_BLOCK.map(|shift| 1_u64 << shift) {
+            let raw = Bytes::new(distance.get() / count);
+            if raw >= page + fewest && raw <= page + most {
+                shapes.push(Shape::nand(page, raw - page, page * count));
+            }
+        }
+    }
+
+    /// The right volume headers with this shape, and the right records of the best volume table.
+    fn judge(&self, contents: &Contents, shape: Shape) -> (usize, usize, u32) {
+        let (mut headers, mut records, mut reserved) = (0, 0, 0);
+        let leb_size = u32::try_from(shape.block.get()).unwrap_or(u32::MAX);
+        let Some(leb_size) = leb_size.checked_sub(self.data_offset) else { return (0, 0, 0) };
+        for &start in self.places.iter().take(TRIED) {
+            let at = start + shape.in_file(Bytes::new(u64::from(self.vid_offset)));
+            let bytes = contents.window(at, vid::SIZE);
+            let parsed = VidView::new(&bytes).and_then(|view| view.parse(leb_size));
+            let Ok(header) = parsed else { continue };
+            headers += 1;
+            if header.volume == LAYOUT_VOLUME {
+                let found = self.table(contents, shape, (start, leb_size));
+                (records, reserved) = (records, reserved).max(found);
+            }
+            if headers >= ENOUGH && records > 0 {
+                break;
+            }
+        }
+        (records, headers, reserved)
+    }
+
+    /// The right records of the volume table in a block, and the blocks that they reserve.
+    fn table(
+        &self,
+        contents: &Contents,
+        shape: Shape,
+        (start, size): (Bytes, u32),
+    ) -> (usize, u32) {
+        let limits = Limits { leb_size: size, min_io: 1, good_pebs: u32::MAX };
+        let (mut right, mut reserved) = (0, 0_u32);
+        for number in 0..u64::from(vtbl::slots(size)) {
+            let offset = u64::from(self.data_offset) + number * vtbl::SIZE as u64;
+            let bytes = record(contents, shape, start, Bytes::new(offset));
+            let Ok(record) = Record::parse(&bytes, limits) else { continue };
+            right += 1;
+            reserved = reserved.saturating_add(record.map_or(0, |record| record.reserved_lebs));
+        }
+        (right, reserved)
+    }
+}
+
+/// The bytes of a record of the volume table, which may lie in two pages.
+fn record(contents: &Contents, shape: Shape, start: Bytes, offset: Bytes) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(vtbl::SIZE);
+    while bytes.len() < vtbl::SIZE {
+        let next = offset + Bytes::of(&bytes);
+        let missing = Bytes::new((vtbl::SIZE - bytes.len()) as u64);
+        let in_page = shape.page * (next / shape.page + 1) - next;
+        let length = if shape.is_nand() { missing.min(in_page) } else { missing };
+        let piece = contents.window(start + shape.in_file(next), length.to_usize());
+        if piece.is_empty() {
+            break;
+        }
+        bytes.extend(piece);
+    }
+    bytes
+}
+
+impl UbiFlash {
+    /// The flash whose blocks may begin with headers at `candidates`; `other` is what else is in the
+    /// file.
+    pub(super) fn of(
+        contents: &Contents,
+        candidates: &[Bytes],
+        other: &[Detection],
+    ) -> Option<Self> {
+        let headers = Headers::of(contents, candidates)?;
+        let mut best: Option<((usize, usize, u32), Shape)> = None;
+        for distance in headers.distances() {
+            for shape in headers.shapes(distance) {
+                let found = headers.judge(contents, shape);
+                if best.is_none_or(|(most, _)| (found.0, found.1) > (most.0, most.1)) {
+                    best = Some((found, shape));
+                }
+            }
+        }
+        let ((records, volume_headers, reserved), shape) = best.filter(|(found, _)| found.1 > 0)?;
+        let first = headers.places[0];
+        // Erased and bad blocks before it belong to it; other content does not.
+        let behind = other.iter().any(|one| one.at < first && one.shape != Some(shape));
+        let within = Bytes::new(first.get() % shape.raw_block().get());
+        let (at, vid_offset) = (if behind { first } else { within }, headers.vid_offset);
+        let headers = headers.places.len();
+        Some(Self { shape, at, first, vid_offset, headers, volume_headers, records, reserved })
+    }
+}

@@ -1,0 +1,93 @@
+//! The audit of a damaged filesystem: every node of the index is read, and every wrong one reported.
+//!
+//! Layer: rank 5. Main function: [`Ubifs::audit`]. The checks of the kernel stop at the first fault;
+//! this one is for images of which as much as possible is to be known.
+
+use crate::error::Problem;
+use crate::format::data::Data;
+use crate::format::dirent::Dirent;
+use crate::format::index::Branch;
+use crate::format::inode::InodeNode;
+use crate::format::key::KeyType;
+use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
+use boardlab_sim::Clock;
+
+/// The smallest node that the index refers to, in bytes: an entry with a name of one byte.
+const LEAF_MIN: u64 = 56;
+
+/// A node that the index refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its LEB.
+    pub leb: LebIndex,
+    /// Its offset there.
+    pub offs: u32,
+    /// Its length.
+    pub len: u32,
+    /// The inode that it belongs to; of an entry the directory.
+    pub ino: u32,
+    /// What it is; `None` when the key is illegal.
+    pub kind: Option<KeyType>,
+    /// The block of a data node.
+    pub block: u32,
+}
+
+/// What an audit has found.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// Every node, in the order of the index.
+    pub leaves: Vec<Leaf>,
+    /// The damaged ones, each with what is wrong.
+    pub damaged: Vec<(Leaf, Error)>,
+    /// Why the index cannot be read to its end: what it refers to from there on is unknown.
+    pub index: Option<Error>,
+    /// What counts, sizes and links contradict, when all nodes are right.
+    pub contradiction: Option<Error>,
+}
+
+impl<L: Lebs> Ubifs<L> {
+    /// Reads every node of the index and reports all damage. Mount with
+    /// [`Options::check_data_crc`](crate::Options), else wrong checksums of data are not noticed.
+    ///
+    /// # Errors
+    /// None: whatever the volume returns is damage of the node that was read.
+    pub fn audit(&mut self, clock: &mut Clock) -> Audit {
+        let volume = &mut self.volume;
+        let most = volume.layout.main_bytes / LEAF_MIN + 1;
+        let mut audit = Audit::default();
+        let mut leaf = |volume: &mut Volume<L>, clock: &mut Clock, branch: Branch| {
+            let Branch { lnum: leb, offs, len, key } = branch;
+            let (ino, kind, block) = (key.ino(), key.kind(), key.low());
+            let leaf = Leaf { leb, offs, len, ino, kind, block };
+            // Branches of a forged index can lead to the same nodes over and over.
+            if u64::try_from(audit.leaves.len()).is_ok_and(|count| count >= most) {
+                return Err(Error::at(leb, offs, Problem::Index));
+            }
+            audit.leaves.push(leaf);
+            if let Err(error) = volume.audit_leaf(clock, branch) {
+                audit.damaged.push((leaf, error));
+            }
+            Ok(())
+        };
+        audit.index = volume.walk_index(clock, &mut leaf, &mut |_| {}).err();
+        if audit.index.is_none() && audit.damaged.is_empty() {
+            audit.contradiction = volume.check_filesystem(clock).err();
+        }
+        audit
+    }
+}
+
+impl<L: Lebs> Volume<L> {
+    fn audit_leaf(&mut self, clock: &mut Clock, branch: Branch) -> Result<(), Error> {
+        let bytes = self.tnc_read_node(clock, branch)?;
+        let parsed = match branch.key.kind() {
+            Some(KeyType::Inode) => InodeNode::parse(&bytes).map(drop),
+            Some(KeyType::Data) => Data::parse(&bytes).map(drop),
+            Some(KeyType::Dirent | KeyType::Xattr) => Dirent::parse(&bytes).map(drop),
+            Some(KeyType::Truncation) | None => {
+                return Err(Error::at(branch.lnum, branch.offs, Problem::Index));
+            }
+        };
+        parsed.map_err(|cause| super::node_error(branch, cause))
+    }
+}
