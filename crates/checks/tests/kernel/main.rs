@@ -2,6 +2,7 @@
 //!
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
+//! - [`counts_ubi`]: the same of UBI and UBIFS. - [`stack`]: our NAND with our UBI and UBIFS.
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
@@ -13,12 +14,14 @@
 
 mod codes;
 mod counts;
+mod counts_ubi;
 mod cuts;
 mod flash;
 mod images;
 mod inspections;
 mod nor;
 mod reads;
+mod stack;
 mod weaknesses;
 mod writes;
 
