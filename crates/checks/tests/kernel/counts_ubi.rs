@@ -77,7 +77,7 @@ impl Run {
         let state = std::mem::replace(&mut self.state, State::Between);
         self.state = match (state, wanted) {
             (State::Detached(nand), "attach") => {
-                State::Attached(Box::new(attach(clock, *nand, true)))
+                State::Attached(Box::new(attach(clock, *nand, self.case.flash, true)))
             }
             (State::Attached(ubi), "detach") => State::Detached(Box::new(ubi.detach(clock).unwrap())),
             (State::Attached(ubi), "mount") => {

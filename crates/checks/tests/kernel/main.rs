@@ -7,6 +7,7 @@
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
+//! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -24,6 +25,7 @@ mod reads;
 mod stack;
 mod weaknesses;
 mod writes;
+mod writes_ubifs;
 
 use boardlab_checks::nandsim::{self, Flash};
 use boardlab_checks::trees::{self, Tree};

@@ -1,21 +1,22 @@
 //! Our side: UBI and UBIFS on our NAND chip.
 
-use crate::flash::chip;
+use crate::flash::{chip, load};
 use boardlab_checks::nandsim::Flash;
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration};
 use boardlab_ubi::{NewVolume, Ubi, Volume, options::Options};
 use boardlab_ubifs::{Compressor, Ubifs};
 use boardlab_vfs::{Host, Mount, WriteBack};
+use boardlab_workload::tree;
 
 /// A mounted UBIFS.
 pub(crate) type Mounted = Mount<Ubifs<Volume<Nand>>>;
 
-/// Attaches a flash, with the sub-pages of the chip or without.
-pub(crate) fn attach(clock: &mut Clock, nand: Nand, sub_pages: bool) -> Ubi<Nand> {
+/// Attaches a partition of a flash, with the sub-pages of the chip or without.
+pub(crate) fn attach(clock: &mut Clock, nand: Nand, flash: Flash, sub_pages: bool) -> Ubi<Nand> {
     let sub_page = sub_pages.then(|| u32::try_from(nand.subpage().get()).unwrap());
-    // nandsim has 64 MiB, or 256, of which a partition is used; the evaluation's is used whole.
-    let options = Options { sub_page, ..Options::default() };
+    let chip_blocks = Some(u32::try_from(flash.blocks_of(flash.mebibytes)).unwrap());
+    let options = Options { sub_page, chip_blocks, ..Options::default() };
     Ubi::attach(clock, nand, &options).unwrap()
 }
 
@@ -26,7 +27,7 @@ pub(crate) fn formatted(
     mebibytes: usize,
     sub_pages: bool,
 ) -> Ubi<Nand> {
-    let mut ubi = attach(clock, chip(flash, mebibytes), sub_pages);
+    let mut ubi = attach(clock, chip(flash, mebibytes), flash, sub_pages);
     settle_ubi(clock, &mut ubi);
     ubi
 }
@@ -34,6 +35,18 @@ pub(crate) fn formatted(
 /// Lets the background thread do all that waits.
 pub(crate) fn settle_ubi(clock: &mut Clock, ubi: &mut Ubi<Nand>) {
     while ubi.background(clock).unwrap() {}
+}
+
+/// What our UBIFS shows of a flash; the flash is not written.
+pub(crate) fn manifest_of_dump(flash: Flash, dump: &[u8], sub_pages: bool) -> String {
+    let mut clock = Clock::default();
+    let mebibytes = dump.len() / flash.raw_page() * flash.page >> 20;
+    let mut nand = chip(flash, mebibytes);
+    load(&mut nand, dump);
+    let ubi = attach(&mut clock, nand, flash, sub_pages);
+    let options = boardlab_ubifs::Options { read_only: true, ..boardlab_ubifs::Options::default() };
+    let mut mount = mount(&mut clock, ubi, options);
+    tree::manifest(&mut mount, &mut clock).unwrap()
 }
 
 /// Makes a volume of all space.
