@@ -11,7 +11,7 @@ use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{NewVolume, Ubi};
 use boardlab_ubifs::Options;
-use boardlab_vfs::FileSystem;
+use boardlab_vfs::{FileSystem, Kind};
 use boardlab_workload::tree;
 
 /// Our UBI and UBIFS on our chip, while they carry out a workload.
@@ -99,7 +99,7 @@ impl Run {
             ["@make", name, kind, bytes] => self.make(name, kind, bytes.parse().unwrap()),
             ["@list"] => {
                 let (mount, clock) = self.mounted();
-                boardlab_vfs::survey(mount, clock).unwrap();
+                list(mount, clock, b"/");
             }
             ["@read"] => {
                 let (mount, clock) = self.mounted();
@@ -148,6 +148,16 @@ impl Run {
             counts.extend(self.line(line));
         }
         counts
+    }
+}
+
+/// What `ls -lR` asks for: not the extended attributes, for which UBIFS looks in its index.
+fn list(mount: &mut Mounted, clock: &mut Clock, folder: &[u8]) {
+    let entries = mount.readdir(clock, folder).unwrap();
+    let names = entries.into_iter().map(|entry| [folder, b"/", &entry.name].concat());
+    let folders = names.filter(|path| mount.lstat(clock, path).unwrap().kind == Kind::Directory);
+    for path in folders.collect::<Vec<_>>() {
+        list(mount, clock, &path);
     }
 }
 
