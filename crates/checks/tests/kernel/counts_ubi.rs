@@ -3,7 +3,9 @@
 //! Programs agree within 3 percent, bytes read within 10, erases within 5; an attach reads exactly as much.
 
 use crate::counts::{between, fingerprint, near, record};
-use crate::stack::{Mounted, attach, compressor, formatted, make_volume, mount, settle_ubi, unmount};
+use crate::stack::{
+    Mounted, attach, compressor, formatted, make_volume, mount, settle_ubi, unmount,
+};
 use crate::{assert_none, full};
 use boardlab_checks::Repository;
 use boardlab_checks::counts::{ALL, Case, Counts, Filesystem};
@@ -65,9 +67,7 @@ impl Run {
     fn settle(&mut self) {
         match &mut self.state {
             State::Attached(ubi) => settle_ubi(&mut self.clock, ubi),
-            State::Mounted(mount) => {
-                while mount.fs_mut().background(&mut self.clock).unwrap() {}
-            }
+            State::Mounted(mount) => while mount.fs_mut().background(&mut self.clock).unwrap() {},
             State::Detached(_) | State::Between => {}
         }
     }
@@ -79,7 +79,9 @@ impl Run {
             (State::Detached(nand), "attach") => {
                 State::Attached(Box::new(attach(clock, *nand, self.case.flash, true)))
             }
-            (State::Attached(ubi), "detach") => State::Detached(Box::new(ubi.detach(clock).unwrap())),
+            (State::Attached(ubi), "detach") => {
+                State::Detached(Box::new(ubi.detach(clock).unwrap()))
+            }
             (State::Attached(ubi), "mount") => {
                 let compressor = Some(compressor(self.case.compression));
                 let options = Options { read_only, compressor, ..Options::default() };

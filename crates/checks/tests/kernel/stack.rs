@@ -77,8 +77,7 @@ pub(crate) fn mount(
     let forever = Duration::from_secs(1_000_000);
     let write_back =
         WriteBack { background: Bytes::mib(1_024), expire: forever, interval: forever };
-    let options =
-        boardlab_vfs::Options { cache: Bytes::mib(1_024), readahead: 1, write_back };
+    let options = boardlab_vfs::Options { cache: Bytes::mib(1_024), readahead: 1, write_back };
     Mount::with_host(fs, Host::free(), options)
 }
 
