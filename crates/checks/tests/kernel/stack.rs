@@ -40,7 +40,7 @@ pub(crate) fn settle_ubi(clock: &mut Clock, ubi: &mut Ubi<Nand>) {
 /// What our UBIFS shows of a flash; the flash is not written.
 pub(crate) fn manifest_of_dump(flash: Flash, dump: &[u8], sub_pages: bool) -> String {
     let mut clock = Clock::default();
-    let mebibytes = dump.len() / flash.raw_page() * flash.page >> 20;
+    let mebibytes = (dump.len() / flash.raw_page() * flash.page) >> 20;
     let mut nand = chip(flash, mebibytes);
     load(&mut nand, dump);
     let ubi = attach(&mut clock, nand, flash, sub_pages);
