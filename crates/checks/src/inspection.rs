@@ -1,6 +1,6 @@
 //! What a real kernel's UBI and UBIFS find on a flash that was written elsewhere.
 //!
-//! Layer: beside all others. Main types: [`Written`], a flash to look at, and [`Inspection`], what was found.
+//! Layer: beside all others. Main types: [`Written`], a flash to look at, [`Flashes`], several of a kind, and [`Inspection`], what was found.
 //! The kernel checks itself meanwhile: all of UBIFS' self-checks (the files `chk_*` of its debugfs) and
 //! UBI's are on, so that a wrong index, a wrong LPT or a wrong count of free space is an error in its log even
 //! where it would not be seen in a listing.
@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub struct Written {
     /// A name of its own among those that are looked at together: letters, digits, hyphens.
     pub name: String,
-    /// All pages, each with its spare bytes, of a flash of the size that [`inspect`] is told.
+    /// All pages, each with its spare bytes, of a flash of the size that [`Flashes`] says.
     pub dump: Vec<u8>,
     /// The name of the volume with the UBIFS.
     pub volume: String,
@@ -78,24 +78,34 @@ modprobe ubi; modprobe ubifs
 for check in general index orphans lprops fs; do echo 1 >/sys/kernel/debug/ubifs/chk_$check; done
 "#;
 
-/// Lets the kernel look at flashes of one kind, in one boot; what it found, in their order.
+/// Flashes of one kind and size.
+#[derive(Debug, Clone)]
+pub struct Flashes {
+    /// Their kind.
+    pub flash: Flash,
+    /// The size of each.
+    pub mebibytes: usize,
+    /// What was written on each.
+    pub written: Vec<Written>,
+}
+
+/// Lets the kernel look at flashes, in one boot; what it found, in their order.
 ///
 /// # Panics
 /// When the guest's job fails as such; what the kernel refuses is in the result.
 #[must_use]
-pub fn inspect(
-    guest: &Guest,
-    flash: Flash,
-    mebibytes: usize,
-    written: &[Written],
-) -> Vec<Inspection> {
+pub fn inspect(guest: &Guest, all: &[Flashes]) -> Vec<Inspection> {
     let share = Share::new();
     share.write("more.list", MORE);
-    let mut job = flash.load(&[mebibytes]) + INSPECT;
-    for Written { name, dump, volume, attach, mount } in written {
-        share.write(&format!("{name}.ours"), dump);
-        writeln!(job, "inspect {name} {volume} {mount} {attach}")
-            .expect("a string takes everything");
+    let mut job = String::from(INSPECT);
+    for Flashes { flash, mebibytes, written } in all {
+        job += &(flash.load(&[*mebibytes]) + "\n");
+        for Written { name, dump, volume, attach, mount } in written {
+            share.write(&format!("{name}.ours"), dump);
+            writeln!(job, "inspect {name} {volume} {mount} {attach}")
+                .expect("a string takes everything");
+        }
+        job += "rmmod nandsim\n";
     }
     guest.run(&share, &job);
     let found = |written: &Written| {
@@ -109,7 +119,7 @@ pub fn inspect(
             dump,
         }
     };
-    written.iter().map(found).collect()
+    all.iter().flat_map(|flashes| &flashes.written).map(found).collect()
 }
 
 impl Inspection {

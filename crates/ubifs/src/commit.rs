@@ -80,6 +80,19 @@ impl<L: Lebs> Volume<L> {
         Ok(self.lebs.background(clock)?)
     }
 
+    /// Does the commit that an earlier operation requested of the background thread, which begins it
+    /// as soon as that operation ends. As in Linux the caller hears of a failure when it finds the
+    /// filesystem read-only.
+    ///
+    /// # Errors
+    /// A power cut.
+    pub(crate) fn commit_if_requested(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        if self.commit == CommitState::Background && self.check_writable().is_ok() {
+            self.do_commit(clock).or_else(Error::unless_power_cut)?;
+        }
+        Ok(())
+    }
+
     /// Whether a commit would change nothing (`nothing_to_commit`). A mount always commits when it
     /// wants to.
     fn nothing_to_commit(&self) -> bool {

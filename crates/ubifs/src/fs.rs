@@ -61,7 +61,8 @@ impl<L: Lebs> Volume<L> {
 }
 
 /// The number of an inode in an operation that changes the filesystem.
-fn writable<L: Lebs>(volume: &Volume<L>, ino: Ino) -> Result<u32, Error> {
+fn writable<L: Lebs>(volume: &mut Volume<L>, clock: &mut Clock, ino: Ino) -> Result<u32, Error> {
+    volume.commit_if_requested(clock)?;
     volume.check_writable()?;
     Volume::<L>::number(ino)
 }
@@ -89,7 +90,7 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
     }
 
     fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Outcome<()> {
-        let ino = writable(&self.volume, ino)?;
+        let ino = writable(&mut self.volume, clock, ino)?;
         Ok(self.volume.do_setattr(clock, ino, change)?)
     }
 
@@ -100,7 +101,7 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
         name: &[u8],
         new: &NewInode<'_>,
     ) -> Outcome<Ino> {
-        let dir = writable(&self.volume, dir)?;
+        let dir = writable(&mut self.volume, clock, dir)?;
         Ok(Ino(u64::from(self.volume.do_create(clock, dir, name, new)?)))
     }
 
@@ -111,17 +112,17 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
     }
 
     fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Outcome<()> {
-        let (ino, dir) = (writable(&self.volume, ino)?, Volume::<L>::number(dir)?);
+        let (ino, dir) = (writable(&mut self.volume, clock, ino)?, Volume::<L>::number(dir)?);
         Ok(self.volume.do_link(clock, ino, dir, name)?)
     }
 
     fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Outcome<()> {
-        let dir = writable(&self.volume, dir)?;
+        let dir = writable(&mut self.volume, clock, dir)?;
         Ok(self.volume.do_unlink(clock, dir, name, false)?)
     }
 
     fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Outcome<()> {
-        let dir = writable(&self.volume, dir)?;
+        let dir = writable(&mut self.volume, clock, dir)?;
         Ok(self.volume.do_unlink(clock, dir, name, true)?)
     }
 
@@ -133,7 +134,7 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
         new_dir: Ino,
         new_name: &[u8],
     ) -> Outcome<()> {
-        let old = (writable(&self.volume, old_dir)?, old_name);
+        let old = (writable(&mut self.volume, clock, old_dir)?, old_name);
         let new = (Volume::<L>::number(new_dir)?, new_name);
         Ok(self.volume.do_rename(clock, old, new)?)
     }
@@ -179,17 +180,18 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
         _changed: Range<usize>,
     ) -> Outcome<()> {
         let ino = Volume::<L>::number(ino)?;
+        self.volume.commit_if_requested(clock)?;
         self.volume.iget(clock, ino)?;
         Ok(self.volume.do_write_page(clock, ino, page, content)?)
     }
 
     fn begin_write(&mut self, clock: &mut Clock, ino: Ino) -> Outcome<()> {
-        let ino = writable(&self.volume, ino)?;
+        let ino = writable(&mut self.volume, clock, ino)?;
         Ok(self.volume.do_begin_write(clock, ino)?)
     }
 
     fn reserve_page(&mut self, clock: &mut Clock, ino: Ino, write: &PageWrite) -> Outcome<()> {
-        let ino = writable(&self.volume, ino)?;
+        let ino = writable(&mut self.volume, clock, ino)?;
         Ok(self.volume.do_reserve_page(clock, ino, write)?)
     }
 
@@ -206,13 +208,18 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
     }
 
     fn begin_truncation(&mut self, clock: &mut Clock, ino: Ino, size: u64) -> Outcome<Truncation> {
-        let ino = writable(&self.volume, ino)?;
+        let ino = writable(&mut self.volume, clock, ino)?;
         self.volume.do_begin_truncation(clock, ino, size)?;
         Ok(Truncation::CacheFirst)
     }
 
     fn write_inode(&mut self, clock: &mut Clock, ino: Ino) -> Outcome<()> {
+        self.volume.commit_if_requested(clock)?;
         Ok(self.volume.write_inode(clock, Volume::<L>::number(ino)?)?)
+    }
+
+    fn shrink(&mut self, clock: &Clock) {
+        self.shrink_index(clock, u64::MAX);
     }
 
     fn take_dirtied(&mut self) -> Vec<Ino> {
@@ -230,7 +237,7 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
         name: &[u8],
         value: Option<&[u8]>,
     ) -> Outcome<()> {
-        let ino = writable(&self.volume, ino)?;
+        let ino = writable(&mut self.volume, clock, ino)?;
         Ok(self.volume.do_setxattr(clock, ino, name, value)?)
     }
 

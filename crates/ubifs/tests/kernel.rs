@@ -1,10 +1,11 @@
 //! Flashes that Linux wrote, held against what Linux says is in them.
 //!
-//! `BOARDLAB_UBIFS_SAMPLES` names a folder of samples: `NAME.bin`, the pages of a NAND without their OOB
+//! Three flashes are kept in `images/`, which explains their files. `BOARDLAB_UBIFS_SAMPLES` names a folder of more: `NAME.bin`, the pages of a NAND without their OOB
 //! bytes, `NAME.manifest`, and `NAME.shape` with the bytes of a page and of an erase block. `NAME.after`
 //! is the flash after Linux has mounted and unmounted it.
 use crate::manifest::manifest;
 use crate::support::{check, checked, mount};
+use boardlab_codec::zlib::Inflate;
 use boardlab_sim::Clock;
 use boardlab_ubi::lebs::Shape;
 use boardlab_ubi::{LebIndex, Lebs, RamLebs};
@@ -62,13 +63,94 @@ fn lebs_of(flash: &[u8], page: usize, block: usize) -> RamLebs {
     lebs
 }
 
+/// A flash that Linux wrote until its power failed.
+struct Sample {
+    name: String,
+    /// Bytes of a page.
+    page: usize,
+    /// Bytes of an erase block.
+    block: usize,
+    /// The pages.
+    flash: Vec<u8>,
+    /// What Linux found in it.
+    manifest: String,
+    /// The flash after Linux had mounted and unmounted it.
+    after: Option<Vec<u8>>,
+}
+
+impl Sample {
+    /// Reads a sample of a folder.
+    fn load(folder: &Path, name: &str) -> Self {
+        let read = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}")));
+        let text = |ending: &str| String::from_utf8(read(ending).unwrap()).unwrap();
+        let shape = text("shape");
+        let numbers: Vec<usize> =
+            shape.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        Self {
+            name: name.to_owned(),
+            page: numbers[0],
+            block: numbers[1],
+            flash: read("bin").unwrap(),
+            manifest: text("manifest"),
+            after: read("after").ok(),
+        }
+    }
+
+    /// Unpacks a sample of `images/`, of a flash of 16 MiB.
+    fn unpack(name: &str, page: usize, block: usize, packed: &[u8], manifest: &str) -> Self {
+        let mut unpacked = vec![0; 1 << 20];
+        let length = Inflate::new().raw(packed, &mut unpacked).unwrap();
+        let pages = (16 << 20) / page;
+        let (maps, contents) = unpacked[..length].split_at(2 * 2 * pages);
+        let flash = |map: &[u8]| {
+            let mut flash = vec![0xFF; 16 << 20];
+            for (place, number) in flash.chunks_exact_mut(page).zip(map.chunks_exact(2)) {
+                let number = usize::from(u16::from_be_bytes(number.try_into().unwrap()));
+                if let Some(before) = number.checked_sub(1) {
+                    place.copy_from_slice(&contents[before * page..number * page]);
+                }
+            }
+            flash
+        };
+        let (before, after) = maps.split_at(2 * pages);
+        Self {
+            name: name.to_owned(),
+            page,
+            block,
+            flash: flash(before),
+            manifest: manifest.to_owned(),
+            after: Some(flash(after)),
+        }
+    }
+
+    fn lebs(&self) -> RamLebs {
+        lebs_of(&self.flash, self.page, self.block)
+    }
+}
+
+/// The samples of `images/`.
+fn kept() -> [Sample; 3] {
+    macro_rules! kept {
+        ($name:literal, $page:literal, $block:literal) => {
+            Sample::unpack(
+                $name,
+                $page,
+                $block,
+                include_bytes!(concat!("images/", $name, ".deflate")),
+                include_str!(concat!("images/", $name, ".manifest")),
+            )
+        };
+    }
+    [
+        kept!("cut-2048-427", 2_048, 131_072),
+        kept!("cut-2048-no-sub-pages-450", 2_048, 131_072),
+        kept!("cut-512-2392", 512, 16_384),
+    ]
+}
+
 /// Mounts one sample read-only and writable; what differs.
-fn differs(folder: &Path, name: &str) -> Option<String> {
-    let read = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}")));
-    let shape = String::from_utf8(read("shape").unwrap()).unwrap();
-    let numbers: Vec<usize> = shape.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    let lebs = lebs_of(&read("bin").unwrap(), numbers[0], numbers[1]);
-    let expected = String::from_utf8(read("manifest").unwrap()).unwrap();
+fn differs(sample: &Sample) -> Option<String> {
+    let (name, expected, lebs) = (&sample.name, &sample.manifest, sample.lebs());
     let mut clock = Clock::new();
     let options = Options { read_only: true, ..checked() };
     let checks = Checks { lprops: false, ..Checks::ALL };
@@ -91,16 +173,12 @@ fn differs(folder: &Path, name: &str) -> Option<String> {
 }
 
 /// Mounts and unmounts one sample; which LEBs are not as Linux leaves them.
-fn differs_after(folder: &Path, name: &str) -> Option<String> {
-    let read = |ending: &str| std::fs::read(folder.join(format!("{name}.{ending}")));
-    let after = read("after").ok()?;
-    let shape = String::from_utf8(read("shape").unwrap()).unwrap();
-    let numbers: Vec<usize> = shape.split_whitespace().map(|word| word.parse().unwrap()).collect();
-    let mut clock = Clock::new();
-    let lebs = lebs_of(&read("bin").unwrap(), numbers[0], numbers[1]);
+fn differs_after(sample: &Sample) -> Option<String> {
+    let Sample { name, page, block, after, .. } = sample;
+    let (lebs, mut clock) = (sample.lebs(), Clock::new());
     let mut mounted = Mount::new(mount(&mut clock, lebs, Options::default()));
     mounted.unmount(&mut clock).unwrap();
-    let (ours, theirs) = (mounted.into_fs().into_lebs(), lebs_of(&after, numbers[0], numbers[1]));
+    let (ours, theirs) = (mounted.into_fs().into_lebs(), lebs_of(after.as_ref()?, *page, *block));
     let written = |lebs: &RamLebs, leb| {
         let content = lebs.content(LebIndex(leb)).unwrap_or_default();
         let end = content.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
@@ -110,6 +188,24 @@ fn differs_after(folder: &Path, name: &str) -> Option<String> {
         .filter(|&leb| written(&ours, leb) != written(&theirs, leb))
         .collect();
     (!differing.is_empty()).then(|| format!("{name}: LEBs {differing:?} differ after unmount"))
+}
+
+/// What differs from Linux in samples.
+fn problems(samples: impl IntoIterator<Item = Sample>) -> Vec<String> {
+    let mut problems = Vec::new();
+    for sample in samples {
+        for look in [differs, differs_after] {
+            let found = std::panic::catch_unwind(|| look(&sample));
+            problems.extend(found.unwrap_or_else(|_| Some(format!("{}: panicked", sample.name))));
+        }
+    }
+    problems
+}
+
+#[test]
+fn three_flashes_whose_power_failed_hold_what_linux_found_and_become_what_linux_made_of_them() {
+    let found = problems(kept());
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }
 
 #[test]
@@ -127,12 +223,6 @@ fn flashes_of_linux_hold_what_linux_says() {
         .filter(|name| name.contains(&only))
         .collect();
     names.sort();
-    let mut problems = Vec::new();
-    for name in &names {
-        let found = std::panic::catch_unwind(|| differs(folder, name));
-        problems.extend(found.unwrap_or_else(|_| Some(format!("{name}: panicked"))));
-        let found = std::panic::catch_unwind(|| differs_after(folder, name));
-        problems.extend(found.unwrap_or_else(|_| Some(format!("{name}: panicked"))));
-    }
-    assert!(problems.is_empty(), "{} of {}:\n{}", problems.len(), names.len(), problems.join("\n"));
+    let found = problems(names.iter().map(|name| Sample::load(folder, name)));
+    assert!(found.is_empty(), "{} of {}:\n{}", found.len(), names.len(), found.join("\n"));
 }

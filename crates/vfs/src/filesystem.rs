@@ -315,6 +315,10 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// Frees what it holds in memory and can read again from the flash (the filesystem's shrinker in
+    /// Linux), when all caches are dropped.
+    fn shrink(&mut self, _clock: &Clock) {}
+
     /// The inodes that became dirty in memory since the last call, in that order
     /// (`mark_inode_dirty` in Linux). An inode with dirty pages alone is not among them.
     fn take_dirtied(&mut self) -> Vec<Ino> {

@@ -342,6 +342,7 @@ impl<F: FileSystem> Mount<F> {
             self.inodes.remove(&ino);
             self.ask(clock, |fs, clock| fs.evict_inode(clock, ino))?;
         }
+        self.fs.shrink(clock);
         Ok(())
     }
 

@@ -16,12 +16,12 @@ use boardlab_workload::tree;
 use std::fs;
 
 /// Where the counts of a case are kept.
-fn record(case: &Case) -> String {
+pub(crate) fn record(case: &Case) -> String {
     format!("oracles/counts/{}.txt", case.name)
 }
 
 /// A number that changes with the text of a workload.
-fn fingerprint(text: &str) -> String {
+pub(crate) fn fingerprint(text: &str) -> String {
     let step = |crc: u32, byte: u8| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
             crc >> 1 ^ if crc & 1 == 1 { 0xEDB8_8320 } else { 0 }
@@ -121,14 +121,7 @@ impl Run {
                     line.strip_prefix("@count ").expect("a line of a workload").to_owned();
                 let (now, before) = (self.now(), self.before);
                 self.before = now;
-                return Some(Counts {
-                    interval,
-                    page_reads: now.page_reads - before.page_reads,
-                    page_programs: now.programs - before.programs,
-                    block_erases: now.erases - before.erases,
-                    bytes_out: now.bytes_out - before.bytes_out,
-                    bytes_in: now.bytes_in - before.bytes_in,
-                });
+                return Some(between(interval, before, now));
             }
         }
         None
@@ -154,9 +147,25 @@ impl Run {
     }
 }
 
+/// What the chip did in an interval.
+pub(crate) fn between(
+    interval: String,
+    before: boardlab_nand::Counts,
+    now: boardlab_nand::Counts,
+) -> Counts {
+    Counts {
+        interval,
+        page_reads: now.page_reads - before.page_reads,
+        page_programs: now.programs - before.programs,
+        block_erases: now.erases - before.erases,
+        bytes_out: now.bytes_out - before.bytes_out,
+        bytes_in: now.bytes_in - before.bytes_in,
+    }
+}
+
 /// Whether two counts are within so many percent of the kernel's, or so close that a block or a page of the
 /// beginning makes the difference.
-fn near(kernel: u64, ours: u64, percent: u64, slack: u64) -> bool {
+pub(crate) fn near(kernel: u64, ours: u64, percent: u64, slack: u64) -> bool {
     kernel.abs_diff(ours) <= (kernel * percent / 100).max(slack)
 }
 

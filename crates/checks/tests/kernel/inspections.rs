@@ -2,7 +2,7 @@
 
 use crate::{Tree, difference};
 use boardlab_checks::guest::{Guest, Share};
-use boardlab_checks::inspection::{Inspection, Written, inspect};
+use boardlab_checks::inspection::{Flashes, Inspection, Written, inspect};
 use boardlab_checks::nandsim::{self, Flash};
 use boardlab_checks::trees;
 use boardlab_sim::Seed;
@@ -51,7 +51,8 @@ fn the_kernel_accepts_what_it_wrote_itself_and_misses_a_block_that_is_gone() {
     let tree = trees::all(Seed::new(1)).into_iter().find(|tree| tree.name == "churn").unwrap();
     let (manifest, dump) = written_by_the_kernel(guest, &tree);
     let damaged = without_a_block(&dump);
-    let found = inspect(guest, FLASH, SIZE, &[written("whole", dump), written("damaged", damaged)]);
+    let written = vec![written("whole", dump), written("damaged", damaged)];
+    let found = inspect(guest, &[Flashes { flash: FLASH, mebibytes: SIZE, written }]);
     let [whole, damaged]: [Inspection; 2] = found.try_into().unwrap();
     assert_eq!(whole.complaints(), [""; 0]);
     assert_eq!(difference(&manifest, &whole.manifest), None);

@@ -2,10 +2,12 @@
 //!
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
+//! - [`counts_ubi`]: the same of UBI and UBIFS. - [`stack`]: our NAND with our UBI and UBIFS.
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
+//! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -13,14 +15,17 @@
 
 mod codes;
 mod counts;
+mod counts_ubi;
 mod cuts;
 mod flash;
 mod images;
 mod inspections;
 mod nor;
 mod reads;
+mod stack;
 mod weaknesses;
 mod writes;
+mod writes_ubifs;
 
 use boardlab_checks::nandsim::{self, Flash};
 use boardlab_checks::trees::{self, Tree};

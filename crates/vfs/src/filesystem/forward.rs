@@ -196,6 +196,9 @@ macro_rules! forward {
             fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
                 (**self).evict_inode(clock, ino)
             }
+            fn shrink(&mut self, clock: &Clock) {
+                (**self).shrink(clock);
+            }
             fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
                 (**self).background(clock)
             }
