@@ -316,11 +316,10 @@ impl fmt::Display for Error {
 }
 
 fn no_volume(f: &mut fmt::Formatter<'_>, wanted: Option<&str>, found: &[String]) -> fmt::Result {
-    match wanted {
-        Some(name) => {
-            write!(f, "no UBIFS volume is called `{}`", crate::names::shown(name.as_bytes()))?
-        }
-        None => f.write_str("the UBI image has not one UBIFS volume")?,
+    if let Some(name) = wanted {
+        write!(f, "no UBIFS volume is called `{}`", crate::names::shown(name.as_bytes()))?;
+    } else {
+        f.write_str("the UBI image has not one UBIFS volume")?;
     }
     match found {
         [] => f.write_str(": it has no volumes"),

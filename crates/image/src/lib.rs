@@ -12,6 +12,7 @@
 //! - [`audit`]: [`Audit`](audit::Audit), the damage that a filesystem reports.
 //! - [`fs`]: the filesystems that can be mounted, one file each; [`Hints`] of the user, and
 //!   [`MountedImage`].
+//! - Not public, `magic`: the headers of other content.
 //! - [`identify`](mod@identify): [`Identity`], the contents of a file, the flash it was taken from,
 //!   and the evidence.
 //! - [`open`](mod@open): mounts the filesystem in an image.
@@ -35,6 +36,7 @@ pub mod extract;
 pub mod fs;
 pub mod health;
 pub mod identify;
+mod magic;
 pub mod names;
 pub mod open;
 pub mod shape;

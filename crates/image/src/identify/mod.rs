@@ -2,17 +2,17 @@
 //! evidence.
 //!
 //! Layer: rank 7. Main type: [`Identity`]; main function: [`identify`]. In reading order: `sweep`
-//! searches the file once for all filesystems of the [list](crate::fs::ALL), `magic` knows the
+//! searches the file once for all filesystems of the [list](crate::fs::ALL), [`magic`] knows the
 //! headers of other content, `repeated` headers that repeat over the flash. The file is untrusted:
 //! the search is bounded, and nothing is believed without a check.
 
-pub(crate) mod magic;
 mod repeated;
 pub(crate) mod sweep;
 
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::fs::{ALL, DetectedFileSystem, Detector, FileSystemType};
+use crate::magic::{self, SignatureMatch};
 use boardlab_sim::Bytes;
 use sweep::Sweep;
 
@@ -22,18 +22,6 @@ const BORDER: Bytes = Bytes::kib(64);
 const BORDERS: u64 = 16_384;
 /// The number of contents that are listed.
 const FOUND: usize = 32;
-
-/// A recognised header.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SignatureMatch {
-    pub(crate) kind: Kind,
-    confidence: Confidence,
-    /// The offset of the magic number within the content.
-    at: usize,
-    evidence: String,
-    detail: String,
-    size: Option<Bytes>,
-}
 
 /// What is in a file.
 #[derive(Debug)]

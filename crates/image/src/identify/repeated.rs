@@ -4,8 +4,9 @@
 //! 6.1; the object header and the packed tags of the public yaffs2 of 2024 (`yaffs_guts.h`,
 //! `yaffs_packedtags2.h`).
 
-use super::{Confidence, Detection, Kind, magic};
+use super::{Confidence, Detection, Kind};
 use crate::contents::Contents;
+use crate::magic;
 use crate::shape::{LAYOUTS, Shape, gcd};
 use boardlab_sim::Bytes;
 

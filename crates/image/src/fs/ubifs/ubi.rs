@@ -14,7 +14,7 @@ use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
 use crate::fs::{Hints, MountedImage};
-use crate::identify::magic;
+use crate::magic;
 use crate::names::shown;
 use crate::shape::Shape;
 use crate::spare::Spare;

@@ -5,9 +5,21 @@
 //! `elf.h`), `include/image.h` of U-Boot, `sparse_format.h` and `bootimg.h` of Android, and RFC 1952
 //! and its relatives for the compressors. Only what stands at fixed places is looked at.
 
-use super::Kind::{self, FileSystem};
-use super::{Confidence, SignatureMatch};
+use crate::detection::Confidence;
+use crate::detection::Kind::{self, FileSystem};
 use boardlab_sim::Bytes;
+
+/// A recognised header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SignatureMatch {
+    pub(crate) kind: Kind,
+    pub(crate) confidence: Confidence,
+    /// The offset of the magic number within the content.
+    pub(crate) at: usize,
+    pub(crate) evidence: String,
+    pub(crate) detail: String,
+    pub(crate) size: Option<Bytes>,
+}
 
 /// The bytes that [`recognise`] needs.
 pub(crate) const HEAD: usize = 2_048;
@@ -95,7 +107,7 @@ fn ubi_crc(bytes: &[u8]) -> u32 {
 }
 
 /// Whether the checksum of an erase counter header is valid.
-pub(super) fn is_erase_counter(bytes: &[u8]) -> bool {
+pub(crate) fn is_erase_counter(bytes: &[u8]) -> bool {
     bytes.get(..60).map(ubi_crc) == Some(Head(bytes).be32(60))
 }
 
