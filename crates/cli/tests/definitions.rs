@@ -297,6 +297,8 @@ use Shows::{Differs, Refused, Test};
 const IMAGES: &str = "crates/cli/tests/bad_input/image.rs";
 /// Holds that the limits of an image are kept.
 const LIMITS: &str = "crates/cli/tests/image.rs";
+/// Holds that the volume that was asked for is read.
+const VOLUMES: &str = "crates/image/tests/ubi.rs";
 const OS: &str = "crates/cli/tests/os";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
@@ -380,6 +382,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "block", Test(IMAGES)),
     ("image extract", "endian", Test(IMAGES)),
     ("image extract", "partial", Test(IMAGES)),
+    ("image extract", "volume", Test(VOLUMES)),
     ("image extract", "max-names", Test(LIMITS)),
     ("image extract", "max-size", Test(LIMITS)),
     ("image ls", "format", Test(IMAGES)),
@@ -390,6 +393,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "block", Test(IMAGES)),
     ("image ls", "endian", Test(IMAGES)),
     ("image ls", "partial", Test(IMAGES)),
+    ("image ls", "volume", Test(VOLUMES)),
     ("image ls", "max-names", Test(LIMITS)),
     ("sata console", "format", Test("crates/cli/tests/console.rs")),
     ("sata console", "out", Test("crates/cli/tests/console.rs")),
