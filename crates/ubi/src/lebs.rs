@@ -142,6 +142,25 @@ impl Error {
     }
 }
 
+/// Checks a range of a LEB of `size` bytes, in whole units of `unit`.
+///
+/// # Errors
+/// [`Error::Range`].
+pub fn check_range(
+    leb: LebIndex,
+    offset: u32,
+    length: usize,
+    (size, unit): (u32, u32),
+) -> Result<(), Error> {
+    let (start, unit, bytes) = (u64::from(offset), u64::from(unit), Bytes::new(length as u64));
+    let end = start.saturating_add(bytes.get());
+    let aligned = start.is_multiple_of(unit) && bytes.get().is_multiple_of(unit);
+    if end <= u64::from(size) && aligned {
+        return Ok(());
+    }
+    Err(Error::Range { leb, offset, length: bytes })
+}
+
 impl From<boardlab_mtd::Error> for Error {
     fn from(error: boardlab_mtd::Error) -> Self {
         Self::Flash(error)

@@ -3,8 +3,9 @@
 //! Layer: rank 4. Main type: [`RamLebs`]. Its operations take no time. It rejects what flash cannot
 //! do: writes that are not aligned, and bytes written twice.
 
-use crate::lebs::{Error, LebIndex, Lebs, Shape};
-use boardlab_sim::{Bytes, Clock};
+use crate::format::to_usize;
+use crate::lebs::{Error, LebIndex, Lebs, Shape, check_range};
+use boardlab_sim::Clock;
 
 /// A volume in memory.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ impl RamLebs {
     #[must_use]
     pub fn with_image(shape: Shape, image: &[u8]) -> Self {
         let mut volume = Self::new(shape);
-        for (leb, content) in volume.lebs.iter_mut().zip(image.chunks(usize_of(shape.leb_size))) {
+        for (leb, content) in volume.lebs.iter_mut().zip(image.chunks(to_usize(shape.leb_size))) {
             *leb = Some(content.to_vec());
         }
         volume
@@ -36,27 +37,17 @@ impl RamLebs {
     /// The content of a mapped LEB up to its last written byte.
     #[must_use]
     pub fn content(&self, leb: LebIndex) -> Option<&[u8]> {
-        self.lebs.get(usize_of(leb.0))?.as_deref()
+        self.lebs.get(to_usize(leb.0))?.as_deref()
     }
 
     fn slot(&mut self, leb: LebIndex) -> Result<&mut Option<Vec<u8>>, Error> {
         let count = self.shape.leb_count;
-        self.lebs.get_mut(usize_of(leb.0)).ok_or(Error::NoSuchLeb { leb, count })
+        self.lebs.get_mut(to_usize(leb.0)).ok_or(Error::NoSuchLeb { leb, count })
     }
 
     fn check(&self, leb: LebIndex, offset: u32, length: usize, unit: u32) -> Result<(), Error> {
-        let wrong = Error::Range { leb, offset, length: Bytes::new(length as u64) };
-        let length = u32::try_from(length).map_err(|_| wrong.clone())?;
-        let end = offset.checked_add(length).filter(|&end| end <= self.shape.leb_size);
-        if end.is_none() || !offset.is_multiple_of(unit) || !length.is_multiple_of(unit) {
-            return Err(wrong);
-        }
-        Ok(())
+        check_range(leb, offset, length, (self.shape.leb_size, unit))
     }
-}
-
-fn usize_of(value: u32) -> usize {
-    usize::try_from(value).expect("a u32 fits the address space")
 }
 
 impl Lebs for RamLebs {
@@ -73,7 +64,7 @@ impl Lebs for RamLebs {
     ) -> Result<(), Error> {
         self.check(leb, offset, buffer.len(), 1)?;
         let content = self.slot(leb)?.as_deref().unwrap_or_default();
-        let tail = content.get(usize_of(offset)..).unwrap_or_default();
+        let tail = content.get(to_usize(offset)..).unwrap_or_default();
         let have = tail.len().min(buffer.len());
         buffer[..have].copy_from_slice(&tail[..have]);
         buffer[have..].fill(0xFF);
@@ -89,7 +80,7 @@ impl Lebs for RamLebs {
     ) -> Result<(), Error> {
         self.check(leb, offset, data.len(), self.shape.min_io)?;
         let content = self.slot(leb)?.get_or_insert_default();
-        let start = usize_of(offset);
+        let start = to_usize(offset);
         if content.len() < start + data.len() {
             content.resize(start + data.len(), 0xFF);
         }
@@ -123,7 +114,7 @@ impl Lebs for RamLebs {
 
     fn is_mapped(&self, leb: LebIndex) -> Result<bool, Error> {
         let count = self.shape.leb_count;
-        self.lebs.get(usize_of(leb.0)).map(Option::is_some).ok_or(Error::NoSuchLeb { leb, count })
+        self.lebs.get(to_usize(leb.0)).map(Option::is_some).ok_or(Error::NoSuchLeb { leb, count })
     }
 
     fn sync(&mut self, _clock: &mut Clock) -> Result<(), Error> {
@@ -138,6 +129,7 @@ impl Lebs for RamLebs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use boardlab_sim::Bytes;
 
     #[test]
     fn a_leb_reads_erased_until_it_is_written_and_after_it_is_unmapped() {

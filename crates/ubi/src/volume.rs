@@ -10,7 +10,7 @@ use crate::eba::Leb;
 use crate::eba::copy::used_length;
 use crate::error::VolumeError;
 use crate::format::{VolumeKind, to_usize};
-use crate::lebs::{Error, LebIndex, Lebs, PebIndex, Shape};
+use crate::lebs::{Error, LebIndex, Lebs, PebIndex, Shape, check_range};
 use crate::state::VolumeState;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
@@ -173,14 +173,8 @@ impl<M: Mtd> Ubi<M> {
     fn check_range(&self, at: Leb, offset: u32, length: usize, unit: u32) -> Result<(), Error> {
         let volume = self.volume_state(at.volume);
         let last = volume.kind == VolumeKind::Static && at.leb.0 + 1 == volume.used_lebs;
-        let size = u64::from(if last { volume.last_bytes } else { volume.leb_size });
-        let (unit, bytes) = (u64::from(unit), Bytes::new(length as u64));
-        let end = u64::from(offset).saturating_add(bytes.get());
-        let aligned = u64::from(offset).is_multiple_of(unit) && bytes.get().is_multiple_of(unit);
-        if end <= size && aligned {
-            return Ok(());
-        }
-        Err(Error::Range { leb: at.leb, offset, length: bytes })
+        let size = if last { volume.last_bytes } else { volume.leb_size };
+        check_range(at.leb, offset, length, (size, unit))
     }
 
     fn read_checked(

@@ -8,7 +8,7 @@
 use crate::format::padding;
 use crate::format::{self, Group, Header, Malformed, NodeType, SQNUM_WATERMARK, usize_of};
 use crate::{Error, LebIndex, Lebs, Volume};
-use boardlab_sim::{Bytes, Clock};
+use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Work};
 
 /// Whether an error of reading leaves bytes in the buffer that checksums can judge (`-EBADMSG`).
@@ -147,12 +147,8 @@ impl<L: Lebs> Volume<L> {
 
     /// A place that an index on flash gave: it must be within the LEB before memory is reserved.
     fn check_place(&self, leb: LebIndex, offs: u32, len: u32) -> Result<(), Error> {
-        let end = offs.checked_add(len).filter(|&end| end <= self.layout.leb_size);
-        if end.is_none() {
-            let length = Bytes::new(u64::from(len));
-            return Err(boardlab_ubi::Error::Range { leb, offset: offs, length }.into());
-        }
-        Ok(())
+        let size = self.layout.leb_size;
+        Ok(boardlab_ubi::lebs::check_range(leb, offs, usize_of(len), (size, 1))?)
     }
 
     fn check_read_node(

@@ -6,6 +6,7 @@
 use crate::dump::Dump;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::{Bytes, Clock};
+use boardlab_ubi::lebs::check_range;
 use boardlab_ubi::{Error, LebIndex, Lebs, Shape, Volume};
 use std::ops::Range;
 
@@ -66,11 +67,7 @@ impl ImageLebs {
         if leb.0 >= count {
             return Err(Error::NoSuchLeb { leb, count });
         }
-        let length = Bytes::new(length as u64);
-        let end = u64::from(offset).saturating_add(length.get());
-        if end > u64::from(self.shape.leb_size) {
-            return Err(Error::Range { leb, offset, length });
-        }
+        check_range(leb, offset, length, (self.shape.leb_size, 1))?;
         let leb_size = Bytes::new(u64::from(self.shape.leb_size));
         Ok(leb_size * u64::from(leb.0) + Bytes::new(u64::from(offset)))
     }
