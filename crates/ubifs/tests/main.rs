@@ -9,8 +9,6 @@
 
 mod crash;
 mod hostile;
-mod kernel;
-mod manifest;
 mod mkfs;
 mod model;
 mod support;

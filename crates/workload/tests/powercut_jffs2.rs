@@ -1,6 +1,7 @@
 //! JFFS2 under power cuts: every operation on the flash, every outcome, and cuts in the recovery; and
 //! JFFS2 with mistakes, each of which must be found.
 
+use crate::powercut_plans;
 use boardlab_jffs2::{Jffs2, Mistake, Options};
 use boardlab_media::{CellKind, NandGeometry};
 use boardlab_mtd::{Kind, RamMtd, Tear, TearOutcome};
@@ -82,28 +83,14 @@ fn chip() -> Nand {
     Nand::perfect(Arc::new(part), Seed::new(1), &mut Clock::new()).unwrap()
 }
 
-/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else
-/// `short` operations of one.
-fn plans(short: u64) -> Vec<Plan> {
-    if std::env::var_os("BOARDLAB_FULL").is_some() {
-        [7, 11, 12].map(|seed| plan(seed, 6_000)).to_vec()
-    } else {
-        vec![plan(7, short)]
-    }
+/// With erases that are broken off and say that they are done.
+fn plan(seed: u64, operations: u64) -> Plan {
+    Plan { brownout_one_in: 10, ..powercut_plans::plan(seed, operations) }
 }
 
-/// All of the first operations of a run, with cuts in a sample of the recoveries.
-fn plan(seed: u64, operations: u64) -> Plan {
-    Plan {
-        seed: Seed::new(seed),
-        operations,
-        first: Sampling { exhaustive: operations, one_in: 0 },
-        second_one_in: 50,
-        second: Sampling { exhaustive: 3, one_in: 8 },
-        life_one_in: 30,
-        brownout_one_in: 10,
-        live_bytes: 330_000,
-    }
+/// Runs that must lose nothing.
+fn plans(short: u64) -> Vec<Plan> {
+    powercut_plans::runs(short, plan)
 }
 
 /// The same with cuts in one operation of four: what a mistake loses, it loses in many of them.
@@ -121,11 +108,9 @@ fn explored<M: Tear + Send + Sync + 'static>(
 }
 
 fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {
-    let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
-    assert_eq!(matrix.failed(), 0, "{plan:?}:\n{}", lines.join("\n"));
-    let cuts = |kind, torn| matrix.first.get(&(kind, torn)).map_or(0, |tally| tally.cuts);
-    assert!(cuts(Kind::Program, TearOutcome::Partial) > 100, "{matrix:?}");
-    assert!(cuts(Kind::Erase, TearOutcome::Partial) > 20, "{matrix:?}");
+    powercut_plans::assert_nothing_lost(matrix, plan);
+    let erases = powercut_plans::cuts(matrix, Kind::Erase, TearOutcome::Partial);
+    assert!(erases > 20, "{matrix:?}");
     assert!(matrix.second_cuts() > 50, "{matrix:?}");
 }
 

@@ -1,8 +1,9 @@
 //! UBIFS on UBI under power cuts: every operation on the flash, every outcome, and cuts in the
 //! recovery; and UBIFS with mistakes, each of which must be found.
 
-use boardlab_mtd::{Kind, RamMtd, Tear, TearOutcome};
-use boardlab_sim::{Bytes, Clock, Seed};
+use crate::powercut_plans::{self, plan, runs};
+use boardlab_mtd::{RamMtd, Tear};
+use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Mistake, Options, Ubifs};
 use boardlab_vfs::{
@@ -237,30 +238,6 @@ fn nor() -> RamMtd {
     RamMtd::nor(60, Bytes::kib(32))
 }
 
-/// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else
-/// `short` operations of one.
-fn plans(short: u64) -> Vec<Plan> {
-    if std::env::var_os("BOARDLAB_FULL").is_some() {
-        [7, 11, 12].map(|seed| plan(seed, 6_000)).to_vec()
-    } else {
-        vec![plan(7, short)]
-    }
-}
-
-/// All of the first operations of a run, with cuts in a sample of the recoveries.
-fn plan(seed: u64, operations: u64) -> Plan {
-    Plan {
-        seed: Seed::new(seed),
-        operations,
-        first: Sampling { exhaustive: operations, one_in: 0 },
-        second_one_in: 50,
-        second: Sampling { exhaustive: 3, one_in: 8 },
-        life_one_in: 30,
-        brownout_one_in: 0,
-        live_bytes: 330_000,
-    }
-}
-
 fn explored<M: Tear + Send + Sync + 'static>(
     flash: M,
     plan: &Plan,
@@ -271,23 +248,20 @@ fn explored<M: Tear + Send + Sync + 'static>(
 }
 
 fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {
-    let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
-    assert_eq!(matrix.failed(), 0, "{plan:?}:\n{}", lines.join("\n"));
-    let cuts = |kind, torn| matrix.first.get(&(kind, torn)).map_or(0, |tally| tally.cuts);
-    assert!(cuts(Kind::Program, TearOutcome::Partial) > 100, "{matrix:?}");
+    powercut_plans::assert_nothing_lost(matrix, plan);
     assert!(matrix.second_cuts() > 20, "{matrix:?}");
 }
 
 #[test]
 fn nothing_is_lost_at_any_cut_on_nand() {
-    for plan in plans(800) {
+    for plan in runs(800, plan) {
         assert_nothing_lost(&explored(nand(), &plan, None), &plan);
     }
 }
 
 #[test]
 fn nothing_is_lost_at_any_cut_on_nor() {
-    for plan in plans(800) {
+    for plan in runs(800, plan) {
         assert_nothing_lost(&explored(nor(), &plan, None), &plan);
     }
 }

@@ -1,18 +1,33 @@
-//! Flashes that Linux wrote, held against what Linux says is in them.
+//! Flashes that Linux wrote with UBIFS, held against what Linux says is in them.
 //!
-//! Three flashes are kept in `images/`, which explains their files. `BOARDLAB_UBIFS_SAMPLES` names a folder of more: `NAME.bin`, the pages of a NAND without their OOB
+//! Three flashes are kept beside the tests of UBIFS, in `images/`, which explains their files.
+//! `BOARDLAB_UBIFS_SAMPLES` names a folder of more: `NAME.bin`, the pages of a NAND without their OOB
 //! bytes, `NAME.manifest`, and `NAME.shape` with the bytes of a page and of an erase block. `NAME.after`
 //! is the flash after Linux has mounted and unmounted it.
-use crate::manifest::manifest;
-use crate::support::{check, checked, mount};
 use boardlab_codec::zlib::Inflate;
 use boardlab_sim::Clock;
 use boardlab_ubi::lebs::Shape;
 use boardlab_ubi::{LebIndex, Lebs, RamLebs};
-use boardlab_ubifs::{Checks, Options};
+use boardlab_ubifs::{Checks, Options, Ubifs};
 use boardlab_vfs::{FileSystem, Mount};
+use boardlab_workload::tree::manifest;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// All checks on.
+fn checked() -> Options {
+    Options { checks: Checks::ALL, ..Options::default() }
+}
+
+fn mount(clock: &mut Clock, lebs: RamLebs, options: Options) -> Ubifs<RamLebs> {
+    Ubifs::mount(clock, lebs, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Checks everything that can be checked.
+fn check(clock: &mut Clock, fs: &mut Ubifs<RamLebs>) {
+    fs.check_tables().unwrap();
+    fs.check_all(clock).unwrap_or_else(|error| panic!("{error}"));
+}
 
 fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
@@ -136,8 +151,8 @@ fn kept() -> [Sample; 3] {
                 $name,
                 $page,
                 $block,
-                include_bytes!(concat!("images/", $name, ".deflate")),
-                include_str!(concat!("images/", $name, ".manifest")),
+                include_bytes!(concat!("../../ubifs/tests/images/", $name, ".deflate")),
+                include_str!(concat!("../../ubifs/tests/images/", $name, ".manifest")),
             )
         };
     }
@@ -156,12 +171,13 @@ fn differs(sample: &Sample) -> Option<String> {
     let checks = Checks { lprops: false, ..Checks::ALL };
     for options in [Options { checks, ..options }, checked()] {
         let mut fs = mount(&mut clock, lebs.clone(), options);
-        for (found, line) in manifest(&mut fs).iter().zip(expected.lines()) {
+        let found = manifest(&mut Mount::new(&mut fs), &mut clock).unwrap();
+        for (found, line) in found.lines().zip(expected.lines()) {
             if found != line {
                 return Some(format!("{name}:\n  {found:.300}\n  {line:.300}"));
             }
         }
-        if manifest(&mut fs).len() != expected.lines().count() {
+        if found.lines().count() != expected.lines().count() {
             return Some(format!("{name}: another number of names"));
         }
         check(&mut clock, &mut fs);
