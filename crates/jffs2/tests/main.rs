@@ -13,6 +13,5 @@ mod faults;
 mod handles;
 mod hostile;
 mod manifests;
-mod model;
 mod wear;
 mod write;

@@ -10,5 +10,4 @@
 mod crash;
 mod hostile;
 mod mkfs;
-mod model;
 mod support;

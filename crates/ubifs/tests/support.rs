@@ -15,11 +15,6 @@ pub(crate) fn small_nand(leb_count: u32) -> Shape {
     Shape { leb_count, leb_size: 15_872, leb_start: 512, min_io: 512, max_write: 512 }
 }
 
-/// A volume on NOR with a write buffer of 64 bytes.
-pub(crate) fn nor(leb_count: u32) -> Shape {
-    Shape { leb_count, leb_size: 65_408, leb_start: 128, min_io: 1, max_write: 64 }
-}
-
 /// All checks on.
 pub(crate) fn checked() -> Options {
     Options { checks: Checks::ALL, ..Options::default() }

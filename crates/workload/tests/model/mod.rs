@@ -1,20 +1,24 @@
-//! Random operations on a nearly full volume, against a tree in memory, with remounts.
-use crate::support::{check, checked, mount, nand, nor, small_nand};
+//! Random operations on a nearly full flash, against a tree in memory, with remounts: the same for all
+//! filesystems. `BOARDLAB_MODEL_OPS` gives the operations of a run, `BOARDLAB_MODEL_SEED` the seed.
+
+mod jffs2;
+mod ubifs;
+
 use boardlab_sim::{Clock, Duration, Seed};
-use boardlab_ubi::RamLebs;
-use boardlab_ubi::lebs::Shape;
-use boardlab_ubifs::{Options, Ubifs};
 use boardlab_vfs::script::content;
 use boardlab_vfs::{Action, Answer, Errno, FileSystem, Kind, MemoryFs, Mix, Mount, compare};
 use std::collections::BTreeSet;
 
-/// Operations of one run.
-fn extent() -> u64 {
+/// Bytes of a page of content.
+const PAGE: u64 = 4_096;
+
+/// Operations of one run, `short` unless everything is to be run.
+fn extent(short: u64) -> u64 {
     let full = std::env::var_os("BOARDLAB_FULL").is_some();
     std::env::var("BOARDLAB_MODEL_OPS")
         .ok()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(if full { 250_000 } else { 3_000 })
+        .unwrap_or(if full { 250_000 } else { short })
 }
 
 /// From which the operations of all runs follow.
@@ -23,23 +27,23 @@ fn seed() -> u64 {
     given.and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }
 
-struct Pair {
-    real: Option<Mount<Ubifs<RamLebs>>>,
+/// A filesystem, and what must be in it.
+struct Pair<F> {
+    real: Option<Mount<F>>,
     model: Mount<MemoryFs>,
     clock: Clock,
-    options: Options,
+    /// Actions for which there was no space.
     refused: u64,
 }
 
-impl Pair {
-    fn new(shape: Shape, options: Options) -> Self {
+impl<F: FileSystem> Pair<F> {
+    fn new(mount: impl FnOnce(&mut Clock) -> F) -> Self {
         let mut clock = Clock::new();
-        let real = mount(&mut clock, RamLebs::new(shape), options.clone());
-        let (real, model) = (Some(Mount::new(real)), Mount::new(MemoryFs::new()));
-        Self { real, model, clock, options, refused: 0 }
+        let real = Some(Mount::new(mount(&mut clock)));
+        Self { real, model: Mount::new(MemoryFs::new()), clock, refused: 0 }
     }
 
-    fn real(&mut self) -> (&mut Mount<Ubifs<RamLebs>>, &mut Clock) {
+    fn real(&mut self) -> (&mut Mount<F>, &mut Clock) {
         (self.real.as_mut().unwrap(), &mut self.clock)
     }
 
@@ -84,19 +88,19 @@ impl Pair {
         let end = self.model.fstat(clock, fd).unwrap().size;
         let data = &content(*length, *tag)[..count];
         self.model.write(clock, fd, offset.unwrap_or(end), data).unwrap();
+        // A hole before the data may have been written where the data were not.
         if size != self.model.fstat(clock, fd).unwrap().size {
             self.model.ftruncate(clock, fd, size).unwrap();
         }
         self.model.close(clock, fd).unwrap();
     }
 
-    fn remount(&mut self) {
-        let mut real = self.real.take().unwrap();
-        real.unmount(&mut self.clock).unwrap();
-        let lebs = real.into_fs().into_lebs();
-        let mut fs = mount(&mut self.clock, lebs, self.options.clone());
-        check(&mut self.clock, &mut fs);
-        self.real = Some(Mount::new(fs));
+    /// Writes a page that no compressor makes smaller to the file that fills the flash.
+    fn write_filler(&mut self, offset: u64) {
+        // Of the three kinds of content some cannot be compressed.
+        let tag = (0..).find(|&tag| is_noise(tag + offset)).unwrap() + offset;
+        let path = "/filler".to_owned();
+        self.apply(&Action::Write { path, offset: Some(offset), length: 4_096, tag });
     }
 
     fn compare(&mut self) {
@@ -104,74 +108,38 @@ impl Pair {
         let difference = compare(real, &mut self.model, &mut self.clock).unwrap();
         assert_eq!(difference.map(|difference| difference.to_string()), None);
     }
-}
 
-/// Fills the volume with a file that stays, and then makes that 5 % shorter.
-fn fill(pair: &mut Pair) {
-    let path = || "/filler".to_owned();
-    pair.apply(&Action::Create { path: path(), mode: 0o600 });
-    let mut size = 0;
-    while pair.refused == 0 {
-        // Of the three kinds of content some cannot be compressed.
-        let tag = (0..).find(|&tag| is_noise(tag + size)).unwrap() + size;
-        pair.apply(&Action::Write { path: path(), offset: Some(size), length: 4096, tag });
-        size += 4096;
+    /// Carries out random actions, with background work, comparisons and remounts between them.
+    fn run(&mut self, name: &str, count: u64, remount: impl Fn(F, &mut Clock) -> F) {
+        let mix = Mix { size: 120_000, write: 20_000, ..Mix::default() };
+        let mut stream = Seed::new(seed()).stream(name);
+        for number in 0..count {
+            let action = mix.draw(&mut stream);
+            self.apply(&action);
+            self.clock.advance(Duration::from_millis(20));
+            if number % 64 == 0 {
+                let (real, clock) = self.real();
+                let until = clock.now() + Duration::from_secs(1);
+                real.background(clock, Some(until)).unwrap();
+                real.fs().check_tables().unwrap();
+            }
+            if number % 250 == 249 || number == count - 1 {
+                self.compare();
+                let mut real = self.real.take().unwrap();
+                real.unmount(&mut self.clock).unwrap();
+                self.real = Some(Mount::new(remount(real.into_fs(), &mut self.clock)));
+                self.compare();
+            }
+        }
     }
-    pair.refused = 0;
-    pair.apply(&Action::Truncate { path: path(), size: size * 95 / 100 / 4096 * 4096 });
+
+    fn assert_was_full(&self, count: u64) {
+        assert!(self.refused > count / 1_000, "never full: {} refused", self.refused);
+    }
 }
 
 fn is_noise(tag: u64) -> bool {
-    let bytes = content(4096, tag);
+    let bytes = content(4_096, tag);
     let distinct: BTreeSet<u8> = bytes.iter().copied().collect();
     distinct.len() > 200
-}
-
-fn run(name: &str, shape: Shape, filled: bool) {
-    let mut pair = Pair::new(shape, checked());
-    let mix = Mix { size: 120_000, write: 20_000, ..Mix::default() };
-    if filled {
-        fill(&mut pair);
-    }
-    let mut stream = Seed::new(seed()).stream(name);
-    let count = extent();
-    for number in 0..count {
-        let action = mix.draw(&mut stream);
-        pair.apply(&action);
-        pair.clock.advance(Duration::from_millis(20));
-        if number % 64 == 0 {
-            let (real, clock) = pair.real();
-            let until = clock.now() + Duration::from_secs(1);
-            real.background(clock, Some(until)).unwrap();
-            real.fs().check_tables().unwrap();
-        }
-        if number % 250 == 249 || number == count - 1 {
-            pair.compare();
-            pair.remount();
-            pair.compare();
-        }
-    }
-    if filled {
-        assert!(pair.refused > count / 1_000, "never full: {} refused", pair.refused);
-    }
-}
-
-#[test]
-fn a_full_nand_is_as_a_tree_in_memory() {
-    run("ubifs.nand", nand(60), true);
-}
-
-#[test]
-fn a_full_nand_of_small_blocks_is_as_a_tree_in_memory() {
-    run("ubifs.small", small_nand(300), true);
-}
-
-#[test]
-fn a_full_nor_is_as_a_tree_in_memory() {
-    run("ubifs.nor", nor(100), true);
-}
-
-#[test]
-fn a_nand_with_space_is_as_a_tree_in_memory() {
-    run("ubifs.space", nand(200), false);
 }
