@@ -9,6 +9,7 @@ mod hostile;
 mod kernel;
 mod model;
 mod nand;
+mod part;
 mod power_cuts;
 mod tools;
 mod volumes;

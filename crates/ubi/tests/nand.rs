@@ -1,56 +1,17 @@
 //! On a NAND chip with sub-pages, ECC and the physics of power cuts.
 
-use boardlab_media::{CellKind, NandGeometry};
+use crate::part::part;
 use boardlab_mtd::TearOutcome;
 use boardlab_nand::chip::{Die, Setup};
-use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Part, TimeLimit, Timing};
 use boardlab_nand::{Nand, Port, PortTiming, Profile};
-use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
+use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_ubi::{Error, LebIndex, Lebs, NewVolume, Options, Ubi, Volume};
 use std::sync::Arc;
 
 const LEBS: u32 = 5;
 
-/// The class of the evaluation's part with few small blocks.
-fn part() -> Part {
-    let time = |micros| QuantileTable::constant(Duration::from_micros(micros));
-    let limited = |micros, max| TimeLimit { time: time(micros), max: Duration::from_micros(max) };
-    let nanos = Duration::from_nanos;
-    Part {
-        name: "small blocks".into(),
-        interface: Interface::Parallel(BusWidth::X8),
-        geometry: NandGeometry {
-            blocks: 20,
-            pages_per_block: 4,
-            page: Bytes::new(2_048),
-            oob: Bytes::new(64),
-        },
-        cell: CellKind::Slc,
-        programs_per_page: 4,
-        identity: vec![0x20, 0xDA, 0x10, 0x95],
-        onfi: None,
-        timing: Timing {
-            read: time(25),
-            program: limited(200, 700),
-            erase: limited(2_000, 3_000),
-            write_cycle: nanos(50),
-            read_cycle: nanos(50),
-            write_to_busy: nanos(100),
-            ready_to_read: nanos(20),
-            write_to_read: nanos(60),
-            address_to_data: nanos(100),
-            reset: Duration::from_micros(500),
-        },
-        endurance: 100_000,
-        bad_blocks_max: 4,
-        bad_marks: BadMarks::FIRST_TWO,
-        ecc: EccNeed { bits: 1, step: Bytes::new(512) },
-        on_die_ecc: None,
-    }
-}
-
 fn nand(clock: &mut Clock, seed: u64) -> Nand {
-    let part = Arc::new(part());
+    let part = Arc::new(part(20, 4));
     let profile = Profile::linux_6_1(&part).unwrap();
     let die = Die::new(part, &Setup::perfect(Seed::new(seed))).unwrap();
     let port = Port::new(die, PortTiming::default()).unwrap();
