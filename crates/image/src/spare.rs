@@ -22,7 +22,7 @@ const SMALL_PAGE: Bytes = Bytes::new(512);
 const CODES: &[(u32, u64)] = &[(1, 256), (1, 512), (4, 512), (8, 512), (8, 1_024), (16, 1_024)];
 /// The number of programmed pages that are tried.
 const PAGES: usize = 48;
-/// Of the first pages one must match before the others are tried.
+/// Of the first pages one must match before the others are tried, unless none says anything.
 const FIRST_PAGES: usize = 12;
 /// The number of pages that are examined to find programmed ones.
 const PROBES: u64 = 2_048;
@@ -80,17 +80,19 @@ impl Spare {
     #[must_use]
     pub fn detect(contents: &Contents, shape: Shape, known: Bytes, marker: Option<usize>) -> Self {
         let pages = programmed_pages(contents, shape, known);
+        let (first, others) = pages.split_at(pages.len().min(FIRST_PAGES));
         let tried = CODES.iter().filter_map(|&(bits, step)| {
             let spare = Self::linux(shape, bits, Bytes::new(step))?;
-            let count =
-                |pages: &[Vec<u8>]| pages.iter().filter(|page| spare.is_right(page, shape)).count();
-            let (some, others) = pages.split_at(pages.len().min(FIRST_PAGES));
-            let right = count(some);
-            (right > 0 || others.is_empty()).then(|| (right + count(others), spare.clone()))
+            let (right, wrong) = spare.count_matches(first, shape);
+            if right == 0 && wrong > 0 {
+                return None;
+            }
+            let more = spare.count_matches(others, shape);
+            Some((right + more.0, wrong + more.1, spare))
         });
         let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
-        let most = best.filter(|(right, _)| *right * 2 > pages.len());
-        most.map_or_else(|| Self::uncorrected(shape, marker), |(_, spare)| spare)
+        let most = best.filter(|(right, wrong, _)| right > wrong);
+        most.map_or_else(|| Self::uncorrected(shape, marker), |(_, _, spare)| spare)
     }
 
     /// The layout.
@@ -122,23 +124,37 @@ impl Spare {
         Bytes::new(self.layout.free_bytes() as u64)
     }
 
-    /// Whether the ECC bytes of a raw page match its data in most steps, after correction.
-    fn is_right(&self, page: &[u8], shape: Shape) -> bool {
+    /// The numbers of raw pages whose ECC bytes match the data, and of those whose do not.
+    fn count_matches(&self, pages: &[Vec<u8>], shape: Shape) -> (usize, usize) {
+        let judged = pages.iter().filter_map(|page| self.is_right(page, shape));
+        judged.fold(
+            (0, 0),
+            |(right, wrong), is_right| {
+                if is_right { (right + 1, wrong) } else { (right, wrong + 1) }
+            },
+        )
+    }
+
+    /// Whether the ECC bytes of a raw page match its data in most steps, after correction. `None` when
+    /// they are erased: those of Hamming for zeros are so too, and other data seem to have one wrong
+    /// bit by chance.
+    fn is_right(&self, page: &[u8], shape: Shape) -> Option<bool> {
         let (data, oob) = page.split_at(shape.page.to_usize());
-        let Some(engine) = &self.engine else { return false };
+        let engine = self.engine.as_ref()?;
         let mut codes = self.codes();
         self.layout.gather_ecc(oob, 0, &mut codes);
+        let is_written = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0xFF);
         let steps = data.chunks(engine.step()).zip(codes.chunks_mut(engine.code_bytes()));
         let (mut right, mut wrong) = (0, 0);
-        for (step, code) in steps.filter(|(step, _)| step.iter().any(|&byte| byte != 0xFF)) {
+        for (step, code) in steps.filter(|(step, code)| is_written(step) && is_written(code)) {
             let met = engine.correct(&mut step.to_vec(), code);
             *(if met.failed_steps == 0 { &mut right } else { &mut wrong }) += 1;
             // Two mismatches and no match mean another code.
             if wrong > 1 && right == 0 {
-                return false;
+                return Some(false);
             }
         }
-        right > wrong
+        (right + wrong > 0).then_some(right > wrong)
     }
 
     fn codes(&self) -> Vec<u8> {
@@ -257,6 +273,34 @@ mod tests {
         }
         let found = Spare::detect(&Contents::of(bytes), LARGE, Bytes::ZERO, Some(2));
         assert_eq!((found.to_string(), found.corrects()), ("none that is known".into(), false));
+    }
+
+    #[test]
+    fn zeros_with_erased_ecc_bytes_do_not_hide_the_code() {
+        let spare = Spare::linux(LARGE, 1, Bytes::new(256)).unwrap();
+        let mut bytes = Vec::new();
+        for number in 0..100_u32 {
+            let data: Vec<u8> = if number % 4 == 3 {
+                (0..2_048_u32).map(|at| (at * number % 251).to_le_bytes()[0]).collect()
+            } else {
+                vec![0; 2_048]
+            };
+            bytes.extend([data.clone(), spare.protect(&data, &[])].concat());
+        }
+        let found = Spare::detect(&Contents::of(bytes), LARGE, Bytes::ZERO, None);
+        assert_eq!(found.to_string(), "Hamming, 1 bit in 256 B");
+    }
+
+    /// In steps of 512 bytes, Hamming takes the erased codes of these records for single wrong bits.
+    #[test]
+    fn erased_ecc_bytes_are_no_code() {
+        let mut record = [0; 172];
+        record[168..].copy_from_slice(&[0xF1, 0x16, 0xC3, 0x6B]);
+        let table = record.repeat(100);
+        let pages = table.chunks_exact(2_048).flat_map(|data| [data, &[0xFF; 64]].concat());
+        let contents = Contents::of(pages.collect());
+        let found = Spare::detect(&contents, LARGE, Bytes::ZERO, None);
+        assert_eq!(found.to_string(), "none that is known");
     }
 
     #[test]
