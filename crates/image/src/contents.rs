@@ -95,20 +95,29 @@ impl Contents {
 }
 
 /// The bytes that a [`Reader`] fetches at once.
-const WINDOW: usize = 64 * 1_024;
+const WINDOW: usize = 32 * 1_024;
+/// The windows that it keeps: one for each place at which a filesystem reads by turns, such as its index,
+/// its inodes and its data.
+const WINDOWS: usize = 64;
 
 /// A buffer for reads of a few bytes, most of them close together, as a filesystem makes them. A
-/// system call takes longer than the copy, so a whole window around the bytes is kept.
+/// system call takes longer than the copy, so whole windows around the bytes are kept.
 #[derive(Debug)]
 pub(crate) struct Reader {
     contents: Contents,
-    /// Where the window begins, a multiple of its size.
-    start: Bytes,
-    /// Empty, or the window, shorter at the end of the file.
-    window: Vec<u8>,
+    /// The latest first.
+    windows: Vec<Window>,
 }
 
-/// A clone has a window of its own, which is empty at first.
+#[derive(Debug, Default)]
+struct Window {
+    /// Where it begins, a multiple of its size.
+    start: Bytes,
+    /// Shorter at the end of the file.
+    bytes: Vec<u8>,
+}
+
+/// A clone has windows of its own, none at first.
 impl Clone for Reader {
     fn clone(&self) -> Self {
         Self::new(self.contents.clone())
@@ -117,7 +126,7 @@ impl Clone for Reader {
 
 impl Reader {
     pub(crate) const fn new(contents: Contents) -> Self {
-        Self { contents, start: Bytes::ZERO, window: Vec::new() }
+        Self { contents, windows: Vec::new() }
     }
 
     /// As [`Contents::read`].
@@ -141,18 +150,27 @@ impl Reader {
     fn take(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
         let size = Bytes::new(WINDOW as u64);
         let start = size * (offset / size);
-        if self.window.is_empty() || start != self.start {
-            self.window.resize(WINDOW, 0);
-            let read = self.contents.read(start, &mut self.window);
-            self.window.truncate(*read.as_ref().unwrap_or(&0));
-            self.start = start;
-            read?;
+        match self.windows.iter().position(|window| window.start == start) {
+            Some(at) => self.windows[..=at].rotate_right(1),
+            None => self.fetch(start)?,
         }
         let within = (offset - start).to_usize();
-        let found = self.window.get(within..).unwrap_or_default();
+        let found = self.windows[0].bytes.get(within..).unwrap_or_default();
         let length = found.len().min(buffer.len());
         buffer[..length].copy_from_slice(&found[..length]);
         Ok(length)
+    }
+
+    /// Puts the window that begins at `start` first, in place of the one used the longest time ago.
+    fn fetch(&mut self, start: Bytes) -> io::Result<()> {
+        let full = self.windows.len() == WINDOWS;
+        let oldest = if full { self.windows.pop() } else { None };
+        let mut window = Window { start, ..oldest.unwrap_or_default() };
+        window.bytes.resize(WINDOW, 0);
+        let read = self.contents.read(start, &mut window.bytes)?;
+        window.bytes.truncate(read);
+        self.windows.insert(0, window);
+        Ok(())
     }
 }
 
