@@ -181,7 +181,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2
+    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2, mkfs.ubifs and ubinize
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -344,7 +344,7 @@ pub(crate) enum ImageAction {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
-    /// Write the files of a JFFS2 image into a new folder
+    /// Write the files of a JFFS2 or UBIFS image into a new folder
     #[command(after_help = IMAGE_EXTRACT)]
     Extract {
         /// Image file; it stays as it is
@@ -366,7 +366,7 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         flash: Flash,
     },
-    /// List the files of a JFFS2 image
+    /// List the files of a JFFS2 or UBIFS image
     #[command(after_help = IMAGE_LS)]
     Ls {
         /// Image file; it stays as it is

@@ -18,6 +18,7 @@ use crate::magic;
 use crate::names::shown;
 use crate::shape::Shape;
 use crate::spare::Spare;
+use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{FastmapMode, LebIndex, Lebs, Options, Ubi, VolumeInfo, VolumeKind};
@@ -67,7 +68,7 @@ pub(super) fn recognise(
     let before = other.iter().find(|one| one.kind == Kind::Ubi);
     let mut found = Detection::new(Kind::Ubi, flash.at, Confidence::Certain);
     found.detail = match &attached {
-        Ok(attached) => format!("{} volumes", attached.volumes.len()),
+        Ok(attached) => counted(attached.volumes.len(), "volume"),
         Err(_) => before.map_or(String::new(), |one| one.detail.clone()),
     };
     let text = format!("{} erase counter headers `UBI#`, checksums right", flash.headers);
