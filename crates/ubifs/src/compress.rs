@@ -2,8 +2,7 @@
 //!
 //! Layer: rank 5. Main type: [`Compressors`], which owns the memory of all of them. The algorithms
 //! are in `boardlab_codec`. A block shorter than [`MIN_LENGTH`] is not compressed, and a result that
-//! saves less than [`MIN_SAVING`] is not kept: reading it would take longer. No board has a measured
-//! cost of zstd: it counts as LZO, which is the nearest.
+//! saves less than [`MIN_SAVING`] is not kept: reading it would take longer.
 //!
 //! Source: Linux 6.1, `fs/ubifs/compress.c` (`ubifs_compress`, `ubifs_decompress`).
 
@@ -88,7 +87,7 @@ impl Compressors {
                 deflate.compress(input, &mut output)
             }
             number::ZSTD => {
-                host.spend(clock, Work::LzoCompress, input.len());
+                host.spend(clock, Work::ZstdCompress, input.len());
                 let zstd = self.zstd.get_or_insert_with(|| Box::new(zstd::Compressor::new()));
                 zstd.compress(input, &mut output)
             }
@@ -120,7 +119,7 @@ impl Compressors {
             }
             number::ZSTD => {
                 let unzstd = self.unzstd.get_or_insert_with(|| Box::new(zstd::Decompressor::new()));
-                (Work::LzoDecompress, unzstd.decompress(input, output).ok()?)
+                (Work::ZstdDecompress, unzstd.decompress(input, output).ok()?)
             }
             _ => return None,
         };

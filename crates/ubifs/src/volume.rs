@@ -104,3 +104,11 @@ pub struct Volume<L> {
     /// The pages that the cache above has, as far as their budget goes.
     pub(crate) pages: PageState,
 }
+
+impl<L> Volume<L> {
+    /// The areas of the volume and its constants.
+    #[must_use]
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}

@@ -28,6 +28,10 @@ pub enum Work {
     LzoCompress,
     /// LZO1X decompression; bytes out.
     LzoDecompress,
+    /// zstd compression at level 3; bytes in.
+    ZstdCompress,
+    /// zstd decompression; bytes out.
+    ZstdDecompress,
     /// rtime compression; bytes in.
     RtimeCompress,
     /// rtime decompression; bytes out.
@@ -38,7 +42,7 @@ pub enum Work {
 
 impl Work {
     /// Every kind, in the order of its discriminant.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Call,
         Self::Lookup,
         Self::Page,
@@ -48,6 +52,8 @@ impl Work {
         Self::Inflate,
         Self::LzoCompress,
         Self::LzoDecompress,
+        Self::ZstdCompress,
+        Self::ZstdDecompress,
         Self::RtimeCompress,
         Self::RtimeDecompress,
         Self::Node,
@@ -66,6 +72,8 @@ impl Work {
             Self::Inflate => "inflate",
             Self::LzoCompress => "lzo_compress",
             Self::LzoDecompress => "lzo_decompress",
+            Self::ZstdCompress => "zstd_compress",
+            Self::ZstdDecompress => "zstd_decompress",
             Self::RtimeCompress => "rtime_compress",
             Self::RtimeDecompress => "rtime_decompress",
             Self::Node => "node",

@@ -46,7 +46,7 @@ pub(super) fn run_types(
     let mut run = request.blank("Flash filesystems for large NAND", parameters);
     let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);
-    assemble(&mut run, &scenario, &columns, print)?;
+    assemble(&mut run, (types, &scenario), &columns, print)?;
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     verdicts::name_parameters(&mut run, types);
@@ -56,7 +56,7 @@ pub(super) fn run_types(
 /// Adds tables, findings, verdicts and charts.
 fn assemble(
     run: &mut RunResult,
-    scenario: &Scenario,
+    (types, scenario): (&[FileSystemType], &Scenario),
     columns: &[Column],
     print: Option<&Reference>,
 ) -> Result<(), Failure> {
@@ -73,7 +73,7 @@ fn assemble(
         let fit = fit::fit(&observations);
         run.tables.push(tables::fitted(&names, &observations, &fit, ports));
         let fitted = (observations.as_slice(), &fit);
-        let explaining = findings::all(run, (columns, reference), fitted, ports)?;
+        let explaining = findings::all(run, (types, columns, reference), fitted, ports)?;
         verdicts::verdicts(run, reference, &explaining)?;
     }
     let print = charts::Print(print);

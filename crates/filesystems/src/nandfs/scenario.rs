@@ -5,7 +5,7 @@
 pub(super) mod errors;
 mod unused;
 
-use super::fs::{FileSystemType, Setting, System};
+use super::fs::{FileSystemType, Missing, Setting, System};
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
@@ -27,6 +27,9 @@ const FILL: Ratio = Ratio::from_millionths(930_000);
 const CUTS: u64 = 1_000_000_000;
 /// The largest share of a small flash that files may take.
 const LIVE: Ratio = Ratio::from_millionths(500_000);
+
+/// Filesystems with their settings, by the names of their columns.
+pub(crate) type Systems = Vec<(&'static str, Arc<dyn System>)>;
 
 section! {
     /// A scenario of the NAND experiment, checked.
@@ -60,14 +63,15 @@ section! {
         pub tiobench: Tiobench =
             section.section("tiobench", |tiobench| Tiobench::read(tiobench, room(&file))),
         /// The filesystems, by the names of their columns.
-        pub systems: Vec<(&'static str, Arc<dyn System>)> = systems(&section, types),
+        pub systems: Systems = systems(&section, types),
         /// What `boardlab powercut` cuts.
         pub powercut: PowerCut =
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),
     }
-    check(file, kernel, errors) {
+    check(file, kernel, errors, systems) {
         fits(&section, &file.part, *kernel)?;
-        unused::refuse(&section, &file.part, *kernel, errors)?;
+        fits_kernel(&section, systems, *kernel)?;
+        unused::refuse(&section, &file.part, (*kernel, systems), errors)?;
     }
 }
 
@@ -76,10 +80,7 @@ fn room(file: &Read<PartFile>) -> Bytes {
 }
 
 /// The sections of the filesystems, all of which are read before the first error counts.
-fn systems(
-    section: &Section<'_>,
-    types: &[FileSystemType],
-) -> Read<Vec<(&'static str, Arc<dyn System>)>> {
+fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
     let read = |one: &FileSystemType| (one.name, section.section(one.name, one.read));
     let all: Vec<_> = types.iter().map(read).collect();
     all.into_iter().map(|(name, system)| Ok((name, system?))).collect()
@@ -265,6 +266,16 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
         let expected = "a part whose pages may be programmed twice";
         let help = "JFFS2 marks an erased block in the spare bytes of a page that it fills later";
         return Err(section.refuse("part", problem, expected, help));
+    }
+    Ok(())
+}
+
+/// Refuses settings of a filesystem that the kernel does not have.
+fn fits_kernel(section: &Section<'_>, systems: &Systems, kernel: Kernel) -> Read<()> {
+    for (name, system) in systems {
+        if let Some(Missing { problem, expected, help }) = system.missing(kernel) {
+            return Err(section.refuse(name, problem, expected, help));
+        }
     }
     Ok(())
 }

@@ -29,15 +29,15 @@ pub(super) fn verdicts(
 impl Explaining {
     /// The rules about the cells of a table.
     fn rules(&self, rules: Rules, table: &str) -> Rules {
-        let Self { system, data, listing, zeros, readings, metadata } = *self;
+        let Self { system, mount, listing, throughput, ram, metadata } = *self;
         match table {
-            "table3.2" => rules.explained("mount", system, data).explained("ls", system, listing),
+            "table3.2" => rules.explained("mount", system, mount).explained("ls", system, listing),
             "table3.2-fitted" => rules.input("mount", system).input("ls", system),
             "table3.3" => {
-                PHASES.iter().fold(rules, |rules, row| rules.explained(*row, system, zeros))
+                PHASES.iter().fold(rules, |rules, row| rules.explained(*row, system, throughput))
             }
             "table3.3-fitted" => PHASES.iter().fold(rules, |rules, row| rules.input(*row, system)),
-            "table3.4" => rules.explained("ram", system, readings),
+            "table3.4" => rules.explained("ram", system, ram),
             _ => rules.explained("metadata", system, metadata).explained("share", system, metadata),
         }
     }

@@ -155,6 +155,11 @@ impl<M: Tear> ForkingFlash<M> {
         Self { geometry, state: Rc::new(RefCell::new(state)) }
     }
 
+    /// Asks the device as it is now.
+    pub fn ask<T>(&self, question: impl FnOnce(&M) -> T) -> T {
+        question(&self.state.borrow().device)
+    }
+
     /// Cuts these operations from now on, counted from here.
     pub fn sample(&self, sampling: Sampling) {
         let mut state = self.state.borrow_mut();

@@ -5,7 +5,7 @@
 //! supports, mounted again, and compared with all permitted states. In reading order: [`flash`]
 //! (forks), `shadow` (the permitted states), `adopt` (the state after a mount), `actions` (the
 //! run), [`check`] (the comparison), `recovery` (the steps after each cut), [`matrix`] (the
-//! results). Main types: [`Bench`], the filesystem under test; [`Plan`], the extent; [`explore`].
+//! results), [`through`] (filesystems with write-back). Main types: [`Bench`], the filesystem under test; [`Plan`], the extent; [`explore`].
 //!
 //! After each cut, in this order:
 //!
@@ -32,6 +32,7 @@
 pub mod check;
 pub mod flash;
 pub mod matrix;
+pub mod through;
 
 mod actions;
 mod adopt;
@@ -41,6 +42,7 @@ mod shadow;
 pub use check::Loss;
 pub use flash::{Cut, ForkingFlash, Sampling};
 pub use matrix::{CutPoint, Failure, Matrix, Tally};
+pub use through::WriteThrough;
 
 use actions::Runner;
 use boardlab_mtd::Tear;

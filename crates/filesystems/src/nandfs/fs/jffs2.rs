@@ -1,18 +1,21 @@
 //! JFFS2 in the experiment.
 
-use super::{FileSystemType, Mounted, Setting, System};
+mod findings;
+
+use super::{FileSystemType, Mounted, OnFlash, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
 use boardlab_nand::Nand;
 use boardlab_sim::Clock;
-use boardlab_vfs::{FileSystem, Structure};
+use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
 use std::sync::Arc;
 
 /// Its entry in the list.
-pub(super) const TYPE: FileSystemType = FileSystemType { name: "jffs2", read };
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "jffs2", read, explain: findings::explain };
 
 /// The section `[jffs2]`.
 #[derive(Debug)]
@@ -46,13 +49,17 @@ impl Jffs2System {
 }
 
 impl System for Jffs2System {
-    fn mount(
-        &self,
-        setting: &Setting,
-        nand: Nand,
-        clock: &mut Clock,
-    ) -> Result<Box<dyn Mounted>, Cause> {
-        Ok(Box::new(Jffs2::mount(clock, nand, self.options(setting))?))
+    fn uses(&self, kernel: Kernel, work: Work) -> bool {
+        match work {
+            Work::LzoCompress | Work::LzoDecompress => kernel == Kernel::Linux61,
+            Work::ZstdCompress | Work::ZstdDecompress => false,
+            _ => true,
+        }
+    }
+
+    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let fs = Box::new(Jffs2::mount(clock, nand, self.options(setting))?);
+        Ok(OnFlash { fs, attach: None })
     }
 
     fn mount_watched(
@@ -70,8 +77,8 @@ impl Mounted for Jffs2<Nand> {
         self.device()
     }
 
-    fn into_flash(self: Box<Self>) -> Nand {
-        self.into_device()
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+        Ok(self.into_device())
     }
 
     fn structures(&self) -> Vec<Structure> {

@@ -2,16 +2,21 @@
 //!
 //! Layer: rank 10. Main types: [`FileSystemType`], an entry of the list [`ALL`]; [`System`], a
 //! filesystem with its settings; [`Mounted`], one on a flash. The rest of the experiment uses these
-//! alone.
+//! alone. In a module `findings` each says why its figures differ from the print.
 
 mod jffs2;
+mod ubifs;
 
+use super::findings::{Explanations, Told};
+use super::run::measure::TimedWork;
 use super::scenario::Kernel;
+use boardlab_document::error::Error;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_nand::Nand;
+use boardlab_sim::Bytes;
 use boardlab_sim::{Clock, Seed};
-use boardlab_vfs::{FileSystem, Host, Structure};
+use boardlab_vfs::{FileSystem, Host, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
 use std::fmt;
 use std::sync::Arc;
@@ -22,10 +27,12 @@ pub(super) struct FileSystemType {
     pub name: &'static str,
     /// Reads that section.
     pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
+    /// Why its figures differ from the print.
+    pub explain: fn(&Told<'_>) -> Result<Explanations, Error>,
 }
 
 /// All filesystems, in the order of the columns.
-pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE];
+pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
 
 /// The setting in which every filesystem is mounted.
 #[derive(Debug, Clone)]
@@ -40,16 +47,24 @@ pub(super) struct Setting {
 
 /// A filesystem with the settings of the scenario.
 pub(super) trait System: fmt::Debug + Send + Sync {
-    /// Mounts it on `nand`.
+    /// Whether runs can need a kind of work of the CPU.
+    fn uses(&self, kernel: Kernel, work: Work) -> bool;
+
+    /// Whether it programs parts of a page.
+    fn programs_sub_pages(&self) -> bool {
+        false
+    }
+
+    /// What `kernel` lacks of its settings.
+    fn missing(&self, _kernel: Kernel) -> Option<Missing> {
+        None
+    }
+
+    /// Mounts it on `nand`; an empty flash gets an empty filesystem.
     ///
     /// # Errors
     /// Those of the filesystem.
-    fn mount(
-        &self,
-        setting: &Setting,
-        nand: Nand,
-        clock: &mut Clock,
-    ) -> Result<Box<dyn Mounted>, Cause>;
+    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause>;
 
     /// Mounts it on a flash that can lose its power.
     ///
@@ -63,13 +78,40 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     ) -> Result<Box<dyn FileSystem>, Cause>;
 }
 
+/// A setting that a kernel does not have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Missing {
+    /// A clause that follows the section's name.
+    pub problem: &'static str,
+    /// What is due instead.
+    pub expected: &'static str,
+    /// What to try.
+    pub help: &'static str,
+}
+
+/// A filesystem right after its mount.
+pub(super) struct OnFlash {
+    /// The filesystem.
+    pub fs: Box<dyn Mounted>,
+    /// The part of the mount that a volume manager below took for itself.
+    pub attach: Option<TimedWork>,
+}
+
 /// A filesystem on a flash.
 pub(super) trait Mounted: FileSystem {
     /// The flash.
     fn flash(&self) -> &Nand;
 
-    /// Returns the flash.
-    fn into_flash(self: Box<Self>) -> Nand;
+    /// Returns the flash after an unmount.
+    ///
+    /// # Errors
+    /// Those of a volume manager below.
+    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause>;
+
+    /// Parts of the flash that never hold content of files.
+    fn reserved(&self) -> Vec<(&'static str, Bytes)> {
+        Vec::new()
+    }
 
     /// The structures that its kernel would hold in RAM.
     fn structures(&self) -> Vec<Structure>;

@@ -15,8 +15,11 @@ use toy::Toy;
 #[derive(Debug)]
 struct ToySystem;
 
-const TYPES: &[FileSystemType] =
-    &[super::jffs2::TYPE, FileSystemType { name: "toy", read: read_toy }];
+const TYPES: &[FileSystemType] = &[
+    super::jffs2::TYPE,
+    super::ubifs::TYPE,
+    FileSystemType { name: "toy", read: read_toy, explain: |_| unreachable!("no print has it") },
+];
 
 fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
     let halves = section.key::<u64>("halves").within(2, 2).required();
@@ -26,8 +29,12 @@ fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
 }
 
 impl System for ToySystem {
-    fn mount(&self, _: &Setting, nand: Nand, clock: &mut Clock) -> Result<Box<dyn Mounted>, Cause> {
-        Ok(Box::new(Toy::mount(clock, nand)?))
+    fn uses(&self, _: Kernel, _: Work) -> bool {
+        false
+    }
+
+    fn mount(&self, _: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        Ok(OnFlash { fs: Box::new(Toy::mount(clock, nand)?), attach: None })
     }
 
     fn mount_watched(
@@ -45,8 +52,8 @@ impl Mounted for Toy<Nand> {
         Self::flash(self)
     }
 
-    fn into_flash(self: Box<Self>) -> Nand {
-        Self::into_flash(*self)
+    fn into_flash(self: Box<Self>, _: &mut Clock) -> Result<Nand, Cause> {
+        Ok(Self::into_flash(*self))
     }
 
     fn structures(&self) -> Vec<Structure> {

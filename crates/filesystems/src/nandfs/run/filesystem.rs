@@ -3,13 +3,13 @@
 //! Layer: rank 10. Main type: [`Lab`], the basis of all runs. A flash is filled once for all levels and
 //! forked at each of them.
 //!
-//! Before any measurement the flash is mounted once and all of its blocks are erased and marked, as
-//! `flash_eraseall -j` leaves them. `ls` lists every directory and reads every inode, as `ls -lR` does,
+//! Before any measurement the flash is mounted once, and the background work erases and marks all of
+//! its blocks, as `flash_eraseall -j` and `ubiformat` leave them. `ls` lists every directory and reads every inode, as `ls -lR` does,
 //! so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins with an
 //! empty page cache: otherwise the reads of a file that fits the memory would never reach the flash.
 
 use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, TimedWork};
-use crate::nandfs::fs::{Mounted, System};
+use crate::nandfs::fs::{Mounted, OnFlash, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
@@ -165,14 +165,15 @@ impl Lab<'_> {
         let part = Arc::new(file.part.clone());
         let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
         let mut clock = Clock::new();
-        let mut fs = self.system.mount(&self.scenario.setting(self.seed), nand, &mut clock)?;
+        let setting = self.scenario.setting(self.seed);
+        let OnFlash { mut fs, .. } = self.system.mount(&setting, nand, &mut clock)?;
         for _ in 0..BACKGROUND_MAX {
             if !fs.background(&mut clock)? {
                 break;
             }
         }
         fs.unmount(&mut clock)?;
-        Ok(fs.into_flash())
+        fs.into_flash(&mut clock)
     }
 
     /// The page cache of the board.
@@ -192,9 +193,21 @@ impl Lab<'_> {
         clock: &mut Clock,
         cache: Bytes,
     ) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        let fs = self.system.mount(&self.scenario.setting(self.seed), nand, clock)?;
-        let cache = CacheOptions::with_cache(cache);
-        Ok(Mount::with_host(fs, self.scenario.board.host(), cache))
+        Ok(self.mount_with_attach(nand, clock, cache)?.0)
+    }
+
+    /// Mounts; also returns what the attach of a volume manager below took.
+    fn mount_with_attach(
+        &self,
+        nand: Nand,
+        clock: &mut Clock,
+        cache: Bytes,
+    ) -> Result<(Mount<Box<dyn Mounted>>, Option<TimedWork>), Cause> {
+        let setting = self.scenario.setting(self.seed);
+        let OnFlash { fs, attach } = self.system.mount(&setting, nand, clock)?;
+        // Linux reads nothing ahead on MTD, and UBIFS switches it off.
+        let cache = CacheOptions { readahead: 1, ..CacheOptions::with_cache(cache) };
+        Ok((Mount::with_host(fs, self.scenario.board.host(), cache), attach))
     }
 
     /// Mounts and lists a fork of a filled flash.
@@ -204,17 +217,19 @@ impl Lab<'_> {
         nand: Nand,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
-        let before = counts(&nand);
-        let mut mount = self.mount(nand, &mut clock, self.page_cache())?;
-        let mounted = (clock.now(), counts(mount.fs().flash()));
+        let before = Counts::of(&nand);
+        let cache = self.page_cache();
+        let (mut mount, attach) = self.mount_with_attach(nand, &mut clock, cache)?;
+        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
         let structures = mount.fs().structures();
         tree::list(&mut mount, &mut clock)?;
-        let listed = (clock.now(), counts(mount.fs().flash()));
+        let listed = (clock.now(), Counts::of(mount.fs().flash()));
         Ok(Mounting {
             level,
             file: size,
             data: data.to_string(),
             files,
+            attach,
             mount: TimedWork { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
             ls: TimedWork { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
             mounted: structures,
@@ -291,7 +306,7 @@ impl Lab<'_> {
         let mut marks = Vec::new();
         let mut observe =
             |_: Test, _: Moment, mount: &mut Mount<Box<dyn Mounted>>, clock: &mut Clock| {
-                marks.push((clock.now(), counts(mount.fs().flash())));
+                marks.push((clock.now(), Counts::of(mount.fs().flash())));
             };
         let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
         let between = |pair: &[(Instant, Counts)]| TimedWork {
@@ -320,7 +335,8 @@ impl Lab<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(Capacity { flash, stored })
+        let reserved = mount.fs().reserved();
+        Ok(Capacity { flash, stored, reserved })
     }
 }
 
@@ -345,22 +361,9 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
 }
 
 /// Unmounts, and returns the flash.
-fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Error> {
+fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Cause> {
     mount.unmount(clock)?;
-    Ok(mount.into_fs().into_flash())
-}
-
-/// The work of the flash so far.
-fn counts(nand: &Nand) -> Counts {
-    let counts = nand.counts();
-    Counts {
-        commands: counts.commands,
-        bytes: counts.bytes_in + counts.bytes_out,
-        reads: counts.page_reads,
-        programs: counts.programs,
-        erases: counts.erases,
-        corrected: nand.driver.ecc().corrected,
-    }
+    mount.into_fs().into_flash(clock)
 }
 
 #[cfg(test)]

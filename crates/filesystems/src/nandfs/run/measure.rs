@@ -6,6 +6,7 @@
 //! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it).
 
 use boardlab_document::quantity::Ratio;
+use boardlab_nand::Nand;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration, Rate};
@@ -28,6 +29,21 @@ pub(crate) struct Counts {
     pub erases: u64,
     /// Bit errors that the ECC corrected.
     pub corrected: u64,
+}
+
+impl Counts {
+    /// The work of `nand` so far.
+    pub(crate) fn of(nand: &Nand) -> Self {
+        let counts = nand.counts();
+        Self {
+            commands: counts.commands,
+            bytes: counts.bytes_in + counts.bytes_out,
+            reads: counts.page_reads,
+            programs: counts.programs,
+            erases: counts.erases,
+            corrected: nand.driver.ecc().corrected,
+        }
+    }
 }
 
 impl Sub for Counts {
@@ -71,8 +87,10 @@ pub(crate) struct Mounting {
     pub data: String,
     /// The number of files.
     pub files: u64,
-    /// The mount.
+    /// The mount, with the attach of a volume manager below.
     pub mount: TimedWork,
+    /// That attach.
+    pub attach: Option<TimedWork>,
     /// `ls` of everything, right after the mount.
     pub ls: TimedWork,
     /// The structures in RAM after the mount.
@@ -111,12 +129,14 @@ pub(crate) struct Throughput {
 }
 
 /// The flash filled with one file after another, until there is no space left.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Capacity {
     /// Main bytes of the flash, without bad blocks.
     pub flash: Bytes,
     /// Bytes of all files; they do not compress.
     pub stored: Bytes,
+    /// Parts of the flash that never hold content of files.
+    pub reserved: Vec<(&'static str, Bytes)>,
 }
 
 impl Capacity {

@@ -2,18 +2,18 @@
 //!
 //! Layer: rank 10. Function: [`refuse`].
 
-use super::{Errors, Kernel};
+use super::{Errors, Kernel, Systems};
 use boardlab_document::{Read, Section};
 use boardlab_nand::Part;
+use boardlab_vfs::Work;
 
 /// Keys that no run uses, with the reason.
-const UNUSED: [(&str, &str); 10] = [
+const UNUSED: [(&str, &str); 9] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
     ("part.cell", "here: pages are programmed upwards, as those of every cell may be"),
     ("part.timing.reset", "here: no chip that works is reset"),
     ("part.limits.bad_blocks", "here: errors.factory_bad says how many blocks are bad"),
-    ("part.limits.programs_per_page", "here: a page is programmed twice at the most"),
     ("board.cpu.work.call.per_kib", "here: this work is counted without bytes"),
     ("board.cpu.work.lookup.per_kib", "here: this work is counted without bytes"),
     ("board.cpu.work.page.per_kib", "here: this work is counted without bytes"),
@@ -24,7 +24,7 @@ const UNUSED: [(&str, &str); 10] = [
 pub(crate) fn refuse(
     section: &Section<'_>,
     part: &Part,
-    kernel: Kernel,
+    (kernel, systems): (Kernel, &Systems),
     errors: &Errors,
 ) -> Read<()> {
     let mut all: Vec<Read<()>> = Vec::new();
@@ -36,14 +36,22 @@ pub(crate) fn refuse(
         let why = "with kernel.profile = \"linux-2.6\"";
         let code = "it corrects one bit in 256 bytes on every part; set kernel.profile=linux-6.1";
         idle("part.ecc", why, code);
-        for key in ["board.cpu.work.lzo_compress", "board.cpu.work.lzo_decompress"] {
-            idle(key, why, "it has no LZO; set kernel.profile=linux-6.1");
-        }
     } else if part.on_die_ecc.is_some() {
         idle("part.ecc", "on a part that corrects by itself", "set part.on_die_ecc");
     } else if part.ecc.bits < 2 {
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
+    }
+    for work in Work::ALL {
+        if !systems.iter().any(|(_, system)| system.uses(kernel, work)) {
+            let key = format!("board.cpu.work.{}", work.name());
+            let why = "here: no filesystem with these settings does this work";
+            idle(&key, why, "compare ubifs.compressor and kernel.profile");
+        }
+    }
+    if !systems.iter().any(|(_, system)| system.programs_sub_pages()) {
+        let why = "here: a page is programmed twice at the most";
+        idle("part.limits.programs_per_page", why, "set ubifs.sub_pages=true");
     }
     if errors.pe_cycles == 0 {
         let help = "set errors.pe_cycles, and part.limits.endurance";

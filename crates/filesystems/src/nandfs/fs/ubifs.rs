@@ -1,0 +1,186 @@
+//! UBIFS on UBI in the experiment.
+//!
+//! The mount attaches the flash first, as `ubiattach` does: without it there is no volume to mount. One
+//! dynamic volume takes all blocks that UBI has to give (`ubimkvol -m`). At the end the background
+//! thread of UBI has done its works, and the flash is detached.
+
+mod findings;
+
+use super::{FileSystemType, Missing, Mounted, OnFlash, Setting, System};
+use crate::nandfs::run::measure::{Counts, TimedWork};
+use crate::nandfs::scenario::Kernel;
+use boardlab_document::{Read, Section};
+use boardlab_experiment::Cause;
+use boardlab_mtd::Mtd;
+use boardlab_nand::Nand;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_ubi::{FastmapMode, NewVolume, Ubi, Volume};
+use boardlab_ubifs::{Compressor, Options, Profile, Ubifs};
+use boardlab_vfs::{FileSystem, Structure, Work};
+use boardlab_workload::powercut::{ForkingFlash, WriteThrough};
+use std::sync::Arc;
+
+/// Its entry in the list.
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "ubifs", read, explain: findings::explain };
+
+/// Compressors as scenarios write them.
+const COMPRESSORS: [(&str, Compressor); 4] = [
+    ("lzo", Compressor::Lzo),
+    ("zlib", Compressor::Zlib),
+    ("zstd", Compressor::Zstd),
+    ("none", Compressor::None),
+];
+
+/// The section `[ubifs]`.
+#[derive(Debug)]
+struct UbifsSystem {
+    /// What compresses the content of files.
+    compressor: Compressor,
+    /// Whether UBI puts both headers into one page where the part allows it.
+    sub_pages: bool,
+    /// Whether UBI keeps a fastmap.
+    fastmap: bool,
+    /// Whether a read of pages in sequence reads what lies behind them on flash as well.
+    bulk_read: bool,
+}
+
+fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
+    let compressor = section.one_of("compressor", &COMPRESSORS);
+    let sub_pages = section.required::<bool>("sub_pages");
+    let fastmap = section.required::<bool>("fastmap");
+    let bulk_read = section.required::<bool>("bulk_read");
+    section.finish()?;
+    Ok(Arc::new(UbifsSystem {
+        compressor: compressor?,
+        sub_pages: sub_pages?,
+        fastmap: fastmap?,
+        bulk_read: bulk_read?,
+    }))
+}
+
+impl UbifsSystem {
+    fn attach_options(&self, sub_page: Bytes) -> boardlab_ubi::Options {
+        let bytes = u32::try_from(sub_page.get()).expect("a page fits u32");
+        boardlab_ubi::Options {
+            sub_page: self.sub_pages.then_some(bytes),
+            fastmap: if self.fastmap { FastmapMode::Convert } else { FastmapMode::Absent },
+            ..boardlab_ubi::Options::default()
+        }
+    }
+
+    /// A new filesystem has the format of its kernel.
+    fn options(&self, setting: &Setting) -> Options {
+        let profile = match setting.kernel {
+            Kernel::Linux26 => Profile::LINUX_2_6,
+            Kernel::Linux61 => Profile::LINUX_6_1,
+        };
+        Options {
+            host: setting.host.clone(),
+            seed: setting.seed,
+            compressor: Some(self.compressor),
+            bulk_read: self.bulk_read,
+            profile,
+            ..Options::default()
+        }
+    }
+
+    /// Attaches the flash, and makes the volume if there is none.
+    fn attach<M: Mtd>(
+        &self,
+        flash: M,
+        sub_page: Bytes,
+        clock: &mut Clock,
+    ) -> Result<Volume<M>, Cause> {
+        let mut ubi = Ubi::attach(clock, flash, &self.attach_options(sub_page))?;
+        if ubi.volumes().is_empty() {
+            let size = ubi.available();
+            ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
+        }
+        Ok(ubi.into_volume(clock, 0)?)
+    }
+}
+
+impl System for UbifsSystem {
+    fn uses(&self, _kernel: Kernel, work: Work) -> bool {
+        match work {
+            Work::LzoCompress | Work::LzoDecompress => self.compressor == Compressor::Lzo,
+            Work::ZstdCompress | Work::ZstdDecompress => self.compressor == Compressor::Zstd,
+            Work::Deflate | Work::Inflate => self.compressor == Compressor::Zlib,
+            Work::RtimeCompress | Work::RtimeDecompress => false,
+            _ => true,
+        }
+    }
+
+    fn programs_sub_pages(&self) -> bool {
+        self.sub_pages
+    }
+
+    fn missing(&self, kernel: Kernel) -> Option<Missing> {
+        let expected = "settings of that kernel";
+        let help = "--set kernel.profile=linux-6.1";
+        if kernel == Kernel::Linux61 {
+            return None;
+        }
+        if self.compressor == Compressor::Zstd {
+            let problem = "asks for zstd, which Linux has for UBIFS since 5.3";
+            return Some(Missing { problem, expected, help });
+        }
+        let problem = "asks for a fastmap, which Linux has since 3.7";
+        self.fastmap.then_some(Missing { problem, expected, help })
+    }
+
+    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let (start, before, sub_page) = (clock.now(), Counts::of(&nand), nand.subpage());
+        let volume = self.attach(nand, sub_page, clock)?;
+        let time = clock.now().since(start);
+        let counts = Counts::of(volume.ubi().device()) - before;
+        let fs = Box::new(Ubifs::mount(clock, volume, self.options(setting))?);
+        Ok(OnFlash { fs, attach: Some(TimedWork { time, counts }) })
+    }
+
+    fn mount_watched(
+        &self,
+        setting: &Setting,
+        flash: ForkingFlash<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause> {
+        let sub_page = flash.ask(Nand::subpage);
+        let volume = self.attach(flash, sub_page, clock)?;
+        let fs = Ubifs::mount(clock, volume, self.options(setting))?;
+        Ok(Box::new(WriteThrough::new(fs)))
+    }
+}
+
+impl Mounted for Ubifs<Volume<Nand>> {
+    fn flash(&self) -> &Nand {
+        self.lebs().ubi().device()
+    }
+
+    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause> {
+        let mut ubi = self.into_lebs().into_ubi();
+        while ubi.background(clock)? {}
+        Ok(ubi.detach(clock)?)
+    }
+
+    fn structures(&self) -> Vec<Structure> {
+        let below = self.lebs().ubi().structures().into_iter();
+        let below = below.map(|one| Structure { name: one.name, size: one.size, count: one.count });
+        below.chain(Self::structures(self)).collect()
+    }
+
+    fn reserved(&self) -> Vec<(&'static str, Bytes)> {
+        let ubi = self.lebs().ubi();
+        let (layout, volume) = (ubi.layout(), self.volume().layout());
+        let pebs = u64::from(layout.peb_count);
+        let headers = u64::from(layout.peb_size - layout.leb_size) * pebs;
+        let leb = u64::from(layout.leb_size);
+        let kept = pebs - u64::from(volume.leb_count);
+        let areas = volume.leb_count - volume.main_lebs;
+        vec![
+            ("headers of UBI", Bytes::new(headers)),
+            ("blocks that UBI keeps", Bytes::new(kept * leb)),
+            ("areas of UBIFS before the main one", Bytes::new(u64::from(areas) * leb)),
+        ]
+    }
+}

@@ -1,0 +1,135 @@
+//! Why the figures of UBIFS differ from the print.
+//!
+//! Layer: rank 10. Function: [`explain`].
+
+use crate::nandfs::findings::{Explanations, Told, listed, mib, percent, rate};
+use crate::nandfs::run::measure::{PHASES, Phase, Throughput, TimedWork, memory};
+use boardlab_document::error::Error;
+use boardlab_result::prose::{float, real};
+use boardlab_vfs::Structure;
+
+/// The texts about UBIFS.
+pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
+    Ok(Explanations {
+        mount: mount(told)?,
+        listing: listing(told)?,
+        throughput: throughput(told)?,
+        ram: ram(told)?,
+        metadata: metadata(told)?,
+    })
+}
+
+/// The attach is most of the mount.
+fn mount(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let run = &column.mounting;
+    let port = ports[0];
+    let attach = run.attach.unwrap_or_default();
+    let TimedWork { counts: after, .. } =
+        TimedWork { counts: run.mount.counts - attach.counts, ..TimedWork::default() };
+    let (whole, scan) = (run.mount.with(port).as_secs_f64(), attach.with(port).as_secs_f64());
+    let levels: Vec<_> = column
+        .by_level
+        .iter()
+        .map(|one| format!("{} at {}", one.mount.with(port), one.level))
+        .collect();
+    Ok(format!(
+        "The mount of UBIFS ({} printed) begins with the attach of UBI: it reads the two headers of every block, {} page reads and {}, {} \
+         of the {:.3} s. The mount itself then reads {} pages. The attach depends on the number of blocks and not on the files, so the \
+         whole grows little with the fill level: {}. The publication does not say whether its time has the attach in it; without it this \
+         run would take {:.3} s, a small part of the print, so the row has it.",
+        print.quote("table3.2", "mount", column.system)?,
+        attach.counts.reads,
+        mib(attach.counts.bytes),
+        percent(scan / whole),
+        whole,
+        after.reads,
+        levels.join(", "),
+        whole - scan,
+    ))
+}
+
+/// What ls reads.
+fn listing(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let ls = column.mounting.ls;
+    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
+    Ok(format!(
+        "ls of UBIFS ({} printed) reads each directory entry and each inode by the index, {} page reads here, and waits for nothing that \
+         the mount left. Its time is that of the number of files, which is not published: {}.",
+        print.quote("table3.2", "ls", column.system)?,
+        ls.counts.reads,
+        each.join(", "),
+    ))
+}
+
+/// Writes go to the page cache, and zeros compress to nothing.
+fn throughput(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let told = |run: &Throughput| {
+        let Phase { moved, run: timed } = run.phases[0];
+        format!(
+            "{}: {} programs for {moved}, {} (random {}, read back {}, random {})",
+            run.data,
+            timed.counts.programs,
+            rate(run, 0, ports),
+            rate(run, 1, ports),
+            rate(run, 2, ports),
+            rate(run, 3, ports),
+        )
+    };
+    let each: Vec<_> = column.throughput.iter().map(told).collect();
+    Ok(format!(
+        "The printed {} and {} of tiobench on UBIFS are, with the zeros that it writes, those of the CPU: write-back gathers the pages, LZO \
+         leaves next to nothing of them, and the flash programs little. Sequential writes here: {}. How much of the fsync and of the \
+         write-back the publication counts, and its software ECC, are not known. The cycles of the CPU are assumed, not measured.",
+        print.quote("table3.3", PHASES[0], column.system)?,
+        print.quote("table3.3", PHASES[2], column.system)?,
+        each.join("; "),
+    ))
+}
+
+/// The largest structures.
+fn ram(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, .. } = *told;
+    let run = &column.mounting;
+    let mut largest: Vec<&Structure> = run.mounted.iter().collect();
+    largest.sort_by_key(|one| std::cmp::Reverse(one.total()));
+    let each = largest.iter().take(4).map(|one| {
+        format!("{} of {} ({:.0} KiB)", one.count, one.name, real(one.total()) / 1_024.0)
+    });
+    let each: Vec<_> = each.collect();
+    let [mounted, listed] = [&run.mounted, &run.listed].map(|all| memory(all).get());
+    Ok(format!(
+        "The printed {} of RAM of UBIFS and UBI stand beside {:.0} KiB after the mount and {:.0} KiB after ls here. The largest: {}. The \
+         buffers of whole LEBs and the tables of UBI do not depend on the files; what the index takes grows with what was read since the \
+         mount, and the publication does not say what it had read when RAM was counted.",
+        print.quote("table3.4", "ram", column.system)?,
+        float(mounted) / 1_024.0,
+        float(listed) / 1_024.0,
+        each.join(", "),
+    ))
+}
+
+/// Where the space goes.
+fn metadata(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, .. } = *told;
+    let capacity = &column.capacity;
+    let printed = print.number("table3.5", "metadata", column.system)?;
+    let parts = capacity.reserved.iter();
+    let parts: Vec<_> =
+        parts.map(|(name, size)| format!("{name} {} KiB", size.get() / 1_024)).collect();
+    let fixed: u64 = capacity.reserved.iter().map(|(_, size)| size.get()).sum();
+    let whole = capacity.metadata().get();
+    Ok(format!(
+        "A full flash of {} holds {} KiB of metadata of UBIFS and UBI (printed: {}; ours is {:+.1} % off). Of these are fixed: {}. The other \
+         {} KiB are the index, the headers of nodes, the unused ends of LEBs, the LEBs that stay free for garbage collection, deletions, \
+         the index and the journal, and the pool reserved for root.",
+        capacity.flash,
+        whole / 1_024,
+        print.quote("table3.5", "metadata", column.system)?,
+        (float(whole) / printed - 1.0) * 100.0,
+        parts.join(", "),
+        whole.saturating_sub(fixed) / 1_024,
+    ))
+}
