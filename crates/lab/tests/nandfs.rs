@@ -30,6 +30,15 @@ fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
     run.table(id).unwrap_or_else(|| panic!("no table {id}"))
 }
 
+/// The filesystems that are built.
+const BUILT: [&str; 2] = ["jffs2", "ubifs"];
+
+/// The rows of a filesystem in a table of all.
+fn rows_of(id: &str, system: &str) -> Vec<&'static boardlab_result::Row> {
+    let begins = format!("{system}/");
+    table(&PUBLISHED, id).rows.iter().filter(|row| row.id.starts_with(&begins)).collect()
+}
+
 /// The published tables with their rows.
 const PRINTED: [(&str, &[&str]); 4] = [
     ("table3.2", &["mount", "ls"]),
@@ -39,16 +48,19 @@ const PRINTED: [(&str, &[&str]); 4] = [
 ];
 
 #[test]
-fn every_cell_of_jffs2_is_there_and_none_fails() {
+fn every_cell_of_a_built_filesystem_is_there_and_none_fails() {
     assert_eq!(PUBLISHED.verdict_count(Verdict::Fail), 0);
     for (id, rows) in PRINTED {
         for row in rows {
-            let cell = table(&PUBLISHED, id).cell(row, "jffs2").unwrap();
-            assert!(cell.value.as_f64().is_some_and(|value| value > 0.0), "{id} {row}");
-            assert!(cell.printed.is_some(), "{id} {row}");
-            let named = matches!(cell.verdict, Some(Verdict::Close | Verdict::Differs));
-            assert_eq!(named, cell.finding.is_some(), "{id} {row}");
-            assert!(named || cell.verdict == Some(Verdict::Pass), "{id} {row}");
+            for system in BUILT {
+                let cell = table(&PUBLISHED, id).cell(row, system).unwrap();
+                let at = format!("{id} {row} {system}");
+                assert!(cell.value.as_f64().is_some_and(|value| value > 0.0), "{at}");
+                assert!(cell.printed.is_some(), "{at}");
+                let named = matches!(cell.verdict, Some(Verdict::Close | Verdict::Differs));
+                assert_eq!(named, cell.finding.is_some(), "{at}");
+                assert!(named || cell.verdict == Some(Verdict::Pass), "{at}");
+            }
         }
     }
 }
@@ -57,7 +69,7 @@ fn every_cell_of_jffs2_is_there_and_none_fails() {
 fn the_filesystems_that_are_not_built_stand_beside_with_their_print() {
     for (id, rows) in PRINTED {
         for row in rows {
-            for system in ["yaffs2", "logfs", "ubifs"] {
+            for system in ["yaffs2", "logfs"] {
                 let cell = table(&PUBLISHED, id).cell(row, system).unwrap();
                 assert_eq!(cell.verdict, Some(Verdict::NotBuilt), "{id} {row} {system}");
                 assert!(cell.published.is_some() && cell.value.as_f64().is_none());
@@ -78,8 +90,10 @@ fn metadata_is_within_a_quarter_of_the_print() {
 fn cells_with_fitted_constants_are_inputs() {
     for (id, rows) in &PRINTED[..2] {
         for row in *rows {
-            let cell = table(&PUBLISHED, &format!("{id}-fitted")).cell(row, "jffs2").unwrap();
-            assert_eq!(cell.verdict, Some(Verdict::Input), "{id} {row}");
+            for system in BUILT {
+                let cell = table(&PUBLISHED, &format!("{id}-fitted")).cell(row, system).unwrap();
+                assert_eq!(cell.verdict, Some(Verdict::Input), "{id} {row} {system}");
+            }
         }
     }
     let fitted: Vec<_> =
@@ -139,7 +153,7 @@ fn zeros_are_hardly_programmed_and_random_data_are_programmed_in_full() {
 
 #[test]
 fn a_fuller_flash_takes_longer_to_mount() {
-    let rows = &table(&PUBLISHED, "table3.2-levels").rows;
+    let rows = rows_of("table3.2-levels", "jffs2");
     let times: Vec<_> =
         rows.iter().map(|row| number(&PUBLISHED, "table3.2-levels", &row.id, "mount_ns")).collect();
     assert!(times.is_sorted() && times.len() >= 4, "{times:?}");
@@ -147,7 +161,7 @@ fn a_fuller_flash_takes_longer_to_mount() {
 
 #[test]
 fn small_files_cost_ram_and_listing_time() {
-    let rows = &table(&PUBLISHED, "table3.2-files").rows;
+    let rows = rows_of("table3.2-files", "jffs2");
     let of = |column| -> Vec<f64> {
         rows.iter().map(|row| number(&PUBLISHED, "table3.2-files", &row.id, column)).collect()
     };
@@ -215,6 +229,40 @@ fn a_mount_without_summary_reads_more() {
     let without = run(&[&SMALL[..], &["jffs2.summary=false"]].concat());
     let reads = |run| number(run, "table3.2-counts", "jffs2/mount", "reads_count");
     assert!(reads(&without) > 2.0 * reads(&with), "{} {}", reads(&without), reads(&with));
+}
+
+#[test]
+fn the_attach_of_ubi_is_most_of_its_mount_and_does_not_grow_with_the_files() {
+    let reads = |row: &str| number(&PUBLISHED, "table3.2-counts", row, "reads_count");
+    // Both headers of a block lie in one page, which the driver keeps; and the volume table.
+    assert!((2_048.0..2_100.0).contains(&reads("ubifs/attach")), "{}", reads("ubifs/attach"));
+    assert!(reads("ubifs/attach") > 0.8 * reads("ubifs/mount"));
+    let rows = rows_of("table3.2-levels", "ubifs");
+    let times = rows.iter().map(|row| number(&PUBLISHED, "table3.2-levels", &row.id, "mount_ns"));
+    let times: Vec<_> = times.collect();
+    assert!(times.iter().all(|time| (time / times[0] - 1.0).abs() < 0.1), "{times:?}");
+}
+
+#[test]
+fn without_sub_pages_the_attach_reads_two_pages_of_each_block_and_with_a_fastmap_few() {
+    let of = |set: &[&str]| {
+        let run = run(&[&SMALL[..], &["kernel.profile=linux-6.1"], set].concat());
+        number(&run, "table3.2-counts", "ubifs/attach", "reads_count")
+    };
+    let (with, without) = (of(&[]), of(&["ubifs.sub_pages=false"]));
+    assert!(without > 1.4 * with, "{without} {with}");
+    let fast = of(&["ubifs.fastmap=true"]);
+    assert!(fast < with / 1.5, "{fast} {with}");
+}
+
+#[test]
+fn settings_that_a_kernel_lacks_are_refused() {
+    for (set, says) in [("ubifs.fastmap=true", "3.7"), ("ubifs.compressor=zstd", "5.3")] {
+        let error =
+            registry::perform(Action::Run, "nand-filesystems", &[set], Seed::new(1), &|_| ())
+                .unwrap_err();
+        assert!(error.to_string().contains(says), "{set}: {error}");
+    }
 }
 
 #[test]

@@ -60,26 +60,35 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
 }
 
 impl UbifsSystem {
-    fn attach_options(&self, sub_page: Bytes) -> boardlab_ubi::Options {
+    /// Linux reserved 1 % of the blocks for bad ones until 3.6 (`CONFIG_MTD_UBI_BEB_RESERVE`), since then
+    /// 20 in 1,024.
+    fn attach_options(&self, kernel: Kernel, sub_page: Bytes) -> boardlab_ubi::Options {
+        let beb_limit = match kernel {
+            Kernel::Linux26 => 10,
+            Kernel::Linux61 => 20,
+        };
         let bytes = u32::try_from(sub_page.get()).expect("a page fits u32");
         boardlab_ubi::Options {
+            beb_limit,
             sub_page: self.sub_pages.then_some(bytes),
             fastmap: if self.fastmap { FastmapMode::Convert } else { FastmapMode::Absent },
             ..boardlab_ubi::Options::default()
         }
     }
 
-    /// A new filesystem has the format of its kernel.
+    /// A new filesystem has the format of its kernel. The first releases verified the checksum of data
+    /// nodes in every read; since 2.6.30 only the mount option `chk_data_crc` does.
     fn options(&self, setting: &Setting) -> Options {
-        let profile = match setting.kernel {
-            Kernel::Linux26 => Profile::LINUX_2_6,
-            Kernel::Linux61 => Profile::LINUX_6_1,
+        let (profile, check_data_crc) = match setting.kernel {
+            Kernel::Linux26 => (Profile::LINUX_2_6, true),
+            Kernel::Linux61 => (Profile::LINUX_6_1, false),
         };
         Options {
             host: setting.host.clone(),
             seed: setting.seed,
             compressor: Some(self.compressor),
             bulk_read: self.bulk_read,
+            check_data_crc,
             profile,
             ..Options::default()
         }
@@ -89,10 +98,10 @@ impl UbifsSystem {
     fn attach<M: Mtd>(
         &self,
         flash: M,
-        sub_page: Bytes,
+        (kernel, sub_page): (Kernel, Bytes),
         clock: &mut Clock,
     ) -> Result<Volume<M>, Cause> {
-        let mut ubi = Ubi::attach(clock, flash, &self.attach_options(sub_page))?;
+        let mut ubi = Ubi::attach(clock, flash, &self.attach_options(kernel, sub_page))?;
         if ubi.volumes().is_empty() {
             let size = ubi.available();
             ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
@@ -132,7 +141,7 @@ impl System for UbifsSystem {
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
         let (start, before, sub_page) = (clock.now(), Counts::of(&nand), nand.subpage());
-        let volume = self.attach(nand, sub_page, clock)?;
+        let volume = self.attach(nand, (setting.kernel, sub_page), clock)?;
         let time = clock.now().since(start);
         let counts = Counts::of(volume.ubi().device()) - before;
         let fs = Box::new(Ubifs::mount(clock, volume, self.options(setting))?);
@@ -146,7 +155,7 @@ impl System for UbifsSystem {
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         let sub_page = flash.ask(Nand::subpage);
-        let volume = self.attach(flash, sub_page, clock)?;
+        let volume = self.attach(flash, (setting.kernel, sub_page), clock)?;
         let fs = Ubifs::mount(clock, volume, self.options(setting))?;
         Ok(Box::new(WriteThrough::new(fs)))
     }

@@ -100,7 +100,6 @@ const EXCEPTIONS: &[Exception] = &[
         keys: &["part.kind", "part.title"],
         why: "says what the part is, for `boardlab list`; another kind is another file",
     },
-    Exception { bench: "", keys: &["powercut.system"], why: "there is one filesystem so far" },
     Exception {
         bench: "",
         keys: &["board.cpu.work.rtime_decompress."],
