@@ -113,3 +113,22 @@ fn a_further_filesystem_has_its_power_cut() {
     let losses = run.table("powercut-losses");
     assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{losses:?}");
 }
+
+#[test]
+fn ubifs_loses_nothing_by_power_cuts_on_a_flash_that_is_large_enough() {
+    let set = [
+        "powercut.system=ubifs",
+        "powercut.blocks=80",
+        "powercut.pages_per_block=64",
+        "powercut.live=15 %",
+        "powercut.operations=300",
+        "powercut.exhaustive=300",
+        "powercut.brownout_one_in=0",
+    ];
+    let run = asked(&set, powercut_types);
+    let table = run.table("powercut").expect("its table");
+    assert!(table.rows.len() > 3, "programs and erases, whole and torn");
+    let lost = |row: &boardlab_result::Row| row.cells["lost_count"].value.as_f64();
+    let losses = run.table("powercut-losses");
+    assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{losses:?}");
+}

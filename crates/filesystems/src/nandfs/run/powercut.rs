@@ -60,8 +60,8 @@ pub(crate) fn powercut_types(
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
     let failed = |error: Cause| {
-        let help =
-            "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=32";
+        let help = "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=96 \
+             --set powercut.pages_per_block=64";
         Failure::run(cut.system, error, help)
     };
     let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
