@@ -129,10 +129,10 @@ fn port(
     };
     let each = columns.iter().map(told).collect::<Result<Vec<_>, _>>()?;
     Ok(format!(
-        "Two constants of the board, for the unpublished port of the flash, were fitted once to all {} time cells of all filesystems \
-         together: {} a command and {} a byte, which leave a residual of {} (the data sheet alone: {}). The rows disagree: a port slow \
-         enough for the mounts would make the runs of ls, which take too long already, longer still. So the figures do not determine the \
-         port, and rows with the fitted one are inputs that prove nothing. With the part's own bus cycles alone and the files of this run \
+        "The printed times do not determine the unpublished port of the flash. Two constants of the board were fitted once to all {} time \
+         cells of all filesystems together: {} a command and {} a byte, which leave a residual of {} (the data sheet alone: {}). The rows \
+         disagree: a port slow enough for the mounts would make the runs of ls, which take too long already, longer still. Rows with the \
+         fitted port are inputs that prove nothing. With the part's own bus cycles alone and the files of this run \
          {}; those counts do not depend on the platform.",
         all.len(),
         fitted.per_command,

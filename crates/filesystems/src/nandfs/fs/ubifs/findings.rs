@@ -34,9 +34,9 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         .map(|one| format!("{} at {}", one.mount.with(port), one.level))
         .collect();
     Ok(format!(
-        "The mount of UBIFS ({} printed) begins with the attach of UBI: it reads the headers of every block, {} page reads and {}, {} of \
-         the {:.3} s. The mount itself then reads {} pages. The attach depends on the number of blocks and not on the files, so the \
-         whole grows little with the fill level: {}. The publication does not say whether its time has the attach in it; without it this \
+        "The mount of UBIFS ({} printed) begins with the attach of UBI, which is most of it. The attach reads the headers of \
+         every block, {} page reads and {}, {} of the {:.3} s. The mount itself then reads {} pages. The attach depends on the number of \
+         blocks and not on the files, so the whole grows little with the fill level: {}. The publication does not say whether its time has the attach in it; without it this \
          run would take {:.3} s, a small part of the print, so the row has it.",
         print.quote("table3.2", "mount", column.system)?,
         attach.counts.reads,
@@ -84,8 +84,8 @@ fn throughput(told: &Told<'_>) -> Result<String, Error> {
     };
     let each: Vec<_> = column.throughput.iter().map(told).collect();
     Ok(format!(
-        "With the zeros that tiobench writes, the printed {} and {} of UBIFS are rates of the CPU: write-back gathers the pages, LZO leaves \
-         next to nothing of them, and the flash programs little. Sequential writes here: {}. The print has UBIFS faster than JFFS2 at \
+        "With the zeros that tiobench writes, the rates of UBIFS are those of the CPU. Write-back gathers the pages, LZO leaves next to \
+         nothing of them, and the flash programs little. The printed {} is for sequential writes and {} for reads; here: {}. The print has UBIFS faster than JFFS2 at \
          writing, as here, but slower at reading: no data of table3.3 and no port do that, since UBIFS reads fewer pages than JFFS2 for the \
          same files (table3.3-counts) and LZO is faster than zlib. So that UBIFS, of before its release, spent CPU time that the one \
          mirrored here does not. The cycles of the CPU are assumed, not measured.",
