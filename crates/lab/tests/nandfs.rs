@@ -258,7 +258,7 @@ fn ubifs_reads_fewer_pages_than_jffs2_for_the_same_files_so_that_no_port_makes_i
 }
 
 #[test]
-fn without_sub_pages_the_attach_reads_two_pages_of_each_block_and_with_a_fastmap_few() {
+fn without_sub_pages_the_attach_reads_two_pages_of_each_block_and_with_a_fastmap_fewer() {
     let of = |set: &[&str]| {
         let run = run(&[&SMALL[..], set].concat());
         number(&run, "table3.2-counts", "ubifs/attach", "reads_count")
@@ -267,7 +267,7 @@ fn without_sub_pages_the_attach_reads_two_pages_of_each_block_and_with_a_fastmap
     assert!(without > 1.4 * with, "{without} {with}");
     let with = of(&["kernel.profile=linux-6.1"]);
     let fast = of(&["kernel.profile=linux-6.1", "ubifs.fastmap=true"]);
-    assert!(fast < with / 1.5, "{fast} {with}");
+    assert!(fast < with - 30.0, "{fast} {with}");
 }
 
 #[test]
