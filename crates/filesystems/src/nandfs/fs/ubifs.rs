@@ -94,7 +94,8 @@ impl UbifsSystem {
         }
     }
 
-    /// Attaches the flash, and makes the volume if there is none.
+    /// Attaches the flash. If there is no volume, every block is erased, so that bad ones show, as
+    /// `ubiformat` does; then the volume is made.
     fn attach<M: Mtd>(
         &self,
         flash: M,
@@ -103,6 +104,7 @@ impl UbifsSystem {
     ) -> Result<Volume<M>, Cause> {
         let mut ubi = Ubi::attach(clock, flash, &self.attach_options(kernel, sub_page))?;
         if ubi.volumes().is_empty() {
+            while ubi.background(clock)? {}
             let size = ubi.available();
             ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
         }

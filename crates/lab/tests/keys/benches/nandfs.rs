@@ -43,7 +43,7 @@ const WRONG_BITS: (&str, &[&str]) = (
     ],
 );
 /// Flash whose blocks come to their end.
-const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=4", "errors.pe_cycles=4"]);
+const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=12", "errors.pe_cycles=12"]);
 
 const BENCHES: &[Bench] = &[
     Bench {
