@@ -50,11 +50,6 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     /// Whether runs can need a kind of work of the CPU.
     fn uses(&self, kernel: Kernel, work: Work) -> bool;
 
-    /// Whether it programs parts of a page.
-    fn programs_sub_pages(&self) -> bool {
-        false
-    }
-
     /// What `kernel` lacks of its settings.
     fn missing(&self, _kernel: Kernel) -> Option<Missing> {
         None

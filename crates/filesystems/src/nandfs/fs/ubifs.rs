@@ -123,10 +123,6 @@ impl System for UbifsSystem {
         }
     }
 
-    fn programs_sub_pages(&self) -> bool {
-        self.sub_pages
-    }
-
     fn missing(&self, kernel: Kernel) -> Option<Missing> {
         let expected = "settings of that kernel";
         let help = "--set kernel.profile=linux-6.1";

@@ -8,12 +8,13 @@ use boardlab_nand::Part;
 use boardlab_vfs::Work;
 
 /// Keys that no run uses, with the reason.
-const UNUSED: [(&str, &str); 9] = [
+const UNUSED: [(&str, &str); 10] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
     ("part.cell", "here: pages are programmed upwards, as those of every cell may be"),
     ("part.timing.reset", "here: no chip that works is reset"),
     ("part.limits.bad_blocks", "here: errors.factory_bad says how many blocks are bad"),
+    ("part.limits.programs_per_page", "here: a page is programmed twice at the most"),
     ("board.cpu.work.call.per_kib", "here: this work is counted without bytes"),
     ("board.cpu.work.lookup.per_kib", "here: this work is counted without bytes"),
     ("board.cpu.work.page.per_kib", "here: this work is counted without bytes"),
@@ -48,10 +49,6 @@ pub(crate) fn refuse(
             let why = "here: no filesystem with these settings does this work";
             idle(&key, why, "compare ubifs.compressor and kernel.profile");
         }
-    }
-    if !systems.iter().any(|(_, system)| system.programs_sub_pages()) {
-        let why = "here: a page is programmed twice at the most";
-        idle("part.limits.programs_per_page", why, "set ubifs.sub_pages=true");
     }
     if errors.pe_cycles == 0 {
         let help = "set errors.pe_cycles, and part.limits.endurance";

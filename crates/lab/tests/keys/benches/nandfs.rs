@@ -42,8 +42,8 @@ const WRONG_BITS: (&str, &[&str]) = (
         "part.errors.disturb={ pe_cycles = [0, 10], rate = [\"1e-8\", \"2e-8\"] }",
     ],
 );
-/// Flash whose blocks come to their end.
-const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=12", "errors.pe_cycles=12"]);
+/// Flash of which a block comes to its end: UBI keeps one to replace it, and is read-only after more.
+const WORN: (&str, &[&str]) = ("worn", &["part.limits.endurance=250", "errors.pe_cycles=250"]);
 
 const BENCHES: &[Bench] = &[
     Bench {
