@@ -41,6 +41,16 @@ const MECHANISMS: &[Mechanism] = &[
         cells: &[("table3.2", "mount", "jffs2")],
     },
     Mechanism {
+        what: "the port of the flash, by which the attach reads the headers",
+        scenario: "nand-filesystems",
+        set: &[
+            "board.nand_port.per_command=41 us",
+            "compare.files=[\"64 KiB\"]",
+            "compare.levels=[\"75 %\"]",
+        ],
+        cells: &[("table3.2", "mount", "ubifs")],
+    },
+    Mechanism {
         what: "how well the data in the files compress: RAM",
         scenario: "nand-filesystems",
         set: &["fill.data=percent:15", "compare.files=[\"64 KiB\"]", "compare.levels=[\"75 %\"]"],
