@@ -63,6 +63,9 @@ pub(crate) fn columns(
     scenario.systems.iter().map(column).collect()
 }
 
+/// A filesystem below a page cache.
+type Cached = Mount<Box<dyn Mounted>>;
+
 /// The files that fill a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Files {
@@ -202,7 +205,7 @@ impl Lab<'_> {
         nand: Nand,
         clock: &mut Clock,
         cache: Bytes,
-    ) -> Result<(Mount<Box<dyn Mounted>>, Option<TimedWork>), Cause> {
+    ) -> Result<(Cached, Option<TimedWork>), Cause> {
         let setting = self.scenario.setting(self.seed);
         let OnFlash { fs, attach } = self.system.mount(&setting, nand, clock)?;
         // Linux reads nothing ahead on MTD, and UBIFS switches it off.
