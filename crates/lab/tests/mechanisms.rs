@@ -151,6 +151,7 @@ const MECHANISMS: &[Mechanism] = &[
 
 /// Cells that a test of their own is about.
 const APART: &[Place] = &[
+    ("table3.4", "ram", "ubifs"),
     ("table6-own-gap", "L-7-poll", "mean_ns"),
     ("table6-own-gap", "saving", "total_ns"),
     ("table2-1", "intel-x25-e", "write"),
@@ -259,6 +260,16 @@ fn the_drives_that_miss_their_rating_meet_their_measurement() {
         let ours = number(&sata::WHOLE, "table2-1", drive, column);
         assert_close("sata-ssd", measured, ours, "the rating");
     }
+}
+
+/// The printed RAM of UBIFS lies between ours after the mount and ours after ls: what was read makes it up.
+#[test]
+fn the_index_that_ls_has_read_makes_up_the_printed_ram_of_ubifs() {
+    let files = ["fill.file=200 KiB", "compare.files=[\"200 KiB\"]", "compare.levels=[\"75 %\"]"];
+    let others = ["compare.data=[\"random\"]", "compare.data_level=1 %"];
+    let run = ran("nand-filesystems", &[&files[..], &others, &FILL_ALONE].concat());
+    let listed = number(&run, "table3.4", "ram_after_ls", "ubifs");
+    assert_close("nand-filesystems", ("table3.4", "ram", "ubifs"), listed, "RAM after ls");
 }
 
 /// One parameter, the gap between polls, separates the two readings of table 6.
