@@ -87,6 +87,9 @@ fn decompressors(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("lzo", kind), |bencher| {
             bencher.iter(|| lzo::decompress(&stream[..length], &mut back));
         });
+        group.bench_function(BenchmarkId::new("lzo, by lzokay", kind), |bencher| {
+            bencher.iter(|| lzokay::decompress::decompress(&stream[..length], &mut back));
+        });
         let length = zstd::Compressor::new().compress(page, &mut stream).expect("room for it");
         let mut unzstd = zstd::Decompressor::new();
         group.bench_function(BenchmarkId::new("zstd", kind), |bencher| {

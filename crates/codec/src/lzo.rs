@@ -2,14 +2,15 @@
 //!
 //! Layer: rank 1. Main items: [`Lzo`], the compressor, and [`decompress`]. The compressor makes the
 //! same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0), so that the bytes equal the
-//! kernel's: JFFS2 calls `lzo1x_1_compress`, UBIFS `lzo1x_1_compress_safe` through `crypto/lzo.c`. The decompressor is that of `lzokay`, an independent implementation.
+//! kernel's: JFFS2 calls `lzo1x_1_compress`, UBIFS `lzo1x_1_compress_safe` through `crypto/lzo.c`.
 //! Left out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
 //!
 //! The compressor looks a position up by a hash of its next four bytes in a table of last positions,
 //! and uses the first match. Without a match, the stride of the search grows.
 
-use crate::error::Error;
-use lzokay::Error as Cause;
+mod decompress;
+
+pub use decompress::decompress;
 
 /// Slots of the table, a power of two.
 const SLOTS: usize = 1 << 13;
@@ -119,20 +120,6 @@ impl Lzo {
         }
         Some(literals)
     }
-}
-
-/// Decompresses `input`; returns the number of bytes written.
-///
-/// # Errors
-/// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`], also for bytes after the end of
-/// the stream.
-pub fn decompress(input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
-    let room = output.len();
-    lzokay::decompress::decompress(input, output).map_err(|cause| match cause {
-        Cause::InputOverrun => Error::Truncated { length: input.len() },
-        Cause::OutputOverrun => Error::OutputFull { room },
-        _ => Error::Corrupt { length: input.len() },
-    })
 }
 
 fn hash(next: u32) -> usize {
