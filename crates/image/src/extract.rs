@@ -23,6 +23,7 @@ mod host;
 #[path = "extract/portable.rs"]
 mod host;
 mod why;
+mod writer;
 
 use crate::damage::{Damage, Paths};
 use crate::error::Error;
@@ -31,12 +32,12 @@ use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Attributes, FileExtent, FileSystem, Ino, Kind};
 use host::Folder;
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 pub use why::{SkipReason, SkippedItem};
+use writer::Writer;
 
 /// The name of the marker file of an unfinished extraction.
 pub const MARK: &str = ".boardlab-extract-unfinished";
@@ -44,6 +45,8 @@ const MARK_TEXT: &str = "boardlab image extract did not come to its end: what is
                          Remove the folder and extract again.\n";
 /// The number of reasons of one kind that are listed for a file; more are counted.
 const REASONS: usize = 4;
+/// The most items whose files are still being written.
+const OUTSTANDING: usize = 256;
 
 /// The limits of an extraction or a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,11 +101,16 @@ struct Extraction<'a> {
     fs: &'a mut dyn FileSystem,
     clock: &'a mut Clock,
     folder: Folder,
+    writer: Writer,
+    /// The items that were made, or whose files are being written, in order; not yet in the report.
+    outstanding: VecDeque<Outstanding>,
     limits: Limits,
     /// Bytes of content that were written.
     written: u64,
     /// The created folders, by the directory of the image; paths relative to the target.
     made: HashMap<Ino, PathBuf>,
+    /// The files that were given to the writer.
+    begun: HashSet<Ino>,
     /// The first name of every file, for further ones.
     first: HashMap<Ino, PathBuf>,
     /// Directories, whose permissions and times are set last.
@@ -131,14 +139,18 @@ pub fn extract(
 ) -> Result<ExtractionReport, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let folder = Folder::begin(target)?;
+    let writer = Writer::start(folder.share()).map_err(|problem| Error::Unwritable { problem })?;
     let mut walk = Walk::new(&path, start);
     let mut work = Extraction {
         fs,
         clock,
         folder,
+        writer,
+        outstanding: VecDeque::new(),
         limits,
         written: 0,
         made: HashMap::new(),
+        begun: HashSet::new(),
         first: HashMap::new(),
         directories: Vec::new(),
         symlinks: Vec::new(),
@@ -162,44 +174,124 @@ pub fn extract(
     Ok(work.done)
 }
 
+/// An item on its way into the report.
+struct Outstanding {
+    path: Vec<u8>,
+    damage: Option<SkipReason>,
+    made: Made,
+    /// The attributes that are not extracted.
+    stays: Vec<SkipReason>,
+    problem: Option<SkipReason>,
+}
+
+/// What became of an item.
+enum Made {
+    Done,
+    /// A file is being written.
+    File(FileToWrite),
+    Failed(SkipReason),
+}
+
+/// A file whose content is on its way to the writer.
+struct FileToWrite {
+    ino: Ino,
+    place: PathBuf,
+    size: u64,
+    /// What is wrong with it nevertheless, or why it is being removed.
+    wrong: Option<SkipReason>,
+    /// Whether it stays.
+    kept: bool,
+}
+
 impl Extraction<'_> {
     fn take(&mut self, item: Item, damage: &Damage) {
         if let Ok(number) = u32::try_from(item.ino.0) {
             self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
         }
-        if let Some(hurt) = damage.of_inode(item.ino) {
-            self.skip(&item.path, SkipReason::Damaged(hurt.to_owned()));
-        }
+        let hurt = damage.of_inode(item.ino);
         let made = match self.place(&item) {
-            Ok(place) => self.make(&item, &place),
-            Err(why) => Err(why),
+            Ok(place) => self.make(&item, place).unwrap_or_else(Made::Failed),
+            Err(why) => Made::Failed(why),
         };
-        match made {
-            Err(why) => self.skip(&item.path, why),
-            Ok(()) => self.tell_what_stays(&item),
-        }
-        if let Some(problem) = item.problem.filter(|problem| *problem != Problem::Name) {
-            self.skip(&item.path, SkipReason::Problem(problem));
+        let stays = match made {
+            Made::Failed(_) => Vec::new(),
+            _ => self.what_stays(&item),
+        };
+        let problem = item.problem.filter(|problem| *problem != Problem::Name);
+        self.outstanding.push_back(Outstanding {
+            path: item.path,
+            damage: hurt.map(|hurt| SkipReason::Damaged(hurt.to_owned())),
+            made,
+            stays,
+            problem: problem.map(SkipReason::Problem),
+        });
+        self.settle(OUTSTANDING);
+    }
+
+    /// Puts what is done into the report, in the order of the walk, until at most `left` items are
+    /// outstanding.
+    fn settle(&mut self, left: usize) {
+        while let Some(next) = self.outstanding.front() {
+            let written = match &next.made {
+                Made::File(_) if self.outstanding.len() > left => self.writer.answer(),
+                Made::File(_) => match self.writer.try_answer() {
+                    Some(answer) => answer,
+                    None => return,
+                },
+                Made::Done | Made::Failed(_) => Ok(()),
+            };
+            let Some(next) = self.outstanding.pop_front() else { return };
+            self.report(next, written);
         }
     }
 
-    /// Reports the attributes of an item that are not extracted.
-    fn tell_what_stays(&mut self, item: &Item) {
-        let Some(attributes) = item.attributes else { return };
+    fn report(&mut self, item: Outstanding, written: io::Result<()>) {
+        let why = match item.made {
+            Made::Done => None,
+            Made::Failed(why) => Some(why),
+            Made::File(file) => self.file_written(file, written),
+        };
+        let rest = match why {
+            Some(why) => vec![why],
+            None => item.stays,
+        };
+        for why in item.damage.into_iter().chain(rest).chain(item.problem) {
+            self.skip(&item.path, why);
+        }
+    }
+
+    /// Counts a file that is on the disk. Returns what is wrong with it.
+    fn file_written(&mut self, file: FileToWrite, written: io::Result<()>) -> Option<SkipReason> {
+        if let Err(problem) = written {
+            return Some(SkipReason::System(problem));
+        }
+        if file.kept {
+            self.first.insert(file.ino, file.place);
+            self.done.files += 1;
+            self.done.bytes += Bytes::new(file.size);
+        }
+        file.wrong
+    }
+
+    /// The attributes of an item that are not extracted.
+    fn what_stays(&mut self, item: &Item) -> Vec<SkipReason> {
+        let mut stays = Vec::new();
+        let Some(attributes) = item.attributes else { return stays };
         // Attributes that several names share are reported once, with the first.
         if attributes.links > 1 && !self.told.insert(item.ino) {
-            return;
+            return stays;
         }
         if (attributes.uid, attributes.gid) != self.owner {
-            self.skip(&item.path, SkipReason::Owner(attributes.uid, attributes.gid));
+            stays.push(SkipReason::Owner(attributes.uid, attributes.gid));
         }
         if attributes.mode & 0o7_000 != 0 {
-            self.skip(&item.path, SkipReason::Bits(attributes.mode & 0o7_000));
+            stays.push(SkipReason::Bits(attributes.mode & 0o7_000));
         }
         match self.fs.listxattr(self.clock, item.ino) {
-            Ok(names) if !names.is_empty() => self.skip(&item.path, SkipReason::Attributes(names)),
+            Ok(names) if !names.is_empty() => stays.push(SkipReason::Attributes(names)),
             _ => {}
         }
+        stays
     }
 
     /// The target path of an item: in the folder that was created for exactly its directory.
@@ -217,52 +309,63 @@ impl Extraction<'_> {
         }
     }
 
-    fn make(&mut self, item: &Item, place: &Path) -> Result<(), SkipReason> {
-        let Some(attributes) = &item.attributes else { return Ok(()) };
+    fn make(&mut self, item: &Item, place: PathBuf) -> Result<Made, SkipReason> {
+        let Some(attributes) = &item.attributes else { return Ok(Made::Done) };
         match attributes.kind {
             Kind::Directory => {
                 if item.parent.is_some() {
-                    self.folder.make_folder(place).map_err(SkipReason::System)?;
+                    self.folder.make_folder(&place).map_err(SkipReason::System)?;
                 }
                 // A directory that occurred before, by another name, stays empty here.
-                self.made.entry(item.ino).or_insert_with(|| place.to_owned());
-                self.directories.push((place.to_owned(), *attributes));
+                self.made.entry(item.ino).or_insert_with(|| place.clone());
+                self.directories.push((place, *attributes));
                 self.done.directories += 1;
             }
-            Kind::File => match self.first.get(&item.ino) {
-                Some(first) => {
-                    self.folder.link(first, place).map_err(SkipReason::System)?;
-                    self.done.links += 1;
-                }
-                None => self.file(item.ino, attributes, place)?,
-            },
-            Kind::Symlink => self.symlinks.push((place.to_owned(), item.clone())),
+            Kind::File => return self.file_or_link(item.ino, attributes, place),
+            Kind::Symlink => self.symlinks.push((place, item.clone())),
             kind => return Err(SkipReason::Kind(kind)),
         }
-        Ok(())
+        Ok(Made::Done)
     }
 
-    /// Writes a file. Unreadable parts are zeros and are reported; a file that cannot be written is
-    /// removed again.
-    fn file(&mut self, ino: Ino, attributes: &Attributes, place: &Path) -> Result<(), SkipReason> {
-        let mut file = self.folder.file(place).map_err(SkipReason::System)?;
-        let mut copy =
-            Copy { file: &mut file, left: self.left(), unread: Vec::new(), stopped: None };
-        let read = self.fs.read_extents(self.clock, ino, &mut |piece| copy.take(&piece));
-        let Copy { left, unread, stopped, .. } = copy;
-        self.written = self.limits.content.get() - left;
-        let set = || file.set_len(attributes.size).and_then(|()| host::dress(&file, attributes));
-        let stopped = stopped.or_else(|| set().err().map(SkipReason::System));
-        if let Some(why) = stopped {
-            // An incomplete file must not be mistaken for the whole.
-            self.folder.remove(place).map_err(SkipReason::System)?;
-            return Err(why);
+    fn file_or_link(
+        &mut self,
+        ino: Ino,
+        attributes: &Attributes,
+        place: PathBuf,
+    ) -> Result<Made, SkipReason> {
+        if !self.begun.insert(ino) {
+            // Whether the first name became a file decides what this one becomes.
+            self.settle(0);
         }
-        self.first.insert(ino, place.to_owned());
-        self.done.files += 1;
-        self.done.bytes += Bytes::new(attributes.size);
-        read.map_err(SkipReason::Content)?;
-        if unread.is_empty() { Ok(()) } else { Err(SkipReason::Pieces(unread)) }
+        let Some(first) = self.first.get(&ino) else {
+            return Ok(Made::File(self.file(ino, attributes, place)));
+        };
+        self.folder.link(first, &place).map_err(SkipReason::System)?;
+        self.done.links += 1;
+        Ok(Made::Done)
+    }
+
+    /// Reads a file and gives it to the writer. Unreadable parts are zeros and are reported; a file
+    /// beyond the limit is removed again.
+    fn file(&mut self, ino: Ino, attributes: &Attributes, place: PathBuf) -> FileToWrite {
+        self.writer.begin(&place);
+        let left = self.left();
+        let mut copy = Copy { writer: &mut self.writer, left, unread: Vec::new(), beyond: false };
+        let read = self.fs.read_extents(self.clock, ino, &mut |piece| copy.take(&piece));
+        let Copy { left, unread, beyond, .. } = copy;
+        self.written = self.limits.content.get() - left;
+        let size = attributes.size;
+        if beyond {
+            self.writer.abandon();
+            return FileToWrite { ino, place, size, wrong: Some(SkipReason::Limit), kept: false };
+        }
+        self.writer.end(attributes);
+        let wrong = match read {
+            Err(problem) => Some(SkipReason::Content(problem)),
+            Ok(()) => (!unread.is_empty()).then_some(SkipReason::Pieces(unread)),
+        };
+        FileToWrite { ino, place, size, wrong, kept: true }
     }
 
     /// Bytes that may still be written.
@@ -273,6 +376,7 @@ impl Extraction<'_> {
     /// Creates symbolic links, then completes the directories, innermost first; when everything is
     /// on the disk, removes the marker.
     fn finish(&mut self) {
+        self.settle(0);
         for (place, item) in std::mem::take(&mut self.symlinks) {
             match self.folder.symlink(&item.target, &place, item.attributes.as_ref()) {
                 Ok(()) => self.done.symlinks += 1,
@@ -299,15 +403,15 @@ impl Extraction<'_> {
     }
 }
 
-/// A file being written.
+/// The content of a file on its way to the writer.
 struct Copy<'a> {
-    file: &'a mut File,
+    writer: &'a mut Writer,
     /// Bytes that may still be written.
     left: u64,
     /// The unreadable parts.
     unread: Vec<String>,
-    /// Why nothing more can be written.
-    stopped: Option<SkipReason>,
+    /// Whether the file goes beyond the limit.
+    beyond: bool,
 }
 
 impl Copy<'_> {
@@ -326,21 +430,12 @@ impl Copy<'_> {
             return ControlFlow::Continue(());
         }
         let Some(left) = self.left.checked_sub(piece.length) else {
-            self.stopped = Some(SkipReason::Limit);
+            self.beyond = true;
             return ControlFlow::Break(());
         };
-        let place = SeekFrom::Start(piece.offset);
-        let written = self.file.seek(place).and_then(|_| self.file.write_all(bytes));
-        match written {
-            Ok(()) => {
-                self.left = left;
-                ControlFlow::Continue(())
-            }
-            Err(problem) => {
-                self.stopped = Some(SkipReason::System(problem));
-                ControlFlow::Break(())
-            }
-        }
+        self.left = left;
+        self.writer.write(piece.offset, bytes);
+        ControlFlow::Continue(())
     }
 }
 

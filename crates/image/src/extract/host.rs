@@ -15,16 +15,16 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// The number of folders that are kept open, so that their paths need not be walked again.
 const OPEN: usize = 16;
 
 /// The target folder.
 pub(super) struct Folder {
-    root: Rc<OwnedFd>,
+    root: Arc<OwnedFd>,
     /// The most recently used folders, the last one at the end, by their paths relative to the target.
-    open: Vec<(PathBuf, Rc<OwnedFd>)>,
+    open: Vec<(PathBuf, Arc<OwnedFd>)>,
 }
 
 impl Folder {
@@ -46,13 +46,18 @@ impl Folder {
         if fs::read_dir(&target).map_err(unwritable)?.next().is_some() {
             return Err(Error::NotEmpty);
         }
-        let mut folder = Self { root: Rc::new(root), open: Vec::new() };
+        let mut folder = Self { root: Arc::new(root), open: Vec::new() };
         let mark = folder.file(Path::new(MARK)).and_then(|mut mark| {
             mark.write_all(MARK_TEXT.as_bytes())?;
             mark.sync_all()
         });
         mark.map_err(unwritable)?;
         Ok(folder)
+    }
+
+    /// The same folder, to be used beside this one.
+    pub(super) fn share(&self) -> Self {
+        Self { root: Arc::clone(&self.root), open: Vec::new() }
     }
 
     /// Waits until everything is on the disk, and removes the marker.
@@ -63,21 +68,21 @@ impl Folder {
     }
 
     /// The folder that `place` is in, and its name there.
-    fn parent<'p>(&mut self, place: &'p Path) -> io::Result<(Rc<OwnedFd>, &'p OsStr)> {
+    fn parent<'p>(&mut self, place: &'p Path) -> io::Result<(Arc<OwnedFd>, &'p OsStr)> {
         let name = place.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let above = place.parent().unwrap_or_else(|| Path::new(""));
         Ok((self.folder(above)?, name))
     }
 
-    fn folder(&mut self, path: &Path) -> io::Result<Rc<OwnedFd>> {
+    fn folder(&mut self, path: &Path) -> io::Result<Arc<OwnedFd>> {
         if path.as_os_str().is_empty() {
-            return Ok(Rc::clone(&self.root));
+            return Ok(Arc::clone(&self.root));
         }
         let under = self.open.iter().filter(|(known, _)| path.starts_with(known));
         let known = under.max_by_key(|(known, _)| known.as_os_str().len());
         let (mut reached, mut folder) = match known {
-            Some((known, folder)) => (known.clone(), Rc::clone(folder)),
-            None => (PathBuf::new(), Rc::clone(&self.root)),
+            Some((known, folder)) => (known.clone(), Arc::clone(folder)),
+            None => (PathBuf::new(), Arc::clone(&self.root)),
         };
         let rest = path.strip_prefix(&reached).map_err(|_| io::ErrorKind::InvalidInput)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -85,14 +90,14 @@ impl Folder {
             let Component::Normal(name) = component else {
                 return Err(io::ErrorKind::InvalidInput.into());
             };
-            folder = Rc::new(openat(&*folder, name, flags, Mode::empty())?);
+            folder = Arc::new(openat(&*folder, name, flags, Mode::empty())?);
             reached.push(name);
         }
         self.open.retain(|(known, _)| known != path);
         if self.open.len() == OPEN {
             self.open.remove(0);
         }
-        self.open.push((reached, Rc::clone(&folder)));
+        self.open.push((reached, Arc::clone(&folder)));
         Ok(folder)
     }
 

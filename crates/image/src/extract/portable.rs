@@ -37,6 +37,11 @@ impl Folder {
         Ok(folder)
     }
 
+    /// The same folder, to be used beside this one.
+    pub(super) fn share(&self) -> Self {
+        Self { root: self.root.clone() }
+    }
+
     /// Removes the marker.
     pub(super) fn end(&self) -> io::Result<()> {
         fs::remove_file(self.root.join(MARK))

@@ -27,6 +27,7 @@ use boardlab_sim::{Bytes, Clock};
 use boardlab_ubifs::format::superblock::Superblock;
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
+use memchr::memmem;
 use std::ops::Range;
 
 /// The entry in the list of filesystems.
@@ -57,9 +58,9 @@ struct Search {
 impl Detector for Search {
     fn look(&mut self, window: &Window<'_>) {
         let first = window.begins.start / STEP * STEP;
-        let pieces = window.bytes[first..].chunks(STEP);
-        for (at, piece) in (first..window.begins.end).step_by(STEP).zip(pieces) {
-            if piece.starts_with(MAGIC) && self.headers.len() < HEADERS {
+        for at in memmem::find_iter(&window.bytes[first..], MAGIC).map(|place| first + place) {
+            let begins = at % STEP == 0 && at < window.begins.end;
+            if begins && self.headers.len() < HEADERS {
                 self.headers.push(window.at + Bytes::new(at as u64));
             }
         }

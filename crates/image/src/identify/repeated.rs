@@ -9,11 +9,15 @@ use crate::contents::Contents;
 use crate::magic;
 use crate::shape::{LAYOUTS, Shape, gcd};
 use boardlab_sim::Bytes;
+use memchr::memmem;
+use std::ops::ControlFlow;
 
 /// The bytes that are searched for headers of UBI: many blocks of the largest size.
-const SEARCHED: usize = 16 << 20;
+const SEARCHED: Bytes = Bytes::mib(16);
 /// The bytes that are searched at once.
-const WINDOW: usize = 1 << 20;
+const WINDOW: usize = 256 << 10;
+/// The bytes of a header.
+const HEADER: usize = 64;
 /// Every block begins at a multiple of this, also with OOB bytes in the file.
 const STEP: usize = 16;
 /// The number of pages that are examined for object headers.
@@ -41,14 +45,14 @@ pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Detection {
 /// Offsets of headers with a valid checksum.
 fn erase_counters(contents: &Contents) -> Vec<Bytes> {
     let mut places = Vec::new();
-    for start in (0..SEARCHED).step_by(WINDOW) {
-        let bytes = contents.window(Bytes::new(start as u64), WINDOW + 64);
-        for at in (0..bytes.len().min(WINDOW)).step_by(STEP) {
-            if bytes[at..].starts_with(b"UBI#") && magic::is_erase_counter(&bytes[at..]) {
-                places.push(Bytes::new((start + at) as u64));
+    contents.for_each_piece(Bytes::ZERO, (WINDOW, HEADER), |start, bytes| {
+        for at in memmem::find_iter(bytes, b"UBI#").filter(|at| at % STEP == 0 && *at < WINDOW) {
+            if magic::is_erase_counter(&bytes[at..]) {
+                places.push(start + Bytes::new(at as u64));
             }
         }
-    }
+        if start < SEARCHED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
     places
 }
 

@@ -5,6 +5,7 @@
 use crate::contents::Contents;
 use crate::fs::{Detector, Window};
 use boardlab_sim::Bytes;
+use std::ops::ControlFlow;
 
 /// The limit of bytes that are searched.
 const BYTES: u64 = 1 << 30;
@@ -30,31 +31,34 @@ impl Sweep {
         let mut sweep = Self { first_programmed: None, zeros: true };
         let length = contents.length().get();
         let mut next = 0;
-        while next < length.min(BYTES) && !searches.iter().any(|search| search.has_enough()) {
-            window(contents, next, |window| {
+        contents.for_each_piece(Bytes::ZERO, (WINDOW, HEADER), |at, bytes| {
+            if at.get() >= BYTES || searches.iter().any(|search| search.has_enough()) {
+                return ControlFlow::Break(());
+            }
+            if let Some(window) = window(at, bytes) {
                 let first = window.begins.start;
                 sweep.first_programmed.get_or_insert(window.at + Bytes::new(first as u64));
-                sweep.zeros &= window.bytes[first..].iter().all(|&byte| byte == 0 || byte == 0xFF);
-                searches.iter_mut().for_each(|search| search.look(window));
-            });
-            next += WINDOW as u64;
-        }
+                sweep.zeros &= bytes[first..].iter().all(|&byte| byte == 0 || byte == 0xFF);
+                searches.iter_mut().for_each(|search| search.look(&window));
+            }
+            next = at.get() + WINDOW as u64;
+            ControlFlow::Continue(())
+        });
         if next < length {
-            window(contents, length.saturating_sub(TAIL), |window| {
-                searches.iter_mut().for_each(|search| search.look_at_end(window));
-            });
+            let at = Bytes::new(length.saturating_sub(TAIL));
+            let bytes = contents.window(at, WINDOW + HEADER);
+            if let Some(window) = window(at, &bytes) {
+                searches.iter_mut().for_each(|search| search.look_at_end(&window));
+            }
         }
         sweep
     }
 }
 
-/// The window at `start`, unless it is erased.
-fn window(contents: &Contents, start: u64, mut look: impl FnMut(&Window<'_>)) {
-    let at = Bytes::new(start);
-    let bytes = &contents.window(at, WINDOW + HEADER)[..];
-    if let Some(first) = first_programmed(bytes) {
-        look(&Window { bytes, at, begins: first..bytes.len().min(WINDOW) });
-    }
+/// The window of `bytes`, which are at `at`, unless they are erased.
+fn window(at: Bytes, bytes: &[u8]) -> Option<Window<'_>> {
+    let first = first_programmed(bytes)?;
+    Some(Window { bytes, at, begins: first..bytes.len().min(WINDOW) })
 }
 
 /// The first byte that is not 0xFF.

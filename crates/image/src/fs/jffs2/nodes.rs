@@ -69,12 +69,14 @@ impl Nodes {
 impl Detector for Nodes {
     fn look(&mut self, window: &Window<'_>) {
         // Headers are at multiples of four in the flash, and at even places in a dump with any
-        // usual number of spare bytes.
-        for at in (window.begins.start & !1..window.begins.end).step_by(2) {
-            let here = &window.bytes[at..];
-            let magic = matches!(here, [0x85, 0x19, ..] | [0x19, 0x85, ..]);
-            if magic {
-                self.note(here, window.at + Bytes::new(at as u64));
+        // usual number of spare bytes. In both byte orders the magic number has a byte 0x19.
+        let range = window.begins.start & !1..window.begins.end;
+        let seen = &window.bytes[range.start..(range.end + 1).min(window.bytes.len())];
+        for found in memchr::memchr_iter(0x19, seen).map(|place| range.start + place) {
+            let at = found & !1;
+            let magic = matches!(window.bytes[at..], [0x85, 0x19, ..] | [0x19, 0x85, ..]);
+            if magic && range.contains(&at) {
+                self.note(&window.bytes[at..], window.at + Bytes::new(at as u64));
             }
         }
     }
