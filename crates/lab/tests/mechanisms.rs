@@ -23,14 +23,19 @@ struct Mechanism {
 }
 
 /// Settings that leave out the other runs of the NAND evaluation.
-const FILL_ALONE: [&str; 3] =
-    ["tiobench.size=1 MiB", "tiobench.random=1", "tiobench.data=[\"zero\"]"];
-const TIOBENCH_ALONE: [&str; 5] = [
+const FILL_ALONE: [&str; 4] = [
+    "tiobench.size=1 MiB",
+    "tiobench.random=1",
+    "tiobench.data=[\"zero\"]",
+    "compare.chips=[\"16 MiB\"]",
+];
+const TIOBENCH_ALONE: [&str; 6] = [
     "fill.level=1 %",
     "compare.files=[\"64 KiB\"]",
     "compare.levels=[\"1 %\"]",
     "compare.data=[\"random\"]",
     "compare.data_level=1 %",
+    "compare.chips=[\"16 MiB\"]",
 ];
 
 const MECHANISMS: &[Mechanism] = &[

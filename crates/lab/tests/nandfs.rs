@@ -15,12 +15,13 @@ fn run(set: &[&str]) -> RunResult {
 pub(crate) static PUBLISHED: LazyLock<RunResult> = LazyLock::new(|| run(&[]));
 
 /// A run of seconds: a part of 16 MiB, one size of files, little data.
-const SMALL: [&str; 8] = [
+const SMALL: [&str; 9] = [
     "part.geometry.blocks=128",
     "fill.file=16 KiB",
     "compare.files=[\"16 KiB\"]",
     "compare.levels=[\"0 %\", \"75 %\"]",
     "compare.data=[\"zero\", \"random\"]",
+    "compare.chips=[\"16 MiB\"]",
     "tiobench.size=2 MiB",
     "tiobench.random=50",
     "tiobench.data=[\"zero\", \"random\"]",
@@ -193,6 +194,7 @@ fn a_list_that_names_a_thing_twice_is_refused() {
         "compare.files=[\"8 KiB\", \"8 KiB\"]",
         "compare.levels=[\"75 %\", \"75 %\"]",
         "compare.data=[\"zero\", \"zero\"]",
+        "compare.chips=[\"1 GiB\", \"1 GiB\"]",
         "tiobench.data=[\"zero\", \"zero\"]",
     ] {
         let error =
@@ -200,6 +202,36 @@ fn a_list_that_names_a_thing_twice_is_refused() {
                 .unwrap_err();
         assert!(error.to_string().contains("names a thing twice"), "{set}: {error}");
     }
+}
+
+#[test]
+fn a_flash_of_a_few_blocks_or_of_millions_is_not_attached() {
+    for size in ["1 MiB", "1 TiB"] {
+        let set = format!("compare.chips=[\"{size}\"]");
+        let error =
+            registry::perform(Action::Run, "nand-filesystems", &[&set], Seed::new(1), &|_| ())
+                .unwrap_err();
+        assert!(error.to_string().contains("too few blocks of the part"), "{size}: {error}");
+    }
+}
+
+/// The headers of every block are read in a scan; a map of all blocks has a few bytes of each.
+#[test]
+fn the_attach_grows_with_the_chip_by_scan_and_hardly_by_fastmap() {
+    let cell = |chip: &str, column: &str| {
+        number(&PUBLISHED, "table3.2-attach", &format!("ubifs/{chip}"), column)
+    };
+    for column in ["scan_ns", "scan_reads_count"] {
+        let growth = cell("8 GiB", column) / cell("256 MiB", column);
+        assert!((31.0..33.0).contains(&growth), "{column}: {growth}");
+    }
+    assert!(cell("8 GiB", "map_ns") < 4.0 * cell("256 MiB", "map_ns"));
+    assert!(cell("8 GiB", "map_ns") < cell("256 MiB", "scan_ns"));
+    let memory = cell("8 GiB", "memory_bytes") - cell("256 MiB", "memory_bytes");
+    // An entry of 24 bytes and a pointer for each block, and the map of the volume.
+    let each = memory / (65_536.0 - 2_048.0);
+    assert!((31.0..33.0).contains(&each), "{each} bytes of RAM a block");
+    assert!(table(&PUBLISHED, "table3.2-attach").rows.iter().all(|row| !row.id.contains("jffs2")));
 }
 
 #[test]

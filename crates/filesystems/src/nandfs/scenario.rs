@@ -15,6 +15,7 @@ use boardlab_parts::nand::part::{self, PartFile};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_workload::data::Data;
 use errors::Errors;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// The size of the flash while its part cannot be read.
@@ -23,6 +24,8 @@ const FLASH: Bytes = Bytes::mib(65_536);
 const FILE: Bytes = Bytes::kib(1);
 /// The highest fill level: the filesystem keeps the rest for itself.
 const FILL: Ratio = Ratio::from_millionths(930_000);
+/// The number of blocks of a flash whose attach is compared.
+const CHIPS: RangeInclusive<u64> = 32..=1 << 20;
 /// The most operations to run and cut.
 const CUTS: u64 = 1_000_000_000;
 /// The largest share of a small flash that files may take.
@@ -68,9 +71,10 @@ section! {
         pub powercut: PowerCut =
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),
     }
-    check(file, kernel, errors, systems) {
+    check(file, kernel, errors, compare, systems) {
         fits(&section, &file.part, *kernel)?;
         fits_kernel(&section, systems, *kernel)?;
+        fits_chips(&section, &compare.chips, &file.part)?;
         unused::refuse(&section, &file.part, (*kernel, systems), errors)?;
     }
 }
@@ -127,11 +131,14 @@ section! {
         pub data: Vec<Data> => with(kinds),
         /// How full the flash gets with each kind.
         pub data_level: Ratio,
+        /// Sizes of the flash.
+        pub chips: Vec<Bytes>,
     }
-    check(files, levels, data, data_level) {
+    check(files, levels, data, data_level, chips) {
         once(&section, "files", files)?;
         once(&section, "levels", levels)?;
         once(&section, "data", data)?;
+        once(&section, "chips", chips)?;
         fits_level(&section, "levels", levels)?;
         fits_level(&section, "data_level", &[*data_level])?;
         if !files.iter().all(|file| (FILE..=room).contains(file)) {
@@ -278,6 +285,17 @@ fn fits_kernel(section: &Section<'_>, systems: &Systems, kernel: Kernel) -> Read
         }
     }
     Ok(())
+}
+
+/// Refuses sizes of the flash that are too few or too many blocks.
+fn fits_chips(section: &Section<'_>, chips: &[Bytes], part: &Part) -> Read<()> {
+    let block = part.geometry.block_size();
+    if chips.iter().all(|chip| CHIPS.contains(&(*chip / block))) {
+        return Ok(());
+    }
+    let expected = format!("sizes from {} to {}", block * *CHIPS.start(), block * *CHIPS.end());
+    let problem = "has a size in `chips` that is too few blocks of the part, or too many";
+    Err(section.refuse("compare", problem, &expected, "compare with the size of the part's blocks"))
 }
 
 /// Refuses a fill level that leaves no room for what a filesystem keeps for itself.

@@ -4,7 +4,7 @@
 //! [`metadata`], [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
-use super::run::measure::{Column, Mounting, PHASES, TimedWork, memory};
+use super::run::measure::{Attach, ChipAttach, Column, Mounting, PHASES, TimedWork, memory};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
@@ -65,6 +65,28 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
         mountings("table3.2-levels", "Mount and ls by fill level", &levels, data_sheet),
         mountings("table3.2-data", &by_data, &data, data_sheet),
     ]
+    .into_iter()
+    .chain(attaches(columns, data_sheet))
+    .collect()
+}
+
+/// The attach of a volume manager by size of the flash, where there is one.
+fn attaches(columns: &[Column], port: Port) -> Option<Table> {
+    let rows = columns.iter().flat_map(|one| {
+        one.by_chip.iter().map(|run| (Row::new(format!("{}/{}", one.system, run.chip), ""), run))
+    });
+    let with_map = |cell: fn(&Attach, Port) -> Cell| {
+        move |run: &&ChipAttach| run.map.as_ref().map_or_else(Cell::none, |map| cell(map, port))
+    };
+    let table = Table::new("table3.2-attach", "Attach of UBI by size of the flash")
+        .of(rows)
+        .column("scan_ns", "attach by scan", |run| time(run.scan.run.with(port)))
+        .column("scan_reads_count", "page reads", |run| Cell::int(run.scan.run.counts.reads))
+        .column("map_ns", "attach by fastmap", with_map(|map, port| time(map.run.with(port))))
+        .column("map_reads_count", "page reads", with_map(|map, _| Cell::int(map.run.counts.reads)))
+        .column("memory_bytes", "RAM of UBI", |run| size(run.scan.memory))
+        .table();
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// Table 3.3 for each kind of data, and the counts for it. The first kind is that of the print.

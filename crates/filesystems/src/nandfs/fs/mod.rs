@@ -8,7 +8,7 @@ mod jffs2;
 mod ubifs;
 
 use super::findings::{Explanations, Told};
-use super::run::measure::TimedWork;
+use super::run::measure::{Attach, TimedWork};
 use super::scenario::Kernel;
 use boardlab_document::error::Error;
 use boardlab_document::{Read, Section};
@@ -61,6 +61,22 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     /// Those of the filesystem.
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause>;
 
+    /// Formats `nand` for a volume manager below with one empty volume, and attaches it again, by what
+    /// it reads of each block or by a map of them. `None` without a volume manager, or where it has no
+    /// such map.
+    ///
+    /// # Errors
+    /// Those of the volume manager.
+    fn attach(
+        &self,
+        _setting: &Setting,
+        _nand: Nand,
+        _by: AttachBy,
+        _clock: &mut Clock,
+    ) -> Result<Option<Attach>, Cause> {
+        Ok(None)
+    }
+
     /// Mounts it on a flash that can lose its power.
     ///
     /// # Errors
@@ -71,6 +87,15 @@ pub(super) trait System: fmt::Debug + Send + Sync {
         flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause>;
+}
+
+/// How a volume manager finds its blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AttachBy {
+    /// By the headers of all blocks.
+    Scan,
+    /// By a map on the flash.
+    Map,
 }
 
 /// A setting that a kernel does not have.

@@ -81,6 +81,7 @@ fn a_further_filesystem_has_its_column_in_every_table() {
         "compare.files=[\"16 KiB\"]",
         "compare.levels=[\"10 %\"]",
         "compare.data=[\"text\"]",
+        "compare.chips=[\"16 MiB\"]",
         "tiobench.size=128 KiB",
         "tiobench.random=5",
         "tiobench.data=[\"zero\"]",

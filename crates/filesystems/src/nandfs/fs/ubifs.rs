@@ -6,8 +6,8 @@
 
 mod findings;
 
-use super::{FileSystemType, Missing, Mounted, OnFlash, Setting, System};
-use crate::nandfs::run::measure::{Counts, TimedWork};
+use super::{AttachBy, FileSystemType, Missing, Mounted, OnFlash, Setting, System};
+use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
@@ -94,22 +94,38 @@ impl UbifsSystem {
         }
     }
 
-    /// Attaches the flash. If there is no volume, every block is erased, so that bad ones show, as
-    /// `ubiformat` does; then the volume is made.
-    fn attach<M: Mtd>(
+    /// Attaches the flash and opens its volume.
+    fn open<M: Mtd>(
         &self,
         flash: M,
         (kernel, sub_page): (Kernel, Bytes),
         clock: &mut Clock,
     ) -> Result<Volume<M>, Cause> {
-        let mut ubi = Ubi::attach(clock, flash, &self.attach_options(kernel, sub_page))?;
-        if ubi.volumes().is_empty() {
-            while ubi.background(clock)? {}
-            let size = ubi.available();
-            ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
-        }
+        let ubi = with_volume(flash, &self.attach_options(kernel, sub_page), clock)?;
         Ok(ubi.into_volume(clock, 0)?)
     }
+}
+
+/// Attaches a flash. If there is no volume, every block is erased, so that bad ones show, as
+/// `ubiformat` does; then the volume is made.
+fn with_volume<M: Mtd>(
+    flash: M,
+    options: &boardlab_ubi::Options,
+    clock: &mut Clock,
+) -> Result<Ubi<M>, Cause> {
+    let mut ubi = Ubi::attach(clock, flash, options)?;
+    if ubi.volumes().is_empty() {
+        while ubi.background(clock)? {}
+        let size = ubi.available();
+        ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
+    }
+    Ok(ubi)
+}
+
+/// The structures of UBI in RAM.
+fn structures<M>(ubi: &Ubi<M>) -> Vec<Structure> {
+    let own = ubi.structures().into_iter();
+    own.map(|one| Structure { name: one.name, size: one.size, count: one.count }).collect()
 }
 
 impl System for UbifsSystem {
@@ -139,11 +155,34 @@ impl System for UbifsSystem {
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
         let (start, before, sub_page) = (clock.now(), Counts::of(&nand), nand.subpage());
-        let volume = self.attach(nand, (setting.kernel, sub_page), clock)?;
+        let volume = self.open(nand, (setting.kernel, sub_page), clock)?;
         let time = clock.now().since(start);
         let counts = Counts::of(volume.ubi().device()) - before;
         let fs = Box::new(Ubifs::mount(clock, volume, self.options(setting))?);
         Ok(OnFlash { fs, attach: Some(TimedWork { time, counts }) })
+    }
+
+    fn attach(
+        &self,
+        setting: &Setting,
+        nand: Nand,
+        by: AttachBy,
+        clock: &mut Clock,
+    ) -> Result<Option<Attach>, Cause> {
+        let fastmap = match by {
+            AttachBy::Scan => FastmapMode::Absent,
+            AttachBy::Map => FastmapMode::Convert,
+        };
+        let options = self.attach_options(setting.kernel, nand.subpage());
+        let options = boardlab_ubi::Options { fastmap, ..options };
+        let mut ubi = with_volume(nand, &options, clock)?;
+        while ubi.background(clock)? {}
+        let nand = ubi.detach(clock)?;
+        let (start, before) = (clock.now(), Counts::of(&nand));
+        let ubi = Ubi::attach(clock, nand, &options)?;
+        let (time, counts) = (clock.now().since(start), Counts::of(ubi.device()) - before);
+        let memory = memory(&structures(&ubi));
+        Ok(Some(Attach { run: TimedWork { time, counts }, memory }))
     }
 
     fn mount_watched(
@@ -153,7 +192,7 @@ impl System for UbifsSystem {
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         let sub_page = flash.ask(Nand::subpage);
-        let volume = self.attach(flash, (setting.kernel, sub_page), clock)?;
+        let volume = self.open(flash, (setting.kernel, sub_page), clock)?;
         let fs = Ubifs::mount(clock, volume, self.options(setting))?;
         Ok(Box::new(WriteThrough::new(fs)))
     }
@@ -171,9 +210,8 @@ impl Mounted for Ubifs<Volume<Nand>> {
     }
 
     fn structures(&self) -> Vec<Structure> {
-        let below = self.lebs().ubi().structures().into_iter();
-        let below = below.map(|one| Structure { name: one.name, size: one.size, count: one.count });
-        below.chain(Self::structures(self)).collect()
+        let below = structures(self.lebs().ubi());
+        below.into_iter().chain(Self::structures(self)).collect()
     }
 
     fn reserved(&self) -> Vec<(&'static str, Bytes)> {

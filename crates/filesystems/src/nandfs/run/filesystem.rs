@@ -8,14 +8,17 @@
 //! so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins with an
 //! empty page cache: otherwise the reads of a file that fits the memory would never reach the flash.
 
-use super::measure::{Capacity, Column, Counts, Mounting, Phase, Throughput, TimedWork};
-use crate::nandfs::fs::{Mounted, OnFlash, System};
+use super::measure::{
+    Attach, Capacity, ChipAttach, Column, Counts, Mounting, Phase, Throughput, TimedWork,
+};
+use crate::nandfs::fs::{AttachBy, Mounted, OnFlash, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::heap;
 use boardlab_experiment::{Cause, Failure, Request};
+use boardlab_media::NandGeometry;
 use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
 use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
@@ -111,8 +114,16 @@ impl Lab<'_> {
             crew.add(system, HELP, move || timed(fresh, run))
         });
         let throughput: Vec<_> = throughput.collect();
+        let chips = compare.chips.iter().rev();
+        let chips = chips.map(|&chip| crew.add(system, HELP, move || self.chip(chip)));
+        let chips: Vec<_> = chips.collect();
         crew.perform(request)?;
         let (capacity, mut virtual_time) = capacity.take();
+        let mut by_chip = Vec::new();
+        for (made, spent) in chips.into_iter().rev().map(Slot::take) {
+            by_chip.extend(made);
+            virtual_time += spent;
+        }
         let (mut mountings, mut runs) = (Vec::new(), Vec::new());
         for (made, spent) in fills.into_iter().map(Slot::take) {
             mountings.extend(made);
@@ -139,6 +150,7 @@ impl Lab<'_> {
                 .iter()
                 .map(|&one| find(fill.file, one, compare.data_level))
                 .collect(),
+            by_chip,
             throughput: runs,
             capacity,
             virtual_time,
@@ -177,6 +189,34 @@ impl Lab<'_> {
         }
         fs.unmount(&mut clock)?;
         fs.into_flash(&mut clock)
+    }
+
+    /// Attaches a flash of the size `chip`, of the scenario's blocks; also returns the virtual time.
+    fn chip(&self, chip: Bytes) -> Result<(Option<ChipAttach>, Duration), Cause> {
+        let mut virtual_time = Duration::ZERO;
+        let mut attach = |by| self.attach_chip(chip, by, &mut virtual_time);
+        let Some(scan) = attach(AttachBy::Scan)? else { return Ok((None, Duration::ZERO)) };
+        let map = attach(AttachBy::Map)?;
+        heap::trim();
+        Ok((Some(ChipAttach { chip, scan, map }), virtual_time))
+    }
+
+    fn attach_chip(
+        &self,
+        chip: Bytes,
+        by: AttachBy,
+        virtual_time: &mut Duration,
+    ) -> Result<Option<Attach>, Cause> {
+        let Scenario { file, errors, .. } = self.scenario;
+        let geometry = file.part.geometry;
+        let blocks = u32::try_from(chip / geometry.block_size())?;
+        let geometry = NandGeometry { blocks, ..geometry };
+        let part = Arc::new(Part { geometry, ..file.part.clone() });
+        let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
+        let mut clock = Clock::new();
+        let made = self.system.attach(&self.scenario.setting(self.seed), nand, by, &mut clock)?;
+        *virtual_time += clock.now().since(Instant::ZERO);
+        Ok(made)
     }
 
     /// The page cache of the board.
@@ -388,6 +428,7 @@ mod tests {
             "compare.files=[\"16 KiB\"]",
             "compare.levels=[\"75 %\"]",
             "compare.data=[\"text\"]",
+            "compare.chips=[\"16 MiB\"]",
             "tiobench.size=1 MiB",
             "tiobench.random=20",
             "tiobench.data=[\"zero\", \"random\"]",

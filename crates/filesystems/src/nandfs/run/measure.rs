@@ -76,6 +76,26 @@ impl TimedWork {
     }
 }
 
+/// The attach of a volume manager.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Attach {
+    /// Its time and the work of the flash.
+    pub run: TimedWork,
+    /// The structures in RAM after it.
+    pub memory: Bytes,
+}
+
+/// The attaches of a volume manager on a flash of one size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChipAttach {
+    /// Main bytes of the flash.
+    pub chip: Bytes,
+    /// By the headers of all blocks.
+    pub scan: Attach,
+    /// By a map of them on the flash.
+    pub map: Option<Attach>,
+}
+
 /// A mount and the `ls` that follows it, on a flash that was filled before.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Mounting {
@@ -166,6 +186,8 @@ pub(crate) struct Column {
     pub by_level: Vec<Mounting>,
     /// The same with other data in files of that size, at a level of its own.
     pub by_data: Vec<Mounting>,
+    /// The attach of a volume manager below, by size of the flash; empty without one.
+    pub by_chip: Vec<ChipAttach>,
     /// tiobench, by kind of data.
     pub throughput: Vec<Throughput>,
     /// The flash filled to the end.

@@ -18,6 +18,7 @@ macro_rules! small {
             "compare.files=[\"16 KiB\", \"32 KiB\"]",
             "compare.levels=[\"0 %\", \"75 %\"]",
             "compare.data=[\"zero\", \"random\"]",
+            "compare.chips=[\"16 MiB\"]",
             "tiobench.size=512 KiB",
             "tiobench.random=80",
             "tiobench.data=[\"zero\", \"text\", \"random\"]",

@@ -3,8 +3,11 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, listed, mib, percent, rate};
-use crate::nandfs::run::measure::{PHASES, Phase, Throughput, TimedWork, memory};
+use crate::nandfs::run::measure::{
+    ChipAttach, Column, PHASES, Phase, Throughput, TimedWork, memory,
+};
 use boardlab_document::error::Error;
+use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::{float, real};
 use boardlab_vfs::Structure;
 
@@ -37,7 +40,7 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         "The mount of UBIFS ({} printed) begins with the attach of UBI, which is most of it. The attach reads the headers of \
          every block, {} page reads and {}, {} of the {:.3} s. The mount itself then reads {} pages. The attach depends on the number of \
          blocks and not on the files, so the whole grows little with the fill level: {}. The publication does not say whether its time has the attach in it; without it this \
-         run would take {:.3} s, a small part of the print, so the row has it.",
+         run would take {:.3} s, a small part of the print, so the row has it.{}",
         print.quote("table3.2", "mount", column.system)?,
         attach.counts.reads,
         mib(attach.counts.bytes),
@@ -46,7 +49,24 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         after.reads,
         levels.join(", "),
         whole - scan,
+        largest(column, port),
     ))
+}
+
+/// The attach of the largest flash that was compared.
+fn largest(column: &Column, port: Port) -> String {
+    let Some(ChipAttach { chip, scan, map }) = column.by_chip.iter().max_by_key(|one| one.chip)
+    else {
+        return String::new();
+    };
+    let map = map.map_or_else(String::new, |map| {
+        format!(", and {} by a fastmap, which kernels since 3.7 can keep", map.run.with(port))
+    });
+    format!(
+        " A flash of {chip} takes {} by scan{map}; UBI holds {} in RAM for it (table3.2-attach).",
+        scan.run.with(port),
+        mib(scan.memory.get()),
+    )
 }
 
 /// What ls reads.
