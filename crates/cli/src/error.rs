@@ -450,7 +450,13 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         Problem::Unwritable { .. } => format!("cannot write `{}`: {problem}", shown_path(path)),
         _ => shown(&problem.to_string()),
     };
-    Message { title, place, help: problem.help() }
+    let help = match problem {
+        Problem::Volume { .. } => {
+            problem.help().replace(" IMAGE ", &format!(" {} ", shown_path(path)))
+        }
+        _ => problem.help(),
+    };
+    Message { title, place, help }
 }
 
 /// A message with the first line of the error of `report` as the title, and the rest as the help.

@@ -24,6 +24,19 @@ pub struct Audit {
     pub doubtful_blocks: Vec<u32>,
     /// A note about blocks with foreign content.
     pub foreign: Option<String>,
+    /// The verified nodes by their kind, where the filesystem tells them apart.
+    pub kinds: BTreeMap<&'static str, KindCount>,
+}
+
+/// The nodes of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KindCount {
+    /// How many there are.
+    pub nodes: u64,
+    /// Their bytes on the flash.
+    pub bytes: u64,
+    /// How many are damaged.
+    pub damaged: u64,
 }
 
 /// A damaged place.

@@ -54,7 +54,7 @@ pub use extract::{Limits, extract};
 pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};
-pub use open::{open, open_types};
+pub use open::{carve, open, open_types};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

@@ -1,19 +1,26 @@
 //! UBIFS images: a single volume, as `mkfs.ubifs` writes it, or in a volume of a UBI image.
 //!
-//! Layer: rank 7. In reading order: this file finds both and mounts a single volume; [`ubi`] the
-//! volumes of a UBI image, [`survey`] its flash; [`lebs`] is what UBIFS lies on; [`audit`] puts the
-//! damage into words.
+//! Layer: rank 7. In reading order: this file finds both and mounts a single volume; [`ubi`] a UBI
+//! image, [`survey`] its flash, [`volumes`] what is in its volumes, [`raw`] their bytes; [`lebs`] is what
+//! UBIFS lies on; [`commits`] its older states; [`detail`] and [`audit`] put it and its damage into words.
 //!
 //! A filesystem that was not unmounted is shown as a read-only mount of Linux shows it: its journal is
 //! replayed in memory.
 
 mod audit;
+mod commits;
+mod detail;
 mod lebs;
+mod raw;
 mod survey;
 mod ubi;
+mod volumes;
+
+pub use raw::{RawDamage, RawFault, RawVolumeReport};
 
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
+    refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -126,6 +133,16 @@ impl Image {
         self.shape.block * u64::from(self.superblock.leb_count)
     }
 
+    /// The LEBs.
+    fn lebs(&self, contents: &Contents) -> Result<ImageLebs, Error> {
+        let Superblock { leb_size, min_io, .. } = self.superblock;
+        let leb_count = leb_count(&self.superblock);
+        let dump = Dump::new(contents.from(self.at), self.shape)?.extended(leb_count)?;
+        let shape =
+            boardlab_ubi::Shape { leb_count, leb_size, leb_start: 0, min_io, max_write: min_io };
+        Ok(ImageLebs::plain(dump, shape))
+    }
+
     /// The bytes that the file should have, when it is truncated.
     fn truncated(&self, contents: &Contents) -> Option<Bytes> {
         let needed = self.at + self.needed();
@@ -142,32 +159,43 @@ impl DetectedFileSystem for Image {
         None
     }
 
-    fn tell(&self, run: &mut RunResult, _contents: &Contents, audit: Option<&Audit>) {
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        contents: &Contents,
+        _hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
         run.tables.push(filesystem(&self.superblock, audit));
+        run.tables.extend(self.lebs(contents).ok().and_then(commits::table));
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
         agrees(self.shape, hints)?;
+        refuse_volumes(hints)?;
         let truncated = self.truncated(contents);
         if let (Some(needed), false) = (truncated, hints.partial) {
             let cut = TruncatedPart::Block(self.shape);
             return Err(Error::Truncated { length: contents.length(), needed, cut });
         }
-        let Superblock { leb_size, min_io, .. } = self.superblock;
-        let leb_count = leb_count(&self.superblock);
-        let dump = Dump::new(contents.from(self.at), self.shape)?.extended(leb_count)?;
-        let shape =
-            boardlab_ubi::Shape { leb_count, leb_size, leb_start: 0, min_io, max_write: min_io };
-        mount(ImageLebs::plain(dump, shape), self.at, truncated)
+        mount(self.lebs(contents)?, hints.commit, self.at, truncated)
     }
 }
 
-/// Mounts a volume for reading.
-fn mount(lebs: ImageLebs, at: Bytes, truncated: Option<Bytes>) -> Result<MountedImage, Error> {
+/// Mounts a volume for reading, as it is or as a commit left it.
+fn mount(
+    lebs: ImageLebs,
+    commit: Option<u64>,
+    at: Bytes,
+    truncated: Option<Bytes>,
+) -> Result<MountedImage, Error> {
     let mut clock = Clock::new();
     let options = Options { read_only: true, check_data_crc: true, ..Options::default() };
-    let fs = Ubifs::mount(&mut clock, lebs, options);
-    let fs = fs.map_err(|problem| Error::Mount(problem.into()))?;
+    let fs = match commit {
+        Some(number) => commits::mount(&mut clock, lebs, number, options)?,
+        None => Ubifs::mount(&mut clock, lebs, options)
+            .map_err(|problem| Error::Mount(problem.into()))?,
+    };
     Ok(MountedImage { fs: Box::new(fs), clock, at, truncated })
 }
 
@@ -192,7 +220,11 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         let mut audit = audit::audit(self, clock);
-        if self.needs_recovery() {
+        if let Some((commit, newest)) = self.older_commit() {
+            audit.foreign = Some(format!(
+                "This is the tree of commit {commit}, without what the journal has; the newest commit is {newest}."
+            ));
+        } else if self.needs_recovery() {
             let text = "The filesystem was not unmounted: its journal is replayed in memory, as Linux \
                         shows it in a read-only mount.";
             audit.foreign = Some(text.into());
@@ -214,13 +246,7 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 
 /// The table of a filesystem.
 fn filesystem(superblock: &Superblock, audit: Option<&Audit>) -> Table {
-    let compressor = match superblock.default_compr {
-        0 => "none",
-        1 => "LZO",
-        2 => "zlib",
-        3 => "zstd",
-        _ => "unknown",
-    };
+    let compressor = detail::compressor(superblock.default_compr);
     let count = |of: fn(&Audit) -> u64| audit.map_or(Cell::none(), |it| Cell::int(of(it)));
     let row = Row::new("ubifs", "")
         .cell("leb_count", Cell::int(u64::from(superblock.leb_count)))

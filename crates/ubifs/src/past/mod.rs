@@ -106,6 +106,8 @@ pub struct History<L> {
 pub(crate) struct Past {
     /// Leaf nodes have sequence numbers below this.
     pub leaves_below: u64,
+    /// The number of the newest commit.
+    newest: u64,
     /// All leaf nodes that the standing part of the index names.
     leaves: Vec<Branch>,
     damaged: Vec<(Branch, Error)>,
@@ -166,6 +168,7 @@ impl<L: Lebs> History<L> {
             let nothing = Error::Refused(Errno::NoEnt);
             return Err(gaps.into_iter().next().map_or(nothing, |gap| gap.error).into());
         }
+        let newest = self.commits.last().map_or(number, |commit| commit.number);
         let mut volume = self.volume;
         // A branch to a name that does not stand would end the listing of its directory.
         let place = |branch: &Branch| (branch.lnum, branch.offs);
@@ -179,10 +182,21 @@ impl<L: Lebs> History<L> {
         volume.max_sqnum = commit.places.last().map_or(0, |place| place.2);
         volume.highest_inum = u32::try_from(commit.master.highest_inum).unwrap_or(u32::MAX);
         let leaves_below = commit.leaves_below;
-        volume.past = Some(Box::new(Past { leaves_below, leaves, damaged, gaps, directories }));
+        volume.past =
+            Some(Box::new(Past { leaves_below, newest, leaves, damaged, gaps, directories }));
         volume.mode.mounting = false;
         volume.iget(clock, ROOT_INO)?;
         Ok(Ubifs { volume })
+    }
+}
+
+impl<L> Ubifs<L> {
+    /// Of a filesystem that [`History::mount`] has mounted, the number of its commit and of the newest
+    /// one.
+    #[must_use]
+    pub fn older_commit(&self) -> Option<(u64, u64)> {
+        let past = self.volume.past.as_ref()?;
+        Some((self.volume.cmt_no, past.newest))
     }
 }
 

@@ -45,6 +45,7 @@ pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Er
         unknown_loss: judged.unknown_loss || !doubtful_blocks.is_empty(),
         doubtful_blocks,
         foreign,
+        ..Audit::default()
     })
 }
 

@@ -3,13 +3,14 @@
 //! Layer: rank 7. Main function: [`audit`].
 
 use super::lebs::ImageLebs;
-use crate::audit::{Audit, Place};
+use crate::audit::{Audit, KindCount, Place};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::LebIndex;
-use boardlab_ubifs::check::Leaf;
-use boardlab_ubifs::format::key::KeyType;
+use boardlab_ubifs::check::{self, Leaf};
+use boardlab_ubifs::format::key::{Key, KeyType};
+use boardlab_ubifs::past::Gap;
 use boardlab_ubifs::{Error, Ubifs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The places that are listed; more are counted.
 const PLACES: usize = 1_000;
@@ -30,7 +31,8 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     let mut audit = Audit {
         nodes: found.leaves.len() as u64,
         damaged: found.damaged.len() as u64,
-        more: found.damaged.len().saturating_sub(PLACES) as u64,
+        more: (found.damaged.len() + found.gaps.len()).saturating_sub(PLACES) as u64,
+        kinds: kinds(&found),
         ..Audit::default()
     };
     let mut damage: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -39,6 +41,15 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
             audit.places.push(place(lebs, leaf, error));
         }
         damage.entry(leaf.ino).or_default().push(loss(leaf));
+    }
+    for gap in &found.gaps {
+        if audit.places.len() < PLACES {
+            audit.places.push(place_of_gap(lebs, gap));
+        }
+        audit.unknown_loss = true;
+    }
+    for (ino, loss) in losses_in_gaps(&found) {
+        damage.entry(ino).or_default().push(loss);
     }
     audit.inode_damage =
         damage.into_iter().map(|(ino, losses)| (ino, shortened(&losses))).collect();
@@ -64,6 +75,71 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
         audit.unknown_loss = true;
     }
     audit
+}
+
+/// The nodes of each kind.
+fn kinds(found: &check::Audit) -> BTreeMap<&'static str, KindCount> {
+    let mut kinds: BTreeMap<&'static str, KindCount> = BTreeMap::new();
+    for leaf in &found.leaves {
+        let count = kinds.entry(plural(leaf)).or_default();
+        count.nodes += 1;
+        count.bytes += u64::from(leaf.len);
+    }
+    for (leaf, _) in &found.damaged {
+        kinds.entry(plural(leaf)).or_default().damaged += 1;
+    }
+    kinds
+}
+
+const fn plural(leaf: &Leaf) -> &'static str {
+    match leaf.kind {
+        Some(KeyType::Inode) => "inodes",
+        Some(KeyType::Data) => "data",
+        Some(KeyType::Dirent) => "names",
+        Some(KeyType::Xattr) => "extended attributes",
+        Some(KeyType::Truncation) | None => "unknown",
+    }
+}
+
+fn place_of_gap(lebs: &ImageLebs, gap: &Gap) -> Place {
+    Place {
+        at: lebs.place(gap.leb, gap.offs).unwrap_or_default(),
+        what: format!("an indexing node of LEB {}: {}", gap.leb, gap.error),
+        meaning: "lost; names, files or content may be missing",
+        is_loss: true,
+        ino: None,
+    }
+}
+
+/// What the gaps take of inodes that stand in part: those at which a gap begins and ends. Of those in
+/// between nothing stands.
+fn losses_in_gaps(found: &check::Audit) -> Vec<(u32, String)> {
+    let standing: BTreeSet<u32> = found.leaves.iter().map(|leaf| leaf.ino).collect();
+    let mut losses = Vec::new();
+    for gap in &found.gaps {
+        let ends = BTreeSet::from([gap.first.ino(), gap.end.ino()]);
+        let known = ends.into_iter().filter(|ino| standing.contains(ino));
+        losses.extend(known.filter_map(|ino| Some((ino, loss_in_gap(ino, gap)?))));
+    }
+    losses
+}
+
+/// What a gap takes of an inode; `None` when it takes nothing.
+fn loss_in_gap(ino: u32, gap: &Gap) -> Option<String> {
+    let (first, end) = (gap.first.max(Key::lowest_of(ino)), gap.end.min(Key::highest_of(ino)));
+    if first >= end {
+        return None;
+    }
+    let is_data = |key: Key| key.ino() == ino && key.kind() == Some(KeyType::Data);
+    let start = BLOCK * u64::from(first.low());
+    Some(match (is_data(first), is_data(gap.end)) {
+        (true, true) => {
+            let stop = BLOCK * u64::from(gap.end.low());
+            format!("bytes {start} to {} may be missing", stop.saturating_sub(1))
+        }
+        (true, false) => format!("bytes from {start} on may be missing"),
+        _ => "a part of it may be missing".into(),
+    })
 }
 
 fn place(lebs: &ImageLebs, leaf: &Leaf, error: &Error) -> Place {
