@@ -42,8 +42,8 @@ pub struct KindCount {
 /// A damaged place.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The offset on the flash.
-    pub at: Bytes,
+    /// The offset on the flash; `None` when it is on none, as of a LEB that no block holds.
+    pub at: Option<Bytes>,
     /// What is damaged.
     pub what: String,
     /// The consequence.

@@ -127,7 +127,11 @@ fn of_several_volumes_the_named_one_is_read() {
     assert_eq!(found, NAMES);
     assert_eq!(paths(&two(), &named("1")).unwrap().len(), 6);
     let refused = paths(&two(), &named("kernel")).unwrap_err();
-    assert!(refused.to_string().starts_with("no UBIFS volume is called `kernel`"), "{refused}");
+    let text = "the volume `kernel` holds no UBIFS (ELF program), but these: ";
+    assert!(refused.to_string().starts_with(text), "{refused}");
+    assert!(refused.help().ends_with("extract IMAGE kernel.bin --volume kernel --raw"));
+    let refused = paths(&two(), &named("none")).unwrap_err();
+    assert!(refused.to_string().starts_with("no volume is called `none`, but these: "), "{refused}");
 }
 
 #[test]
@@ -150,7 +154,7 @@ fn a_damaged_node_is_told_with_its_file() {
     let damage = Damage::of(&mut image).unwrap();
     assert!(!damage.is_whole());
     assert_eq!((damage.audit.damaged, damage.audit.inode_damage.len()), (1, 1));
-    assert_eq!(damage.audit.places[0].at, Bytes::new(at as u64));
+    assert_eq!(damage.audit.places[0].at, Some(Bytes::new(at as u64)));
 }
 
 /// Reads everything that can be read.

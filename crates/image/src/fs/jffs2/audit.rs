@@ -136,5 +136,5 @@ fn place_in_words(place: &JudgedPlace) -> Place {
         (Consequence::Torn, _) => "nothing: a write that was cut off",
     };
     let is_loss = matches!(place.meaning, Consequence::Lost | Consequence::Unknown);
-    Place { at: place.at, what, meaning, is_loss, ino: place.ino }
+    Place { at: Some(place.at), what, meaning, is_loss, ino: place.ino }
 }

@@ -54,9 +54,8 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     audit.inode_damage =
         damage.into_iter().map(|(ino, losses)| (ino, shortened(&losses))).collect();
     if let Some(error) = found.index {
-        let (leb, offs) = place_of(&error).unwrap_or_default();
         audit.places.push(Place {
-            at: lebs.place(leb, offs).unwrap_or_default(),
+            at: place_of(&error).and_then(|(leb, offs)| lebs.place(leb, offs)),
             what: format!("the index: {error}"),
             meaning: "lost; names or files may be missing",
             is_loss: true,
@@ -66,7 +65,7 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     }
     if let Some(error) = found.contradiction {
         audit.places.push(Place {
-            at: Bytes::ZERO,
+            at: None,
             what: error.to_string(),
             meaning: "something may be missing or older",
             is_loss: true,
@@ -103,8 +102,8 @@ const fn plural(leaf: &Leaf) -> &'static str {
 
 fn place_of_gap(lebs: &ImageLebs, gap: &Gap) -> Place {
     Place {
-        at: lebs.place(gap.leb, gap.offs).unwrap_or_default(),
-        what: format!("an indexing node of LEB {}: {}", gap.leb, gap.error),
+        at: lebs.place(gap.leb, gap.offs),
+        what: format!("an indexing node: {}", gap.error),
         meaning: "lost; names, files or content may be missing",
         is_loss: true,
         ino: None,
@@ -144,8 +143,8 @@ fn loss_in_gap(ino: u32, gap: &Gap) -> Option<String> {
 
 fn place(lebs: &ImageLebs, leaf: &Leaf, error: &Error) -> Place {
     Place {
-        at: lebs.place(leaf.leb, leaf.offs).unwrap_or_default(),
-        what: format!("{} of LEB {}: {error}", kind(leaf), leaf.leb),
+        at: lebs.place(leaf.leb, leaf.offs),
+        what: format!("{}: {error}", kind(leaf)),
         meaning: "something is missing",
         is_loss: true,
         ino: Some(leaf.ino),

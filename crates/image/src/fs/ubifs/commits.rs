@@ -39,8 +39,8 @@ pub(super) fn table(lebs: ImageLebs) -> Option<Table> {
     let commits = history.commits().to_vec();
     let mut table = Table::new("commits", "Commits, the newest first")
         .column("master", "master node")
-        .column("copy_count", "copies")
-        .column("root", "root of the index")
+        .column("master_count", "copies")
+        .column("root", "index root")
         .column("log_leb", "log")
         .column("node_count", "nodes")
         .column("missing_count", "missing")
@@ -65,7 +65,7 @@ fn row(commit: &Commit, survey: Survey) -> Row {
     };
     Row::new(commit.number.to_string(), "")
         .cell("master", place(leb.0, offs))
-        .cell("copy_count", Cell::int(commit.places.len() as u64))
+        .cell("master_count", Cell::int(commit.places.len() as u64))
         .cell("root", place(master.root_lnum.0, master.root_offs))
         .cell("log_leb", Cell::int(master.log_lnum.0.into()))
         .cell("node_count", Cell::int(index_nodes.saturating_add(leaves)))
