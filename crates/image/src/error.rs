@@ -202,7 +202,19 @@ pub enum TruncatedPart {
     /// A node.
     Node,
     /// An erase block with its OOB bytes.
-    Block(Shape),
+    Block {
+        /// The shape of the flash.
+        shape: Shape,
+        /// The block.
+        block: u64,
+    },
+    /// LEBs of a single volume.
+    Lebs {
+        /// Those that are whole.
+        found: u64,
+        /// Those that there should be.
+        needed: u64,
+    },
 }
 
 impl Error {
@@ -358,10 +370,15 @@ impl fmt::Display for Error {
             }
             Self::Truncated { length, needed, cut } => {
                 let (length, needed) = (length.get(), needed.get());
-                write!(f, "the image is truncated: it ends after {length} bytes, within ")?;
+                write!(f, "the image is truncated: it ends after {length} bytes, ")?;
                 match cut {
-                    TruncatedPart::Node => write!(f, "a node that needs {needed}"),
-                    TruncatedPart::Block(shape) => write!(f, "an erase block that needs {needed}: {shape}"),
+                    TruncatedPart::Node => write!(f, "within a node that needs {needed}"),
+                    TruncatedPart::Block { shape, block } => {
+                        write!(f, "within erase block {block}, which ends at {needed}: {shape}")
+                    }
+                    TruncatedPart::Lebs { found, needed: lebs } => {
+                        write!(f, "with {found} of {lebs} LEBs, which need {needed}")
+                    }
                 }
             }
             Self::Device(problem) => problem.fmt(f),
@@ -433,7 +450,8 @@ fn volume_help(named: Option<&str>, found: &[VolumeContent]) -> String {
     let mountable: Vec<_> =
         found.iter().filter(|one| one.is_mountable).map(|one| one.name.as_str()).collect();
     let other = found.iter().find(|one| !one.is_mountable && !one.is_empty);
-    let of_use = named.or(other.filter(|_| mountable.is_empty()).map(|one| one.name.as_str()));
+    let of_use = named.filter(|name| !found.iter().any(|one| one.is_empty && one.name == *name));
+    let of_use = of_use.or(other.filter(|_| mountable.is_empty()).map(|one| one.name.as_str()));
     match (of_use, mountable.as_slice()) {
         (Some(name), _) => {
             let name = option_value(name, found);

@@ -59,17 +59,22 @@ pub fn info(
         let damage = looked_at.and_then(|found| found.as_ref().ok());
         system.tell(&mut run, contents, hints, damage.map(|found| &found.audit));
     }
-    let whole = match looked_at {
-        Some(Ok(found)) => {
-            damage::tell(&mut run, found, &Paths::new());
-            found.is_whole()
-        }
-        Some(Err(problem)) => {
-            run.warnings.push(format!("The image cannot be mounted: {problem}"));
-            false
-        }
-        None => true,
-    };
+    let besides = identity.filesystem.as_ref().map(|system| system.damage(hints));
+    let besides = besides.unwrap_or_default();
+    let whole = besides.is_empty();
+    run.warnings.extend(besides);
+    let whole = whole
+        & match looked_at {
+            Some(Ok(found)) => {
+                damage::tell(&mut run, found, &Paths::new());
+                found.is_whole()
+            }
+            Some(Err(problem)) => {
+                run.warnings.push(format!("The image cannot be mounted: {problem}"));
+                false
+            }
+            None => true,
+        };
     if whole_file {
         run.tables.push(evidence(identity));
     }

@@ -131,7 +131,10 @@ fn of_several_volumes_the_named_one_is_read() {
     assert!(refused.to_string().starts_with(text), "{refused}");
     assert!(refused.help().ends_with("extract IMAGE kernel.bin --volume kernel --raw"));
     let refused = paths(&two(), &named("none")).unwrap_err();
-    assert!(refused.to_string().starts_with("no volume is called `none`, but these: "), "{refused}");
+    assert!(
+        refused.to_string().starts_with("no volume is called `none`, but these: "),
+        "{refused}"
+    );
 }
 
 #[test]

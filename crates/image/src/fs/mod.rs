@@ -109,6 +109,11 @@ pub trait DetectedFileSystem: fmt::Debug {
         Ok(true)
     }
 
+    /// What is damaged of what `hints` mean besides the filesystem that is mounted, in sentences.
+    fn damage(&self, _hints: &Hints) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Writes the bytes of a UBI volume to `file`, without reading what is in it. With
     /// [`Hints::partial`], what is damaged is written as it is.
     ///

@@ -8,6 +8,7 @@
 //! replayed in memory.
 
 mod audit;
+mod cause;
 mod commits;
 mod detail;
 mod lebs;
@@ -27,11 +28,12 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
-use crate::shape::Shape;
+use crate::shape::{LAYOUTS, Shape};
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_ubifs::format::superblock::Superblock;
+use boardlab_ubifs::format::superblock::{self, Superblock};
+use boardlab_ubifs::format::{Header, check_checksum, master};
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
 use std::ops::Range;
@@ -105,39 +107,79 @@ struct Image {
 
 /// The superblock at the place of a magic number, if its checksum is right.
 fn recognise(contents: &Contents, found: &Detection) -> Option<(Detection, Image)> {
-    use boardlab_ubifs::format::superblock::SIZE;
-    let bytes = contents.window(found.at, SIZE);
-    let checksum = bytes.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes)?;
-    if bytes.len() < SIZE || boardlab_ubi::format::crc(&bytes[8..]) != checksum {
-        return None;
-    }
+    let contents = contents.from(found.at);
+    let head = contents.window(Bytes::ZERO, superblock::SIZE);
+    // Its first page shows the pages, whatever is between them.
+    let said = Superblock::parse(&head).ok()?;
+    let shapes = shapes(&said);
+    let right = |shape: &Shape| node(&contents, *shape, Bytes::ZERO, superblock::SIZE).is_some();
+    let rank = |shape: &Shape| (has_master(&contents, *shape), shape.oob.is_zero());
+    let shape = shapes.into_iter().filter(right).max_by_key(rank)?;
+    let bytes = node(&contents, shape, Bytes::ZERO, superblock::SIZE)?;
     let superblock = Superblock::parse(&bytes).ok()?;
-    let block = Bytes::new(u64::from(superblock.leb_size));
-    let page = Bytes::new(u64::from(superblock.min_io));
-    // NOR has no pages; 8 bytes are the least that UBIFS writes.
-    let shape = match page.get() {
-        0..=8 => Shape::nor(block),
-        _ => Shape::nand(page, Bytes::ZERO, block),
-    };
     if shape.check().is_err() || superblock.leb_count > LEBS {
         return None;
     }
-    let mut found = found.clone().because(found.at, "superblock, checksum right");
+    let mut evidence = String::from("superblock, checksum right");
+    if !shape.oob.is_zero() {
+        evidence += &format!(" with {} spare bytes after every {}", shape.oob.get(), shape.page);
+    }
+    let mut found = found.clone().because(found.at, evidence);
     found.shape = Some(shape);
-    found.size = Some(block * u64::from(superblock.leb_count));
+    found.size = Some(shape.raw_block() * u64::from(superblock.leb_count));
     Some((found.clone(), Image { at: found.at, shape, superblock }))
+}
+
+/// The shapes that a volume with this superblock may have in a file: LEBs one after another, with or
+/// without OOB bytes after each page.
+fn shapes(superblock: &Superblock) -> Vec<Shape> {
+    let block = Bytes::new(u64::from(superblock.leb_size));
+    let page = Bytes::new(u64::from(superblock.min_io));
+    // NOR has no pages; 8 bytes are the least that UBIFS writes.
+    if page <= Bytes::new(8) {
+        return vec![Shape::nor(block)];
+    }
+    let known = LAYOUTS.iter().filter(|layout| layout.0 == page.get()).map(|layout| layout.1);
+    let shape = |oob| Shape::nand(page, Bytes::new(oob), block);
+    [0].into_iter().chain(known).map(shape).filter(|shape| shape.check().is_ok()).collect()
+}
+
+/// The node of `length` bytes at an offset of the flash, if its checksum is right.
+fn node(contents: &Contents, shape: Shape, at: Bytes, length: usize) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let next = at + Bytes::of(&bytes);
+        let missing = Bytes::new((length - bytes.len()) as u64);
+        let in_page = shape.page * (next / shape.page + 1) - next;
+        let piece = if shape.is_nand() { missing.min(in_page) } else { missing };
+        let piece = contents.window(shape.in_file(next), piece.to_usize());
+        if piece.is_empty() {
+            return None;
+        }
+        bytes.extend(piece);
+    }
+    let header = Header::parse(&bytes).ok()?;
+    check_checksum(&bytes, &header).ok()?;
+    Some(bytes)
+}
+
+/// Whether one of the two LEBs of master nodes begins with one.
+fn has_master(contents: &Contents, shape: Shape) -> bool {
+    [1, 2].into_iter().any(|leb| node(contents, shape, shape.block * leb, master::SIZE).is_some())
 }
 
 impl Image {
     fn needed(&self) -> Bytes {
-        self.shape.block * u64::from(self.superblock.leb_count)
+        self.shape.raw_block() * u64::from(self.superblock.leb_count)
     }
 
     /// The LEBs.
     fn lebs(&self, contents: &Contents) -> Result<ImageLebs, Error> {
         let Superblock { leb_size, min_io, .. } = self.superblock;
         let leb_count = leb_count(&self.superblock);
-        let dump = Dump::new(contents.from(self.at), self.shape)?.extended(leb_count)?;
+        let spare = self.spare(contents);
+        let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
+        let dump = dump.extended(leb_count)?;
         let shape =
             boardlab_ubi::Shape { leb_count, leb_size, leb_start: 0, min_io, max_write: min_io };
         Ok(ImageLebs::plain(dump, shape))
@@ -155,8 +197,9 @@ impl DetectedFileSystem for Image {
         self.shape
     }
 
-    fn spare(&self, _contents: &Contents) -> Option<Spare> {
-        None
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        let detect = || Spare::detect(&contents.from(self.at), self.shape, Bytes::ZERO, None);
+        (!self.shape.oob.is_zero()).then(detect)
     }
 
     fn tell(
@@ -175,26 +218,38 @@ impl DetectedFileSystem for Image {
         refuse_volumes(hints)?;
         let truncated = self.truncated(contents);
         if let (Some(needed), false) = (truncated, hints.partial) {
-            let cut = TruncatedPart::Block(self.shape);
+            let found = (contents.length() - self.at) / self.shape.raw_block();
+            let cut = TruncatedPart::Lebs { found, needed: self.superblock.leb_count.into() };
             return Err(Error::Truncated { length: contents.length(), needed, cut });
         }
-        mount(self.lebs(contents)?, hints.commit, self.at, truncated)
+        mount(|| self.lebs(contents), hints, self.at, truncated)
     }
 }
 
-/// Mounts a volume for reading, as it is or as a commit left it.
+/// Mounts a volume for reading, as it is or as a commit left it. One that cannot be mounted is shown, if
+/// `hints` allow that, as the newest commit of which something stands.
 fn mount(
-    lebs: ImageLebs,
-    commit: Option<u64>,
+    lebs: impl Fn() -> Result<ImageLebs, Error>,
+    hints: &Hints,
     at: Bytes,
     truncated: Option<Bytes>,
 ) -> Result<MountedImage, Error> {
     let mut clock = Clock::new();
-    let options = Options { read_only: true, check_data_crc: true, ..Options::default() };
-    let fs = match commit {
-        Some(number) => commits::mount(&mut clock, lebs, number, options)?,
-        None => Ubifs::mount(&mut clock, lebs, options)
-            .map_err(|problem| Error::Mount(problem.into()))?,
+    let options = || Options { read_only: true, check_data_crc: true, ..Options::default() };
+    let fs = if let Some(number) = hints.commit {
+        commits::mount(&mut clock, lebs()?, number, options())?
+    } else {
+        match Ubifs::mount(&mut clock, lebs()?, options()) {
+            Ok(fs) => fs,
+            Err(problem) => {
+                let why = cause::of_mount(&problem, &lebs()?, at) + &cause::truncated(truncated);
+                let newest =
+                    if hints.partial { commits::newest(&mut clock, &lebs, options) } else { None };
+                let Some(mut fs) = newest else { return Err(Error::Mount(why.into())) };
+                fs.lebs_mut().instead_of = Some(why);
+                fs
+            }
+        }
     };
     Ok(MountedImage { fs: Box::new(fs), clock, at, truncated })
 }
@@ -220,7 +275,13 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         let mut audit = audit::audit(self, clock);
-        if let Some((commit, newest)) = self.older_commit() {
+        if let (Some(why), Some((commit, _))) = (&self.lebs().instead_of, self.older_commit()) {
+            audit.unknown_loss = true;
+            audit.foreign = Some(format!(
+                "The filesystem cannot be mounted: {why}. This is the tree of commit {commit}, as far as it \
+                 stands, without what the journal has."
+            ));
+        } else if let Some((commit, newest)) = self.older_commit() {
             audit.foreign = Some(format!(
                 "This is the tree of commit {commit}, without what the journal has; the newest commit is {newest}."
             ));

@@ -184,7 +184,8 @@ fn shortened(losses: &[String]) -> String {
     words
 }
 
-fn place_of(error: &Error) -> Option<(LebIndex, u32)> {
+/// The place that an error is about.
+pub(super) fn place_of(error: &Error) -> Option<(LebIndex, u32)> {
     match error {
         Error::Node { leb, offs, .. } | Error::Corrupted { leb, offs, .. } => Some((*leb, *offs)),
         _ => None,

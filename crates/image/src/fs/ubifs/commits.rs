@@ -11,6 +11,8 @@ use boardlab_ubifs::{History, Options, Ubifs};
 
 /// The commits that are listed, the newest ones.
 const ROWS: usize = 1_000;
+/// The commits that are tried where the newest state cannot be mounted.
+const TRIED: usize = 100;
 
 /// The filesystem as the commit `number` left it.
 pub(super) fn mount(
@@ -32,6 +34,21 @@ pub(super) fn mount(
     history.mount(clock, number).map_err(gone)
 }
 
+/// The filesystem as the newest commit left it of which something stands.
+pub(super) fn newest(
+    clock: &mut Clock,
+    lebs: impl Fn() -> Result<ImageLebs, Error>,
+    options: impl Fn() -> Options,
+) -> Option<Ubifs<ImageLebs>> {
+    let history = History::read(clock, lebs().ok()?, options()).ok()?;
+    let mut numbers: Vec<u64> = history.commits().iter().map(|commit| commit.number).collect();
+    numbers.dedup();
+    numbers.into_iter().rev().take(TRIED).find_map(|number| {
+        let history = History::read(clock, lebs().ok()?, options()).ok()?;
+        history.mount(clock, number).ok()
+    })
+}
+
 /// The table of the commits, the newest first; `None` when there is none.
 pub(super) fn table(lebs: ImageLebs) -> Option<Table> {
     let mut clock = Clock::new();
@@ -45,7 +62,12 @@ pub(super) fn table(lebs: ImageLebs) -> Option<Table> {
         .column("node_count", "nodes")
         .column("missing_count", "missing")
         .column("stands", "stands?");
+    let mut last = None;
     for commit in commits.iter().rev().take(ROWS) {
+        // Of several with one number the last one counts.
+        if last.replace(commit.number) == Some(commit.number) {
+            continue;
+        }
         let survey = history.survey(&mut clock, commit);
         table.rows.push(row(commit, survey));
     }

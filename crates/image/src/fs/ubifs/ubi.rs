@@ -9,7 +9,7 @@ use super::lebs::ImageLebs;
 use super::raw::{RawVolume, RawVolumeReport};
 use super::survey::UbiFlash;
 use super::volumes::{self, Entry};
-use super::{DetectedFileSystem, agrees, commits, detail, filesystem, leb_count, mount};
+use super::{DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount};
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
@@ -21,8 +21,7 @@ use crate::spare::Spare;
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_ubi::Options;
-use boardlab_ubi::{FastmapMode, Ubi};
+use boardlab_ubi::{AttachError, FastmapMode, Options, Ubi};
 use boardlab_ubifs::format::superblock::Superblock;
 use std::io::Write;
 
@@ -84,28 +83,33 @@ fn spare(contents: &Contents, flash: &UbiFlash) -> Option<Spare> {
 fn attach(contents: &Contents, flash: &UbiFlash) -> Result<Ubi<Dump>, String> {
     let words = |problem: &dyn std::fmt::Display| problem.to_string();
     let dump = Dump::with_spare(contents.from(flash.at), flash.shape, spare(contents, flash));
-    let dump = dump.map_err(|problem| words(&problem))?.with_partial_pages();
+    let mut dump = dump.map_err(|problem| words(&problem))?.with_partial_pages();
     let blocks = boardlab_mtd::Mtd::geometry(&dump).block_count();
     let more = blocks.saturating_add(flash.reserved.min(RESERVED)).saturating_add(BESIDES);
-    let mut first = None;
+    let mut found: Option<AttachError> = None;
     for (blocks, read_only) in [(blocks, false), (more, false), (more, true)] {
         let dump = dump.clone().extended(blocks).map_err(|problem| words(&problem))?;
-        let vid = flash.vid_offset;
-        let sub_page =
-            (u64::from(vid) < flash.shape.page.get() && vid.is_power_of_two()).then_some(vid);
-        let options = Options {
-            vid_offset: Some(vid),
-            sub_page,
-            fastmap: FastmapMode::Absent,
-            read_only,
-            ..Options::default()
-        };
-        match Ubi::attach(&mut Clock::new(), dump, &options) {
+        match Ubi::attach(&mut Clock::new(), dump, &options(flash, read_only)) {
             Ok(ubi) => return Ok(ubi),
-            Err(problem) => drop(first.get_or_insert(problem)),
+            // That an image has fewer blocks than its flash is not why.
+            Err(problem) if blocks == more => drop(found.get_or_insert(problem)),
+            Err(_) => {}
         }
     }
-    Err(first.map_or(String::new(), |problem| problem.to_string()))
+    let found = found.expect("more blocks than the file has were tried");
+    Err(cause::of_attach(&found, &mut dump, flash, contents.length()))
+}
+
+fn options(flash: &UbiFlash, read_only: bool) -> Options {
+    let vid = flash.vid_offset;
+    let is_sub_page = u64::from(vid) < flash.shape.page.get() && vid.is_power_of_two();
+    Options {
+        vid_offset: Some(vid),
+        sub_page: is_sub_page.then_some(vid),
+        fastmap: FastmapMode::Absent,
+        read_only,
+        ..Options::default()
+    }
 }
 
 impl Attached {
@@ -192,6 +196,16 @@ impl DetectedFileSystem for UbiImage {
         Ok(found.superblock.is_some())
     }
 
+    fn damage(&self, hints: &Hints) -> Vec<String> {
+        let Ok(attached) = &self.attached else { return Vec::new() };
+        let meant = |entry: &&Entry| match &hints.volume {
+            Some(wanted) => volumes::named(&attached.volumes, wanted)
+                .is_some_and(|it| it.info.id == entry.info.id),
+            None => true,
+        };
+        attached.volumes.iter().filter(meant).filter_map(Entry::damage).collect()
+    }
+
     fn carve(
         &self,
         contents: &Contents,
@@ -223,7 +237,7 @@ impl DetectedFileSystem for UbiImage {
         let truncated = self.refuse_truncated(contents, hints)?;
         let attached = self.attached()?;
         let (chosen, _) = attached.choose(hints.volume.as_deref())?;
-        mount(attached.lebs(flash.shape, chosen)?, hints.commit, flash.at, truncated)
+        mount(|| attached.lebs(flash.shape, chosen), hints, flash.at, truncated)
     }
 }
 
@@ -243,7 +257,7 @@ impl UbiImage {
         let truncated = (contents.length() < whole).then_some(whole);
         match truncated {
             Some(needed) if !hints.partial => {
-                let cut = TruncatedPart::Block(flash.shape);
+                let cut = TruncatedPart::Block { shape: flash.shape, block: length / raw };
                 Err(Error::Truncated { length: contents.length(), needed, cut })
             }
             truncated => Ok(truncated),

@@ -3,7 +3,7 @@
 //! Layer: rank 7. Main type: [`Entry`]. A volume is recognised by its first LEB.
 
 use super::TYPE;
-use super::raw::RawVolume;
+use super::raw::{RawDamage, RawVolume};
 use crate::contents::Contents;
 use crate::detection::{Detection, Kind};
 use crate::dump::Dump;
@@ -32,18 +32,27 @@ pub(super) struct Entry {
     pub(super) superblock: Option<Superblock>,
     /// LEBs that are mapped.
     pub(super) mapped: u64,
+    /// Its bytes; of a static volume that is not whole, as many as its headers say.
+    size: Bytes,
+    /// What is damaged of a static volume: the first place, and how many there are.
+    damaged: Option<(RawDamage, usize)>,
 }
 
 impl Entry {
     fn of(ubi: &Ubi<Dump>, info: VolumeInfo) -> Self {
         let mut raw = RawVolume::of(ubi, &info);
-        let superblock = superblock(ubi, &info);
-        let mut entry =
-            Self { info, content: String::new(), found: None, superblock, mapped: raw.mapped() };
-        let Some(first) = raw.first() else {
-            entry.content = "empty".into();
-            return entry;
+        let mut entry = Self {
+            content: "empty".into(),
+            found: None,
+            superblock: None,
+            mapped: raw.mapped(),
+            size: info.size,
+            damaged: None,
+            info,
         };
+        let Some(first) = raw.first() else { return entry };
+        entry.verify(&mut raw);
+        entry.superblock = superblock(ubi, &entry.info);
         if entry.superblock.is_some() {
             entry.content = TYPE.name.into();
             return entry;
@@ -58,6 +67,28 @@ impl Entry {
         };
         entry.found = Some(found.clone());
         entry
+    }
+
+    /// Verifies a static volume.
+    fn verify(&mut self, raw: &mut RawVolume) {
+        if self.info.kind == VolumeKind::Dynamic {
+            return;
+        }
+        let most = Bytes::new(self.info.leb_size.into()) * u64::from(self.info.reserved_lebs);
+        let Ok(done) = raw.write(most, true, &mut std::io::sink()) else { return };
+        self.size = done.length;
+        self.damaged = done.damage.first().map(|first| (first.clone(), done.damage.len()));
+    }
+
+    /// What is damaged of it, in a sentence.
+    pub(super) fn damage(&self) -> Option<String> {
+        let name = self.name();
+        if self.info.updating {
+            return Some(format!("The update of volume {name} was interrupted: it is not whole."));
+        }
+        let (first, count) = self.damaged.as_ref()?;
+        let more = if *count > 1 { format!("; and {} more", count - 1) } else { String::new() };
+        Some(format!("Volume {name} is damaged: {first}{more}."))
     }
 
     /// Its name as it is shown.
@@ -81,7 +112,7 @@ impl Entry {
     }
 
     fn state(&self) -> Option<&'static str> {
-        match (self.info.updating, self.info.corrupted) {
+        match (self.info.updating, self.info.corrupted || self.damaged.is_some()) {
             (true, _) => Some("an update was interrupted"),
             (_, true) => Some("damaged"),
             _ => None,
@@ -144,7 +175,7 @@ pub(super) fn table<'a>(volumes: impl IntoIterator<Item = &'a Entry>) -> Table {
             .cell("id", Cell::int(entry.info.id.into()))
             .cell("kind", Cell::text(entry.kind()))
             .cell("leb_count", Cell::int(entry.info.reserved_lebs.into()))
-            .cell("size_bytes", Cell::int(entry.info.size.get()))
+            .cell("size_bytes", Cell::int(entry.size.get()))
             .cell("content", Cell::text(entry.content.clone()))
             .cell("detail", text(detail.filter(|detail| !detail.is_empty())))
             .cell("state", text(entry.state()));
@@ -164,7 +195,7 @@ pub(super) fn content_table(entry: &Entry) -> Option<Table> {
     }
     add("sure?", Cell::text(found.confidence.to_string()));
     if let Some(size) = found.size {
-        add("length", Cell::text(length(size)));
+        add("length", Cell::text(format!("{} B", size.get())));
     }
     for (number, evidence) in (1..).zip(&found.evidence) {
         let name = format!("evidence {number}");
@@ -172,8 +203,4 @@ pub(super) fn content_table(entry: &Entry) -> Option<Table> {
     }
     add("mapped LEBs", Cell::int(entry.mapped));
     Some(table)
-}
-
-fn length(size: Bytes) -> String {
-    if size < Bytes::kib(1) { size.to_string() } else { format!("{size} ({} B)", size.get()) }
 }
