@@ -296,6 +296,7 @@ fn other_help(kind: Kind, expected: &str) -> String {
         Kind::Text => "turn the text into the bytes of the flash first",
         Kind::Erased => "was the right partition dumped?",
         Kind::Zeros => "did the reading of the flash work?",
+        Kind::Ubi => "no block of it has a volume header: it is empty, or the dump ends too early",
         Kind::Unknown => "no node of it has a right checksum: is the dump encrypted, or swapped?",
         _ => "`boardlab image info FILE` says what else is in the file",
     };

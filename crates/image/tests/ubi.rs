@@ -8,6 +8,11 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod causes;
+mod made;
+mod older;
+mod volumes;
+
 use boardlab_codec::zlib::Inflate;
 use boardlab_image::{
     Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, identify, open,
@@ -52,6 +57,9 @@ fn flashes_of_linux_hold_what_linux_found() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+/// An image of mkfs.jffs2.
+const BOARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/board.jffs2");
 
 /// `mkfs.ubifs -m 512 -e 15872 -c 60 -x zlib` of mtd-utils 2.1.5, of 6 names.
 fn single() -> Vec<u8> {

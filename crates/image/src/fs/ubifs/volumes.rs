@@ -58,7 +58,13 @@ impl Entry {
             return entry;
         }
         // A volume in a volume is not looked into.
-        let identity = identify_types(&Contents::of(raw.head(first, HEAD)), &[jffs2::TYPE]);
+        let mut head = raw.head(first, HEAD);
+        if entry.info.kind == VolumeKind::Dynamic {
+            // What was not written there reads as 0xFF.
+            let end = head.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
+            head.truncate(end);
+        }
+        let identity = identify_types(&Contents::of(head), &[jffs2::TYPE]);
         let found = identity.main();
         entry.content = match found.kind {
             Kind::Erased | Kind::Empty => "erased".into(),
