@@ -451,12 +451,17 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         _ => shown(&problem.to_string()),
     };
     let help = match problem {
-        Problem::Volume { .. } => {
-            problem.help().replace(" IMAGE ", &format!(" {} ", shown_path(path)))
-        }
+        Problem::Volume { .. } => problem.help().replace(" IMAGE ", &format!(" {} ", word(path))),
         _ => problem.help(),
     };
     Message { title, place, help }
+}
+
+/// A path as a word of a shell.
+fn word(path: &Path) -> String {
+    let shown = shown_path(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+,:@%".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
 
 /// A message with the first line of the error of `report` as the title, and the rest as the help.
