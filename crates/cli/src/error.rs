@@ -451,7 +451,7 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         _ => shown(&problem.to_string()),
     };
     let help = match problem {
-        Problem::Volume { .. } => problem.help().replace(" IMAGE ", &format!(" {} ", word(path))),
+        Problem::Volume(_) => problem.help().replace(" IMAGE ", &format!(" {} ", word(path))),
         _ => problem.help(),
     };
     Message { title, place, help }

@@ -4,8 +4,11 @@
 //! [`Error::help`] what would fit. Images are untrusted: whoever shows a message escapes texts from
 //! them.
 
+mod volume;
+
+pub use volume::{VolumeContent, VolumeError};
+
 use crate::detection::{Detection, Kind};
-use crate::fs::RawDamage;
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};
 use boardlab_codec::ByteOrder;
 use boardlab_mtd::Error as MtdError;
@@ -13,7 +16,7 @@ use boardlab_sim::Bytes;
 use std::{fmt, io};
 
 /// The error of a filesystem.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an image is not opened, read or written.
 #[derive(Debug)]
@@ -107,49 +110,14 @@ pub enum Error {
     Device(MtdError),
     /// The filesystem cannot be mounted.
     Mount(Cause),
-    /// There is no such UBI volume, or it holds no filesystem, or there are several and none was named.
-    Volume {
-        /// The volume that was asked for.
-        wanted: Option<String>,
-        /// The name of the volume that was asked for, if it exists.
-        named: Option<String>,
-        /// The volumes.
-        found: Vec<VolumeContent>,
-    },
-    /// A UBI volume is damaged, so that its bytes are not whole.
-    RawVolume {
-        /// Its name.
-        name: String,
-        /// The damaged places; at least one.
-        damage: Vec<RawDamage>,
-    },
-    /// A UBI volume is longer than the limit.
-    RawLimit {
-        /// Its length.
-        length: Bytes,
-        /// The limit.
-        limit: Bytes,
-    },
+    /// A UBI volume, or a commit of the UBIFS in it, is not there or not whole.
+    Volume(VolumeError),
     /// An option is of no use for an image.
     NotFor {
         /// The option.
         option: &'static str,
         /// The image.
         what: &'static str,
-    },
-    /// No master node of UBIFS names this commit.
-    NoCommit {
-        /// Its number.
-        wanted: u64,
-        /// The numbers of the others, in order.
-        found: Vec<u64>,
-    },
-    /// Nothing stands any more of the index of a commit.
-    CommitGone {
-        /// Its number.
-        commit: u64,
-        /// What is at the place of its root.
-        problem: Cause,
     },
     /// A file of this name exists.
     Exists,
@@ -179,21 +147,6 @@ pub enum Misfit {
     Crossed(Bytes),
     /// Cleanmarkers or summaries contradict it.
     Marked,
-}
-
-/// A UBI volume, for messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VolumeContent {
-    /// Its number.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// What is in it.
-    pub content: String,
-    /// Whether that can be mounted.
-    pub is_mountable: bool,
-    /// Whether nothing is in it.
-    pub is_empty: bool,
 }
 
 /// What the end of a truncated file cuts.
@@ -231,7 +184,7 @@ impl Error {
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
-            Self::OtherContent { found, expected } => other_help(found.kind, expected),
+            Self::OtherContent { found, expected } => other_help(found, expected),
             Self::WrongByteOrder { found, .. } => format!(
                 "leave out --endian, or give --endian {}",
                 if *found == ByteOrder::Little { "little" } else { "big" }
@@ -250,18 +203,8 @@ impl Error {
             Self::Truncated { .. } => {
                 "take the dump again, or read what there is with --partial".into()
             }
-            Self::Volume { named, found, .. } => volume_help(named.as_deref(), found),
-            Self::RawVolume { .. } => {
-                "take the dump again, or write what there is with --partial".into()
-            }
-            Self::RawLimit { .. } => "raise the limit with --max-size".into(),
+            Self::Volume(problem) => problem.help(),
             Self::NotFor { option, .. } => format!("leave out {option}"),
-            Self::NoCommit { found, .. } if found.is_empty() => {
-                "`boardlab image info FILE` says what is known of the image".into()
-            }
-            Self::NoCommit { .. } | Self::CommitGone { .. } => {
-                "`boardlab image info FILE` says which commits still stand".into()
-            }
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
@@ -289,8 +232,12 @@ fn expected(problem: ShapeError) -> String {
 }
 
 /// How to access an image of another kind.
-fn other_help(kind: Kind, expected: &str) -> String {
-    let text = match kind {
+fn other_help(found: &Detection, expected: &str) -> String {
+    let text = match found.kind {
+        Kind::FileSystem("SquashFS") => {
+            let at = found.at.get();
+            return format!("expected {expected}; unsquashfs reads it: unsquashfs -o {at} FILE");
+        }
         Kind::Compressed | Kind::Archive => "unpack the file first",
         Kind::AndroidSparse => "turn it into a raw image with simg2img first",
         Kind::Text => "turn the text into the bytes of the flash first",
@@ -369,44 +316,11 @@ impl fmt::Display for Error {
             Self::WrongShape { expected, found } => {
                 write!(f, "found {found}, not {expected}: the headers say so")
             }
-            Self::Truncated { length, needed, cut } => {
-                let (length, needed) = (length.get(), needed.get());
-                write!(f, "the image is truncated: it ends after {length} bytes, ")?;
-                match cut {
-                    TruncatedPart::Node => write!(f, "within a node that needs {needed}"),
-                    TruncatedPart::Block { shape, block } => {
-                        write!(f, "within erase block {block}, which ends at {needed}: {shape}")
-                    }
-                    TruncatedPart::Lebs { found, needed: lebs } => {
-                        write!(f, "with {found} of {lebs} LEBs, which need {needed}")
-                    }
-                }
-            }
+            Self::Truncated { length, needed, cut } => truncated(f, *length, *needed, *cut),
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
-            Self::Volume { wanted, named, found } => {
-                no_volume(f, wanted.as_deref(), named.as_deref(), found)
-            }
-            Self::RawVolume { name, damage } => {
-                write!(f, "the volume `{name}` is damaged: {}", damage[0])?;
-                match damage.len() {
-                    1 => Ok(()),
-                    more => write!(f, "; and {} more", more - 1),
-                }
-            }
-            Self::RawLimit { length, limit } => {
-                write!(f, "the volume has {length}, the limit is {limit}")
-            }
+            Self::Volume(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
-            Self::NoCommit { wanted, found } => match found.as_slice() {
-                [] => write!(f, "no master node names commit {wanted}, nor any other"),
-                found => {
-                    write!(f, "no master node names commit {wanted}, but these: {}", runs(found))
-                }
-            },
-            Self::CommitGone { commit, problem } => {
-                write!(f, "nothing stands any more of commit {commit}: {problem}")
-            }
             Self::Exists => f.write_str("the file exists"),
             Self::Escape { at } => {
                 write!(f, "the backslash at byte {at} of the path begins no escape")
@@ -418,78 +332,23 @@ impl fmt::Display for Error {
     }
 }
 
-fn no_volume(
+fn truncated(
     f: &mut fmt::Formatter<'_>,
-    wanted: Option<&str>,
-    named: Option<&str>,
-    found: &[VolumeContent],
+    length: Bytes,
+    needed: Bytes,
+    cut: TruncatedPart,
 ) -> fmt::Result {
-    let content = |name: &str| {
-        let volume = found.iter().find(|volume| volume.name == name);
-        volume.map_or(String::new(), |volume| volume.content.clone())
-    };
-    match (wanted, named) {
-        (_, Some(name)) => write!(f, "the volume `{name}` holds no UBIFS ({})", content(name))?,
-        (Some(name), None) => {
-            write!(f, "no volume is called `{}`", crate::names::shown(name.as_bytes()))?;
+    let (length, needed) = (length.get(), needed.get());
+    write!(f, "the image is truncated: it ends after {length} bytes, ")?;
+    match cut {
+        TruncatedPart::Node => write!(f, "within a node that needs {needed}"),
+        TruncatedPart::Block { shape, block } => {
+            write!(f, "within erase block {block}, which ends at {needed}: {shape}")
         }
-        (None, None) => f.write_str("the UBI image has not one UBIFS volume")?,
-    }
-    let words = |volume: &VolumeContent| format!("{} ({})", volume.name, volume.content);
-    match (named, found) {
-        (Some(_), [_]) => Ok(()),
-        (_, []) => f.write_str(": it has no volumes"),
-        (_, volumes) => {
-            let volumes: Vec<_> = volumes.iter().map(words).collect();
-            write!(f, ", but these: {}", volumes.join(", "))
+        TruncatedPart::Lebs { found, needed: lebs } => {
+            write!(f, "with {found} of {lebs} LEBs, which need {needed}")
         }
     }
-}
-
-/// What can be done with the volumes that there are.
-fn volume_help(named: Option<&str>, found: &[VolumeContent]) -> String {
-    let mountable: Vec<_> =
-        found.iter().filter(|one| one.is_mountable).map(|one| one.name.as_str()).collect();
-    let other = found.iter().find(|one| !one.is_mountable && !one.is_empty);
-    let of_use = named.filter(|name| !found.iter().any(|one| one.is_empty && one.name == *name));
-    let of_use = of_use.or(other.filter(|_| mountable.is_empty()).map(|one| one.name.as_str()));
-    match (of_use, mountable.as_slice()) {
-        (Some(name), _) => {
-            let name = option_value(name, found);
-            format!(
-                "write out what is in it: boardlab image extract IMAGE {name}.bin --volume {name} --raw"
-            )
-        }
-        (None, []) => "`boardlab image info FILE` lists the volumes".into(),
-        (None, names) => format!("give --volume with one of: {}", names.join(", ")),
-    }
-}
-
-/// A volume as `--volume` takes it in any shell: by its number where its name has unusual characters.
-fn option_value(name: &str, found: &[VolumeContent]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
-        return name.into();
-    }
-    let volume = found.iter().find(|volume| volume.name == name);
-    volume.map_or_else(String::new, |volume| volume.id.to_string())
-}
-
-/// Ascending numbers in words: `3, 5 to 9`.
-fn runs(numbers: &[u64]) -> String {
-    let mut runs: Vec<(u64, u64)> = Vec::new();
-    for &number in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if number == *last || Some(number) == last.checked_add(1) => {
-                *last = number;
-            }
-            _ => runs.push((number, number)),
-        }
-    }
-    let words = |(first, last)| {
-        if first == last { format!("{first}") } else { format!("{first} to {last}") }
-    };
-    runs.into_iter().map(words).collect::<Vec<_>>().join(", ")
 }
 
 fn other_content(f: &mut fmt::Formatter<'_>, found: &Detection, expected: &str) -> fmt::Result {
@@ -528,9 +387,8 @@ impl std::error::Error for Error {
         match self {
             Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
-            Self::Mount(problem) | Self::Audit { problem } | Self::CommitGone { problem, .. } => {
-                Some(&**problem)
-            }
+            Self::Mount(problem) | Self::Audit { problem } => Some(&**problem),
+            Self::Volume(problem) => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

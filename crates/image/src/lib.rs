@@ -49,7 +49,7 @@ pub use contents::Contents;
 pub use damage::Damage;
 pub use detection::{Confidence, Detection, Kind};
 pub use dump::Dump;
-pub use error::Error;
+pub use error::{Error, VolumeError};
 pub use extract::{Limits, extract};
 pub use fs::{Hints, MountedImage};
 pub use health::Health;

@@ -15,7 +15,7 @@ mod volumes;
 
 use boardlab_codec::zlib::Inflate;
 use boardlab_image::{
-    Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, identify, open,
+    Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, carve, identify, open, tables,
 };
 use boardlab_sim::Bytes;
 use boardlab_vfs::FileSystem;
@@ -175,6 +175,14 @@ fn exercise(bytes: Vec<u8>, volume: &str) {
     for partial in [false, true] {
         let hints = Hints { partial, ..named(volume) };
         let hints = if volume.is_empty() { Hints { volume: None, ..hints } } else { hints };
+        drop(carve(&contents, &hints, Bytes::mib(2), &mut std::io::sink()));
+        for number in 0..2 {
+            let commit = Hints { commit: Some(number), ..hints.clone() };
+            let Ok(mut image) = open(&contents, &commit) else { continue };
+            drop(Damage::of(&mut image));
+            drop(manifest(&mut Mount::new(image.fs), &mut image.clock));
+        }
+        drop(tables::info("x", &contents, &identify(&contents), &hints, None));
         let Ok(mut image) = open(&contents, &hints) else { continue };
         drop(Damage::of(&mut image));
         let MountedImage { fs, mut clock, .. } = image;

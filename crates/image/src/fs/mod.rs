@@ -118,8 +118,7 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// [`Hints::partial`], what is damaged is written as it is.
     ///
     /// # Errors
-    /// [`Error::Volume`], [`Error::NotFor`], [`Error::RawVolume`], [`Error::RawLimit`],
-    /// [`Error::Unwritable`].
+    /// [`Error::Volume`], [`Error::NotFor`], [`Error::Unwritable`].
     fn carve(
         &self,
         _contents: &Contents,
@@ -134,8 +133,7 @@ pub trait DetectedFileSystem: fmt::Debug {
     ///
     /// # Errors
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
-    /// [`Error::Truncated`], [`Error::Mount`], [`Error::Volume`], [`Error::NotFor`],
-    /// [`Error::NoCommit`], [`Error::CommitGone`].
+    /// [`Error::Truncated`], [`Error::Mount`], [`Error::Volume`], [`Error::NotFor`].
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
 }
 

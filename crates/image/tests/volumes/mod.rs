@@ -5,7 +5,7 @@ use crate::made::{
 };
 use crate::{BOARD, named};
 use boardlab_image::fs::{RawFault, RawVolumeReport};
-use boardlab_image::{Contents, Error, Hints, carve, identify, open, tables};
+use boardlab_image::{Contents, Error, Hints, VolumeError, carve, identify, open, tables};
 use boardlab_result::Value;
 use boardlab_sim::Bytes;
 
@@ -90,7 +90,10 @@ fn a_dynamic_volume_is_written_to_its_last_mapped_leb() {
         assert!(bytes[LEB..2 * LEB].iter().all(|&byte| byte == 0xFF));
     }
     let refused = written(&file, &Hints::default()).unwrap_err();
-    assert!(matches!(refused, Error::Volume { wanted: None, .. }), "{refused}");
+    assert!(
+        matches!(refused, Error::Volume(VolumeError::Choice { wanted: None, .. })),
+        "{refused}"
+    );
     let refused = written(&file, &named("none")).unwrap_err();
     let text = "no volume is called `none`, but these: other (text), data (unknown content)";
     assert!(refused.to_string().starts_with("no volume is called `none`"), "{refused} {text}");
@@ -107,7 +110,7 @@ fn damage_of_a_static_volume_is_told_with_its_place_and_written_only_when_that_i
     let mut file = whole.clone();
     file[blocks[&1] * BLOCK + DATA + 5] ^= 1;
     let refused = written(&file, &named("squash")).unwrap_err();
-    let Error::RawVolume { damage, .. } = &refused else { panic!("{refused}") };
+    let Error::Volume(VolumeError::Damaged { damage, .. }) = &refused else { panic!("{refused}") };
     assert!(matches!(damage[0].what, RawFault::Checksum { .. }));
     let text =
         format!("the volume `squash` is damaged: LEB 1 in block {}: the checksum", blocks[&1]);
@@ -136,7 +139,7 @@ fn a_volume_beyond_the_limit_is_not_written() {
     let mut ubi = flash();
     add_static(&mut ubi, "squash", &squashfs(70 * LEB));
     let refused = written(&file_of(ubi), &named("squash")).unwrap_err();
-    assert!(matches!(refused, Error::RawLimit { .. }), "{refused}");
+    assert!(matches!(refused, Error::Volume(VolumeError::Limit { .. })), "{refused}");
     assert!(refused.help().contains("--max-size"));
 }
 

@@ -3,7 +3,7 @@
 //! Layer: rank 7. Functions: [`mount`], and [`table`] for `info`.
 
 use super::lebs::ImageLebs;
-use crate::error::Error;
+use crate::error::{Error, VolumeError};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Clock;
 use boardlab_ubifs::past::{Commit, Survey};
@@ -25,11 +25,10 @@ pub(super) fn mount(
     let history = History::read(clock, lebs, options).map_err(failed)?;
     if history.commit(number).is_none() {
         let found = history.commits().iter().map(|commit| commit.number).collect();
-        return Err(Error::NoCommit { wanted: number, found });
+        return Err(VolumeError::NoCommit { wanted: number, found }.into());
     }
-    let gone = |problem: boardlab_ubifs::MountError| Error::CommitGone {
-        commit: number,
-        problem: problem.into(),
+    let gone = |problem: boardlab_ubifs::MountError| {
+        Error::from(VolumeError::CommitGone { commit: number, problem: problem.into() })
     };
     history.mount(clock, number).map_err(gone)
 }

@@ -6,7 +6,7 @@
 //! mapped LEB, and a LEB that is not mapped reads as 0xFF.
 
 use crate::dump::Dump;
-use crate::error::Error;
+use crate::error::{Error, VolumeError};
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::format::crc;
@@ -116,7 +116,7 @@ impl RawVolume {
         {
             length = length.min(extent.size);
         }
-        self.read(leb, length).map_or_else(|(bytes, _)| bytes, |bytes| bytes)
+        self.read(leb, length).unwrap_or_else(|(bytes, _)| bytes)
     }
 
     fn block(&self, leb: u32) -> Option<PebIndex> {
@@ -200,7 +200,7 @@ impl RawVolume {
         let count = self.count();
         let most = Bytes::new(self.leb_size.into()) * u64::from(count);
         if most > limit {
-            return Err(Error::RawLimit { length: most, limit });
+            return Err(VolumeError::Limit { length: most, limit }.into());
         }
         let mut done = RawVolumeReport { is_static: self.is_static, ..RawVolumeReport::default() };
         for leb in 0..count {

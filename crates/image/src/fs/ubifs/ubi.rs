@@ -14,7 +14,7 @@ use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
-use crate::error::{Error, TruncatedPart};
+use crate::error::{Error, TruncatedPart, VolumeError};
 use crate::fs::{Hints, MountedImage};
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -125,7 +125,7 @@ impl Attached {
             (Some(name), _) => volumes::named(&self.volumes, name),
         };
         let found = found.and_then(|one| Some((one, one.superblock.as_ref()?)));
-        found.ok_or_else(|| volumes::refused(&self.volumes, wanted))
+        Ok(found.ok_or_else(|| volumes::refused(&self.volumes, wanted))?)
     }
 
     /// The LEBs of a volume with UBIFS.
@@ -226,7 +226,7 @@ impl DetectedFileSystem for UbiImage {
         let mut raw = RawVolume::of(&attached.ubi, &entry.info);
         let done = raw.write(limit, hints.partial, file)?;
         if !done.damage.is_empty() && !hints.partial {
-            return Err(Error::RawVolume { name: entry.name(), damage: done.damage });
+            return Err(VolumeError::Damaged { name: entry.name(), damage: done.damage }.into());
         }
         Ok(RawVolumeReport { name: entry.name(), content: entry.words(), ..done })
     }

@@ -7,7 +7,7 @@ use super::raw::{RawDamage, RawVolume};
 use crate::contents::Contents;
 use crate::detection::{Detection, Kind};
 use crate::dump::Dump;
-use crate::error::{Error, VolumeContent};
+use crate::error::{VolumeContent, VolumeError};
 use crate::fs::jffs2;
 use crate::identify::identify_types;
 use crate::names::shown;
@@ -156,8 +156,8 @@ pub(super) fn named<'a>(volumes: &'a [Entry], wanted: &str) -> Option<&'a Entry>
 }
 
 /// The error of a volume that is not there, or not clear, or of no use.
-pub(super) fn refused(volumes: &[Entry], wanted: Option<&str>) -> Error {
-    Error::Volume {
+pub(super) fn refused(volumes: &[Entry], wanted: Option<&str>) -> VolumeError {
+    VolumeError::Choice {
         wanted: wanted.map(str::to_owned),
         named: wanted.and_then(|wanted| named(volumes, wanted)).map(Entry::name),
         found: volumes.iter().map(Entry::listed).collect(),
