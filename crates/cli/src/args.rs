@@ -181,7 +181,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2, mkfs.ubifs and ubinize
+    /// Inspect flash images: dumps, and what mkfs tools and ubinize make
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
