@@ -33,7 +33,7 @@ use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubifs::format::superblock::{self, Superblock};
-use boardlab_ubifs::format::{Header, check_checksum, master};
+use boardlab_ubifs::format::{Header, NodeType, check_checksum};
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
 use std::ops::Range;
@@ -112,11 +112,11 @@ fn recognise(contents: &Contents, found: &Detection) -> Option<(Detection, Image
     // Its first page shows the pages, whatever is between them.
     let said = Superblock::parse(&head).ok()?;
     let shapes = shapes(&said);
-    let right = |shape: &Shape| node(&contents, *shape, Bytes::ZERO, superblock::SIZE).is_some();
+    let superblock = |shape| node(&contents, shape, Bytes::ZERO, NodeType::Superblock);
+    let right = |shape: &Shape| superblock(*shape).is_some();
     let rank = |shape: &Shape| (has_master(&contents, *shape), shape.oob.is_zero());
     let shape = shapes.into_iter().filter(right).max_by_key(rank)?;
-    let bytes = node(&contents, shape, Bytes::ZERO, superblock::SIZE)?;
-    let superblock = Superblock::parse(&bytes).ok()?;
+    let superblock = Superblock::parse(&superblock(shape)?).ok()?;
     if shape.check().is_err() || superblock.leb_count > LEBS {
         return None;
     }
@@ -144,8 +144,9 @@ fn shapes(superblock: &Superblock) -> Vec<Shape> {
     [0].into_iter().chain(known).map(shape).filter(|shape| shape.check().is_ok()).collect()
 }
 
-/// The node of `length` bytes at an offset of the flash, if its checksum is right.
-fn node(contents: &Contents, shape: Shape, at: Bytes, length: usize) -> Option<Vec<u8>> {
+/// The node of a kind with one length at an offset of the flash, if its checksum is right.
+fn node(contents: &Contents, shape: Shape, at: Bytes, kind: NodeType) -> Option<Vec<u8>> {
+    let length = Bytes::new(kind.lengths().0.into()).to_usize();
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
         let next = at + Bytes::of(&bytes);
@@ -158,14 +159,15 @@ fn node(contents: &Contents, shape: Shape, at: Bytes, length: usize) -> Option<V
         }
         bytes.extend(piece);
     }
-    let header = Header::parse(&bytes).ok()?;
+    let header = Header::parse(&bytes).ok().filter(|header| header.node_type == kind)?;
     check_checksum(&bytes, &header).ok()?;
     Some(bytes)
 }
 
 /// Whether one of the two LEBs of master nodes begins with one.
 fn has_master(contents: &Contents, shape: Shape) -> bool {
-    [1, 2].into_iter().any(|leb| node(contents, shape, shape.block * leb, master::SIZE).is_some())
+    let at = |leb| shape.block * leb;
+    [1, 2].into_iter().any(|leb| node(contents, shape, at(leb), NodeType::Master).is_some())
 }
 
 impl Image {

@@ -3,7 +3,10 @@
 use crate::made::{BLOCK, DATA, add_dynamic, add_static, blocks_of, file_of, flash, squashfs};
 use crate::{named, paths, single};
 use boardlab_image::{Contents, Error, Hints, Kind, Shape, identify, open};
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_ubi::{LebIndex, RamLebs};
+use boardlab_ubifs::Ubifs;
+use boardlab_vfs::FileSystem;
 
 const LAYOUT_VOLUME: u32 = 0x7FFF_EFFF;
 
@@ -125,4 +128,35 @@ fn a_single_volume_with_spare_bytes_is_read() {
     // No known part has such pages.
     let refused = refused(&with_oob(24), &Hints::default());
     assert!(refused.contains("instead of JFFS2 or UBIFS"), "{refused}");
+}
+
+/// With pages as large as the superblock, only the nodes behind it show the OOB bytes.
+#[test]
+fn a_single_volume_with_large_pages_shows_its_spare_bytes_by_the_nodes_behind_the_superblock() {
+    let shape = boardlab_ubi::Shape {
+        leb_count: 40,
+        leb_size: 65_536,
+        leb_start: 0,
+        min_io: 4_096,
+        max_write: 4_096,
+    };
+    let mut clock = Clock::new();
+    let options = boardlab_ubifs::Options::default();
+    let mut fs = Ubifs::mount(&mut clock, RamLebs::new(shape), options).unwrap();
+    fs.unmount(&mut clock).unwrap();
+    let lebs = fs.into_lebs();
+    let whole = |leb| {
+        let mut bytes = lebs.content(LebIndex(leb)).unwrap_or_default().to_vec();
+        bytes.resize(65_536, 0xFF);
+        bytes
+    };
+    let file: Vec<u8> = (0..40).flat_map(whole).collect();
+    for oob in [0, 128, 224] {
+        let with: Vec<u8> =
+            file.chunks(4_096).flat_map(|page| [page, &vec![0xFF; oob][..]].concat()).collect();
+        let contents = Contents::of(with);
+        let shape = Shape::nand(Bytes::kib(4), Bytes::new(oob as u64), Bytes::kib(64));
+        assert_eq!(identify(&contents).main().shape, Some(shape));
+        assert!(open(&contents, &Hints::default()).is_ok());
+    }
 }

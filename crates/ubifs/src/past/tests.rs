@@ -265,3 +265,94 @@ fn a_commit_whose_root_is_gone_is_refused() {
     let refused = history.mount(&mut Clock::new(), first.number).unwrap_err();
     assert_eq!(refused, Error::at(root.0, root.1, Problem::Erased).into());
 }
+
+/// The same node with a later sequence number.
+fn later(lebs: &RamLebs, leb: LebIndex, offs: u32, len: u32) -> Vec<u8> {
+    let start = usize::try_from(offs).unwrap();
+    let length = usize::try_from(len).unwrap();
+    let mut node = lebs.content(leb).unwrap()[start..start + length].to_vec();
+    let header = Header::parse(&node).unwrap();
+    Header::fill(&mut node, header.sqnum + 100_000, header.group);
+    seal(&mut node);
+    node
+}
+
+#[test]
+fn an_indexing_node_that_is_newer_than_the_commit_is_not_its_root() {
+    let (mut lebs, trees) = rounds(200);
+    let number = trees[1].0;
+    let master = history(&lebs).commit(number).unwrap().master.clone();
+    let (leb, offs) = (master.root_lnum, master.root_offs);
+    let node = later(&lebs, leb, offs, master.root_len);
+    overwrite(&mut lebs, leb, offs, &node);
+    let refused = history(&lebs).mount(&mut Clock::new(), number).unwrap_err();
+    assert_eq!(refused, Error::at(leb, offs, Problem::Newer).into());
+}
+
+#[test]
+fn an_indexing_node_of_another_branch_is_a_gap() {
+    let (lebs, trees) = rounds(200);
+    let number = trees[4].0;
+    let mut history = history(&lebs);
+    let commit = history.commit(number).unwrap().clone();
+    let master = &commit.master;
+    // Two neighbours of the root change their places, or lead to the root itself.
+    let root = |lebs: &RamLebs| {
+        let start = usize::try_from(master.root_offs).unwrap();
+        let length = usize::try_from(master.root_len).unwrap();
+        lebs.content(master.root_lnum).unwrap()[start..start + length].to_vec()
+    };
+    let (first, second, place) = (28, 48, 12);
+    for (from, to) in [(first, second), (second, first)] {
+        let (mut lebs, mut node) = (lebs.clone(), root(&lebs));
+        node.copy_within(from..from + place, to);
+        seal(&mut node);
+        overwrite(&mut lebs, master.root_lnum, master.root_offs, &node);
+        let survey = self::history(&lebs).survey(&mut Clock::new(), &commit);
+        assert_eq!(survey.index_missing, 1, "{survey:?}");
+    }
+    let (mut lebs, mut node) = (lebs.clone(), root(&lebs));
+    node[first..first + 4].copy_from_slice(&master.root_lnum.0.to_le_bytes());
+    node[first + 4..first + 8].copy_from_slice(&master.root_offs.to_le_bytes());
+    node[first + 8..first + 12].copy_from_slice(&master.root_len.to_le_bytes());
+    seal(&mut node);
+    overwrite(&mut lebs, master.root_lnum, master.root_offs, &node);
+    let survey = self::history(&lebs).survey(&mut Clock::new(), &commit);
+    assert_eq!((survey.index_missing, survey.ended), (1, false));
+    history.survey(&mut Clock::new(), &commit);
+}
+
+#[test]
+fn leaves_of_a_commit_are_older_than_its_start_where_the_log_has_it() {
+    let (lebs, trees) = rounds(200);
+    let history = history(&lebs);
+    let newest = history.commit(trees[4].0).unwrap();
+    assert!(newest.leaves_below < newest.index_below);
+    let audit = past(&lebs, newest.number).audit(&mut Clock::new());
+    assert!(audit.damaged.is_empty());
+}
+
+#[test]
+fn what_another_survey_has_read_does_not_count_where_it_is_too_new() {
+    let (mut lebs, trees) = rounds(200);
+    let (old, new) = (trees[0].0, trees[4].0);
+    let wanted = |leaf: &Leaf| leaf.kind == Some(KeyType::Inode) && leaf.ino > 66;
+    let leaf = branch_of(&lebs, old, wanted);
+    let same = |other: &Leaf| *other == leaf;
+    assert_eq!(branch_of(&lebs, new, same), leaf);
+    // Newer than the old commit, and older than the new one.
+    let first = history(&lebs).commit(old).unwrap().clone();
+    let start = usize::try_from(leaf.offs).unwrap();
+    let mut node = lebs.content(leaf.leb).unwrap()[start..start + 160].to_vec();
+    let group = Header::parse(&node).unwrap().group;
+    Header::fill(&mut node, first.leaves_below, group);
+    seal(&mut node);
+    overwrite(&mut lebs, leaf.leb, leaf.offs, &node);
+    let mut history = history(&lebs);
+    let commits = history.commits().to_vec();
+    let missing = |history: &mut History<_>, number| {
+        let commit = commits.iter().rfind(|commit| commit.number == number).unwrap();
+        history.survey(&mut Clock::new(), commit).leaves_missing
+    };
+    assert_eq!((missing(&mut history, new), missing(&mut history, old)), (0, 1));
+}
