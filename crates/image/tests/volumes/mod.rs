@@ -46,6 +46,7 @@ fn the_content_of_every_volume_is_named() {
     add_static(&mut ubi, "squash", &squashfs(40_000));
     add_static(&mut ubi, "kernel", &u_image());
     add_dynamic(&mut ubi, "late", &[(3, b"console=ttyS0 root=ubi0:rootfs\n")]);
+    add_static(&mut ubi, "text", b"bootdelay=3\nbaudrate=115200\n");
     add_dynamic(&mut ubi, "none", &[]);
     add_static(&mut ubi, "jffs2", &std::fs::read(BOARD).unwrap());
     let mut z_image = vec![0; 2_048];
@@ -58,6 +59,7 @@ fn the_content_of_every_volume_is_named() {
     assert_eq!(told(&file, "kernel", "content"), "U-Boot image");
     assert_eq!(told(&file, "kernel", "detail"), "Linux!");
     assert_eq!(told(&file, "late", "content"), "text from LEB 3 on");
+    assert_eq!(told(&file, "text", "content"), "text");
     assert_eq!(told(&file, "none", "content"), "empty");
     assert_eq!(told(&file, "jffs2", "content"), "JFFS2 filesystem");
     assert_eq!(told(&file, "zimage", "content"), "Linux kernel");

@@ -293,10 +293,9 @@ fn an_indexing_node_that_is_newer_than_the_commit_is_not_its_root() {
 fn an_indexing_node_of_another_branch_is_a_gap() {
     let (lebs, trees) = rounds(200);
     let number = trees[4].0;
-    let mut history = history(&lebs);
-    let commit = history.commit(number).unwrap().clone();
+    let commit = history(&lebs).commit(number).unwrap().clone();
     let master = &commit.master;
-    // Two neighbours of the root change their places, or lead to the root itself.
+    // One of two neighbours leads where the other one does.
     let root = |lebs: &RamLebs| {
         let start = usize::try_from(master.root_offs).unwrap();
         let length = usize::try_from(master.root_len).unwrap();
@@ -311,15 +310,29 @@ fn an_indexing_node_of_another_branch_is_a_gap() {
         let survey = self::history(&lebs).survey(&mut Clock::new(), &commit);
         assert_eq!(survey.index_missing, 1, "{survey:?}");
     }
+    // One branch, which leads to the root itself.
     let (mut lebs, mut node) = (lebs.clone(), root(&lebs));
+    node[24] = 1;
     node[first..first + 4].copy_from_slice(&master.root_lnum.0.to_le_bytes());
     node[first + 4..first + 8].copy_from_slice(&master.root_offs.to_le_bytes());
     node[first + 8..first + 12].copy_from_slice(&master.root_len.to_le_bytes());
     seal(&mut node);
     overwrite(&mut lebs, master.root_lnum, master.root_offs, &node);
     let survey = self::history(&lebs).survey(&mut Clock::new(), &commit);
-    assert_eq!((survey.index_missing, survey.ended), (1, false));
-    history.survey(&mut Clock::new(), &commit);
+    assert_eq!((survey.index_nodes, survey.index_missing, survey.ended), (1, 1, false));
+}
+
+#[test]
+fn a_damaged_master_node_names_no_commit() {
+    let (mut lebs, trees) = rounds(200);
+    let commit = history(&lebs).commit(trees[1].0).unwrap().clone();
+    for &(leb, offs, _) in &commit.places {
+        let start = usize::try_from(offs).unwrap();
+        let byte = lebs.content(leb).unwrap()[start + 500];
+        overwrite(&mut lebs, leb, offs + 500, &[byte ^ 1]);
+    }
+    assert_eq!(history(&lebs).commit(commit.number), None);
+    assert_eq!(history(&lebs).commits().len(), 5);
 }
 
 #[test]

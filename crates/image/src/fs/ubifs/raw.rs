@@ -190,11 +190,10 @@ impl RawVolume {
         (bytes, fault)
     }
 
-    /// Writes all bytes to `file`; `partial` also those of damaged LEBs.
+    /// Writes all bytes to `file`, also those of damaged LEBs.
     pub(super) fn write(
         &mut self,
         limit: Bytes,
-        partial: bool,
         file: &mut dyn Write,
     ) -> Result<RawVolumeReport, Error> {
         let count = self.count();
@@ -219,9 +218,7 @@ impl RawVolume {
             {
                 done.damage.push(RawDamage { leb, block, what });
             }
-            if done.damage.is_empty() || partial {
-                file.write_all(&bytes).map_err(|problem| Error::Unwritable { problem })?;
-            }
+            file.write_all(&bytes).map_err(|problem| Error::Unwritable { problem })?;
         }
         Ok(done)
     }

@@ -224,7 +224,7 @@ impl DetectedFileSystem for UbiImage {
         };
         let entry = found.ok_or_else(|| volumes::refused(&attached.volumes, wanted))?;
         let mut raw = RawVolume::of(&attached.ubi, &entry.info);
-        let done = raw.write(limit, hints.partial, file)?;
+        let done = raw.write(limit, file)?;
         if !done.damage.is_empty() && !hints.partial {
             return Err(VolumeError::Damaged { name: entry.name(), damage: done.damage }.into());
         }

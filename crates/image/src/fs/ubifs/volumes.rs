@@ -81,7 +81,7 @@ impl Entry {
             return;
         }
         let most = Bytes::new(self.info.leb_size.into()) * u64::from(self.info.reserved_lebs);
-        let Ok(done) = raw.write(most, true, &mut std::io::sink()) else { return };
+        let Ok(done) = raw.write(most, &mut std::io::sink()) else { return };
         self.size = done.length;
         self.damaged = done.damage.first().map(|first| (first.clone(), done.damage.len()));
     }
