@@ -6,7 +6,7 @@
 
 mod volume;
 
-pub use volume::{VolumeContent, VolumeError};
+pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
 
 use crate::detection::{Detection, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};

@@ -5,8 +5,8 @@
 //! `elf.h`), `include/image.h` of U-Boot, `sparse_format.h` and `bootimg.h` of Android, and RFC 1952
 //! and its relatives for the compressors. Only what stands at fixed places is looked at.
 
-use crate::detection::Confidence;
 use crate::detection::Kind::{self, FileSystem};
+use crate::detection::{Confidence, Detection};
 use boardlab_sim::Bytes;
 
 /// A recognised header.
@@ -19,6 +19,15 @@ pub(crate) struct SignatureMatch {
     pub(crate) evidence: String,
     pub(crate) detail: String,
     pub(crate) size: Option<Bytes>,
+}
+
+impl SignatureMatch {
+    /// The content that begins at `at` with this header.
+    pub(crate) fn found(self, at: Bytes) -> Detection {
+        let magic = at + Bytes::new(self.at as u64);
+        let found = Detection::new(self.kind, at, self.confidence).because(magic, self.evidence);
+        Detection { size: self.size, detail: self.detail, ..found }
+    }
 }
 
 /// The bytes that [`recognise`] needs.

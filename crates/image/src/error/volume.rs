@@ -3,7 +3,6 @@
 //! Layer: rank 7. Main type: [`VolumeError`].
 
 use super::Cause;
-use crate::fs::RawDamage;
 use crate::names::shown;
 use boardlab_sim::Bytes;
 use std::fmt;
@@ -64,6 +63,42 @@ pub struct VolumeContent {
     pub is_mountable: bool,
     /// Whether nothing is in it.
     pub is_empty: bool,
+}
+
+/// What of a volume is damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawDamage {
+    /// The LEB.
+    pub leb: u32,
+    /// Its block; `None` when there is none.
+    pub block: Option<u32>,
+    /// What is wrong with it.
+    pub what: RawFault,
+}
+
+/// What can be wrong with a LEB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RawFault {
+    /// No block holds it.
+    Missing,
+    /// Its bit errors could not be corrected, or the operating system could not read it.
+    Unreadable,
+    /// Its header cannot be read, so nothing says how long it is.
+    NoHeader,
+    /// Its checksum is another one.
+    Checksum {
+        /// That of its bytes.
+        found: u32,
+        /// That in its header.
+        expected: u32,
+    },
+    /// Its bytes are fewer or more than belong there.
+    Length {
+        /// Those that its header names.
+        found: u32,
+        /// Those of a LEB of the volume.
+        expected: u32,
+    },
 }
 
 impl VolumeError {
@@ -202,4 +237,25 @@ fn runs(numbers: &[u64]) -> String {
         if first == last { format!("{first}") } else { format!("{first} to {last}") }
     };
     runs.into_iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+/// `LEB 3 in block 17: its checksum is 0x1, not 0x2`.
+impl fmt::Display for RawDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LEB {}", self.leb)?;
+        if let Some(block) = self.block {
+            write!(f, " in block {block}")?;
+        }
+        match self.what {
+            RawFault::Missing => f.write_str(": no block holds it"),
+            RawFault::Unreadable => f.write_str(": its bit errors cannot be corrected"),
+            RawFault::NoHeader => f.write_str(": its header cannot be read"),
+            RawFault::Checksum { found, expected } => {
+                write!(f, ": the checksum is {found:#010x}, its header says {expected:#010x}")
+            }
+            RawFault::Length { found, expected } => {
+                write!(f, ": it has {found} bytes instead of {expected}")
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@
 pub(crate) mod jffs2;
 mod ubifs;
 
-pub use ubifs::{RawDamage, RawFault, RawVolumeReport};
+pub use ubifs::RawVolumeReport;
 
 use crate::audit::Audit;
 use crate::contents::Contents;

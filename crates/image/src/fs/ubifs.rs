@@ -17,7 +17,7 @@ mod survey;
 mod ubi;
 mod volumes;
 
-pub use raw::{RawDamage, RawFault, RawVolumeReport};
+pub use raw::RawVolumeReport;
 
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
@@ -212,6 +212,8 @@ impl DetectedFileSystem for Image {
         audit: Option<&Audit>,
     ) {
         run.tables.push(filesystem(&self.superblock, audit));
+        run.tables.push(detail::superblock(&self.superblock));
+        run.tables.extend(detail::nodes(audit));
         run.tables.extend(self.lebs(contents).ok().and_then(commits::table));
     }
 

@@ -4,7 +4,8 @@ use crate::made::{
     BLOCK, DATA, LEB, add_dynamic, add_static, blocks_of, committed, file_of, flash, squashfs,
 };
 use crate::{BOARD, named};
-use boardlab_image::fs::{RawFault, RawVolumeReport};
+use boardlab_image::error::RawFault;
+use boardlab_image::fs::RawVolumeReport;
 use boardlab_image::{Contents, Error, Hints, VolumeError, carve, identify, open, tables};
 use boardlab_result::Value;
 use boardlab_sim::Bytes;

@@ -8,8 +8,7 @@ use crate::format::data::Data;
 use crate::format::dirent::Dirent;
 use crate::format::index::Branch;
 use crate::format::inode::InodeNode;
-use crate::format::key::KeyType;
-use crate::past::{self, Gap};
+use crate::format::key::{Key, KeyType};
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 
@@ -31,6 +30,28 @@ pub struct Leaf {
     pub kind: Option<KeyType>,
     /// The block of a data node.
     pub block: u32,
+}
+
+/// A part of an older index that does not stand any more: all keys from one on, and below another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// Where the indexing node was.
+    pub leb: LebIndex,
+    /// Its offset there.
+    pub offs: u32,
+    /// The first key.
+    pub first: Key,
+    /// The key where the index goes on.
+    pub end: Key,
+    /// What is there.
+    pub error: Error,
+}
+
+impl From<Branch> for Leaf {
+    fn from(branch: Branch) -> Self {
+        let Branch { lnum: leb, offs, len, key } = branch;
+        Self { leb, offs, len, ino: key.ino(), kind: key.kind(), block: key.low() }
+    }
 }
 
 /// What an audit has found.
@@ -66,7 +87,7 @@ impl<L: Lebs> Ubifs<L> {
         let most = volume.layout.main_bytes / LEAF_MIN + 1;
         let mut audit = Audit::default();
         let mut leaf = |volume: &mut Volume<L>, clock: &mut Clock, branch: Branch| {
-            let leaf = past::leaf(branch);
+            let leaf = Leaf::from(branch);
             // Branches of a forged index can lead to the same nodes over and over.
             if u64::try_from(audit.leaves.len()).is_ok_and(|count| count >= most) {
                 return Err(Error::at(leaf.leb, leaf.offs, Problem::Index));

@@ -14,7 +14,7 @@
 mod find;
 mod walk;
 
-use crate::check::{Audit, Leaf};
+use crate::check::{Audit, Gap, Leaf};
 use crate::error::MountError;
 use crate::format::ROOT_INO;
 use crate::format::index::Branch;
@@ -23,8 +23,7 @@ use crate::format::key::{Key, KeyType};
 use crate::format::master::Master;
 use crate::layout::Layout;
 use crate::options::Options;
-use crate::volume::Volume;
-use crate::{Error, LebIndex, Lebs, Ubifs};
+use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -71,21 +70,6 @@ impl Survey {
     pub const fn is_whole(&self) -> bool {
         self.index_missing == 0 && self.leaves_missing == 0 && !self.ended
     }
-}
-
-/// A part of an older index that does not stand any more: all keys from one on, and below another.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
-    /// Where the indexing node was.
-    pub leb: LebIndex,
-    /// Its offset there.
-    pub offs: u32,
-    /// The first key.
-    pub first: Key,
-    /// The key where the index goes on.
-    pub end: Key,
-    /// What is there.
-    pub error: Error,
 }
 
 /// The commits of a volume.
@@ -238,9 +222,9 @@ impl Past {
 
     /// What the mount has found; `contradiction` is left to the caller.
     pub(crate) fn audit(&self) -> Audit {
-        let damaged = self.damaged.iter().map(|(branch, error)| (leaf(*branch), error.clone()));
+        let damaged = self.damaged.iter().map(|(branch, error)| ((*branch).into(), error.clone()));
         Audit {
-            leaves: self.leaves.iter().copied().map(leaf).collect(),
+            leaves: self.leaves.iter().copied().map(Leaf::from).collect(),
             damaged: damaged.collect(),
             gaps: self.gaps.clone(),
             ..Audit::default()
@@ -253,13 +237,6 @@ impl From<Tally> for Survey {
         let Tally { index_nodes, leaves, index_missing, leaves_missing, ended, .. } = tally;
         Self { index_nodes, leaves, index_missing, leaves_missing, ended }
     }
-}
-
-/// The leaf that a branch names.
-pub(crate) fn leaf(branch: Branch) -> Leaf {
-    let Branch { lnum: leb, offs, len, key } = branch;
-    let (ino, kind, block): (u32, Option<KeyType>, u32) = (key.ino(), key.kind(), key.low());
-    Leaf { leb, offs, len, ino, kind, block }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Layer: rank 5. Main types: [`Walk`], [`Tally`]. Parts that stand completely are remembered, since the
 //! indexes of neighbouring commits have most of their nodes in common.
 
-use super::{Commit, Gap, History};
+use super::{Commit, History};
+use crate::check::Gap;
 use crate::error::Problem;
 use crate::format::data::Data;
 use crate::format::dirent::Dirent;

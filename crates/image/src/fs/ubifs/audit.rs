@@ -6,9 +6,8 @@ use super::lebs::ImageLebs;
 use crate::audit::{Audit, KindCount, Place};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::LebIndex;
-use boardlab_ubifs::check::{self, Leaf};
+use boardlab_ubifs::check::{self, Gap, Leaf};
 use boardlab_ubifs::format::key::{Key, KeyType};
-use boardlab_ubifs::past::Gap;
 use boardlab_ubifs::{Error, Ubifs};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,13 +6,12 @@
 //! mapped LEB, and a LEB that is not mapped reads as 0xFF.
 
 use crate::dump::Dump;
-use crate::error::{Error, VolumeError};
+use crate::error::{Error, RawDamage, RawFault, VolumeError};
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::format::crc;
 use boardlab_ubi::format::vid::{self, Extent, VidHeader, VidView};
 use boardlab_ubi::{LebIndex, PebIndex, Ubi, VolumeInfo, VolumeKind};
-use std::fmt;
 use std::io::Write;
 
 /// The damaged places that are listed; more are counted.
@@ -28,42 +27,6 @@ pub(super) struct RawVolume {
     layout: (u32, Bytes, Bytes),
     /// The block of each LEB.
     blocks: Vec<Option<PebIndex>>,
-}
-
-/// What of a volume is damaged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RawDamage {
-    /// The LEB.
-    pub leb: u32,
-    /// Its block; `None` when there is none.
-    pub block: Option<u32>,
-    /// What is wrong with it.
-    pub what: RawFault,
-}
-
-/// What can be wrong with a LEB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RawFault {
-    /// No block holds it.
-    Missing,
-    /// Its bit errors could not be corrected, or the operating system could not read it.
-    Unreadable,
-    /// Its header cannot be read, so nothing says how long it is.
-    NoHeader,
-    /// Its checksum is another one.
-    Checksum {
-        /// That of its bytes.
-        found: u32,
-        /// That in its header.
-        expected: u32,
-    },
-    /// Its bytes are fewer or more than belong there.
-    Length {
-        /// Those that its header names.
-        found: u32,
-        /// Those of a LEB of the volume.
-        expected: u32,
-    },
 }
 
 /// What was written of a volume.
@@ -221,26 +184,5 @@ impl RawVolume {
             file.write_all(&bytes).map_err(|problem| Error::Unwritable { problem })?;
         }
         Ok(done)
-    }
-}
-
-/// `LEB 3 in block 17: its checksum is 0x1, not 0x2`.
-impl fmt::Display for RawDamage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "LEB {}", self.leb)?;
-        if let Some(block) = self.block {
-            write!(f, " in block {block}")?;
-        }
-        match self.what {
-            RawFault::Missing => f.write_str(": no block holds it"),
-            RawFault::Unreadable => f.write_str(": its bit errors cannot be corrected"),
-            RawFault::NoHeader => f.write_str(": its header cannot be read"),
-            RawFault::Checksum { found, expected } => {
-                write!(f, ": the checksum is {found:#010x}, its header says {expected:#010x}")
-            }
-            RawFault::Length { found, expected } => {
-                write!(f, ": it has {found} bytes instead of {expected}")
-            }
-        }
     }
 }

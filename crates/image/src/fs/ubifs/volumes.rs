@@ -3,13 +3,13 @@
 //! Layer: rank 7. Main type: [`Entry`]. A volume is recognised by its first LEB.
 
 use super::TYPE;
-use super::raw::{RawDamage, RawVolume};
+use super::raw::RawVolume;
 use crate::contents::Contents;
-use crate::detection::{Detection, Kind};
+use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
-use crate::error::{VolumeContent, VolumeError};
-use crate::fs::jffs2;
-use crate::identify::identify_types;
+use crate::error::{RawDamage, VolumeContent, VolumeError};
+use crate::fs::{Window, jffs2};
+use crate::magic;
 use crate::names::shown;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Clock};
@@ -64,14 +64,13 @@ impl Entry {
             let end = head.iter().rposition(|&byte| byte != 0xFF).map_or(0, |last| last + 1);
             head.truncate(end);
         }
-        let identity = identify_types(&Contents::of(head), &[jffs2::TYPE]);
-        let found = identity.main();
+        let found = recognise(head);
         entry.content = match found.kind {
-            Kind::Erased | Kind::Empty => "erased".into(),
+            Kind::Erased => "erased".into(),
             kind if first > 0 => format!("{kind} from LEB {first} on"),
             kind => kind.to_string(),
         };
-        entry.found = Some(found.clone());
+        entry.found = Some(found);
         entry
     }
 
@@ -134,6 +133,26 @@ impl Entry {
             is_empty: self.mapped == 0,
         }
     }
+}
+
+/// What begins with `head`. A volume in a volume is not looked into.
+fn recognise(head: Vec<u8>) -> Detection {
+    let all = |wanted: u8| head.iter().all(|&byte| byte == wanted);
+    let certain = |kind| Detection::new(kind, Bytes::ZERO, Confidence::Certain);
+    if all(0xFF) {
+        return certain(Kind::Erased);
+    }
+    if all(0) {
+        return certain(Kind::Zeros);
+    }
+    if let Some(hit) = magic::recognise(&head[..head.len().min(magic::HEAD)]) {
+        return hit.found(Bytes::ZERO);
+    }
+    let unknown = Detection::new(Kind::Unknown, Bytes::ZERO, Confidence::Possible);
+    let mut search = (jffs2::TYPE.search)();
+    search.look(&Window { bytes: &head, at: Bytes::ZERO, begins: 0..head.len() });
+    let found = search.conclude(&Contents::of(head), &[]).map(|(found, _)| found);
+    found.filter(|found| found.at.is_zero()).unwrap_or(unknown)
 }
 
 /// The superblock of a volume with UBIFS.
