@@ -57,7 +57,6 @@ impl Entry {
             entry.content = TYPE.name.into();
             return entry;
         }
-        // A volume in a volume is not looked into.
         let mut head = raw.head(first, HEAD);
         if entry.info.kind == VolumeKind::Dynamic {
             // What was not written there reads as 0xFF.
