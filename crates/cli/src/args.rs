@@ -181,7 +181,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2, mkfs.ubifs and ubinize
+    /// Inspect flash images: dumps, and what mkfs tools and ubinize make
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -281,12 +281,14 @@ Examples:
 const IMAGE_INFO: &str = "\
 Examples:
   boardlab image info dump.bin
+  boardlab image info dump.bin --volume rootfs
   boardlab image info dump.bin --out evidence";
 
 const IMAGE_LS: &str = "\
 Examples:
   boardlab image ls dump.bin
   boardlab image ls dump.bin /etc --format csv
+  boardlab image ls dump.bin --volume rootfs --commit 17
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 const IMAGE_EXTRACT: &str = "\
@@ -295,7 +297,8 @@ though told: devices, pipes, sockets, owners, extended attributes and bits such 
 
 Examples:
   boardlab image extract dump.bin files
-  boardlab image extract dump.bin configuration /etc --partial";
+  boardlab image extract dump.bin configuration /etc --partial
+  boardlab image extract dump.bin kernel.bin --volume kernel --raw";
 
 const SATA: &str = "\
 Examples:
@@ -343,6 +346,9 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
+        /// Name or number of a UBI volume: show this one only, in detail
+        #[arg(long, value_name = "NAME")]
+        volume: Option<String>,
     },
     /// Write the files of a JFFS2 or UBIFS image into a new folder
     #[command(after_help = IMAGE_EXTRACT)]
@@ -350,12 +356,15 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Folder for the files, new or empty; nothing is written outside of it
-        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        /// Folder for the files, new or empty; nothing is written outside of it. With --raw, a new file
+        #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
         target: PathBuf,
         /// Folder or file in the image, with escapes as `ls` shows them
         #[arg(value_name = "PATH", default_value = "/")]
         path: OsString,
+        /// Write the bytes of a UBI volume to a new file, whatever is in it
+        #[arg(long, conflicts_with_all = ["path", "commit", "max_names"])]
+        raw: bool,
         /// Names to extract at most
         #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
         max_names: u64,
@@ -420,6 +429,9 @@ pub(crate) struct Flash {
     /// Name or number of the UBI volume to read, where there are several with UBIFS
     #[arg(long, value_name = "NAME")]
     pub(crate) volume: Option<String>,
+    /// Number of an older commit of UBIFS, as `image info` lists them: its tree, without the journal
+    #[arg(long, value_name = "N")]
+    pub(crate) commit: Option<u64>,
     /// Read what there is of a truncated image
     #[arg(long)]
     pub(crate) partial: bool,
@@ -440,8 +452,8 @@ impl From<&Flash> for Hints {
             Endian::Little => ByteOrder::Little,
             Endian::Big => ByteOrder::Big,
         });
-        let Flash { page, oob, block, partial, .. } = *flash;
-        Self { page, oob, block, order, partial, volume: flash.volume.clone() }
+        let Flash { page, oob, block, partial, commit, .. } = *flash;
+        Self { page, oob, block, order, partial, volume: flash.volume.clone(), commit }
     }
 }
 

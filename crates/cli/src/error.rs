@@ -450,7 +450,18 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         Problem::Unwritable { .. } => format!("cannot write `{}`: {problem}", shown_path(path)),
         _ => shown(&problem.to_string()),
     };
-    Message { title, place, help: problem.help() }
+    let help = match problem {
+        Problem::Volume(_) => problem.help().replace(" IMAGE ", &format!(" {} ", word(path))),
+        _ => problem.help(),
+    };
+    Message { title, place, help }
+}
+
+/// A path as a word of a shell.
+fn word(path: &Path) -> String {
+    let shown = shown_path(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+,:@%".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
 
 /// A message with the first line of the error of `report` as the title, and the rest as the help.

@@ -71,6 +71,13 @@ impl Target {
         sync(self.folder())
     }
 
+    /// Makes the complete `part` the file, which must not exist.
+    pub(crate) fn finish_new(&self, mut part: Part) -> io::Result<()> {
+        part.flush()?;
+        part.put_new(&self.path)?;
+        sync(self.folder())
+    }
+
     /// Writes the whole file.
     pub(crate) fn write(&self, content: &[u8]) -> io::Result<()> {
         let mut part = self.begin()?;
@@ -133,6 +140,17 @@ impl Part {
         fs::rename(&self.path, path)?;
         self.placed = true;
         Ok(())
+    }
+
+    /// Renames it to `path` in its folder, where nothing is. A link is never made over another file; a
+    /// filesystem without links leaves a moment between the look and the renaming.
+    fn put_new(self, path: &Path) -> io::Result<()> {
+        match fs::hard_link(&self.path, path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+            Ok(()) => Ok(()),
+            Err(_) if path.symlink_metadata().is_ok() => Err(ErrorKind::AlreadyExists.into()),
+            Err(_) => self.put(path),
+        }
     }
 
     /// Copies the owner and the permissions of the file that it replaces.

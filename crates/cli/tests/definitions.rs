@@ -299,6 +299,10 @@ const IMAGES: &str = "crates/cli/tests/bad_input/image.rs";
 const LIMITS: &str = "crates/cli/tests/image.rs";
 /// Holds that the volume that was asked for is read.
 const VOLUMES: &str = "crates/image/tests/ubi.rs";
+/// Holds that the commit that was asked for is shown.
+const COMMITS: &str = "crates/image/tests/older/mod.rs";
+/// Holds that the bytes of a volume are written.
+const RAW: &str = "crates/cli/tests/volumes.rs";
 const OS: &str = "crates/cli/tests/os";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
@@ -374,6 +378,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image info", "format", Test(IMAGES)),
     ("image info", "out", Test(IMAGES)),
     ("image info", "seed", Refused(&["image", "info", "a.bin", "--seed", "2"])),
+    ("image info", "volume", Test(RAW)),
     ("image extract", "format", Test(IMAGES)),
     ("image extract", "out", Test(IMAGES)),
     ("image extract", "seed", Refused(&["image", "extract", "a.bin", "b", "--seed", "2"])),
@@ -383,6 +388,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "endian", Test(IMAGES)),
     ("image extract", "partial", Test(IMAGES)),
     ("image extract", "volume", Test(VOLUMES)),
+    ("image extract", "commit", Test(COMMITS)),
+    ("image extract", "raw", Test(RAW)),
     ("image extract", "max-names", Test(LIMITS)),
     ("image extract", "max-size", Test(LIMITS)),
     ("image ls", "format", Test(IMAGES)),
@@ -394,6 +401,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "endian", Test(IMAGES)),
     ("image ls", "partial", Test(IMAGES)),
     ("image ls", "volume", Test(VOLUMES)),
+    ("image ls", "commit", Test(COMMITS)),
     ("image ls", "max-names", Test(LIMITS)),
     ("sata console", "format", Test("crates/cli/tests/console.rs")),
     ("sata console", "out", Test("crates/cli/tests/console.rs")),

@@ -16,3 +16,4 @@ mod results;
 mod streams;
 mod sweep;
 mod terminal;
+mod volumes;

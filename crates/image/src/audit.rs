@@ -24,13 +24,26 @@ pub struct Audit {
     pub doubtful_blocks: Vec<u32>,
     /// A note about blocks with foreign content.
     pub foreign: Option<String>,
+    /// The verified nodes by their kind, where the filesystem tells them apart.
+    pub kinds: BTreeMap<&'static str, KindCount>,
+}
+
+/// The nodes of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KindCount {
+    /// How many there are.
+    pub nodes: u64,
+    /// Their bytes on the flash.
+    pub bytes: u64,
+    /// How many are damaged.
+    pub damaged: u64,
 }
 
 /// A damaged place.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The offset on the flash.
-    pub at: Bytes,
+    /// The offset on the flash; `None` when it is on none, as of a LEB that no block holds.
+    pub at: Option<Bytes>,
     /// What is damaged.
     pub what: String,
     /// The consequence.

@@ -18,6 +18,8 @@ pub enum Kind {
     Gpt,
     /// MBR partition table.
     Mbr,
+    /// Linux kernel.
+    Kernel,
     /// U-Boot image.
     UImage,
     /// Flattened device tree, or a U-Boot FIT image.
@@ -53,6 +55,7 @@ impl fmt::Display for Kind {
             Self::Ubi => "UBI image",
             Self::Gpt => "GPT partition table",
             Self::Mbr => "MBR partition table",
+            Self::Kernel => "Linux kernel",
             Self::UImage => "U-Boot image",
             Self::DeviceTree => "device tree or FIT image",
             Self::Trx => "TRX firmware",

@@ -4,6 +4,10 @@
 //! [`Error::help`] what would fit. Images are untrusted: whoever shows a message escapes texts from
 //! them.
 
+mod volume;
+
+pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
+
 use crate::detection::{Detection, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};
 use boardlab_codec::ByteOrder;
@@ -12,7 +16,7 @@ use boardlab_sim::Bytes;
 use std::{fmt, io};
 
 /// The error of a filesystem.
-type Cause = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why an image is not opened, read or written.
 #[derive(Debug)]
@@ -106,15 +110,17 @@ pub enum Error {
     Device(MtdError),
     /// The filesystem cannot be mounted.
     Mount(Cause),
-    /// There is no such UBI volume with a filesystem, or several and none was named.
-    Volume {
-        /// The volume that was asked for.
-        wanted: Option<String>,
-        /// The volumes, each as `name (content)`.
-        found: Vec<String>,
-        /// The names of those that can be mounted.
-        mountable: Vec<String>,
+    /// A UBI volume, or a commit of the UBIFS in it, is not there or not whole.
+    Volume(VolumeError),
+    /// An option is of no use for an image.
+    NotFor {
+        /// The option.
+        option: &'static str,
+        /// The image.
+        what: &'static str,
     },
+    /// A file of this name exists.
+    Exists,
     /// The flash cannot be read completely.
     Audit {
         /// What the filesystem says.
@@ -149,7 +155,19 @@ pub enum TruncatedPart {
     /// A node.
     Node,
     /// An erase block with its OOB bytes.
-    Block(Shape),
+    Block {
+        /// The shape of the flash.
+        shape: Shape,
+        /// The block.
+        block: u64,
+    },
+    /// LEBs of a single volume.
+    Lebs {
+        /// Those that are whole.
+        found: u64,
+        /// Those that there should be.
+        needed: u64,
+    },
 }
 
 impl Error {
@@ -166,7 +184,7 @@ impl Error {
             Self::Empty => "the dump has failed; take it again".into(),
             Self::TooLarge { .. } => "give a larger page or erase block".into(),
             Self::Unsound { problem } => expected(*problem),
-            Self::OtherContent { found, expected } => other_help(found.kind, expected),
+            Self::OtherContent { found, expected } => other_help(found, expected),
             Self::WrongByteOrder { found, .. } => format!(
                 "leave out --endian, or give --endian {}",
                 if *found == ByteOrder::Little { "little" } else { "big" }
@@ -185,10 +203,9 @@ impl Error {
             Self::Truncated { .. } => {
                 "take the dump again, or read what there is with --partial".into()
             }
-            Self::Volume { mountable, .. } => match mountable.as_slice() {
-                [] => "`boardlab image info FILE` lists the volumes; only UBIFS can be read".into(),
-                names => format!("give --volume with one of: {}", names.join(", ")),
-            },
+            Self::Volume(problem) => problem.help(),
+            Self::NotFor { option, .. } => format!("leave out {option}"),
+            Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
             Self::Escape { .. } => {
@@ -215,13 +232,18 @@ fn expected(problem: ShapeError) -> String {
 }
 
 /// How to access an image of another kind.
-fn other_help(kind: Kind, expected: &str) -> String {
-    let text = match kind {
+fn other_help(found: &Detection, expected: &str) -> String {
+    let text = match found.kind {
+        Kind::FileSystem("SquashFS") => {
+            let at = found.at.get();
+            return format!("expected {expected}; unsquashfs reads it: unsquashfs -o {at} FILE");
+        }
         Kind::Compressed | Kind::Archive => "unpack the file first",
         Kind::AndroidSparse => "turn it into a raw image with simg2img first",
         Kind::Text => "turn the text into the bytes of the flash first",
         Kind::Erased => "was the right partition dumped?",
         Kind::Zeros => "did the reading of the flash work?",
+        Kind::Ubi => "no block of it has a volume header: it is empty, or the dump ends too early",
         Kind::Unknown => "no node of it has a right checksum: is the dump encrypted, or swapped?",
         _ => "`boardlab image info FILE` says what else is in the file",
     };
@@ -294,17 +316,12 @@ impl fmt::Display for Error {
             Self::WrongShape { expected, found } => {
                 write!(f, "found {found}, not {expected}: the headers say so")
             }
-            Self::Truncated { length, needed, cut } => {
-                let (length, needed) = (length.get(), needed.get());
-                write!(f, "the image is truncated: it ends after {length} bytes, within ")?;
-                match cut {
-                    TruncatedPart::Node => write!(f, "a node that needs {needed}"),
-                    TruncatedPart::Block(shape) => write!(f, "an erase block that needs {needed}: {shape}"),
-                }
-            }
+            Self::Truncated { length, needed, cut } => truncated(f, *length, *needed, *cut),
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
-            Self::Volume { wanted, found, .. } => no_volume(f, wanted.as_deref(), found),
+            Self::Volume(problem) => problem.fmt(f),
+            Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
+            Self::Exists => f.write_str("the file exists"),
             Self::Escape { at } => {
                 write!(f, "the backslash at byte {at} of the path begins no escape")
             }
@@ -315,15 +332,22 @@ impl fmt::Display for Error {
     }
 }
 
-fn no_volume(f: &mut fmt::Formatter<'_>, wanted: Option<&str>, found: &[String]) -> fmt::Result {
-    if let Some(name) = wanted {
-        write!(f, "no UBIFS volume is called `{}`", crate::names::shown(name.as_bytes()))?;
-    } else {
-        f.write_str("the UBI image has not one UBIFS volume")?;
-    }
-    match found {
-        [] => f.write_str(": it has no volumes"),
-        volumes => write!(f, ", but these: {}", volumes.join(", ")),
+fn truncated(
+    f: &mut fmt::Formatter<'_>,
+    length: Bytes,
+    needed: Bytes,
+    cut: TruncatedPart,
+) -> fmt::Result {
+    let (length, needed) = (length.get(), needed.get());
+    write!(f, "the image is truncated: it ends after {length} bytes, ")?;
+    match cut {
+        TruncatedPart::Node => write!(f, "within a node that needs {needed}"),
+        TruncatedPart::Block { shape, block } => {
+            write!(f, "within erase block {block}, which ends at {needed}: {shape}")
+        }
+        TruncatedPart::Lebs { found, needed: lebs } => {
+            write!(f, "with {found} of {lebs} LEBs, which need {needed}")
+        }
     }
 }
 
@@ -364,6 +388,7 @@ impl std::error::Error for Error {
             Self::Unreadable { problem } | Self::Unwritable { problem } => Some(problem),
             Self::Device(problem) => Some(problem),
             Self::Mount(problem) | Self::Audit { problem } => Some(&**problem),
+            Self::Volume(problem) => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

@@ -5,8 +5,8 @@
 //! `elf.h`), `include/image.h` of U-Boot, `sparse_format.h` and `bootimg.h` of Android, and RFC 1952
 //! and its relatives for the compressors. Only what stands at fixed places is looked at.
 
-use crate::detection::Confidence;
 use crate::detection::Kind::{self, FileSystem};
+use crate::detection::{Confidence, Detection};
 use boardlab_sim::Bytes;
 
 /// A recognised header.
@@ -19,6 +19,15 @@ pub(crate) struct SignatureMatch {
     pub(crate) evidence: String,
     pub(crate) detail: String,
     pub(crate) size: Option<Bytes>,
+}
+
+impl SignatureMatch {
+    /// The content that begins at `at` with this header.
+    pub(crate) fn found(self, at: Bytes) -> Detection {
+        let magic = at + Bytes::new(self.at as u64);
+        let found = Detection::new(self.kind, at, self.confidence).because(magic, self.evidence);
+        Detection { size: self.size, detail: self.detail, ..found }
+    }
 }
 
 /// The bytes that [`recognise`] needs.
@@ -83,6 +92,7 @@ const TESTS: &[Test] = &[
     f2fs,
     erofs,
     littlefs,
+    kernel,
     u_image,
     device_tree,
     android_sparse,
@@ -226,6 +236,23 @@ fn littlefs(head: &Head<'_>) -> Option<SignatureMatch> {
     let name = (8, "superblock `littlefs`");
     head.has(8, b"littlefs")
         .then(|| hit(FileSystem("littlefs"), Confidence::Certain, name, String::new()))
+}
+
+/// The image that a boot loader starts: zImage of ARM, Image of ARM64 and RISC-V. Sources: Linux 6.1,
+/// `arch/arm/boot/compressed/head.S`, `Documentation/arm64/booting.rst`,
+/// `Documentation/riscv/boot-image-header.rst`.
+fn kernel(head: &Head<'_>) -> Option<SignatureMatch> {
+    let sure = Confidence::Certain;
+    if head.le32(0x24) == 0x016F_2818 {
+        let length = head.le32(0x2C).checked_sub(head.le32(0x28)).map(|it| Bytes::new(it.into()));
+        let found = hit(Kind::Kernel, sure, (0x24, "zImage 0x016f2818"), "zImage, ARM".into());
+        return Some(SignatureMatch { size: length, ..found });
+    }
+    let name = [(b"ARM\x64", "Image, ARM64"), (b"RSC\x05", "Image, RISC-V")];
+    let (_, detail) = name.into_iter().find(|(magic, _)| head.has(0x38, *magic))?;
+    let size = Some(Bytes::new(head.le64(0x10))).filter(|size| !size.is_zero());
+    let found = hit(Kind::Kernel, sure, (0x38, "Image header"), detail.into());
+    Some(SignatureMatch { size, ..found })
 }
 
 fn u_image(head: &Head<'_>) -> Option<SignatureMatch> {

@@ -1,6 +1,6 @@
 //! The information about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Functions: [`info`], [`listing`] and [`extracted`]. Names from images are
+//! Layer: rank 7. Functions: [`info`], [`listing`], [`extracted`] and [`carved`]. Names from images are
 //! untrusted, and are shown escaped.
 
 mod damage;
@@ -10,7 +10,7 @@ use crate::damage::{Damage, Paths};
 use crate::detection::Detection;
 use crate::error::Error;
 use crate::extract::{ExtractionReport, Limits, MARK, SkippedItem};
-use crate::fs::DetectedFileSystem;
+use crate::fs::{DetectedFileSystem, Hints, RawVolumeReport};
 use crate::identify::Identity;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
@@ -39,29 +39,81 @@ pub fn info(
     name: &str,
     contents: &Contents,
     identity: &Identity,
+    hints: &Hints,
     looked_at: Option<&Result<Damage, Error>>,
 ) -> ImageReport {
-    let title = format!("What is in {name}");
-    let mut run = RunResult::new("image-info", &title, 0, VERSION);
-    run.tables.push(found(identity));
-    if let Some(system) = &identity.filesystem {
-        run.tables.push(flash(contents, &**system));
-        let damage = looked_at.and_then(|found| found.as_ref().ok());
-        system.tell(&mut run, contents, damage.map(|found| &found.audit));
-    }
-    let whole = match looked_at {
-        Some(Ok(found)) => {
-            damage::tell(&mut run, found, &Paths::new());
-            found.is_whole()
-        }
-        Some(Err(problem)) => {
-            run.warnings.push(format!("The image cannot be mounted: {problem}"));
-            false
-        }
-        None => true,
+    let volume = hints.volume.as_ref().map(|volume| shown(volume.as_bytes()));
+    let whole_file = volume.is_none();
+    let title = match volume {
+        Some(volume) => format!("What is in volume {volume} of {name}"),
+        None => format!("What is in {name}"),
     };
-    run.tables.push(evidence(identity));
+    let mut run = RunResult::new("image-info", &title, 0, VERSION);
+    if whole_file {
+        run.tables.push(found(identity));
+    }
+    if let Some(system) = &identity.filesystem {
+        if whole_file {
+            run.tables.push(flash(contents, &**system));
+        }
+        let damage = looked_at.and_then(|found| found.as_ref().ok());
+        system.tell(&mut run, contents, hints, damage.map(|found| &found.audit));
+    }
+    let besides = identity.filesystem.as_ref().map(|system| system.damage(hints));
+    let besides = besides.unwrap_or_default();
+    let whole = besides.is_empty();
+    run.warnings.extend(besides);
+    let whole = whole
+        & match looked_at {
+            Some(Ok(found)) => {
+                damage::tell(&mut run, found, &Paths::new());
+                found.is_whole()
+            }
+            Some(Err(problem)) => {
+                run.warnings.push(format!("The image cannot be mounted: {problem}"));
+                false
+            }
+            None => true,
+        };
+    if whole_file {
+        run.tables.push(evidence(identity));
+    }
     ImageReport { run, whole }
+}
+
+/// Reports what was written of a UBI volume of the image `name` to the file `target`.
+#[must_use]
+pub fn carved(name: &str, target: &str, done: &RawVolumeReport) -> ImageReport {
+    let title = format!("Volume {} of {name} in {target}", done.name);
+    let mut run = RunResult::new("image-extract", &title, 0, VERSION);
+    let checksums = match (done.is_static, done.damage.len()) {
+        (false, _) => "none in a dynamic volume".to_owned(),
+        (true, 0) => format!("right in {}", counted(done.verified, "LEB")),
+        (true, damaged) => format!("right in {}, not in {damaged}", done.verified),
+    };
+    let row = Row::new(done.name.clone(), "")
+        .cell("content", Cell::text(done.content.clone()))
+        .cell("size_bytes", Cell::count(done.length.get()))
+        .cell("leb_count", Cell::int(done.lebs.0))
+        .cell("unmapped_count", Cell::int(done.lebs.1))
+        .cell("checksums", Cell::text(checksums));
+    let mut table = Table::new("volume", "Written")
+        .column("content", "content")
+        .column("size_bytes", "size")
+        .column("leb_count", "LEBs")
+        .column("unmapped_count", "not mapped")
+        .column("checksums", "checksums");
+    table.rows.push(row);
+    run.tables.push(table);
+    if !done.damage.is_empty() {
+        let mut table = Table::new("damage", "Damage").column("what", "what is damaged");
+        for (number, damage) in (1..).zip(&done.damage) {
+            let row = Row::new(number.to_string(), "");
+            table.rows.push(row.cell("what", Cell::text(damage.to_string())));
+        }
+        run.tables.push(table);
+    }
+    ImageReport { run, whole: done.damage.is_empty() }
 }
 
 fn found(identity: &Identity) -> Table {
@@ -363,7 +415,7 @@ mod tests {
         let mut writer = Writer::new(ByteOrder::Big, shape);
         writer.inodes(300);
         let file = writer.file();
-        let run = info("x.bin", &file, &identify(&file), None).run;
+        let run = info("x.bin", &file, &identify(&file), &Hints::default(), None).run;
         let cell = |table, row, column| {
             let cell: &Cell = run.table(table).and_then(|table| table.cell(row, column)).unwrap();
             cell.value.clone()
@@ -383,12 +435,12 @@ mod tests {
         writer.inodes(100);
         writer.data.truncate(writer.data.len() - 9);
         let file = Contents::of(writer.data);
-        let run = info("x.bin", &file, &identify(&file), None).run;
+        let run = info("x.bin", &file, &identify(&file), &Hints::default(), None).run;
         assert!(run.warnings[0].starts_with("The file is truncated: "), "{:?}", run.warnings);
         assert!(run.warnings[1].contains("64 KiB is the smallest size"), "{:?}", run.warnings);
         assert!(run.findings[0].contains("read as NOR. If it is of NAND"), "{:?}", run.findings);
         let file = Contents::of(b"ANDROID!".repeat(8));
-        let run = info("x.bin", &file, &identify(&file), None).run;
+        let run = info("x.bin", &file, &identify(&file), &Hints::default(), None).run;
         assert!(run.table("flash").is_none());
         let kind = run.table("contents").unwrap().cell("1", "kind").unwrap().value.clone();
         assert_eq!(kind, Value::Text("Android boot image".into()));

@@ -8,9 +8,14 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod causes;
+mod made;
+mod older;
+mod volumes;
+
 use boardlab_codec::zlib::Inflate;
 use boardlab_image::{
-    Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, identify, open,
+    Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, carve, identify, open, tables,
 };
 use boardlab_sim::Bytes;
 use boardlab_vfs::FileSystem;
@@ -52,6 +57,9 @@ fn flashes_of_linux_hold_what_linux_found() {
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
+
+/// An image of mkfs.jffs2.
+const BOARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/board.jffs2");
 
 /// `mkfs.ubifs -m 512 -e 15872 -c 60 -x zlib` of mtd-utils 2.1.5, of 6 names.
 fn single() -> Vec<u8> {
@@ -127,7 +135,14 @@ fn of_several_volumes_the_named_one_is_read() {
     assert_eq!(found, NAMES);
     assert_eq!(paths(&two(), &named("1")).unwrap().len(), 6);
     let refused = paths(&two(), &named("kernel")).unwrap_err();
-    assert!(refused.to_string().starts_with("no UBIFS volume is called `kernel`"), "{refused}");
+    let text = "the volume `kernel` holds no UBIFS (ELF program), but these: ";
+    assert!(refused.to_string().starts_with(text), "{refused}");
+    assert!(refused.help().ends_with("extract IMAGE kernel.bin --volume kernel --raw"));
+    let refused = paths(&two(), &named("none")).unwrap_err();
+    assert!(
+        refused.to_string().starts_with("no volume is called `none`, but these: "),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -150,7 +165,7 @@ fn a_damaged_node_is_told_with_its_file() {
     let damage = Damage::of(&mut image).unwrap();
     assert!(!damage.is_whole());
     assert_eq!((damage.audit.damaged, damage.audit.inode_damage.len()), (1, 1));
-    assert_eq!(damage.audit.places[0].at, Bytes::new(at as u64));
+    assert_eq!(damage.audit.places[0].at, Some(Bytes::new(at as u64)));
 }
 
 /// Reads everything that can be read.
@@ -160,6 +175,14 @@ fn exercise(bytes: Vec<u8>, volume: &str) {
     for partial in [false, true] {
         let hints = Hints { partial, ..named(volume) };
         let hints = if volume.is_empty() { Hints { volume: None, ..hints } } else { hints };
+        drop(carve(&contents, &hints, Bytes::mib(2), &mut std::io::sink()));
+        for number in 0..2 {
+            let commit = Hints { commit: Some(number), ..hints.clone() };
+            let Ok(mut image) = open(&contents, &commit) else { continue };
+            drop(Damage::of(&mut image));
+            drop(manifest(&mut Mount::new(image.fs), &mut image.clock));
+        }
+        drop(tables::info("x", &contents, &identify(&contents), &hints, None));
         let Ok(mut image) = open(&contents, &hints) else { continue };
         drop(Damage::of(&mut image));
         let MountedImage { fs, mut clock, .. } = image;

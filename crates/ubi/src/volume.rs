@@ -224,6 +224,15 @@ impl<M: Mtd> Ubi<M> {
     }
 }
 
+impl<M: Mtd> Ubi<M> {
+    /// The block of a LEB of a user volume; `None` when it is not mapped, or when there is no such LEB.
+    #[must_use]
+    pub fn peb(&self, volume: u32, leb: LebIndex) -> Option<PebIndex> {
+        let state = self.user_volume(volume).ok()?;
+        (leb.0 < state.reserved).then(|| self.peb_of(Leb { volume, leb })).flatten()
+    }
+}
+
 impl<M: Mtd> Volume<M> {
     /// The block of a LEB; `None` when it is not mapped.
     #[must_use]

@@ -12,7 +12,7 @@ mod fs;
 mod index;
 mod lebs;
 
-pub use audit::{Audit, Leaf};
+pub use audit::{Audit, Gap, Leaf};
 
 use crate::error::Fault;
 use crate::format::NodeType;

@@ -69,6 +69,10 @@ pub enum Problem {
     Inode(u32),
     /// The nodes of the orphan area contradict each other.
     Orphan,
+    /// A place that an older index names is erased.
+    Erased,
+    /// What stands at a place that an older index names was written after its commit.
+    Newer,
 }
 
 impl From<boardlab_ubi::Error> for Error {
@@ -158,6 +162,8 @@ impl fmt::Display for Problem {
             }
             Self::Orphan => f.write_str("the orphan area is not in the order that commits write"),
             Self::Inode(ino) => write!(f, "inode {ino} is missing or impossible"),
+            Self::Erased => f.write_str("the place is erased"),
+            Self::Newer => f.write_str("a node that was written after the commit is there"),
         }
     }
 }

@@ -230,16 +230,21 @@ impl<L: Lebs> Volume<L> {
     /// ENOENT; a damaged node; any of the volume.
     pub(crate) fn iget(&mut self, clock: &mut Clock, ino: u32) -> Result<&mut Inode, Error> {
         if !self.inodes.contains_key(&ino) {
-            let located = self.tnc_locate(clock, Key::inode(ino))?;
-            let Located { node, leb, offs } = located.ok_or(Errno::NoEnt)?;
-            let node = InodeNode::parse(&node).map_err(|cause| Error::Node { leb, offs, cause })?;
-            let inode = Inode::from(node);
-            if !inode.is_valid() {
-                return Err(Error::at(leb, offs, Problem::Inode(ino)));
-            }
+            let inode = self.read_inode(clock, ino).or_else(|error| {
+                let lost = self.past.as_ref().and_then(|past| past.lost_directory(ino));
+                lost.map(Inode::from).ok_or(error)
+            })?;
             self.inodes.insert(ino, inode);
         }
         Ok(self.inode_mut(ino))
+    }
+
+    fn read_inode(&mut self, clock: &mut Clock, ino: u32) -> Result<Inode, Error> {
+        let located = self.tnc_locate(clock, Key::inode(ino))?;
+        let Located { node, leb, offs } = located.ok_or(Errno::NoEnt)?;
+        let node = InodeNode::parse(&node).map_err(|cause| Error::Node { leb, offs, cause })?;
+        let inode = Inode::from(node);
+        if inode.is_valid() { Ok(inode) } else { Err(Error::at(leb, offs, Problem::Inode(ino))) }
     }
 
     /// The time that inodes are stamped with (`current_time`): in the granularity of the filesystem,

@@ -5,6 +5,7 @@
 //!
 //! Source: Linux 6.1, `fs/ubifs/io.c`.
 
+use crate::error::Problem;
 use crate::format::padding;
 use crate::format::{self, Group, Header, Malformed, NodeType, SQNUM_WATERMARK, usize_of};
 use crate::{Error, LebIndex, Lebs, Volume};
@@ -145,8 +146,13 @@ impl<L: Lebs> Volume<L> {
         Ok(bytes)
     }
 
+    /// Whether a node was written after the older commit that is mounted.
+    pub(crate) fn is_beyond_commit(&self, header: &Header) -> bool {
+        self.past.as_ref().is_some_and(|past| header.sqnum >= past.leaves_below)
+    }
+
     /// A place that an index on flash gave: it must be within the LEB before memory is reserved.
-    fn check_place(&self, leb: LebIndex, offs: u32, len: u32) -> Result<(), Error> {
+    pub(crate) fn check_place(&self, leb: LebIndex, offs: u32, len: u32) -> Result<(), Error> {
         let size = self.layout.leb_size;
         Ok(boardlab_ubi::lebs::check_range(leb, offs, usize_of(len), (size, 1))?)
     }
@@ -168,6 +174,9 @@ impl<L: Lebs> Volume<L> {
             let expected = format::u32_of(bytes.len());
             let found = header.len;
             return Err(wrong(Malformed::Length { found, min: expected, max: expected }));
+        }
+        if self.is_beyond_commit(&header) {
+            return Err(Error::at(leb, offs, Problem::Newer));
         }
         Ok(())
     }

@@ -13,6 +13,7 @@
 //!   `dir`, `file`, `xattr`, `inode`, `compress`: the operations.
 //! - `gc`, `commit`, `orphan`: space collected, the journal emptied. [`mount`], `replay`, `recovery`: what
 //!   a mount does, after a power cut too.
+//! - [`past`]: the trees of older commits, as far as they stand.
 //! - [`check`]: the kernel's own checks of all of it, for tests and tools; `ram`: the memory of a 32-bit
 //!   kernel; `fs`: the trait [`FileSystem`](boardlab_vfs::FileSystem).
 //!
@@ -71,6 +72,7 @@ mod master;
 pub mod mount;
 pub mod options;
 mod orphan;
+pub mod past;
 mod ram;
 mod recovery;
 mod replay;
@@ -85,6 +87,7 @@ mod xattr;
 
 pub use error::{Error, MountError};
 pub use options::{Checks, Compressor, Mistake, Options, Profile};
+pub use past::History;
 pub use superblock::read_superblock;
 pub use volume::Volume;
 

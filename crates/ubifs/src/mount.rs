@@ -126,6 +126,7 @@ impl<L: Lebs> Volume<L> {
             inodes: BTreeMap::new(),
             dirtied: Vec::new(),
             pages: PageState::default(),
+            past: None,
         }
     }
 

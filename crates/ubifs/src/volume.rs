@@ -17,6 +17,7 @@ use crate::lpt::Lpt;
 use crate::lpt::categories::SpaceLists;
 use crate::options::{Mistake, Options};
 use crate::orphan::Orphans;
+use crate::past::Past;
 use crate::recovery::Recovery;
 use crate::tnc::Tnc;
 use crate::wbuf::JournalHead;
@@ -103,6 +104,8 @@ pub struct Volume<L> {
     pub(crate) dirtied: Vec<Ino>,
     /// The pages that the cache above has, as far as their budget goes.
     pub(crate) pages: PageState,
+    /// Of a mounted older commit, what of it stands.
+    pub(crate) past: Option<Box<Past>>,
 }
 
 impl<L> Volume<L> {

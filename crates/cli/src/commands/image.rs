@@ -3,30 +3,40 @@
 use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
+use crate::file::Target;
 use crate::output::Output;
+use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::ImageReport;
 use boardlab_image::{
     Contents, Damage, Error as Problem, Hints, Limits, MountedImage, identify, names, open, tables,
 };
 use boardlab_report::Shown;
+use boardlab_sim::Bytes;
 use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Does `action`.
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let (file, made) = match action {
-        ImageAction::Info { file } => (file, info(file)),
+        ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
         ImageAction::Ls { file, path, flash, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };
             (file, ls(file, path, &flash.into(), limits))
         }
-        ImageAction::Extract { file, target, path, flash, max_names, max_size } => {
+        ImageAction::Extract { file, target, path, flash, raw, max_names, max_size } => {
             let limits = Limits { names: *max_names, content: *max_size };
-            match extract([file, target], path, &flash.into(), limits) {
+            let made = if *raw {
+                carve([file, target], &flash.into(), *max_size)
+            } else {
+                extract([file, target], path, &flash.into(), limits)
+            };
+            match made {
                 // The error is not about the image.
                 made @ Err(
                     Problem::NotEmpty
+                    | Problem::Exists
                     | Problem::Unfinished
                     | Problem::TargetIsALink
                     | Problem::Unwritable { .. },
@@ -40,15 +50,21 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     Ok(if told.whole { shown } else { Status::Failed })
 }
 
-fn info(file: &Path) -> Result<ImageReport, Problem> {
+fn info(file: &Path, volume: Option<&str>) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
     let identity = identify(&contents);
-    let looked_at =
-        identity.filesystem.as_ref().filter(|system| system.is_single()).map(|system| {
-            let hints = Hints { partial: true, ..Hints::default() };
-            Damage::of(&mut system.mount(&contents, &hints)?)
-        });
-    Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
+    let hints = Hints { partial: true, volume: volume.map(str::to_owned), ..Hints::default() };
+    let looked_at = match &identity.filesystem {
+        Some(system) if system.is_mountable(&hints)? => {
+            Some(system.mount(&contents, &hints).and_then(|mut image| Damage::of(&mut image)))
+        }
+        Some(_) => None,
+        None => {
+            refuse_volumes(&hints)?;
+            None
+        }
+    };
+    Ok(tables::info(&shown_path(file), &contents, &identity, &hints, looked_at.as_ref()))
 }
 
 fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {
@@ -71,6 +87,27 @@ fn extract(
     let MountedImage { fs, clock, .. } = &mut image;
     let done = boardlab_image::extract(fs, clock, &path, target, &damage, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done, &damage))
+}
+
+/// Writes the bytes of a volume to a new file: all of them, or none.
+fn carve(
+    [file, target]: [&PathBuf; 2],
+    hints: &Hints,
+    limit: Bytes,
+) -> Result<ImageReport, Problem> {
+    let contents = Contents::open(file)?;
+    let unwritable = |problem| Problem::Unwritable { problem };
+    if target.symlink_metadata().is_ok() {
+        return Err(Problem::Exists);
+    }
+    let place = Target::at(target).map_err(unwritable)?;
+    let mut part = place.begin().map_err(unwritable)?;
+    let done = boardlab_image::carve(&contents, hints, limit, part.file())?;
+    place.finish_new(part).map_err(|problem| match problem.kind() {
+        ErrorKind::AlreadyExists => Problem::Exists,
+        _ => unwritable(problem),
+    })?;
+    Ok(tables::carved(&shown_path(file), &shown_path(target), &done))
 }
 
 /// A path within the image, written as `ls` shows it.

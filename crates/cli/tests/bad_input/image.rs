@@ -30,7 +30,7 @@ pub(crate) const CASES: &[Case] = &[
         &[
             "found a SquashFS filesystem instead of JFFS2 or UBIFS (version 4.0, little-endian): superblock `hsqs` \
              at 0x0",
-            "expected JFFS2 or UBIFS; `boardlab image info FILE` says what else is in the file",
+            "expected JFFS2 or UBIFS; unsquashfs reads it: unsquashfs -o 0 FILE",
         ],
     ),
     ls(

@@ -8,7 +8,9 @@ mod choose;
 mod nodes;
 mod survey;
 
-use super::{DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage};
+use super::{
+    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_volumes,
+};
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
@@ -47,13 +49,23 @@ impl DetectedFileSystem for Image {
         spare(contents, self.flash.shape, &self.flash)
     }
 
-    fn tell(&self, run: &mut RunResult, contents: &Contents, audit: Option<&Audit>) {
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        contents: &Contents,
+        _hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
         run.tables.push(filesystem(&self.flash, audit));
         run.warnings.extend(warnings(&self.flash, contents.length()));
         run.findings.extend(without_spare(&self.flash));
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
+        refuse_volumes(hints)?;
+        if hints.commit.is_some() {
+            return Err(Error::NotFor { option: "--commit", what: "JFFS2, which has no commits" });
+        }
         let choice = choose(contents, self, hints)?;
         // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };

@@ -8,6 +8,8 @@
 pub(crate) mod jffs2;
 mod ubifs;
 
+pub use ubifs::RawVolumeReport;
+
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::Detection;
@@ -20,6 +22,7 @@ use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::FileSystem;
 use std::fmt;
+use std::io;
 use std::ops::Range;
 
 /// A type of filesystem.
@@ -81,6 +84,8 @@ pub struct Hints {
     pub partial: bool,
     /// The name or the number of the UBI volume.
     pub volume: Option<String>,
+    /// The number of an older commit of UBIFS.
+    pub commit: Option<u64>,
 }
 
 /// A filesystem that was detected in a file.
@@ -91,20 +96,59 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// The use of the OOB bytes of its flash, where it has any.
     fn spare(&self, contents: &Contents) -> Option<Spare>;
 
-    /// Adds its tables, warnings and findings to `run`; `audit` is given when it was mounted.
-    fn tell(&self, run: &mut RunResult, contents: &Contents, audit: Option<&Audit>);
+    /// Adds its tables, warnings and findings to `run`; `audit` is given when it was mounted. With a
+    /// volume in `hints`, only those of that volume.
+    fn tell(&self, run: &mut RunResult, contents: &Contents, hints: &Hints, audit: Option<&Audit>);
 
-    /// Whether it can be mounted without a hint which of several filesystems is meant.
-    fn is_single(&self) -> bool {
-        true
+    /// Whether there is one filesystem that can be meant by `hints`.
+    ///
+    /// # Errors
+    /// [`Error::Volume`], [`Error::NotFor`].
+    fn is_mountable(&self, hints: &Hints) -> Result<bool, Error> {
+        refuse_volumes(hints)?;
+        Ok(true)
+    }
+
+    /// What is damaged of what `hints` mean besides the filesystem that is mounted, in sentences.
+    fn damage(&self, _hints: &Hints) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Writes the bytes of a UBI volume to `file`, without reading what is in it. With
+    /// [`Hints::partial`], what is damaged is written as it is.
+    ///
+    /// # Errors
+    /// [`Error::Volume`], [`Error::NotFor`], [`Error::Unwritable`].
+    fn carve(
+        &self,
+        _contents: &Contents,
+        _hints: &Hints,
+        _limit: Bytes,
+        _file: &mut dyn io::Write,
+    ) -> Result<RawVolumeReport, Error> {
+        Err(Error::NotFor { option: "--raw", what: NO_VOLUMES })
     }
 
     /// Mounts it for reading. Changes of the flash that the mount makes stay in memory.
     ///
     /// # Errors
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
-    /// [`Error::Truncated`], [`Error::Mount`].
+    /// [`Error::Truncated`], [`Error::Mount`], [`Error::Volume`], [`Error::NotFor`].
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
+}
+
+/// Why an image has no volumes to choose from.
+pub(crate) const NO_VOLUMES: &str = "an image without UBI";
+
+/// Refuses a volume where there are none.
+///
+/// # Errors
+/// [`Error::NotFor`].
+pub fn refuse_volumes(hints: &Hints) -> Result<(), Error> {
+    match hints.volume {
+        Some(_) => Err(Error::NotFor { option: "--volume", what: NO_VOLUMES }),
+        None => Ok(()),
+    }
 }
 
 /// A filesystem on the flash of an image.

@@ -1,30 +1,39 @@
 //! UBIFS images: a single volume, as `mkfs.ubifs` writes it, or in a volume of a UBI image.
 //!
-//! Layer: rank 7. In reading order: this file finds both and mounts a single volume; [`ubi`] the
-//! volumes of a UBI image, [`survey`] its flash; [`lebs`] is what UBIFS lies on; [`audit`] puts the
-//! damage into words.
+//! Layer: rank 7. In reading order: this file finds both and mounts a single volume; [`ubi`] a UBI
+//! image, [`survey`] its flash, [`volumes`] what is in its volumes, [`raw`] their bytes; [`lebs`] is what
+//! UBIFS lies on; [`commits`] its older states; [`detail`] and [`audit`] put it and its damage into words.
 //!
 //! A filesystem that was not unmounted is shown as a read-only mount of Linux shows it: its journal is
 //! replayed in memory.
 
 mod audit;
+mod cause;
+mod commits;
+mod detail;
 mod lebs;
+mod raw;
 mod survey;
 mod ubi;
+mod volumes;
+
+pub use raw::RawVolumeReport;
 
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
+    refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
-use crate::shape::Shape;
+use crate::shape::{LAYOUTS, Shape};
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_ubifs::format::superblock::Superblock;
+use boardlab_ubifs::format::superblock::{self, Superblock};
+use boardlab_ubifs::format::{Header, NodeType, check_checksum};
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
 use memchr::memmem;
@@ -99,32 +108,84 @@ struct Image {
 
 /// The superblock at the place of a magic number, if its checksum is right.
 fn recognise(contents: &Contents, found: &Detection) -> Option<(Detection, Image)> {
-    use boardlab_ubifs::format::superblock::SIZE;
-    let bytes = contents.window(found.at, SIZE);
-    let checksum = bytes.get(4..8).and_then(|word| word.try_into().ok()).map(u32::from_le_bytes)?;
-    if bytes.len() < SIZE || boardlab_ubi::format::crc(&bytes[8..]) != checksum {
-        return None;
-    }
-    let superblock = Superblock::parse(&bytes).ok()?;
-    let block = Bytes::new(u64::from(superblock.leb_size));
-    let page = Bytes::new(u64::from(superblock.min_io));
-    // NOR has no pages; 8 bytes are the least that UBIFS writes.
-    let shape = match page.get() {
-        0..=8 => Shape::nor(block),
-        _ => Shape::nand(page, Bytes::ZERO, block),
-    };
+    let contents = contents.from(found.at);
+    let head = contents.window(Bytes::ZERO, superblock::SIZE);
+    // Its first page shows the pages, whatever is between them.
+    let said = Superblock::parse(&head).ok()?;
+    let shapes = shapes(&said);
+    let superblock = |shape| node(&contents, shape, Bytes::ZERO, NodeType::Superblock);
+    let right = |shape: &Shape| superblock(*shape).is_some();
+    let rank = |shape: &Shape| (has_master(&contents, *shape), shape.oob.is_zero());
+    let shape = shapes.into_iter().filter(right).max_by_key(rank)?;
+    let superblock = Superblock::parse(&superblock(shape)?).ok()?;
     if shape.check().is_err() || superblock.leb_count > LEBS {
         return None;
     }
-    let mut found = found.clone().because(found.at, "superblock, checksum right");
+    let mut evidence = String::from("superblock, checksum right");
+    if !shape.oob.is_zero() {
+        evidence += &format!(" with {} spare bytes after every {}", shape.oob.get(), shape.page);
+    }
+    let mut found = found.clone().because(found.at, evidence);
     found.shape = Some(shape);
-    found.size = Some(block * u64::from(superblock.leb_count));
+    found.size = Some(shape.raw_block() * u64::from(superblock.leb_count));
     Some((found.clone(), Image { at: found.at, shape, superblock }))
+}
+
+/// The shapes that a volume with this superblock may have in a file: LEBs one after another, with or
+/// without OOB bytes after each page.
+fn shapes(superblock: &Superblock) -> Vec<Shape> {
+    let block = Bytes::new(u64::from(superblock.leb_size));
+    let page = Bytes::new(u64::from(superblock.min_io));
+    // NOR has no pages; 8 bytes are the least that UBIFS writes.
+    if page <= Bytes::new(8) {
+        return vec![Shape::nor(block)];
+    }
+    let known = LAYOUTS.iter().filter(|layout| layout.0 == page.get()).map(|layout| layout.1);
+    let shape = |oob| Shape::nand(page, Bytes::new(oob), block);
+    [0].into_iter().chain(known).map(shape).filter(|shape| shape.check().is_ok()).collect()
+}
+
+/// The node of a kind with one length at an offset of the flash, if its checksum is right.
+fn node(contents: &Contents, shape: Shape, at: Bytes, kind: NodeType) -> Option<Vec<u8>> {
+    let length = Bytes::new(kind.lengths().0.into()).to_usize();
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let next = at + Bytes::of(&bytes);
+        let missing = Bytes::new((length - bytes.len()) as u64);
+        let in_page = shape.page * (next / shape.page + 1) - next;
+        let piece = if shape.is_nand() { missing.min(in_page) } else { missing };
+        let piece = contents.window(shape.in_file(next), piece.to_usize());
+        if piece.is_empty() {
+            return None;
+        }
+        bytes.extend(piece);
+    }
+    let header = Header::parse(&bytes).ok().filter(|header| header.node_type == kind)?;
+    check_checksum(&bytes, &header).ok()?;
+    Some(bytes)
+}
+
+/// Whether one of the two LEBs of master nodes begins with one.
+fn has_master(contents: &Contents, shape: Shape) -> bool {
+    let at = |leb| shape.block * leb;
+    [1, 2].into_iter().any(|leb| node(contents, shape, at(leb), NodeType::Master).is_some())
 }
 
 impl Image {
     fn needed(&self) -> Bytes {
-        self.shape.block * u64::from(self.superblock.leb_count)
+        self.shape.raw_block() * u64::from(self.superblock.leb_count)
+    }
+
+    /// The LEBs.
+    fn lebs(&self, contents: &Contents) -> Result<ImageLebs, Error> {
+        let Superblock { leb_size, min_io, .. } = self.superblock;
+        let leb_count = leb_count(&self.superblock);
+        let spare = self.spare(contents);
+        let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
+        let dump = dump.extended(leb_count)?;
+        let shape =
+            boardlab_ubi::Shape { leb_count, leb_size, leb_start: 0, min_io, max_write: min_io };
+        Ok(ImageLebs::plain(dump, shape))
     }
 
     /// The bytes that the file should have, when it is truncated.
@@ -139,36 +200,62 @@ impl DetectedFileSystem for Image {
         self.shape
     }
 
-    fn spare(&self, _contents: &Contents) -> Option<Spare> {
-        None
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        let detect = || Spare::detect(&contents.from(self.at), self.shape, Bytes::ZERO, None);
+        (!self.shape.oob.is_zero()).then(detect)
     }
 
-    fn tell(&self, run: &mut RunResult, _contents: &Contents, audit: Option<&Audit>) {
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        contents: &Contents,
+        _hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
         run.tables.push(filesystem(&self.superblock, audit));
+        run.tables.push(detail::superblock(&self.superblock));
+        run.tables.extend(detail::nodes(audit));
+        run.tables.extend(self.lebs(contents).ok().and_then(commits::table));
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
         agrees(self.shape, hints)?;
+        refuse_volumes(hints)?;
         let truncated = self.truncated(contents);
         if let (Some(needed), false) = (truncated, hints.partial) {
-            let cut = TruncatedPart::Block(self.shape);
+            let found = (contents.length() - self.at) / self.shape.raw_block();
+            let cut = TruncatedPart::Lebs { found, needed: self.superblock.leb_count.into() };
             return Err(Error::Truncated { length: contents.length(), needed, cut });
         }
-        let Superblock { leb_size, min_io, .. } = self.superblock;
-        let leb_count = leb_count(&self.superblock);
-        let dump = Dump::new(contents.from(self.at), self.shape)?.extended(leb_count)?;
-        let shape =
-            boardlab_ubi::Shape { leb_count, leb_size, leb_start: 0, min_io, max_write: min_io };
-        mount(ImageLebs::plain(dump, shape), self.at, truncated)
+        mount(|| self.lebs(contents), hints, self.at, truncated)
     }
 }
 
-/// Mounts a volume for reading.
-fn mount(lebs: ImageLebs, at: Bytes, truncated: Option<Bytes>) -> Result<MountedImage, Error> {
+/// Mounts a volume for reading, as it is or as a commit left it. One that cannot be mounted is shown, if
+/// `hints` allow that, as the newest commit of which something stands.
+fn mount(
+    lebs: impl Fn() -> Result<ImageLebs, Error>,
+    hints: &Hints,
+    at: Bytes,
+    truncated: Option<Bytes>,
+) -> Result<MountedImage, Error> {
     let mut clock = Clock::new();
-    let options = Options { read_only: true, check_data_crc: true, ..Options::default() };
-    let fs = Ubifs::mount(&mut clock, lebs, options);
-    let fs = fs.map_err(|problem| Error::Mount(problem.into()))?;
+    let options = || Options { read_only: true, check_data_crc: true, ..Options::default() };
+    let fs = if let Some(number) = hints.commit {
+        commits::mount(&mut clock, lebs()?, number, options())?
+    } else {
+        match Ubifs::mount(&mut clock, lebs()?, options()) {
+            Ok(fs) => fs,
+            Err(problem) => {
+                let why = cause::of_mount(&problem, &lebs()?, at) + &cause::truncated(truncated);
+                let newest =
+                    if hints.partial { commits::newest(&mut clock, &lebs, options) } else { None };
+                let Some(mut fs) = newest else { return Err(Error::Mount(why.into())) };
+                fs.lebs_mut().instead_of = Some(why);
+                fs
+            }
+        }
+    };
     Ok(MountedImage { fs: Box::new(fs), clock, at, truncated })
 }
 
@@ -193,7 +280,17 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         let mut audit = audit::audit(self, clock);
-        if self.needs_recovery() {
+        if let (Some(why), Some((commit, _))) = (&self.lebs().instead_of, self.older_commit()) {
+            audit.unknown_loss = true;
+            audit.foreign = Some(format!(
+                "The filesystem cannot be mounted: {why}. This is the tree of commit {commit}, as far as it \
+                 stands, without what the journal has."
+            ));
+        } else if let Some((commit, newest)) = self.older_commit() {
+            audit.foreign = Some(format!(
+                "This is the tree of commit {commit}, without what the journal has; the newest commit is {newest}."
+            ));
+        } else if self.needs_recovery() {
             let text = "The filesystem was not unmounted: its journal is replayed in memory, as Linux \
                         shows it in a read-only mount.";
             audit.foreign = Some(text.into());
@@ -215,13 +312,7 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 
 /// The table of a filesystem.
 fn filesystem(superblock: &Superblock, audit: Option<&Audit>) -> Table {
-    let compressor = match superblock.default_compr {
-        0 => "none",
-        1 => "LZO",
-        2 => "zlib",
-        3 => "zstd",
-        _ => "unknown",
-    };
+    let compressor = detail::compressor(superblock.default_compr);
     let count = |of: fn(&Audit) -> u64| audit.map_or(Cell::none(), |it| Cell::int(of(it)));
     let row = Row::new("ubifs", "")
         .cell("leb_count", Cell::int(u64::from(superblock.leb_count)))

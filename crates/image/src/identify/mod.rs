@@ -12,7 +12,7 @@ pub(crate) mod sweep;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::fs::{ALL, DetectedFileSystem, Detector, FileSystemType};
-use crate::magic::{self, SignatureMatch};
+use crate::magic;
 use boardlab_sim::Bytes;
 use sweep::Sweep;
 
@@ -121,18 +121,12 @@ fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
             found.push(repeated::ubi(contents, at, hit.detail));
             return found;
         }
-        found.push(of_hit(hit, at));
+        found.push(hit.found(at));
     }
     if found.is_empty() {
         found.extend(repeated::yaffs2(contents, first));
     }
     found
-}
-
-fn of_hit(hit: SignatureMatch, at: Bytes) -> Detection {
-    let magic = at + Bytes::new(hit.at as u64);
-    let found = Detection::new(hit.kind, at, hit.confidence).because(magic, hit.evidence);
-    Detection { size: hit.size, detail: hit.detail, ..found }
 }
 
 #[cfg(test)]

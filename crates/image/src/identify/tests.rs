@@ -115,7 +115,7 @@ fn other_content_is_refused_by_its_name_and_place() {
             [
                 "found a SquashFS filesystem instead of JFFS2 or UBIFS (version 4.0, little-endian): superblock \
               `hsqs` at 0x0",
-                "expected JFFS2 or UBIFS; `boardlab image info FILE`",
+                "expected JFFS2 or UBIFS; unsquashfs reads it: unsquashfs -o 0 FILE",
             ],
         ),
         (

@@ -8,6 +8,7 @@ use crate::damage::{Damage, Paths};
 use crate::health::Step;
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_sim::Bytes;
 
 /// The row limit of a table.
 pub(super) const ROWS: usize = 1_000;
@@ -74,11 +75,13 @@ fn places(damage: &Damage, paths: &Paths) -> Table {
         .column("what", "what is there")
         .column("meaning", "what is lost")
         .column("of", "of");
-    let mut add = |at, what: String, meaning: &str, of: Cell| {
+    let int = |value: Option<u64>| value.map_or(Cell::none(), Cell::int);
+    let mut add = |at: Option<Bytes>, what: String, meaning: &str, of: Cell| {
+        let in_file = at.map(|at| Cell::text(place(damage.places.in_file(at))));
         let row = Row::new((table.rows.len() + 1).to_string(), "")
-            .cell("block", Cell::int(damage.places.block(at)))
-            .cell("page", damage.places.page(at).map_or(Cell::none(), Cell::int))
-            .cell("at", Cell::text(place(damage.places.in_file(at))))
+            .cell("block", int(at.map(|at| damage.places.block(at))))
+            .cell("page", int(at.and_then(|at| damage.places.page(at))))
+            .cell("at", in_file.unwrap_or(Cell::none()))
             .cell("what", Cell::text(what))
             .cell("meaning", Cell::text(meaning))
             .cell("of", of);
@@ -86,7 +89,7 @@ fn places(damage: &Damage, paths: &Paths) -> Table {
     };
     for unit in damage.unreadable.iter().take(ROWS) {
         let (at, what) = (damage.places.unit * *unit, "the file cannot be read here");
-        add(at, what.into(), "lost; names or files may be missing", Cell::none());
+        add(Some(at), what.into(), "lost; names or files may be missing", Cell::none());
     }
     // The most important first.
     let (first, rest): (Vec<_>, Vec<_>) =

@@ -55,10 +55,11 @@ fn a_wrong_bit_in_every_step_is_corrected_and_told_and_nothing_is_lost() {
         let file = Contents::of(bytes);
         let identity = identify(&file);
         let mut image = open(&file, &Hints::default()).unwrap();
-        let info = tables::info("x", &file, &identity, Some(&Damage::of(&mut image)));
+        let info =
+            tables::info("x", &file, &identity, &Hints::default(), Some(&Damage::of(&mut image)));
         let told = info.run.table("filesystem").unwrap().cell("jffs2", "damaged_count").unwrap();
         assert!(info.whole && told.value == Value::Int(0), "{told:?}");
-        let sample = tables::info("x", &file, &identity, None);
+        let sample = tables::info("x", &file, &identity, &Hints::default(), None);
         let told = sample.run.table("filesystem").unwrap().cell("jffs2", "damaged_count").unwrap();
         assert_eq!((identity.main().shape, &told.value), (Some(shape), &Value::Int(0)));
         let rows = &info.run.table("correction").unwrap().rows;

@@ -71,7 +71,7 @@ impl DetectedFileSystem for Heads {
         None
     }
 
-    fn tell(&self, run: &mut RunResult, _: &Contents, audit: Option<&Audit>) {
+    fn tell(&self, run: &mut RunResult, _: &Contents, _: &Hints, audit: Option<&Audit>) {
         let heads = audit.map_or(self.0.len() as u64, |audit| audit.nodes);
         let mut table = Table::new("filesystem", "Filesystem").column("head_count", "heads");
         table.rows.push(Row::new("toy", "").cell("head_count", Cell::int(heads)));
@@ -125,7 +125,7 @@ fn a_further_filesystem_is_told_listed_and_created() {
     let identity = identify_types(&contents, &types);
     let mut image = open_types(&contents, &Hints::default(), &types).unwrap();
     let damage = Damage::of(&mut image);
-    let info = tables::info("x", &contents, &identity, Some(&damage));
+    let info = tables::info("x", &contents, &identity, &Hints::default(), Some(&damage));
     let cell = |table, row, column| {
         info.run.table(table).and_then(|table| table.cell(row, column)).unwrap().value.clone()
     };

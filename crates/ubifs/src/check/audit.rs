@@ -8,7 +8,7 @@ use crate::format::data::Data;
 use crate::format::dirent::Dirent;
 use crate::format::index::Branch;
 use crate::format::inode::InodeNode;
-use crate::format::key::KeyType;
+use crate::format::key::{Key, KeyType};
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 
@@ -32,6 +32,28 @@ pub struct Leaf {
     pub block: u32,
 }
 
+/// A part of an older index that does not stand any more: all keys from one on, and below another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// Where the indexing node was.
+    pub leb: LebIndex,
+    /// Its offset there.
+    pub offs: u32,
+    /// The first key.
+    pub first: Key,
+    /// The key where the index goes on.
+    pub end: Key,
+    /// What is there.
+    pub error: Error,
+}
+
+impl From<Branch> for Leaf {
+    fn from(branch: Branch) -> Self {
+        let Branch { lnum: leb, offs, len, key } = branch;
+        Self { leb, offs, len, ino: key.ino(), kind: key.kind(), block: key.low() }
+    }
+}
+
 /// What an audit has found.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {
@@ -41,6 +63,8 @@ pub struct Audit {
     pub damaged: Vec<(Leaf, Error)>,
     /// Why the index cannot be read to its end: what it refers to from there on is unknown.
     pub index: Option<Error>,
+    /// Of an older commit, the parts of the index that do not stand any more.
+    pub gaps: Vec<Gap>,
     /// What counts, sizes and links contradict, when all nodes are right.
     pub contradiction: Option<Error>,
 }
@@ -53,15 +77,20 @@ impl<L: Lebs> Ubifs<L> {
     /// None: whatever the volume returns is damage of the node that was read.
     pub fn audit(&mut self, clock: &mut Clock) -> Audit {
         let volume = &mut self.volume;
+        if let Some(past) = &volume.past {
+            let mut audit = past.audit();
+            if audit.damaged.is_empty() && audit.gaps.is_empty() {
+                audit.contradiction = volume.check_filesystem(clock).err();
+            }
+            return audit;
+        }
         let most = volume.layout.main_bytes / LEAF_MIN + 1;
         let mut audit = Audit::default();
         let mut leaf = |volume: &mut Volume<L>, clock: &mut Clock, branch: Branch| {
-            let Branch { lnum: leb, offs, len, key } = branch;
-            let (ino, kind, block) = (key.ino(), key.kind(), key.low());
-            let leaf = Leaf { leb, offs, len, ino, kind, block };
+            let leaf = Leaf::from(branch);
             // Branches of a forged index can lead to the same nodes over and over.
             if u64::try_from(audit.leaves.len()).is_ok_and(|count| count >= most) {
-                return Err(Error::at(leb, offs, Problem::Index));
+                return Err(Error::at(leaf.leb, leaf.offs, Problem::Index));
             }
             audit.leaves.push(leaf);
             if let Err(error) = volume.audit_leaf(clock, branch) {

@@ -22,7 +22,7 @@ use boardlab_vfs::Work;
 const KEY_AT: usize = 24;
 
 /// The kind of the leaf nodes of a key; `None` for keys that are not in the index.
-fn kind_of(key: Key) -> Option<NodeType> {
+pub(crate) fn kind_of(key: Key) -> Option<NodeType> {
     match key.kind()? {
         KeyType::Inode => Some(NodeType::Inode),
         KeyType::Data => Some(NodeType::Data),
@@ -33,7 +33,7 @@ fn kind_of(key: Key) -> Option<NodeType> {
 }
 
 /// The key of a leaf node; `None` if it is too short for one.
-pub(super) fn key_of(node: &[u8]) -> Option<Key> {
+pub(crate) fn key_of(node: &[u8]) -> Option<Key> {
     let words = node.get(KEY_AT..)?.first_chunk::<8>()?;
     let (ino, word) = words.split_at(4);
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
@@ -120,7 +120,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     /// Whether the branches of an indexing node lead to places and keys that can be.
-    fn check_branches(&self, place: &Branch, node: &IndexNode) -> Result<(), Error> {
+    pub(crate) fn check_branches(&self, place: &Branch, node: &IndexNode) -> Result<(), Error> {
         let layout = &self.layout;
         for branch in &node.branches {
             let inside = branch.lnum >= layout.main_first && branch.lnum.0 < layout.leb_count;
@@ -174,6 +174,7 @@ impl<L: Lebs> Volume<L> {
         };
         let is_it = Some(header.node_type) == kind_of(branch.key)
             && header.len == branch.len
+            && !self.is_beyond_commit(&header)
             && key_of(&node) == Some(branch.key);
         Ok(is_it.then_some(node))
     }

@@ -19,6 +19,7 @@
 //!
 //! Source: Linux 6.1, `fs/ubifs/tnc.c`, `tnc_misc.c`, `tnc_commit.c`, `shrinker.c`, `debug.c`.
 
+mod build;
 mod bulk;
 mod check;
 mod collision;
@@ -35,6 +36,8 @@ mod znode;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use load::{key_of, kind_of};
 
 use crate::error::Problem;
 use crate::format::index::Branch;

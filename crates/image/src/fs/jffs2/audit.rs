@@ -45,6 +45,7 @@ pub(super) fn audit(fs: &mut Jffs2<Dump>, clock: &mut Clock) -> Result<Audit, Er
         unknown_loss: judged.unknown_loss || !doubtful_blocks.is_empty(),
         doubtful_blocks,
         foreign,
+        ..Audit::default()
     })
 }
 
@@ -135,5 +136,5 @@ fn place_in_words(place: &JudgedPlace) -> Place {
         (Consequence::Torn, _) => "nothing: a write that was cut off",
     };
     let is_loss = matches!(place.meaning, Consequence::Lost | Consequence::Unknown);
-    Place { at: place.at, what, meaning, is_loss, ino: place.ino }
+    Place { at: Some(place.at), what, meaning, is_loss, ino: place.ino }
 }

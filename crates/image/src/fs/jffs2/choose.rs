@@ -65,9 +65,11 @@ pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Resul
     let shape = block(&survey, flash, page, oob, hints)?;
     let truncated = survey.truncated(shape);
     if let Some(needed) = truncated.filter(|_| !hints.partial) {
-        let cut =
-            if shape.oob.is_zero() { TruncatedPart::Node } else { TruncatedPart::Block(shape) };
-        return Err(Error::Truncated { length: contents.length(), needed, cut });
+        let length = contents.length();
+        let block = (length - *at) / shape.raw_block();
+        let within = TruncatedPart::Block { shape, block };
+        let cut = if shape.oob.is_zero() { TruncatedPart::Node } else { within };
+        return Err(Error::Truncated { length, needed, cut });
     }
     // With another OOB size the OOB bytes begin elsewhere.
     let flash = Flash { marker: survey.marker(shape), ..flash.clone() };

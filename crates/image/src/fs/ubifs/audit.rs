@@ -3,13 +3,13 @@
 //! Layer: rank 7. Main function: [`audit`].
 
 use super::lebs::ImageLebs;
-use crate::audit::{Audit, Place};
+use crate::audit::{Audit, KindCount, Place};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::LebIndex;
-use boardlab_ubifs::check::Leaf;
-use boardlab_ubifs::format::key::KeyType;
+use boardlab_ubifs::check::{self, Gap, Leaf};
+use boardlab_ubifs::format::key::{Key, KeyType};
 use boardlab_ubifs::{Error, Ubifs};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The places that are listed; more are counted.
 const PLACES: usize = 1_000;
@@ -30,7 +30,8 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     let mut audit = Audit {
         nodes: found.leaves.len() as u64,
         damaged: found.damaged.len() as u64,
-        more: found.damaged.len().saturating_sub(PLACES) as u64,
+        more: (found.damaged.len() + found.gaps.len()).saturating_sub(PLACES) as u64,
+        kinds: kinds(&found),
         ..Audit::default()
     };
     let mut damage: BTreeMap<u32, Vec<String>> = BTreeMap::new();
@@ -40,12 +41,20 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
         }
         damage.entry(leaf.ino).or_default().push(loss(leaf));
     }
+    for gap in &found.gaps {
+        if audit.places.len() < PLACES {
+            audit.places.push(place_of_gap(lebs, gap));
+        }
+        audit.unknown_loss = true;
+    }
+    for (ino, loss) in losses_in_gaps(&found) {
+        damage.entry(ino).or_default().push(loss);
+    }
     audit.inode_damage =
         damage.into_iter().map(|(ino, losses)| (ino, shortened(&losses))).collect();
     if let Some(error) = found.index {
-        let (leb, offs) = place_of(&error).unwrap_or_default();
         audit.places.push(Place {
-            at: lebs.place(leb, offs).unwrap_or_default(),
+            at: place_of(&error).and_then(|(leb, offs)| lebs.place(leb, offs)),
             what: format!("the index: {error}"),
             meaning: "lost; names or files may be missing",
             is_loss: true,
@@ -55,7 +64,7 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     }
     if let Some(error) = found.contradiction {
         audit.places.push(Place {
-            at: Bytes::ZERO,
+            at: None,
             what: error.to_string(),
             meaning: "something may be missing or older",
             is_loss: true,
@@ -66,10 +75,75 @@ pub(super) fn audit(fs: &mut Ubifs<ImageLebs>, clock: &mut Clock) -> Audit {
     audit
 }
 
+/// The nodes of each kind.
+fn kinds(found: &check::Audit) -> BTreeMap<&'static str, KindCount> {
+    let mut kinds: BTreeMap<&'static str, KindCount> = BTreeMap::new();
+    for leaf in &found.leaves {
+        let count = kinds.entry(plural(leaf)).or_default();
+        count.nodes += 1;
+        count.bytes += u64::from(leaf.len);
+    }
+    for (leaf, _) in &found.damaged {
+        kinds.entry(plural(leaf)).or_default().damaged += 1;
+    }
+    kinds
+}
+
+const fn plural(leaf: &Leaf) -> &'static str {
+    match leaf.kind {
+        Some(KeyType::Inode) => "inodes",
+        Some(KeyType::Data) => "data",
+        Some(KeyType::Dirent) => "names",
+        Some(KeyType::Xattr) => "extended attributes",
+        Some(KeyType::Truncation) | None => "unknown",
+    }
+}
+
+fn place_of_gap(lebs: &ImageLebs, gap: &Gap) -> Place {
+    Place {
+        at: lebs.place(gap.leb, gap.offs),
+        what: format!("an indexing node: {}", gap.error),
+        meaning: "lost; names, files or content may be missing",
+        is_loss: true,
+        ino: None,
+    }
+}
+
+/// What the gaps take of inodes that stand in part: those at which a gap begins and ends. Of those in
+/// between nothing stands.
+fn losses_in_gaps(found: &check::Audit) -> Vec<(u32, String)> {
+    let standing: BTreeSet<u32> = found.leaves.iter().map(|leaf| leaf.ino).collect();
+    let mut losses = Vec::new();
+    for gap in &found.gaps {
+        let ends = BTreeSet::from([gap.first.ino(), gap.end.ino()]);
+        let known = ends.into_iter().filter(|ino| standing.contains(ino));
+        losses.extend(known.filter_map(|ino| Some((ino, loss_in_gap(ino, gap)?))));
+    }
+    losses
+}
+
+/// What a gap takes of an inode; `None` when it takes nothing.
+fn loss_in_gap(ino: u32, gap: &Gap) -> Option<String> {
+    let (first, end) = (gap.first.max(Key::lowest_of(ino)), gap.end.min(Key::highest_of(ino)));
+    if first >= end {
+        return None;
+    }
+    let is_data = |key: Key| key.ino() == ino && key.kind() == Some(KeyType::Data);
+    let start = BLOCK * u64::from(first.low());
+    Some(match (is_data(first), is_data(gap.end)) {
+        (true, true) => {
+            let stop = BLOCK * u64::from(gap.end.low());
+            format!("bytes {start} to {} may be missing", stop.saturating_sub(1))
+        }
+        (true, false) => format!("bytes from {start} on may be missing"),
+        _ => "a part of it may be missing".into(),
+    })
+}
+
 fn place(lebs: &ImageLebs, leaf: &Leaf, error: &Error) -> Place {
     Place {
-        at: lebs.place(leaf.leb, leaf.offs).unwrap_or_default(),
-        what: format!("{} of LEB {}: {error}", kind(leaf), leaf.leb),
+        at: lebs.place(leaf.leb, leaf.offs),
+        what: format!("{}: {error}", kind(leaf)),
         meaning: "something is missing",
         is_loss: true,
         ino: Some(leaf.ino),
@@ -109,7 +183,8 @@ fn shortened(losses: &[String]) -> String {
     words
 }
 
-fn place_of(error: &Error) -> Option<(LebIndex, u32)> {
+/// The place that an error is about.
+pub(super) fn place_of(error: &Error) -> Option<(LebIndex, u32)> {
     match error {
         Error::Node { leb, offs, .. } | Error::Corrupted { leb, offs, .. } => Some((*leb, *offs)),
         _ => None,

@@ -17,6 +17,8 @@ pub(super) struct ImageLebs {
     shape: Shape,
     /// The nodes that the last audit has found, by their place on the flash, with their inodes.
     pub(super) nodes: Vec<(Range<Bytes>, u32)>,
+    /// Why an older commit is mounted in place of the newest state.
+    pub(super) instead_of: Option<String>,
 }
 
 /// What is below.
@@ -35,12 +37,12 @@ impl ImageLebs {
         let shape = volume.shape();
         let leb_count = shape.leb_count.max(lebs);
         let shape = Shape { leb_count, min_io, max_write: min_io, ..shape };
-        Self { flash: Flash::Volume(Box::new(volume)), shape, nodes: Vec::new() }
+        Self { flash: Flash::Volume(Box::new(volume)), shape, nodes: Vec::new(), instead_of: None }
     }
 
     /// The blocks of `dump` are the LEBs.
     pub(super) fn plain(dump: Dump, shape: Shape) -> Self {
-        Self { flash: Flash::Plain(Box::new(dump)), shape, nodes: Vec::new() }
+        Self { flash: Flash::Plain(Box::new(dump)), shape, nodes: Vec::new(), instead_of: None }
     }
 
     /// The flash.

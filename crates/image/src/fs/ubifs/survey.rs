@@ -32,8 +32,9 @@ pub(super) struct UbiFlash {
     pub(super) at: Bytes,
     /// The first header.
     pub(super) first: Bytes,
-    /// The offset of the volume header in a block.
+    /// The offset of the volume header in a block, and that of the data.
     pub(super) vid_offset: u32,
+    pub(super) data_offset: u32,
     /// How many erase counter headers, volume headers and records of the volume table are right.
     pub(super) headers: usize,
     pub(super) volume_headers: usize,
@@ -41,6 +42,9 @@ pub(super) struct UbiFlash {
     /// The blocks that the volumes reserve.
     pub(super) reserved: u32,
 }
+
+/// The right records of the volume table, the right volume headers, and the blocks that volumes reserve.
+type Judgement = (usize, usize, u32);
 
 /// The headers of the same layout.
 struct Headers {
@@ -189,11 +193,15 @@ impl UbiFlash {
         other: &[Detection],
     ) -> Option<Self> {
         let headers = Headers::of(contents, candidates)?;
-        let mut best: Option<((usize, usize, u32), Shape)> = None;
+        let mut best: Option<(Judgement, Shape)> = None;
         for distance in headers.distances() {
             for shape in headers.shapes(distance) {
                 let found = headers.judge(contents, shape);
-                if best.is_none_or(|(most, _)| (found.0, found.1) > (most.0, most.1)) {
+                // Without a volume table, other pages may have the headers at the same places.
+                let rank = |(records, headers, _): Judgement, shape: Shape| {
+                    (records, headers, shape.block.get().is_power_of_two())
+                };
+                if best.is_none_or(|(most, other)| rank(found, shape) > rank(most, other)) {
                     best = Some((found, shape));
                 }
             }
@@ -203,8 +211,19 @@ impl UbiFlash {
         // Erased and bad blocks before it belong to it; other content does not.
         let behind = other.iter().any(|one| one.at < first && one.shape != Some(shape));
         let within = Bytes::new(first.get() % shape.raw_block().get());
-        let (at, vid_offset) = (if behind { first } else { within }, headers.vid_offset);
-        let headers = headers.places.len();
-        Some(Self { shape, at, first, vid_offset, headers, volume_headers, records, reserved })
+        let at = if behind { first } else { within };
+        let Headers { vid_offset, data_offset, places } = headers;
+        let headers = places.len();
+        Some(Self {
+            shape,
+            at,
+            first,
+            vid_offset,
+            data_offset,
+            headers,
+            volume_headers,
+            records,
+            reserved,
+        })
     }
 }

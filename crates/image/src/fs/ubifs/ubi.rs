@@ -6,24 +6,24 @@
 //! write-protected flash.
 
 use super::lebs::ImageLebs;
+use super::raw::{RawVolume, RawVolumeReport};
 use super::survey::UbiFlash;
-use super::{DetectedFileSystem, TYPE, agrees, filesystem, leb_count, mount};
+use super::volumes::{self, Entry};
+use super::{DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount};
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
-use crate::error::{Error, TruncatedPart};
+use crate::error::{Error, TruncatedPart, VolumeError};
 use crate::fs::{Hints, MountedImage};
-use crate::magic;
-use crate::names::shown;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_ubi::{FastmapMode, LebIndex, Lebs, Options, Ubi, VolumeInfo, VolumeKind};
+use boardlab_ubi::{AttachError, FastmapMode, Options, Ubi};
 use boardlab_ubifs::format::superblock::Superblock;
-use boardlab_ubifs::read_superblock;
+use std::io::Write;
 
 /// The most blocks that volumes may reserve beyond the file.
 const RESERVED: u32 = 1 << 20;
@@ -45,15 +45,6 @@ struct Attached {
     volumes: Vec<Entry>,
 }
 
-/// A volume.
-#[derive(Debug)]
-struct Entry {
-    info: VolumeInfo,
-    content: String,
-    /// The superblock of UBIFS in it.
-    superblock: Option<Superblock>,
-}
-
 /// UBI with blocks at some of `headers`.
 pub(super) fn recognise(
     contents: &Contents,
@@ -62,7 +53,7 @@ pub(super) fn recognise(
 ) -> Option<(Detection, UbiImage)> {
     let flash = UbiFlash::of(contents, headers, other)?;
     let attached = attach(contents, &flash).map(|ubi| {
-        let volumes = volumes(&ubi);
+        let volumes = volumes::volumes(&ubi);
         Attached { ubi, volumes }
     });
     let before = other.iter().find(|one| one.kind == Kind::Ubi);
@@ -92,60 +83,32 @@ fn spare(contents: &Contents, flash: &UbiFlash) -> Option<Spare> {
 fn attach(contents: &Contents, flash: &UbiFlash) -> Result<Ubi<Dump>, String> {
     let words = |problem: &dyn std::fmt::Display| problem.to_string();
     let dump = Dump::with_spare(contents.from(flash.at), flash.shape, spare(contents, flash));
-    let dump = dump.map_err(|problem| words(&problem))?.with_partial_pages();
+    let mut dump = dump.map_err(|problem| words(&problem))?.with_partial_pages();
     let blocks = boardlab_mtd::Mtd::geometry(&dump).block_count();
     let more = blocks.saturating_add(flash.reserved.min(RESERVED)).saturating_add(BESIDES);
-    let mut first = None;
+    let mut found: Option<AttachError> = None;
     for (blocks, read_only) in [(blocks, false), (more, false), (more, true)] {
         let dump = dump.clone().extended(blocks).map_err(|problem| words(&problem))?;
-        let vid = flash.vid_offset;
-        let sub_page =
-            (u64::from(vid) < flash.shape.page.get() && vid.is_power_of_two()).then_some(vid);
-        let options = Options {
-            vid_offset: Some(vid),
-            sub_page,
-            fastmap: FastmapMode::Absent,
-            read_only,
-            ..Options::default()
-        };
-        match Ubi::attach(&mut Clock::new(), dump, &options) {
+        match Ubi::attach(&mut Clock::new(), dump, &options(flash, read_only)) {
             Ok(ubi) => return Ok(ubi),
-            Err(problem) => drop(first.get_or_insert(problem)),
+            // That an image has fewer blocks than its flash is not why.
+            Err(problem) if blocks == more => drop(found.get_or_insert(problem)),
+            Err(_) => {}
         }
     }
-    Err(first.map_or(String::new(), |problem| problem.to_string()))
+    let found = found.expect("more blocks than the file has were tried");
+    Err(cause::of_attach(&found, &mut dump, flash, contents.length()))
 }
 
-/// The volumes with what is in them.
-fn volumes(ubi: &Ubi<Dump>) -> Vec<Entry> {
-    let entry = |info: VolumeInfo| {
-        let (content, superblock) = content(ubi.clone(), &info);
-        Entry { info, content, superblock }
-    };
-    ubi.volumes().into_iter().map(entry).collect()
-}
-
-/// What a volume begins with.
-fn content(ubi: Ubi<Dump>, info: &VolumeInfo) -> (String, Option<Superblock>) {
-    let mut clock = Clock::new();
-    let mut volume = match ubi.into_volume(&mut clock, info.id) {
-        Ok(volume) => volume,
-        Err(problem) => return (format!("unreadable: {problem}"), None),
-    };
-    if let Ok(superblock) = read_superblock(&mut clock, &mut volume) {
-        return (TYPE.name.into(), Some(superblock));
-    }
-    let shape = volume.shape();
-    let length =
-        info.size.min(Bytes::new(magic::HEAD as u64)).min(Bytes::new(shape.leb_size.into()));
-    let mut head = vec![0; length.to_usize()];
-    match volume.read(&mut clock, LebIndex(0), 0, &mut head) {
-        Err(problem) => (format!("unreadable: {problem}"), None),
-        Ok(()) if head.iter().all(|&byte| byte == 0xFF) => ("empty".into(), None),
-        Ok(()) => {
-            let found = magic::recognise(&head);
-            (found.map_or(Kind::Unknown, |found| found.kind).to_string(), None)
-        }
+fn options(flash: &UbiFlash, read_only: bool) -> Options {
+    let vid = flash.vid_offset;
+    let is_sub_page = u64::from(vid) < flash.shape.page.get() && vid.is_power_of_two();
+    Options {
+        vid_offset: Some(vid),
+        sub_page: is_sub_page.then_some(vid),
+        fastmap: FastmapMode::Absent,
+        read_only,
+        ..Options::default()
     }
 }
 
@@ -154,30 +117,39 @@ impl Attached {
         self.volumes.iter().filter(|volume| volume.superblock.is_some()).collect()
     }
 
-    /// The volume that is meant.
-    fn choose(&self, wanted: Option<&str>) -> Result<&Entry, Error> {
-        let mountable = self.mountable();
-        let found = match (wanted, mountable.as_slice()) {
+    /// The volume with UBIFS that is meant.
+    fn choose(&self, wanted: Option<&str>) -> Result<(&Entry, &Superblock), Error> {
+        let found = match (wanted, self.mountable().as_slice()) {
             (None, [one]) => Some(*one),
             (None, _) => None,
-            (Some(name), all) => {
-                let named = all
-                    .iter()
-                    .find(|one| one.info.name == name || shown(one.info.name.as_bytes()) == name);
-                let number = name.parse().ok();
-                named.or_else(|| all.iter().find(|one| Some(one.info.id) == number)).copied()
-            }
+            (Some(name), _) => volumes::named(&self.volumes, name),
         };
-        let name = |one: &Entry| shown(one.info.name.as_bytes());
-        found.ok_or_else(|| Error::Volume {
-            wanted: wanted.map(str::to_owned),
-            found: self
-                .volumes
-                .iter()
-                .map(|one| format!("{} ({})", name(one), one.content))
-                .collect(),
-            mountable: mountable.into_iter().map(name).collect(),
-        })
+        let found = found.and_then(|one| Some((one, one.superblock.as_ref()?)));
+        Ok(found.ok_or_else(|| volumes::refused(&self.volumes, wanted))?)
+    }
+
+    /// The LEBs of a volume with UBIFS.
+    fn lebs(&self, shape: Shape, entry: &Entry) -> Result<ImageLebs, Error> {
+        let superblock = entry.superblock.as_ref().expect("only volumes with UBIFS are mounted");
+        let volume = self.ubi.clone().into_volume(&mut Clock::new(), entry.info.id);
+        let volume = volume.map_err(|problem| Error::Mount(problem.into()))?;
+        let page = u32::try_from(shape.page.get()).expect("pages are small");
+        // Without OOB bytes, pages of half the size have the same headers: the superblock knows.
+        let min_io = if superblock.min_io.is_multiple_of(page) { superblock.min_io } else { page };
+        Ok(ImageLebs::of_volume(volume, leb_count(superblock), min_io))
+    }
+
+    /// Adds the tables of one volume.
+    fn tell_volume(&self, run: &mut RunResult, shape: Shape, entry: &Entry, audit: Option<&Audit>) {
+        run.tables.push(volumes::table([entry]));
+        let Some(superblock) = &entry.superblock else {
+            run.tables.extend(volumes::content_table(entry));
+            return;
+        };
+        run.tables.push(filesystem(superblock, audit));
+        run.tables.push(detail::superblock(superblock));
+        run.tables.extend(detail::nodes(audit));
+        run.tables.extend(self.lebs(shape, entry).ok().and_then(commits::table));
     }
 }
 
@@ -190,46 +162,106 @@ impl DetectedFileSystem for UbiImage {
         spare(contents, &self.flash)
     }
 
-    fn tell(&self, run: &mut RunResult, _contents: &Contents, audit: Option<&Audit>) {
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        _contents: &Contents,
+        hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
         let Ok(attached) = &self.attached else { return };
+        if let Some(wanted) = &hints.volume {
+            if let Some(entry) = volumes::named(&attached.volumes, wanted) {
+                attached.tell_volume(run, self.flash.shape, entry, audit);
+            }
+            return;
+        }
         run.tables.push(blocks(&attached.ubi));
-        run.tables.push(table(&attached.volumes));
-        let chosen = attached.choose(None);
-        if let Some(superblock) = chosen.ok().and_then(|one| one.superblock.as_ref()) {
+        run.tables.push(volumes::table(&attached.volumes));
+        if let Ok((entry, superblock)) = attached.choose(None) {
             run.tables.push(filesystem(superblock, audit));
+            let lebs = attached.lebs(self.flash.shape, entry);
+            run.tables.extend(lebs.ok().and_then(commits::table));
         } else if attached.mountable().len() > 1 {
             run.warnings
                 .push("Several volumes hold UBIFS: name one with --volume to list it.".into());
         }
     }
 
-    fn is_single(&self) -> bool {
-        self.attached.as_ref().map_or(true, |attached| attached.mountable().len() == 1)
+    fn is_mountable(&self, hints: &Hints) -> Result<bool, Error> {
+        let Ok(attached) = &self.attached else { return Ok(true) };
+        let Some(wanted) = &hints.volume else { return Ok(attached.mountable().len() == 1) };
+        let found = volumes::named(&attached.volumes, wanted);
+        let found = found.ok_or_else(|| volumes::refused(&attached.volumes, Some(wanted)))?;
+        Ok(found.superblock.is_some())
+    }
+
+    fn damage(&self, hints: &Hints) -> Vec<String> {
+        let Ok(attached) = &self.attached else { return Vec::new() };
+        let meant = |entry: &&Entry| match &hints.volume {
+            Some(wanted) => volumes::named(&attached.volumes, wanted)
+                .is_some_and(|it| it.info.id == entry.info.id),
+            None => true,
+        };
+        attached.volumes.iter().filter(meant).filter_map(Entry::damage).collect()
+    }
+
+    fn carve(
+        &self,
+        contents: &Contents,
+        hints: &Hints,
+        limit: Bytes,
+        file: &mut dyn Write,
+    ) -> Result<RawVolumeReport, Error> {
+        agrees(self.flash.shape, hints)?;
+        self.refuse_truncated(contents, hints)?;
+        let attached = self.attached()?;
+        let wanted = hints.volume.as_deref();
+        let found = match (wanted, attached.volumes.as_slice()) {
+            (None, [one]) => Some(one),
+            (None, _) => None,
+            (Some(name), all) => volumes::named(all, name),
+        };
+        let entry = found.ok_or_else(|| volumes::refused(&attached.volumes, wanted))?;
+        let mut raw = RawVolume::of(&attached.ubi, &entry.info);
+        let done = raw.write(limit, file)?;
+        if !done.damage.is_empty() && !hints.partial {
+            return Err(VolumeError::Damaged { name: entry.name(), damage: done.damage }.into());
+        }
+        Ok(RawVolumeReport { name: entry.name(), content: entry.words(), ..done })
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
-        let Self { flash, attached } = self;
+        let flash = &self.flash;
         agrees(flash.shape, hints)?;
+        let truncated = self.refuse_truncated(contents, hints)?;
+        let attached = self.attached()?;
+        let (chosen, _) = attached.choose(hints.volume.as_deref())?;
+        mount(|| attached.lebs(flash.shape, chosen), hints, flash.at, truncated)
+    }
+}
+
+impl UbiImage {
+    fn attached(&self) -> Result<&Attached, Error> {
+        let words = |problem| Error::Mount(format!("UBI cannot be attached: {problem}").into());
+        self.attached.as_ref().map_err(words)
+    }
+
+    /// Refuses a file that ends within a block, unless that is allowed: then the length that it should
+    /// have at least.
+    fn refuse_truncated(&self, contents: &Contents, hints: &Hints) -> Result<Option<Bytes>, Error> {
+        let flash = &self.flash;
         let raw = flash.shape.raw_block();
         let length = contents.length() - flash.at;
         let whole = flash.at + raw * length.div_ceil(raw);
         let truncated = (contents.length() < whole).then_some(whole);
-        if let (Some(needed), false) = (truncated, hints.partial) {
-            let cut = TruncatedPart::Block(flash.shape);
-            return Err(Error::Truncated { length: contents.length(), needed, cut });
+        match truncated {
+            Some(needed) if !hints.partial => {
+                let cut = TruncatedPart::Block { shape: flash.shape, block: length / raw };
+                Err(Error::Truncated { length: contents.length(), needed, cut })
+            }
+            truncated => Ok(truncated),
         }
-        let attached = attached
-            .as_ref()
-            .map_err(|problem| Error::Mount(format!("UBI cannot be attached: {problem}").into()))?;
-        let chosen = attached.choose(hints.volume.as_deref())?;
-        let superblock = chosen.superblock.as_ref().expect("only volumes with UBIFS are chosen");
-        let volume = attached.ubi.clone().into_volume(&mut Clock::new(), chosen.info.id);
-        let volume = volume.map_err(|problem| Error::Mount(problem.into()))?;
-        let page = u32::try_from(flash.shape.page.get()).expect("pages are small");
-        // Without OOB bytes, pages of half the size have the same headers: the superblock knows.
-        let min_io = if superblock.min_io.is_multiple_of(page) { superblock.min_io } else { page };
-        let lebs = ImageLebs::of_volume(volume, leb_count(superblock), min_io);
-        mount(lebs, flash.at, truncated)
     }
 }
 
@@ -248,32 +280,5 @@ fn blocks(ubi: &Ubi<Dump>) -> Table {
         .column("erase_mean", "mean erase counter")
         .column("erase_max", "largest");
     table.rows.push(row);
-    table
-}
-
-fn table(volumes: &[Entry]) -> Table {
-    let mut table = Table::new("volumes", "Volumes")
-        .column("id", "number")
-        .column("kind", "type")
-        .column("leb_count", "LEBs")
-        .column("size_bytes", "size")
-        .column("content", "content")
-        .column("state", "state");
-    for Entry { info, content, .. } in volumes {
-        let kind = if info.kind == VolumeKind::Static { "static" } else { "dynamic" };
-        let state = match (info.updating, info.corrupted) {
-            (true, _) => Cell::text("an update was interrupted"),
-            (_, true) => Cell::text("damaged"),
-            _ => Cell::none(),
-        };
-        let row = Row::new(shown(info.name.as_bytes()), "")
-            .cell("id", Cell::int(info.id.into()))
-            .cell("kind", Cell::text(kind))
-            .cell("leb_count", Cell::int(info.reserved_lebs.into()))
-            .cell("size_bytes", Cell::int(info.size.get()))
-            .cell("content", Cell::text(content.clone()))
-            .cell("state", state);
-        table.rows.push(row);
-    }
     table
 }

@@ -121,7 +121,7 @@ fn a_truncated_image_is_refused_unless_the_user_wants_what_there_is() {
     let whole = image(ByteOrder::Little, NAND);
     let cut = Contents::of(whole.window(Bytes::ZERO, 400_000));
     let refused = refusal(&cut, Hints::default());
-    let ends = "it ends after 400000 bytes, within an erase block that needs 405504";
+    let ends = "it ends after 400000 bytes, within erase block 2, which ends at 405504";
     says(&refused, [ends, "--partial"]);
     assert!(chosen(&cut, &Hints { partial: true, ..Hints::default() }).is_ok());
 
