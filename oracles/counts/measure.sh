@@ -10,6 +10,7 @@
 #   @mount-read-only                                     @count NAME  ends an interval and begins the next; first UBI's
 #   @attach  @detach     UBI                                          background thread erases what it has to
 #   @make NAME dynamic|static BYTES   makes a volume
+#   @state NAME          what statfs says                @stored NAME       how many files there are, with their bytes
 set -eu
 workload=$1 id=$2 blocks=$3 compr=$4 filesystem=$5
 modprobe nandsim id_bytes=$id parts=$blocks >/dev/null
@@ -93,6 +94,8 @@ while IFS= read -r line; do
     @read) guest-files manifest /mnt >/dev/null ;;
     @drop) sync; for time in 1 2 3; do echo 3 >/proc/sys/vm/drop_caches; done ;;  # the first time takes only marks of use away
     @settle) settle ;;
+    @state\ *) idle; echo "state ${line#@state } $(stat -f -c 'blocks=%b free=%f available=%a' /mnt)" ;;
+    @stored\ *) echo "stored ${line#@stored } $(find /mnt -type f -exec stat -c %s {} + | awk '{ files++; bytes += $1 } END { printf "files=%d bytes=%.0f", files, bytes }')" ;;
     @count\ *) idle; echo "${line#@count } $(count end)"; count begin ;;
     *) echo "no such line: $line"; exit 1 ;;
   esac

@@ -4,6 +4,8 @@
 //! its text is carried out by `oracles/counts/measure.sh` in the guest and, through the same text, by our
 //! filesystem on our chip. What the guest counted stands in `oracles/counts/NAME.txt`.
 
+mod space;
+
 use crate::nandsim::{self, EVALUATION, Flash};
 use boardlab_sim::{Seed, Stream};
 use std::fmt::Write;
@@ -23,6 +25,8 @@ pub struct Case {
     pub compression: &'static str,
     /// What is done.
     pub workload: Workload,
+    /// The seed of what is drawn in it.
+    pub seed: u64,
 }
 
 /// What is on the flash.
@@ -58,6 +62,12 @@ pub enum Workload {
     Rewrite(u64, &'static str),
     /// Volumes are made until two thirds of the flash are reserved.
     Volumes,
+    /// Files of all kinds come and go until the flash is full and emptied again, and what `statfs` says
+    /// is noted in between.
+    Space,
+    /// Files of 64 KiB that do not compress are written until there is no space, and so many more are
+    /// tried.
+    Full(u64),
 }
 
 const fn case(
@@ -67,7 +77,7 @@ const fn case(
     compression: &'static str,
     workload: Workload,
 ) -> Case {
-    Case { name, flash, mebibytes, filesystem: Filesystem::Jffs2, compression, workload }
+    Case { name, flash, mebibytes, filesystem: Filesystem::Jffs2, compression, workload, seed: 1 }
 }
 
 const fn ubifs(
@@ -77,11 +87,17 @@ const fn ubifs(
     compression: &'static str,
     workload: Workload,
 ) -> Case {
-    Case { name, flash, mebibytes, filesystem: Filesystem::Ubifs, compression, workload }
+    Case { name, flash, mebibytes, filesystem: Filesystem::Ubifs, compression, workload, seed: 1 }
 }
 
 const fn ubi(name: &'static str, flash: Flash, mebibytes: usize, workload: Workload) -> Case {
-    Case { name, flash, mebibytes, filesystem: Filesystem::Ubi, compression: "none", workload }
+    let filesystem = Filesystem::Ubi;
+    Case { name, flash, mebibytes, filesystem, compression: "none", workload, seed: 1 }
+}
+
+/// UBIFS with LZO on the flash of 16 MiB with pages of 2,048 bytes, from another seed.
+const fn seeded(name: &'static str, seed: u64, workload: Workload) -> Case {
+    Case { seed, ..ubifs(name, MIDDLE, 16, "lzo", workload) }
 }
 
 /// Pages of 512 bytes.
@@ -92,7 +108,7 @@ const MIDDLE: Flash = nandsim::ALL[1];
 const LARGE: Flash = nandsim::ALL[2];
 
 /// All cases.
-pub const ALL: [Case; 59] = [
+pub const ALL: [Case; 84] = [
     case("empty", EVALUATION, 256, "zlib", Workload::Empty),
     case("empty-512", SMALL, 16, "zlib", Workload::Empty),
     case("empty-2048", MIDDLE, 16, "zlib", Workload::Empty),
@@ -152,6 +168,31 @@ pub const ALL: [Case; 59] = [
     ubifs("ubifs-tiobench-2048", MIDDLE, 16, "lzo", Workload::Tiobench(4, 200, "random")),
     ubifs("ubifs-collect-512", SMALL, 16, "lzo", Workload::Collect),
     ubifs("ubifs-collect-2048", MIDDLE, 16, "lzo", Workload::Collect),
+    ubifs("ubifs-tiobench-512", SMALL, 16, "lzo", Workload::Tiobench(4, 200, "random")),
+    ubifs("ubifs-tiobench-4096", LARGE, 16, "lzo", Workload::Tiobench(4, 200, "random")),
+    ubifs("ubifs-collect-4096", LARGE, 16, "lzo", Workload::Collect),
+    seeded("ubifs-files-2048-seed2", 2, Workload::Files(600)),
+    seeded("ubifs-files-2048-seed3", 3, Workload::Files(600)),
+    seeded("ubifs-files-2048-seed4", 4, Workload::Files(600)),
+    seeded("ubifs-rewrite-2048-seed2", 2, Workload::Rewrite(2, "percent:50")),
+    seeded("ubifs-rewrite-2048-seed3", 3, Workload::Rewrite(2, "percent:50")),
+    seeded("ubifs-rewrite-2048-seed4", 4, Workload::Rewrite(2, "percent:50")),
+    seeded("ubifs-tiobench-2048-seed2", 2, Workload::Tiobench(4, 200, "random")),
+    seeded("ubifs-tiobench-2048-seed3", 3, Workload::Tiobench(4, 200, "random")),
+    seeded("ubifs-tiobench-2048-seed4", 4, Workload::Tiobench(4, 200, "random")),
+    seeded("ubifs-collect-2048-seed2", 2, Workload::Collect),
+    seeded("ubifs-collect-2048-seed3", 3, Workload::Collect),
+    seeded("ubifs-collect-2048-seed4", 4, Workload::Collect),
+    ubifs("ubifs-space-512", SMALL, 16, "lzo", Workload::Space),
+    ubifs("ubifs-space-2048", MIDDLE, 16, "lzo", Workload::Space),
+    ubifs("ubifs-space-4096", LARGE, 16, "lzo", Workload::Space),
+    ubifs("ubifs-space-none-2048", MIDDLE, 16, "none", Workload::Space),
+    ubifs("ubifs-space-zlib-2048", MIDDLE, 16, "zlib", Workload::Space),
+    ubifs("ubifs-space-small-2048", MIDDLE, 6, "lzo", Workload::Space),
+    ubifs("ubifs-full", EVALUATION, 256, "lzo", Workload::Full(20)),
+    ubifs("ubifs-full-512", SMALL, 16, "lzo", Workload::Full(20)),
+    ubifs("ubifs-full-2048", MIDDLE, 16, "lzo", Workload::Full(20)),
+    ubifs("ubifs-full-4096", LARGE, 16, "lzo", Workload::Full(20)),
 ];
 
 /// A unit of tiobench, and of a large write.
@@ -167,6 +208,9 @@ impl Case {
             (Filesystem::Jffs2, Workload::Empty) => {
                 text + "@mount-read-only\n@count mount\n@check\n@count check\n@unmount\n@count unmount\n"
             }
+            (Filesystem::Ubifs, Workload::Space | Workload::Full(_)) => {
+                text + "@attach\n@mount\n" + &self.body()
+            }
             (Filesystem::Jffs2, Workload::Tiobench(..)) => text + JFFS2_BEGINS + &self.body(),
             (Filesystem::Jffs2, _) => text + JFFS2_BEGINS + &self.body() + JFFS2_AGAIN,
             (Filesystem::Ubi, _) => {
@@ -180,7 +224,7 @@ impl Case {
 
     /// What happens between the first mount and the last unmount.
     fn body(&self) -> String {
-        let mut stream = Seed::new(1).stream("counts");
+        let mut stream = Seed::new(self.seed).stream("counts");
         match self.workload {
             Workload::Empty => String::new(),
             Workload::Write(size, content) => write(size, content),
@@ -192,6 +236,8 @@ impl Case {
             Workload::Collect => collect(&mut stream),
             Workload::Rewrite(size, content) => rewrite(size, content, &mut stream),
             Workload::Volumes => volumes(self.mebibytes),
+            Workload::Space => space::states(&mut stream),
+            Workload::Full(more) => space::full(self.mebibytes, more),
         }
     }
 
@@ -410,7 +456,9 @@ mod tests {
         for (number, case) in ALL.iter().enumerate() {
             assert!(ALL[..number].iter().all(|other| other.name != case.name), "{}", case.name);
             assert_eq!(case.text(), case.text());
-            assert!(case.text().lines().any(|line| line.starts_with("@count ")), "{}", case.name);
+            let noted = ["@count ", "@state ", "@stored "];
+            let notes = |line: &str| noted.iter().any(|begin| line.starts_with(begin));
+            assert!(case.text().lines().any(notes), "{}", case.name);
         }
     }
 }

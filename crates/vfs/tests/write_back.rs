@@ -416,6 +416,20 @@ fn an_operation_is_tried_again_after_the_oldest_inode_was_written_as_a_whole() {
 }
 
 #[test]
+fn an_inode_is_written_as_a_whole_however_many_pages_it_has() {
+    let mut options = Options::default();
+    options.write_back.background = Bytes::mib(32);
+    let (mut mount, mut clock) = mounted(options);
+    let file = mount.create(&mut clock, "/two", 0o644).unwrap();
+    mount.write(&mut clock, file, 0, &vec![1; 1_500 * PAGE_SIZE]).unwrap();
+    mount.fs_mut().taken();
+    mount.fs_mut().refusals = 1;
+    mount.mkdir(&mut clock, "/dir", 0o755).unwrap();
+    let written = mount.fs_mut().taken();
+    assert_eq!((written.len(), written.last().unwrap().as_str()), (1_502, "2 inode"));
+}
+
+#[test]
 fn inodes_without_dirty_pages_are_written_on_the_way_to_the_pages_that_were_asked_for() {
     let (mut mount, mut clock, [two, three]) = with_files();
     mount.chmod(&mut clock, "/three", 0o600).unwrap();

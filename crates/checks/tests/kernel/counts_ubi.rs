@@ -8,20 +8,22 @@ use crate::stack::{
 };
 use crate::{assert_none, full};
 use boardlab_checks::Repository;
-use boardlab_checks::counts::{ALL, Case, Counts, Filesystem};
+use boardlab_checks::counts::{ALL, Case, Counts, Filesystem, Workload};
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{NewVolume, Ubi};
 use boardlab_ubifs::Options;
-use boardlab_vfs::{FileSystem, Kind};
-use boardlab_workload::tree;
+use boardlab_vfs::{FileSystem, Kind, StatFs};
+use boardlab_workload::tree::{self, Event};
 
 /// Our UBI and UBIFS on our chip, while they carry out a workload.
-struct Run {
+pub(crate) struct Run {
     clock: Clock,
     state: State,
     case: Case,
     before: boardlab_nand::Counts,
+    /// What else measure.sh would print.
+    said: Vec<String>,
 }
 
 enum State {
@@ -32,7 +34,7 @@ enum State {
 }
 
 impl Run {
-    fn new(case: Case) -> Self {
+    pub(crate) fn new(case: Case) -> Self {
         let mut clock = Clock::default();
         let mut ubi = formatted(&mut clock, case.flash, case.mebibytes, true);
         if case.filesystem == Filesystem::Ubifs {
@@ -44,7 +46,7 @@ impl Run {
         settle_ubi(&mut clock, &mut ubi);
         let nand = ubi.detach(&mut clock).unwrap();
         let before = *nand.counts();
-        Self { clock, state: State::Detached(Box::new(nand)), case, before }
+        Self { clock, state: State::Detached(Box::new(nand)), case, before, said: Vec::new() }
     }
 
     fn now(&self) -> boardlab_nand::Counts {
@@ -112,6 +114,18 @@ impl Run {
                 mount.sync(clock).unwrap();
                 mount.drop_caches(clock).unwrap();
             }
+            ["@state", name] => {
+                self.settle();
+                let (mount, clock) = self.mounted();
+                let StatFs { blocks, free, available, .. } = mount.statfs(clock).unwrap();
+                let state = format!("blocks={blocks} free={free} available={available}");
+                self.said.push(format!("state {name} {state}"));
+            }
+            ["@stored", name] => {
+                let (mount, clock) = self.mounted();
+                let (files, bytes) = stored(mount, clock, b"/");
+                self.said.push(format!("stored {name} files={files} bytes={bytes}"));
+            }
             ["@count", interval] => {
                 self.settle();
                 let (now, before) = (self.now(), self.before);
@@ -133,6 +147,22 @@ impl Run {
         ubi.create_volume(&mut self.clock, &new).unwrap();
     }
 
+    /// Carries operations out, and notes which of those that may fail do.
+    fn carry_out(&mut self, operations: &str) {
+        let lines = tree::parse(operations).unwrap();
+        if lines.is_empty() {
+            return;
+        }
+        let mut said = Vec::new();
+        let mut hear = |event| match event {
+            Event::Failed { line, errno } => said.push(format!("failed {line} {}", errno.symbol())),
+            Event::Said(_) => {}
+        };
+        let (mount, clock) = self.mounted();
+        tree::run(mount, clock, &lines, &mut hear).unwrap();
+        self.said.extend(said);
+    }
+
     fn workload(&mut self, text: &str) -> Vec<Counts> {
         let mut operations = String::new();
         let mut counts = Vec::new();
@@ -142,15 +172,32 @@ impl Run {
                 operations.push('\n');
                 continue;
             }
-            let lines = tree::parse(&std::mem::take(&mut operations)).unwrap();
-            if !lines.is_empty() {
-                let (mount, clock) = self.mounted();
-                tree::run(mount, clock, &lines, &mut |_| {}).unwrap();
-            }
+            self.carry_out(&std::mem::take(&mut operations));
             counts.extend(self.line(line));
         }
         counts
     }
+
+    /// Carries a workload out; what measure.sh would print besides counts.
+    pub(crate) fn said(mut self, text: &str) -> Vec<String> {
+        self.workload(text);
+        self.said
+    }
+}
+
+/// The files below a folder, and their bytes.
+fn stored(mount: &mut Mounted, clock: &mut Clock, folder: &[u8]) -> (u64, u64) {
+    let entries = mount.readdir(clock, folder).unwrap();
+    let below = entries.into_iter().map(|entry| {
+        let path = [folder, b"/", &entry.name].concat();
+        let attributes = mount.lstat(clock, &path).unwrap();
+        match attributes.kind {
+            Kind::Directory => stored(mount, clock, &path),
+            Kind::File => (1, attributes.size),
+            _ => (0, 0),
+        }
+    });
+    below.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// What `ls -lR` asks for: not the extended attributes, for which UBIFS looks in its index.
@@ -172,7 +219,8 @@ fn compare(case: &Case, kernel: &Counts, ours: &Counts) -> Option<String> {
         (kernel.page_reads, kernel.bytes_out) == (ours.page_reads, ours.bytes_out)
     } else {
         let status = 2 * (kernel.page_programs + kernel.block_erases);
-        near(kernel.bytes_out, ours.bytes_out, 10, 4 * page + status)
+        // Where a commit in the background began decides where a few nodes of the index are.
+        near(kernel.bytes_out, ours.bytes_out, 10, (4 * page).max(4_096) + status)
     };
     let programs = near(kernel.page_programs, ours.page_programs, 3, 4);
     let erases = near(kernel.block_erases, ours.block_erases, 5, 2);
@@ -185,7 +233,11 @@ fn our_ubi_and_ubifs_ask_the_chip_for_as_much_as_the_kernels() {
     let repository = Repository::here();
     let only = std::env::var("BOARDLAB_COUNTS").unwrap_or_default();
     let mut differences = Vec::new();
-    for case in ALL.into_iter().filter(|case| case.filesystem != Filesystem::Jffs2) {
+    let counted = |case: &Case| {
+        let noted = matches!(case.workload, Workload::Space | Workload::Full(_));
+        case.filesystem != Filesystem::Jffs2 && !noted
+    };
+    for case in ALL.into_iter().filter(counted) {
         if !full() && case.mebibytes > 16 || !case.name.contains(&only) {
             continue;
         }

@@ -3,6 +3,7 @@
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
 //! - [`counts_ubi`]: the same of UBI and UBIFS. - [`stack`]: our NAND with our UBI and UBIFS.
+//! - [`space_ubifs`]: what UBIFS says about its space.
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
@@ -22,6 +23,7 @@ mod images;
 mod inspections;
 mod nor;
 mod reads;
+mod space_ubifs;
 mod stack;
 mod weaknesses;
 mod writes;

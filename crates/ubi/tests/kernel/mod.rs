@@ -3,6 +3,8 @@
 //! Each file of this folder has one line a block: the checksum of its bytes in a dump of the kernel's
 //! flash. README.md says how they were made.
 
+mod changes;
+
 use crate::devices::SubPages;
 use boardlab_mtd::{Fault, FaultInjector, Mtd, Rule, Trigger};
 use boardlab_sim::{Bytes, Clock, Seed};

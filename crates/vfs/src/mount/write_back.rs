@@ -23,10 +23,6 @@ use crate::node::Ino;
 use boardlab_sim::Clock;
 use std::ops::RangeInclusive;
 
-/// How many pages of an inode are written before the next inode has its turn, however few are asked
-/// for (`MIN_WRITEBACK_PAGES` and `writeback_chunk_size`).
-const CHUNK_PAGES: u32 = 1_024;
-
 impl<F: FileSystem> Mount<F> {
     /// Calls the filesystem, and calls it again after a write-back as long as it needs one.
     pub(super) fn ask<T>(
@@ -60,8 +56,8 @@ impl<F: FileSystem> Mount<F> {
         }
     }
 
-    /// Writes the oldest inodes until so many pages are written. An inode is written as a whole, up
-    /// to [`CHUNK_PAGES`].
+    /// Writes the oldest inodes until so many pages are written. An inode is written as a whole,
+    /// however few are asked for (`writeback_chunk_size` with `tagged_writepages`).
     fn write_oldest(&mut self, clock: &mut Clock, pages: u32) -> Result<(), Error> {
         let mut left = pages;
         for (_, ino) in self.cache.dirty_inodes() {
@@ -69,9 +65,7 @@ impl<F: FileSystem> Mount<F> {
                 break;
             }
             let mut written = 0;
-            while written < CHUNK_PAGES
-                && let Some(key) = self.cache.first_dirty(ino)
-            {
+            while let Some(key) = self.cache.first_dirty(ino) {
                 self.write_back(clock, key)?;
                 written += 1;
             }
