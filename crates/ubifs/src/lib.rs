@@ -13,6 +13,7 @@
 //!   `dir`, `file`, `xattr`, `inode`, `compress`: the operations.
 //! - `gc`, `commit`, `orphan`: space collected, the journal emptied. [`mount`], `replay`, `recovery`: what
 //!   a mount does, after a power cut too.
+//! - [`mkfs`]: a new filesystem with its files, as `mkfs.ubifs` makes it.
 //! - [`check`]: the kernel's own checks of all of it, for tests and tools; `ram`: the memory of a 32-bit
 //!   kernel; `fs`: the trait [`FileSystem`](boardlab_vfs::FileSystem).
 //!
@@ -68,6 +69,7 @@ mod log;
 mod lprops;
 mod lpt;
 mod master;
+pub mod mkfs;
 pub mod mount;
 pub mod options;
 mod orphan;
