@@ -5,12 +5,14 @@
 //! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
 mod candidates;
+mod create;
 mod guide;
 mod hints;
 pub(crate) mod line;
 mod os;
 mod unused;
 
+pub(crate) use create::Create;
 pub(crate) use guide::{ListTopic, PartKind, command_names};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
@@ -181,7 +183,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect flash images: dumps of a flash, and images of mkfs.jffs2, mkfs.ubifs and ubinize
+    /// Inspect and make flash images, such as those of mkfs.ubifs and ubinize
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -276,7 +278,8 @@ missing; the tables say where and what.
 Examples:
   boardlab image info dump.bin
   boardlab image ls dump.bin /etc
-  boardlab image extract dump.bin files";
+  boardlab image extract dump.bin files
+  boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000";
 
 const IMAGE_INFO: &str = "\
 Examples:
@@ -344,6 +347,9 @@ pub(crate) enum ImageAction {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+    /// Make an image of a folder, or of the volumes in an .ini of ubinize
+    #[command(after_help = create::HELP)]
+    Create(Box<Create>),
     /// Write the files of a JFFS2 or UBIFS image into a new folder
     #[command(after_help = IMAGE_EXTRACT)]
     Extract {

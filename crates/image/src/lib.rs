@@ -22,6 +22,7 @@
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
+//! - [`make`]: new images of the files of a folder, or of volumes.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
@@ -37,6 +38,7 @@ pub mod fs;
 pub mod health;
 pub mod identify;
 mod magic;
+pub mod make;
 pub mod names;
 pub mod open;
 pub mod shape;

@@ -84,7 +84,7 @@ impl From<VolumeError> for CreateError {
 /// # Errors
 /// [`CreateError`].
 pub fn create(format: &Format, volumes: &[Content<'_>]) -> Result<Vec<u8>, CreateError> {
-    let layout = layout_of(format)?;
+    let layout = layout(format)?;
     let slots = vtbl::slots(layout.leb_size);
     let mut table = vec![None; to_usize(slots)];
     let mut image = Writer { layout, format, bytes: Vec::new() };
@@ -128,7 +128,11 @@ pub fn create(format: &Format, volumes: &[Content<'_>]) -> Result<Vec<u8>, Creat
     Ok(image.bytes)
 }
 
-fn layout_of(format: &Format) -> Result<Layout, CreateError> {
+/// Where headers and data lie in the blocks of an image.
+///
+/// # Errors
+/// [`CreateError::Layout`].
+pub fn layout(format: &Format) -> Result<Layout, CreateError> {
     let size = |bytes: u32| Bytes::new(u64::from(bytes));
     let geometry = Geometry {
         write_size: size(format.min_io),

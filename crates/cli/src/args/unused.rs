@@ -56,7 +56,7 @@ const UNUSED: [Unused; 4] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 12] = [
+const WITHOUT_FIO: [&str; 13] = [
     "list",
     "explain",
     "doctor",
@@ -69,6 +69,7 @@ const WITHOUT_FIO: [&str; 12] = [
     "image info",
     "image ls",
     "image extract",
+    "image create",
 ];
 
 /// Refuses options that have no effect on the given command.

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let (file, made) = match action {
+        ImageAction::Create(create) => return super::create::perform(create, &output, options),
         ImageAction::Info { file } => (file, info(file)),
         ImageAction::Ls { file, path, flash, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };

@@ -13,6 +13,8 @@ use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
+use crate::make::tree::Tree;
+use crate::make::{MakeError, NewFileSystem, VolumeFormat};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -29,7 +31,12 @@ pub struct FileSystemType {
     pub name: &'static str,
     /// Starts a search for it.
     pub search: fn() -> Box<dyn Detector>,
+    /// Makes one of the files of a folder; `None` while that is not built.
+    pub create: Option<Create>,
 }
+
+/// Makes a filesystem of files for a volume. What it has no place for is noted among the files.
+pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];

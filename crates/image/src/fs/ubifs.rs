@@ -8,6 +8,7 @@
 //! replayed in memory.
 
 mod audit;
+mod create;
 mod lebs;
 mod survey;
 mod ubi;
@@ -30,8 +31,11 @@ use lebs::ImageLebs;
 use std::ops::Range;
 
 /// The entry in the list of filesystems.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "UBIFS", search: || Box::new(Search::default()) };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "UBIFS",
+    search: || Box::new(Search::default()),
+    create: Some(create::create),
+};
 /// The magic number of an erase counter header.
 const MAGIC: &[u8] = b"UBI#";
 /// Every block begins at a multiple of this, also with OOB bytes in the file.
