@@ -18,7 +18,7 @@ mod space;
 
 pub use space::Place;
 
-use crate::compress::{Compressors, Packed, number};
+use crate::compress::{Compressors, MIN_LENGTH, MIN_SAVING, Packed, ROOM, number};
 use crate::error::MountError;
 use crate::format::data::Data;
 use crate::format::dirent::Dirent;
@@ -31,6 +31,7 @@ use crate::lpt::DefaultLpt;
 use crate::options::{Compressor, Options};
 use crate::superblock::create::Areas;
 use crate::{LebIndex, Volume};
+use boardlab_codec::lzo::Thorough;
 use boardlab_sim::{Clock, Seed};
 use boardlab_ubi::{RamLebs, Shape};
 use boardlab_vfs::{Host, Kind, Timestamp};
@@ -191,6 +192,7 @@ pub struct Builder {
     clock: Clock,
     host: Host,
     compressors: Compressors,
+    lzo: Thorough,
     format: Format,
     areas: Areas,
     lpt: DefaultLpt,
@@ -237,6 +239,7 @@ impl Builder {
             clock: Clock::new(),
             host: Host::free(),
             compressors: Compressors::default(),
+            lzo: Thorough::default(),
             format,
             areas,
             lpt,
@@ -415,17 +418,33 @@ impl Builder {
     }
 
     fn compress(&mut self, content: &[u8]) -> Packed {
-        let mut with = |compr_type| {
-            self.compressors.compress(&mut self.host, &mut self.clock, compr_type, content)
-        };
-        if self.format.compression != Compression::FavorLzo {
-            let compressor = self.default_compressor();
-            let compressors = &mut self.compressors;
-            return compressors.compress(&mut self.host, &mut self.clock, compressor, content);
+        if self.format.compression == Compression::FavorLzo {
+            let (lzo, zlib) = (self.lzo(content), self.compress_with(number::ZLIB, content));
+            let is_better = zlib.bytes.len() * 100 <= lzo.bytes.len() * (100 - FAVOR_PERCENT);
+            return if is_better { zlib } else { lzo };
         }
-        let (lzo, zlib) = (with(number::LZO), with(number::ZLIB));
-        let is_better = zlib.bytes.len() * 100 <= lzo.bytes.len() * (100 - FAVOR_PERCENT);
-        if is_better { zlib } else { lzo }
+        match self.default_compressor() {
+            number::LZO => self.lzo(content),
+            compressor => self.compress_with(compressor, content),
+        }
+    }
+
+    fn compress_with(&mut self, compr_type: u16, content: &[u8]) -> Packed {
+        self.compressors.compress(&mut self.host, &mut self.clock, compr_type, content)
+    }
+
+    /// LZO as `mkfs.ubifs` has it: there is more time than on a board.
+    fn lzo(&mut self, content: &[u8]) -> Packed {
+        let mut bytes = vec![0; ROOM];
+        let long = content.len() >= MIN_LENGTH;
+        let length = if long { self.lzo.compress(content, &mut bytes) } else { None };
+        match length.filter(|length| length + MIN_SAVING <= content.len()) {
+            Some(length) => {
+                bytes.truncate(length);
+                Packed { compr_type: number::LZO, bytes }
+            }
+            None => Packed { compr_type: number::NONE, bytes: content.to_vec() },
+        }
     }
 }
 
