@@ -47,9 +47,14 @@ const LEBS: u32 = 1 << 22;
 /// The LEBs that every volume has room for: `mkfs.ubifs` writes fewer, and UBIFS grows at a mount.
 const LEBS_MIN: u32 = 32;
 
-/// The LEBs of the volume that a filesystem is mounted on.
+/// The LEBs of the volume that a filesystem is mounted on. The journal of a small image may need more
+/// than are in use.
 fn leb_count(superblock: &Superblock) -> u32 {
-    superblock.leb_count.clamp(LEBS_MIN, LEBS)
+    let Superblock { log_lebs, lpt_lebs, orph_lebs, .. } = *superblock;
+    let fixed = [3, log_lebs, lpt_lebs, orph_lebs].into_iter().fold(0, u32::saturating_add);
+    let buds = superblock.max_bud_bytes.div_ceil(u64::from(superblock.leb_size.max(1)));
+    let journal = fixed.saturating_add(u32::try_from(buds).unwrap_or(u32::MAX));
+    superblock.leb_count.max(journal.min(superblock.max_leb_count)).clamp(LEBS_MIN, LEBS)
 }
 
 /// The places of headers of UBI.

@@ -243,6 +243,7 @@ fn volume(section: &Section, layout: &Layout, ini: &Path) -> Result<IniVolume, M
     let size = size(section, &data)?;
     let (autoresize, skip_check) = flags(section, kind)?;
     let alignment = alignment(section, layout)?;
+    check_lebs(section, layout, (&data, size, alignment))?;
     let size = Bytes::new(size);
     let new =
         NewVolume { id: Some(id), name: name.text.clone(), kind, size, alignment, skip_check };
@@ -311,6 +312,23 @@ fn alignment(section: &Section, layout: &Layout) -> Result<u32, MakeError> {
         );
     }
     Ok(alignment)
+}
+
+/// Refuses data that need more LEBs than ubinize reserves: it counts whole ones, whatever the alignment
+/// leaves of them, and no Linux takes such an image.
+fn check_lebs(
+    section: &Section,
+    layout: &Layout,
+    (data, size, alignment): (&[u8], u64, u32),
+) -> Result<(), MakeError> {
+    let usable = layout.leb_size - layout.leb_size % alignment;
+    let needed = Bytes::of(data).get().div_ceil(u64::from(usable));
+    if needed <= size.div_ceil(u64::from(layout.leb_size)) {
+        return Ok(());
+    }
+    let value = section.needed("vol_alignment")?;
+    let least = (needed - 1) * u64::from(layout.leb_size) + 1;
+    Err(value.refused("vol_alignment", format!("a vol_size of {least} or more with it")))
 }
 
 #[cfg(test)]

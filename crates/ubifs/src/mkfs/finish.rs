@@ -35,7 +35,7 @@ impl Builder {
     /// # Panics
     /// When the root directory was not added.
     pub fn finish(mut self) -> Result<Image, MkfsError> {
-        self.main.close(&mut self.clock, &mut self.volume)?;
+        self.main.close_all(&mut self.clock, &mut self.volume)?;
         let index = self.write_index()?;
         let gc = self.main.skip();
         let first = self.volume.layout.main_first.0;
@@ -81,21 +81,22 @@ impl Builder {
         let (mut level, mut size) = (0, 0);
         let (root, head) = loop {
             let mut above = Vec::new();
-            let (mut last, mut end) = (None, 0);
+            let mut last = None;
             for branches in below.chunks(usize_of(FANOUT)) {
                 let mut node = IndexNode { level, branches: branches.to_vec() }.emit();
                 self.volume.prepare_node(&mut self.clock, &mut node, false);
                 let at = self.main.append(&mut self.clock, &mut self.volume, &node)?;
                 size += u64::from(at.len.next_multiple_of(8));
                 above.push(branch(branches[0].key, at));
-                (last, end) = (Some(at), self.main.offs());
+                last = Some(at);
             }
             if let (Some(root), 1) = (last, above.len()) {
+                let end = (root.offs + root.len).next_multiple_of(8);
                 break (root, (root.leb, end.next_multiple_of(self.volume.layout.min_io)));
             }
             (level, below) = (level + 1, above);
         };
-        self.main.close(&mut self.clock, &mut self.volume)?;
+        self.main.close_all(&mut self.clock, &mut self.volume)?;
         Ok(Index { root, size, head })
     }
 

@@ -22,6 +22,18 @@ pub struct Place {
     pub len: u32,
 }
 
+/// The LEBs that are filled at once, so that small nodes take what large ones leave.
+const OPEN: usize = 16;
+/// Less room than this at the end of a LEB takes no node.
+const NODE_MIN: usize = 56;
+
+/// A LEB that is being filled.
+#[derive(Debug)]
+struct Open {
+    leb: LebIndex,
+    bytes: Vec<u8>,
+}
+
 /// The LEBs of the main area so far.
 #[derive(Debug)]
 pub(super) struct MainArea {
@@ -30,81 +42,105 @@ pub(super) struct MainArea {
     most: u32,
     leb_size: u32,
     min_io: u32,
-    /// The content of the LEB that is being filled.
-    bytes: Vec<u8>,
-    /// Whether its nodes are of the index.
+    open: Vec<Open>,
+    /// Whether nodes are of the index: then one LEB is filled after the other.
     pub(super) index: bool,
-    /// The properties of all LEBs before it.
+    /// The properties of all LEBs.
     pub(super) props: Vec<Props>,
 }
 
 impl MainArea {
     /// An empty area that begins at LEB `first`.
-    pub(super) fn new(first: LebIndex, layout: &Layout) -> Self {
+    pub(super) const fn new(first: LebIndex, layout: &Layout) -> Self {
         Self {
             first,
             most: layout.max_leb_count.saturating_sub(first.0),
             leb_size: layout.leb_size,
             min_io: layout.min_io,
-            bytes: Vec::new(),
+            open: Vec::new(),
             index: false,
             props: Vec::new(),
         }
     }
 
-    /// The LEB that is filled next, or being filled.
-    pub(super) fn leb(&self) -> LebIndex {
-        LebIndex(self.first.0 + u32_of(self.props.len()))
-    }
-
-    /// Appends a node, in the next LEB if it does not fit.
+    /// Appends a node to the fullest LEB that has room for it.
     pub(super) fn append(
         &mut self,
         clock: &mut Clock,
         volume: &mut Volume<RamLebs>,
         node: &[u8],
     ) -> Result<Place, MkfsError> {
-        if self.bytes.len() + node.len() > usize_of(self.leb_size) {
-            self.close(clock, volume)?;
+        let most = usize_of(self.leb_size) - node.len();
+        let fitting = self.open.iter().enumerate().filter(|(_, one)| one.bytes.len() <= most);
+        let fullest = fitting.max_by_key(|(_, one)| (one.bytes.len(), std::cmp::Reverse(one.leb)));
+        let number = match fullest {
+            Some((number, _)) => number,
+            None => self.begin(clock, volume)?,
+        };
+        let open = &mut self.open[number];
+        let place =
+            Place { leb: open.leb, offs: u32_of(open.bytes.len()), len: u32_of(node.len()) };
+        open.bytes.extend(node);
+        let aligned = open.bytes.len().next_multiple_of(usize_of(ALIGN));
+        open.bytes.resize(aligned, 0);
+        if aligned + NODE_MIN > usize_of(self.leb_size) {
+            self.close(clock, volume, number)?;
         }
-        let place = Place { leb: self.leb(), offs: self.offs(), len: u32_of(node.len()) };
-        self.bytes.extend(node);
-        let aligned = self.bytes.len().next_multiple_of(usize_of(ALIGN));
-        self.bytes.resize(aligned, 0);
         Ok(place)
     }
 
-    /// Bytes of the LEB that is being filled.
-    pub(super) fn offs(&self) -> u32 {
-        u32_of(self.bytes.len())
+    /// Begins a LEB, and closes the fullest one if there are too many.
+    fn begin(
+        &mut self,
+        clock: &mut Clock,
+        volume: &mut Volume<RamLebs>,
+    ) -> Result<usize, MkfsError> {
+        if self.open.len() >= if self.index { 1 } else { OPEN } {
+            let lengths = self.open.iter().enumerate();
+            let fullest = lengths.max_by_key(|(_, one)| one.bytes.len());
+            self.close(clock, volume, fullest.map_or(0, |(number, _)| number))?;
+        }
+        let leb = self.skip();
+        self.open.push(Open { leb, bytes: Vec::new() });
+        Ok(self.open.len() - 1)
     }
 
-    /// Pads and writes the LEB that is being filled, if it has any node.
-    pub(super) fn close(
+    /// Pads and writes a LEB.
+    fn close(
+        &mut self,
+        clock: &mut Clock,
+        volume: &mut Volume<RamLebs>,
+        number: usize,
+    ) -> Result<(), MkfsError> {
+        let Open { leb, mut bytes } = self.open.remove(number);
+        let used = u32_of(bytes.len());
+        let written = used.next_multiple_of(self.min_io);
+        bytes.resize(usize_of(written), 0);
+        io::pad(&mut bytes[usize_of(used)..]);
+        let number = leb.0 - self.first.0;
+        if number < self.most {
+            volume.leb_change(clock, leb, &bytes)?;
+        }
+        let (free, dirty) = (self.leb_size - written, written - used);
+        self.props[usize_of(number)] = Props { free, dirty, index: self.index };
+        Ok(())
+    }
+
+    /// Writes all LEBs that are being filled.
+    pub(super) fn close_all(
         &mut self,
         clock: &mut Clock,
         volume: &mut Volume<RamLebs>,
     ) -> Result<(), MkfsError> {
-        let used = self.offs();
-        if used == 0 {
-            return Ok(());
+        while !self.open.is_empty() {
+            self.close(clock, volume, 0)?;
         }
-        let written = used.next_multiple_of(self.min_io);
-        self.bytes.resize(usize_of(written), 0);
-        io::pad(&mut self.bytes[usize_of(used)..]);
-        if u32_of(self.props.len()) < self.most {
-            volume.leb_change(clock, self.leb(), &self.bytes)?;
-        }
-        let free = self.leb_size - written;
-        self.props.push(Props { free, dirty: written - used, index: self.index });
-        self.bytes.clear();
         Ok(())
     }
 
-    /// Leaves a LEB empty.
+    /// The next LEB, empty.
     pub(super) fn skip(&mut self) -> LebIndex {
-        assert_eq!(self.offs(), 0, "a LEB is being filled");
-        let leb = self.leb();
+        let leb = LebIndex(self.first.0 + u32_of(self.props.len()));
         self.props.push(Props { free: self.leb_size, dirty: 0, index: false });
         leb
     }
