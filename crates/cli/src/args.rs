@@ -279,6 +279,7 @@ Examples:
   boardlab image info dump.bin
   boardlab image ls dump.bin /etc
   boardlab image extract dump.bin files
+  boardlab image check dump.bin
   boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000";
 
 const IMAGE_INFO: &str = "\
@@ -299,6 +300,14 @@ though told: devices, pipes, sockets, owners, extended attributes and bits such 
 Examples:
   boardlab image extract dump.bin files
   boardlab image extract dump.bin configuration /etc --partial";
+
+const IMAGE_CHECK: &str = "\
+Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs, static volumes. Of UBIFS: every \
+node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Exit status 1: an error was found.
+
+Examples:
+  boardlab image check dump.bin
+  boardlab image check dump.bin --volume rootfs --format json";
 
 const SATA: &str = "\
 Examples:
@@ -346,6 +355,16 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
+    },
+    /// Check a JFFS2, UBI or UBIFS image, and list every fault with its place
+    #[command(after_help = IMAGE_CHECK)]
+    Check {
+        /// Image file; it stays as it is
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The user's knowledge of the flash.
+        #[command(flatten)]
+        flash: Flash,
     },
     /// Make an image of a folder, or of the volumes in an .ini of ubinize
     #[command(after_help = create::HELP)]

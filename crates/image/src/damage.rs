@@ -4,6 +4,7 @@
 //! ([`Health`](crate::Health)) with the audit of the filesystem ([`Audit`]).
 
 use crate::audit::Audit;
+use crate::dump::Dump;
 use crate::error::Error;
 use crate::fs::MountedImage;
 use crate::health::Step;
@@ -62,6 +63,11 @@ impl Default for Places {
 }
 
 impl Places {
+    /// The conversion for the flash `dump`, which begins at `start` of the file.
+    pub(crate) fn of(dump: &Dump, start: Bytes) -> Self {
+        Self { shape: dump.shape(), start, unit: dump.unit(), step: dump.step() }
+    }
+
     /// The block of an offset.
     #[must_use]
     pub fn block(&self, at: Bytes) -> u64 {
@@ -98,8 +104,7 @@ impl Damage {
         let MountedImage { fs, clock, at, truncated } = image;
         let mut audit = fs.audit(clock)?;
         let dump = fs.dump();
-        let places =
-            Places { shape: dump.shape(), start: *at, unit: dump.unit(), step: dump.step() };
+        let places = Places::of(dump, *at);
         let (corrected_bits, uncorrectable_steps) =
             (dump.health().corrected_bits(), dump.health().uncorrectable_steps());
         let unreadable: Vec<u64> = dump.health().unreadable().collect();

@@ -22,11 +22,13 @@
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
+//! - [`check`](mod@check): [`Finding`](check::Finding), each fault of an image with its place.
 //! - [`make`]: new images of the files of a folder, or of volumes.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
 pub mod audit;
+pub mod check;
 pub mod contents;
 pub mod create;
 pub mod damage;

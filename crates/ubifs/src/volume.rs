@@ -104,3 +104,11 @@ pub struct Volume<L> {
     /// The pages that the cache above has, as far as their budget goes.
     pub(crate) pages: PageState,
 }
+
+impl<L> Volume<L> {
+    /// The superblock.
+    #[must_use]
+    pub const fn superblock(&self) -> &Superblock {
+        &self.sb
+    }
+}

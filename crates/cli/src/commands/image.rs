@@ -6,7 +6,8 @@ use crate::exit::Status;
 use crate::output::Output;
 use boardlab_image::tables::ImageReport;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, identify, names, open, tables,
+    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify, names, open,
+    tables,
 };
 use boardlab_report::Shown;
 use std::ffi::OsStr;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let (file, made) = match action {
+        ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
         ImageAction::Create(create) => return super::create::perform(create, &output, options),
         ImageAction::Info { file } => (file, info(file)),
         ImageAction::Ls { file, path, flash, max_names } => {
@@ -50,6 +52,11 @@ fn info(file: &Path) -> Result<ImageReport, Problem> {
             Damage::of(&mut system.mount(&contents, &hints)?)
         });
     Ok(tables::info(&shown_path(file), &contents, &identity, looked_at.as_ref()))
+}
+
+fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
+    let findings = check::check(&Contents::open(file)?, hints)?;
+    Ok(check::report(&shown_path(file), &findings))
 }
 
 fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {

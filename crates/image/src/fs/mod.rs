@@ -9,7 +9,9 @@ pub(crate) mod jffs2;
 mod ubifs;
 
 use crate::audit::Audit;
+use crate::check::{self, Finding};
 use crate::contents::Contents;
+use crate::damage::Places;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
@@ -112,6 +114,14 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
     /// [`Error::Truncated`], [`Error::Mount`].
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
+
+    /// Checks it and everything below it, and changes nothing.
+    ///
+    /// # Errors
+    /// Those of [`DetectedFileSystem::mount`] but [`Error::Mount`], which is a finding.
+    fn check(&self, contents: &Contents, hints: &Hints) -> Result<Vec<Finding>, Error> {
+        check::of_mounted(self.mount(contents, hints))
+    }
 }
 
 /// A filesystem on the flash of an image.
@@ -124,6 +134,11 @@ pub trait ImageFileSystem: FileSystem + fmt::Debug {
     /// # Errors
     /// [`Error::Audit`] when the flash returns an error other than a bit error.
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error>;
+
+    /// What its own checks find besides the audit, which has run.
+    fn findings(&mut self, _clock: &mut Clock, _places: &Places) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// The inodes with data in `range` of the flash, in order.
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32>;

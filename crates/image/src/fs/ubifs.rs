@@ -8,16 +8,20 @@
 //! replayed in memory.
 
 mod audit;
+mod check;
 mod create;
 mod lebs;
 mod survey;
 mod ubi;
+mod ubi_check;
 
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
 };
 use crate::audit::Audit;
+use crate::check::Finding;
 use crate::contents::Contents;
+use crate::damage::Places;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
@@ -207,6 +211,10 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
             audit.foreign = Some(text.into());
         }
         Ok(audit)
+    }
+
+    fn findings(&mut self, clock: &mut Clock, places: &Places) -> Vec<Finding> {
+        check::findings(self, clock, places)
     }
 
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
