@@ -1,8 +1,8 @@
-//! All contradictions of a filesystem that is mounted for reading, check by check.
+//! All contradictions of a mounted filesystem, check by check.
 //!
 //! Layer: rank 5. Main function: [`Ubifs::survey`]. The kernel's checks stop at the first fault; this one
-//! is for tools, goes on with the next LEB and the next check, and writes nothing. It takes what is on
-//! flash together with the replayed journal.
+//! is for tools, and goes on with the next LEB and the next check. What a power cut has left is a
+//! contradiction until a writable mount has recovered it.
 //!
 //! Source: Linux 6.1, `fs/ubifs/lprops.c` (`dbg_check_lprops`), `lpt_commit.c` (`dbg_check_ltab`).
 
@@ -72,6 +72,10 @@ impl<L: Lebs> Ubifs<L> {
 impl<L: Lebs> Volume<L> {
     /// Compares the properties of every LEB with its nodes.
     fn survey_space(&mut self, clock: &mut Clock) -> Result<Vec<Error>, Error> {
+        let writable = !self.mode.read_only && !self.mode.failed;
+        for head in 0..if writable { self.heads.len() } else { 0 } {
+            self.wbuf_sync(clock, head)?;
+        }
         let mut all = Vec::new();
         let (first, last) = (self.layout.main_first, LebIndex(self.layout.leb_count - 1));
         self.lpt_scan(clock, Some(first), last, &mut |_, lp, _| {

@@ -10,16 +10,27 @@ use boardlab_ubi::LebIndex;
 use boardlab_ubifs::check::{Cause, Check};
 use boardlab_ubifs::error::Fault;
 use boardlab_ubifs::format::superblock::Superblock;
-use boardlab_ubifs::{Error, Ubifs};
+use boardlab_ubifs::{Error, MountError, Ubifs};
 
-/// Runs all checks but those of the audit.
+/// Runs all checks but those of the audit, after the recovery that the next writable mount does, in
+/// memory.
 pub(super) fn findings(
     fs: &mut Ubifs<ImageLebs>,
     clock: &mut Clock,
     places: &Places,
 ) -> Vec<Finding> {
+    let mut findings = notes(fs);
+    if fs.needs_recovery()
+        && let Err(problem) = fs.remount_writable(clock)
+    {
+        let (severity, expected) = match problem {
+            MountError::NoSpace { .. } => (Severity::Warning, "room for a writable mount"),
+            _ => (Severity::Error, "what a power cut leaves: a writable mount recovers that"),
+        };
+        findings.push(Finding::new(severity, "the recovery", problem.to_string(), expected));
+        return findings;
+    }
     let survey = fs.survey(clock);
-    let mut findings = Vec::new();
     for (check, cause) in survey {
         let error = match cause {
             Cause::Memory(text) => {
@@ -39,7 +50,6 @@ pub(super) fn findings(
             findings.push(finding(fs.lebs(), places, check, &error));
         }
     }
-    findings.extend(notes(fs));
     findings
 }
 
