@@ -276,10 +276,9 @@ fn a_check_takes_what_is_known_of_the_flash_and_saves_its_result() {
     let mut damaged = BOARD.to_vec();
     damaged[second_node() + 70] ^= 1;
     scratch.write("damaged.jffs2", damaged);
-    let wrong = [["--endian", "little"], ["--page", "2KiB"], ["--oob", "64"]];
-    for known in wrong {
-        let arguments = [&["image", "check", "board.jffs2"][..], &known].concat();
-        assert_eq!(run_in(scratch.path(), &arguments).status, 2, "{known:?}");
+    for known in ["--endian=little", "--page=1MiB", "--oob=64"] {
+        let arguments = ["image", "check", "board.jffs2", known];
+        assert_eq!(run_in(scratch.path(), &arguments).status, 2, "{known}");
     }
     let arguments = ["image", "check", "damaged.jffs2", "--out", "saved"];
     let outcome = run_in(scratch.path(), &arguments);

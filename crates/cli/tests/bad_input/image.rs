@@ -108,7 +108,7 @@ pub(crate) const CASES: &[Case] = &[
         &["image", "create", ".", "o.ubi"],
         &["--page <SIZE>", "such as --page 2KiB --block 128KiB"],
     ),
-    Case::arguments("create of nothing", &["image", "create"], &["<INPUT>", "an .ini of ubinize"]),
+    Case::arguments("create of nothing", &["image", "create"], &["<INPUT>", "such as --page 2KiB"]),
     create(
         "create of a missing folder",
         &["image", "create", "none", "o.ubi", "--page=2KiB", "--block=128KiB", "--max-blocks=64"],
@@ -219,9 +219,14 @@ pub(crate) const CASES: &[Case] = &[
         "a.ini:3:8",
         &["vol_id cannot be", "a whole number from 0 to 127"],
     ),
-    Case::whole("dump.bin", b"text\n", "dump.bin", &["found text instead of JFFS2 or UBIFS"])
-        .with(&["image", "check", "dump.bin"])
-        .called("check of text"),
+    Case::whole(
+        "dump.bin",
+        b"[scenario]\ntitle = \"nothing\"\n",
+        "dump.bin",
+        &["found text instead of JFFS2 or UBIFS"],
+    )
+    .with(&["image", "check", "dump.bin"])
+    .called("check of text"),
     with(
         "check with a wrong erase block",
         &["image", "check", "dump.bin", "--block", "16 KiB"],
