@@ -199,6 +199,9 @@ pub struct Builder {
     main: MainArea,
     leaves: Vec<Leaf>,
     entries: BTreeMap<u32, Entries>,
+    /// The sequence numbers at the creation of inodes that are not added yet: the kernel expects those
+    /// of their content above.
+    created: BTreeMap<u32, u64>,
     highest_ino: u32,
 }
 
@@ -233,6 +236,7 @@ impl Builder {
         let lpt = volume.size_new_lpt(LebIndex(LOG_LEB.0 + areas.log), areas.rest)?;
         let first = LebIndex(LOG_LEB.0 + areas.log + lpt.lpt_lebs + areas.orphans);
         volume.layout.main_first = first;
+        let created = volume.next_sqnum();
         Ok(Self {
             main: MainArea::new(first, &volume.layout),
             volume,
@@ -245,6 +249,7 @@ impl Builder {
             lpt,
             leaves: Vec::new(),
             entries: BTreeMap::new(),
+            created: BTreeMap::from([(ROOT_INO, created)]),
             highest_ino: FIRST_INO - 1,
         })
     }
@@ -275,11 +280,13 @@ impl Builder {
     ///
     /// # Errors
     /// [`MkfsError::NoNumber`].
-    pub const fn next_ino(&mut self) -> Result<u32, MkfsError> {
+    pub fn next_ino(&mut self) -> Result<u32, MkfsError> {
         if self.highest_ino + 1 >= INUM_WATERMARK {
             return Err(MkfsError::NoNumber);
         }
         self.highest_ino += 1;
+        let sqnum = self.volume.next_sqnum();
+        self.created.insert(self.highest_ino, sqnum);
         Ok(self.highest_ino)
     }
 
@@ -379,9 +386,10 @@ impl Builder {
     fn new_inode(&mut self, ino: u32, times: [Timestamp; 3]) -> InodeNode {
         let [accessed, changed, modified] = times.map(|time| Timestamp::seconds(time.seconds));
         let compr_type = self.default_compressor();
+        let created = self.created.remove(&ino);
         InodeNode {
             key: Key::inode(ino),
-            creat_sqnum: self.volume.next_sqnum(),
+            creat_sqnum: created.unwrap_or_else(|| self.volume.next_sqnum()),
             size: 0,
             accessed,
             changed,

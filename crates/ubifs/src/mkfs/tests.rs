@@ -153,6 +153,26 @@ fn inodes_have_what_they_were_given() {
 }
 
 #[test]
+fn content_and_names_are_younger_than_their_inode() {
+    let image = with_files(FORMAT, 120).unwrap().bytes;
+    let (mut created, mut content) = (BTreeMap::new(), Vec::new());
+    // Behind the superblock, whose padding is not a node of the index.
+    for at in (126_976..image.len() - 160).step_by(8) {
+        let Ok(header) = crate::format::Header::parse(&image[at..]) else { continue };
+        let node = &image[at..];
+        if let Ok(inode) = InodeNode::parse(node) {
+            created.insert(inode.key.ino(), inode.creat_sqnum);
+        } else if let Ok(data) = Data::parse(node) {
+            content.push((data.key.ino(), header.sqnum));
+        } else if let Ok(entry) = Dirent::parse(node) {
+            content.push((entry.key.ino(), header.sqnum));
+        }
+    }
+    assert!(content.len() > 100);
+    assert!(content.iter().all(|(ino, sqnum)| created[ino] < *sqnum));
+}
+
+#[test]
 fn names_with_the_same_hash_are_all_found() {
     // r5 is linear in its bytes: a letter up and eleven times that down in the next one.
     let pairs = (0..6_u8).map(|step| [b'z' - step, b'!' + 11 * step]);
