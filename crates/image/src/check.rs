@@ -1,101 +1,21 @@
 //! The check of an image: everything is read, nothing is changed, and each fault has its place.
 //!
-//! Layer: rank 7. Main types: [`Finding`], [`Severity`]. Function: [`check`], which finds the filesystem
-//! and lets it check itself; [`report`], the findings as a result.
+//! Layer: rank 7. Functions: [`check`], which finds the filesystem and lets it check itself; [`report`],
+//! the findings as a result.
 
 use crate::contents::Contents;
-use crate::damage::{Damage, Places};
+use crate::damage::Damage;
 use crate::error::Error;
+use crate::finding::{Finding, Place, Severity};
 use crate::fs::{ALL, FileSystemType, Hints, MountedImage};
 use crate::identify::identify_types;
+use crate::names::shown;
 use crate::tables::ImageReport;
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table, Value};
-use boardlab_sim::Bytes;
-use std::fmt;
 
 /// The row limit of the table.
 const ROWS: usize = 1_000;
-
-/// How bad a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Something is lost, wrong or unreadable.
-    Error,
-    /// Nothing is lost, but it should not be so, or Linux will repair it.
-    Warning,
-    /// Worth knowing.
-    Note,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Error => "error",
-            Self::Warning => "warning",
-            Self::Note => "note",
-        })
-    }
-}
-
-/// Where a finding is, as far as it has a place.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The volume of UBI.
-    pub volume: Option<String>,
-    /// The erase block.
-    pub block: Option<u64>,
-    /// The page in the block.
-    pub page: Option<u64>,
-    /// The byte in the file.
-    pub at: Option<Bytes>,
-    /// The logical erase block.
-    pub leb: Option<u32>,
-    /// The byte in the logical erase block.
-    pub offset: Option<u32>,
-}
-
-impl Place {
-    /// The place of a byte on the flash.
-    #[must_use]
-    pub fn of(places: &Places, at: Bytes) -> Self {
-        let (block, page) = (Some(places.block(at)), places.page(at));
-        Self { block, page, at: Some(places.in_file(at)), ..Self::default() }
-    }
-}
-
-/// Something that a check has found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// How bad it is.
-    pub severity: Severity,
-    /// Where it is.
-    pub place: Place,
-    /// What it is about.
-    pub what: String,
-    /// What is there.
-    pub found: String,
-    /// What should be there, or what Linux does about it.
-    pub expected: String,
-}
-
-impl Finding {
-    /// A finding without a place.
-    pub(crate) fn new(
-        severity: Severity,
-        what: impl Into<String>,
-        found: impl Into<String>,
-        expected: impl Into<String>,
-    ) -> Self {
-        let (what, found, expected) = (what.into(), found.into(), expected.into());
-        Self { severity, place: Place::default(), what, found, expected }
-    }
-
-    /// The same at a place.
-    pub(crate) fn at(self, place: Place) -> Self {
-        Self { place, ..self }
-    }
-}
 
 /// Checks the first filesystem in `contents`, with everything below it.
 ///
@@ -123,7 +43,13 @@ pub fn check_types(
         expected: types.iter().map(|one| one.name).collect::<Vec<_>>().join(" or "),
     };
     let system = identity.filesystem.as_ref().ok_or_else(other)?;
-    let mut findings = system.check(contents, hints)?;
+    let (mut findings, mounts) = system.check_below(contents, hints)?;
+    for hints in mounts {
+        for mut finding in of_mounted(system.mount(contents, &hints))? {
+            finding.place.volume = hints.volume.as_ref().map(|name| shown(name.as_bytes()));
+            findings.push(finding);
+        }
+    }
     findings.sort_by_key(|finding| finding.severity);
     Ok(findings)
 }
@@ -132,7 +58,7 @@ pub fn check_types(
 ///
 /// # Errors
 /// Those of [`DetectedFileSystem::mount`](crate::fs::DetectedFileSystem::mount) but [`Error::Mount`].
-pub(crate) fn of_mounted(mounted: Result<MountedImage, Error>) -> Result<Vec<Finding>, Error> {
+fn of_mounted(mounted: Result<MountedImage, Error>) -> Result<Vec<Finding>, Error> {
     let mut image = match mounted {
         Ok(image) => image,
         Err(Error::Mount(problem)) => {

@@ -6,7 +6,8 @@
 )]
 
 use boardlab_codec::zlib::Inflate;
-use boardlab_image::check::{Finding, Severity, check, report};
+use boardlab_image::check::{check, report};
+use boardlab_image::finding::{Finding, Severity};
 use boardlab_image::{Contents, Error, Hints};
 use boardlab_sim::{Bytes, Seed, Stream};
 use boardlab_ubi::format::crc;

@@ -6,8 +6,8 @@
     reason = "a test fails by panicking and says so"
 )]
 
+use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
-use boardlab_image::make::tree::Taking;
 use boardlab_image::make::{
     Compression, Compressor, Flash, FolderOptions, Made, MakeError, of_folder, of_folder_with,
     of_ini,

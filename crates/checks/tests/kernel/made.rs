@@ -3,7 +3,7 @@
 use crate::stack::manifest_of_dump;
 use boardlab_checks::binary::Scratch;
 use boardlab_checks::nandsim::Flash;
-use boardlab_image::make::tree::Taking;
+use boardlab_image::files::Taking;
 use boardlab_image::make::{Compression, FolderOptions, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::script::content;

@@ -4,7 +4,7 @@
 //! `ubinize`, whose letters their help names.
 
 use super::size;
-use boardlab_image::make::tree::Taking;
+use boardlab_image::files::Taking;
 use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions};
 use boardlab_sim::Bytes;
 use clap::{Args, ValueEnum, ValueHint};

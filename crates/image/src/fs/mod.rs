@@ -9,14 +9,13 @@ pub(crate) mod jffs2;
 mod ubifs;
 
 use crate::audit::Audit;
-use crate::check::{self, Finding};
 use crate::contents::Contents;
-use crate::damage::Places;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::make::tree::Tree;
-use crate::make::{MakeError, NewFileSystem, VolumeFormat};
+use crate::files::{MakeError, NewFileSystem, Tree, VolumeFormat};
+use crate::finding::Finding;
+use crate::places::Places;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -115,12 +114,17 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// [`Error::Truncated`], [`Error::Mount`].
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
 
-    /// Checks it and everything below it, and changes nothing.
+    /// Checks what is below it, and changes nothing. Returns the hints with which a check then mounts it,
+    /// each of them once.
     ///
     /// # Errors
-    /// Those of [`DetectedFileSystem::mount`] but [`Error::Mount`], which is a finding.
-    fn check(&self, contents: &Contents, hints: &Hints) -> Result<Vec<Finding>, Error> {
-        check::of_mounted(self.mount(contents, hints))
+    /// Those of [`DetectedFileSystem::mount`] but [`Error::Mount`].
+    fn check_below(
+        &self,
+        _contents: &Contents,
+        hints: &Hints,
+    ) -> Result<(Vec<Finding>, Vec<Hints>), Error> {
+        Ok((Vec::new(), vec![hints.clone()]))
     }
 }
 

@@ -19,12 +19,12 @@ use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
 };
 use crate::audit::Audit;
-use crate::check::Finding;
 use crate::contents::Contents;
-use crate::damage::Places;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
+use crate::finding::Finding;
+use crate::places::Places;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};

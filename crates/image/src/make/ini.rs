@@ -6,7 +6,7 @@
 //!
 //! Source: the manual page of `ubinize`; what version 2.1.5 does.
 
-use super::error::{IniProblem, MakeError};
+use crate::files::error::{IniProblem, KEYS, MakeError};
 use boardlab_sim::Bytes;
 use boardlab_ubi::format::vtbl::{self, NAME_MAX};
 use boardlab_ubi::{Layout, NewVolume, VolumeKind};
@@ -14,10 +14,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The keys of a section.
-pub(super) const KEYS: [&str; 8] =
-    ["mode", "image", "vol_id", "vol_type", "vol_name", "vol_size", "vol_alignment", "vol_flags"];
 
 /// A place in the text: line and column in characters, from 1.
 type Place = (usize, usize);

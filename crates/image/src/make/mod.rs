@@ -1,22 +1,18 @@
 //! New images: of the files of a folder, or of the volumes that a configuration of `ubinize` lists.
 //!
-//! Layer: rank 7; reads files of this machine and writes none. In reading order: this file; [`tree`],
-//! the files of a folder; `ini`, the configuration; [`error`]; `spare`, an image with spare bytes;
-//! [`report`], what was made as a result. Each filesystem makes its own volume:
-//! [`FileSystemType::create`](crate::fs::FileSystemType::create).
+//! Layer: rank 7; reads files of this machine and writes none. In reading order: this file; `ini`, the
+//! configuration; `spare`, an image with spare bytes; [`report`], what was made as a result. Each
+//! filesystem makes its own volume: [`FileSystemType::create`](crate::fs::FileSystemType::create).
 //!
 //! The image is made in memory. The same files, options and seed give the same bytes.
 
-pub mod error;
 mod ini;
 pub mod report;
 mod spare;
-pub mod tree;
 
-pub use boardlab_ubifs::Compressor;
-pub use boardlab_ubifs::mkfs::Compression;
-pub use error::{IniProblem, MakeError};
+pub use crate::files::{Compression, Compressor, MakeError, NewFileSystem, VolumeFormat};
 
+use crate::files::{LeftOut, Taking, Tree};
 use crate::fs::{ALL, Create, FileSystemType};
 use crate::shape::Shape;
 use boardlab_sim::{Bytes, Seed};
@@ -24,7 +20,6 @@ use boardlab_ubi::create::{self, Content};
 use boardlab_ubi::{Layout, NewVolume};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tree::{LeftOut, Taking, Tree};
 
 /// The flash that an image is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,46 +57,6 @@ pub struct FolderOptions {
     pub volume: Option<String>,
     /// How files are taken.
     pub taking: Taking,
-}
-
-/// The volume that a filesystem is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VolumeFormat {
-    /// Bytes of a LEB.
-    pub leb_size: u32,
-    /// The smallest write.
-    pub min_io: u32,
-    /// The LEBs that the filesystem may grow to.
-    pub max_lebs: u32,
-    /// The compression.
-    pub compression: Compression,
-    /// Whether the first mount rewrites LEBs that are partly erased.
-    pub fix_up: bool,
-    /// The seed of the identity.
-    pub seed: Seed,
-}
-
-/// A filesystem that was made.
-#[derive(Debug, Clone, Default)]
-pub struct NewFileSystem {
-    /// The volume.
-    pub bytes: Vec<u8>,
-    /// Its LEBs.
-    pub leb_count: u32,
-    /// The least LEBs of a volume that it can be mounted on.
-    pub volume_lebs: u32,
-    /// Folders.
-    pub directories: u64,
-    /// Files, each counted once.
-    pub files: u64,
-    /// Further names of files.
-    pub links: u64,
-    /// Symbolic links.
-    pub symlinks: u64,
-    /// Devices, pipes and sockets.
-    pub special: u64,
-    /// Bytes of content, holes included.
-    pub content: u64,
 }
 
 /// A volume of a new image.

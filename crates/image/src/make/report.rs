@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 7. Function: [`report`].
 
-use super::{Made, MadeVolume, NewFileSystem};
+use super::{Made, MadeVolume};
+use crate::files::NewFileSystem;
 use crate::names::shown;
 use crate::tables::ImageReport;
 use boardlab_result::prose::counted;

@@ -2,10 +2,11 @@
 //!
 //! Layer: rank 7. Main function: [`with_spare`].
 
-use super::{Flash, Made, MakeError};
+use super::{Flash, Made};
 use crate::contents::Contents;
 use crate::create::write_raw;
 use crate::dump::Dump;
+use crate::files::MakeError;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_mtd::Mtd;

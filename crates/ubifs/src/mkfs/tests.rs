@@ -1,3 +1,5 @@
+//! Images made node by node, mounted and checked.
+
 use super::*;
 use crate::{Options, Ubifs};
 use boardlab_vfs::script::content;

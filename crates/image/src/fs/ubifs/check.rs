@@ -3,8 +3,8 @@
 //! Layer: rank 7. Main function: [`findings`].
 
 use super::lebs::ImageLebs;
-use crate::check::{Finding, Place, Severity};
-use crate::damage::Places;
+use crate::finding::{Finding, Place, Severity};
+use crate::places::Places;
 use boardlab_sim::Clock;
 use boardlab_ubi::LebIndex;
 use boardlab_ubifs::check::{Cause, Check};

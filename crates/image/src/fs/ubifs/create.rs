@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 7. Main function: [`create`].
 
-use crate::make::tree::{BLOCK, Content, Node, Tree, Why};
-use crate::make::{MakeError, NewFileSystem, VolumeFormat};
+use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
+use crate::files::{MakeError, NewFileSystem, VolumeFormat};
 use boardlab_ubifs::mkfs::{Builder, FILE_MAX, Format, Inode};
 use boardlab_vfs::Kind;
 

@@ -9,11 +9,11 @@ use super::lebs::ImageLebs;
 use super::survey::UbiFlash;
 use super::{DetectedFileSystem, TYPE, agrees, filesystem, leb_count, mount, ubi_check};
 use crate::audit::Audit;
-use crate::check::{self, Finding, Severity};
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
+use crate::finding::{Finding, Severity};
 use crate::fs::{Hints, MountedImage};
 use crate::magic;
 use crate::names::shown;
@@ -208,9 +208,30 @@ impl DetectedFileSystem for UbiImage {
         self.attached.as_ref().map_or(true, |attached| attached.mountable().len() == 1)
     }
 
-    fn check(&self, contents: &Contents, hints: &Hints) -> Result<Vec<Finding>, Error> {
+    /// Checks the blocks. Then every UBIFS is to be mounted, or the one that is asked for.
+    fn check_below(
+        &self,
+        contents: &Contents,
+        hints: &Hints,
+    ) -> Result<(Vec<Finding>, Vec<Hints>), Error> {
         agrees(self.flash.shape, hints)?;
-        self.check_all(contents, hints)
+        let spare = spare(contents, &self.flash);
+        let mut findings = ubi_check::check(contents, &self.flash, spare)?;
+        let attached = match &self.attached {
+            Ok(attached) => attached,
+            Err(problem) => {
+                let found = format!("cannot be attached: {problem}");
+                let finding = Finding::new(Severity::Error, "UBI", found, "what Linux attaches");
+                findings.push(finding);
+                return Ok((findings, Vec::new()));
+            }
+        };
+        let chosen = match &hints.volume {
+            Some(name) => vec![attached.choose(Some(name))?],
+            None => attached.mountable(),
+        };
+        let of = |one: &Entry| Hints { volume: Some(one.info.name.clone()), ..hints.clone() };
+        Ok((findings, chosen.into_iter().map(of).collect()))
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
@@ -236,39 +257,6 @@ impl DetectedFileSystem for UbiImage {
         let min_io = if superblock.min_io.is_multiple_of(page) { superblock.min_io } else { page };
         let lebs = ImageLebs::of_volume(volume, leb_count(superblock), min_io);
         mount(lebs, flash.at, truncated)
-    }
-}
-
-impl UbiImage {
-    /// Checks the blocks, then every UBIFS, or the one that is asked for.
-    fn check_all(&self, contents: &Contents, hints: &Hints) -> Result<Vec<Finding>, Error> {
-        let spare = spare(contents, &self.flash);
-        let mut findings = ubi_check::check(contents, &self.flash, spare)?;
-        let attached = match &self.attached {
-            Ok(attached) => attached,
-            Err(problem) => {
-                let found = format!("cannot be attached: {problem}");
-                let finding = Finding::new(Severity::Error, "UBI", found, "what Linux attaches");
-                findings.push(finding);
-                return Ok(findings);
-            }
-        };
-        if hints.volume.is_some() {
-            attached.choose(hints.volume.as_deref())?;
-        }
-        for one in attached.mountable() {
-            let wanted = attached.choose(hints.volume.as_deref());
-            if hints.volume.is_some() && wanted.is_ok_and(|wanted| wanted.info.id != one.info.id) {
-                continue;
-            }
-            let hints = Hints { volume: Some(one.info.name.clone()), ..hints.clone() };
-            let name = shown(one.info.name.as_bytes());
-            for mut finding in check::of_mounted(self.mount(contents, &hints))? {
-                finding.place.volume = Some(name.clone());
-                findings.push(finding);
-            }
-        }
-        Ok(findings)
     }
 }
 

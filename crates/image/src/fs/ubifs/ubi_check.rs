@@ -8,12 +8,12 @@
 //! (`process_lvol`, `check_attaching_info`).
 
 use super::survey::UbiFlash;
-use crate::check::{Finding, Place, Severity};
 use crate::contents::Contents;
-use crate::damage::Places;
 use crate::dump::Dump;
 use crate::error::Error;
+use crate::finding::{Finding, Place, Severity};
 use crate::names::shown;
+use crate::places::Places;
 use crate::spare::Spare;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_result::prose::counted;

@@ -8,6 +8,10 @@ use boardlab_ubifs::mkfs::MkfsError;
 use std::path::PathBuf;
 use std::{fmt, io};
 
+/// The keys of a section in a configuration of volumes.
+pub(crate) const KEYS: [&str; 8] =
+    ["mode", "image", "vol_id", "vol_type", "vol_name", "vol_size", "vol_alignment", "vol_flags"];
+
 /// Why an image is not made.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -190,7 +194,7 @@ impl MakeError {
 
 impl IniProblem {
     fn help(&self) -> String {
-        let keys = || format!("expected one of: {}", super::ini::KEYS.join(", "));
+        let keys = || format!("expected one of: {}", KEYS.join(", "));
         match self {
             Self::NotText => "expected UTF-8 text; is this the right file?".into(),
             Self::NoSection => "expected a section such as [rootfs] for each volume".into(),
