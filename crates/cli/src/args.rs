@@ -5,12 +5,14 @@
 //! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
 mod candidates;
+mod create;
 mod guide;
 mod hints;
 pub(crate) mod line;
 mod os;
 mod unused;
 
+pub(crate) use create::Create;
 pub(crate) use guide::{ListTopic, PartKind, command_names};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
@@ -181,7 +183,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect flash images: dumps, and what mkfs tools and ubinize make
+    /// Inspect, make and check flash images: dumps, and what mkfs tools make
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -276,7 +278,9 @@ missing; the tables say where and what.
 Examples:
   boardlab image info dump.bin
   boardlab image ls dump.bin /etc
-  boardlab image extract dump.bin files";
+  boardlab image extract dump.bin files
+  boardlab image check dump.bin
+  boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000";
 
 const IMAGE_INFO: &str = "\
 Examples:
@@ -299,6 +303,14 @@ Examples:
   boardlab image extract dump.bin files
   boardlab image extract dump.bin configuration /etc --partial
   boardlab image extract dump.bin kernel.bin --volume kernel --raw";
+
+const IMAGE_CHECK: &str = "\
+Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs, static volumes. Of UBIFS: every \
+node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Exit status 1: an error was found.
+
+Examples:
+  boardlab image check dump.bin
+  boardlab image check dump.bin --volume rootfs --format json";
 
 const SATA: &str = "\
 Examples:
@@ -350,6 +362,19 @@ pub(crate) enum ImageAction {
         #[arg(long, value_name = "NAME")]
         volume: Option<String>,
     },
+    /// Check a JFFS2, UBI or UBIFS image, and list every fault with its place
+    #[command(after_help = IMAGE_CHECK)]
+    Check {
+        /// Image file; it stays as it is
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+        /// The user's knowledge of the flash.
+        #[command(flatten)]
+        flash: Flash,
+    },
+    /// Make an image of a folder, or of the volumes in an .ini of ubinize
+    #[command(after_help = create::HELP)]
+    Create(Box<Create>),
     /// Write the files of a JFFS2 or UBIFS image into a new folder
     #[command(after_help = IMAGE_EXTRACT)]
     Extract {

@@ -107,6 +107,20 @@ pub(crate) enum Error {
         /// The reason.
         problem: boardlab_image::Error,
     },
+    /// A flash image cannot be made.
+    Make {
+        /// The folder or the file that it was to be made of.
+        path: PathBuf,
+        /// The reason.
+        problem: boardlab_image::make::MakeError,
+    },
+    /// A new file cannot be written, detected before the work.
+    NewFile {
+        /// The path.
+        path: PathBuf,
+        /// The error of the operating system.
+        problem: io::Error,
+    },
     /// A program cannot be run, or did not end well.
     Os(boardlab_computer::Failure),
     /// The address for debuggers cannot be used.
@@ -317,6 +331,8 @@ impl Error {
                 &format!("the first has {}, the second has {}", names(a), names(b)),
             ),
             Self::Image { path, problem } => image(path, problem),
+            Self::Make { path, problem } => not_made(path, problem),
+            Self::NewFile { path, problem } => new_file(path, problem),
             Self::Os(failure) => os(failure),
             Self::Listen { address, problem } => Message::nowhere(
                 format!("cannot listen at `{}`: {}", shown(address), reason(problem)),
@@ -462,6 +478,22 @@ fn word(path: &Path) -> String {
     let shown = shown_path(path);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+,:@%".contains(c);
     if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
+}
+
+fn not_made(path: &Path, problem: &boardlab_image::make::MakeError) -> Message {
+    Message {
+        title: shown(&problem.to_string()),
+        place: Some(Place { path: shown_path(path), at: problem.place() }),
+        help: shown(&problem.help()),
+    }
+}
+
+fn new_file(path: &Path, problem: &io::Error) -> Message {
+    if problem.kind() == io::ErrorKind::AlreadyExists {
+        let title = format!("`{}` exists already", shown_path(path));
+        return Message::at(path, title, "name a new file: no file is overwritten");
+    }
+    Message::at(path, unwritten(path, problem), "name another place, on a disk with room")
 }
 
 /// A message with the first line of the error of `report` as the title, and the rest as the help.

@@ -1,7 +1,7 @@
 //! Files that a command writes atomically: completely or not at all, even if the process is killed.
 //!
-//! Layer: rank 12. Main types: [`Target`], a file that the user named, checked before the run; and
-//! [`Part`], a temporary file in the folder of its target, which is renamed to it once it is flushed.
+//! Layer: rank 12. Main types: [`Target`], a file that the user named, checked before the run;
+//! [`NewFile`], one that must not exist; and [`Part`], a temporary file in the folder of its target, which is renamed to it once it is flushed.
 //!
 //! A killed process leaves its temporary file behind. It held a lock on the file, so the next
 //! process that writes into the folder detects that the file is unused, and removes it ([`clear`]).
@@ -87,6 +87,53 @@ impl Target {
 
     fn folder(&self) -> &Path {
         folder_of(&self.path)
+    }
+}
+
+/// A file that the user named for output and that must not exist.
+#[derive(Debug)]
+pub(crate) struct NewFile {
+    /// Its folder, with symbolic links resolved.
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl NewFile {
+    /// The file at `path`. Checked before the work, so that a wrong path does not waste it.
+    pub(crate) fn at(path: &Path) -> io::Result<Self> {
+        if path.as_os_str().to_string_lossy().ends_with('/') {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        let name = path.file_name().ok_or(ErrorKind::InvalidInput)?;
+        let folder = fs::canonicalize(folder_of(path))?;
+        clear(&folder);
+        Part::probe(&folder)?;
+        let path = folder.join(name);
+        Ok(Self { folder, path })
+    }
+
+    /// Whether it would be somewhere in `folder`.
+    pub(crate) fn is_within(&self, folder: &Path) -> bool {
+        fs::canonicalize(folder).is_ok_and(|folder| self.folder.starts_with(folder))
+    }
+
+    /// Writes the whole file.
+    pub(crate) fn write(&self, content: &[u8]) -> io::Result<()> {
+        let mut part = Part::create(&self.folder)?;
+        part.file.write_all(content)?;
+        part.flush()?;
+        // A further name, unlike a new one, never replaces a file.
+        match fs::hard_link(&part.path, &self.path) {
+            Ok(()) => drop(part),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
+            // Some filesystems have no further names.
+            Err(_) if fs::symlink_metadata(&self.path).is_err() => part.put(&self.path)?,
+            Err(error) => return Err(error),
+        }
+        sync(&self.folder)
     }
 }
 
@@ -328,6 +375,23 @@ mod tests {
         assert_eq!(scratch.names(), ["file"]);
         drop(target.begin().unwrap());
         assert_eq!(scratch.names(), ["file"]);
+    }
+
+    #[test]
+    fn a_new_file_appears_whole_and_never_in_place_of_another() {
+        let scratch = Scratch::new("new");
+        let path = scratch.0.join("file");
+        let [first, second] = [(); 2].map(|()| NewFile::at(&path).unwrap());
+        first.write(b"one").unwrap();
+        assert_eq!(second.write(b"two").unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(NewFile::at(&path).unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(scratch.names(), ["file"]);
+        for wrong in [scratch.0.join("none/file"), scratch.0.join("new/"), "..".into(), "".into()] {
+            assert!(NewFile::at(&wrong).is_err(), "{}", wrong.display());
+        }
+        let inside = NewFile::at(&scratch.0.join("other")).unwrap();
+        assert!(inside.is_within(&scratch.0.join(".")) && !inside.is_within(&path));
     }
 
     #[cfg(unix)]

@@ -89,7 +89,9 @@ fn every_command_has_a_man_page() {
     expected.extend(
         ["parts", "boards", "scenarios", "keys"].map(|name| format!("boardlab-list-{name}.1")),
     );
-    expected.extend(["info", "ls", "extract"].map(|name| format!("boardlab-image-{name}.1")));
+    expected.extend(
+        ["info", "ls", "extract", "check", "create"].map(|name| format!("boardlab-image-{name}.1")),
+    );
     expected.push("boardlab-sata-console.1".into());
     expected.extend(["run", "trace", "debug"].map(|name| format!("boardlab-os-{name}.1")));
     expected.sort();
@@ -303,6 +305,10 @@ const VOLUMES: &str = "crates/image/tests/ubi.rs";
 const COMMITS: &str = "crates/image/tests/older/mod.rs";
 /// Holds that the bytes of a volume are written.
 const RAW: &str = "crates/cli/tests/volumes.rs";
+/// Holds what is made of a folder or an .ini with each option.
+const MAKE: &str = "crates/image/tests/make.rs";
+/// Holds what a check finds.
+const CHECK: &str = "crates/image/tests/check.rs";
 const OS: &str = "crates/cli/tests/os";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
@@ -403,6 +409,33 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "volume", Test(VOLUMES)),
     ("image ls", "commit", Test(COMMITS)),
     ("image ls", "max-names", Test(LIMITS)),
+    ("image check", "format", Test(LIMITS)),
+    ("image check", "out", Test(LIMITS)),
+    ("image check", "seed", Refused(&["image", "check", "a.bin", "--seed", "2"])),
+    ("image check", "page", Test(LIMITS)),
+    ("image check", "oob", Test(LIMITS)),
+    ("image check", "endian", Test(LIMITS)),
+    ("image check", "block", Test(CHECK)),
+    ("image check", "partial", Test(CHECK)),
+    ("image check", "volume", Test(CHECK)),
+    ("image create", "format", Test(LIMITS)),
+    ("image create", "out", Test(LIMITS)),
+    ("image create", "seed", Test(MAKE)),
+    ("image create", "page", Test(MAKE)),
+    ("image create", "block", Test(MAKE)),
+    ("image create", "sub-page", Test(MAKE)),
+    ("image create", "vid-offset", Test(MAKE)),
+    ("image create", "erase-counter", Test(MAKE)),
+    ("image create", "image-seq", Test(MAKE)),
+    ("image create", "oob", Test(MAKE)),
+    ("image create", "ecc", Test(MAKE)),
+    ("image create", "fs", Test(MAKE)),
+    ("image create", "max-blocks", Test(MAKE)),
+    ("image create", "compression", Test(MAKE)),
+    ("image create", "volume-name", Test(MAKE)),
+    ("image create", "volume-only", Test(MAKE)),
+    ("image create", "fix-up", Test(MAKE)),
+    ("image create", "squash-uids", Test(MAKE)),
     ("sata console", "format", Test("crates/cli/tests/console.rs")),
     ("sata console", "out", Test("crates/cli/tests/console.rs")),
     ("sata console", "seed", Test("crates/lab/tests/sata_console.rs")),
@@ -436,7 +469,7 @@ fn options(path: &str) -> Vec<String> {
 #[test]
 fn every_option_of_every_command_shows_or_is_refused() {
     let with_actions =
-        [("image", "info extract ls"), ("sata", "console"), ("os", "run trace debug")];
+        [("image", "info extract ls check create"), ("sata", "console"), ("os", "run trace debug")];
     let listed = ["parts", "boards", "scenarios", "keys"].map(|topic| format!("list {topic}"));
     let mut paths = Vec::from(listed);
     for command in commands() {

@@ -1,6 +1,6 @@
 //! What `image` tells of damage and of what it leaves out, and the exit status.
 
-use crate::bench::{Scratch, full, limited, run_in, spawn};
+use crate::bench::{Scratch, full, limited, run_by, run_in, spawn};
 use boardlab_sim::Seed;
 use std::fs;
 use std::path::Path;
@@ -160,4 +160,146 @@ fn a_kill_at_any_instant_leaves_all_files_or_a_folder_that_is_refused() {
         assert_eq!(next.stderr.contains("did not come to its end"), unfinished, "{}", next.stderr);
         assert!(unfinished || files(&out) == whole);
     }
+}
+
+/// Arguments that make `board.ubi` of the folder `tree`.
+const CREATE: [&str; 8] = [
+    "image",
+    "create",
+    "tree",
+    "board.ubi",
+    "--page=2KiB",
+    "--block=128KiB",
+    "--max-blocks=64",
+    "--json",
+];
+
+/// A folder `tree` of some files.
+fn planted() -> Scratch {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.path().join("tree/etc")).unwrap();
+    for number in 0..200_u32 {
+        let text = format!("line {number} of a file\n").repeat(200);
+        scratch.write(&format!("tree/etc/{number}"), text);
+    }
+    scratch.write("tree/board.jffs2", BOARD);
+    scratch
+}
+
+#[test]
+fn an_image_of_a_folder_is_listed_checked_and_written_out_again() {
+    let scratch = planted();
+    let told = run_in(scratch.path(), &CREATE).success();
+    assert!(told.contains("\"file_count\""), "{told}");
+    let checked = run_in(scratch.path(), &["image", "check", "board.ubi", "--json"]).success();
+    assert!(checked.contains("\"no errors\""), "{checked}");
+    run_in(scratch.path(), &["image", "extract", "board.ubi", "again"]).success();
+    let trees = ["tree", "again"].map(|name| {
+        let folder = scratch.path().join(name);
+        let inside = |(path, content): (std::path::PathBuf, Vec<u8>)| {
+            (path.strip_prefix(&folder).unwrap().to_path_buf(), content)
+        };
+        files(&folder).into_iter().map(inside).collect::<Vec<_>>()
+    });
+    assert!(trees[0].len() > 200 && trees[0] == trees[1]);
+    let twice = run_in(scratch.path(), &CREATE);
+    assert_eq!(twice.status, 2);
+    assert!(twice.stderr.contains("`board.ubi` exists already"), "{}", twice.stderr);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_left_out_told_and_gives_status_one() {
+    let scratch = planted();
+    let script = "chmod 777 . && chmod 000 tree/etc/7 && \
+        if [ $(id -u) = 0 ]; then exec setpriv --reuid=65534 --clear-groups \"$0\" \"$@\"; fi; exec \"$0\" \"$@\"";
+    let outcome = run_by("sh", script, scratch.path(), &CREATE);
+    if outcome.status == 127 {
+        eprintln!("skipped: needs setpriv, or a user who is not root");
+        return;
+    }
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("/etc/7"), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("cannot be read: permission denied"), "{}", outcome.stdout);
+    let listed = run_in(scratch.path(), &["image", "ls", "board.ubi", "/etc/8"]);
+    assert!(listed.success().contains("/etc/8"));
+    let left_out = run_in(scratch.path(), &["image", "ls", "board.ubi", "/etc/7"]);
+    assert_eq!(left_out.status, 2);
+}
+
+#[test]
+fn a_full_disk_leaves_no_image_and_is_told() {
+    let scratch = planted();
+    let outcome = limited(64, scratch.path(), &CREATE);
+    assert_eq!(outcome.status, 1, "{}", outcome.stdout);
+    assert!(
+        outcome.stderr.contains("cannot write `board.ubi`: file too large"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(scratch.names(""), ["tree"]);
+}
+
+#[test]
+fn a_kill_at_any_instant_leaves_the_whole_image_or_none() {
+    let scratch = planted();
+    let out = scratch.path().join("board.ubi");
+    let start = Instant::now();
+    run_in(scratch.path(), &CREATE).success();
+    let took = start.elapsed();
+    let whole = fs::read(&out).unwrap();
+    let mut instants = Seed::new(6).stream("kills");
+    let mut counts = [0; 2];
+    let least = if full() { 300 } else { 30 };
+    for round in 0.. {
+        if round >= least && counts.iter().all(|count| *count > 0) {
+            break;
+        }
+        assert!(round < 2_000, "none, whole: {counts:?}");
+        drop(fs::remove_file(&out));
+        let mut child = spawn(scratch.path(), &CREATE);
+        thread::sleep(took * u32::try_from(instants.below(120)).unwrap() / 100);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        counts[usize::from(out.exists())] += 1;
+        assert!(!out.exists() || fs::read(&out).unwrap() == whole);
+    }
+    // What a killed one has left is removed by the next.
+    drop(fs::remove_file(&out));
+    run_in(scratch.path(), &CREATE).success();
+    assert_eq!(scratch.names(""), ["board.ubi", "tree"]);
+}
+
+#[test]
+fn a_check_takes_what_is_known_of_the_flash_and_saves_its_result() {
+    let scratch = Scratch::new();
+    scratch.write("board.jffs2", BOARD);
+    let mut damaged = BOARD.to_vec();
+    damaged[second_node() + 70] ^= 1;
+    scratch.write("damaged.jffs2", damaged);
+    for known in ["--endian=little", "--page=1MiB", "--oob=64"] {
+        let arguments = ["image", "check", "board.jffs2", known];
+        assert_eq!(run_in(scratch.path(), &arguments).status, 2, "{known}");
+    }
+    let arguments = ["image", "check", "damaged.jffs2", "--out", "saved"];
+    let outcome = run_in(scratch.path(), &arguments);
+    assert_eq!(outcome.status, 1, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("data with a wrong"), "{}", outcome.stdout);
+    assert!(scratch.read("saved/result.json").contains("\"findings\""));
+    assert!(
+        run_in(scratch.path(), &["image", "check", "board.jffs2"]).success().contains("no errors")
+    );
+}
+
+#[test]
+fn the_latest_time_of_files_comes_from_the_environment() {
+    let scratch = planted();
+    let script = "SOURCE_DATE_EPOCH=86400 exec \"$0\" \"$@\"";
+    run_by("sh", script, scratch.path(), &CREATE).success();
+    let listed = run_in(scratch.path(), &["image", "ls", "board.ubi", "/etc/1"]).success();
+    assert!(listed.contains("1970-01-02 00:00:00"), "{listed}");
+    let script = "SOURCE_DATE_EPOCH=never exec \"$0\" \"$@\"";
+    let arguments = [&CREATE[..3], &["other.ubi"], &CREATE[4..]].concat();
+    let wrong = run_by("sh", script, scratch.path(), &arguments);
+    assert_eq!(wrong.status, 2);
+    assert!(wrong.stderr.contains("SOURCE_DATE_EPOCH `never` does not fit"), "{}", wrong.stderr);
 }

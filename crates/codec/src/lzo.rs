@@ -1,6 +1,6 @@
 //! LZO1X-1 as in the kernel.
 //!
-//! Layer: rank 1. Main items: [`Lzo`], the compressor, and [`decompress`]. The compressor makes the
+//! Layer: rank 1. Main items: [`Lzo`], the compressor; [`Thorough`], that of tools; and [`decompress`]. The compressor makes the
 //! same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0), so that the bytes equal the
 //! kernel's: JFFS2 calls `lzo1x_1_compress`, UBIFS `lzo1x_1_compress_safe` through `crypto/lzo.c`.
 //! Left out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
@@ -122,6 +122,34 @@ impl Lzo {
     }
 }
 
+/// A compressor that looks for the longest matches, as `lzo1x_999` of `mkfs.ubifs` does: slower, and
+/// its output smaller. The parse is that of `lzokay`. It reuses its memory between calls.
+pub struct Thorough {
+    dictionary: Box<lzokay::compress::Dict>,
+}
+
+impl Default for Thorough {
+    fn default() -> Self {
+        Self { dictionary: lzokay::compress::Dict::new() }
+    }
+}
+
+impl std::fmt::Debug for Thorough {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thorough").finish_non_exhaustive()
+    }
+}
+
+impl Thorough {
+    /// Compresses all of `input`; returns the length, or `None` if the output is too small.
+    ///
+    /// [`worst_case`] bytes always suffice.
+    #[must_use]
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        lzokay::compress::compress_no_alloc(input, output, &mut self.dictionary).ok()
+    }
+}
+
 fn hash(next: u32) -> usize {
     (next.wrapping_mul(0x1824_429D) >> 19) as usize
 }
@@ -221,7 +249,7 @@ impl Sink<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lzo, decompress, worst_case};
+    use super::{Lzo, Thorough, decompress, worst_case};
     use crate::error::Error;
     use crate::samples::text;
 
@@ -251,6 +279,31 @@ mod tests {
                 round(&text(letters, length));
             }
         }
+    }
+
+    #[test]
+    fn the_thorough_compressor_makes_less_of_text_and_does_not_depend_on_what_was_before() {
+        let mut compressor = Thorough::default();
+        let compress = |compressor: &mut Thorough, input: &[u8]| {
+            let mut output = vec![0; worst_case(input.len())];
+            let length = compressor.compress(input, &mut output).unwrap();
+            output.truncate(length);
+            let mut back = vec![0; input.len()];
+            assert_eq!(decompress(&output, &mut back), Ok(input.len()));
+            assert_eq!(back, input);
+            output
+        };
+        for letters in [1, 2, 3, 4, 8, 16, 64, 256] {
+            for length in (1..60).chain([127, 128, 238, 239, 300, 4_095, 4_096]) {
+                let input = text(letters, length);
+                let output = compress(&mut compressor, &input);
+                assert_eq!(output, compress(&mut Thorough::default(), &input), "{length}");
+            }
+            let page = text(letters, 4_096);
+            let (thorough, fast) = (compress(&mut compressor, &page).len(), round(&page));
+            assert!(letters > 8 || thorough <= fast, "{letters} letters: {thorough}, {fast}");
+        }
+        assert_eq!(compressor.compress(&text(256, 4_096), &mut [0; 100]), None);
     }
 
     #[test]

@@ -7,11 +7,10 @@ use crate::audit::Audit;
 use crate::error::Error;
 use crate::fs::MountedImage;
 use crate::health::Step;
-use crate::shape::Shape;
+use crate::places::Places;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Ino;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 /// The damage of an image; none by default.
 #[derive(Debug, Clone, Default)]
@@ -41,54 +40,6 @@ pub struct DamagedStep {
     pub inodes: Vec<u32>,
 }
 
-/// Converts flash offsets to block, page, and place in the file.
-#[derive(Debug, Clone, Copy)]
-pub struct Places {
-    shape: Shape,
-    /// The offset of the filesystem in the file.
-    start: Bytes,
-    /// The bytes of a page, or of the unit used instead.
-    pub unit: Bytes,
-    /// The data bytes of an ECC step.
-    pub step: Bytes,
-}
-
-/// The conversion for a NOR without damage.
-impl Default for Places {
-    fn default() -> Self {
-        let shape = Shape::nor(Bytes::kib(64));
-        Self { shape, start: Bytes::ZERO, unit: Bytes::new(512), step: Bytes::ZERO }
-    }
-}
-
-impl Places {
-    /// The block of an offset.
-    #[must_use]
-    pub fn block(&self, at: Bytes) -> u64 {
-        at / self.shape.block
-    }
-
-    /// The page of an offset within its block; `None` without pages.
-    #[must_use]
-    pub fn page(&self, at: Bytes) -> Option<u64> {
-        let within = at - self.shape.block * self.block(at);
-        self.shape.is_nand().then(|| within / self.shape.page)
-    }
-
-    /// The offset in the file.
-    #[must_use]
-    pub fn in_file(&self, at: Bytes) -> Bytes {
-        self.start + self.shape.in_file(at)
-    }
-
-    /// The range of an ECC step on the flash.
-    #[must_use]
-    pub fn of_step(&self, step: &Step) -> Range<Bytes> {
-        let start = self.unit * step.page + self.step * step.step;
-        start..start + self.step
-    }
-}
-
 impl Damage {
     /// Reads the whole flash of `image` and determines the damage.
     ///
@@ -98,8 +49,7 @@ impl Damage {
         let MountedImage { fs, clock, at, truncated } = image;
         let mut audit = fs.audit(clock)?;
         let dump = fs.dump();
-        let places =
-            Places { shape: dump.shape(), start: *at, unit: dump.unit(), step: dump.step() };
+        let places = Places::of(dump, *at);
         let (corrected_bits, uncorrectable_steps) =
             (dump.health().corrected_bits(), dump.health().uncorrectable_steps());
         let unreadable: Vec<u64> = dump.health().unreadable().collect();

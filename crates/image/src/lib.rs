@@ -16,16 +16,20 @@
 //! - [`identify`](mod@identify): [`Identity`], the contents of a file, the flash it was taken from,
 //!   and the evidence.
 //! - [`open`](mod@open): mounts the filesystem in an image.
+//! - [`places`]: [`Places`](places::Places), block, page and offset in the file.
 //! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects.
 //! - [`walk`]: [`Walk`] over every name of a filesystem, however damaged it is.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
+//! - [`check`](mod@check): every fault of an image, each a [`Finding`](finding::Finding).
+//! - [`files`]: the files of this machine that become an image. [`make`]: new images of the files of a folder, or of volumes.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
 pub mod audit;
+pub mod check;
 pub mod contents;
 pub mod create;
 pub mod damage;
@@ -33,12 +37,16 @@ pub mod detection;
 pub mod dump;
 pub mod error;
 pub mod extract;
+pub mod files;
+pub mod finding;
 pub mod fs;
 pub mod health;
 pub mod identify;
 mod magic;
+pub mod make;
 pub mod names;
 pub mod open;
+pub mod places;
 pub mod shape;
 pub mod spare;
 pub mod tables;

@@ -14,6 +14,7 @@ mod older;
 mod volumes;
 
 use boardlab_codec::zlib::Inflate;
+use boardlab_image::check::check;
 use boardlab_image::{
     Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, carve, identify, open, tables,
 };
@@ -172,6 +173,7 @@ fn a_damaged_node_is_told_with_its_file() {
 fn exercise(bytes: Vec<u8>, volume: &str) {
     let contents = Contents::of(bytes);
     drop(identify(&contents));
+    drop(check(&contents, &Hints::default()));
     for partial in [false, true] {
         let hints = Hints { partial, ..named(volume) };
         let hints = if volume.is_empty() { Hints { volume: None, ..hints } } else { hints };

@@ -84,7 +84,7 @@ impl From<VolumeError> for CreateError {
 /// # Errors
 /// [`CreateError`].
 pub fn create(format: &Format, volumes: &[Content<'_>]) -> Result<Vec<u8>, CreateError> {
-    let layout = layout_of(format)?;
+    let layout = layout(format)?;
     let slots = vtbl::slots(layout.leb_size);
     let mut table = vec![None; to_usize(slots)];
     let mut image = Writer { layout, format, bytes: Vec::new() };
@@ -128,7 +128,11 @@ pub fn create(format: &Format, volumes: &[Content<'_>]) -> Result<Vec<u8>, Creat
     Ok(image.bytes)
 }
 
-fn layout_of(format: &Format) -> Result<Layout, CreateError> {
+/// Where headers and data lie in the blocks of an image.
+///
+/// # Errors
+/// [`CreateError::Layout`].
+pub fn layout(format: &Format) -> Result<Layout, CreateError> {
     let size = |bytes: u32| Bytes::new(u64::from(bytes));
     let geometry = Geometry {
         write_size: size(format.min_io),
@@ -157,9 +161,11 @@ fn record_of(content: &Content<'_>, layout: &Layout) -> Result<Record, VolumeErr
         return Err(VolumeError::Name { name: volume.name.clone(), used_by: None });
     }
     let data_pad = layout.leb_size % alignment;
-    let lebs = volume.size.get().div_ceil(u64::from(layout.leb_size - data_pad));
+    // ubinize counts whole LEBs, also where the alignment leaves less of them.
+    let lebs = volume.size.get().div_ceil(u64::from(layout.leb_size));
     let reserved_lebs = u32::try_from(lebs).ok().filter(|&lebs| lebs > 0);
-    let fits = Bytes::of(data) <= volume.size;
+    let needed = Bytes::of(data).get().div_ceil(u64::from(layout.leb_size - data_pad));
+    let fits = Bytes::of(data) <= volume.size && needed <= lebs;
     let found = if fits { volume.size } else { Bytes::of(data) };
     let reserved_lebs = reserved_lebs.filter(|_| fits).ok_or(VolumeError::Size { found })?;
     let skip = if volume.skip_check { SKIP_CHECK } else { 0 };

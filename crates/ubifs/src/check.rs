@@ -11,8 +11,10 @@ mod audit;
 mod fs;
 mod index;
 mod lebs;
+mod survey;
 
 pub use audit::{Audit, Gap, Leaf};
+pub use survey::{Cause, Check};
 
 use crate::error::Fault;
 use crate::format::NodeType;

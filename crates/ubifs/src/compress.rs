@@ -24,11 +24,11 @@ pub(crate) mod number {
 }
 
 /// The shortest block that is compressed (`UBIFS_MIN_COMPR_LEN`).
-const MIN_LENGTH: usize = 128;
+pub(crate) const MIN_LENGTH: usize = 128;
 /// The least that compression must save (`UBIFS_MIN_COMPRESS_DIFF`).
-const MIN_SAVING: usize = 64;
+pub(crate) const MIN_SAVING: usize = 64;
 /// The room for a compressed block (`WORST_COMPR_FACTOR`).
-const ROOM: usize = 2 * BLOCK_SIZE;
+pub(crate) const ROOM: usize = 2 * BLOCK_SIZE;
 
 /// All compressors, with their working memory.
 #[derive(Debug, Clone, Default)]

@@ -41,7 +41,7 @@ const LPT_LEBS_MIN: u32 = 2;
 /// The least LEBs of the orphan area.
 pub(crate) const ORPHAN_LEBS_MIN: u32 = 1;
 /// The least LEBs of the main area.
-const MAIN_LEBS_MIN: u32 = BUD_LEBS_MIN + 6;
+pub(crate) const MAIN_LEBS_MIN: u32 = BUD_LEBS_MIN + 6;
 /// The least LEBs of a volume.
 pub(crate) const LEBS_MIN: u32 =
     FIXED_LEBS + LOG_LEBS_MIN + LPT_LEBS_MIN + ORPHAN_LEBS_MIN + MAIN_LEBS_MIN;

@@ -14,6 +14,7 @@
 //! - `gc`, `commit`, `orphan`: space collected, the journal emptied. [`mount`], `replay`, `recovery`: what
 //!   a mount does, after a power cut too.
 //! - [`past`]: the trees of older commits, as far as they stand.
+//! - [`mkfs`]: a new filesystem with its files, as `mkfs.ubifs` makes it.
 //! - [`check`]: the kernel's own checks of all of it, for tests and tools; `ram`: the memory of a 32-bit
 //!   kernel; `fs`: the trait [`FileSystem`](boardlab_vfs::FileSystem).
 //!
@@ -69,6 +70,7 @@ mod log;
 mod lprops;
 mod lpt;
 mod master;
+pub mod mkfs;
 pub mod mount;
 pub mod options;
 mod orphan;

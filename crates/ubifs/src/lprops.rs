@@ -103,7 +103,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     /// Adds a LEB to the totals, or subtracts it.
-    fn count_space(&mut self, lp: Lprops, sign: i64) {
+    pub(crate) fn count_space(&mut self, lp: Lprops, sign: i64) {
         let layout = &self.layout;
         let (leb_size, space) = (layout.leb_size, lp.free + lp.dirty);
         let (is_dead, dark) = (space < layout.dead_wm, self.calc_dark(space));

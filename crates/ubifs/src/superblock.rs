@@ -4,7 +4,7 @@
 //! Layer: rank 5. [`read_superblock`] is for tools that have a volume and no mount. Source: Linux 6.1,
 //! `fs/ubifs/sb.c`.
 
-mod create;
+pub(crate) mod create;
 mod fix_up;
 
 use crate::error::MountError;

@@ -115,3 +115,11 @@ impl<L> Volume<L> {
         &self.layout
     }
 }
+
+impl<L> Volume<L> {
+    /// The superblock.
+    #[must_use]
+    pub const fn superblock(&self) -> &Superblock {
+        &self.sb
+    }
+}

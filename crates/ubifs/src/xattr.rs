@@ -24,13 +24,13 @@ const PREFIXES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
 const SET_GROUP_ID: u32 = 0o2000;
 
 /// What a value adds to the size of all attributes (`CALC_XATTR_BYTES`).
-fn value_size(length: usize) -> u32 {
+pub(crate) fn value_size(length: usize) -> u32 {
     let bytes = (SIZE + length + 1).next_multiple_of(8);
     u32::try_from(bytes).expect("a value has at most 4,096 bytes")
 }
 
 /// Whether the name is of a kind that UBIFS has (`xattr_resolve_name`), and not too long.
-fn check_name(name: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_name(name: &[u8]) -> Result<(), Error> {
     let prefix = PREFIXES.into_iter().find(|prefix| name.starts_with(prefix));
     match prefix {
         None => Err(Errno::OpNotSupp.into()),

@@ -8,7 +8,7 @@
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
-//! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel.
+//! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel. - [`made`]: so is an image of a folder.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -21,6 +21,7 @@ mod cuts;
 mod flash;
 mod images;
 mod inspections;
+mod made;
 mod nor;
 mod reads;
 mod space_ubifs;

@@ -1,7 +1,8 @@
 //! What was written here is read by the kernel, with all checks of UBI and UBIFS on: our UBIFS in our UBI on our
-//! NAND; then the kernel writes on and ours reads that.
+//! NAND, and an image of a folder; then the kernel writes on and ours reads that.
 
 use crate::flash::dump;
+use crate::made::made;
 use crate::stack::{
     attach, compressor, formatted, make_volume, manifest_of_dump, mount, settle_ubi, unmount,
 };
@@ -35,6 +36,8 @@ struct Case {
     flash: Flash,
     attach: &'static str,
     mount: &'static str,
+    /// Whether it is not the tree, but an image of a folder.
+    is_made: bool,
 }
 
 impl Case {
@@ -44,6 +47,9 @@ impl Case {
 
     /// Carries the tree out; its manifest after a second mount, and the dump.
     fn write(&self) -> (String, Vec<u8>) {
+        if self.is_made {
+            return made(self.flash, SIZE);
+        }
         let mut clock = Clock::default();
         let mut ubi = formatted(&mut clock, self.flash, SIZE, self.has_sub_pages());
         make_volume(&mut clock, &mut ubi);
@@ -86,17 +92,23 @@ fn cases() -> Vec<Case> {
         let (flash, attach) = FLASHES[on];
         let mount = COMPRESSORS[by];
         let name = format!("{}-{}-{on}-{by}", tree.name, flash.page);
-        Case { name, tree: tree.clone(), flash, attach, mount }
+        Case { name, tree: tree.clone(), flash, attach, mount, is_made: false }
     };
+    let made =
+        || Case { name: "made-of-a-folder".to_owned(), is_made: true, ..case(&trees[0], 1, 1) };
     let numbers = 0..FLASHES.len();
     if full() {
         let all = |on| trees.iter().flat_map(move |tree| (0..4).map(move |by| (tree, on, by)));
-        return numbers.flat_map(all).map(|(tree, on, by)| case(tree, on, by)).collect();
+        let all = numbers.flat_map(all).map(|(tree, on, by)| case(tree, on, by));
+        return std::iter::once(made()).chain(all).collect();
     }
     let mut stream = seed.stream("trees of UBIFS");
     let first = index(stream.below(4));
     let mut drawn = || &trees[index(stream.below(u64::try_from(trees.len()).unwrap()))];
-    numbers.map(|on| case(drawn(), on, (on + first) % 4)).collect()
+    let mut cases: Vec<Case> = numbers.map(|on| case(drawn(), on, (on + first) % 4)).collect();
+    // Beside the other one of its flash.
+    cases.insert(2, made());
+    cases
 }
 
 fn let_the_kernel_look(guest: &Guest, cases: &[Case]) -> Vec<String> {

@@ -125,7 +125,7 @@ fn command(word: &str, line: &Line<'_>, top: &Command) -> Option<String> {
         "toml" | "fio" => return Some(format!("to run the file: boardlab run {shown}")),
         "json" => return Some(format!("to report the result: boardlab report {shown}")),
         "elf" => return Some(format!("to run the program: boardlab os run {shown}")),
-        "bin" | "img" | "jffs2" => {
+        "bin" | "img" | "jffs2" | "ubi" | "ubifs" => {
             return Some(format!("to look into the image: boardlab image info {shown}"));
         }
         _ => {}
@@ -229,6 +229,8 @@ fn missed(name: &str) -> Option<String> {
         "<FILE>" => "a flash image in a file",
         "<WORD>..." => "such as linux.wait or over-provisioning",
         "<SHELL>" => "bash, elvish, fish, powershell or zsh",
+        "--page <SIZE>" => "the flash that the image is for, such as --page 2KiB --block 128KiB",
+        "<INPUT>" | "<OUTPUT>" => "a folder with files, or an .ini of ubinize; then a new file",
         _ if name.starts_with("--grid") => "such as --grid linux.wait=170us,194us",
         _ => return None,
     };

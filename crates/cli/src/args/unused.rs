@@ -30,6 +30,7 @@ const UNUSED: [Unused; 4] = [
             "image info",
             "image ls",
             "image extract",
+            "image check",
             "os run",
             "os trace",
             "os debug",
@@ -56,7 +57,7 @@ const UNUSED: [Unused; 4] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 12] = [
+const WITHOUT_FIO: [&str; 14] = [
     "list",
     "explain",
     "doctor",
@@ -69,6 +70,8 @@ const WITHOUT_FIO: [&str; 12] = [
     "image info",
     "image ls",
     "image extract",
+    "image check",
+    "image create",
 ];
 
 /// Refuses options that have no effect on the given command.

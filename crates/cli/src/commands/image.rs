@@ -8,7 +8,8 @@ use crate::output::Output;
 use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::ImageReport;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, identify, names, open, tables,
+    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify, names, open,
+    tables,
 };
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let (file, made) = match action {
+        ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
+        ImageAction::Create(create) => return super::create::perform(create, &output, options),
         ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
         ImageAction::Ls { file, path, flash, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };
@@ -65,6 +68,11 @@ fn info(file: &Path, volume: Option<&str>) -> Result<ImageReport, Problem> {
         }
     };
     Ok(tables::info(&shown_path(file), &contents, &identity, &hints, looked_at.as_ref()))
+}
+
+fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
+    let findings = check::check(&Contents::open(file)?, hints)?;
+    Ok(check::report(&shown_path(file), &findings))
 }
 
 fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {

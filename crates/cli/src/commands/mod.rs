@@ -4,6 +4,7 @@
 
 mod compare;
 mod completions;
+mod create;
 mod doctor;
 mod explain;
 mod image;

@@ -103,7 +103,154 @@ pub(crate) const CASES: &[Case] = &[
         &["image", "ls", "dump.bin", "--endian", "middle"],
         &["'middle'", "little, big"],
     ),
+    Case::arguments(
+        "create without a flash",
+        &["image", "create", ".", "o.ubi"],
+        &["--page <SIZE>", "such as --page 2KiB --block 128KiB"],
+    ),
+    Case::arguments("create of nothing", &["image", "create"], &["<INPUT>", "such as --page 2KiB"]),
+    create(
+        "create of a missing folder",
+        &["image", "create", "none", "o.ubi", "--page=2KiB", "--block=128KiB", "--max-blocks=64"],
+        &["cannot read `none`: no such file", "name a folder, or an .ini"],
+    )
+    .at("none"),
+    create(
+        "create of a device",
+        &["image", "create", "/dev/null", "o.ubi", "--page=2KiB", "--block=128KiB"],
+        &["neither a folder nor a file"],
+    )
+    .at("/dev/null"),
+    create(
+        "create without the largest size",
+        &["image", "create", "tree", "o.ubi", "--page=2KiB", "--block=128KiB"],
+        &["--max-blocks N is missing", "give --max-blocks N"],
+    )
+    .at("tree"),
+    create(
+        "create within its own folder",
+        &[
+            "image",
+            "create",
+            "tree",
+            "tree/o.ubi",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+        ],
+        &["a file within the folder it is made of"],
+    )
+    .at("tree"),
+    create(
+        "create into a missing folder",
+        &[
+            "image",
+            "create",
+            "tree",
+            "none/o.ubi",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+        ],
+        &["cannot write `none/o.ubi`: no such file"],
+    )
+    .at("none/o.ubi"),
+    create(
+        "create of a filesystem that is not built",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=1",
+            "--block=64KiB",
+            "--max-blocks=64",
+        ],
+        &["no image of JFFS2 can be made", "expected ubifs"],
+    )
+    .at("tree"),
+    create(
+        "create with too few blocks",
+        &["image", "create", "tree", "o", "--page=2KiB", "--block=128KiB", "--max-blocks=9"],
+        &["the number of LEBs is 9, the limit is 17", "--max-blocks"],
+    )
+    .at("tree"),
+    create(
+        "create with pages that no flash has",
+        &["image", "create", "tree", "o", "--page=3KiB", "--block=128KiB", "--max-blocks=64"],
+        &["--page 3KiB does not fit", "a power of two from 256 B to 64 KiB"],
+    )
+    .at("tree"),
+    create(
+        "create of a volume with spare bytes",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+            "--volume-only",
+            "--oob=64",
+        ],
+        &["--oob has no effect here: a volume alone has no such thing", "leave out --oob"],
+    )
+    .at("tree"),
+    ini(
+        "create of an .ini with an option for folders",
+        b"[a]\n",
+        &["image", "create", "a.ini", "o", "--page=2KiB", "--block=128KiB", "--fix-up"],
+        "a.ini",
+        &["--fix-up has no effect here", "leave out --fix-up"],
+    ),
+    ini(
+        "create of an .ini with an unknown key",
+        b"[a]\nmode=ubi\nvol_tpye=static\n",
+        &["image", "create", "a.ini", "o", "--page=2KiB", "--block=128KiB"],
+        "a.ini:3:1",
+        &["unknown key `vol_tpye`", "did you mean `vol_type`?"],
+    ),
+    ini(
+        "create of an .ini with a hostile name",
+        b"[a]\nmode=ubi\nvol_id=\x1b[2J\n",
+        &["image", "create", "a.ini", "o", "--page=2KiB", "--block=128KiB"],
+        "a.ini:3:8",
+        &["vol_id cannot be", "a whole number from 0 to 127"],
+    ),
+    Case::whole(
+        "dump.bin",
+        b"[scenario]\ntitle = \"nothing\"\n",
+        "dump.bin",
+        &["found text instead of JFFS2 or UBIFS"],
+    )
+    .with(&["image", "check", "dump.bin"])
+    .called("check of text"),
+    with(
+        "check with a wrong erase block",
+        &["image", "check", "dump.bin", "--block", "16 KiB"],
+        &["found erase blocks of 8 KiB, not 16 KiB"],
+    ),
 ];
+
+const fn create(
+    name: &'static str,
+    arguments: &'static [&'static str],
+    says: &'static [&'static str],
+) -> Case {
+    Case::arguments(name, arguments, says).folder("tree")
+}
+
+const fn ini(
+    name: &'static str,
+    content: &'static [u8],
+    arguments: &'static [&'static str],
+    at: &'static str,
+    says: &'static [&'static str],
+) -> Case {
+    Case::whole("a.ini", content, at, says).with(arguments).called(name)
+}
 
 /// An image of mkfs.jffs2.
 const BOARD: &[u8] = include_bytes!("../../../image/tests/data/board.jffs2");

@@ -28,7 +28,7 @@ use survey::{Cleanmarkers, Flash, Survey};
 
 /// The entry in the list of filesystems.
 pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "JFFS2", search: || Box::new(Nodes::default()) };
+    FileSystemType { name: "JFFS2", search: || Box::new(Nodes::default()), create: None };
 
 /// A detected JFFS2.
 #[derive(Debug)]

@@ -15,6 +15,9 @@ use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
+use crate::files::{MakeError, NewFileSystem, Tree, VolumeFormat};
+use crate::finding::Finding;
+use crate::places::Places;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -32,7 +35,12 @@ pub struct FileSystemType {
     pub name: &'static str,
     /// Starts a search for it.
     pub search: fn() -> Box<dyn Detector>,
+    /// Makes one of the files of a folder; `None` while that is not built.
+    pub create: Option<Create>,
 }
+
+/// Makes a filesystem of files for a volume. What it has no place for is noted among the files.
+pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
@@ -135,6 +143,19 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
     /// [`Error::Truncated`], [`Error::Mount`], [`Error::Volume`], [`Error::NotFor`].
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error>;
+
+    /// Checks what is below it, and changes nothing. Returns the hints with which a check then mounts it,
+    /// each of them once.
+    ///
+    /// # Errors
+    /// Those of [`DetectedFileSystem::mount`] but [`Error::Mount`].
+    fn check_below(
+        &self,
+        _contents: &Contents,
+        hints: &Hints,
+    ) -> Result<(Vec<Finding>, Vec<Hints>), Error> {
+        Ok((Vec::new(), vec![hints.clone()]))
+    }
 }
 
 /// Why an image has no volumes to choose from.
@@ -161,6 +182,11 @@ pub trait ImageFileSystem: FileSystem + fmt::Debug {
     /// # Errors
     /// [`Error::Audit`] when the flash returns an error other than a bit error.
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error>;
+
+    /// What its own checks find besides the audit, which has run.
+    fn findings(&mut self, _clock: &mut Clock, _places: &Places) -> Vec<Finding> {
+        Vec::new()
+    }
 
     /// The inodes with data in `range` of the flash, in order.
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32>;

@@ -9,12 +9,15 @@
 
 mod audit;
 mod cause;
+mod check;
 mod commits;
+mod create;
 mod detail;
 mod lebs;
 mod raw;
 mod survey;
 mod ubi;
+mod ubi_check;
 mod volumes;
 
 pub use raw::RawVolumeReport;
@@ -28,6 +31,8 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
+use crate::finding::Finding;
+use crate::places::Places;
 use crate::shape::{LAYOUTS, Shape};
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -40,8 +45,11 @@ use memchr::memmem;
 use std::ops::Range;
 
 /// The entry in the list of filesystems.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "UBIFS", search: || Box::new(Search::default()) };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "UBIFS",
+    search: || Box::new(Search::default()),
+    create: Some(create::create),
+};
 /// The magic number of an erase counter header.
 const MAGIC: &[u8] = b"UBI#";
 /// Every block begins at a multiple of this, also with OOB bytes in the file.
@@ -53,9 +61,14 @@ const LEBS: u32 = 1 << 22;
 /// The LEBs that every volume has room for: `mkfs.ubifs` writes fewer, and UBIFS grows at a mount.
 const LEBS_MIN: u32 = 32;
 
-/// The LEBs of the volume that a filesystem is mounted on.
+/// The LEBs of the volume that a filesystem is mounted on. The journal of a small image may need more
+/// than are in use.
 fn leb_count(superblock: &Superblock) -> u32 {
-    superblock.leb_count.clamp(LEBS_MIN, LEBS)
+    let Superblock { log_lebs, lpt_lebs, orph_lebs, .. } = *superblock;
+    let fixed = [3, log_lebs, lpt_lebs, orph_lebs].into_iter().fold(0, u32::saturating_add);
+    let buds = superblock.max_bud_bytes.div_ceil(u64::from(superblock.leb_size.max(1)));
+    let journal = fixed.saturating_add(u32::try_from(buds).unwrap_or(u32::MAX));
+    superblock.leb_count.max(journal.min(superblock.max_leb_count)).clamp(LEBS_MIN, LEBS)
 }
 
 /// The places of headers of UBI.
@@ -296,6 +309,10 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
             audit.foreign = Some(text.into());
         }
         Ok(audit)
+    }
+
+    fn findings(&mut self, clock: &mut Clock, places: &Places) -> Vec<Finding> {
+        check::findings(self, clock, places)
     }
 
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {

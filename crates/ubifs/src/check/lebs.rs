@@ -34,6 +34,11 @@ impl<L: Lebs> Volume<L> {
         for lp in all {
             self.check_leb(clock, lp, &mut totals)?;
         }
+        self.compare_totals(&totals)
+    }
+
+    /// Compares the totals in memory with those of all LEBs.
+    pub(super) fn compare_totals(&self, totals: &SpaceTotals) -> Result<(), Error> {
         let lst = self.lst;
         compare("empty LEBs", 0, lst.empty_lebs, totals.empty_lebs)?;
         compare("index LEBs", 0, lst.idx_lebs, totals.idx_lebs)?;
@@ -44,7 +49,8 @@ impl<L: Lebs> Volume<L> {
         compare("dark bytes", 0, lst.total_dark, totals.total_dark)
     }
 
-    fn check_leb(
+    /// Compares the properties of a LEB with its nodes, and adds it to the totals.
+    pub(super) fn check_leb(
         &mut self,
         clock: &mut Clock,
         lp: Lprops,

@@ -4,11 +4,26 @@
 //! `dbg_check_ltab`, as far as they need no flash.
 
 use super::tree::NONE;
+use crate::error::Problem;
 use crate::format::{u32_of, usize_of};
-use crate::{Lebs, Volume};
+use crate::{Error, Lebs, Volume};
+use boardlab_sim::Clock;
 use boardlab_vfs::Contradiction;
 
 impl<L: Lebs> Volume<L> {
+    /// The used bytes of each of the tree's own LEBs, as the table on flash says.
+    ///
+    /// # Errors
+    /// A damaged table, and any of the LEBs.
+    pub(crate) fn lpt_told(&mut self, clock: &mut Clock) -> Result<Vec<u32>, Error> {
+        let (leb, offs) = (self.lpt.ltab_lnum, self.lpt.ltab_offs);
+        let bytes = self.read_lpt_node(clock, (leb, offs), self.lpt.ltab_sz)?;
+        let table = self.lpt.unpack_ltab(&self.layout, &bytes);
+        let table = table.ok_or(Error::at(leb, offs, Problem::LptNode))?;
+        let size = self.layout.leb_size;
+        Ok(table.iter().map(|own| size - own.free - own.dirty).collect())
+    }
+
     /// Compares the nodes in memory with each other and with the counters.
     ///
     /// # Errors

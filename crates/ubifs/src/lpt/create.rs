@@ -1,6 +1,6 @@
-//! A new LEB properties tree (LPT), for an empty filesystem.
+//! A new LEB properties tree (LPT), for an empty filesystem or one that is made with its files.
 //!
-//! Layer: rank 5. Main type: [`DefaultLpt`]. Order on flash: all leaves, the inner nodes level by level
+//! Layer: rank 5. Main types: [`DefaultLpt`]; [`Props`] of the LEBs. Order on flash: all leaves, the inner nodes level by level
 //! up to the root, the save table (large model), the table of the tree's own LEBs.
 //!
 //! Source: Linux 6.1, `fs/ubifs/lpt.c`, `ubifs_create_dflt_lpt`.
@@ -32,13 +32,30 @@ struct Writer {
 }
 
 impl<L: Lebs> Volume<L> {
-    /// Writes a new tree from LEB `lpt_first` on. It shares `lebs` LEBs with the main area.
+    /// Writes the tree of an empty filesystem from LEB `lpt_first` on. It shares `lebs` LEBs with the
+    /// main area.
     ///
     /// # Errors
     /// [`MountError::Shape`] when they do not suffice, and any of the LEBs.
     pub(crate) fn create_default_lpt(
         &mut self,
         clock: &mut Clock,
+        lpt_first: LebIndex,
+        lebs: u32,
+    ) -> Result<DefaultLpt, MountError> {
+        let sized = self.size_new_lpt(lpt_first, lebs)?;
+        self.layout.main_first = LebIndex(self.layout.leb_count - sized.main_lebs);
+        let props = self.default_props();
+        self.write_new_lpt(clock, &props)?;
+        Ok(sized)
+    }
+
+    /// Sizes a new tree from LEB `lpt_first` on, which shares `lebs` LEBs with the main area.
+    ///
+    /// # Errors
+    /// [`MountError::Shape`] when they do not suffice.
+    pub(crate) fn size_new_lpt(
+        &mut self,
         lpt_first: LebIndex,
         lebs: u32,
     ) -> Result<DefaultLpt, MountError> {
@@ -51,29 +68,44 @@ impl<L: Lebs> Volume<L> {
         self.layout.lpt_first = lpt_first;
         self.layout.lpt_last = LebIndex(lpt_first.0 + lpt_lebs - 1);
         (self.layout.lpt_lebs, self.layout.main_lebs) = (lpt_lebs, main_lebs);
-        self.layout.main_first = LebIndex(self.layout.leb_count - main_lebs);
-        let free = self.layout.leb_size;
-        self.lpt.own = vec![OwnLeb { free, ..OwnLeb::default() }; usize_of(lpt_lebs)];
-        let mut writer = Writer { leb: lpt_first, bytes: Vec::new() };
-        self.create_nodes(clock, &mut writer)?;
-        self.create_tables(clock, &mut writer)?;
-        self.lpt.own.clear();
         Ok(DefaultLpt { main_lebs, lpt_lebs, big: geometry.big })
     }
 
-    /// Writes leaves and inner nodes.
-    fn create_nodes(&mut self, clock: &mut Clock, writer: &mut Writer) -> Result<(), MountError> {
+    /// Writes a new tree with the properties of the first LEBs of the main area; the others are empty.
+    ///
+    /// # Errors
+    /// Any of the LEBs.
+    pub(crate) fn write_new_lpt(
+        &mut self,
+        clock: &mut Clock,
+        props: &[Props],
+    ) -> Result<(), MountError> {
+        let free = self.layout.leb_size;
+        self.lpt.own = vec![OwnLeb { free, ..OwnLeb::default() }; usize_of(self.layout.lpt_lebs)];
+        let mut writer = Writer { leb: self.layout.lpt_first, bytes: Vec::new() };
+        self.create_nodes(clock, &mut writer, props)?;
+        self.create_tables(clock, &mut writer)?;
+        self.lpt.own.clear();
+        Ok(())
+    }
+
+    /// Writes leaves and inner nodes. The tree has the height that it needs when the filesystem has
+    /// grown.
+    fn create_nodes(
+        &mut self,
+        clock: &mut Clock,
+        writer: &mut Writer,
+        props: &[Props],
+    ) -> Result<(), MountError> {
         let mut below = Vec::new();
+        let empty = Props { free: self.layout.leb_size, dirty: 0, index: false };
         for number in 0..self.lpt.pnode_count {
-            let node = self.lpt.pack_pnode(number, self.default_props(number).into_iter());
+            let first = number * FANOUT;
+            let of = |leb| props.get(usize_of(leb)).copied().unwrap_or(empty);
+            let node = self.lpt.pack_pnode(number, (first..first + FANOUT).map(of));
             below.push(self.append(clock, writer, &node)?);
         }
-        // The levels that the tree takes are those of its leaves, without room for growth.
-        let (mut row, mut reach) = (0, FANOUT);
-        while self.lpt.pnode_count > reach {
-            (row, reach) = (row + 1, reach * FANOUT);
-        }
-        loop {
+        for row in (0..self.lpt.height).rev() {
             let mut level = Vec::new();
             for (column, places) in below.chunks(usize_of(FANOUT)).enumerate() {
                 let mut all: Vec<Place> = places.iter().copied().map(Some).collect();
@@ -82,12 +114,10 @@ impl<L: Lebs> Volume<L> {
                 let node = self.lpt.pack_nnode(&self.layout, number, &all);
                 level.push(self.append(clock, writer, &node)?);
             }
-            if let [root] = level[..] {
-                (self.lpt.lpt_lnum, self.lpt.lpt_offs) = root;
-                return Ok(());
-            }
-            (row, below) = (row - 1, level);
+            below = level;
         }
+        (self.lpt.lpt_lnum, self.lpt.lpt_offs) = below[0];
+        Ok(())
     }
 
     /// Writes the save table and the table of the tree's own LEBs.
@@ -114,21 +144,16 @@ impl<L: Lebs> Volume<L> {
         self.close(clock, writer)
     }
 
-    /// The properties in a leaf of an empty filesystem: the root of the index is in the first LEB, the
+    /// The properties of the LEBs of an empty filesystem: the root of the index is in the first one, the
     /// root directory in the second.
-    fn default_props(&self, number: u32) -> [Props; 4] {
+    fn default_props(&self) -> [Props; 2] {
         let (leb_size, min_io) = (self.layout.leb_size, self.layout.min_io);
-        let mut all = [Props { free: leb_size, dirty: 0, index: false }; 4];
-        if number == 0 {
-            let of = |size: usize, index: bool| {
-                let size = u32_of(size).next_multiple_of(8);
-                let written = size.next_multiple_of(min_io);
-                Props { free: leb_size - written, dirty: written - size, index }
-            };
-            all[0] = of(index::SIZE + index::BRANCH_SIZE, true);
-            all[1] = of(inode::SIZE, false);
-        }
-        all
+        let of = |size: usize, index: bool| {
+            let size = u32_of(size).next_multiple_of(8);
+            let written = size.next_multiple_of(min_io);
+            Props { free: leb_size - written, dirty: written - size, index }
+        };
+        [of(index::SIZE + index::BRANCH_SIZE, true), of(inode::SIZE, false)]
     }
 
     /// Appends a node, in the next LEB if it does not fit; returns its place.

@@ -25,6 +25,7 @@ mod tests;
 mod tree;
 
 pub(crate) use create::DefaultLpt;
+pub(crate) use node::Props;
 pub(crate) use scan::ScanStep;
 pub(crate) use tree::Slot;
 

@@ -44,13 +44,13 @@ impl Kind {
 
 /// The properties of a LEB as they are on flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Props {
+pub(crate) struct Props {
     /// Free bytes.
-    pub(super) free: u32,
+    pub(crate) free: u32,
     /// Dirty bytes.
-    pub(super) dirty: u32,
+    pub(crate) dirty: u32,
     /// Whether it has indexing nodes.
-    pub(super) index: bool,
+    pub(crate) index: bool,
 }
 
 /// Where a node is; `None`: never written, since all LEBs below it are empty.

@@ -191,6 +191,25 @@ impl<L: Lebs> Volume<L> {
         props.ok_or(Error::at(leb, offs, Problem::LptNode))
     }
 
+    /// LEB and size of every node of the tree on flash.
+    pub(crate) fn lpt_places(&mut self, clock: &mut Clock) -> Result<Vec<(LebIndex, u32)>, Error> {
+        let (height, root) = (self.lpt.height, (self.lpt.lpt_lnum, self.lpt.lpt_offs));
+        let (mut found, mut waiting) = (Vec::new(), vec![(root, (1, height))]);
+        while let Some((place, (number, level))) = waiting.pop() {
+            found.push((place.0, self.lpt.nnode_sz));
+            let read = self.read_nnode(clock, Some(place), (number, level))?;
+            for (iip, place) in (0..).zip(read.places) {
+                let Some(place) = place else { continue };
+                if level > 1 {
+                    waiting.push((place, (self.lpt.child_number((number, level), iip), level - 1)));
+                } else {
+                    found.push((place.0, self.lpt.pnode_sz));
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// The position of the root, which is loaded if it is not in memory.
     pub(super) fn lpt_root(&mut self, clock: &mut Clock) -> Result<u32, Error> {
         if self.lpt.nnodes.is_empty() {

@@ -44,11 +44,11 @@ const POOL_PERCENT: u64 = 5;
 /// The largest reserved pool in bytes.
 const POOL_MAX: u64 = 5 * 1_024 * 1_024;
 /// Branches of an indexing node.
-const FANOUT: u32 = 8;
+pub(crate) const FANOUT: u32 = 8;
 /// Data heads of the journal.
-const DATA_HEADS: u32 = 1;
+pub(crate) const DATA_HEADS: u32 = 1;
 /// Nanoseconds of the granularity of times.
-const TIME_GRAN: u32 = 1_000_000_000;
+pub(crate) const TIME_GRAN: u32 = 1_000_000_000;
 /// The mode of the root directory: `drwxr-xr-x`.
 const ROOT_MODE: u32 = 0o40_755;
 /// No hash algorithm, as images without authentication have it.
@@ -58,16 +58,19 @@ const INODE_SIZE: u32 = 160;
 
 /// The sizes of a default filesystem's areas, in LEBs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Areas {
-    log: u32,
-    buds: u32,
-    orphans: u32,
+pub(crate) struct Areas {
+    /// The log.
+    pub(crate) log: u32,
+    /// The most buds.
+    pub(crate) buds: u32,
+    /// Orphans.
+    pub(crate) orphans: u32,
     /// LPT and main area together.
-    rest: u32,
+    pub(crate) rest: u32,
 }
 
 impl Areas {
-    fn of(layout: &Layout) -> Self {
+    pub(crate) fn of(layout: &Layout) -> Self {
         let (leb_size, count) = (u64::from(layout.leb_size), layout.leb_count);
         let journal = (u64::from(count) * JOURNAL_PERCENT / 100).max(u64::from(JOURNAL_LEBS_MIN));
         let journal =
@@ -152,7 +155,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     /// A random identity (version 4 of RFC 4122).
-    fn new_uuid(&self) -> [u8; 16] {
+    pub(crate) fn new_uuid(&self) -> [u8; 16] {
         let mut uuid = [0; 16];
         self.options.seed.stream("ubifs uuid").fill(&mut uuid);
         uuid[6] = uuid[6] & 0x0F | 0x40;

@@ -9,12 +9,15 @@ use super::lebs::ImageLebs;
 use super::raw::{RawVolume, RawVolumeReport};
 use super::survey::UbiFlash;
 use super::volumes::{self, Entry};
-use super::{DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount};
+use super::{
+    DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount, ubi_check,
+};
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart, VolumeError};
+use crate::finding::{Finding, Severity};
 use crate::fs::{Hints, MountedImage};
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -229,6 +232,32 @@ impl DetectedFileSystem for UbiImage {
             return Err(VolumeError::Damaged { name: entry.name(), damage: done.damage }.into());
         }
         Ok(RawVolumeReport { name: entry.name(), content: entry.words(), ..done })
+    }
+
+    /// Checks the blocks. Then every UBIFS is to be mounted, or the one that is asked for.
+    fn check_below(
+        &self,
+        contents: &Contents,
+        hints: &Hints,
+    ) -> Result<(Vec<Finding>, Vec<Hints>), Error> {
+        agrees(self.flash.shape, hints)?;
+        let spare = spare(contents, &self.flash);
+        let mut findings = ubi_check::check(contents, &self.flash, spare)?;
+        let attached = match &self.attached {
+            Ok(attached) => attached,
+            Err(problem) => {
+                let found = format!("cannot be attached: {problem}");
+                let finding = Finding::new(Severity::Error, "UBI", found, "what Linux attaches");
+                findings.push(finding);
+                return Ok((findings, Vec::new()));
+            }
+        };
+        let chosen = match &hints.volume {
+            Some(name) => vec![attached.choose(Some(name))?.0],
+            None => attached.mountable(),
+        };
+        let of = |one: &Entry| Hints { volume: Some(one.info.name.clone()), ..hints.clone() };
+        Ok((findings, chosen.into_iter().map(of).collect()))
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

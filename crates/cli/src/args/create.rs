@@ -1,0 +1,192 @@
+//! The arguments of `boardlab image create`.
+//!
+//! Layer: rank 12. Main type: [`Create`]. The options have the meaning of those of `mkfs.ubifs` and
+//! `ubinize`, whose letters their help names.
+
+use super::size;
+use boardlab_image::files::Taking;
+use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions};
+use boardlab_sim::Bytes;
+use clap::{Args, ValueEnum, ValueHint};
+use std::path::PathBuf;
+
+pub(super) const HELP: &str = "\
+Of a folder, a UBI image with one UBIFS volume that takes all free blocks at the first attach. Of an .ini file, \
+byte for byte the image that ubinize makes. Times are those of the last change of content, and at most \
+SOURCE_DATE_EPOCH, if that is set. OUTPUT must be new; it appears whole or not at all. \
+Exit status 1: something is left out; the last table says what and why.
+
+Examples:
+  boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000
+  boardlab image create rootfs board.ubifs --page 2KiB --block 128KiB --max-blocks 1000 --volume-only
+  boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
+
+/// What an image is made of, and for which flash.
+#[derive(Debug, Args)]
+pub(crate) struct Create {
+    /// Folder with the files, or .ini file with the volumes as ubinize takes it
+    #[arg(value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub(crate) input: PathBuf,
+    /// New file for the image
+    #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Bytes of a page, such as 2KiB; 1 for NOR (mkfs.ubifs -m, ubinize -m)
+    #[arg(long, value_name = "SIZE", value_parser = size, required = true)]
+    page: Bytes,
+    /// Bytes of an erase block, such as 128KiB (ubinize -p)
+    #[arg(long, value_name = "SIZE", value_parser = size, required = true)]
+    block: Bytes,
+    /// Smallest write of a header, if less than a page (ubinize -s)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    sub_page: Option<Bytes>,
+    /// Offset of the volume header, if not that of the next sub-page (ubinize -O)
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    vid_offset: Option<Bytes>,
+    /// Erase counter of all blocks (ubinize -e)
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(..=0x7FFF_FFFF))]
+    erase_counter: u32,
+    /// Number of the image; drawn with --seed if left out (ubinize -Q)
+    #[arg(long, value_name = "N")]
+    image_seq: Option<u32>,
+    /// Spare bytes after each page, with ECC as Linux computes it; none if left out
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    oob: Option<Bytes>,
+    /// Bits that the ECC corrects in so many bytes, with --oob: 1 is Hamming, more is BCH
+    #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, default_value = "1/256")]
+    #[arg(requires = "oob")]
+    ecc: (u32, Bytes),
+    /// What is made of a folder.
+    #[command(flatten)]
+    folder: OfFolder,
+}
+
+/// Options for a folder.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The filesystem, of a folder")]
+struct OfFolder {
+    /// Filesystem to make [default: ubifs]
+    #[arg(long, value_name = "NAME")]
+    fs: Option<String>,
+    /// Logical erase blocks that the filesystem may grow to (mkfs.ubifs -c)
+    #[arg(long, value_name = "N")]
+    max_blocks: Option<u32>,
+    /// Compression of the content (mkfs.ubifs -x) [default: lzo]
+    #[arg(long, value_name = "NAME")]
+    compression: Option<Kind>,
+    /// Name of the UBI volume [default: rootfs]
+    #[arg(long, value_name = "NAME", conflicts_with = "volume_only")]
+    volume_name: Option<String>,
+    /// Make the volume alone, as mkfs.ubifs does, without UBI
+    #[arg(long)]
+    volume_only: bool,
+    /// Let the first mount repair what a flasher writes of erased pages (mkfs.ubifs -F)
+    #[arg(long)]
+    fix_up: bool,
+    /// Give all files to root (mkfs.ubifs -U)
+    #[arg(long)]
+    squash_uids: bool,
+}
+
+/// Compressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// As it is
+    None,
+    /// LZO
+    Lzo,
+    /// Deflate of zlib
+    Zlib,
+    /// Zstandard, for Linux 5.0 and newer
+    Zstd,
+    /// LZO, but zlib where that is 20 % smaller
+    FavorLzo,
+}
+
+impl From<Kind> for Compression {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::None => Self::Only(Compressor::None),
+            Kind::Lzo => Self::Only(Compressor::Lzo),
+            Kind::Zlib => Self::Only(Compressor::Zlib),
+            Kind::Zstd => Self::Only(Compressor::Zstd),
+            Kind::FavorLzo => Self::FavorLzo,
+        }
+    }
+}
+
+impl Create {
+    /// The flash.
+    pub(crate) const fn flash(&self) -> Flash {
+        Flash {
+            page: self.page,
+            block: self.block,
+            sub_page: self.sub_page,
+            vid_offset: self.vid_offset,
+            erase_counter: self.erase_counter,
+            image_seq: self.image_seq,
+            oob: self.oob,
+            ecc: self.ecc,
+        }
+    }
+
+    /// The options for a folder, with the latest time of its files; `None` without --max-blocks.
+    pub(crate) fn folder(&self, latest: Option<i64>) -> Option<FolderOptions> {
+        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+        let name = || volume_name.clone().unwrap_or_else(|| "rootfs".into());
+        Some(FolderOptions {
+            fs: fs.clone().unwrap_or_else(|| "ubifs".into()),
+            max_lebs: (*max_blocks)?,
+            compression: compression.unwrap_or(Kind::Lzo).into(),
+            fix_up: self.folder.fix_up,
+            volume: (!self.folder.volume_only).then(name),
+            taking: Taking { squash: self.folder.squash_uids, latest },
+        })
+    }
+
+    /// A given option that is for a folder only.
+    pub(crate) const fn for_folder(&self) -> Option<&'static str> {
+        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+        let given = [
+            (fs.is_some(), "--fs"),
+            (max_blocks.is_some(), "--max-blocks"),
+            (compression.is_some(), "--compression"),
+            (volume_name.is_some(), "--volume-name"),
+            (self.folder.volume_only, "--volume-only"),
+            (self.folder.fix_up, "--fix-up"),
+            (self.folder.squash_uids, "--squash-uids"),
+        ];
+        let mut index = 0;
+        while index < given.len() {
+            if given[index].0 {
+                return Some(given[index].1);
+            }
+            index += 1;
+        }
+        None
+    }
+
+    /// A given option that is for UBI only, although the volume alone is made.
+    pub(crate) const fn for_ubi(&self) -> Option<&'static str> {
+        if !self.folder.volume_only {
+            return None;
+        }
+        if self.oob.is_some() {
+            return Some("--oob");
+        }
+        if self.image_seq.is_some() {
+            return Some("--image-seq");
+        }
+        if self.erase_counter > 0 { Some("--erase-counter") } else { None }
+    }
+}
+
+/// An ECC: `4/512`.
+fn ecc(text: &str) -> Result<(u32, Bytes), String> {
+    let parsed = text.split_once('/').and_then(|(bits, bytes)| {
+        let bits = bits.parse().ok().filter(|&bits: &u32| bits > 0)?;
+        let bytes = bytes.parse().ok().filter(|&bytes: &u64| bytes > 0)?;
+        Some((bits, Bytes::new(bytes)))
+    });
+    parsed.ok_or_else(|| "expected bits and bytes, such as 4/512".into())
+}

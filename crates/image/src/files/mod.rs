@@ -1,0 +1,54 @@
+//! The files of this machine that become an image, and what the filesystems make of them.
+//!
+//! Layer: rank 7. In reading order: this file, with what a filesystem is told ([`VolumeFormat`]) and what
+//! it returns ([`NewFileSystem`]); [`tree`], the files of a folder; [`error`], why no image is made.
+
+pub mod error;
+pub mod tree;
+
+pub use boardlab_ubifs::Compressor;
+pub use boardlab_ubifs::mkfs::Compression;
+pub use error::{IniProblem, MakeError};
+pub use tree::{LeftOut, Taking, Tree};
+
+use boardlab_sim::Seed;
+
+/// The volume that a filesystem is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VolumeFormat {
+    /// Bytes of a LEB.
+    pub leb_size: u32,
+    /// The smallest write.
+    pub min_io: u32,
+    /// The LEBs that the filesystem may grow to.
+    pub max_lebs: u32,
+    /// The compression.
+    pub compression: Compression,
+    /// Whether the first mount rewrites LEBs that are partly erased.
+    pub fix_up: bool,
+    /// The seed of the identity.
+    pub seed: Seed,
+}
+
+/// A filesystem that was made.
+#[derive(Debug, Clone, Default)]
+pub struct NewFileSystem {
+    /// The volume.
+    pub bytes: Vec<u8>,
+    /// Its LEBs.
+    pub leb_count: u32,
+    /// The least LEBs of a volume that it can be mounted on.
+    pub volume_lebs: u32,
+    /// Folders.
+    pub directories: u64,
+    /// Files, each counted once.
+    pub files: u64,
+    /// Further names of files.
+    pub links: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Devices, pipes and sockets.
+    pub special: u64,
+    /// Bytes of content, holes included.
+    pub content: u64,
+}

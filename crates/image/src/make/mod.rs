@@ -1,0 +1,249 @@
+//! New images: of the files of a folder, or of the volumes that a configuration of `ubinize` lists.
+//!
+//! Layer: rank 7; reads files of this machine and writes none. In reading order: this file; `ini`, the
+//! configuration; `spare`, an image with spare bytes; [`report`], what was made as a result. Each
+//! filesystem makes its own volume: [`FileSystemType::create`](crate::fs::FileSystemType::create).
+//!
+//! The image is made in memory. The same files, options and seed give the same bytes.
+
+mod ini;
+pub mod report;
+mod spare;
+
+pub use crate::files::{Compression, Compressor, MakeError, NewFileSystem, VolumeFormat};
+
+use crate::files::{LeftOut, Taking, Tree};
+use crate::fs::{ALL, Create, FileSystemType};
+use crate::shape::Shape;
+use boardlab_sim::{Bytes, Seed};
+use boardlab_ubi::create::{self, Content};
+use boardlab_ubi::{Layout, NewVolume};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The flash that an image is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flash {
+    /// Bytes of a page; 1 for NOR.
+    pub page: Bytes,
+    /// Bytes of an erase block.
+    pub block: Bytes,
+    /// The smallest write of a header; `None` for a page.
+    pub sub_page: Option<Bytes>,
+    /// The offset of the volume header; `None` for the first sub-page behind the erase counter.
+    pub vid_offset: Option<Bytes>,
+    /// The erase counter of all blocks.
+    pub erase_counter: u32,
+    /// The number of the image; `None` for one of the seed.
+    pub image_seq: Option<u32>,
+    /// The spare bytes of a page in the image; `None` for none.
+    pub oob: Option<Bytes>,
+    /// The bits that the ECC corrects, in so many bytes each.
+    pub ecc: (u32, Bytes),
+}
+
+/// What is made of a folder.
+#[derive(Debug, Clone)]
+pub struct FolderOptions {
+    /// The filesystem.
+    pub fs: String,
+    /// The LEBs that it may grow to.
+    pub max_lebs: u32,
+    /// The compression.
+    pub compression: Compression,
+    /// Whether the first mount rewrites LEBs that are partly erased.
+    pub fix_up: bool,
+    /// The name of the volume; `None` for the volume alone, without UBI.
+    pub volume: Option<String>,
+    /// How files are taken.
+    pub taking: Taking,
+}
+
+/// A volume of a new image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MadeVolume {
+    /// The volume.
+    pub new: NewVolume,
+    /// Whether it takes all free blocks at the first attach.
+    pub autoresize: bool,
+    /// The file of its data.
+    pub source: Option<PathBuf>,
+    /// Its data in bytes.
+    pub data: u64,
+}
+
+/// A new image.
+#[derive(Debug)]
+pub struct Made {
+    /// The image.
+    pub bytes: Vec<u8>,
+    /// The flash that it is for.
+    pub shape: Shape,
+    /// Where headers and data lie in a block; `None` without UBI.
+    pub layout: Option<Layout>,
+    /// The volumes of UBI.
+    pub volumes: Vec<MadeVolume>,
+    /// The filesystem, of a folder.
+    pub filesystem: Option<NewFileSystem>,
+    /// What is not in the image.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Flash {
+    /// Checks the sizes.
+    fn check(&self) -> Result<(), MakeError> {
+        let page = self.page.get();
+        let whole = page.is_power_of_two() && (page == 1 || (256..=65_536).contains(&page));
+        let pages = "1 (NOR), or a power of two from 256 B to 64 KiB";
+        require(whole, "--page", self.page, pages)?;
+        let shape = Shape::nand(self.page, Bytes::ZERO, self.block);
+        let blocks = format!("whole pages of {}, such as 128KiB", self.page);
+        require(shape.check().is_ok(), "--block", self.block, &blocks)?;
+        if let Some(sub) = self.sub_page {
+            let fits = sub.get().is_power_of_two() && sub.get() >= 64.min(page) && sub <= self.page;
+            let expected = format!("a power of two up to the page of {}", self.page);
+            require(fits, "--sub-page", sub, &expected)?;
+        }
+        if let Some(offset) = self.vid_offset {
+            let fits = offset.get() >= 64
+                && offset.is_multiple_of(Bytes::new(8))
+                && offset + self.page < self.block;
+            let expected = "an offset behind the erase counter header, such as the page size";
+            require(fits, "--vid-offset", offset, expected)?;
+        }
+        Ok(())
+    }
+
+    /// The same in the terms of UBI.
+    fn format(&self, seed: Seed) -> create::Format {
+        let word = |bytes: Bytes| u32::try_from(bytes.get()).expect("the sizes were checked");
+        let drawn = seed.stream("image sequence").next_u64() >> 32;
+        create::Format {
+            peb_size: word(self.block),
+            min_io: word(self.page),
+            sub_page: self.sub_page.map(word),
+            vid_offset: self.vid_offset.map(word),
+            ec: self.erase_counter,
+            image_seq: self.image_seq.unwrap_or(u32::try_from(drawn).expect("half of the bits")),
+        }
+    }
+}
+
+fn require(
+    fits: bool,
+    option: &'static str,
+    found: Bytes,
+    expected: &str,
+) -> Result<(), MakeError> {
+    if fits {
+        return Ok(());
+    }
+    let found = found.to_string().replace(' ', "");
+    Err(MakeError::Value { option, found, expected: expected.into() })
+}
+
+/// Makes an image of the files in `folder`.
+///
+/// # Errors
+/// Any but [`MakeError::Ini`].
+pub fn of_folder(
+    folder: &Path,
+    flash: &Flash,
+    options: &FolderOptions,
+    seed: Seed,
+) -> Result<Made, MakeError> {
+    of_folder_with(folder, flash, options, (seed, ALL))
+}
+
+/// As [`of_folder`], with another list of filesystems.
+///
+/// # Errors
+/// Those of [`of_folder`].
+pub fn of_folder_with(
+    folder: &Path,
+    flash: &Flash,
+    options: &FolderOptions,
+    (seed, types): (Seed, &[FileSystemType]),
+) -> Result<Made, MakeError> {
+    flash.check()?;
+    let layout = create::layout(&flash.format(seed))?;
+    let create = creator(&options.fs, types)?;
+    if let Some(name) = &options.volume {
+        let fits = !name.is_empty() && name.len() <= boardlab_ubi::format::vtbl::NAME_MAX;
+        if !fits || name.contains('\0') {
+            let (option, expected) = ("--volume-name", "1 to 127 bytes".into());
+            return Err(MakeError::Value { option, found: format!("`{name}`"), expected });
+        }
+    }
+    let FolderOptions { max_lebs, compression, fix_up, ref taking, .. } = *options;
+    let (leb_size, min_io) = (layout.leb_size, layout.min_io);
+    let volume = VolumeFormat { leb_size, min_io, max_lebs, compression, fix_up, seed };
+    let mut tree = Tree::of(folder, taking)?;
+    let mut made = create(&mut tree, &volume)?;
+    let bytes = std::mem::take(&mut made.bytes);
+    let shape = Shape::nand(flash.page, Bytes::ZERO, flash.block);
+    let left_out = tree.left_out;
+    let Some(name) = &options.volume else {
+        let shape = Shape::nand(flash.page, Bytes::ZERO, Bytes::new(u64::from(leb_size)));
+        let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
+        return Ok(Made { bytes, shape, layout, volumes, filesystem, left_out });
+    };
+    let size = Bytes::new(u64::from(leb_size)) * u64::from(made.volume_lebs);
+    let new = NewVolume { id: Some(0), ..NewVolume::dynamic(name, size) };
+    let data = Bytes::of(&bytes).get();
+    let volume = MadeVolume { new: new.clone(), autoresize: true, source: None, data };
+    let content = Content { volume: new, autoresize: true, data: &bytes };
+    let image = create::create(&flash.format(seed), &[content])?;
+    let made = Made {
+        bytes: image,
+        shape,
+        layout: Some(layout),
+        volumes: vec![volume],
+        filesystem: Some(made),
+        left_out,
+    };
+    spare::with_spare(made, flash)
+}
+
+/// The function that makes a filesystem of this name.
+fn creator(name: &str, types: &[FileSystemType]) -> Result<Create, MakeError> {
+    let found = types.iter().find(|one| one.name.eq_ignore_ascii_case(name));
+    found.and_then(|one| one.create).ok_or_else(|| {
+        let makers = types.iter().filter(|one| one.create.is_some());
+        let expected = makers.map(|one| one.name.to_lowercase()).collect();
+        let found = found.map_or_else(|| format!("`{name}`"), |one| one.name.to_owned());
+        MakeError::FileSystem { found, expected }
+    })
+}
+
+/// Makes an image with the volumes of a configuration of `ubinize`, byte for byte as that does.
+///
+/// # Errors
+/// Any but [`MakeError::NoSpace`].
+pub fn of_ini(path: &Path, flash: &Flash, seed: Seed) -> Result<Made, MakeError> {
+    flash.check()?;
+    let layout = create::layout(&flash.format(seed))?;
+    let text = fs::read(path);
+    let text = text.map_err(|problem| MakeError::Unreadable { path: path.into(), problem })?;
+    let volumes = ini::volumes(&ini::parse(&text)?, &layout, path)?;
+    let contents: Vec<Content<'_>> = volumes
+        .iter()
+        .map(|one| Content { volume: one.new.clone(), autoresize: one.autoresize, data: &one.data })
+        .collect();
+    let bytes = create::create(&flash.format(seed), &contents)?;
+    let volumes = volumes.into_iter().map(|one| MadeVolume {
+        new: one.new,
+        autoresize: one.autoresize,
+        source: one.image,
+        data: Bytes::of(&one.data).get(),
+    });
+    let made = Made {
+        bytes,
+        shape: Shape::nand(flash.page, Bytes::ZERO, flash.block),
+        layout: Some(layout),
+        volumes: volumes.collect(),
+        filesystem: None,
+        left_out: Vec::new(),
+    };
+    spare::with_spare(made, flash)
+}
