@@ -87,6 +87,8 @@ fn forged_headers_are_refused_or_dropped() {
     assert_eq!(third, Some(AttachError::LayoutLeb { leb: 2 }));
     let beyond = refused(VidHeader { leb: 77, ..header() });
     assert!(matches!(beyond, Some(AttachError::Inconsistent { volume: 0, .. })), "{beyond:?}");
+    let last = refused(VidHeader { sqnum: u64::MAX, ..header() });
+    assert!(matches!(last, Some(AttachError::Header { .. })), "{last:?}");
     let unknown = |compat| VidHeader { volume: 0x7FFF_F300, compat, ..header() };
     let rejected = refused(unknown(Compat::Reject));
     assert!(matches!(rejected, Some(AttachError::Rejected { volume: 0x7FFF_F300, .. })));

@@ -8,13 +8,14 @@
 //! names (`renameat2`).
 
 use crate::budget::BudgetRequest;
+use crate::error::Problem;
 use crate::format::dirent::{Dirent, NAME_MAX, SIZE};
 use crate::format::inode::DATA_MAX;
 use crate::format::key::{Key, r5, test_hash};
 use crate::format::superblock::Superblock;
 use crate::inode::{Template, encode_device};
 use crate::journal::{Rename, Update};
-use crate::{Error, Lebs, Volume};
+use crate::{Error, LebIndex, Lebs, Volume};
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{Entry, Errno, Ino, Kind, NewInode, Timestamp};
 
@@ -67,8 +68,8 @@ impl<L: Lebs> Volume<L> {
         u32::try_from(word).expect("half of the bits")
     }
 
-    /// Finds a name (`ubifs_lookup`). An entry whose inode is missing or damaged makes the filesystem
-    /// read-only.
+    /// Finds a name (`ubifs_lookup`). An entry whose inode is missing, damaged, or the value of an
+    /// attribute, makes the filesystem read-only.
     ///
     /// # Errors
     /// ENAMETOOLONG, ENOENT, a damaged inode, any of the volume.
@@ -79,13 +80,12 @@ impl<L: Lebs> Volume<L> {
         name: &[u8],
     ) -> Result<u32, Error> {
         let ino = self.find_entry(clock, dir, name)?;
-        match self.iget(clock, ino) {
+        let found = match self.iget(clock, ino) {
+            Ok(inode) if inode.xattr => Err(Error::at(LebIndex(0), 0, Problem::Inode(ino))),
             Ok(_) => Ok(ino),
-            Err(error) => {
-                self.switch_to_read_only(&error);
-                Err(error)
-            }
-        }
+            Err(error) => Err(error),
+        };
+        found.inspect_err(|error| self.switch_to_read_only(error))
     }
 
     fn find_entry(&mut self, clock: &mut Clock, dir: u32, name: &[u8]) -> Result<u32, Error> {

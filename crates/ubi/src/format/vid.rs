@@ -23,6 +23,9 @@ pub const SIZE: usize = 64;
 pub const SIZE_ON_FLASH: u32 = 64;
 /// The magic number, `UBI!`.
 pub const MAGIC: u32 = 0x5542_4921;
+/// The largest sequence number: no device writes as many headers. The kernel takes any, and begins anew
+/// behind the last one.
+pub const SQNUM_MAX: u64 = u64::MAX >> 1;
 
 mod field {
     use std::ops::Range;
@@ -211,6 +214,9 @@ impl<'a> VidView<'a> {
         }
         let payload = self.payload(leb_size, data_pad, leb)?;
         let sqnum = get64(self.bytes, field::SQNUM);
+        if sqnum > SQNUM_MAX {
+            return Err(Malformed::value("the sequence number", sqnum));
+        }
         Ok(VidHeader { volume, leb, compat, data_pad, payload, sqnum })
     }
 

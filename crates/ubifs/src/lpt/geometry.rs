@@ -83,7 +83,7 @@ impl Geometry {
     /// The sizes for these inputs.
     pub(super) fn of(inputs: &Inputs) -> Self {
         let Inputs { leb_size, max_leb_count, main_lebs, lpt_lebs, big, .. } = *inputs;
-        let most = (main_lebs + max_leb_count - inputs.leb_count).div_ceil(FANOUT);
+        let most = (main_lebs + (max_leb_count - inputs.leb_count)).div_ceil(FANOUT);
         let (mut height, mut reach) = (1, u64::from(FANOUT));
         while reach < u64::from(most) {
             height += 1;

@@ -130,8 +130,11 @@ impl<L: Lebs> Volume<L> {
                 return Err(Error::at(place.lnum, place.offs, Problem::Area));
             }
             let Some(kind) = kind_of(branch.key) else { return Err(broken(place)) };
-            let (min, max) = kind.lengths();
-            if node.level == 0 && !(min..=max).contains(&branch.len) {
+            let (min, max) = match node.level {
+                0 => kind.lengths(),
+                _ => (layout.min_idx_node_sz, layout.max_idx_node_sz),
+            };
+            if !(min..=max).contains(&branch.len) {
                 return Err(broken(place));
             }
         }
