@@ -9,11 +9,12 @@
 )]
 
 mod causes;
+mod changes;
 mod made;
 mod older;
+mod ubi_images;
 mod volumes;
 
-use boardlab_codec::zlib::Inflate;
 use boardlab_image::check::check;
 use boardlab_image::{
     Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, carve, identify, open, tables,
@@ -23,6 +24,7 @@ use boardlab_vfs::FileSystem;
 use boardlab_vfs::Mount;
 use boardlab_workload::tree::manifest;
 use std::path::Path;
+use ubi_images::{linux, single, two};
 
 fn told(contents: &Contents) -> String {
     let MountedImage { fs, mut clock, .. } = match open(contents, &Hints::default()) {
@@ -61,27 +63,6 @@ fn flashes_of_linux_hold_what_linux_found() {
 
 /// An image of mkfs.jffs2.
 const BOARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/board.jffs2");
-
-/// `mkfs.ubifs -m 512 -e 15872 -c 60 -x zlib` of mtd-utils 2.1.5, of 6 names.
-fn single() -> Vec<u8> {
-    unpacked(include_bytes!("data/tree.ubifs.deflate"), 206_336)
-}
-
-/// `ubinize -m 512 -p 16384 -s 256`: the volumes rootfs (that tree), data (its folder etc), kernel.
-fn two() -> Vec<u8> {
-    unpacked(include_bytes!("data/two-volumes.ubi.deflate"), 475_136)
-}
-
-/// A flash with OOB bytes that Linux 6.1 wrote: one volume with symbolic links.
-fn linux() -> Vec<u8> {
-    unpacked(include_bytes!("data/linux-512.oob.deflate"), 17_301_504)
-}
-
-fn unpacked(packed: &[u8], length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    Inflate::new().raw(packed, &mut bytes).unwrap();
-    bytes
-}
 
 fn paths(bytes: &[u8], hints: &Hints) -> Result<Vec<String>, Error> {
     let mut image = open(&Contents::of(bytes.to_vec()), hints)?;

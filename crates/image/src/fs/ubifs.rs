@@ -61,14 +61,18 @@ const LEBS: u32 = 1 << 22;
 /// The LEBs that every volume has room for: `mkfs.ubifs` writes fewer, and UBIFS grows at a mount.
 const LEBS_MIN: u32 = 32;
 
-/// The LEBs of the volume that a filesystem is mounted on. The journal of a small image may need more
-/// than are in use.
-fn leb_count(superblock: &Superblock) -> u32 {
+/// Bytes of the file for each LEB that a superblock may claim, so that no claim takes much memory.
+const BYTES_PER_LEB: u64 = 8;
+
+/// The LEBs of the volume that a filesystem is mounted on, as far as a file of this length makes the
+/// claim believable. The journal of a small image may need more than are in use.
+fn leb_count(superblock: &Superblock, length: Bytes) -> u32 {
     let Superblock { log_lebs, lpt_lebs, orph_lebs, .. } = *superblock;
     let fixed = [3, log_lebs, lpt_lebs, orph_lebs].into_iter().fold(0, u32::saturating_add);
     let buds = superblock.max_bud_bytes.div_ceil(u64::from(superblock.leb_size.max(1)));
     let journal = fixed.saturating_add(u32::try_from(buds).unwrap_or(u32::MAX));
-    superblock.leb_count.max(journal.min(superblock.max_leb_count)).clamp(LEBS_MIN, LEBS)
+    let most = u32::try_from(length.get() / BYTES_PER_LEB).unwrap_or(LEBS).clamp(LEBS_MIN, LEBS);
+    superblock.leb_count.max(journal.min(superblock.max_leb_count)).clamp(LEBS_MIN, most)
 }
 
 /// The places of headers of UBI.
@@ -192,7 +196,7 @@ impl Image {
     /// The LEBs.
     fn lebs(&self, contents: &Contents) -> Result<ImageLebs, Error> {
         let Superblock { leb_size, min_io, .. } = self.superblock;
-        let leb_count = leb_count(&self.superblock);
+        let leb_count = leb_count(&self.superblock, contents.length());
         let spare = self.spare(contents);
         let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
         let dump = dump.extended(leb_count)?;

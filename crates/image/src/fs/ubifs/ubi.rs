@@ -28,8 +28,10 @@ use boardlab_ubi::{AttachError, FastmapMode, Options, Ubi};
 use boardlab_ubifs::format::superblock::Superblock;
 use std::io::Write;
 
-/// The most blocks that volumes may reserve beyond the file.
-const RESERVED: u32 = 1 << 20;
+/// The most blocks that volumes may reserve beyond the file: so many for any file, and at most so many.
+const RESERVED: [u32; 2] = [1 << 11, 1 << 20];
+/// Bytes of the file for each further one, so that no claim takes much memory.
+const BYTES_PER_RESERVED: u64 = 64;
 /// Blocks that UBI needs besides those of volumes.
 const BESIDES: u32 = 32;
 
@@ -46,6 +48,8 @@ pub(super) struct UbiImage {
 struct Attached {
     ubi: Ubi<Dump>,
     volumes: Vec<Entry>,
+    /// The length of the file.
+    length: Bytes,
 }
 
 /// UBI with blocks at some of `headers`.
@@ -57,7 +61,7 @@ pub(super) fn recognise(
     let flash = UbiFlash::of(contents, headers, other)?;
     let attached = attach(contents, &flash).map(|ubi| {
         let volumes = volumes::volumes(&ubi);
-        Attached { ubi, volumes }
+        Attached { ubi, volumes, length: contents.length() }
     });
     let before = other.iter().find(|one| one.kind == Kind::Ubi);
     let mut found = Detection::new(Kind::Ubi, flash.at, Confidence::Certain);
@@ -88,7 +92,9 @@ fn attach(contents: &Contents, flash: &UbiFlash) -> Result<Ubi<Dump>, String> {
     let dump = Dump::with_spare(contents.from(flash.at), flash.shape, spare(contents, flash));
     let mut dump = dump.map_err(|problem| words(&problem))?.with_partial_pages();
     let blocks = boardlab_mtd::Mtd::geometry(&dump).block_count();
-    let more = blocks.saturating_add(flash.reserved.min(RESERVED)).saturating_add(BESIDES);
+    let most = u32::try_from(contents.length().get() / BYTES_PER_RESERVED).unwrap_or(u32::MAX);
+    let most = most.clamp(RESERVED[0], RESERVED[1]);
+    let more = blocks.saturating_add(flash.reserved.min(most)).saturating_add(BESIDES);
     let mut found: Option<AttachError> = None;
     for (blocks, read_only) in [(blocks, false), (more, false), (more, true)] {
         let dump = dump.clone().extended(blocks).map_err(|problem| words(&problem))?;
@@ -139,7 +145,7 @@ impl Attached {
         let page = u32::try_from(shape.page.get()).expect("pages are small");
         // Without OOB bytes, pages of half the size have the same headers: the superblock knows.
         let min_io = if superblock.min_io.is_multiple_of(page) { superblock.min_io } else { page };
-        Ok(ImageLebs::of_volume(volume, leb_count(superblock), min_io))
+        Ok(ImageLebs::of_volume(volume, leb_count(superblock, self.length), min_io))
     }
 
     /// Adds the tables of one volume.
