@@ -17,9 +17,9 @@ test: ## set up and run every test
 	@setup/setup.sh test
 	@setup/test.py
 
-test-full: ## every test with larger samples, and an hour of fuzzing with all checks on
+test-full: ## every test with larger samples, and 90 minutes of fuzzing with all checks on
 	@BOARDLAB_FULL=1 $(MAKE) --no-print-directory test
-	@fuzz/run.sh all 3600
+	@fuzz/run.sh all 5400
 
 check: ## quick, before each commit: format, lints, and the rules about source and documents
 	$(CARGO) fmt --all --check

@@ -2,7 +2,8 @@
 # Fuzzes one target with libFuzzer, on the Rust of rust-toolchain.toml; needs a C++ compiler besides.
 #
 # usage: fuzz/run.sh TARGET SECONDS     search; begins with fuzz/corpus/TARGET and what was found before
-#        fuzz/run.sh all SECONDS        search with every target in turn, each for its share of the time
+#        fuzz/run.sh all SECONDS        search with every target in turn: ubi and ubifs a sixth of the time
+#                                       each, all others equal shares of the rest
 #        fuzz/run.sh TARGET keep        put what was found into fuzz/corpus/TARGET, minimised
 #        fuzz/run.sh TARGET INPUT...    run inputs once each
 #
@@ -10,15 +11,20 @@
 # which ends the run with a status other than 0.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -ge 2 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '3,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 target=$1
 shift
 
 if [ "$target" = all ]; then
     targets=$(sed -n '/^\[\[bin\]\]/,/^name/s/^name = "\(.*\)"/\1/p' fuzz/Cargo.toml)
-    share=$(($1 / $(echo "$targets" | wc -l)))
+    large=$(($1 / 6))
+    small=$((($1 - 2 * large) / ($(echo "$targets" | wc -l) - 2)))
     status=0
     for target in $targets; do
+        case $target in
+        ubi | ubifs) share=$large ;;
+        *) share=$small ;;
+        esac
         fuzz/run.sh "$target" "$share" || { status=$? && echo "fuzz: $target ended with status $status"; }
     done
     exit "$status"
@@ -44,6 +50,10 @@ limits="-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix=$build/cr
 
 case $1 in
 keep)
+    # Inputs of UBI and UBIFS are large: one for each edge is enough, however often it is taken.
+    case $target in
+    ubi | ubifs) limits="$limits -use_counters=0" ;;
+    esac
     # shellcheck disable=SC2086 # several words
     "$program" $limits -merge=1 -set_cover_merge=1 "$kept" "$found"
     ;;

@@ -36,8 +36,8 @@ const TARGETS: [Target; 7] = [
     ("trace", trace::run),
 ];
 
-/// The target that is played again elsewhere, and the one that keeps no corpus.
-const ELSEWHERE: [&str; 2] = ["codec", "jffs2"];
+/// The targets that are played again elsewhere, and the one that keeps no corpus.
+const ELSEWHERE: [&str; 4] = ["codec", "jffs2", "ubi", "ubifs"];
 
 /// Far above what any input takes, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);

@@ -15,7 +15,7 @@ use boardlab_mtd::{Mtd, RamMtd};
 use boardlab_sim::{Bytes, Clock, Seed};
 use peak_alloc::PeakAlloc;
 use std::time::{Duration, Instant};
-use untrusted::Flash;
+use untrusted::jffs2::Flash;
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;

@@ -3,7 +3,7 @@
 //!
 //! Layouts: `docs/formats/jffs2.md`. Everything is drawn from the seed that libFuzzer gives.
 
-use crate::untrusted::{Block, Input, SHAPES};
+use crate::untrusted::jffs2::{Block, Input, SHAPES};
 use boardlab_codec::{crc32, lzo, rtime, zlib};
 use boardlab_sim::{Seed, Stream};
 use std::ops::Range;
