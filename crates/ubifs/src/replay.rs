@@ -96,6 +96,7 @@ impl<L: Lebs> Volume<L> {
         for bud in &buds {
             self.set_bud_lprops(clock, bud)?;
         }
+        self.check_replayed_lprops()?;
         let dirty = i64::try_from(self.znode_counts().0).expect("a count of nodes is small");
         self.bi.uncommitted_idx = dirty * i64::from(self.layout.max_idx_node_sz);
         Ok(())

@@ -3,10 +3,11 @@
 //! Layer: rank 5. Source: Linux 6.1, `fs/ubifs/lpt.c`, `dbg_check_lpt_nodes`, and `lpt_commit.c`,
 //! `dbg_check_ltab`, as far as they need no flash.
 
+use super::geometry::FANOUT;
 use super::tree::NONE;
 use crate::error::Problem;
 use crate::format::{u32_of, usize_of};
-use crate::{Error, Lebs, Volume};
+use crate::{Error, LebIndex, Lebs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::Contradiction;
 
@@ -22,6 +23,23 @@ impl<L: Lebs> Volume<L> {
         let table = table.ok_or(Error::at(leb, offs, Problem::LptNode))?;
         let size = self.layout.leb_size;
         Ok(table.iter().map(|own| size - own.free - own.dirty).collect())
+    }
+
+    /// Whether free and dirty bytes of every LEB in memory fit into it. The replay counts dirt before free
+    /// bytes, so only its end shows whether the image is right.
+    ///
+    /// # Errors
+    /// [`Problem::Properties`] of the first LEB in which they do not.
+    pub(crate) fn check_replayed_lprops(&self) -> Result<(), Error> {
+        let (size, first) = (self.layout.leb_size, self.layout.main_first.0);
+        for pnode in &self.lpt.pnodes {
+            for (leb, slot) in (first + pnode.number * FANOUT..).zip(&pnode.slots) {
+                if slot.free > size || slot.dirty > size - slot.free {
+                    return Err(Error::at(LebIndex(leb), 0, Problem::Properties));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Compares the nodes in memory with each other and with the counters.
