@@ -79,6 +79,10 @@ impl<L: Lebs> Volume<L> {
         if self.mode.failed {
             return Err(Errno::RoFs.into());
         }
+        if self.search_bud(leb).is_some() {
+            // The image says that the LEB is free, or reserved for garbage collection.
+            return Err(Error::at(leb, offs, Problem::Properties));
+        }
         let (layout, log) = (&self.layout, &self.log);
         let (reference, leb_size) = (layout.ref_node_alsz, layout.leb_size);
         let log_full = self.empty_log_bytes() < u64::from(reference) + layout.min_log_bytes;

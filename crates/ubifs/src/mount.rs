@@ -14,7 +14,7 @@
 use crate::budget::{BudgetInfo, MIN_INDEX_LEBS};
 use crate::commit::CommitState;
 use crate::compress::Compressors;
-use crate::error::{Error, MountError};
+use crate::error::{Error, MountError, Problem};
 use crate::file::PageState;
 use crate::format::ROOT_INO;
 use crate::format::master::Master;
@@ -285,6 +285,9 @@ impl<L: Lebs> Volume<L> {
     /// its reservation (`take_gc_lnum`).
     fn take_gc_lnum(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let leb = self.gc.gc_lnum.ok_or(Error::from(Errno::Inval))?;
+        if self.search_bud(leb).is_some() {
+            return Err(Error::at(leb, 0, Problem::Properties));
+        }
         let whole = Some(self.layout.leb_size);
         self.change_one_lp(clock, leb, whole, Some(0), (flag::TAKEN, 0))
     }
