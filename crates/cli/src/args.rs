@@ -396,9 +396,9 @@ pub(crate) enum ImageAction {
         /// Bytes of content to write at most, holes not counted
         #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
         max_size: Bytes,
-        /// The user's knowledge of the flash.
+        /// The flash, and the state of it.
         #[command(flatten)]
-        flash: Flash,
+        state: State,
     },
     /// List the files of a JFFS2 or UBIFS image
     #[command(after_help = IMAGE_LS)]
@@ -412,9 +412,9 @@ pub(crate) enum ImageAction {
         /// Names to list at most
         #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
         max_names: u64,
-        /// The user's knowledge of the flash.
+        /// The flash, and the state of it.
         #[command(flatten)]
-        flash: Flash,
+        state: State,
     },
 }
 
@@ -454,12 +454,20 @@ pub(crate) struct Flash {
     /// Name or number of the UBI volume to read, where there are several with UBIFS
     #[arg(long, value_name = "NAME")]
     pub(crate) volume: Option<String>,
-    /// Number of an older commit of UBIFS, as `image info` lists them: its tree, without the journal
-    #[arg(long, value_name = "N")]
-    pub(crate) commit: Option<u64>,
     /// Read what there is of a truncated image
     #[arg(long)]
     pub(crate) partial: bool,
+}
+
+/// Which state of a flash is shown.
+#[derive(Debug, Args)]
+pub(crate) struct State {
+    /// The flash.
+    #[command(flatten)]
+    pub(crate) flash: Flash,
+    /// Number of an older commit of UBIFS, as `image info` lists them: its tree, without the journal
+    #[arg(long, value_name = "N")]
+    pub(crate) commit: Option<u64>,
 }
 
 /// Byte orders.
@@ -477,8 +485,15 @@ impl From<&Flash> for Hints {
             Endian::Little => ByteOrder::Little,
             Endian::Big => ByteOrder::Big,
         });
-        let Flash { page, oob, block, partial, commit, .. } = *flash;
-        Self { page, oob, block, order, partial, volume: flash.volume.clone(), commit }
+        let Flash { page, oob, block, partial, .. } = *flash;
+        let volume = flash.volume.clone();
+        Self { page, oob, block, order, partial, volume, ..Self::default() }
+    }
+}
+
+impl From<&State> for Hints {
+    fn from(state: &State) -> Self {
+        Self { commit: state.commit, ..Self::from(&state.flash) }
     }
 }
 

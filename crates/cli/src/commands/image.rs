@@ -24,16 +24,16 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
         ImageAction::Create(create) => return super::create::perform(create, &output, options),
         ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
-        ImageAction::Ls { file, path, flash, max_names } => {
+        ImageAction::Ls { file, path, state, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };
-            (file, ls(file, path, &flash.into(), limits))
+            (file, ls(file, path, &state.into(), limits))
         }
-        ImageAction::Extract { file, target, path, flash, raw, max_names, max_size } => {
+        ImageAction::Extract { file, target, path, state, raw, max_names, max_size } => {
             let limits = Limits { names: *max_names, content: *max_size };
             let made = if *raw {
-                carve([file, target], &flash.into(), *max_size)
+                carve([file, target], &state.into(), *max_size)
             } else {
-                extract([file, target], path, &flash.into(), limits)
+                extract([file, target], path, &state.into(), limits)
             };
             match made {
                 // The error is not about the image.
