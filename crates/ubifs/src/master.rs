@@ -102,6 +102,9 @@ impl<L: Lebs> Volume<L> {
         require(inum < u64::from(INUM_WATERMARK), "highest_inum", inum)?;
         let log = LOG_LEB..=layout.log_last;
         require(log.contains(&master.log_lnum), "log_lnum", master.log_lnum.0)?;
+        // The next one is written behind it.
+        let aligned = self.master_offs.is_multiple_of(layout.min_io);
+        require(aligned, "offset of the node", self.master_offs)?;
         self.validate_index()?;
         self.validate_lpt()?;
         self.validate_totals()

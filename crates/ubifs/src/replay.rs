@@ -25,6 +25,7 @@ use crate::log::Bud;
 use crate::lprops::flag;
 use crate::options::Mistake;
 use crate::scan::{ScannedLeb, ScannedNode};
+use crate::tnc::kind_of;
 use crate::{Error, LebIndex, Lebs, Volume};
 use boardlab_sim::Clock;
 
@@ -324,6 +325,10 @@ fn entry_of(scanned: &ScannedLeb, node: &ScannedNode) -> Result<Option<Entry>, E
     let bytes = scanned.node_bytes(node);
     let wrong = |name, value| at(scanned, node)(Malformed::Field { name, value });
     let mut key = node.key;
+    let has_key = [NodeType::Inode, NodeType::Data, NodeType::Dirent, NodeType::Xattr];
+    if has_key.contains(&node.kind) && kind_of(key) != Some(node.kind) {
+        return Err(wrong("key", u64::from(key.word())));
+    }
     let (deletion, content) = match node.kind {
         NodeType::Inode => {
             let inode = InodeNode::parse(bytes).map_err(at(scanned, node))?;
