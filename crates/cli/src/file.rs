@@ -1,7 +1,8 @@
 //! Files that a command writes atomically: completely or not at all, even if the process is killed.
 //!
 //! Layer: rank 12. Main types: [`Target`], a file that the user named, checked before the run;
-//! [`NewFile`], one that must not exist; and [`Part`], a temporary file in the folder of its target, which is renamed to it once it is flushed.
+//! [`NewFile`], one that must not exist; and [`Part`], a temporary file in the folder of its target,
+//! which is renamed to it once it is flushed.
 //!
 //! A killed process leaves its temporary file behind. It held a lock on the file, so the next
 //! process that writes into the folder detects that the file is unused, and removes it ([`clear`]).
@@ -71,13 +72,6 @@ impl Target {
         sync(self.folder())
     }
 
-    /// Makes the complete `part` the file, which must not exist.
-    pub(crate) fn finish_new(&self, mut part: Part) -> io::Result<()> {
-        part.flush()?;
-        part.put_new(&self.path)?;
-        sync(self.folder())
-    }
-
     /// Writes the whole file.
     pub(crate) fn write(&self, content: &[u8]) -> io::Result<()> {
         let mut part = self.begin()?;
@@ -120,20 +114,23 @@ impl NewFile {
         fs::canonicalize(folder).is_ok_and(|folder| self.folder.starts_with(folder))
     }
 
+    /// A temporary file that will be the file.
+    pub(crate) fn begin(&self) -> io::Result<Part> {
+        Part::create(&self.folder)
+    }
+
+    /// Makes the complete `part` the file; an error if there is one of that name by now.
+    pub(crate) fn finish(&self, mut part: Part) -> io::Result<()> {
+        part.flush()?;
+        part.put_new(&self.path)?;
+        sync(&self.folder)
+    }
+
     /// Writes the whole file.
     pub(crate) fn write(&self, content: &[u8]) -> io::Result<()> {
-        let mut part = Part::create(&self.folder)?;
+        let mut part = self.begin()?;
         part.file.write_all(content)?;
-        part.flush()?;
-        // A further name, unlike a new one, never replaces a file.
-        match fs::hard_link(&part.path, &self.path) {
-            Ok(()) => drop(part),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(error),
-            // Some filesystems have no further names.
-            Err(_) if fs::symlink_metadata(&self.path).is_err() => part.put(&self.path)?,
-            Err(error) => return Err(error),
-        }
-        sync(&self.folder)
+        self.finish(part)
     }
 }
 

@@ -145,7 +145,7 @@ impl Create {
     }
 
     /// A given option that is for a folder only.
-    pub(crate) const fn for_folder(&self) -> Option<&'static str> {
+    pub(crate) fn for_folder(&self) -> Option<&'static str> {
         let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let given = [
             (fs.is_some(), "--fs"),
@@ -156,14 +156,7 @@ impl Create {
             (self.folder.fix_up, "--fix-up"),
             (self.folder.squash_uids, "--squash-uids"),
         ];
-        let mut index = 0;
-        while index < given.len() {
-            if given[index].0 {
-                return Some(given[index].1);
-            }
-            index += 1;
-        }
-        None
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
     /// A given option that is for UBI only, although the volume alone is made.

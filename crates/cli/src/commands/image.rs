@@ -3,7 +3,7 @@
 use crate::args::{ImageAction, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
-use crate::file::Target;
+use crate::file::NewFile;
 use crate::output::Output;
 use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::ImageReport;
@@ -14,7 +14,7 @@ use boardlab_image::{
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
 use std::ffi::OsStr;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// Does `action`.
@@ -104,17 +104,14 @@ fn carve(
     limit: Bytes,
 ) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
-    let unwritable = |problem| Problem::Unwritable { problem };
-    if target.symlink_metadata().is_ok() {
-        return Err(Problem::Exists);
-    }
-    let place = Target::at(target).map_err(unwritable)?;
+    let unwritable = |problem: io::Error| match problem.kind() {
+        ErrorKind::AlreadyExists => Problem::Exists,
+        _ => Problem::Unwritable { problem },
+    };
+    let place = NewFile::at(target).map_err(unwritable)?;
     let mut part = place.begin().map_err(unwritable)?;
     let done = boardlab_image::carve(&contents, hints, limit, part.file())?;
-    place.finish_new(part).map_err(|problem| match problem.kind() {
-        ErrorKind::AlreadyExists => Problem::Exists,
-        _ => unwritable(problem),
-    })?;
+    place.finish(part).map_err(unwritable)?;
     Ok(tables::carved(&shown_path(file), &shown_path(target), &done))
 }
 
