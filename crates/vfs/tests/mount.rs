@@ -2,8 +2,8 @@
 //! how paths, links and open files behave at their limits.
 use boardlab_sim::{Bytes, Clock, Duration, Hertz, Instant};
 use boardlab_vfs::{
-    Attributes, Caching, Cost, Entry, Errno, Error, FileSystem, Host, Ino, Kind, MemoryFs, Mount,
-    NewInode, Options, PAGE_SIZE, SetAttr, StatFs, Work,
+    Attributes, Caching, Cost, Errno, Error, FileSystem, Host, Ino, Kind, MemoryFs, Mount, Options,
+    PAGE_SIZE, Work, pass_on,
 };
 use std::ops::Range;
 
@@ -38,58 +38,13 @@ impl Recorder {
     }
 }
 
+macro_rules! inner {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.fs.$call($($argument),*) };
+}
+
 impl FileSystem for Recorder {
-    fn caching(&self) -> Caching {
-        self.fs.caching()
-    }
     fn reads_pages_to_overwrite(&self) -> bool {
         self.reads_all
-    }
-    fn root(&self) -> Ino {
-        self.fs.root()
-    }
-    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-        self.fs.lookup(clock, dir, name)
-    }
-    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.fs.getattr(clock, ino)
-    }
-    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
-        self.fs.setattr(clock, ino, change)
-    }
-    fn create(
-        &mut self,
-        clock: &mut Clock,
-        dir: Ino,
-        name: &[u8],
-        new: &NewInode<'_>,
-    ) -> Result<Ino, Error> {
-        self.fs.create(clock, dir, name, new)
-    }
-    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.fs.link(clock, ino, dir, name)
-    }
-    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.fs.unlink(clock, dir, name)
-    }
-    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.fs.rmdir(clock, dir, name)
-    }
-    fn rename(
-        &mut self,
-        clock: &mut Clock,
-        old_dir: Ino,
-        old_name: &[u8],
-        new_dir: Ino,
-        new_name: &[u8],
-    ) -> Result<(), Error> {
-        self.fs.rename(clock, old_dir, old_name, new_dir, new_name)
-    }
-    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.fs.readdir(clock, dir)
-    }
-    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.fs.readlink(clock, ino)
     }
     fn read_page(
         &mut self,
@@ -121,21 +76,6 @@ impl FileSystem for Recorder {
         );
         self.fs.write_page(clock, ino, page, content, changed)
     }
-    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.fs.getxattr(clock, ino, name)
-    }
-    fn setxattr(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        name: &[u8],
-        value: Option<&[u8]>,
-    ) -> Result<(), Error> {
-        self.fs.setxattr(clock, ino, name, value)
-    }
-    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.fs.listxattr(clock, ino)
-    }
     fn fsync(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
         self.log.push(Fsync);
         Ok(())
@@ -153,11 +93,13 @@ impl FileSystem for Recorder {
         self.steps = self.steps.saturating_sub(1);
         Ok(self.steps > 0)
     }
-    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
-        self.fs.statfs(clock)
-    }
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
         self.fs.unmount(clock)
+    }
+
+    pass_on! { inner:
+        caching root lookup getattr setattr create link unlink rmdir rename readdir readlink
+        getxattr setxattr listxattr statfs
     }
 }
 

@@ -2,8 +2,8 @@
 //! order: reservations, write-back of pages and inodes, truncation, deletion, and second attempts.
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use boardlab_vfs::{
-    Attributes, Caching, Entry, Errno, Error, FileSystem, Host, Ino, MemoryFs, Mount, NewInode,
-    OpenFlags, Options, PAGE_SIZE, PageWrite, SetAttr, StatFs, Truncation,
+    Attributes, Caching, Errno, Error, FileSystem, Host, Ino, MemoryFs, Mount, NewInode, OpenFlags,
+    Options, PAGE_SIZE, PageWrite, SetAttr, Truncation, pass_on,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -75,33 +75,13 @@ impl Toy {
 }
 
 /// Passes operations on to the filesystem in memory.
-macro_rules! pass {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)*) => {$(
-        fn $name(&mut self, clock: &mut Clock, $($argument: $type),*) -> Result<$answer, Error> {
-            self.fs.$name(clock, $($argument),*)
-        }
-    )*};
+macro_rules! inner {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.fs.$call($($argument),*) };
 }
 
 impl FileSystem for Toy {
-    pass! {
-        lookup(dir: Ino, name: &[u8]) -> Ino;
-        unlink(dir: Ino, name: &[u8]) -> ();
-        rmdir(dir: Ino, name: &[u8]) -> ();
-        rename(dir: Ino, name: &[u8], new_dir: Ino, new_name: &[u8]) -> ();
-        readdir(dir: Ino) -> Vec<Entry>;
-        readlink(ino: Ino) -> Vec<u8>;
-        getxattr(ino: Ino, name: &[u8]) -> Vec<u8>;
-        setxattr(ino: Ino, name: &[u8], value: Option<&[u8]>) -> ();
-        listxattr(ino: Ino) -> Vec<Vec<u8>>;
-        background() -> bool;
-        statfs() -> StatFs;
-    }
     fn caching(&self) -> Caching {
         Caching::WriteBack
-    }
-    fn root(&self) -> Ino {
-        self.fs.root()
     }
     fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
         let attributes = self.fs.getattr(clock, ino)?;
@@ -247,6 +227,10 @@ impl FileSystem for Toy {
     fn unmount(&mut self, _clock: &mut Clock) -> Result<(), Error> {
         self.log.push("unmount".to_owned());
         Ok(())
+    }
+
+    pass_on! { inner:
+        root lookup unlink rmdir rename readdir readlink getxattr setxattr listxattr background statfs
     }
 }
 

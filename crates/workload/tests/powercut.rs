@@ -7,8 +7,7 @@
 use boardlab_mtd::{Mtd, RamMtd, TearOutcome};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{
-    Attributes, Caching, Contradiction, Entry, Error, FileSystem, Ino, Kind, MemoryFs, NewInode,
-    SetAttr, StatFs,
+    Caching, Contradiction, Error, FileSystem, Ino, Kind, MemoryFs, NewInode, SetAttr, pass_on,
 };
 use boardlab_workload::powercut::{
     Bench, Failure, ForkingFlash, Loss, Matrix, MountFailure, Plan, Sampling, explore,
@@ -165,18 +164,13 @@ impl Toy {
     }
 }
 
+macro_rules! memory {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.memory.$call($($argument),*) };
+}
+
 impl FileSystem for Toy {
     fn caching(&self) -> Caching {
         Caching::WriteThrough
-    }
-    fn root(&self) -> Ino {
-        self.memory.root()
-    }
-    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-        self.memory.lookup(clock, dir, name)
-    }
-    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.memory.getattr(clock, ino)
     }
     fn setattr(&mut self, clock: &mut Clock, ino: Ino, to: &SetAttr) -> Result<(), Error> {
         self.act(clock, Op::Set(ino, *to)).map(|_| ())
@@ -211,21 +205,6 @@ impl FileSystem for Toy {
         let op = Op::Rename((old_dir, old_name.to_vec()), (new_dir, new_name.to_vec()));
         self.act(clock, op).map(|_| ())
     }
-    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.memory.readdir(clock, dir)
-    }
-    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.memory.readlink(clock, ino)
-    }
-    fn read_page(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        page: u64,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
-        self.memory.read_page(clock, ino, page, buffer)
-    }
     fn write_page(
         &mut self,
         clock: &mut Clock,
@@ -236,9 +215,6 @@ impl FileSystem for Toy {
     ) -> Result<(), Error> {
         self.act(clock, Op::Write { ino, page, content: content.to_vec(), changed }).map(|_| ())
     }
-    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.memory.getxattr(clock, ino, name)
-    }
     fn setxattr(
         &mut self,
         clock: &mut Clock,
@@ -248,9 +224,6 @@ impl FileSystem for Toy {
     ) -> Result<(), Error> {
         let op = Op::Xattr(ino, name.to_vec(), value.map(<[u8]>::to_vec));
         self.act(clock, op).map(|_| ())
-    }
-    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.memory.listxattr(clock, ino)
     }
     fn fsync(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<(), Error> {
         Ok(())
@@ -264,9 +237,6 @@ impl FileSystem for Toy {
     fn background(&mut self, _clock: &mut Clock) -> Result<bool, Error> {
         Ok(false)
     }
-    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
-        self.memory.statfs(clock)
-    }
     fn unmount(&mut self, _clock: &mut Clock) -> Result<(), Error> {
         Ok(())
     }
@@ -275,6 +245,10 @@ impl FileSystem for Toy {
             return Err(Contradiction("two records and one number".into()));
         }
         Ok(())
+    }
+
+    pass_on! { memory:
+        root lookup getattr readdir readlink read_page getxattr listxattr statfs
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::walk::tests::Hostile;
-use boardlab_vfs::{Device, MemoryFs, NewInode, PAGE_SIZE, SetAttr, Timestamp};
+use boardlab_vfs::{Device, MemoryFs, NewInode, PAGE_SIZE, SetAttr, Timestamp, pass_on};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
@@ -188,24 +188,16 @@ fn nothing_is_written_through_a_link_of_the_image() {
 /// A filesystem whose name `b` is given as `a` a second time.
 struct Renamed(MemoryFs);
 
-type Answer<T> = Result<T, boardlab_vfs::Error>;
-
-macro_rules! pass {
-    ($($name:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*) => {$(
-        fn $name(&mut self, clock: &mut Clock, $($argument: $kind),*) -> Answer<$answer> {
-            self.0.$name(clock, $($argument),*)
-        }
-    )*};
+macro_rules! inner {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.0.$call($($argument),*) };
 }
 
 impl FileSystem for Renamed {
-    fn caching(&self) -> boardlab_vfs::Caching {
-        self.0.caching()
-    }
-    fn root(&self) -> Ino {
-        self.0.root()
-    }
-    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Answer<Vec<boardlab_vfs::Entry>> {
+    fn readdir(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+    ) -> Result<Vec<boardlab_vfs::Entry>, boardlab_vfs::Error> {
         let mut entries = self.0.readdir(clock, dir)?;
         entries
             .iter_mut()
@@ -213,27 +205,10 @@ impl FileSystem for Renamed {
             .for_each(|entry| entry.name = b"a".into());
         Ok(entries)
     }
-    pass! {
-        lookup(dir: Ino, name: &[u8]) -> Ino;
-        getattr(ino: Ino) -> Attributes;
-        setattr(ino: Ino, change: &SetAttr) -> ();
-        create(dir: Ino, name: &[u8], new: &NewInode<'_>) -> Ino;
-        link(ino: Ino, dir: Ino, name: &[u8]) -> ();
-        unlink(dir: Ino, name: &[u8]) -> ();
-        rmdir(dir: Ino, name: &[u8]) -> ();
-        rename(old_dir: Ino, old_name: &[u8], new_dir: Ino, new_name: &[u8]) -> ();
-        readlink(ino: Ino) -> Vec<u8>;
-        read_page(ino: Ino, page: u64, buffer: &mut [u8]) -> ();
-        write_page(ino: Ino, page: u64, content: &[u8], changed: std::ops::Range<usize>) -> ();
-        getxattr(ino: Ino, name: &[u8]) -> Vec<u8>;
-        setxattr(ino: Ino, name: &[u8], value: Option<&[u8]>) -> ();
-        listxattr(ino: Ino) -> Vec<Vec<u8>>;
-        fsync(ino: Ino) -> ();
-        sync() -> ();
-        evict_inode(ino: Ino) -> ();
-        background() -> bool;
-        statfs() -> boardlab_vfs::StatFs;
-        unmount() -> ();
+
+    pass_on! { inner:
+        caching root lookup getattr setattr create link unlink rmdir rename readlink read_page write_page
+        getxattr setxattr listxattr fsync sync evict_inode background statfs unmount
     }
 }
 

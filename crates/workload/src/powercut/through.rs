@@ -6,10 +6,7 @@
 //! lose nothing that only a cache had.
 
 use boardlab_sim::Clock;
-use boardlab_vfs::{
-    Attributes, Caching, Contradiction, Entry, Error, FileSystem, Ino, NewInode, PAGE_SIZE,
-    PageWrite, SetAttr, StatFs,
-};
+use boardlab_vfs::{Caching, Error, FileSystem, Ino, PAGE_SIZE, PageWrite, SetAttr, pass_on};
 use std::ops::Range;
 
 /// Bytes of a page.
@@ -54,21 +51,21 @@ impl<F: FileSystem> WriteThrough<F> {
     }
 }
 
+/// The call goes to the filesystem until it needs no write-back.
+macro_rules! asked {
+    ($this:ident, $call:ident($clock:ident $(, $argument:expr)*)) => {
+        $this.ask($clock, |fs, clock| fs.$call(clock $(, $argument)*))
+    };
+}
+
+/// The call goes to the filesystem once.
+macro_rules! inner {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.fs.$call($($argument),*) };
+}
+
 impl<F: FileSystem> FileSystem for WriteThrough<F> {
     fn caching(&self) -> Caching {
         Caching::WriteThrough
-    }
-
-    fn root(&self) -> Ino {
-        self.fs.root()
-    }
-
-    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-        self.ask(clock, |fs, clock| fs.lookup(clock, dir, name))
-    }
-
-    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.ask(clock, |fs, clock| fs.getattr(clock, ino))
     }
 
     fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
@@ -77,57 +74,6 @@ impl<F: FileSystem> FileSystem for WriteThrough<F> {
             self.ask(clock, |fs, clock| fs.begin_truncation(clock, ino, shorter))?;
         }
         self.ask(clock, |fs, clock| fs.setattr(clock, ino, change))
-    }
-
-    fn create(
-        &mut self,
-        clock: &mut Clock,
-        dir: Ino,
-        name: &[u8],
-        new: &NewInode<'_>,
-    ) -> Result<Ino, Error> {
-        self.ask(clock, |fs, clock| fs.create(clock, dir, name, new))
-    }
-
-    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.ask(clock, |fs, clock| fs.link(clock, ino, dir, name))
-    }
-
-    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.ask(clock, |fs, clock| fs.unlink(clock, dir, name))
-    }
-
-    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.ask(clock, |fs, clock| fs.rmdir(clock, dir, name))
-    }
-
-    fn rename(
-        &mut self,
-        clock: &mut Clock,
-        old_dir: Ino,
-        old_name: &[u8],
-        new_dir: Ino,
-        new_name: &[u8],
-    ) -> Result<(), Error> {
-        self.ask(clock, |fs, clock| fs.rename(clock, old_dir, old_name, new_dir, new_name))
-    }
-
-    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.ask(clock, |fs, clock| fs.readdir(clock, dir))
-    }
-
-    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.ask(clock, |fs, clock| fs.readlink(clock, ino))
-    }
-
-    fn read_page(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        page: u64,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
-        self.fs.read_page(clock, ino, page, buffer)
     }
 
     fn write_page(
@@ -156,24 +102,6 @@ impl<F: FileSystem> FileSystem for WriteThrough<F> {
         self.ask(clock, |fs, clock| fs.write_page(clock, ino, page, content, changed.clone()))
     }
 
-    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.ask(clock, |fs, clock| fs.getxattr(clock, ino, name))
-    }
-
-    fn setxattr(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        name: &[u8],
-        value: Option<&[u8]>,
-    ) -> Result<(), Error> {
-        self.ask(clock, |fs, clock| fs.setxattr(clock, ino, name, value))
-    }
-
-    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.ask(clock, |fs, clock| fs.listxattr(clock, ino))
-    }
-
     fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
         self.fs.write_inode(clock, ino)?;
         self.ask(clock, |fs, clock| fs.fsync(clock, ino))
@@ -189,20 +117,17 @@ impl<F: FileSystem> FileSystem for WriteThrough<F> {
         self.ask(clock, |fs, clock| fs.evict_inode(clock, ino))
     }
 
-    fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
-        self.ask(clock, FileSystem::background)
-    }
-
-    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
-        self.ask(clock, FileSystem::statfs)
-    }
-
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
         self.write_inodes(clock)?;
         self.ask(clock, FileSystem::unmount)
     }
 
-    fn check_tables(&self) -> Result<(), Contradiction> {
-        self.fs.check_tables()
+    pass_on! { asked:
+        lookup getattr create link unlink rmdir rename readdir readlink getxattr setxattr
+        listxattr background statfs
+    }
+
+    pass_on! { inner:
+        root read_page check_tables
     }
 }

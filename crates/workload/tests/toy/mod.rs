@@ -11,11 +11,10 @@ use boardlab_codec::crc32;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{
-    Attributes, Caching, Device, Entry, Errno, Error, FileSystem, Ino, Kind, MemoryFs, NewInode,
-    PAGE_SIZE, SetAttr, StatFs,
+    Attributes, Device, Entry, Errno, Error, FileSystem, Ino, Kind, MemoryFs, NewInode, PAGE_SIZE,
+    SetAttr, pass_on,
 };
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// The first word of a head.
 pub(crate) const MAGIC: u64 = 0x544F_5931;
@@ -259,115 +258,18 @@ fn load(memory: &mut MemoryFs, clock: &mut Clock, mut copy: &[u8]) -> Result<(),
     Ok(())
 }
 
+macro_rules! memory {
+    ($this:ident, $call:ident($($argument:expr),*)) => { $this.memory.$call($($argument),*) };
+}
+
+macro_rules! changing {
+    ($this:ident, $call:ident($($argument:expr),*)) => {{
+        $this.changed = true;
+        $this.memory.$call($($argument),*)
+    }};
+}
+
 impl<D: Mtd> FileSystem for Toy<D> {
-    fn caching(&self) -> Caching {
-        self.memory.caching()
-    }
-
-    fn root(&self) -> Ino {
-        self.memory.root()
-    }
-
-    fn lookup(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<Ino, Error> {
-        self.memory.lookup(clock, dir, name)
-    }
-
-    fn getattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Attributes, Error> {
-        self.memory.getattr(clock, ino)
-    }
-
-    fn setattr(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.setattr(clock, ino, change)
-    }
-
-    fn create(
-        &mut self,
-        clock: &mut Clock,
-        dir: Ino,
-        name: &[u8],
-        new: &NewInode<'_>,
-    ) -> Result<Ino, Error> {
-        self.changed = true;
-        self.memory.create(clock, dir, name, new)
-    }
-
-    fn link(&mut self, clock: &mut Clock, ino: Ino, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.link(clock, ino, dir, name)
-    }
-
-    fn unlink(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.unlink(clock, dir, name)
-    }
-
-    fn rmdir(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.rmdir(clock, dir, name)
-    }
-
-    fn rename(
-        &mut self,
-        clock: &mut Clock,
-        old_dir: Ino,
-        old_name: &[u8],
-        new_dir: Ino,
-        new_name: &[u8],
-    ) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.rename(clock, old_dir, old_name, new_dir, new_name)
-    }
-
-    fn readdir(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
-        self.memory.readdir(clock, dir)
-    }
-
-    fn readlink(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
-        self.memory.readlink(clock, ino)
-    }
-
-    fn read_page(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        page: u64,
-        buffer: &mut [u8],
-    ) -> Result<(), Error> {
-        self.memory.read_page(clock, ino, page, buffer)
-    }
-
-    fn write_page(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        page: u64,
-        content: &[u8],
-        changed: Range<usize>,
-    ) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.write_page(clock, ino, page, content, changed)
-    }
-
-    fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
-        self.memory.getxattr(clock, ino, name)
-    }
-
-    fn setxattr(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        name: &[u8],
-        value: Option<&[u8]>,
-    ) -> Result<(), Error> {
-        self.changed = true;
-        self.memory.setxattr(clock, ino, name, value)
-    }
-
-    fn listxattr(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        self.memory.listxattr(clock, ino)
-    }
-
     fn fsync(&mut self, clock: &mut Clock, _: Ino) -> Result<(), Error> {
         self.write(clock)
     }
@@ -376,19 +278,20 @@ impl<D: Mtd> FileSystem for Toy<D> {
         self.write(clock)
     }
 
-    fn evict_inode(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        self.memory.evict_inode(clock, ino)
-    }
-
     fn background(&mut self, _: &mut Clock) -> Result<bool, Error> {
         Ok(false)
     }
 
-    fn statfs(&mut self, clock: &mut Clock) -> Result<StatFs, Error> {
-        self.memory.statfs(clock)
-    }
-
     fn unmount(&mut self, clock: &mut Clock) -> Result<(), Error> {
         self.write(clock)
+    }
+
+    pass_on! { memory:
+        caching root lookup getattr readdir readlink read_page getxattr listxattr evict_inode
+        statfs
+    }
+
+    pass_on! { changing:
+        setattr create link unlink rmdir rename write_page setxattr
     }
 }
