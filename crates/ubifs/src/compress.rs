@@ -24,11 +24,11 @@ pub(crate) mod number {
 }
 
 /// The shortest block that is compressed (`UBIFS_MIN_COMPR_LEN`).
-pub(crate) const MIN_LENGTH: usize = 128;
+const MIN_LENGTH: usize = 128;
 /// The least that compression must save (`UBIFS_MIN_COMPRESS_DIFF`).
-pub(crate) const MIN_SAVING: usize = 64;
+const MIN_SAVING: usize = 64;
 /// The room for a compressed block (`WORST_COMPR_FACTOR`).
-pub(crate) const ROOM: usize = 2 * BLOCK_SIZE;
+const ROOM: usize = 2 * BLOCK_SIZE;
 
 /// All compressors, with their working memory.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +49,29 @@ pub(crate) struct Packed {
     pub bytes: Vec<u8>,
 }
 
+impl Packed {
+    /// A block as `compress` packs it into the room that it is given, or as it is: if it is too short, if
+    /// `compress` gives no length, or if too little is saved.
+    pub(crate) fn of(
+        compr_type: u16,
+        input: &[u8],
+        compress: impl FnOnce(&mut [u8]) -> Option<usize>,
+    ) -> Self {
+        let as_it_is = || Self { compr_type: number::NONE, bytes: input.to_vec() };
+        if compr_type == number::NONE || input.len() < MIN_LENGTH {
+            return as_it_is();
+        }
+        let mut bytes = vec![0; ROOM];
+        match compress(&mut bytes).filter(|length| length + MIN_SAVING <= input.len()) {
+            Some(length) => {
+                bytes.truncate(length);
+                Self { compr_type, bytes }
+            }
+            None => as_it_is(),
+        }
+    }
+}
+
 impl Compressors {
     /// Compresses a block with the compressor of this number, or keeps it as it is.
     pub(crate) fn compress(
@@ -58,43 +81,39 @@ impl Compressors {
         compr_type: u16,
         input: &[u8],
     ) -> Packed {
-        if compr_type != number::NONE && input.len() >= MIN_LENGTH {
-            let packed = self.attempt(host, clock, compr_type, input);
-            if let Some(bytes) = packed.filter(|bytes| bytes.len() + MIN_SAVING <= input.len()) {
-                return Packed { compr_type, bytes };
-            }
+        let packed = Packed::of(compr_type, input, |room| {
+            self.attempt((host, clock), compr_type, input, room)
+        });
+        if packed.compr_type == number::NONE {
+            host.spend(clock, Work::Copy, input.len());
         }
-        host.spend(clock, Work::Copy, input.len());
-        Packed { compr_type: number::NONE, bytes: input.to_vec() }
+        packed
     }
 
     fn attempt(
         &mut self,
-        host: &mut Host,
-        clock: &mut Clock,
+        (host, clock): (&mut Host, &mut Clock),
         compr_type: u16,
         input: &[u8],
-    ) -> Option<Vec<u8>> {
-        let mut output = vec![0; ROOM];
-        let length = match compr_type {
+        output: &mut [u8],
+    ) -> Option<usize> {
+        match compr_type {
             number::LZO => {
                 host.spend(clock, Work::LzoCompress, input.len());
-                self.lzo.get_or_insert_default().compress(input, &mut output)
+                self.lzo.get_or_insert_default().compress(input, output)
             }
             number::ZLIB => {
                 host.spend(clock, Work::Deflate, input.len());
                 let deflate = self.deflate.get_or_insert_with(|| Box::new(RawDeflate::ubifs()));
-                deflate.compress(input, &mut output)
+                deflate.compress(input, output)
             }
             number::ZSTD => {
                 host.spend(clock, Work::ZstdCompress, input.len());
                 let zstd = self.zstd.get_or_insert_with(|| Box::new(zstd::Compressor::new()));
-                zstd.compress(input, &mut output)
+                zstd.compress(input, output)
             }
             _ => None,
-        }?;
-        output.truncate(length);
-        Some(output)
+        }
     }
 
     /// Decompresses a block; returns its length, or `None` for data that are damaged or compressed in

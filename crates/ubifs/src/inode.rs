@@ -11,6 +11,7 @@
 use crate::compress::number;
 use crate::error::Problem;
 use crate::format::INUM_WATERMARK;
+use crate::format::dirent::entry_type;
 use crate::format::inode::{DATA_MAX, InodeNode, SIZE, flag};
 use crate::format::key::Key;
 use crate::options::Compressor;
@@ -126,13 +127,7 @@ impl Inode {
     /// The kind of an entry that refers to it (`get_dent_type`).
     pub(crate) fn entry_type(&self) -> u8 {
         match self.kind() {
-            Some(Kind::File) => 0,
-            Some(Kind::Directory) => 1,
-            Some(Kind::Symlink) => 2,
-            Some(Kind::Block(_)) => 3,
-            Some(Kind::Character(_)) => 4,
-            Some(Kind::Fifo) => 5,
-            Some(Kind::Socket) => 6,
+            Some(kind) => entry_type(kind),
             None => unreachable!("inode {} was validated", self.ino),
         }
     }

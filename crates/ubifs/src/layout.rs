@@ -40,6 +40,8 @@ pub(crate) const JOURNAL_LEBS_MIN: u32 = LOG_LEBS_MIN + BUD_LEBS_MIN;
 const LPT_LEBS_MIN: u32 = 2;
 /// The least LEBs of the orphan area.
 pub(crate) const ORPHAN_LEBS_MIN: u32 = 1;
+/// The smallest node that the index refers to, in bytes: an entry with a name of one byte.
+const LEAF_MIN: u64 = 56;
 /// The least LEBs of the main area.
 pub(crate) const MAIN_LEBS_MIN: u32 = BUD_LEBS_MIN + 6;
 /// The least LEBs of a volume.
@@ -159,6 +161,11 @@ fn require(
 }
 
 impl Layout {
+    /// Whether the main area may have room for more leaf nodes than `count`.
+    pub(crate) fn takes_leaves(&self, count: usize) -> bool {
+        u64::try_from(count).is_ok_and(|count| count <= self.main_bytes / LEAF_MIN)
+    }
+
     /// What the shape of the volume decides (`init_constants_early`). Areas are still zero.
     ///
     /// # Errors

@@ -18,10 +18,10 @@ mod space;
 
 pub use space::Place;
 
-use crate::compress::{Compressors, MIN_LENGTH, MIN_SAVING, Packed, ROOM, number};
+use crate::compress::{Compressors, Packed, number};
 use crate::error::MountError;
 use crate::format::data::Data;
-use crate::format::dirent::Dirent;
+use crate::format::dirent::{Dirent, entry_type};
 use crate::format::inode::{DATA_MAX, InodeNode, SIZE as INODE_SIZE, flag};
 use crate::format::key::{Key, r5};
 use crate::format::{BLOCK_SIZE, FIRST_INO, INUM_WATERMARK, ROOT_INO, u32_of};
@@ -388,22 +388,13 @@ impl Builder {
         let compr_type = self.default_compressor();
         let created = self.created.remove(&ino);
         InodeNode {
-            key: Key::inode(ino),
             creat_sqnum: created.unwrap_or_else(|| self.volume.next_sqnum()),
-            size: 0,
             accessed,
             changed,
             modified,
-            nlink: 0,
-            uid: 0,
-            gid: 0,
-            mode: 0,
             flags: if compr_type == number::NONE { 0 } else { flag::COMPR },
-            xattr_cnt: 0,
-            xattr_size: 0,
-            xattr_names: 0,
             compr_type,
-            data: Vec::new(),
+            ..InodeNode::zeroed(Key::inode(ino))
         }
     }
 
@@ -443,29 +434,7 @@ impl Builder {
 
     /// LZO as `mkfs.ubifs` has it: there is more time than on a board.
     fn lzo(&mut self, content: &[u8]) -> Packed {
-        let mut bytes = vec![0; ROOM];
-        let long = content.len() >= MIN_LENGTH;
-        let length = if long { self.lzo.compress(content, &mut bytes) } else { None };
-        match length.filter(|length| length + MIN_SAVING <= content.len()) {
-            Some(length) => {
-                bytes.truncate(length);
-                Packed { compr_type: number::LZO, bytes }
-            }
-            None => Packed { compr_type: number::NONE, bytes: content.to_vec() },
-        }
-    }
-}
-
-/// The kind of an inode in an entry (`UBIFS_ITYPE_*`).
-const fn entry_type(kind: Kind) -> u8 {
-    match kind {
-        Kind::File => 0,
-        Kind::Directory => 1,
-        Kind::Symlink => 2,
-        Kind::Block(_) => 3,
-        Kind::Character(_) => 4,
-        Kind::Fifo => 5,
-        Kind::Socket => 6,
+        Packed::of(number::LZO, content, |room| self.lzo.compress(content, room))
     }
 }
 

@@ -114,9 +114,7 @@ impl<L> Volume<L> {
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
-}
 
-impl<L> Volume<L> {
     /// The superblock.
     #[must_use]
     pub const fn superblock(&self) -> &Superblock {

@@ -12,9 +12,6 @@ use crate::format::key::{Key, KeyType};
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 
-/// The smallest node that the index refers to, in bytes: an entry with a name of one byte.
-const LEAF_MIN: u64 = 56;
-
 /// A node that the index refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Leaf {
@@ -84,12 +81,11 @@ impl<L: Lebs> Ubifs<L> {
             }
             return audit;
         }
-        let most = volume.layout.main_bytes / LEAF_MIN + 1;
         let mut audit = Audit::default();
         let mut leaf = |volume: &mut Volume<L>, clock: &mut Clock, branch: Branch| {
             let leaf = Leaf::from(branch);
             // Branches of a forged index can lead to the same nodes over and over.
-            if u64::try_from(audit.leaves.len()).is_ok_and(|count| count >= most) {
+            if !volume.layout.takes_leaves(audit.leaves.len()) {
                 return Err(Error::at(leaf.leb, leaf.offs, Problem::Index));
             }
             audit.leaves.push(leaf);

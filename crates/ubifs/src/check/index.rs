@@ -22,14 +22,8 @@ impl<L: Lebs> Volume<L> {
     /// Walks the index that the master node still refers to. At the first commit after a mount of a
     /// new filesystem too, the old index must be whole until the new one is.
     pub(crate) fn check_old_index(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        let master = &self.master;
-        let root = Branch {
-            lnum: master.root_lnum,
-            offs: master.root_offs,
-            len: master.root_len,
-            key: Key::LOWEST,
-        };
-        let expected = i64::try_from(master.index_size).unwrap_or(i64::MAX);
+        let root = self.master.root();
+        let expected = i64::try_from(self.master.index_size).unwrap_or(i64::MAX);
         let mut size = 0;
         let mut visits = vec![Visit { branch: root, level: None, upper: Key::HIGHEST }];
         while let Some(visit) = visits.pop() {

@@ -24,17 +24,22 @@ impl<L: Lebs> Volume<L> {
         for head in 0..self.heads.len() {
             self.wbuf_sync(clock, head)?;
         }
+        let mut totals = SpaceTotals::default();
+        for lp in self.all_lprops(clock)? {
+            self.check_leb(clock, lp, &mut totals)?;
+        }
+        self.compare_totals(&totals)
+    }
+
+    /// The properties of all LEBs of the main area, in order.
+    pub(super) fn all_lprops(&mut self, clock: &mut Clock) -> Result<Vec<Lprops>, Error> {
         let mut all = Vec::new();
         let (first, last) = (self.layout.main_first, LebIndex(self.layout.leb_count - 1));
         self.lpt_scan(clock, Some(first), last, &mut |_, lp, _| {
             all.push(lp);
             ScanStep::Continue
         })?;
-        let mut totals = SpaceTotals::default();
-        for lp in all {
-            self.check_leb(clock, lp, &mut totals)?;
-        }
-        self.compare_totals(&totals)
+        Ok(all)
     }
 
     /// Compares the totals in memory with those of all LEBs.

@@ -9,7 +9,6 @@
 use crate::error::{Fault, Problem};
 use crate::format::usize_of;
 use crate::lprops::SpaceTotals;
-use crate::lpt::ScanStep;
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::Contradiction;
@@ -76,14 +75,8 @@ impl<L: Lebs> Volume<L> {
         for head in 0..if writable { self.heads.len() } else { 0 } {
             self.wbuf_sync(clock, head)?;
         }
-        let mut all = Vec::new();
-        let (first, last) = (self.layout.main_first, LebIndex(self.layout.leb_count - 1));
-        self.lpt_scan(clock, Some(first), last, &mut |_, lp, _| {
-            all.push(lp);
-            ScanStep::Continue
-        })?;
         let (mut found, mut totals) = (Vec::new(), SpaceTotals::default());
-        for lp in all {
+        for lp in self.all_lprops(clock)? {
             if found.len() >= MOST {
                 return Ok(found);
             }

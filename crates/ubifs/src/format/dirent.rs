@@ -13,6 +13,7 @@ use super::bytes::{Reader, Writer, usize_of};
 use super::key::Key;
 use super::key::KeyType;
 use super::{Header, Malformed, NodeType};
+use boardlab_vfs::Kind;
 
 /// Bytes of the node before the name.
 pub const SIZE: usize = 56;
@@ -20,6 +21,19 @@ pub const SIZE: usize = 56;
 pub const NAME_MAX: usize = 255;
 /// The number of kinds of inodes.
 const ITYPES: u8 = 7;
+
+/// The kind of an inode in its entries (`UBIFS_ITYPE_*`).
+pub(crate) const fn entry_type(kind: Kind) -> u8 {
+    match kind {
+        Kind::File => 0,
+        Kind::Directory => 1,
+        Kind::Symlink => 2,
+        Kind::Block(_) => 3,
+        Kind::Character(_) => 4,
+        Kind::Fifo => 5,
+        Kind::Socket => 6,
+    }
+}
 
 /// An entry of a directory, or of an inode's extended attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]

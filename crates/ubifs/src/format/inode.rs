@@ -77,6 +77,29 @@ pub struct InodeNode {
 }
 
 impl InodeNode {
+    /// An inode of which all but the key is zero.
+    pub(crate) fn zeroed(key: Key) -> Self {
+        let epoch = Timestamp::seconds(0);
+        Self {
+            key,
+            creat_sqnum: 0,
+            size: 0,
+            accessed: epoch,
+            changed: epoch,
+            modified: epoch,
+            nlink: 0,
+            uid: 0,
+            gid: 0,
+            mode: 0,
+            flags: 0,
+            xattr_cnt: 0,
+            xattr_size: 0,
+            xattr_names: 0,
+            compr_type: 0,
+            data: Vec::new(),
+        }
+    }
+
     /// The node at the beginning of `bytes`; its checksum is not looked at.
     ///
     /// # Errors

@@ -6,6 +6,8 @@
 //! Source: Linux 6.1, `ubifs-media.h`, `struct ubifs_mst_node`.
 
 use super::bytes::{Reader, Writer};
+use super::index::Branch;
+use super::key::Key;
 use super::{Malformed, NodeType};
 use boardlab_ubi::LebIndex;
 
@@ -88,6 +90,14 @@ impl Master {
     pub const NO_ORPHS: u32 = 2;
     /// Written by a recovery.
     pub const RECOVERY: u32 = 4;
+}
+
+impl Master {
+    /// The branch to the root of the index.
+    pub(crate) const fn root(&self) -> Branch {
+        let (lnum, offs, len) = (self.root_lnum, self.root_offs, self.root_len);
+        Branch { lnum, offs, len, key: Key::LOWEST }
+    }
 }
 
 impl Default for Master {

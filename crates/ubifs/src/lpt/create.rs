@@ -1,7 +1,8 @@
 //! A new LEB properties tree (LPT), for an empty filesystem or one that is made with its files.
 //!
-//! Layer: rank 5. Main types: [`DefaultLpt`]; [`Props`] of the LEBs. Order on flash: all leaves, the inner nodes level by level
-//! up to the root, the save table (large model), the table of the tree's own LEBs.
+//! Layer: rank 5. Main types: [`DefaultLpt`]; [`Props`] of the LEBs. Order on flash: all leaves, the
+//! inner nodes level by level up to the root, the save table (large model), the table of the tree's own
+//! LEBs.
 //!
 //! Source: Linux 6.1, `fs/ubifs/lpt.c`, `ubifs_create_dflt_lpt`.
 
@@ -98,7 +99,7 @@ impl<L: Lebs> Volume<L> {
         props: &[Props],
     ) -> Result<(), MountError> {
         let mut below = Vec::new();
-        let empty = Props { free: self.layout.leb_size, dirty: 0, index: false };
+        let empty = Props::empty(self.layout.leb_size);
         for number in 0..self.lpt.pnode_count {
             let first = number * FANOUT;
             let of = |leb| props.get(usize_of(leb)).copied().unwrap_or(empty);

@@ -53,6 +53,13 @@ pub(crate) struct Props {
     pub(crate) index: bool,
 }
 
+impl Props {
+    /// Those of an empty LEB.
+    pub(crate) const fn empty(leb_size: u32) -> Self {
+        Self { free: leb_size, dirty: 0, index: false }
+    }
+}
+
 /// Where a node is; `None`: never written, since all LEBs below it are empty.
 pub(super) type Place = Option<(LebIndex, u32)>;
 

@@ -184,7 +184,7 @@ impl<L: Lebs> Volume<L> {
         number: u32,
     ) -> Result<[Props; 4], Error> {
         let Some((leb, offs)) = place else {
-            return Ok([Props { free: self.layout.leb_size, dirty: 0, index: false }; 4]);
+            return Ok([Props::empty(self.layout.leb_size); 4]);
         };
         let bytes = self.read_lpt_node(clock, (leb, offs), self.lpt.pnode_sz)?;
         let props = self.lpt.unpack_pnode(&self.layout, &bytes, number);

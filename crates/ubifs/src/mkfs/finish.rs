@@ -104,7 +104,7 @@ impl Builder {
     fn count_space(&mut self) {
         let layout = &self.volume.layout;
         let (first, leb_size) = (layout.main_first.0, layout.leb_size);
-        let empty = crate::lpt::Props { free: leb_size, dirty: 0, index: false };
+        let empty = crate::lpt::Props::empty(leb_size);
         for number in 0..layout.main_lebs {
             let props = self.main.props.get(usize_of(number)).copied().unwrap_or(empty);
             self.volume.count_space(

@@ -141,7 +141,7 @@ impl MainArea {
     /// The next LEB, empty.
     pub(super) fn skip(&mut self) -> LebIndex {
         let leb = LebIndex(self.first.0 + u32_of(self.props.len()));
-        self.props.push(Props { free: self.leb_size, dirty: 0, index: false });
+        self.props.push(Props::empty(self.leb_size));
         leb
     }
 }

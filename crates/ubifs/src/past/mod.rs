@@ -25,9 +25,9 @@ use crate::layout::Layout;
 use crate::options::Options;
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
-use boardlab_vfs::{Errno, Timestamp};
+use boardlab_vfs::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use walk::{Facts, Tally, Walk, Whole};
+use walk::{Facts, Walk, Whole};
 
 /// The branches of older indexes that are followed in all surveys together: a forged index can lead to
 /// the same nodes over and over.
@@ -133,7 +133,7 @@ impl<L: Lebs> History<L> {
         let mut walk = Walk::counting(commit, self.left);
         let tally = self.walk(clock, &mut walk, commit);
         self.left = walk.left;
-        tally.into()
+        tally.survey
     }
 
     /// The filesystem as the commit `number` left it, read-only. What does not stand any more is missing
@@ -200,24 +200,9 @@ fn directories_without_inode(
 impl Past {
     /// What stands for the lost inode of a directory, so that the names in it can be reached.
     pub(crate) fn lost_directory(&self, ino: u32) -> Option<InodeNode> {
-        self.directories.contains(&ino).then(|| InodeNode {
-            key: Key::inode(ino),
-            creat_sqnum: 0,
-            size: 0,
-            accessed: Timestamp::default(),
-            changed: Timestamp::default(),
-            modified: Timestamp::default(),
-            nlink: 2,
-            uid: 0,
-            gid: 0,
-            mode: 0o040_755,
-            flags: 0,
-            xattr_cnt: 0,
-            xattr_size: 0,
-            xattr_names: 0,
-            compr_type: 0,
-            data: Vec::new(),
-        })
+        let directory =
+            InodeNode { nlink: 2, mode: 0o040_755, ..InodeNode::zeroed(Key::inode(ino)) };
+        self.directories.contains(&ino).then_some(directory)
     }
 
     /// What the mount has found; `contradiction` is left to the caller.
@@ -229,13 +214,6 @@ impl Past {
             gaps: self.gaps.clone(),
             ..Audit::default()
         }
-    }
-}
-
-impl From<Tally> for Survey {
-    fn from(tally: Tally) -> Self {
-        let Tally { index_nodes, leaves, index_missing, leaves_missing, ended, .. } = tally;
-        Self { index_nodes, leaves, index_missing, leaves_missing, ended }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Layer: rank 5. Main types: [`Walk`], [`Tally`]. Parts that stand completely are remembered, since the
 //! indexes of neighbouring commits have most of their nodes in common.
 
-use super::{Commit, History};
+use super::{Commit, History, Survey};
 use crate::check::Gap;
 use crate::error::Problem;
 use crate::format::data::Data;
@@ -15,9 +15,6 @@ use crate::format::{Header, Malformed, NodeType, check_checksum, usize_of};
 use crate::tnc::{key_of, kind_of};
 use crate::{Error, LebIndex, Lebs, Volume};
 use boardlab_sim::Clock;
-
-/// The smallest leaf node in bytes: an entry with a name of one byte.
-const LEAF_MIN: u64 = 56;
 
 /// What a leaf node says, wherever the index that names it says.
 #[derive(Debug, Clone, Copy)]
@@ -31,11 +28,7 @@ pub(super) struct Facts {
 /// What a walk has counted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
-    pub index_nodes: u64,
-    pub leaves: u64,
-    pub index_missing: u64,
-    pub leaves_missing: u64,
-    pub ended: bool,
+    pub survey: Survey,
     /// The highest sequence numbers met.
     newest_leaf: u64,
     newest_index: u64,
@@ -102,18 +95,20 @@ impl Walk {
 }
 
 impl Tally {
-    fn add(&mut self, other: Self) {
-        self.index_nodes = self.index_nodes.saturating_add(other.index_nodes);
-        self.leaves = self.leaves.saturating_add(other.leaves);
-        self.index_missing = self.index_missing.saturating_add(other.index_missing);
-        self.leaves_missing = self.leaves_missing.saturating_add(other.leaves_missing);
-        self.ended |= other.ended;
-        self.newest_leaf = self.newest_leaf.max(other.newest_leaf);
-        self.newest_index = self.newest_index.max(other.newest_index);
+    /// What was counted, before a node with a sequence number was met.
+    fn of(survey: Survey) -> Self {
+        Self { survey, ..Self::default() }
     }
 
-    const fn is_whole(&self) -> bool {
-        self.index_missing == 0 && self.leaves_missing == 0 && !self.ended
+    fn add(&mut self, other: Self) {
+        let (sum, more) = (&mut self.survey, other.survey);
+        sum.index_nodes = sum.index_nodes.saturating_add(more.index_nodes);
+        sum.leaves = sum.leaves.saturating_add(more.leaves);
+        sum.index_missing = sum.index_missing.saturating_add(more.index_missing);
+        sum.leaves_missing = sum.leaves_missing.saturating_add(more.leaves_missing);
+        sum.ended |= more.ended;
+        self.newest_leaf = self.newest_leaf.max(other.newest_leaf);
+        self.newest_index = self.newest_index.max(other.newest_index);
     }
 }
 
@@ -140,13 +135,7 @@ impl Whole {
 impl<L: Lebs> History<L> {
     /// Walks over the whole index of `commit`.
     pub(super) fn walk(&mut self, clock: &mut Clock, walk: &mut Walk, commit: &Commit) -> Tally {
-        let master = &commit.master;
-        let branch = Branch {
-            lnum: master.root_lnum,
-            offs: master.root_offs,
-            len: master.root_len,
-            key: Key::LOWEST,
-        };
+        let branch = commit.master.root();
         self.visit(clock, walk, &Visit { branch, level: None, upper: Key::HIGHEST })
     }
 
@@ -163,16 +152,17 @@ impl<L: Lebs> History<L> {
             Ok(found) => found,
             Err(error) => {
                 walk.lose(visit, error);
-                return Tally { index_missing: 1, ..Tally::default() };
+                return Tally::of(Survey { index_missing: 1, ..Survey::default() });
             }
         };
-        let mut tally = Tally { index_nodes: 1, newest_index: sqnum, ..Tally::default() };
+        let mut tally = Tally::of(Survey { index_nodes: 1, ..Survey::default() });
+        tally.newest_index = sqnum;
         let ends = node.branches.iter().skip(1).map(|next| next.key).chain([visit.upper]);
         for (&branch, upper) in node.branches.iter().zip(ends) {
             if !self.may_go_on(walk) {
                 let error = Error::at(branch.lnum, branch.offs, Problem::Index);
                 walk.lose(&Visit { branch, level: None, upper: visit.upper }, error);
-                tally.ended = true;
+                tally.survey.ended = true;
                 break;
             }
             walk.left -= 1;
@@ -181,7 +171,7 @@ impl<L: Lebs> History<L> {
                 level => self.visit(clock, walk, &Visit { branch, level, upper }),
             });
         }
-        if tally.is_whole() {
+        if tally.survey.is_whole() {
             let (len, level, keys) = (visit.branch.len, node.level, node.ends());
             self.whole.insert(place, Whole { len, level, keys, tally });
         }
@@ -190,8 +180,7 @@ impl<L: Lebs> History<L> {
 
     /// No more leaves than the main area has room for, and not for ever.
     fn may_go_on(&self, walk: &Walk) -> bool {
-        let most = self.volume.layout.main_bytes / LEAF_MIN + 1;
-        walk.left > 0 && u64::try_from(walk.leaves.len()).is_ok_and(|count| count < most)
+        walk.left > 0 && self.volume.layout.takes_leaves(walk.leaves.len())
     }
 
     fn leaf(&mut self, clock: &mut Clock, walk: &mut Walk, branch: Branch) -> Tally {
@@ -200,12 +189,15 @@ impl<L: Lebs> History<L> {
             walk.leaves.push(branch);
         }
         match found {
-            Ok(newest_leaf) => Tally { leaves: 1, newest_leaf, ..Tally::default() },
+            Ok(newest_leaf) => {
+                let survey = Survey { leaves: 1, ..Survey::default() };
+                Tally { newest_leaf, ..Tally::of(survey) }
+            }
             Err(error) => {
                 if walk.collects {
                     walk.damaged.push((branch, error));
                 }
-                Tally { leaves_missing: 1, ..Tally::default() }
+                Tally::of(Survey { leaves_missing: 1, ..Survey::default() })
             }
         }
     }

@@ -123,24 +123,7 @@ fn groups(volume: &mut Volume<RamLebs>, clock: &mut Clock, groups: &[u32]) -> Ve
 }
 
 fn inode(ino: u32) -> InodeNode {
-    InodeNode {
-        key: Key::inode(ino),
-        creat_sqnum: 0,
-        size: 0,
-        accessed: boardlab_vfs::Timestamp::seconds(0),
-        changed: boardlab_vfs::Timestamp::seconds(0),
-        modified: boardlab_vfs::Timestamp::seconds(0),
-        nlink: 1,
-        uid: 0,
-        gid: 0,
-        mode: 0o100_644,
-        flags: 0,
-        xattr_cnt: 0,
-        xattr_size: 0,
-        xattr_names: 0,
-        compr_type: 0,
-        data: Vec::new(),
-    }
+    InodeNode { nlink: 1, mode: 0o100_644, ..InodeNode::zeroed(Key::inode(ino)) }
 }
 
 /// Recovers a LEB with these bytes; its inodes and its end.

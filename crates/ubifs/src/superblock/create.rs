@@ -200,21 +200,14 @@ impl<L: Lebs> Volume<L> {
 fn default_root(creat_sqnum: u64, now: Timestamp) -> InodeNode {
     let now = Timestamp::seconds(now.seconds);
     InodeNode {
-        key: Key::inode(ROOT_INO),
         creat_sqnum,
         size: u64::from(INODE_SIZE),
         accessed: now,
         changed: now,
         modified: now,
         nlink: 2,
-        uid: 0,
-        gid: 0,
         mode: ROOT_MODE,
         flags: flag::COMPR,
-        xattr_cnt: 0,
-        xattr_size: 0,
-        xattr_names: 0,
-        compr_type: 0,
-        data: Vec::new(),
+        ..InodeNode::zeroed(Key::inode(ROOT_INO))
     }
 }

@@ -41,7 +41,6 @@ pub(crate) use load::{key_of, kind_of};
 
 use crate::error::Problem;
 use crate::format::index::Branch;
-use crate::format::key::Key;
 use crate::format::master::Master;
 use crate::{Error, LebIndex, Lebs, Volume};
 use boardlab_sim::{Clock, Instant};
@@ -147,16 +146,10 @@ impl Tnc {
 
     /// Begins at the index of a master node, with nothing in memory.
     pub(crate) fn load_master(&mut self, master: &Master) {
-        let root = Branch {
-            lnum: master.root_lnum,
-            offs: master.root_offs,
-            len: master.root_len,
-            key: Key::LOWEST,
-        };
         *self = Self {
             ihead_lnum: master.ihead_lnum,
             ihead_offs: master.ihead_offs,
-            zroot: root.into(),
+            zroot: master.root().into(),
             ..Self::default()
         };
     }

@@ -19,7 +19,6 @@ use crate::test_volume::{read_roots, unread};
 use crate::{LebIndex, Volume};
 use boardlab_sim::Clock;
 use boardlab_ubi::{RamLebs, Shape};
-use boardlab_vfs::Timestamp;
 use std::collections::BTreeMap;
 
 const LEB_SIZE: u32 = 16_384;
@@ -37,24 +36,12 @@ pub(super) struct Bench {
 
 /// The bytes of an inode node with this many bytes of data.
 fn inode_node(key: Key, data: usize) -> Vec<u8> {
-    let time = Timestamp { seconds: 0, nanos: 0 };
     InodeNode {
-        key,
         creat_sqnum: 1,
-        size: 0,
-        accessed: time,
-        changed: time,
-        modified: time,
         nlink: 1,
-        uid: 0,
-        gid: 0,
         mode: 0o10_0644,
-        flags: 0,
-        xattr_cnt: 0,
-        xattr_size: 0,
-        xattr_names: 0,
-        compr_type: 0,
         data: vec![7; data],
+        ..InodeNode::zeroed(key)
     }
     .emit()
 }
