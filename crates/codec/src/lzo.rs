@@ -1,8 +1,8 @@
 //! LZO1X-1 as in the kernel.
 //!
-//! Layer: rank 1. Main items: [`Lzo`], the compressor; [`Thorough`], that of tools; and [`decompress`]. The compressor makes the
-//! same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0), so that the bytes equal the
-//! kernel's: JFFS2 calls `lzo1x_1_compress`, UBIFS `lzo1x_1_compress_safe` through `crypto/lzo.c`.
+//! Layer: rank 1. Main items: [`Lzo`], the compressor; [`Thorough`], that of tools; and [`decompress`].
+//! The compressor makes the same parse as Linux 6.1 `lib/lzo/lzo1x_compress.c` (bitstream version 0), so
+//! that the bytes equal the kernel's: JFFS2 calls `lzo1x_1_compress`, UBIFS `lzo1x_1_compress_safe` through `crypto/lzo.c`.
 //! Left out: the run-length variant of the stream (`lzo-rle`), which no flash filesystem writes.
 //!
 //! The compressor looks a position up by a hash of its next four bytes in a table of last positions,

@@ -10,6 +10,8 @@ use boardlab_sim::{Bytes, Clock, mix};
 pub(crate) struct SubPages {
     flash: RamMtd,
     geometry: Geometry,
+    /// How often each block can still be erased; empty for ever.
+    left: Vec<u32>,
 }
 
 impl SubPages {
@@ -23,7 +25,15 @@ impl SubPages {
             write_buffer: Bytes::new(u64::from(unit)),
             oob: Some(Oob { size: Bytes::new(16), available: Bytes::new(16) }),
         };
-        Self { flash: RamMtd::new(with_unit(sub_page)), geometry: with_unit(page) }
+        let flash = RamMtd::new(with_unit(sub_page));
+        Self { flash, geometry: with_unit(page), left: Vec::new() }
+    }
+
+    /// The same, whose blocks can be erased `endurance` times, or up to a twentieth more often.
+    pub(crate) fn mortal(self, endurance: u32) -> Self {
+        let blocks = u64::from(self.geometry.regions[0].count);
+        let more = |block| u32::try_from(mix(block) % u64::from(endurance / 20)).unwrap();
+        Self { left: (0..blocks).map(|block| endurance + more(block)).collect(), ..self }
     }
 
     /// All bytes.
@@ -46,58 +56,9 @@ impl Mtd for SubPages {
     }
 
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
-        self.flash.erase(clock, block)
-    }
-
-    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
-        self.flash.read_oob(clock, page, buffer)
-    }
-
-    fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
-        self.flash.is_bad(clock, block)
-    }
-
-    fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
-        self.flash.mark_bad(clock, block)
-    }
-}
-
-/// A NAND whose blocks cannot be erased any more after some times, each after its own.
-#[derive(Debug, Clone)]
-pub(crate) struct Mortal {
-    flash: SubPages,
-    /// How often each block can still be erased.
-    left: Vec<u32>,
-}
-
-impl Mortal {
-    /// Blocks that can be erased `endurance` times, or up to a twentieth more often.
-    pub(crate) fn new(flash: SubPages, endurance: u32) -> Self {
-        let blocks = u64::from(flash.geometry.regions[0].count);
-        let more = |block| u32::try_from(mix(block) % u64::from(endurance / 20)).unwrap();
-        Self { flash, left: (0..blocks).map(|block| endurance + more(block)).collect() }
-    }
-}
-
-impl Mtd for Mortal {
-    fn geometry(&self) -> &Geometry {
-        self.flash.geometry()
-    }
-
-    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
-        self.flash.read(clock, offset, buffer)
-    }
-
-    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
-        self.flash.program(clock, offset, data)
-    }
-
-    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
-        let left = &mut self.left[usize::try_from(block.0).unwrap()];
-        if *left == 0 {
-            return Err(Error::EraseFailed { block });
+        if let Some(left) = self.left.get_mut(usize::try_from(block.0).unwrap()) {
+            *left = left.checked_sub(1).ok_or(Error::EraseFailed { block })?;
         }
-        *left -= 1;
         self.flash.erase(clock, block)
     }
 

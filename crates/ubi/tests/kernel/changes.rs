@@ -4,7 +4,6 @@
 //! `changes-moves`, `changes-counters` and `changes` hold what Linux did; README.md says how.
 
 use super::{Flash, SMALL, differences, yes};
-use crate::devices::Mortal;
 use boardlab_mtd::{Kind, Mtd, Place, Tracer};
 use boardlab_sim::{Bytes, Clock, MIX_STEP, mix};
 use boardlab_ubi::{LebIndex, Lebs, NewVolume, Options, Ubi};
@@ -137,7 +136,7 @@ fn wear_is_spread_until_the_flash_ends() {
     let (blocks, threshold, endurance) =
         if full { (1_024, 4_096, 20_000) } else { (128, 64, 1_000) };
     let flash = Flash { blocks, chip: blocks, ..CHIP };
-    let device = Mortal::new(flash.formatted(0), endurance);
+    let device = flash.formatted(0).mortal(endurance);
     let cold = usize::try_from(blocks).unwrap() / 2 * 15_872;
     let mut life = Life::begin(flash, device, threshold, cold);
     let mut data = [0; 512];

@@ -5,7 +5,8 @@
 //! supports, mounted again, and compared with all permitted states. In reading order: [`flash`]
 //! (forks), `shadow` (the permitted states), `adopt` (the state after a mount), `actions` (the
 //! run), [`check`] (the comparison), `recovery` (the steps after each cut), [`matrix`] (the
-//! results), [`through`] (filesystems with write-back). Main types: [`Bench`], the filesystem under test; [`Plan`], the extent; [`explore`].
+//! results), [`through`] (filesystems with write-back). Main types: [`Bench`], the filesystem under
+//! test; [`Plan`], the extent; [`explore`].
 //!
 //! After each cut, in this order:
 //!

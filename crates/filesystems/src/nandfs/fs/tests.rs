@@ -98,6 +98,16 @@ fn a_further_filesystem_has_its_column_in_every_table() {
     assert_ne!(mount("jffs2"), mount("toy"));
 }
 
+/// Cuts the power with these settings; there are cuts, and nothing is lost by any.
+fn assert_nothing_is_lost(set: &[&str]) {
+    let run = asked(set, powercut_types);
+    let table = run.table("powercut").expect("its table");
+    assert!(table.rows.len() > 3, "programs and erases, whole and torn");
+    let lost = |row: &boardlab_result::Row| row.cells["lost_count"].value.as_f64();
+    let losses = run.table("powercut-losses");
+    assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{losses:?}");
+}
+
 #[test]
 fn a_further_filesystem_has_its_power_cut() {
     // It does not look whether an erase did what it said.
@@ -107,12 +117,7 @@ fn a_further_filesystem_has_its_power_cut() {
         "powercut.exhaustive=400",
         "powercut.brownout_one_in=0",
     ];
-    let run = asked(&set, powercut_types);
-    let table = run.table("powercut").expect("its table");
-    assert!(table.rows.len() > 3, "programs and erases, whole and torn");
-    let lost = |row: &boardlab_result::Row| row.cells["lost_count"].value.as_f64();
-    let losses = run.table("powercut-losses");
-    assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{losses:?}");
+    assert_nothing_is_lost(&set);
 }
 
 #[test]
@@ -126,10 +131,5 @@ fn ubifs_loses_nothing_by_power_cuts_on_a_flash_that_is_large_enough() {
         "powercut.exhaustive=300",
         "powercut.brownout_one_in=0",
     ];
-    let run = asked(&set, powercut_types);
-    let table = run.table("powercut").expect("its table");
-    assert!(table.rows.len() > 3, "programs and erases, whole and torn");
-    let lost = |row: &boardlab_result::Row| row.cells["lost_count"].value.as_f64();
-    let losses = run.table("powercut-losses");
-    assert!(table.rows.iter().all(|row| lost(row) == Some(0.0)), "{losses:?}");
+    assert_nothing_is_lost(&set);
 }

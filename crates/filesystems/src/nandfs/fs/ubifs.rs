@@ -154,12 +154,11 @@ impl System for UbifsSystem {
     }
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        let (start, before, sub_page) = (clock.now(), Counts::of(&nand), nand.subpage());
+        let (begun, sub_page) = ((clock.now(), Counts::of(&nand)), nand.subpage());
         let volume = self.open(nand, (setting.kernel, sub_page), clock)?;
-        let time = clock.now().since(start);
-        let counts = Counts::of(volume.ubi().device()) - before;
+        let attached = (clock.now(), Counts::of(volume.ubi().device()));
         let fs = Box::new(Ubifs::mount(clock, volume, self.options(setting))?);
-        Ok(OnFlash { fs, attach: Some(TimedWork { time, counts }) })
+        Ok(OnFlash { fs, attach: Some(TimedWork::between(begun, attached)) })
     }
 
     fn attach(
@@ -178,11 +177,10 @@ impl System for UbifsSystem {
         let mut ubi = with_volume(nand, &options, clock)?;
         while ubi.background(clock)? {}
         let nand = ubi.detach(clock)?;
-        let (start, before) = (clock.now(), Counts::of(&nand));
+        let begun = (clock.now(), Counts::of(&nand));
         let ubi = Ubi::attach(clock, nand, &options)?;
-        let (time, counts) = (clock.now().since(start), Counts::of(ubi.device()) - before);
-        let memory = memory(&structures(&ubi));
-        Ok(Some(Attach { run: TimedWork { time, counts }, memory }))
+        let run = TimedWork::between(begun, (clock.now(), Counts::of(ubi.device())));
+        Ok(Some(Attach { run, memory: memory(&structures(&ubi)) }))
     }
 
     fn mount_watched(

@@ -4,9 +4,10 @@
 //! forked at each of them.
 //!
 //! Before any measurement the flash is mounted once, and the background work erases and marks all of
-//! its blocks, as `flash_eraseall -j` and `ubiformat` leave them. `ls` lists every directory and reads every inode, as `ls -lR` does,
-//! so it waits for whatever the mount left to do for any of them. Each phase of tiobench begins with an
-//! empty page cache: otherwise the reads of a file that fits the memory would never reach the flash.
+//! its blocks, as `flash_eraseall -j` and `ubiformat` leave them. `ls` lists every directory and reads
+//! every inode, as `ls -lR` does, so it waits for whatever the mount left to do for any of them. Each
+//! phase of tiobench begins with an empty page cache: otherwise the reads of a file that fits the memory
+//! would never reach the flash.
 
 use super::measure::{
     Attach, Capacity, ChipAttach, Column, Counts, Mounting, Phase, Throughput, TimedWork,
@@ -260,7 +261,7 @@ impl Lab<'_> {
         nand: Nand,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
-        let before = Counts::of(&nand);
+        let begun = (clock.now(), Counts::of(&nand));
         let cache = self.page_cache();
         let (mut mount, attach) = self.mount_with_attach(nand, &mut clock, cache)?;
         let mounted = (clock.now(), Counts::of(mount.fs().flash()));
@@ -273,8 +274,8 @@ impl Lab<'_> {
             data: data.to_string(),
             files,
             attach,
-            mount: TimedWork { time: mounted.0.since(Instant::ZERO), counts: mounted.1 - before },
-            ls: TimedWork { time: listed.0.since(mounted.0), counts: listed.1 - mounted.1 },
+            mount: TimedWork::between(begun, mounted),
+            ls: TimedWork::between(mounted, listed),
             mounted: structures,
             listed: mount.fs().structures(),
         })
@@ -352,11 +353,7 @@ impl Lab<'_> {
                 marks.push((clock.now(), Counts::of(mount.fs().flash())));
             };
         let results = tiobench::run(&mut mount, clock, &job, &mut observe)?;
-        let between = |pair: &[(Instant, Counts)]| TimedWork {
-            time: pair[1].0.since(pair[0].0),
-            counts: pair[1].1 - pair[0].1,
-        };
-        let runs = marks.chunks_exact(2).map(between);
+        let runs = marks.chunks_exact(2).map(|pair| TimedWork::between(pair[0], pair[1]));
         let each = results.measured.iter().zip(runs);
         let each = each.map(|(measured, run)| Phase { moved: measured.bytes, run });
         let phases: Vec<Phase> = each.collect();

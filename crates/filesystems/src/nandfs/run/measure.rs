@@ -9,7 +9,7 @@ use boardlab_document::quantity::Ratio;
 use boardlab_nand::Nand;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::real;
-use boardlab_sim::{Bytes, Duration, Rate};
+use boardlab_sim::{Bytes, Duration, Instant, Rate};
 use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;
 use std::ops::Sub;
@@ -69,7 +69,15 @@ pub(crate) struct TimedWork {
     pub counts: Counts,
 }
 
+/// A time, and the work of the flash until then.
+pub(crate) type Mark = (Instant, Counts);
+
 impl TimedWork {
+    /// From one mark to a later one.
+    pub(crate) fn between(start: Mark, end: Mark) -> Self {
+        Self { time: end.0.since(start.0), counts: end.1 - start.1 }
+    }
+
     /// The time if the port adds `port` to every command and byte.
     pub(crate) fn with(&self, port: Port) -> Duration {
         self.time + port.per_command * self.counts.commands + port.per_byte * self.counts.bytes

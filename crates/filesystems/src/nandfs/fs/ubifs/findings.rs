@@ -3,9 +3,7 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, listed, mib, percent, rate};
-use crate::nandfs::run::measure::{
-    ChipAttach, Column, PHASES, Phase, Throughput, TimedWork, memory,
-};
+use crate::nandfs::run::measure::{ChipAttach, Column, PHASES, Phase, Throughput, memory};
 use boardlab_document::error::Error;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::{float, real};
@@ -28,8 +26,7 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
     let run = &column.mounting;
     let port = ports[0];
     let attach = run.attach.unwrap_or_default();
-    let TimedWork { counts: after, .. } =
-        TimedWork { counts: run.mount.counts - attach.counts, ..TimedWork::default() };
+    let after = run.mount.counts - attach.counts;
     let (whole, scan) = (run.mount.with(port).as_secs_f64(), attach.with(port).as_secs_f64());
     let levels: Vec<_> = column
         .by_level
