@@ -10,7 +10,7 @@ use crate::finding::{Finding, Place, Severity};
 use crate::fs::{ALL, FileSystemType, Hints, MountedImage};
 use crate::identify::identify_types;
 use crate::names::shown;
-use crate::tables::ImageReport;
+use crate::tables::{ImageReport, place};
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table, Value};
 
@@ -152,18 +152,17 @@ pub fn report(name: &str, findings: &[Finding]) -> ImageReport {
         RunResult::new("image-check", &format!("Check of {name}"), 0, env!("CARGO_PKG_VERSION"));
     let count = |severity| findings.iter().filter(|one| one.severity == severity).count() as u64;
     let [errors, warnings, notes] = [Severity::Error, Severity::Warning, Severity::Note].map(count);
-    let row = Row::new("check", "")
-        .cell("error_count", Cell::int(errors))
-        .cell("warning_count", Cell::int(warnings))
-        .cell("note_count", Cell::int(notes))
-        .cell("result", Cell::text(if errors == 0 { "no errors" } else { "errors" }));
-    let mut summary = Table::new("summary", "Summary")
-        .column("error_count", "errors")
-        .column("warning_count", "warnings")
-        .column("note_count", "notes")
-        .column("result", "result");
-    summary.rows.push(row);
-    run.tables.push(summary);
+    run.tables.push(
+        Table::new("summary", "Summary")
+            .of([(Row::new("check", ""), ())])
+            .column("error_count", "errors", |()| Cell::int(errors))
+            .column("warning_count", "warnings", |()| Cell::int(warnings))
+            .column("note_count", "notes", |()| Cell::int(notes))
+            .column("result", "result", |()| {
+                Cell::text(if errors == 0 { "no errors" } else { "errors" })
+            })
+            .table(),
+    );
     if !findings.is_empty() {
         run.tables.push(table(findings));
     }
@@ -174,49 +173,30 @@ pub fn report(name: &str, findings: &[Finding]) -> ImageReport {
 }
 
 fn table(findings: &[Finding]) -> Table {
+    let rows = (1..).zip(findings.iter().take(ROWS));
+    let rows = rows.map(|(number, finding)| (Row::new(number.to_string(), ""), finding));
+    let text = |text: &str| if text.is_empty() { Cell::none() } else { Cell::text(text) };
+    let count = |number: Option<u64>| number.map_or(Cell::none(), Cell::int);
+    let volume = |one: &&Finding| text(one.place.volume.as_deref().unwrap_or_default());
+    let at = |one: &&Finding| one.place.at.map_or(Cell::none(), |at| Cell::text(place(at)));
     let mut table = Table::new("findings", "Findings")
-        .column("severity", "severity")
-        .column("volume", "volume")
-        .column("block", "block")
-        .column("page", "page")
-        .column("at", "at")
-        .column("leb", "LEB")
-        .column("offset", "offset")
-        .column("what", "what")
-        .column("found", "found")
-        .column("expected", "expected");
-    for (number, finding) in (1..).zip(findings.iter().take(ROWS)) {
-        let Place { volume, block, page, at, leb, offset } = &finding.place;
-        let text = |text: &str| if text.is_empty() { Cell::none() } else { Cell::text(text) };
-        let count = |number: Option<u64>| number.map_or(Cell::none(), Cell::int);
-        let at = at.map_or(Cell::none(), |at| Cell::text(format!("{:#x}", at.get())));
-        let row = Row::new(number.to_string(), "")
-            .cell("severity", Cell::text(finding.severity.to_string()))
-            .cell("volume", text(volume.as_deref().unwrap_or_default()))
-            .cell("block", count(*block))
-            .cell("page", count(*page))
-            .cell("at", at)
-            .cell("leb", count(leb.map(u64::from)))
-            .cell("offset", count(offset.map(u64::from)))
-            .cell("what", text(&finding.what))
-            .cell("found", text(&finding.found))
-            .cell("expected", text(&finding.expected));
-        table.rows.push(row);
-    }
+        .of(rows)
+        .column("severity", "severity", |one| Cell::text(one.severity.to_string()))
+        .column("volume", "volume", volume)
+        .column("block", "block", |one| count(one.place.block))
+        .column("page", "page", |one| count(one.place.page))
+        .column("at", "at", at)
+        .column("leb", "LEB", |one| count(one.place.leb.map(u64::from)))
+        .column("offset", "offset", |one| count(one.place.offset.map(u64::from)))
+        .column("what", "what", |one| text(&one.what))
+        .column("found", "found", |one| text(&one.found))
+        .column("expected", "expected", |one| text(&one.expected))
+        .table();
     // Columns that no row needs take room only.
-    let is_used = |id: &str| {
-        let cells = table.rows.iter().filter_map(|row| row.cells.get(id));
-        cells.into_iter().any(|cell| cell.value != Value::None)
-    };
-    let unused: Vec<String> = table
-        .columns
-        .iter()
-        .filter(|column| !is_used(&column.id))
-        .map(|column| column.id.clone())
-        .collect();
-    table.columns.retain(|column| !unused.contains(&column.id));
-    for row in &mut table.rows {
-        row.cells.retain(|id, _| !unused.contains(id));
+    let Table { columns, rows, .. } = &mut table;
+    columns.retain(|column| rows.iter().any(|row| row.cells[&column.id].value != Value::None));
+    for row in rows {
+        row.cells.retain(|id, _| columns.iter().any(|column| column.id == *id));
     }
     table
 }

@@ -94,17 +94,16 @@ impl Contents {
         bytes
     }
 
-    /// Calls `look` for one piece of `size` bytes after the other, from `start` to the end or until it
-    /// returns `Break`, with the offset of the piece and its bytes, and as far as they exist with `more`
-    /// bytes of the next one. A piece that cannot be read is empty.
+    /// Calls `look` for one piece of `size` bytes after the other, to the end or until it returns `Break`,
+    /// with the offset of the piece and its bytes, and as far as they exist with `more` bytes of the next
+    /// one. A piece that cannot be read is empty.
     pub(crate) fn for_each_piece(
         &self,
-        start: Bytes,
         (size, more): (usize, usize),
         mut look: impl FnMut(Bytes, &[u8]) -> ControlFlow<()>,
     ) {
         let mut buffer = vec![0; size + more];
-        let mut at = start;
+        let mut at = Bytes::ZERO;
         while at.get() < self.length {
             let read = self.read(at, &mut buffer).unwrap_or(0);
             if look(at, &buffer[..read]).is_break() {

@@ -189,6 +189,8 @@ enum Made {
     Done,
     /// A file is being written.
     File(FileToWrite),
+    /// A file beyond the limit is being removed.
+    Beyond,
     Failed(SkipReason),
 }
 
@@ -197,10 +199,8 @@ struct FileToWrite {
     ino: Ino,
     place: PathBuf,
     size: u64,
-    /// What is wrong with it nevertheless, or why it is being removed.
+    /// What is wrong with it nevertheless.
     wrong: Option<SkipReason>,
-    /// Whether it stays.
-    kept: bool,
 }
 
 impl Extraction<'_> {
@@ -233,12 +233,14 @@ impl Extraction<'_> {
     fn settle(&mut self, left: usize) {
         while let Some(next) = self.outstanding.front() {
             let written = match &next.made {
-                Made::File(_) if self.outstanding.len() > left => self.writer.answer(),
-                Made::File(_) => match self.writer.try_answer() {
+                Made::Done | Made::Failed(_) => Ok(()),
+                Made::File(_) | Made::Beyond if self.outstanding.len() > left => {
+                    self.writer.answer()
+                }
+                Made::File(_) | Made::Beyond => match self.writer.try_answer() {
                     Some(answer) => answer,
                     None => return,
                 },
-                Made::Done | Made::Failed(_) => Ok(()),
             };
             let Some(next) = self.outstanding.pop_front() else { return };
             self.report(next, written);
@@ -249,7 +251,11 @@ impl Extraction<'_> {
         let why = match item.made {
             Made::Done => None,
             Made::Failed(why) => Some(why),
-            Made::File(file) => self.file_written(file, written),
+            Made::Beyond => Some(written.map_or_else(SkipReason::System, |()| SkipReason::Limit)),
+            Made::File(file) => match written {
+                Ok(()) => self.file_written(file),
+                Err(problem) => Some(SkipReason::System(problem)),
+            },
         };
         let rest = match why {
             Some(why) => vec![why],
@@ -261,15 +267,10 @@ impl Extraction<'_> {
     }
 
     /// Counts a file that is on the disk. Returns what is wrong with it.
-    fn file_written(&mut self, file: FileToWrite, written: io::Result<()>) -> Option<SkipReason> {
-        if let Err(problem) = written {
-            return Some(SkipReason::System(problem));
-        }
-        if file.kept {
-            self.first.insert(file.ino, file.place);
-            self.done.files += 1;
-            self.done.bytes += Bytes::new(file.size);
-        }
+    fn file_written(&mut self, file: FileToWrite) -> Option<SkipReason> {
+        self.first.insert(file.ino, file.place);
+        self.done.files += 1;
+        self.done.bytes += Bytes::new(file.size);
         file.wrong
     }
 
@@ -339,7 +340,7 @@ impl Extraction<'_> {
             self.settle(0);
         }
         let Some(first) = self.first.get(&ino) else {
-            return Ok(Made::File(self.file(ino, attributes, place)));
+            return Ok(self.file(ino, attributes, place));
         };
         self.folder.link(first, &place).map_err(SkipReason::System)?;
         self.done.links += 1;
@@ -348,24 +349,23 @@ impl Extraction<'_> {
 
     /// Reads a file and gives it to the writer. Unreadable parts are zeros and are reported; a file
     /// beyond the limit is removed again.
-    fn file(&mut self, ino: Ino, attributes: &Attributes, place: PathBuf) -> FileToWrite {
+    fn file(&mut self, ino: Ino, attributes: &Attributes, place: PathBuf) -> Made {
         self.writer.begin(&place);
         let left = self.left();
         let mut copy = Copy { writer: &mut self.writer, left, unread: Vec::new(), beyond: false };
         let read = self.fs.read_extents(self.clock, ino, &mut |piece| copy.take(&piece));
         let Copy { left, unread, beyond, .. } = copy;
         self.written = self.limits.content.get() - left;
-        let size = attributes.size;
         if beyond {
             self.writer.abandon();
-            return FileToWrite { ino, place, size, wrong: Some(SkipReason::Limit), kept: false };
+            return Made::Beyond;
         }
         self.writer.end(attributes);
         let wrong = match read {
             Err(problem) => Some(SkipReason::Content(problem)),
             Ok(()) => (!unread.is_empty()).then_some(SkipReason::Pieces(unread)),
         };
-        FileToWrite { ino, place, size, wrong, kept: true }
+        Made::File(FileToWrite { ino, place, size: attributes.size, wrong })
     }
 
     /// Bytes that may still be written.

@@ -8,7 +8,7 @@ mod damage;
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths};
 use crate::detection::Detection;
-use crate::error::Error;
+use crate::error::{Error, RawDamage};
 use crate::extract::{ExtractionReport, Limits, MARK, SkippedItem};
 use crate::fs::{DetectedFileSystem, Hints, RawVolumeReport};
 use crate::identify::Identity;
@@ -91,52 +91,40 @@ pub fn carved(name: &str, target: &str, done: &RawVolumeReport) -> ImageReport {
         (true, 0) => format!("right in {}", counted(done.verified, "LEB")),
         (true, damaged) => format!("right in {}, not in {damaged}", done.verified),
     };
-    let row = Row::new(done.name.clone(), "")
-        .cell("content", Cell::text(done.content.clone()))
-        .cell("size_bytes", Cell::count(done.length.get()))
-        .cell("leb_count", Cell::int(done.lebs.0))
-        .cell("unmapped_count", Cell::int(done.lebs.1))
-        .cell("checksums", Cell::text(checksums));
-    let mut table = Table::new("volume", "Written")
-        .column("content", "content")
-        .column("size_bytes", "size")
-        .column("leb_count", "LEBs")
-        .column("unmapped_count", "not mapped")
-        .column("checksums", "checksums");
-    table.rows.push(row);
-    run.tables.push(table);
+    run.tables.push(
+        Table::new("volume", "Written")
+            .of([(Row::new(done.name.clone(), ""), ())])
+            .column("content", "content", |()| Cell::text(done.content.clone()))
+            .column("size_bytes", "size", |()| Cell::count(done.length.get()))
+            .column("leb_count", "LEBs", |()| Cell::int(done.lebs.0))
+            .column("unmapped_count", "not mapped", |()| Cell::int(done.lebs.1))
+            .column("checksums", "checksums", |()| Cell::text(checksums.as_str()))
+            .table(),
+    );
     if !done.damage.is_empty() {
-        let mut table = Table::new("damage", "Damage").column("what", "what is damaged");
-        for (number, damage) in (1..).zip(&done.damage) {
-            let row = Row::new(number.to_string(), "");
-            table.rows.push(row.cell("what", Cell::text(damage.to_string())));
-        }
-        run.tables.push(table);
+        let rows = (1..).zip(&done.damage);
+        let rows = rows.map(|(number, damage)| (Row::new(number.to_string(), ""), damage));
+        let table = Table::new("damage", "Damage").of(rows);
+        let what = |damage: &&RawDamage| Cell::text(damage.to_string());
+        run.tables.push(table.column("what", "what is damaged", what).table());
     }
     ImageReport { run, whole: done.damage.is_empty() }
 }
 
 fn found(identity: &Identity) -> Table {
-    let mut table = Table::new("contents", "Contents")
-        .column("at", "at")
-        .column("kind", "what it is")
-        .column("length_bytes", "length")
-        .column("confidence", "sure?")
-        .column("detail", "more");
-    for (number, found) in (1..).zip(&identity.found) {
-        let length = match found.size {
-            Some(size) => Cell::count(size.get()),
-            None => Cell::int(left(identity, number, found).get()),
-        };
-        let row = Row::new(number.to_string(), "")
-            .cell("at", Cell::text(place(found.at)))
-            .cell("kind", Cell::text(found.kind.to_string()))
-            .cell("length_bytes", length)
-            .cell("confidence", Cell::text(found.confidence.to_string()))
-            .cell("detail", Cell::text(found.detail.clone()));
-        table.rows.push(row);
-    }
-    table
+    let rows = (1..).zip(&identity.found).map(|one| (Row::new(one.0.to_string(), ""), one));
+    let length = |&(number, found): &(usize, &Detection)| match found.size {
+        Some(size) => Cell::count(size.get()),
+        None => Cell::int(left(identity, number, found).get()),
+    };
+    Table::new("contents", "Contents")
+        .of(rows)
+        .column("at", "at", |(_, found)| Cell::text(place(found.at)))
+        .column("kind", "what it is", |(_, found)| Cell::text(found.kind.to_string()))
+        .column("length_bytes", "length", length)
+        .column("confidence", "sure?", |(_, found)| Cell::text(found.confidence.to_string()))
+        .column("detail", "more", |(_, found)| Cell::text(found.detail.clone()))
+        .table()
 }
 
 /// Content without a stated length extends to the next content.
@@ -147,40 +135,30 @@ fn left(identity: &Identity, next: usize, found: &Detection) -> Bytes {
 
 fn flash(contents: &Contents, system: &dyn DetectedFileSystem) -> Table {
     let shape = system.shape();
-    let correction = system.spare(contents).map(|spare| Cell::text(spare.to_string()));
+    let spare = system.spare(contents);
+    let spare = spare.map_or(Cell::none(), |spare| Cell::text(spare.to_string()));
     let page = if shape.is_nand() { Cell::int(shape.page.get()) } else { Cell::none() };
     let blocks = contents.length().div_ceil(shape.raw_block());
-    let row = Row::new("flash", "")
-        .cell("page_bytes", page)
-        .cell("oob_bytes", Cell::int(shape.oob.get()))
-        .cell("block_bytes", Cell::int(shape.block.get()))
-        .cell("block_count", Cell::int(blocks))
-        .cell("correction", correction.unwrap_or(Cell::none()));
-    let mut table = Table::new("flash", "Flash")
-        .column("page_bytes", "page")
-        .column("oob_bytes", "spare bytes a page")
-        .column("block_bytes", "erase block")
-        .column("block_count", "blocks")
-        .column("correction", "error correction");
-    table.rows.push(row);
-    table
+    Table::new("flash", "Flash")
+        .of([(Row::new("flash", ""), ())])
+        .column("page_bytes", "page", |()| page.clone())
+        .column("oob_bytes", "spare bytes a page", |()| Cell::int(shape.oob.get()))
+        .column("block_bytes", "erase block", |()| Cell::int(shape.block.get()))
+        .column("block_count", "blocks", |()| Cell::int(blocks))
+        .column("correction", "error correction", |()| spare.clone())
+        .table()
 }
 
 fn evidence(identity: &Identity) -> Table {
-    let mut table = Table::new("evidence", "Evidence")
-        .column("at", "at")
-        .column("content", "content")
-        .column("what", "what is there");
-    for (content, found) in (1..).zip(&identity.found) {
-        for evidence in &found.evidence {
-            let row = Row::new((table.rows.len() + 1).to_string(), "")
-                .cell("at", Cell::text(place(evidence.at)))
-                .cell("content", Cell::int(content))
-                .cell("what", Cell::text(evidence.what.clone()));
-            table.rows.push(row);
-        }
-    }
-    table
+    let all = (1..).zip(&identity.found);
+    let all = all.flat_map(|(content, found)| found.evidence.iter().map(move |it| (content, it)));
+    let rows = (1..).zip(all).map(|(number, one)| (Row::new(number.to_string(), ""), one));
+    Table::new("evidence", "Evidence")
+        .of(rows)
+        .column("at", "at", |(_, evidence)| Cell::text(place(evidence.at)))
+        .column("content", "content", |(content, _)| Cell::int(*content))
+        .column("what", "what is there", |(_, evidence)| Cell::text(evidence.what.clone()))
+        .table()
 }
 
 /// The row limit of the table of skipped items.
@@ -281,20 +259,16 @@ pub fn extracted(
 ) -> ImageReport {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
-    let row = Row::new("written", "")
-        .cell("directory_count", Cell::int(done.directories))
-        .cell("file_count", Cell::int(done.files))
-        .cell("link_count", Cell::int(done.links))
-        .cell("symlink_count", Cell::int(done.symlinks))
-        .cell("content_bytes", Cell::count(done.bytes.get()));
-    let mut written = Table::new("written", "Written")
-        .column("directory_count", "directories")
-        .column("file_count", "files")
-        .column("link_count", "hard links")
-        .column("symlink_count", "symbolic links")
-        .column("content_bytes", "content");
-    written.rows.push(row);
-    run.tables.push(written);
+    run.tables.push(
+        Table::new("written", "Written")
+            .of([(Row::new("written", ""), ())])
+            .column("directory_count", "directories", |()| Cell::int(done.directories))
+            .column("file_count", "files", |()| Cell::int(done.files))
+            .column("link_count", "hard links", |()| Cell::int(done.links))
+            .column("symlink_count", "symbolic links", |()| Cell::int(done.symlinks))
+            .column("content_bytes", "content", |()| Cell::count(done.bytes.get()))
+            .table(),
+    );
     left_out(&mut run, done);
     if let Some(names) = done.ended_at {
         run.warnings.push(ended_at(names));
@@ -394,7 +368,7 @@ fn date(seconds: i64) -> String {
 }
 
 /// A place in a file.
-fn place(at: Bytes) -> String {
+pub(crate) fn place(at: Bytes) -> String {
     format!("{:#x}", at.get())
 }
 

@@ -166,18 +166,13 @@ fn filesystem(flash: &Flash, audit: Option<&Audit>) -> Table {
         Cleanmarkers::Oob => "in the spare bytes",
         Cleanmarkers::None => "none",
     };
-    let row = Row::new("jffs2", "")
-        .cell("order", Cell::text(flash.order.to_string()))
-        .cell("cleanmarkers", Cell::text(cleanmarkers))
-        .cell("checked_count", Cell::int(checked))
-        .cell("damaged_count", Cell::int(damaged));
-    let mut table = Table::new("filesystem", "Filesystem")
-        .column("order", "byte order")
-        .column("cleanmarkers", "cleanmarkers")
-        .column("checked_count", "nodes checked")
-        .column("damaged_count", "of them damaged");
-    table.rows.push(row);
-    table
+    Table::new("filesystem", "Filesystem")
+        .of([(Row::new("jffs2", ""), ())])
+        .column("order", "byte order", |()| Cell::text(flash.order.to_string()))
+        .column("cleanmarkers", "cleanmarkers", |()| Cell::text(cleanmarkers))
+        .column("checked_count", "nodes checked", |()| Cell::int(checked))
+        .column("damaged_count", "of them damaged", |()| Cell::int(damaged))
+        .table()
 }
 
 fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {

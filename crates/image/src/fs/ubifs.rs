@@ -335,18 +335,12 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
 fn filesystem(superblock: &Superblock, audit: Option<&Audit>) -> Table {
     let compressor = detail::compressor(superblock.default_compr);
     let count = |of: fn(&Audit) -> u64| audit.map_or(Cell::none(), |it| Cell::int(of(it)));
-    let row = Row::new("ubifs", "")
-        .cell("leb_count", Cell::int(u64::from(superblock.leb_count)))
-        .cell("leb_bytes", Cell::int(u64::from(superblock.leb_size)))
-        .cell("compressor", Cell::text(compressor))
-        .cell("checked_count", count(|audit| audit.nodes))
-        .cell("damaged_count", count(|audit| audit.damaged));
-    let mut table = Table::new("filesystem", "Filesystem")
-        .column("leb_count", "LEBs")
-        .column("leb_bytes", "LEB")
-        .column("compressor", "compressor")
-        .column("checked_count", "nodes checked")
-        .column("damaged_count", "of them damaged");
-    table.rows.push(row);
-    table
+    Table::new("filesystem", "Filesystem")
+        .of([(Row::new("ubifs", ""), ())])
+        .column("leb_count", "LEBs", |()| Cell::int(u64::from(superblock.leb_count)))
+        .column("leb_bytes", "LEB", |()| Cell::int(u64::from(superblock.leb_size)))
+        .column("compressor", "compressor", |()| Cell::text(compressor))
+        .column("checked_count", "nodes checked", |()| count(|audit| audit.nodes))
+        .column("damaged_count", "of them damaged", |()| count(|audit| audit.damaged))
+        .table()
 }

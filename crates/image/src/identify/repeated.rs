@@ -45,13 +45,16 @@ pub(super) fn ubi(contents: &Contents, at: Bytes, detail: String) -> Detection {
 /// Offsets of headers with a valid checksum.
 fn erase_counters(contents: &Contents) -> Vec<Bytes> {
     let mut places = Vec::new();
-    contents.for_each_piece(Bytes::ZERO, (WINDOW, HEADER), |start, bytes| {
+    contents.for_each_piece((WINDOW, HEADER), |start, bytes| {
+        if start >= SEARCHED {
+            return ControlFlow::Break(());
+        }
         for at in memmem::find_iter(bytes, b"UBI#").filter(|at| at % STEP == 0 && *at < WINDOW) {
             if magic::is_erase_counter(&bytes[at..]) {
                 places.push(start + Bytes::new(at as u64));
             }
         }
-        if start < SEARCHED { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        ControlFlow::Continue(())
     });
     places
 }

@@ -31,7 +31,7 @@ impl Sweep {
         let mut sweep = Self { first_programmed: None, zeros: true };
         let length = contents.length().get();
         let mut next = 0;
-        contents.for_each_piece(Bytes::ZERO, (WINDOW, HEADER), |at, bytes| {
+        contents.for_each_piece((WINDOW, HEADER), |at, bytes| {
             if at.get() >= BYTES || searches.iter().any(|search| search.has_enough()) {
                 return ControlFlow::Break(());
             }

@@ -38,8 +38,7 @@ impl Headers {
         let mut headers = Self::default();
         let geometry = dump.geometry();
         let size = dump.shape().block;
-        let leb_size = size - Bytes::new(flash.data_offset.into()).min(size);
-        let leb_size = u32::try_from(leb_size.get()).unwrap_or(u32::MAX);
+        let leb_size = flash.leb_size();
         headers.blocks = u64::from(geometry.block_count());
         for block in 0..headers.blocks.min(BLOCKS) {
             let mut bytes = [0; ec::SIZE];

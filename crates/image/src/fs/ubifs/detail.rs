@@ -74,16 +74,10 @@ fn flags(flags: u32) -> String {
 /// The nodes that the audit has verified, by their kind; `None` without any.
 pub(super) fn nodes(audit: Option<&Audit>) -> Option<Table> {
     let kinds = &audit?.kinds;
-    let mut table = Table::new("nodes", "Nodes of the index")
-        .column("node_count", "nodes")
-        .column("size_bytes", "bytes")
-        .column("damaged_count", "damaged");
-    for (name, kind) in kinds {
-        let row = Row::new(*name, "")
-            .cell("node_count", Cell::int(kind.nodes))
-            .cell("size_bytes", Cell::int(kind.bytes))
-            .cell("damaged_count", Cell::int(kind.damaged));
-        table.rows.push(row);
-    }
-    (!kinds.is_empty()).then_some(table)
+    Table::new("nodes", "Nodes of the index")
+        .of(kinds.iter().map(|(name, kind)| (Row::new(*name, ""), kind)))
+        .column("node_count", "nodes", |kind| Cell::int(kind.nodes))
+        .column("size_bytes", "bytes", |kind| Cell::int(kind.bytes))
+        .column("damaged_count", "damaged", |kind| Cell::int(kind.damaged))
+        .unless_empty()
 }

@@ -185,6 +185,12 @@ fn record(contents: &Contents, shape: Shape, start: Bytes, offset: Bytes) -> Vec
 }
 
 impl UbiFlash {
+    /// Bytes of a LEB.
+    pub(super) fn leb_size(&self) -> u32 {
+        let block = u32::try_from(self.shape.block.get()).unwrap_or(u32::MAX);
+        block.saturating_sub(self.data_offset)
+    }
+
     /// The flash whose blocks may begin with headers at `candidates`; `other` is what else is in the
     /// file.
     pub(super) fn of(

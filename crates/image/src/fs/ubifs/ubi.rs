@@ -302,18 +302,14 @@ impl UbiImage {
 
 fn blocks(ubi: &Ubi<Dump>) -> Table {
     let counts = ubi.counts();
-    let row = Row::new("ubi", "")
-        .cell("leb_bytes", Cell::int(ubi.layout().leb_size.into()))
-        .cell("bad_count", Cell::int(counts.bad.into()))
-        .cell("unreadable_count", Cell::int(counts.corrupted.into()))
-        .cell("erase_mean", Cell::int(counts.mean_ec.into()))
-        .cell("erase_max", Cell::int(counts.max_ec.into()));
-    let mut table = Table::new("ubi", "UBI")
-        .column("leb_bytes", "LEB")
-        .column("bad_count", "bad blocks")
-        .column("unreadable_count", "blocks without a header")
-        .column("erase_mean", "mean erase counter")
-        .column("erase_max", "largest");
-    table.rows.push(row);
-    table
+    Table::new("ubi", "UBI")
+        .of([(Row::new("ubi", ""), ())])
+        .column("leb_bytes", "LEB", |()| Cell::int(ubi.layout().leb_size.into()))
+        .column("bad_count", "bad blocks", |()| Cell::int(counts.bad.into()))
+        .column("unreadable_count", "blocks without a header", |()| {
+            Cell::int(counts.corrupted.into())
+        })
+        .column("erase_mean", "mean erase counter", |()| Cell::int(counts.mean_ec.into()))
+        .column("erase_max", "largest", |()| Cell::int(counts.max_ec.into()))
+        .table()
 }

@@ -62,17 +62,13 @@ pub(super) fn check(
 ) -> Result<Vec<Finding>, Error> {
     let dump = Dump::with_spare(contents.from(flash.at), flash.shape, spare)?;
     let blocks = dump.geometry().block_count();
-    let size = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let first = contents.window(flash.first, ec::SIZE);
-    let first = EcView::new(&first).and_then(|view| view.parse());
-    let data_offset = first.map_or(0, |header| header.data_offset);
     let mut checking = Checking {
         places: Places::of(&dump, flash.at),
         dump,
         clock: Clock::new(),
         vid_offset: flash.vid_offset,
-        data_offset,
-        leb_size: size(flash.shape.block.get()).saturating_sub(data_offset),
+        data_offset: flash.data_offset,
+        leb_size: flash.leb_size(),
         image_seq: None,
         counters: Vec::new(),
         erased: 0,

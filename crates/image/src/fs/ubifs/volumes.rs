@@ -108,13 +108,6 @@ impl Entry {
         }
     }
 
-    const fn kind(&self) -> &'static str {
-        match self.info.kind {
-            VolumeKind::Static => "static",
-            VolumeKind::Dynamic => "dynamic",
-        }
-    }
-
     fn state(&self) -> Option<&'static str> {
         match (self.info.updating, self.info.corrupted || self.damaged.is_some()) {
             (true, _) => Some("an update was interrupted"),
@@ -184,28 +177,21 @@ pub(super) fn refused(volumes: &[Entry], wanted: Option<&str>) -> VolumeError {
 
 /// The table of the volumes.
 pub(super) fn table<'a>(volumes: impl IntoIterator<Item = &'a Entry>) -> Table {
-    let mut table = Table::new("volumes", "Volumes")
-        .column("id", "number")
-        .column("kind", "type")
-        .column("leb_count", "LEBs")
-        .column("size_bytes", "size")
-        .column("content", "content")
-        .column("detail", "more")
-        .column("state", "state");
     let text = |words: Option<&str>| words.map_or(Cell::none(), Cell::text);
-    for entry in volumes {
+    let detail = |entry: &&Entry| {
         let detail = entry.found.as_ref().map(|found| found.detail.as_str());
-        let row = Row::new(entry.name(), "")
-            .cell("id", Cell::int(entry.info.id.into()))
-            .cell("kind", Cell::text(entry.kind()))
-            .cell("leb_count", Cell::int(entry.info.reserved_lebs.into()))
-            .cell("size_bytes", Cell::int(entry.size.get()))
-            .cell("content", Cell::text(entry.content.clone()))
-            .cell("detail", text(detail.filter(|detail| !detail.is_empty())))
-            .cell("state", text(entry.state()));
-        table.rows.push(row);
-    }
-    table
+        text(detail.filter(|detail| !detail.is_empty()))
+    };
+    Table::new("volumes", "Volumes")
+        .of(volumes.into_iter().map(|entry| (Row::new(entry.name(), ""), entry)))
+        .column("id", "number", |entry| Cell::int(entry.info.id.into()))
+        .column("kind", "type", |entry| Cell::text(entry.info.kind.to_string()))
+        .column("leb_count", "LEBs", |entry| Cell::int(entry.info.reserved_lebs.into()))
+        .column("size_bytes", "size", |entry| Cell::int(entry.size.get()))
+        .column("content", "content", |entry| Cell::text(entry.content.clone()))
+        .column("detail", "more", detail)
+        .column("state", "state", |entry| text(entry.state()))
+        .table()
 }
 
 /// What is known of the content of a volume, one row a property.
