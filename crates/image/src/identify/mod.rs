@@ -70,6 +70,10 @@ pub fn identify_types(contents: &Contents, types: &[FileSystemType]) -> Identity
             found.push(one);
         }
     }
+    // UBI that was recognised has a shape.
+    for one in found.iter_mut().filter(|one| is_ubi(one) && one.shape.is_none()) {
+        *one = repeated::ubi(contents, one.at, std::mem::take(&mut one.detail));
+    }
     found.sort_by_key(|one| one.at);
     if found.is_empty() {
         found.push(featureless(contents, &sweep));
@@ -94,6 +98,10 @@ fn featureless(contents: &Contents, sweep: &Sweep) -> Detection {
     }
 }
 
+fn is_ubi(found: &Detection) -> bool {
+    found.kind == Kind::Ubi && found.confidence == Confidence::Certain
+}
+
 /// All other content that begins at the start of the file, after erased flash, or at an aligned offset.
 fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
     let mut found: Vec<Detection> = Vec::new();
@@ -116,12 +124,11 @@ fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
             continue;
         }
         end = at + hit.size.unwrap_or(Bytes::ZERO).min(contents.length());
-        if hit.kind == Kind::Ubi && hit.confidence == Confidence::Certain {
+        found.push(hit.found(at));
+        if found.last().is_some_and(is_ubi) {
             // Each of its blocks begins with such a header.
-            found.push(repeated::ubi(contents, at, hit.detail));
             return found;
         }
-        found.push(hit.found(at));
     }
     if found.is_empty() {
         found.extend(repeated::yaffs2(contents, first));
