@@ -1,0 +1,5 @@
+#include "agent.h"
+
+const struct operation mmc_operations[] = {
+    { 0, 0, 0, 0 }
+};
