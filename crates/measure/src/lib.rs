@@ -5,6 +5,7 @@
 //!
 //! - [`plan`]: [`plan::Plan`] and [`plan::Step`], which experiments build; their text, and its reader;
 //!   [`plan::operations`]: what the agent can do, as a table.
+//! - [`reading`]: the lines that the agent wrote, checked: [`reading::Reading`].
 //!
 //! ```
 //! use boardlab_measure::plan::{Plan, Step};
@@ -20,3 +21,4 @@
 //! ```
 
 pub mod plan;
+pub mod reading;
