@@ -280,4 +280,4 @@ fn rounded(sum: u128, count: u128) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -6,6 +6,7 @@
 use super::line::{self, Flaw, Line};
 use super::{DAMAGE_MAX, Damage, LINE_MAX, Reading, StepReading};
 use crate::plan::{STEPS_MAX, Step};
+use std::collections::HashSet;
 use std::io::{self, BufRead, Read};
 
 /// Reads all measurements of a text, in order. Lines before the first head are told of the first one, unless
@@ -56,6 +57,8 @@ pub struct Gatherer {
     ended: Vec<Reading>,
     /// The current one.
     current: Reading,
+    /// The names of its steps that ended.
+    names: HashSet<String>,
     /// The step that began, and its line of the plan.
     begun: Option<(String, Option<Step>)>,
 }
@@ -107,9 +110,11 @@ impl Gatherer {
     }
 
     fn step(&mut self, mut step: StepReading) -> Result<(), Flaw> {
-        let steps = &mut self.current.steps;
-        if steps.len() == STEPS_MAX {
+        if self.current.steps.len() == STEPS_MAX {
             return Err(Flaw::Content("more steps than a plan can have".into()));
+        }
+        if !self.names.insert(step.name.clone()) {
+            return Err(Flaw::Content("another line has this step".into()));
         }
         match self.begun.take() {
             Some((name, planned)) if name == step.name => step.planned = planned,
@@ -134,6 +139,7 @@ impl Gatherer {
     /// Ends the current measurement.
     fn next(&mut self) {
         self.current.unfinished = self.begun.take().map(|(name, _)| name);
+        self.names.clear();
         self.ended.push(std::mem::take(&mut self.current));
     }
 

@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(each.extremes[1], (128, 255));
         assert_eq!(each.extremes[781], (99_968, 99_999));
         let mut few = Each::default();
-        [7, 3, 9].map(|ns| few.push(ns));
+        [7, 3, 9].into_iter().for_each(|ns| few.push(ns));
         assert_eq!((few.group, few.extremes), (1, vec![(7, 7), (3, 3), (9, 9)]));
     }
 }

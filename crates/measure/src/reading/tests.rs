@@ -2,7 +2,7 @@ use super::*;
 use boardlab_codec::crc::crc32;
 
 /// A line as the agent writes it, from its JSON without the closing brace.
-fn line(json: &str) -> String {
+pub(crate) fn line(json: &str) -> String {
     format!("{json},\"crc\":\"{:08x}\"}}\n", !crc32(u32::MAX, json.as_bytes()))
 }
 
@@ -14,13 +14,13 @@ const BEGIN2: &str = r#"{"begin":"write","line":"step write mtd.program device=/
 const STEP2: &str = r#"{"step":"write","state":"stopped","operations":0,"bytes":0,"elapsed_ns":7"#;
 const END: &str =
     r#"{"end":"complete","steps":2,"done":2,"restored":[{"what":"the cache of /dev/sda"}]"#;
-const WHOLE: [&str; 6] = [HEAD, BEGIN, STEP, BEGIN2, STEP2, END];
+pub(crate) const WHOLE: [&str; 6] = [HEAD, BEGIN, STEP, BEGIN2, STEP2, END];
 
-fn text(lines: &[&str]) -> String {
+pub(crate) fn text(lines: &[&str]) -> String {
     lines.iter().map(|json| line(json)).collect()
 }
 
-fn one(text: &str) -> Reading {
+pub(crate) fn one(text: &str) -> Reading {
     let mut readings = read(text.as_bytes()).unwrap();
     assert_eq!(readings.len(), 1, "{readings:?}");
     readings.remove(0)
@@ -147,6 +147,13 @@ fn lost_lines_leave_the_others() {
     assert!(begun.strays == 1 && !begun.is_whole());
     let ended = one(&without(2));
     assert_eq!((ended.lost.as_slice(), ended.is_whole()), (&["erase".to_owned()][..], false));
+}
+
+#[test]
+fn a_doubled_step_is_damage() {
+    let reading = one(&text(&[HEAD, BEGIN, STEP, STEP, BEGIN2, STEP2, END]));
+    assert_eq!((reading.steps.len(), reading.damage[0].line), (2, 4));
+    assert!(!reading.is_whole());
 }
 
 #[test]
