@@ -94,13 +94,8 @@ pub(crate) enum Error {
     },
     /// The HTML report cannot be made.
     Page(boardlab_report::Error),
-    /// A measurement cannot be made.
+    /// A measurement cannot be made or read.
     Measure(Box<Problem>),
-    /// A file has no line of the agent.
-    NoMeasurement {
-        /// The file.
-        path: PathBuf,
-    },
     /// Two saved results have no scenario in common.
     NothingShared {
         /// The scenarios of the first one.
@@ -348,11 +343,6 @@ impl Error {
                     .map(|path| Place { path: shown_path(path), at: problem.at() }),
                 help: shown(&problem.help()),
             },
-            Self::NoMeasurement { path } => Message::at(
-                path,
-                format!("`{}` has no measurement", shown_path(path)),
-                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line",
-            ),
             Self::NothingShared { a, b } => Message::nowhere(
                 "the two results have no scenario in common".into(),
                 &format!("the first has {}, the second has {}", names(a), names(b)),

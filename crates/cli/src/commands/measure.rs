@@ -1,6 +1,6 @@
 //! `boardlab measure`: the same workloads on a real board.
 
-use crate::args::{Form, MeasureAction, MeasurePlan, MeasureRun, Options};
+use crate::args::{MeasureAction, MeasurePlan, MeasureRun, Options};
 use crate::error::{Error, ReadProblem, shown_path};
 use crate::exit::Status;
 use crate::measure::{self, problem::Problem};
@@ -28,11 +28,6 @@ pub(super) fn perform(action: &MeasureAction, options: &Options) -> Result<Statu
 
 /// Prints the plan of a scenario.
 fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
-    if options.out.is_some() || !matches!(options.form(), Form::Table) {
-        return Err(Error::NoResult(
-            "redirect the plan: boardlab measure plan nor-write > board.plan",
-        ));
-    }
     output::expect_stdout()?;
     let MeasurePlan { scenario, device, path, max_cycles } = arguments;
     let name = scenario.scenario.as_str();
@@ -66,9 +61,6 @@ fn run(arguments: &MeasureRun, options: &Options) -> Result<Status, Error> {
 
 /// Writes the sources of the agent.
 fn agent(folder: &Path, options: &Options) -> Result<Status, Error> {
-    if options.out.is_some() || !matches!(options.form(), Form::Table) {
-        return Err(Error::NoResult("name the folder alone: boardlab measure agent DIR"));
-    }
     measure::agent::write_new(folder)?;
     if !options.quiet {
         terminal::tell(&format!(
@@ -102,16 +94,16 @@ fn show(readings: &[Reading], output: &Output<'_>) -> Result<Status, Error> {
 
 /// The measurements in the file at `path`, at least one.
 fn readings_of(path: &Path) -> Result<Vec<Reading>, Error> {
-    let unreadable = |problem| Error::Unreadable { path: path.into(), problem };
+    let unreadable = |problem| Problem::Unreadable { path: path.into(), problem };
     let system = |error| unreadable(ReadProblem::System(error));
     // Checked before opening: opening a pipe without a writer would block forever.
     if !fs::metadata(path).map_err(system)?.is_file() {
-        return Err(unreadable(ReadProblem::NotAFile));
+        return Err(unreadable(ReadProblem::NotAFile).into());
     }
     let file = File::open(path).map_err(system)?;
     let readings = reading::read(BufReader::new(file)).map_err(system)?;
     match readings.is_empty() {
-        true => Err(Error::NoMeasurement { path: path.into() }),
+        true => Err(Problem::NoMeasurement { path: path.into() }.into()),
         false => Ok(readings),
     }
 }

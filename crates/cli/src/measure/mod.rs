@@ -41,7 +41,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What is sent to a board.
 pub(super) struct Order<'a> {
-    /// The text of the plan, which was checked.
+    /// The text of the plan, as the user has it; it was checked.
     pub(super) plan: String,
     /// The arguments of the agent before the plan.
     pub(super) arguments: Vec<String>,
@@ -55,11 +55,8 @@ pub(crate) fn run(arguments: &MeasureRun, quiet: bool) -> Result<Option<i32>, Pr
     if let Some(agent) = &arguments.agent {
         agent::expect_file(agent)?;
     }
-    let order = Order {
-        plan: plan.to_string(),
-        arguments: agent_arguments(arguments),
-        agent: arguments.agent.as_deref(),
-    };
+    let order =
+        Order { plan, arguments: agent_arguments(arguments), agent: arguments.agent.as_deref() };
     let interrupted = interrupts();
     let mut save = Save::new(&arguments.save)?;
     let progress = Progress::begin("measure", quiet);
@@ -75,14 +72,14 @@ pub(crate) fn run(arguments: &MeasureRun, quiet: bool) -> Result<Option<i32>, Pr
     Ok(status)
 }
 
-/// The plan, if the user permits what it writes.
-fn checked(arguments: &MeasureRun) -> Result<Plan, Problem> {
+/// The text of the plan, if the user permits what it writes.
+fn checked(arguments: &MeasureRun) -> Result<String, Problem> {
     let path = &arguments.plan;
     let bytes = saved::read_bytes(path)
         .map_err(|problem| Problem::PlanUnreadable { path: path.clone(), problem })?;
     // A byte that is no text is refused by the reader, with its place.
-    let plan = Plan::parse(&String::from_utf8_lossy(&bytes))
-        .map_err(|flaw| Problem::NoPlan { path: path.clone(), flaw })?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let plan = Plan::parse(&text).map_err(|flaw| Problem::NoPlan { path: path.clone(), flaw })?;
     let named: Vec<&String> = arguments.destroy.iter().chain(&arguments.destroy_data).collect();
     let written = plan.written();
     if let Some(target) = named.iter().find(|target| !written.contains(&target.as_str())) {
@@ -91,7 +88,7 @@ fn checked(arguments: &MeasureRun) -> Result<Plan, Problem> {
     }
     let missing = written.iter().filter(|target| !named.iter().any(|name| name == *target));
     let missing: Vec<_> = missing.map(ToString::to_string).collect();
-    if missing.is_empty() { Ok(plan) } else { Err(Problem::NotPermitted { targets: missing }) }
+    if missing.is_empty() { Ok(text) } else { Err(Problem::NotPermitted { targets: missing }) }
 }
 
 fn agent_arguments(arguments: &MeasureRun) -> Vec<String> {

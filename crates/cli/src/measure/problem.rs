@@ -1,4 +1,4 @@
-//! What can go wrong before or while an agent runs.
+//! What can go wrong before, while and after an agent runs.
 //!
 //! Layer: rank 12. Main type: [`Problem`]; the program's error renders it.
 
@@ -24,6 +24,18 @@ pub(crate) enum Problem {
         path: PathBuf,
         /// Why.
         problem: ReadProblem,
+    },
+    /// A measurement cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: ReadProblem,
+    },
+    /// A file has no line of the agent.
+    NoMeasurement {
+        /// The file.
+        path: PathBuf,
     },
     /// The file is no plan.
     NoPlan {
@@ -138,6 +150,8 @@ impl Problem {
         match self {
             Self::NotPermitted { .. } => Status::Refused,
             Self::PlanUnreadable { .. }
+            | Self::Unreadable { .. }
+            | Self::NoMeasurement { .. }
             | Self::NoPlan { .. }
             | Self::NotWritten { .. }
             | Self::Exists { .. }
@@ -166,6 +180,10 @@ impl Problem {
             Self::PlanUnreadable { path, problem } => {
                 format!("cannot read the plan {}: {problem}", quoted(path))
             }
+            Self::Unreadable { path, problem } => {
+                format!("cannot read {}: {problem}", quoted(path))
+            }
+            Self::NoMeasurement { path } => format!("{} has no measurement", quoted(path)),
             Self::NoPlan { flaw, .. } => {
                 format!("not a plan: found {}, expected {}", flaw.found, flaw.expected)
             }
@@ -216,6 +234,9 @@ impl Problem {
                 "make one: boardlab measure plan SCENARIO > board.plan; its form: docs/formats/measurement-plan.md"
                     .into()
             }
+            Self::Unreadable { .. } | Self::NoMeasurement { .. } => {
+                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line".into()
+            }
             Self::NotWritten { written, .. } if written.is_empty() => "the plan writes to nothing".into(),
             Self::NotWritten { written, .. } => {
                 format!("name a target as the plan names it: {}", listed(written))
@@ -257,6 +278,8 @@ impl Problem {
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::PlanUnreadable { path, .. }
+            | Self::Unreadable { path, .. }
+            | Self::NoMeasurement { path }
             | Self::NoPlan { path, .. }
             | Self::Exists { path }
             | Self::Unwritable { path, .. }
