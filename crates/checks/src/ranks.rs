@@ -40,8 +40,8 @@ const IMAGE: &[&str] =
 const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
 const FACE: &[&str] = &[
-    "document", "parts", "computer", EXPERIMENT, "cards", "sweep", "lab", "report", "image",
-    "result",
+    "document", "parts", "measure", "computer", EXPERIMENT, "cards", "sweep", "lab", "report",
+    "image", "result", "codec",
 ];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[
@@ -55,13 +55,13 @@ const COMPUTER: &[&str] = &["document", "parts", "result", "codec", "block", "ar
 const EXPERIMENT: &str = "experiment";
 /// What is behind a translation layer, and what is asked of it.
 const CARDS: &[&str] = &[
-    "document", "parts", EXPERIMENT, "result", "codec", "media", "block", "ftl", "sd", "sata",
-    "workload",
+    "document", "parts", "measure", EXPERIMENT, "result", "codec", "media", "block", "ftl", "sd",
+    "sata", "workload",
 ];
 /// The experiment on flash filesystems.
 const FILESYSTEMS: &[&str] = &[
-    "document", "parts", EXPERIMENT, "result", "media", "mtd", "nand", "ubi", "vfs", "jffs2",
-    "yaffs2", "logfs", "ubifs", "workload",
+    "document", "parts", "measure", EXPERIMENT, "result", "media", "mtd", "nand", "ubi", "vfs",
+    "jffs2", "yaffs2", "logfs", "ubifs", "workload",
 ];
 /// Everything that can be run or measured; what shows it is not for an experiment to know.
 const LAB: &[&str] = &[
@@ -119,10 +119,10 @@ pub const ROWS: &[Row] = &[
     row(7, "image", IMAGE),
     row(7, "document", &["result"]),
     row(8, "parts", PARTS),
+    row(8, "measure", &["document", "result", "codec"]),
     row(8, "report", &["result"]),
     row(9, "computer", COMPUTER),
-    row(9, "measure", &["document", "parts", "result"]),
-    row(9, EXPERIMENT, &["document", "parts", "result"]),
+    row(9, EXPERIMENT, &["document", "parts", "measure", "result"]),
     row(10, "cards", CARDS),
     row(10, "filesystems", FILESYSTEMS),
     row(10, "sweep", &["document", "parts", EXPERIMENT, "result", "codec"]),

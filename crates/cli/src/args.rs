@@ -9,11 +9,13 @@ mod create;
 mod guide;
 mod hints;
 pub(crate) mod line;
+mod measure;
 mod os;
 mod unused;
 
 pub(crate) use create::Create;
 pub(crate) use guide::{ListTopic, PartKind, command_names};
+pub(crate) use measure::{MeasureAction, MeasurePlan};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
@@ -189,6 +191,13 @@ pub(crate) enum Command {
         /// What to do with it.
         #[command(subcommand)]
         action: ImageAction,
+    },
+    /// Measure on a real board what the scenarios predict
+    #[command(after_help = measure::MEASURE)]
+    Measure {
+        /// What to do.
+        #[command(subcommand)]
+        action: MeasureAction,
     },
     /// Work with a SATA drive as the host of the SATA evaluation does
     #[command(after_help = SATA)]

@@ -6,6 +6,7 @@ use crate::reference::Reference;
 use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
+use boardlab_measure::plan::Plan;
 use boardlab_parts::catalog;
 use boardlab_result::{Parameter, RunResult};
 use boardlab_sim::Seed;
@@ -80,6 +81,30 @@ pub type Make = fn(&Request<'_>) -> Result<RunResult, Failure>;
 /// such as the file to write; 0 where there are none.
 pub type Check = fn(&Request<'_>) -> Result<u32, Failure>;
 
+/// A request for the plan of a measurement: the same workload for the agent, on a board.
+#[derive(Clone, Copy)]
+pub struct PlanRequest<'a> {
+    /// The scenario; its seed is that of the plan.
+    pub request: Request<'a>,
+    /// The user's devices and folders of the board, by name; see [`PlanRequest::target`].
+    pub devices: &'a [(String, String)],
+    /// How often a block may be worn at most; the plan scales its volume to it.
+    pub max_cycles: u64,
+}
+
+impl PlanRequest<'_> {
+    /// The path that the user gave as `name`, or else `fallback`. The names `device` and `path` stand for
+    /// a `--device` and a `--path` without a name; others are those of a scenario with several devices.
+    #[must_use]
+    pub fn target<'t>(&'t self, name: &str, fallback: &'t str) -> &'t str {
+        let given = self.devices.iter().find(|(other, _)| other == name);
+        given.map_or(fallback, |(_, path)| path)
+    }
+}
+
+/// Makes a plan of a request.
+pub type MakePlan = fn(&PlanRequest<'_>) -> Result<Plan, Failure>;
+
 /// An action on a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
@@ -121,6 +146,8 @@ pub struct Experiment {
     pub prints_fio: bool,
     /// The check before a run.
     pub check: Check,
+    /// The same workload as a plan for the agent, if a board can do it.
+    pub plan: Option<MakePlan>,
     /// Its actions: [`Action::Run`] and others.
     pub actions: &'static [(Action, Make)],
 }

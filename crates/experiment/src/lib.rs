@@ -20,5 +20,6 @@ pub mod reference;
 pub mod verdict;
 
 pub use contract::{
-    Action, Cause, Check, Experiment, Failure, Make, Progress, Request, VERSION, scenario_name,
+    Action, Cause, Check, Experiment, Failure, Make, MakePlan, PlanRequest, Progress, Request,
+    VERSION, scenario_name,
 };

@@ -7,8 +7,11 @@ use boardlab_cards::{fio, life, sdwear};
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Node, files};
-use boardlab_experiment::{Action, Experiment, Failure, Progress, Request, VERSION, scenario_name};
+use boardlab_experiment::{
+    Action, Experiment, Failure, PlanRequest, Progress, Request, VERSION, scenario_name,
+};
 use boardlab_filesystems::nandfs;
+use boardlab_measure::plan::Plan;
 use boardlab_parts::catalog;
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table};
@@ -233,6 +236,72 @@ impl OpenScenario {
         let request = Request { document: &self.document, scenario: &self.name, seed, progress };
         self.experiment.perform(action, &request)
     }
+
+    /// The same workload as a plan for the agent, on `devices` and folders by name, which wears no block
+    /// more than `max_cycles` times.
+    ///
+    /// # Errors
+    /// [`Failure`]: among others that the scenario has no plan, or that a device is none of it.
+    pub fn plan(
+        &self,
+        seed: Seed,
+        devices: &[(String, String)],
+        max_cycles: u64,
+    ) -> Result<Plan, Failure> {
+        let Some(make) = self.experiment.plan else { return Err(no_plan(&self.name).into()) };
+        let (document, scenario) = (&self.document, self.name.as_str());
+        let request = Request { document, scenario, seed, progress: &|_| () };
+        let plan = make(&PlanRequest { request, devices, max_cycles })?;
+        let is_used = |path: &str| {
+            let mut steps = plan.steps().iter();
+            steps.any(|step| ["device", "path"].iter().any(|key| step.text(key) == Some(path)))
+        };
+        if let Some((name, path)) = devices.iter().find(|(_, path)| !is_used(path)) {
+            return Err(no_such_device(&plan, name, path).into());
+        }
+        plan.check().map_err(|flaw| Failure::from(impossible(&self.name, &flaw)))?;
+        Ok(plan)
+    }
+}
+
+fn error(title: String, help: String) -> Error {
+    Other { at: At::Nowhere, message: Message { title, label: String::new(), help } }.into()
+}
+
+/// The error that nothing of the scenario `name` can be measured by the agent.
+fn no_plan(name: &str) -> Error {
+    let with = EXPERIMENTS.iter().filter(|one| one.plan.is_some());
+    let with: Vec<_> = with.map(|one| one.scenario).collect();
+    let help = match with.is_empty() {
+        true => String::from(
+            "no scenario has one; plans are easy to write: docs/formats/measurement-plan.md",
+        ),
+        false => format!("scenarios with a plan: {}", with.join(", ")),
+    };
+    error(format!("`{}` has no plan for a board", shown_at_most(name, TEXT_SHOWN)), help)
+}
+
+/// The error that no step of `plan` is about the user's `path`.
+fn no_such_device(plan: &Plan, name: &str, path: &str) -> Error {
+    let keys = plan.steps().iter().flat_map(|step| [step.text("device"), step.text("path")]);
+    let mut targets: Vec<_> = keys.flatten().collect();
+    targets.sort_unstable();
+    targets.dedup();
+    let [name, path] = [name, path].map(|text| shown_at_most(text, TEXT_SHOWN));
+    let help = match targets.is_empty() {
+        true => String::from("the plan is about no device: leave it out"),
+        false => format!("the plan is about {}", targets.join(", ")),
+    };
+    error(format!("no step of the plan is about `{path}`, given as `{name}`"), help)
+}
+
+/// The error that the plan of the scenario `name` would not be read again.
+fn impossible(name: &str, flaw: &boardlab_measure::plan::Flaw) -> Error {
+    let name = shown_at_most(name, TEXT_SHOWN);
+    error(
+        format!("the workload of `{name}` is no plan: {flaw}"),
+        String::from("change the value with --set, or the device with --device"),
+    )
 }
 
 /// Does `action` with the scenario `name`, as [`open`] reads it.

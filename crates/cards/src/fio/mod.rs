@@ -24,6 +24,7 @@ pub const CARD: Experiment = Experiment {
     title: "fio jobs on an SD card or an eMMC",
     prints_fio: true,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run)],
 };
 

@@ -26,5 +26,6 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "How long an SD card lives",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::life), (Action::Life, run::life)],
 };

@@ -29,5 +29,6 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "SD card wear levelling under 11 TB of writes",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run)],
 };

@@ -6,7 +6,7 @@
 use super::{hints, line};
 use boardlab_document::files::mounted;
 use boardlab_document::source::Kind;
-use boardlab_experiment::Action;
+use boardlab_experiment::{Action, Experiment};
 use boardlab_lab::guide::{self, Choice};
 use boardlab_lab::registry;
 use boardlab_parts::catalog;
@@ -24,13 +24,20 @@ const HELP_MAX: usize = 60;
 
 /// Offers the scenarios for which `action` has a meaning: built-in ones, and files of scenarios and fio jobs.
 pub(super) fn scenarios(action: Action) -> ArgValueCompleter {
-    ArgValueCompleter::new(move |current: &OsStr| having(action, current))
+    ArgValueCompleter::new(move |current: &OsStr| having(move |one| one.has(action), current))
 }
 
-/// The scenarios for which `action` has a meaning. Files that cannot be read are among them: the command says why.
-fn having(action: Action, current: &OsStr) -> Vec<CompletionCandidate> {
-    let has =
-        move |name: &str| registry::open::<&str>(name, &[]).map(|open| open.experiment.has(action));
+/// The scenarios whose workload a board can do, and files of such ones.
+pub(super) fn planned() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| having(|one| one.plan.is_some(), current))
+}
+
+/// The scenarios of experiments that `fit`. Files that cannot be read are among them: the command says why.
+fn having(
+    fit: impl Fn(&Experiment) -> bool + Copy + Send + Sync + 'static,
+    current: &OsStr,
+) -> Vec<CompletionCandidate> {
+    let has = move |name: &str| registry::open::<&str>(name, &[]).map(|open| fit(open.experiment));
     let names = catalog::all(Kind::Scenario).iter().filter(|file| has(file.name).unwrap_or(true));
     let names = names
         .map(|file| candidate(file.name, registry::named(file.name).map_or("", |one| one.title)));
@@ -44,7 +51,7 @@ fn having(action: Action, current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// What `list keys` knows: scenarios, and commands without one.
 pub(super) fn settable(current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut candidates = having(Action::Run, current);
+    let mut candidates = having(|one| one.has(Action::Run), current);
     candidates.extend(beginning(guide::COMMANDS.iter().map(|name| candidate(name, "")), current));
     candidates
 }

@@ -10,6 +10,7 @@ mod explain;
 mod image;
 mod list;
 mod man;
+mod measure;
 mod os;
 mod report;
 mod reproduce;
@@ -53,6 +54,7 @@ pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
         Command::Report { runs, extent } => report::perform(runs, extent.full, options),
         Command::Compare { a, b } => compare::perform(a, b, options),
         Command::Image { action } => image::perform(action, options),
+        Command::Measure { action } => measure::perform(action, options),
         Command::Sata { action } => sata::perform(action, options),
         Command::Os { action } => os::perform(action, options),
         Command::Completions { shell } => completions::perform(*shell, options),

@@ -28,5 +28,6 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Flash filesystems for large NAND",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run), (Action::PowerCut, run::powercut::powercut)],
 };

@@ -24,5 +24,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Context switches with the Fast Context Switch Extension",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run)],
 };

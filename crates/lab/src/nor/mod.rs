@@ -24,5 +24,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "NOR flash writes: u-boot against Linux, and the wait for completion",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run), (Action::Tune, run::tune::tune)],
 };

@@ -25,5 +25,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "SSD transfer rates of a SATA host",
     prints_fio: false,
     check: run::check,
+    plan: None,
     actions: &[(Action::Run, run::run)],
 };

@@ -1,0 +1,71 @@
+//! The arguments of `measure`: the same workloads on a real board.
+//!
+//! Layer: rank 12. Main type: [`MeasureAction`].
+
+use super::{SCENARIO, SET, Scenario, candidates};
+use clap::{Args, Subcommand, ValueHint};
+
+pub(super) const MEASURE: &str = "\
+The agent, a small C program, does a plan on the board and measures. It writes only to what --destroy names.
+
+Examples:
+  boardlab measure plan nor-write --device /dev/mtd0 > board.plan
+  boardlab measure plan nor-write --set workload.bytes=64KiB";
+
+const PLAN: &str = "\
+The plan goes to standard output; it is text, and may be changed by hand.
+
+Examples:
+  boardlab measure plan nor-write > board.plan
+  boardlab measure plan nor-write --device /dev/mtd0 --max-cycles 100 > board.plan";
+
+/// The most cycles that a plan may take of a block, where nobody says otherwise; the agent's own.
+const MAX_CYCLES: &str = "10";
+
+/// What `measure` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MeasureAction {
+    /// Print the plan with the workload of a scenario
+    #[command(after_help = PLAN)]
+    Plan(MeasurePlan),
+}
+
+/// A scenario whose workload becomes a plan.
+#[derive(Debug, Args)]
+#[command(mut_arg(SCENARIO, |one| one.add(candidates::planned())))]
+#[command(mut_arg(SET, |one| one.help("Value in place of the one in the scenario, its part or its board")))]
+pub(crate) struct MeasurePlan {
+    /// The scenario.
+    #[command(flatten)]
+    pub(crate) scenario: Scenario,
+    /// Device of the board, with a name before it where the scenario has several
+    #[arg(long, value_name = "[NAME=]/dev/X", value_parser = device, value_hint = ValueHint::FilePath)]
+    pub(crate) device: Vec<(String, String)>,
+    /// Folder of the board, with a name before it where the scenario has several
+    #[arg(long, value_name = "[NAME=]DIR", value_parser = folder, value_hint = ValueHint::DirPath)]
+    pub(crate) path: Vec<(String, String)>,
+    /// Times that a block may be erased at most; the volume of the workload follows
+    #[arg(long, value_name = "N", default_value = MAX_CYCLES)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_cycles: u64,
+}
+
+fn device(text: &str) -> Result<(String, String), String> {
+    named(text, "device")
+}
+
+fn folder(text: &str) -> Result<(String, String), String> {
+    named(text, "path")
+}
+
+/// A path of the board and its name, or `name` where it has none.
+fn named(text: &str, name: &str) -> Result<(String, String), String> {
+    let (name, path) = match text.split_once('=') {
+        Some((name, path)) if !text.starts_with('/') => (name, path),
+        _ => (name, text),
+    };
+    match path.starts_with('/') && !name.is_empty() {
+        true => Ok((name.into(), path.into())),
+        false => Err("expected an absolute path of the board, such as /dev/mtd0".into()),
+    }
+}
