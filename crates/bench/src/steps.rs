@@ -78,10 +78,18 @@ impl Step {
         let left = if self.offset < capacity { capacity - self.offset } else { Bytes::ZERO };
         let length = self.length.unwrap_or(left);
         if length > left {
-            return Err(("length", format!("ends beyond the {capacity} of the device"), format!("at most {left}")));
+            return Err((
+                "length",
+                format!("ends beyond the {capacity} of the device"),
+                format!("at most {left}"),
+            ));
         }
         if length < size {
-            return Err(("size", format!("exceeds the range of {length}"), format!("at most {length}")));
+            return Err((
+                "size",
+                format!("exceeds the range of {length}"),
+                format!("at most {length}"),
+            ));
         }
         Ok(Pattern::new((self.offset, length), size, self.count, (self.order, self.seed)))
     }
@@ -117,9 +125,15 @@ fn predict(step: plan::Step, run: &StepRun) -> plan::Step {
         Some(mean) => step.predict("mean_ns", mean.as_nanos()),
         None => step,
     };
-    match run.operations_per_s() {
-        Some(rate) if step.has_key("depth") => step.predict("operations_per_s", rate),
-        _ => step,
+    let is_queued = step.number("depth").is_some_and(|depth| depth > 1);
+    match run.operations_per_s().filter(|_| is_queued) {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a positive rate"
+        )]
+        Some(rate) => step.predict("operations_per_s", rate.round() as u64),
+        None => step,
     }
 }
 
@@ -129,7 +143,12 @@ pub(crate) fn fit(section: &Section<'_>, steps: &[Step], room: impl Fn(&Step) ->
         let key = |key: &str| format!("step.{index}.{key}");
         if steps[..index].iter().any(|other| other.name == step.name) {
             let help = "results are named after their steps";
-            return Err(section.refuse(&key("name"), "is the name of two steps", "a name of its own", help));
+            return Err(section.refuse(
+                &key("name"),
+                "is the name of two steps",
+                "a name of its own",
+                help,
+            ));
         }
         if let Err((wrong, problem, expected)) = step.pattern(room(step)) {
             let help = "compare it with the part";
@@ -140,8 +159,14 @@ pub(crate) fn fit(section: &Section<'_>, steps: &[Step], room: impl Fn(&Step) ->
 }
 
 /// The plan of a scenario whose steps gave `runs` on the model.
-pub(crate) fn plan(request: &PlanRequest<'_>, steps: &[Step], runs: &[StepRun], device: &str) -> Plan {
-    let device = request.device(device);
-    let steps = steps.iter().zip(runs).map(|(step, run)| step.planned(device, run));
-    Plan::new(request.run.scenario).with_steps(steps)
+pub(crate) fn plan(
+    request: &PlanRequest<'_>,
+    steps: &[Step],
+    runs: &[StepRun],
+    device: &str,
+) -> Plan {
+    let device = request.target("device", device);
+    let mut plan = Plan::new(request.request.scenario);
+    steps.iter().zip(runs).for_each(|(step, run)| plan.push(step.planned(device, run)));
+    plan
 }

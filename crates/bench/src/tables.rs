@@ -9,7 +9,8 @@ use boardlab_sim::Duration;
 /// What the steps took, in the columns that measurements have too, so that `boardlab compare` sets them
 /// side by side.
 pub(crate) fn steps(runs: &[StepRun]) -> Table {
-    let nanos = |time: Option<Duration>| time.map_or(Cell::none(), |time| Cell::int(time.as_nanos()));
+    let nanos =
+        |time: Option<Duration>| time.map_or(Cell::none(), |time| Cell::int(time.as_nanos()));
     let quantile = |share: u64| move |run: &&StepRun| nanos(run.latencies.quantile(share, 1_000));
     Table::new("steps", "Steps")
         .of(runs.iter().map(|run| (Row::new(&run.name, &run.operation), run)))

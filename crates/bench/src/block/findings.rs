@@ -11,7 +11,9 @@ use boardlab_result::RunResult;
 pub(super) fn all(run: &mut RunResult, scenario: &Scenario, runs: &[StepRun]) {
     let rated = scenario.steps.iter().zip(runs);
     let rated = rated.filter_map(|(step, run)| Some((step, run, run.operations_per_s()?)));
-    let Some((step, fastest, rate)) = rated.max_by(|one, other| one.2.total_cmp(&other.2)) else { return };
+    let Some((step, fastest, rate)) = rated.max_by(|one, other| one.2.total_cmp(&other.2)) else {
+        return;
+    };
     let lanes = scenario.device.lanes;
     let limit = if step.depth < lanes {
         format!("the device would take {lanes} at once, and the step gives it {}", step.depth)
@@ -19,5 +21,11 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, runs: &[StepRun]) {
         format!("it uses all {lanes} lanes of the device")
     };
     let mean = fastest.latencies.mean().unwrap_or_default();
-    find(run, format!("The step {} gets most done: {rate:.0} operations a second of {mean} each; {limit}.", step.name));
+    find(
+        run,
+        format!(
+            "The step {} gets most done: {rate:.0} operations a second of {mean} each; {limit}.",
+            step.name
+        ),
+    );
 }

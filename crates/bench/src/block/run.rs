@@ -43,8 +43,8 @@ pub(super) fn run(request: &experiment::Request<'_>) -> Result<RunResult, Failur
 
 /// The same steps for a board, each with what the model takes.
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
-    let (scenario, _) = read(&request.run)?;
-    let (runs, _) = measure(&request.run, &scenario)?;
+    let (scenario, _) = read(&request.request)?;
+    let (runs, _) = measure(&request.request, &scenario)?;
     Ok(steps::plan(request, &scenario.steps, &runs, DEVICE))
 }
 

@@ -8,8 +8,12 @@ use boardlab_document::section;
 use boardlab_sim::{Bytes, Duration, Rate};
 
 /// What can be done with a block device.
-pub(super) const OPERATIONS: Names =
-    &[("block.read", READ), ("block.write", WRITE), ("block.discard", DISCARD), ("block.flush", FLUSH)];
+pub(super) const OPERATIONS: Names = &[
+    ("block.read", READ),
+    ("block.write", WRITE),
+    ("block.discard", DISCARD),
+    ("block.flush", FLUSH),
+];
 pub(super) const READ: &str = "block.read";
 pub(super) const WRITE: &str = "block.write";
 pub(super) const DISCARD: &str = "block.discard";

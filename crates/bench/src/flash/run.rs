@@ -15,7 +15,7 @@ use boardlab_nand::chip::{Die, Setup};
 use boardlab_nand::driver::ProfileError;
 use boardlab_nand::{Nand, Part, Port, PortTiming};
 use boardlab_result::RunResult;
-use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
+use boardlab_sim::{Bytes, Clock, Instant, Seed};
 use std::sync::Arc;
 
 /// What to try when a step fails.
@@ -48,8 +48,8 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 
 /// The same steps for a board, each with what the model takes.
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
-    let (scenario, _) = read(&request.run)?;
-    let (runs, _) = measure(&request.run, &scenario)?;
+    let (scenario, _) = read(&request.request)?;
+    let (runs, _) = measure(&request.request, &scenario)?;
     Ok(steps::plan(request, &scenario.steps, &runs, DEVICE))
 }
 

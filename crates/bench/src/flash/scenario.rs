@@ -12,8 +12,7 @@ use boardlab_parts::nand::part;
 use boardlab_sim::{Bytes, Duration};
 
 /// What can be done with a raw flash.
-const OPERATIONS: Names =
-    &[(READ, READ), (PROGRAM, PROGRAM), (ERASE, ERASE), (READ_OOB, READ_OOB)];
+const OPERATIONS: Names = &[(READ, READ), (PROGRAM, PROGRAM), (ERASE, ERASE), (READ_OOB, READ_OOB)];
 pub(super) const READ: &str = "mtd.read";
 pub(super) const PROGRAM: &str = "mtd.program";
 pub(super) const ERASE: &str = "mtd.erase";
