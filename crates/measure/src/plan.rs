@@ -103,8 +103,13 @@ impl Plan {
     /// Adds a remark at the top, for people. Long ones are wrapped.
     #[must_use]
     pub fn remark(mut self, text: &str) -> Self {
-        self.remarks.extend(wrapped(text));
+        self.add_remark(text);
         self
+    }
+
+    /// As [`Plan::remark`], in place.
+    pub fn add_remark(&mut self, text: &str) {
+        self.remarks.extend(wrapped(text));
     }
 
     /// Says how many cycles the blocks of `target` survive.
