@@ -93,6 +93,11 @@ pub(crate) enum Error {
     },
     /// The HTML report cannot be made.
     Page(boardlab_report::Error),
+    /// A file has no line of the agent.
+    NoMeasurement {
+        /// The file.
+        path: PathBuf,
+    },
     /// Two saved results have no scenario in common.
     NothingShared {
         /// The scenarios of the first one.
@@ -326,6 +331,11 @@ impl Error {
                 "run it again with the same --out, or name a file: DIR/result.json",
             ),
             Self::Page(problem) => split(problem, None),
+            Self::NoMeasurement { path } => Message::at(
+                path,
+                format!("`{}` has no measurement", shown_path(path)),
+                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line",
+            ),
             Self::NothingShared { a, b } => Message::nowhere(
                 "the two results have no scenario in common".into(),
                 &format!("the first has {}, the second has {}", names(a), names(b)),

@@ -5,6 +5,8 @@
 //!
 //! - [`plan`]: [`plan::Plan`] and [`plan::Step`], which experiments build; their text, and its reader;
 //!   [`plan::operations`]: what the agent can do, as a table.
+//! - [`reading`]: the lines that the agent wrote, checked: [`reading::Reading`].
+//! - [`mod@result`]: them as results, with the predictions of the plan beside what was measured.
 //!
 //! ```
 //! use boardlab_measure::plan::{Plan, Step};
@@ -20,3 +22,5 @@
 //! ```
 
 pub mod plan;
+pub mod reading;
+pub mod result;

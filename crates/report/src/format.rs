@@ -7,7 +7,7 @@
 //! out: any choice of unit by the reader.
 
 use boardlab_result::prose::{GIB, KIB, MIB, round};
-use boardlab_result::{Row, RunResult, Unit, Value};
+use boardlab_result::{Origin, Parameter, Row, RunResult, Unit, Value};
 use boardlab_sim::Bytes;
 
 /// The significant digits of a figure.
@@ -75,10 +75,11 @@ pub(crate) fn says_more(row: &Row) -> bool {
     !row.title.is_empty() && row.title != row.id && row.title != row.id.replace('_', " ")
 }
 
-/// Whether the result is that of a run. Lists and comparisons have neither inputs nor virtual time,
-/// so seed and times would be meaningless.
-pub(crate) const fn ran(run: &RunResult) -> bool {
-    run.virtual_time_ns > 0 || !run.parameters.is_empty()
+/// Whether the result is that of a run. Lists and comparisons have neither inputs nor virtual time, and
+/// what is known of a measurement is measured, so seed and times would be meaningless.
+pub(crate) fn ran(run: &RunResult) -> bool {
+    let is_input = |parameter: &Parameter| parameter.origin != Origin::Measured;
+    run.virtual_time_ns > 0 || run.parameters.iter().any(is_input)
 }
 
 /// The difference of our figure from the published one in percent with one decimal: `+0.3 %`, `-0.9 %`, `0.0 %`.

@@ -4,13 +4,14 @@
 
 use super::{SCENARIO, SET, Scenario, candidates};
 use clap::{Args, Subcommand, ValueHint};
+use std::path::PathBuf;
 
 pub(super) const MEASURE: &str = "\
 The agent, a small C program, does a plan on the board and measures. It writes only to what --destroy names.
 
 Examples:
   boardlab measure plan nor-write --device /dev/mtd0 > board.plan
-  boardlab measure plan nor-write --set workload.bytes=64KiB";
+  boardlab measure read board.jsonl --out board";
 
 const PLAN: &str = "\
 The plan goes to standard output; it is text, and may be changed by hand.
@@ -18,6 +19,14 @@ The plan goes to standard output; it is text, and may be changed by hand.
 Examples:
   boardlab measure plan nor-write > board.plan
   boardlab measure plan nor-write --device /dev/mtd0 --max-cycles 100 > board.plan";
+
+const READ: &str = "\
+A file may hold several measurements. Exit status 1: one is partial, damaged or failed; what there is of it is shown.
+
+Examples:
+  boardlab measure read board.jsonl
+  boardlab measure read board.jsonl --out board
+  boardlab measure read monday.jsonl tuesday.jsonl --json";
 
 /// The most cycles that a plan may take of a block, where nobody says otherwise; the agent's own.
 const MAX_CYCLES: &str = "10";
@@ -28,6 +37,13 @@ pub(crate) enum MeasureAction {
     /// Print the plan with the workload of a scenario
     #[command(after_help = PLAN)]
     Plan(MeasurePlan),
+    /// Show what was measured, with the predictions of the plan beside it
+    #[command(after_help = READ)]
+    Read {
+        /// Measurements: what the agent wrote, or the log of a serial line
+        #[arg(value_name = "OUT.jsonl", required = true, value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+    },
 }
 
 /// A scenario whose workload becomes a plan.

@@ -1,16 +1,24 @@
 //! `boardlab measure`: the same workloads on a real board.
 
 use crate::args::{Form, MeasureAction, MeasurePlan, Options};
-use crate::error::Error;
+use crate::error::{Error, ReadProblem};
 use crate::exit::Status;
-use crate::output;
+use crate::output::{self, Output};
 use boardlab_experiment::Failure;
 use boardlab_lab::registry;
+use boardlab_measure::reading::{self, Reading};
+use boardlab_measure::result::result;
+use boardlab_report::Shown;
+use boardlab_result::Reproduction;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
 /// Does `action`.
 pub(super) fn perform(action: &MeasureAction, options: &Options) -> Result<Status, Error> {
     match action {
         MeasureAction::Plan(arguments) => plan(arguments, options),
+        MeasureAction::Read { files } => read(files, options),
     }
 }
 
@@ -30,4 +38,41 @@ fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
     let plan = opened.plan(options.seed, &devices, *max_cycles)?;
     output::print(plan.to_string().as_bytes())?;
     Ok(Status::Done)
+}
+
+/// Shows the measurements of `files`.
+fn read(files: &[PathBuf], options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?;
+    let mut readings = Vec::new();
+    for path in files {
+        readings.extend(readings_of(path)?);
+    }
+    show(&readings, &output)
+}
+
+/// Shows `readings`. Fails unless all of them are whole.
+fn show(readings: &[Reading], output: &Output<'_>) -> Result<Status, Error> {
+    let mut results: Vec<_> = readings.iter().map(result).collect();
+    let shown = match &mut results[..] {
+        [one] => output.show(Shown::Run(one)),
+        _ => output.show(Shown::Reproduction(&Reproduction::new(results))),
+    };
+    let are_whole = readings.iter().all(Reading::is_whole);
+    shown.map(|status| if are_whole { status } else { Status::Failed })
+}
+
+/// The measurements in the file at `path`, at least one.
+fn readings_of(path: &Path) -> Result<Vec<Reading>, Error> {
+    let unreadable = |problem| Error::Unreadable { path: path.into(), problem };
+    let system = |error| unreadable(ReadProblem::System(error));
+    // Checked before opening: opening a pipe without a writer would block forever.
+    if !fs::metadata(path).map_err(system)?.is_file() {
+        return Err(unreadable(ReadProblem::NotAFile));
+    }
+    let file = File::open(path).map_err(system)?;
+    let readings = reading::read(BufReader::new(file)).map_err(system)?;
+    match readings.is_empty() {
+        true => Err(Error::NoMeasurement { path: path.into() }),
+        false => Ok(readings),
+    }
 }
