@@ -231,6 +231,16 @@ impl Step {
         self
     }
 
+    /// As [`Step::key`], in place of the value that the key has.
+    ///
+    /// # Panics
+    /// As [`Step::key`], but for a key that is given already.
+    #[must_use]
+    pub fn with_key(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.keys.retain(|(name, _)| *name != key);
+        self.key(key, value)
+    }
+
     /// Sets the key `device`.
     ///
     /// # Panics

@@ -88,18 +88,22 @@ impl Card<'_> {
         })
     }
 
-    /// Experiment 1 in `budget` bytes. Returns the runs, and what is left.
+    /// Experiment 1 in `budget` bytes. Returns the runs, and what is left. A run writes a little more than
+    /// what is predicted, so that the wear is known before; a much faster card ends it early.
     fn free(&self, plan: &mut Plan, budget: u64, rate: Option<u64>) -> Result<(u64, u64), Failure> {
         let job = &self.scenario.free;
-        let seconds = job.job.jobs[0]
-            .settings
-            .timing
-            .runtime
-            .map_or(1, |time| time.as_nanos() / 1_000_000_000);
-        let one = rate.unwrap_or(1 << 24).saturating_mul(seconds).max(1);
+        let settings = &job.job.jobs[0].settings;
+        let block = settings.smallest_block();
+        let expected = settings.timing.runtime.zip(rate);
+        let expected =
+            expected.map(|(time, rate)| rate.saturating_mul(time.as_nanos() / 1_000_000_000));
+        let most = job.size(Bytes::new(self.capacity())).get() / block;
+        let count = expected.map_or(most, |bytes| (bytes / block * 11 / 10).clamp(1, most));
+        let one = count.saturating_mul(block).max(1);
         let runs = (budget / one).min(job.iterations).min(STEPS);
         for run in 1..=runs {
-            plan.push(predicting(self.job(&format!("free-{run}"), job)?.key("seed", run), rate));
+            let step = self.job(&format!("free-{run}"), job)?.with_key("count", count);
+            plan.push(predicting(step.key("seed", run), rate));
         }
         Ok((runs, budget - runs * one))
     }
@@ -108,12 +112,14 @@ impl Card<'_> {
     fn full(&self, plan: &mut Plan, budget: u64, rate: Option<u64>) -> Result<u64, Failure> {
         let full = &self.scenario.full;
         let Some(left) = budget.checked_sub(self.capacity()) else { return Ok(0) };
-        let fill = self.step("fill", "block.write").key("size", 1 << 20).key("data", "ff");
-        plan.push(fill.remark("Experiment 2: the whole card is filled with 0xFF."));
         let job = &full.rewrites;
         let passes = job.job.jobs[0].settings.loops.max(1);
         let one = full.zeroed.get() + job.size(Bytes::new(self.capacity())).get() * passes;
         let runs = (left / one.max(1)).min(job.iterations).min(STEPS);
+        if runs > 0 {
+            let fill = self.step("fill", "block.write").key("size", 1 << 20).key("data", "ff");
+            plan.push(fill.remark("Experiment 2: the whole card is filled with 0xFF."));
+        }
         for run in 1..=runs {
             let zero = self.step(&format!("zero-{run}"), "block.write").key("data", "zero");
             plan.push(zero.key("length", full.zeroed.get()).key("size", full.zeroed.get()));
