@@ -11,5 +11,6 @@
 
 pub mod fio;
 pub mod life;
+mod planned;
 pub mod sdwear;
 mod worn;

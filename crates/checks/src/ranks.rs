@@ -63,6 +63,9 @@ const FILESYSTEMS: &[&str] = &[
     "document", "parts", "measure", EXPERIMENT, "result", "media", "mtd", "nand", "ubi", "vfs",
     "jffs2", "yaffs2", "logfs", "ubifs", "workload",
 ];
+/// Steps of plans on modelled devices.
+const BENCH: &[&str] =
+    &["document", "parts", "measure", EXPERIMENT, "result", "mtd", "block", "nand"];
 /// Everything that can be run or measured; what shows it is not for an experiment to know.
 const LAB: &[&str] = &[
     "document",
@@ -72,6 +75,7 @@ const LAB: &[&str] = &[
     EXPERIMENT,
     "cards",
     "filesystems",
+    "bench",
     "result",
     "codec",
     "media",
@@ -125,6 +129,7 @@ pub const ROWS: &[Row] = &[
     row(9, EXPERIMENT, &["document", "parts", "measure", "result"]),
     row(10, "cards", CARDS),
     row(10, "filesystems", FILESYSTEMS),
+    row(10, "bench", BENCH),
     row(10, "sweep", &["document", "parts", EXPERIMENT, "result", "codec"]),
     row(11, "lab", LAB),
     row(12, "cli", FACE),

@@ -19,7 +19,7 @@ use boardlab_sim::Seed;
 use std::path::Path;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub static EXPERIMENTS: [Experiment; 8] = [
+pub static EXPERIMENTS: [Experiment; 10] = [
     nor::EXPERIMENT,
     nandfs::EXPERIMENT,
     sdwear::EXPERIMENT,
@@ -28,6 +28,8 @@ pub static EXPERIMENTS: [Experiment; 8] = [
     fio::CARD,
     fio::DRIVE,
     life::EXPERIMENT,
+    boardlab_bench::flash::EXPERIMENT,
+    boardlab_bench::block::EXPERIMENT,
 ];
 
 /// The published evaluations, in the order in which they are reproduced.

@@ -103,8 +103,13 @@ impl Plan {
     /// Adds a remark at the top, for people. Long ones are wrapped.
     #[must_use]
     pub fn remark(mut self, text: &str) -> Self {
-        self.remarks.extend(wrapped(text));
+        self.add_remark(text);
         self
+    }
+
+    /// As [`Plan::remark`], in place.
+    pub fn add_remark(&mut self, text: &str) {
+        self.remarks.extend(wrapped(text));
     }
 
     /// Says how many cycles the blocks of `target` survive.
@@ -224,6 +229,16 @@ impl Step {
         assert!(self.given(key).is_none(), "Step::key: {operation}: `{key}` twice");
         self.keys.push((known.name, value));
         self
+    }
+
+    /// As [`Step::key`], in place of the value that the key has.
+    ///
+    /// # Panics
+    /// As [`Step::key`], but for a key that is given already.
+    #[must_use]
+    pub fn with_key(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.keys.retain(|(name, _)| *name != key);
+        self.key(key, value)
     }
 
     /// Sets the key `device`.

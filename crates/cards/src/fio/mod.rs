@@ -7,6 +7,7 @@
 
 mod charts;
 mod findings;
+mod plan;
 mod run;
 pub(crate) mod scenario;
 mod tables;
@@ -24,7 +25,7 @@ pub const CARD: Experiment = Experiment {
     title: "fio jobs on an SD card or an eMMC",
     prints_fio: true,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run)],
 };
 

@@ -31,7 +31,7 @@ pub const OUTPUTS: [(&str, &str); 3] = [
 /// What to try when a device fails.
 pub(super) const HELP: &str = "write less, or choose another part: boardlab list parts";
 
-fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
+pub(super) fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
     let reading = document.read(|section| Scenario::read(section, document.source().folder()))?;
     let title = format!("fio on {}", reading.value.composition.name());

@@ -16,6 +16,7 @@ mod scenario;
 
 mod charts;
 mod findings;
+mod plan;
 mod tables;
 mod verdicts;
 
@@ -29,6 +30,6 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "SD card wear levelling under 11 TB of writes",
     prints_fio: false,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run)],
 };

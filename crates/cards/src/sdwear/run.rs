@@ -29,7 +29,7 @@ use wear::VariantWear;
 const HELP: &str = "the part or what --set asks for cannot work as a card: compare it with the built-in one: boardlab list keys sd-wear";
 
 /// The scenario, and the cards of experiment 2.
-fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Failure> {
+pub(super) fn read(request: &Request<'_>) -> Result<(Reading<Scenario>, Vec<Candidate>), Failure> {
     let reading = request.document.read(Scenario::read)?;
     let candidates = rewrites::candidates(request.document, &reading.value)?;
     Ok((reading, candidates))

@@ -13,6 +13,7 @@
 mod charts;
 mod findings;
 mod fs;
+mod plan;
 mod run;
 mod scenario;
 mod tables;
@@ -28,6 +29,6 @@ pub const EXPERIMENT: Experiment = Experiment {
     title: "Flash filesystems for large NAND",
     prints_fio: false,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run), (Action::PowerCut, run::powercut::powercut)],
 };

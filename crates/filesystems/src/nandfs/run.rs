@@ -18,7 +18,10 @@ use boardlab_result::RunResult;
 use measure::Column;
 
 /// Reads the scenario, which has a section for each filesystem of `types`.
-fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
+pub(super) fn read(
+    request: &Request<'_>,
+    types: &[FileSystemType],
+) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     if reading.value.errors.rates.is_none() {
         // What no run asks for explains nothing.

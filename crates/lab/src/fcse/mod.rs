@@ -11,6 +11,7 @@ pub mod scenario;
 
 mod charts;
 mod findings;
+mod plan;
 mod run;
 mod tables;
 mod verdicts;
@@ -24,6 +25,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "Context switches with the Fast Context Switch Extension",
     prints_fio: false,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run)],
 };

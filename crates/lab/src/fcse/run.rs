@@ -26,7 +26,7 @@ const HELP: &str = "boot the kernel by hand, with `boardlab os run`: it is to be
 /// The same for QEMU.
 const HELP_QEMU: &str = "`qemu.command` is to be qemu-system-arm, which also has to boot the kernel; one that is not installed is left out";
 
-fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     let folder = request.document.source().folder();
     Ok(request.document.read(|section| Scenario::read(section, folder))?)
 }

@@ -3,7 +3,7 @@
 //! Layer: rank 11. It composes part, board, driver and workload, and puts the published figures
 //! beside ours. In reading order: [`scenario`] (what is run), `run` (with `write`, one system; `tune`
 //! and `erase`, the best waits; `patch`, the recommended change to Linux), `tables`, `findings`, `verdicts`,
-//! `charts`.
+//! `charts`; `plan` measures the same on a board.
 //!
 //! Publication: K. Ibe, S. Ochiai, Mitsubishi Electric; its figures are in `reference/nor.toml`.
 
@@ -11,6 +11,7 @@ pub mod scenario;
 
 mod charts;
 mod findings;
+mod plan;
 mod run;
 mod tables;
 mod verdicts;
@@ -24,6 +25,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "NOR flash writes: u-boot against Linux, and the wait for completion",
     prints_fio: false,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run), (Action::Tune, run::tune::tune)],
 };

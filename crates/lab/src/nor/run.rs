@@ -57,7 +57,7 @@ pub(super) struct WhatIfs {
     pub(super) four_times_the_chips: WriteMeasurement,
 }
 
-fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     let folder = request.document.source().folder();
     Ok(request.document.read(|section| scenario::read(&section, request.seed, folder))?)
 }

@@ -12,6 +12,7 @@ pub mod scenario;
 
 mod charts;
 mod findings;
+mod plan;
 mod run;
 mod tables;
 mod verdicts;
@@ -25,6 +26,6 @@ pub(crate) const EXPERIMENT: Experiment = Experiment {
     title: "SSD transfer rates of a SATA host",
     prints_fio: false,
     check: run::check,
-    plan: None,
+    plan: Some(plan::plan),
     actions: &[(Action::Run, run::run)],
 };

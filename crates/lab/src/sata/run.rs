@@ -21,7 +21,7 @@ use what_if::{CachePoint, DepthPoint, SizePoint, SpeedPoint};
 /// What to try when a run fails.
 const HELP: &str = "what --set asks for cannot work: compare drive and host with built-in ones: boardlab list keys sata-ssd";
 
-fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
+pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     Ok(request.document.read(|section| scenario::read(&section))?)
 }
 
