@@ -3,10 +3,23 @@
  */
 #include "output.h"
 
+#include <stdio.h>
+#include <string.h>
+
 const char *read_line(char *line, size_t size, const char *format, ...)
 {
-    (void)size; (void)format;
+    va_list arguments;
+    FILE *file;
+
+    va_start(arguments, format);
+    vsnprintf(line, size, format, arguments);
+    va_end(arguments);
+    file = fopen(line, "r");
     line[0] = 0;
+    if (file && fgets(line, (int)size, file))
+        line[strcspn(line, "\n")] = 0;
+    if (file)
+        fclose(file);
     return line;
 }
 

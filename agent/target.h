@@ -1,0 +1,42 @@
+/*
+ * What target.c, usage.c and wear.c share: targets as sysfs describes them.
+ */
+#ifndef TARGET_H
+#define TARGET_H
+
+#include "agent.h"
+
+#include <sys/types.h>
+
+/* A device or a directory that steps are about. */
+struct target {
+    const char *name;           /* as the plan has it */
+    /* 'b'lock device, 'm'td, 's'g or bsg, 'u'bi volume, 'd'irectory; else 0 */
+    char kind;
+    char found[160];            /* what is there, when the kind is 0 */
+    char *dir;                  /* in sysfs; of sg: that of its block device */
+    dev_t dev;                  /* of the device; of a directory: it is on */
+    ino_t inode;                /* of a directory */
+    uint64_t capacity, unit;    /* bytes; unit: erase block or sector */
+    char sequence[24];          /* of the medium, where the kernel counts */
+    struct target *next;
+    struct target *worn;        /* the first one on the same device */
+    int is_written, is_checked;
+    uint64_t written;           /* bytes, by the whole plan */
+    uint64_t *erased;           /* by block: the change of the erase count */
+};
+
+/* The target of that name, or 0. */
+struct target *target_named(const char *name);
+
+/* Whether a device, its whole, or a part of it is used: by what. */
+int device_in_use(const struct target *target, char *found, size_t size);
+/* The number of a block device in sysfs; of MTD, that of its mounts. */
+dev_t device_number(const char *dir);
+/* What is on a device, or 0. It is open as fd. */
+const char *device_data(const struct target *target, int fd);
+/* Bytes that the plan writes and blocks that it erases are in the targets. */
+void wear_add(const struct plan *plan);
+uint64_t wear_cycles(const struct target *target);
+
+#endif
