@@ -91,18 +91,6 @@ static void run_info(const struct step *step, struct record *record)
                           ? strrchr(texts[i], '/') + 1 : texts[i], line);
 }
 
-/* A step of reads or writes. */
-struct transfer {
-    const struct step *step;
-    struct record *record;
-    struct pattern pattern;
-    pthread_mutex_t lock;       /* of the pattern */
-    int fd, writes, syncs_each, verifies;
-    unsigned depth;
-    size_t size;
-    char *memory;               /* `size` bytes for each of `depth` */
-};
-
 /* The next place with its data, or 0 at the end. */
 static int next_place(struct transfer *transfer, char *memory, uint64_t *at)
 {
@@ -125,6 +113,8 @@ static int complete(struct transfer *transfer, const char *memory, uint64_t at,
     const char *what = transfer->writes ? "write" : "read";
     size_t wrong;
 
+    if (done == TOLD)
+        return -1;
     if (done < 0) {
         errno = (int)-done;
         return record_fail_errno(transfer->record, "%s of %lu bytes at %llu",
@@ -143,30 +133,34 @@ static int complete(struct transfer *transfer, const char *memory, uint64_t at,
     return 0;
 }
 
+static int64_t operate(struct transfer *transfer, char *memory, uint64_t at)
+{
+    ssize_t done = transfer->writes
+        ? pwrite(transfer->fd, memory, transfer->size, (off_t)at)
+        : pread(transfer->fd, memory, transfer->size, (off_t)at);
+
+    if (done >= 0 && transfer->syncs_each && fdatasync(transfer->fd))
+        done = -1;
+    return done < 0 ? -(int64_t)errno : done;
+}
+
 /* One operation after the other; one thread of several. */
 static void *transfer_in_turn(void *argument)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct transfer *transfer = argument;
     uint64_t at, start;
-    ssize_t done;
+    int64_t done;
     char *memory;
 
-    pthread_mutex_lock(&lock);
-    memory = transfer->memory + --transfer->depth * transfer->size;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&transfer->lock);
+    memory = transfer->memory + --transfer->slots * transfer->size;
+    pthread_mutex_unlock(&transfer->lock);
     while (next_place(transfer, memory, &at)) {
         start = now_ns();
-        if (transfer->writes)
-            done = pwrite(transfer->fd, memory, transfer->size, (off_t)at);
-        else
-            done = pread(transfer->fd, memory, transfer->size, (off_t)at);
-        if (done >= 0 && transfer->syncs_each && fdatasync(transfer->fd))
-            done = -1;
-        if (done < 0 && errno == EINTR && record_stopped(transfer->record))
+        done = transfer->operate(transfer, memory, at);
+        if (done == -EINTR && record_stopped(transfer->record))
             break;
-        if (complete(transfer, memory, at, now_ns() - start,
-                     done < 0 ? -(int64_t)errno : done))
+        if (complete(transfer, memory, at, now_ns() - start, done))
             break;
     }
     return 0;
@@ -285,7 +279,7 @@ static void transfer_all(struct transfer *transfer)
     record_begin(transfer->record, transfer->step);
     if (engine[0] == 'a')
         transfer_by_aio(transfer);
-    else if (engine[0] == 't')
+    else if (transfer->depth > 1)
         transfer_by_threads(transfer);
     else
         transfer_in_turn(transfer);
@@ -298,48 +292,55 @@ static void transfer_all(struct transfer *transfer)
     record_end(transfer->record);
 }
 
+void transfer_run(struct transfer *transfer, int flags)
+{
+    const struct step *step = transfer->step;
+    struct record *record = transfer->record;
+    long page = sysconf(_SC_PAGESIZE);
+    void *memory;
+
+    transfer->target = target_of(step);
+    transfer->slots = transfer->depth;
+    transfer->fd = target_open(step, record, flags);
+    if (transfer->fd < 0)
+        return;
+    if (pattern_begin(&transfer->pattern, step, record,
+                      transfer->target->capacity, transfer->target->unit) == 0) {
+        transfer->size = (size_t)transfer->pattern.size;
+        if (transfer->size > SIZE_MAX / 2 / transfer->depth
+            || posix_memalign(&memory, page > 4096 ? (size_t)page : 4096,
+                              transfer->size * transfer->depth)) {
+            record_fail(record, "no memory for %u x %lu bytes",
+                        transfer->depth, (unsigned long)transfer->size);
+        } else {
+            transfer->memory = memory;
+            pthread_mutex_init(&transfer->lock, 0);
+            transfer_all(transfer);
+            pthread_mutex_destroy(&transfer->lock);
+            free(memory);
+        }
+    }
+    close(transfer->fd);
+}
+
 static void run_transfer(const struct step *step, struct record *record)
 {
-    const struct target *target = target_of(step);
-    long page = sysconf(_SC_PAGESIZE);
-    struct transfer transfer;
+    struct transfer transfer = { 0 };
     const char *why;
-    void *memory;
-    int flags = step_number(step, "direct") ? O_DIRECT : 0;
 
-    memset(&transfer, 0, sizeof transfer);
     transfer.step = step;
     transfer.record = record;
+    transfer.operate = operate;
     transfer.writes = step_writes(step);
     transfer.depth = (unsigned)step_number(step, "depth");
     transfer.syncs_each = strcmp(step_text(step, "sync"), "each") == 0;
     transfer.verifies = step_number(step, "verify") != 0;
     why = misfit(&transfer, step_text(step, "engine"));
-    if (why) {
+    if (why)
         record_fail(record, "%s", why);
-        return;
-    }
-    transfer.fd = target_open(step, record,
-                              flags | (transfer.writes ? O_RDWR : O_RDONLY));
-    if (transfer.fd < 0)
-        return;
-    if (pattern_begin(&transfer.pattern, step, record, target->capacity,
-                      target->unit) == 0) {
-        transfer.size = (size_t)transfer.pattern.size;
-        if (transfer.size > SIZE_MAX / 2 / transfer.depth
-            || posix_memalign(&memory, page > 4096 ? (size_t)page : 4096,
-                              transfer.size * transfer.depth)) {
-            record_fail(record, "no memory for %u x %lu bytes", transfer.depth,
-                        (unsigned long)transfer.size);
-        } else {
-            transfer.memory = memory;
-            pthread_mutex_init(&transfer.lock, 0);
-            transfer_all(&transfer);
-            pthread_mutex_destroy(&transfer.lock);
-            free(memory);
-        }
-    }
-    close(transfer.fd);
+    else
+        transfer_run(&transfer, (transfer.writes ? O_RDWR : O_RDONLY)
+                     | (step_number(step, "direct") ? O_DIRECT : 0));
 }
 
 static void run_flush(const struct step *step, struct record *record)
@@ -430,7 +431,7 @@ static void run_cache(const struct step *step, struct record *record)
     const char *mode = strcmp(step_text(step, "mode"), "on") == 0
         ? "write back" : "write through", *dir = target_of(step)->dir;
     int fd = target_open(step, record, O_RDWR);
-    char path[PATH_MAX], argument[480], old[80], new[80];
+    char path[PATH_MAX], argument[PATH_MAX + 80], old[40], new[80];
     glob_t found = { 0 };
 
     if (fd < 0)
@@ -442,14 +443,14 @@ static void run_cache(const struct step *step, struct record *record)
         snprintf(path, sizeof path, "%s/cache_type", dir);
     globfree(&found);
     read_line(old, sizeof old, "%s", path);
-    if (*old == 0 || strlen(path) > 300) {
+    if (*old == 0) {
         record_fail(record, "the kernel has no switch for this device's write "
                     "cache (it has for SCSI, SATA, USB and virtio disks)");
     } else if (strcmp(old, mode)) {
         snprintf(argument, sizeof argument, "%s %s", path, old);
         snprintf(new, sizeof new, "write cache of %.60s", step_target(step));
         if (undo(write_attribute, argument, new) < 0)
-            record_fail(record, "too many changes to put back");
+            record_fail(record, "the change could not be put back");
         snprintf(argument, sizeof argument, "%s %s", path, mode);
         if (!record_stopped(record) && write_attribute(argument))
             record_fail_errno(record, "%s of %s", mode, path);

@@ -3,18 +3,20 @@
  */
 #include "output.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 const char *read_line(char *line, size_t size, const char *format, ...)
 {
+    char path[PATH_MAX];
     va_list arguments;
     FILE *file;
 
     va_start(arguments, format);
-    vsnprintf(line, size, format, arguments);
+    vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
-    file = fopen(line, "r");
+    file = fopen(path, "r");
     line[0] = 0;
     if (file && fgets(line, (int)size, file))
         line[strcspn(line, "\n")] = 0;

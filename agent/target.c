@@ -28,8 +28,8 @@ static const struct {
 } needs[] = {
     { "mtd.", "m", "an MTD character device (/dev/mtdN)" },
     { "block.", "b", "a block device" },
-    { "ata.", "bs", "a disk, or the sg or bsg device of one" },
-    { "scsi.", "bs", "a disk, or the sg or bsg device of one" },
+    { "ata.", "bs", "a disk, or the sg device of one" },
+    { "scsi.", "bs", "a disk, or the sg device of one" },
     { "mmc.", "b", "a card (/dev/mmcblkN)" },
     { "fs.mount", "bmu", "a block device, MTD device or UBI volume" },
     { "fs.", "d", "a directory" },
@@ -64,7 +64,8 @@ static char *folder_of(const struct stat *status, char *kind)
         *kind = 'm';
     } else if (subsystem && strcmp(strrchr(subsystem, '/'), "/ubi") == 0) {
         *kind = number_at(dir, "data_bytes") ? 'u' : 0;
-    } else if (glob(path, 0, 0, &blocks) == 0) {
+    } else if (subsystem && strstr(subsystem, "/scsi_generic")
+               && glob(path, 0, 0, &blocks) == 0) {
         *kind = blocks.gl_pathc == 1 ? 's' : 0;
         free(dir);
         dir = realpath(blocks.gl_pathv[0], 0);

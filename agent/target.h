@@ -1,17 +1,19 @@
 /*
- * What target.c, usage.c and wear.c share: targets as sysfs describes them.
+ * What the files about targets share: targets as sysfs describes them, and how
+ * operations are kept outstanding.
  */
 #ifndef TARGET_H
 #define TARGET_H
 
 #include "agent.h"
 
+#include <pthread.h>
 #include <sys/types.h>
 
 /* A device or a directory that steps are about. */
 struct target {
     const char *name;           /* as the plan has it */
-    /* 'b'lock device, 'm'td, 's'g or bsg, 'u'bi volume, 'd'irectory; else 0 */
+    /* 'b'lock device, 'm'td, 's'g, 'u'bi volume, 'd'irectory; else 0 */
     char kind;
     char found[160];            /* what is there, when the kind is 0 */
     char *dir;                  /* in sysfs; of sg: that of its block device */
@@ -38,5 +40,27 @@ const char *device_data(const struct target *target, int fd);
 /* Bytes that the plan writes and blocks that it erases are in the targets. */
 void wear_add(const struct plan *plan);
 uint64_t wear_cycles(const struct target *target);
+
+/* --- block.c, for ata.c ------------------------------------------------- */
+
+/* A step of reads or writes, with some of them outstanding. */
+struct transfer {
+    const struct step *step;
+    struct record *record;
+    const struct target *target;
+    struct pattern pattern;
+    pthread_mutex_t lock;       /* of the pattern */
+    int fd, writes, syncs_each, verifies;
+    unsigned depth;             /* operations outstanding */
+    unsigned slots;             /* parts of the memory that are not taken */
+    size_t size;                /* of an operation */
+    char *memory;               /* `size` bytes for each of `depth` */
+    /* Does an operation: bytes, a negative errno, or TOLD after record_fail() */
+    int64_t (*operate)(struct transfer *transfer, char *memory, uint64_t at);
+};
+#define TOLD INT64_MIN
+
+/* Opens the target with these flags and does the step by `operate`. */
+void transfer_run(struct transfer *transfer, int flags);
 
 #endif

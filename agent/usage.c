@@ -118,7 +118,9 @@ static int is_used(const char *dir, char *found, size_t size)
     glob_t holders;
     size_t length;
 
-    if (is_listed("/proc/self/mountinfo", 0, number, at, sizeof at)
+    if (number == 0)
+        snprintf(found, size, "%s without a number in /sys", name);
+    else if (is_listed("/proc/self/mountinfo", 0, number, at, sizeof at)
         || (access("/proc/1/mountinfo", R_OK) == 0
             && is_listed("/proc/1/mountinfo", 0, number, at, sizeof at)))
         snprintf(found, size, "%s mounted (%s): unmount it", name, at);
