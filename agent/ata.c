@@ -76,7 +76,7 @@ static uint64_t send(int fd, struct record *record, struct command *command,
                      void *data, size_t size)
 {
     unsigned char sense[SENSE_BYTES] = { 0 };
-    uint64_t start, end;
+    uint64_t start, ns;
     sg_io_hdr_t io;
 
     memset(&io, 0, sizeof io);
@@ -99,7 +99,7 @@ static uint64_t send(int fd, struct record *record, struct command *command,
                           : "%s", command->name);
         return 0;
     }
-    end = now_ns();
+    ns = since(start);
     /* the sense of a command that succeeded tells of a recovered error */
     if ((io.info & SG_INFO_OK_MASK) != SG_INFO_OK
         && (io.sb_len_wr == 0 || io.host_status
@@ -108,7 +108,7 @@ static uint64_t send(int fd, struct record *record, struct command *command,
         fail_by_sense(record, command, &io);
         return 0;
     }
-    return end > start ? end - start : 1;
+    return ns;
 }
 
 /* A command of 48 bits; the sectors are in the count, of FPDMA in features. */
@@ -140,7 +140,7 @@ static struct command ata_command(const char *name, unsigned char code,
 }
 
 /* One read or write; the name of the operation tells which. */
-static int64_t operate(struct transfer *transfer, char *memory, uint64_t at)
+static uint64_t operate(struct transfer *transfer, char *memory, uint64_t at)
 {
     const char *operation = transfer->step->operation->name;
     uint64_t unit = transfer->target->unit, sector = at / unit;
@@ -154,7 +154,7 @@ static int64_t operate(struct transfer *transfer, char *memory, uint64_t at)
         || (operation[0] == 's' && sector + sectors - 1 > UINT32_MAX)) {
         record_fail(transfer->record, "%s takes at most 65,536 sectors (SCSI: "
                     "65,535, below sector 2^32)", operation);
-        return TOLD;
+        return 0;
     }
     if (operation[0] == 's') {
         cdb[0] = reads ? 0x28 : 0x2A;
@@ -176,21 +176,12 @@ static int64_t operate(struct transfer *transfer, char *memory, uint64_t at)
     if (operation[0] == 'a' && unit != 512)
         cdb[2] |= 0x10;         /* sectors are the device's, not 512 bytes */
     return send(transfer->fd, transfer->record, &command, memory,
-                transfer->size) ? (int64_t)transfer->size : TOLD;
+                transfer->size);
 }
 
 static void run_transfer(const struct step *step, struct record *record)
 {
-    struct transfer transfer = { 0 };
-
-    transfer.step = step;
-    transfer.record = record;
-    transfer.operate = operate;
-    transfer.writes = step_writes(step);
-    transfer.depth = (unsigned)step_number(step, "depth");
-    if (transfer.depth == 0)
-        transfer.depth = 1;     /* the operation has no such key */
-    transfer_run(&transfer, O_RDWR);
+    transfer_run(step, record, O_RDWR, operate);
 }
 
 /* Repeats a command. Returns whether its data are there. */

@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <linux/aio_abi.h>
 #include <linux/fs.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,13 +23,12 @@
 #ifndef BLKDISCARD
 #define BLKDISCARD _IO(0x12, 119)
 #endif
-#define DEPTH_MAX 1024
 #define STACK_BYTES (128u << 10)
 
 #define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
 #define TRANSFER_KEYS DEVICE, PATTERN_KEYS("0"), \
     { "direct", KEY_FLAG, "1", 0, 0, 1 }, \
-    { "depth", KEY_NUMBER, "1", 0, 1, DEPTH_MAX }, \
+    { "depth", KEY_NUMBER, "1", 0, 1, 1024 }, \
     { "engine", KEY_WORD, "sync", "sync threads aio", 0, 0 }
 
 static const struct key info_keys[] = { DEVICE, NO_MORE_KEYS };
@@ -42,8 +40,7 @@ static const struct key write_keys[] = {
     NO_MORE_KEYS
 };
 static const struct key flush_keys[] = {
-    DEVICE, { "offset", KEY_NUMBER, "0", 0, 0, INT64_MAX },
-    { "count", KEY_NUMBER, "100", 0, 1, INT64_MAX }, COMMON_KEYS, NO_MORE_KEYS
+    DEVICE, PATTERN_KEYS("100"), NO_MORE_KEYS
 };
 static const struct key discard_keys[] = {
     DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS
@@ -52,43 +49,46 @@ static const struct key cache_keys[] = {
     DEVICE, { "mode", KEY_WORD, 0, "on off", 0, 0 }, NO_MORE_KEYS
 };
 
-static const struct target *target_of(const struct step *step)
+void tell_files(struct record *record, const char *dir, const char *files)
 {
-    return target_named(step_target(step));
+    char line[400], name[64];
+
+    while (sscanf(files, "%63s", name) == 1) {
+        const char *last = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+
+        files += strspn(files, " ") + strlen(name);
+        read_line(line, sizeof line, "%s/%s", dir, name);
+        if (*line && line[strspn(line, "0123456789")] == 0 && strlen(line) < 19)
+            record_number(record, last, strtoull(line, 0, 10));
+        else if (*line)
+            record_string(record, last, line);
+    }
 }
 
 static void run_info(const struct step *step, struct record *record)
 {
-    static const char *const texts[] = {
-        "device/model", "device/vendor", "device/rev", "device/name",
-        "device/serial", "device/type", "queue/scheduler", "queue/write_cache",
-        "cache_type",
-    };
-    static const char *const numbers[] = {
-        "queue/logical_block_size", "queue/physical_block_size",
-        "queue/minimum_io_size", "queue/optimal_io_size", "queue/rotational",
-        "queue/nr_requests", "queue/max_sectors_kb", "queue/read_ahead_kb",
-        "queue/discard_granularity", "queue/discard_max_bytes",
-        "device/queue_depth", "partition", "start",
-    };
-    const struct target *target = target_of(step);
+    const struct target *target = target_named(step_target(step));
     int fd = target_open(step, record, O_RDONLY);
-    char line[200];
-    size_t i;
 
     if (fd < 0)
         return;
     close(fd);
     record_number(record, "bytes", target->capacity);
-    for (i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (*read_line(line, sizeof line, "%s/%s", target->dir, numbers[i]))
-            record_number(record, strrchr(numbers[i], '/')
-                          ? strrchr(numbers[i], '/') + 1 : numbers[i],
-                          strtoull(line, 0, 10));
-    for (i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (*read_line(line, sizeof line, "%s/%s", target->dir, texts[i]))
-            record_string(record, strrchr(texts[i], '/')
-                          ? strrchr(texts[i], '/') + 1 : texts[i], line);
+    tell_files(record, target->dir, "queue/logical_block_size "
+               "queue/physical_block_size queue/minimum_io_size "
+               "queue/optimal_io_size queue/rotational queue/nr_requests "
+               "queue/max_sectors_kb queue/max_hw_sectors_kb "
+               "queue/read_ahead_kb queue/discard_granularity "
+               "queue/discard_max_bytes queue/scheduler queue/write_cache "
+               "device/queue_depth device/model device/vendor device/rev "
+               "device/name device/serial device/type cache_type partition");
+}
+
+uint64_t since(uint64_t start)
+{
+    uint64_t now = now_ns();
+
+    return now > start ? now - start : 1;
 }
 
 /* The next place with its data, or 0 at the end. */
@@ -106,83 +106,81 @@ static int next_place(struct transfer *transfer, char *memory, uint64_t *at)
     return is_one;
 }
 
-/* What `done` bytes, or a negative errno, mean for an operation. */
-static int complete(struct transfer *transfer, const char *memory, uint64_t at,
-                    uint64_t ns, int64_t done)
+/* Counts an operation of that latency; 0 has failed. Returns 0 to go on. */
+static int count(struct transfer *transfer, const char *memory, uint64_t at,
+                 uint64_t ns)
 {
-    const char *what = transfer->writes ? "write" : "read";
     size_t wrong;
 
-    if (done == TOLD)
+    if (ns == 0)
         return -1;
-    if (done < 0) {
-        errno = (int)-done;
-        return record_fail_errno(transfer->record, "%s of %lu bytes at %llu",
-                                 what, (unsigned long)transfer->size,
-                                 (unsigned long long)at);
-    }
-    if ((uint64_t)done != transfer->size)
-        return record_fail(transfer->record, "%s at %llu: %lld of %lu bytes",
-                           what, (unsigned long long)at, (long long)done,
-                           (unsigned long)transfer->size);
     record_operation(transfer->record, ns, transfer->size);
-    if (transfer->verifies && !data_equal(transfer->step, at, memory,
-                                          transfer->size, &wrong))
+    if (step_number(transfer->step, "verify")
+        && !data_equal(transfer->step, at, memory, transfer->size, &wrong))
         return record_fail(transfer->record, "byte %llu is not what the seed "
                            "gives", (unsigned long long)at + wrong);
     return 0;
 }
 
-static int64_t operate(struct transfer *transfer, char *memory, uint64_t at)
+/* The latency of what ended with a number of bytes or a negative errno. */
+static uint64_t latency(struct transfer *transfer, uint64_t at, uint64_t start,
+                        int64_t done)
 {
+    if (done == (int64_t)transfer->size)
+        return since(start);
+    errno = done < 0 ? (int)-done : EIO;
+    record_fail_errno(transfer->record, "%lu bytes at %llu",
+                      (unsigned long)transfer->size, (unsigned long long)at);
+    return 0;
+}
+
+static uint64_t operate(struct transfer *transfer, char *memory, uint64_t at)
+{
+    uint64_t start = now_ns();
     ssize_t done = transfer->writes
         ? pwrite(transfer->fd, memory, transfer->size, (off_t)at)
         : pread(transfer->fd, memory, transfer->size, (off_t)at);
 
-    if (done >= 0 && transfer->syncs_each && fdatasync(transfer->fd))
-        done = -1;
-    return done < 0 ? -(int64_t)errno : done;
+    if (done >= 0 && step_text(transfer->step, "sync")[0] == 'e'
+        && step_text(transfer->step, "sync")[1] == 'a')
+        done = fdatasync(transfer->fd) ? -1 : done;
+    return latency(transfer, at, start, done < 0 ? -(int64_t)errno : done);
 }
 
 /* One operation after the other; one thread of several. */
 static void *transfer_in_turn(void *argument)
 {
     struct transfer *transfer = argument;
-    uint64_t at, start;
-    int64_t done;
     char *memory;
+    uint64_t at;
 
     pthread_mutex_lock(&transfer->lock);
     memory = transfer->memory + --transfer->slots * transfer->size;
     pthread_mutex_unlock(&transfer->lock);
-    while (next_place(transfer, memory, &at)) {
-        start = now_ns();
-        done = transfer->operate(transfer, memory, at);
-        if (done == -EINTR && record_stopped(transfer->record))
-            break;
-        if (complete(transfer, memory, at, now_ns() - start, done))
-            break;
-    }
+    while (next_place(transfer, memory, &at)
+           && count(transfer, memory, at,
+                    transfer->operate(transfer, memory, at)) == 0)
+        ;
     return 0;
 }
 
 static void transfer_by_threads(struct transfer *transfer)
 {
-    unsigned depth = transfer->depth, count;
-    pthread_t *threads = calloc(depth, sizeof *threads);
+    pthread_t *threads = calloc(transfer->depth, sizeof *threads);
+    unsigned started = 0;
     pthread_attr_t attributes;
-    int error = threads ? 0 : ENOMEM;
 
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    for (count = 0; count < depth && error == 0; count += error == 0)
-        error = pthread_create(&threads[count], &attributes, transfer_in_turn,
-                               transfer);
-    if (error)
-        record_fail(transfer->record, "%u threads: %s", depth,
-                    strerror(error));
-    while (count)
-        pthread_join(threads[--count], 0);
+    while (threads && started < transfer->depth
+           && pthread_create(&threads[started], &attributes, transfer_in_turn,
+                             transfer) == 0)
+        started++;
+    if (started < transfer->depth)
+        record_fail(transfer->record, "%u threads cannot be started",
+                    transfer->depth);
+    while (started)
+        pthread_join(threads[--started], 0);
     pthread_attr_destroy(&attributes);
     free(threads);
 }
@@ -193,9 +191,9 @@ struct slot {
     uint64_t at, start;
 };
 
-/* Submits an operation. Returns 0 when there is none left, -1 on failure. */
-static int submit(struct transfer *transfer, aio_context_t context,
-                  struct slot *slot, char *memory)
+/* Submits the next operation. Returns how many it submitted: 0 or 1. */
+static unsigned submit(struct transfer *transfer, aio_context_t context,
+                       struct slot *slot, char *memory)
 {
     struct iocb *control = &slot->control;
 
@@ -212,14 +210,15 @@ static int submit(struct transfer *transfer, aio_context_t context,
     slot->start = now_ns();
     if (syscall(SYS_io_submit, context, 1L, &control) == 1)
         return 1;
-    return record_fail_errno(transfer->record, "io_submit");
+    record_fail_errno(transfer->record, "io_submit");
+    return 0;
 }
 
 static void transfer_by_aio(struct transfer *transfer)
 {
     struct slot *slots = calloc(transfer->depth, sizeof *slots), *slot;
-    aio_context_t context = 0;
     unsigned outstanding = 0, i;
+    aio_context_t context = 0;
     struct io_event event;
 
     if (slots == 0 || syscall(SYS_io_setup, (long)transfer->depth, &context)) {
@@ -228,47 +227,31 @@ static void transfer_by_aio(struct transfer *transfer)
         return;
     }
     for (i = 0; i < transfer->depth; i++)
-        if (submit(transfer, context, &slots[i],
-                   transfer->memory + i * transfer->size) == 1)
-            outstanding++;
+        outstanding += submit(transfer, context, &slots[i],
+                              transfer->memory + i * transfer->size);
     while (outstanding) {
-        uint64_t end;
         char *memory;
 
         if (syscall(SYS_io_getevents, context, 1L, 1L, &event, (void *)0) != 1) {
             if (errno == EINTR)
-                continue;
+                continue;       /* what is outstanding still ends */
             record_fail_errno(transfer->record, "io_getevents");
-            break;
+            break;              /* io_destroy waits for it */
         }
-        end = now_ns();
         slot = (struct slot *)(uintptr_t)event.data;
         memory = (char *)(uintptr_t)slot->control.aio_buf;
         outstanding--;
-        if (complete(transfer, memory, slot->at, end - slot->start,
-                     event.res) == 0
-            && submit(transfer, context, slot, memory) == 1)
-            outstanding++;
+        if (count(transfer, memory, slot->at, latency(
+                transfer, slot->at, slot->start, event.res)) == 0)
+            outstanding += submit(transfer, context, slot, memory);
     }
-    syscall(SYS_io_destroy, context);   /* waits for what is outstanding */
+    syscall(SYS_io_destroy, context);
     free(slots);
-}
-
-static const char *misfit(const struct transfer *transfer, const char *engine)
-{
-    if (engine[0] == 's' && transfer->depth > 1)
-        return "engine=sync has one operation outstanding: depth needs "
-            "engine=threads or engine=aio";
-    if (engine[0] == 'a' && !step_number(transfer->step, "direct"))
-        return "engine=aio needs direct=1: the kernel waits for the cache";
-    if (engine[0] == 'a' && transfer->syncs_each)
-        return "engine=aio has no sync=each: use engine=threads";
-    return 0;
 }
 
 static void transfer_all(struct transfer *transfer)
 {
-    const char *engine = step_text(transfer->step, "engine");
+    const char *sync = step_text(transfer->step, "sync");
     uint64_t start;
 
     if (!transfer->writes && !step_number(transfer->step, "direct")) {
@@ -277,138 +260,110 @@ static void transfer_all(struct transfer *transfer)
         ioctl(transfer->fd, BLKFLSBUF, 0);
     }
     record_begin(transfer->record, transfer->step);
-    if (engine[0] == 'a')
+    if (step_text(transfer->step, "engine")[0] == 'a')
         transfer_by_aio(transfer);
     else if (transfer->depth > 1)
         transfer_by_threads(transfer);
     else
         transfer_in_turn(transfer);
-    if (strcmp(step_text(transfer->step, "sync"), "end") == 0) {
+    if (strcmp(sync, "end") == 0) {
         start = now_ns();
         if (fdatasync(transfer->fd))
             record_fail_errno(transfer->record, "fdatasync");
-        record_number(transfer->record, "sync_ns", now_ns() - start);
+        record_number(transfer->record, "sync_ns", since(start));
     }
     record_end(transfer->record);
 }
 
-void transfer_run(struct transfer *transfer, int flags)
+static uint64_t discard(struct transfer *transfer, char *memory, uint64_t at)
 {
-    const struct step *step = transfer->step;
-    struct record *record = transfer->record;
-    long page = sysconf(_SC_PAGESIZE);
-    void *memory;
+    uint64_t range[2], start = now_ns();
 
-    transfer->target = target_of(step);
-    transfer->slots = transfer->depth;
-    transfer->fd = target_open(step, record, flags);
-    if (transfer->fd < 0)
+    (void)memory;
+    range[0] = at;
+    range[1] = transfer->size;
+    return latency(transfer, at, start, ioctl(transfer->fd, BLKDISCARD, range)
+                   ? -(int64_t)errno : (int64_t)transfer->size);
+}
+
+void transfer_run(const struct step *step, struct record *record, int flags,
+                  uint64_t (*one)(struct transfer *, char *, uint64_t))
+{
+    const struct target *target = target_named(step_target(step));
+    struct transfer transfer = { 0 };
+    long page = sysconf(_SC_PAGESIZE);
+    void *memory = 0;
+
+    transfer.step = step;
+    transfer.record = record;
+    transfer.target = target;
+    transfer.operate = one;
+    transfer.writes = step_writes(step) && one != discard;
+    transfer.depth = step_number(step, "depth")
+        ? (unsigned)step_number(step, "depth") : 1;
+    transfer.slots = transfer.depth;
+    transfer.fd = target_open(step, record, flags);
+    if (transfer.fd < 0)
         return;
-    if (pattern_begin(&transfer->pattern, step, record,
-                      transfer->target->capacity, transfer->target->unit) == 0) {
-        transfer->size = (size_t)transfer->pattern.size;
-        if (transfer->size > SIZE_MAX / 2 / transfer->depth
+    pthread_mutex_init(&transfer.lock, 0);
+    if (pattern_begin(&transfer.pattern, step, record, target->capacity,
+                      target->unit) == 0) {
+        transfer.size = (size_t)transfer.pattern.size;
+        if (one == discard)     /* has no data */
+            memory = malloc(1);
+        else if (transfer.size > SIZE_MAX / 2 / transfer.depth
             || posix_memalign(&memory, page > 4096 ? (size_t)page : 4096,
-                              transfer->size * transfer->depth)) {
-            record_fail(record, "no memory for %u x %lu bytes",
-                        transfer->depth, (unsigned long)transfer->size);
-        } else {
-            transfer->memory = memory;
-            pthread_mutex_init(&transfer->lock, 0);
-            transfer_all(transfer);
-            pthread_mutex_destroy(&transfer->lock);
-            free(memory);
-        }
+                              transfer.size * transfer.depth))
+            record_fail(record, "no memory for %u x %lu bytes", transfer.depth,
+                        (unsigned long)transfer.size);
+        transfer.memory = memory;
+        if (memory)
+            transfer_all(&transfer);
     }
-    close(transfer->fd);
+    pthread_mutex_destroy(&transfer.lock);
+    free(memory);
+    close(transfer.fd);
 }
 
 static void run_transfer(const struct step *step, struct record *record)
 {
-    struct transfer transfer = { 0 };
-    const char *why;
+    const char *engine = step_text(step, "engine");
+    int direct = step_number(step, "direct") ? O_DIRECT : 0;
 
-    transfer.step = step;
-    transfer.record = record;
-    transfer.operate = operate;
-    transfer.writes = step_writes(step);
-    transfer.depth = (unsigned)step_number(step, "depth");
-    transfer.syncs_each = strcmp(step_text(step, "sync"), "each") == 0;
-    transfer.verifies = step_number(step, "verify") != 0;
-    why = misfit(&transfer, step_text(step, "engine"));
-    if (why)
-        record_fail(record, "%s", why);
+    if (engine[0] == 's' && step_number(step, "depth") > 1)
+        record_fail(record, "engine=sync has one operation outstanding: depth "
+                    "needs engine=threads or engine=aio");
+    else if (engine[0] == 'a'
+             && (!direct || strcmp(step_text(step, "sync"), "each") == 0))
+        record_fail(record, "engine=aio is only for direct=1 and not for "
+                    "sync=each: use engine=threads");
     else
-        transfer_run(&transfer, (transfer.writes ? O_RDWR : O_RDONLY)
-                     | (step_number(step, "direct") ? O_DIRECT : 0));
+        transfer_run(step, record, direct | (step_writes(step) ? O_RDWR
+                                             : O_RDONLY), operate);
+}
+
+/* Writes at the beginning of the range, again and again. */
+static uint64_t flush(struct transfer *transfer, char *memory, uint64_t at)
+{
+    uint64_t start;
+    ssize_t done;
+
+    at = transfer->pattern.offset;
+    done = pwrite(transfer->fd, memory, transfer->size, (off_t)at);
+    start = now_ns();
+    if (done >= 0 && fdatasync(transfer->fd))
+        done = -1;
+    return latency(transfer, at, start, done < 0 ? -(int64_t)errno : done);
 }
 
 static void run_flush(const struct step *step, struct record *record)
 {
-    const struct target *target = target_of(step);
-    uint64_t at = step_number(step, "offset"), count, start;
-    int fd = target_open(step, record, O_RDWR | O_DIRECT);
-    void *memory = 0;
-
-    if (fd < 0)
-        return;
-    if (target->capacity < target->unit || at > target->capacity - target->unit
-        || at % target->unit) {
-        record_fail(record, "there is no sector at %llu",
-                    (unsigned long long)at);
-    } else if (posix_memalign(&memory, 4096, (size_t)target->unit)) {
-        record_fail(record, "no memory for a sector");
-    } else {
-        data_fill(step, at, memory, (size_t)target->unit);
-        for (count = step_number(step, "count");
-             count && !record_stopped(record); count--) {
-            if (pwrite(fd, memory, (size_t)target->unit, (off_t)at)
-                != (ssize_t)target->unit) {
-                record_fail_errno(record, "write at %llu",
-                                  (unsigned long long)at);
-                break;
-            }
-            start = now_ns();
-            if (fdatasync(fd)) {
-                record_fail_errno(record, "fdatasync");
-                break;
-            }
-            record_operation(record, now_ns() - start, 0);
-        }
-    }
-    free(memory);
-    close(fd);
+    transfer_run(step, record, O_RDWR | O_DIRECT, flush);
 }
 
 static void run_discard(const struct step *step, struct record *record)
 {
-    const struct target *target = target_of(step);
-    uint64_t range[2], unit = target->unit, start;
-    int fd = target_open(step, record, O_RDWR);
-    struct pattern pattern;
-    char line[40];
-
-    if (fd < 0)
-        return;
-    if (!step_given(step, "size"))
-        unit = strtoull(read_line(line, sizeof line, "%s/queue/"
-                                  "discard_granularity", target->dir), 0, 10);
-    if (unit == 0 || unit % target->unit)
-        unit = target->unit;
-    if (pattern_begin(&pattern, step, record, target->capacity, unit) == 0) {
-        range[1] = pattern.size;
-        while (!record_stopped(record) && pattern_next(&pattern, &range[0])) {
-            start = now_ns();
-            if (ioctl(fd, BLKDISCARD, range)) {
-                record_fail_errno(record, "discard of %llu bytes at %llu",
-                                  (unsigned long long)range[1],
-                                  (unsigned long long)range[0]);
-                break;
-            }
-            record_operation(record, now_ns() - start, range[1]);
-        }
-    }
-    close(fd);
+    transfer_run(step, record, O_RDWR, discard);
 }
 
 /* Writes a text to a file of sysfs: "PATH TEXT". */
@@ -429,7 +384,8 @@ static int write_attribute(const char *argument)
 static void run_cache(const struct step *step, struct record *record)
 {
     const char *mode = strcmp(step_text(step, "mode"), "on") == 0
-        ? "write back" : "write through", *dir = target_of(step)->dir;
+        ? "write back" : "write through";
+    const char *dir = target_named(step_target(step))->dir;
     int fd = target_open(step, record, O_RDWR);
     char path[PATH_MAX], argument[PATH_MAX + 80], old[40], new[80];
     glob_t found = { 0 };

@@ -46,11 +46,6 @@ static int command(int fd, struct record *record, unsigned opcode,
 
 static void run_registers(const struct step *step, struct record *record)
 {
-    static const char *const attributes[] = {
-        "type", "name", "manfid", "oemid", "serial", "date", "fwrev", "hwrev",
-        "prv", "cid", "csd", "scr", "ssr", "ocr", "life_time", "pre_eol_info",
-        "erase_size", "preferred_erase_size", "cmdq_en",
-    };
     static const struct {
         const char *name;
         int at, bytes;          /* in EXT_CSD */
@@ -64,15 +59,17 @@ static void run_registers(const struct step *step, struct record *record)
     const char *dir = target_named(step_target(step))->dir;
     int fd = target_open(step, record, O_RDONLY), byte;
     unsigned char data[BYTES] = { 0 };
-    char line[400] = "";
+    char line[40];
     uint64_t value;
     size_t i;
 
     if (fd < 0)
         return;
-    for (i = 0; i < sizeof attributes / sizeof *attributes; i++)
-        if (*read_line(line, sizeof line, "%s/device/%s", dir, attributes[i]))
-            record_string(record, attributes[i], line);
+    tell_files(record, dir, "device/type device/name device/manfid "
+               "device/oemid device/serial device/date device/fwrev "
+               "device/hwrev device/prv device/cid device/csd device/scr "
+               "device/ssr device/ocr device/life_time device/pre_eol_info "
+               "device/erase_size device/preferred_erase_size");
     read_line(line, sizeof line, "%s/device/type", dir);
     if (strcmp(line, "MMC") == 0 && command(fd, record, 8, 0, data) == 0)
         for (i = 0; i < sizeof fields / sizeof *fields; i++) {

@@ -43,24 +43,28 @@ uint64_t wear_cycles(const struct target *target);
 
 /* --- block.c, for ata.c ------------------------------------------------- */
 
-/* A step of reads or writes, with some of them outstanding. */
+/* A step on places of a device, with some operations outstanding. */
 struct transfer {
     const struct step *step;
     struct record *record;
     const struct target *target;
     struct pattern pattern;
     pthread_mutex_t lock;       /* of the pattern */
-    int fd, writes, syncs_each, verifies;
+    int fd, writes;             /* writes: the memory is filled */
     unsigned depth;             /* operations outstanding */
     unsigned slots;             /* parts of the memory that are not taken */
     size_t size;                /* of an operation */
     char *memory;               /* `size` bytes for each of `depth` */
-    /* Does an operation: bytes, a negative errno, or TOLD after record_fail() */
-    int64_t (*operate)(struct transfer *transfer, char *memory, uint64_t at);
+    /* Does an operation: nanoseconds, or 0 after record_fail() */
+    uint64_t (*operate)(struct transfer *transfer, char *memory, uint64_t at);
 };
-#define TOLD INT64_MIN
 
 /* Opens the target with these flags and does the step by `operate`. */
-void transfer_run(struct transfer *transfer, int flags);
+void transfer_run(const struct step *step, struct record *record, int flags,
+                  uint64_t (*operate)(struct transfer *, char *, uint64_t));
+/* Nanoseconds since then, and never 0. */
+uint64_t since(uint64_t start);
+/* Files of sysfs below a folder, "one two/three": their names are the last parts. */
+void tell_files(struct record *record, const char *dir, const char *files);
 
 #endif

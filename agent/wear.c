@@ -98,10 +98,8 @@ static uint64_t bytes_of(const struct step *step, const struct target *target)
             : strcmp(phase, "random_write") == 0
             ? product(product(step_number(step, "threads"), size),
                       step_number(step, "operations")) : 0;
-    if (strstr(name, "flush"))
-        return strcmp(name, "block.flush") ? 0 : product(count, target->unit);
-    if (strstr(name, "write") == 0 && strcmp(name, "fs.fsync")
-        && strcmp(name, "fs.create"))
+    if (strstr(name, "write") == 0 && strcmp(name, "block.flush")
+        && strcmp(name, "fs.fsync") && strcmp(name, "fs.create"))
         return 0;
     size = size ? size : target->unit;
     return product(size, count ? count : places_of(step, target, size));
