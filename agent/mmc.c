@@ -38,7 +38,7 @@ static int command(int fd, struct record *record, unsigned opcode,
     ioc.blocks = 1;
     mmc_ioc_cmd_set_data(ioc, data);
     start = now_ns();
-    if (ioctl(fd, MMC_IOC_CMD, &ioc))
+    if (ioctl(fd, (int)MMC_IOC_CMD, &ioc))     /* musl has an int there */
         return record_fail_errno(record, "CMD%u with %08xh", opcode, argument);
     record_operation(record, now_ns() - start, BYTES);
     return 0;
