@@ -5,6 +5,7 @@
 #include "agent.h"
 #include "output.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,10 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifdef SYS_futex
-typedef long futex_time;        /* of its timespec, whatever time_t is */
-#else
-typedef int64_t futex_time;
+#ifndef SYS_futex               /* an architecture younger than 2038 */
 #define SYS_futex SYS_futex_time64
 #endif
 #define PROCESSES_MAX 1024
@@ -102,23 +100,19 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static void sleep_until(uint64_t ns)
-{
-    struct timespec until;
-
-    until.tv_sec = (time_t)(ns / SECOND_NS);
-    until.tv_nsec = (long)(ns % SECOND_NS);
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
-}
-
 static void run_sleep(const struct step *step, struct record *record)
 {
-    uint64_t count = step_number(step, "count"), i, end, now;
+    uint64_t count = step_number(step, "count"), i, end, now, nap;
+    struct timespec until;
 
     for (i = 0; i < count && !record_stopped(record); i++) {
         end = monotonic_ns() + step_number(step, "time_ns");
-        while ((now = monotonic_ns()) < end && !record_stopped(record))
-            sleep_until(end - now > SECOND_NS ? now + SECOND_NS : end);
+        while ((now = monotonic_ns()) < end && !record_stopped(record)) {
+            nap = end - now > SECOND_NS ? now + SECOND_NS : end;
+            until.tv_sec = (time_t)(nap / SECOND_NS);
+            until.tv_nsec = (long)(nap % SECOND_NS);
+            clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
+        }
         if (now >= end)
             record_operation(record, now - end, 0);
     }
@@ -137,44 +131,36 @@ struct ring {
 /* One process of a ring, and its pipes from and to its neighbours. */
 struct place {
     struct ring *ring;
-    struct record *record;      /* of the first one; 0: wait for ever */
     int number, next, is_futex, in, out;
 };
 
-static int wait_for_turn(struct place *place)
-{
-    volatile int *turn = &place->ring->turn[place->number];
-    futex_time tenth[2] = { 0, 100000000 };
-
-    while (*turn == 0) {
-        syscall(SYS_futex, turn, FUTEX_WAIT, 0, place->record ? tenth : 0);
-        if (place->record && *turn == 0 && record_stopped(place->record))
-            return -1;
-    }
-    *turn = 0;
-    __sync_synchronize();
-    return 0;
-}
-
+/* Waits for the token. Returns -1 when the ring ended, or by a signal. */
 static int take(struct place *place)
 {
+    volatile int *turn = &place->ring->turn[place->number];
     char token;
 
-    if (place->is_futex ? wait_for_turn(place)
-        : read(place->in, &token, 1) != 1)
+    if (!place->is_futex && read(place->in, &token, 1) != 1)
         return -1;
+    while (place->is_futex && *turn == 0)
+        if (syscall(SYS_futex, turn, FUTEX_WAIT, 0, (void *)0) && errno == EINTR)
+            return -1;
+    *turn = 0;
+    __sync_synchronize();
     place->ring->hop_ns[place->number] = now_ns() - place->ring->sent_ns;
     return 0;
 }
 
 static int pass(struct place *place)
 {
+    volatile int *turn = &place->ring->turn[place->next];
+
     place->ring->sent_ns = now_ns();
     if (!place->is_futex)
         return write(place->out, "", 1) == 1 ? 0 : -1;
     __sync_synchronize();
-    place->ring->turn[place->next] = 1;
-    syscall(SYS_futex, &place->ring->turn[place->next], FUTEX_WAKE, 1);
+    *turn = 1;
+    syscall(SYS_futex, turn, FUTEX_WAKE, 1);
     return 0;
 }
 
@@ -195,7 +181,6 @@ static pid_t add_process(struct place *place, pid_t agent)
         close(place->out);      /* that of the agent: the ring ends with it */
         close(ends[0]);
         place->out = ends[1];
-        place->record = 0;
         while (getppid() == agent && take(place) == 0 && pass(place) == 0)
             continue;
         _exit(0);
@@ -211,7 +196,7 @@ static void run_ring(const struct step *step, struct record *record)
 {
     int processes = (int)step_number(step, "processes"), made = 0, i, ends[2];
     uint64_t count = step_number(step, "count"), hops = 0;
-    struct place place = { 0, record, 0, 0, 0, 0, 0 };
+    struct place place = { 0, 0, 0, 0, 0, 0 };
     pid_t pids[PROCESSES_MAX];
 
     place.is_futex = strcmp(step->operation->name, "cpu.futex") == 0;
