@@ -28,8 +28,8 @@ static const struct {
 } needs[] = {
     { "mtd.", "m", "an MTD character device (/dev/mtdN)" },
     { "block.", "b", "a block device" },
-    { "ata.", "bs", "a disk, or the sg device of one" },
-    { "scsi.", "bs", "a disk, or the sg device of one" },
+    { "ata.", "bs", "a disk or its sg device" },
+    { "scsi.", "bs", "a disk or its sg device" },
     { "mmc.", "b", "a card (/dev/mmcblkN)" },
     { "fs.mount", "bmu", "a block device, MTD device or UBI volume" },
     { "fs.", "d", "a directory" },
@@ -241,10 +241,11 @@ static int check_kind(const struct step *step, const struct target *target,
                                                           "0123456789")]))
         return refuse(why, size, target->name, target->found,
                       needs[i].expected);
+    /* of a partition or a volume they would address the disk below it */
     if ((operation[0] == 'a' || operation[0] == 's')
-        && number_at(target->dir, "partition"))
-        return refuse(why, size, target->name, "a partition", "the whole disk, "
-                      "which is what ATA and SCSI commands address");
+        && number_at(target->dir, "device/scsi_level") == 0)
+        return refuse(why, size, target->name, "a partition, volume or other "
+                      "disk", "the whole disk of SCSI, ATA or USB");
     if (strcmp(operation, "fs.mount"))
         return 0;
     path.name = step_text(step, "path");
