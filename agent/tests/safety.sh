@@ -112,7 +112,7 @@ disk_held() {
 md_start() {
   echo md0 >/sys/module/md_mod/parameters/new_array; cd /sys/block/md0/md || return
   echo none >metadata_version; echo raid1 >level; echo 1 >raid_disks; echo 16000 >component_size
-  echo $((0x$(stat -c %t "$1"))):$((0x$(stat -c %T "$1"))) >new_dev; echo 0 >dev-*/slot; echo active >array_state; cd /
+  echo $((0x$(stat -c %t "$1"))):$((0x$(stat -c %T "$1"))) >new_dev; echo active >array_state 2>/dev/null; cd /
 }
 md_stop() { echo clear >/sys/block/md0/md/array_state; sleep 0.2; }
 md_member() {
@@ -147,9 +147,9 @@ wrong_kinds() {
   ln -s /dev/vda /tmp/link; write_plan /tmp/link
   refuses 'a symbolic link' 'symbolic link to /dev/vda' /dev/vda --destroy-data /tmp/link
   write_plan /dev/nothing; refuses 'a missing device' 'nothing that can be' /dev/vda --destroy-data /dev/nothing
-  write_plan /dev/null; refuses 'a character device' 'found a character device' /dev/vda --destroy-data /dev/null
+  write_plan /dev/null; refuses 'a character device' 'found a character device of' /dev/vda --destroy-data /dev/null
   write_plan /tmp; refuses 'a directory' 'found a directory' /dev/vda --destroy-data /tmp
-  write_plan /dev/mtd0; refuses 'an MTD device for blocks' 'expected a block device' /dev/mtd0 --destroy-data /dev/mtd0
+  write_plan /dev/mtd0; refuses 'an MTD device for blocks' 'found an MTD device, expected a block device' /dev/mtd0 --destroy-data /dev/mtd0
   echo 'step write ata.write device=/dev/vda size=65536' | plan; refuses 'a disk that is no SCSI disk' 'or other disk' /dev/vda --destroy /dev/vda
   echo 'step registers mmc.registers device=/dev/vda' | plan; refuses 'a disk as a card' 'expected a card' /dev/vda
 }
