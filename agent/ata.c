@@ -24,9 +24,6 @@ static const struct key count_keys[] = {
     DEVICE, { "count", KEY_NUMBER, "1", 0, 1, INT64_MAX }, COMMON_KEYS,
     NO_MORE_KEYS
 };
-static const struct key transfer_keys[] = {
-    DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS
-};
 static const struct key queued_keys[] = {
     DEVICE, PATTERN_KEYS("0"), { "depth", KEY_NUMBER, "32", 0, 1, 32 },
     NO_MORE_KEYS
@@ -304,14 +301,14 @@ static void run_flush(const struct step *step, struct record *record)
 const struct operation ata_operations[] = {
     { "ata.identify", 0, count_keys, run_identify },
     { "ata.smart", 0, count_keys, run_smart },
-    { "ata.read", 0, transfer_keys, run_transfer },
-    { "ata.write", 1, transfer_keys, run_transfer },
+    { "ata.read", 0, place_keys, run_transfer },
+    { "ata.write", 1, place_keys, run_transfer },
     { "ata.ncq_read", 0, queued_keys, run_transfer },
     { "ata.ncq_write", 1, queued_keys, run_transfer },
     { "ata.flush", 1, count_keys, run_flush },
     { "scsi.inquiry", 0, count_keys, run_inquiry },
-    { "scsi.read", 0, transfer_keys, run_transfer },
-    { "scsi.write", 1, transfer_keys, run_transfer },
+    { "scsi.read", 0, place_keys, run_transfer },
+    { "scsi.write", 1, place_keys, run_transfer },
     { "scsi.flush", 1, count_keys, run_flush },
     { 0, 0, 0, 0 }
 };

@@ -42,9 +42,7 @@ static const struct key write_keys[] = {
 static const struct key flush_keys[] = {
     DEVICE, PATTERN_KEYS("100"), NO_MORE_KEYS
 };
-static const struct key discard_keys[] = {
-    DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS
-};
+const struct key place_keys[] = { DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS };
 static const struct key cache_keys[] = {
     DEVICE, { "mode", KEY_WORD, 0, "on off", 0, 0 }, NO_MORE_KEYS
 };
@@ -422,7 +420,7 @@ const struct operation block_operations[] = {
     { "block.read", 0, read_keys, run_transfer },
     { "block.write", 1, write_keys, run_transfer },
     { "block.flush", 1, flush_keys, run_flush },
-    { "block.discard", 1, discard_keys, run_discard },
+    { "block.discard", 1, place_keys, run_discard },
     { "block.cache", 1, cache_keys, run_cache },
     { 0, 0, 0, 0 }
 };

@@ -28,8 +28,8 @@ static const struct {
 } needs[] = {
     { "mtd.", "m", "an MTD character device (/dev/mtdN)" },
     { "block.", "b", "a block device" },
-    { "ata.", "bs", "a disk, or the sg device of one" },
-    { "scsi.", "bs", "a disk, or the sg device of one" },
+    { "ata.", "bs", "a disk or its sg device" },
+    { "scsi.", "bs", "a disk or its sg device" },
     { "mmc.", "b", "a card (/dev/mmcblkN)" },
     { "fs.mount", "bmu", "a block device, MTD device or UBI volume" },
     { "fs.", "d", "a directory" },
@@ -124,29 +124,20 @@ static void look(struct target *target)
         target->dev = status.st_dev;
         target->inode = status.st_ino;
     } else if (S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode)) {
-        snprintf(found, size, S_ISBLK(status.st_mode) ? "a block device"
-                 : "a character device that is no MTD, sg or UBI volume of a "
-                 "disk in /sys");
         target->dev = status.st_rdev;
         target->dir = folder_of(&status, &target->kind);
         if (target->dir == 0)
-            snprintf(found, size, "a device that /sys does not show");
+            target->kind = 0;
+        snprintf(found, size, "%s", target->dir == 0
+                 ? "a device that /sys does not show" : target->kind == 'b'
+                 ? "a block device" : target->kind == 'm' ? "an MTD device"
+                 : target->kind == 'u' ? "a UBI volume" : target->kind == 's'
+                 ? "an sg device" : "a character device of another kind");
     } else {
         snprintf(found, size, S_ISFIFO(status.st_mode) ? "a FIFO"
                  : S_ISREG(status.st_mode) ? "a regular file" : "a socket");
     }
-    if (target->kind && target->kind != 'd' && target->dir == 0)
-        target->kind = 0;
     measure(target);
-}
-
-static int is_same(const struct target *a, const struct target *b)
-{
-    if (a->kind != b->kind || a->dev != b->dev || a->inode != b->inode)
-        return 0;
-    return a->kind == 'd' || (a->dir && b->dir && strcmp(a->dir, b->dir) == 0
-        && a->capacity == b->capacity
-        && strcmp(a->sequence, b->sequence) == 0);
 }
 
 struct target *target_named(const char *name)
@@ -216,15 +207,17 @@ static void look_at_all(const struct plan *plan)
 
 /* --- What the plan may do ----------------------------------------------- */
 
-static int refuse(char *why, size_t size, const char *name, const char *found,
-                  const char *expected)
+/* Where target_check() says why. */
+static char *why;
+static size_t why_size;
+
+static int refuse(const char *name, const char *found, const char *expected)
 {
-    snprintf(why, size, "%s: found %s, expected %s", name, found, expected);
+    snprintf(why, why_size, "%s: found %s, expected %s", name, found, expected);
     return -1;
 }
 
-static int check_kind(const struct step *step, const struct target *target,
-                      char *why, size_t size)
+static int check_kind(const struct step *step, const struct target *target)
 {
     const char *operation = step->operation->name, *card;
     struct target path = { 0 };
@@ -232,26 +225,87 @@ static int check_kind(const struct step *step, const struct target *target,
 
     while (strncmp(operation, needs[i].family, strlen(needs[i].family)))
         i++;
-    if (target->kind == 0 || strchr(needs[i].kinds, target->kind) == 0)
-        return refuse(why, size, target->name, target->found,
-                      needs[i].expected);
     card = strrchr(target->dir ? target->dir : "/", '/') + 1;
-    if (operation[0] == 'm' && target->kind == 'b'
-        && (strncmp(card, "mmcblk", 6) || card[6 + strspn(card + 6,
-                                                          "0123456789")]))
-        return refuse(why, size, target->name, target->found,
-                      needs[i].expected);
+    if (target->kind == 0 || strchr(needs[i].kinds, target->kind) == 0
+        || (strncmp(operation, "mmc.", 4) == 0
+            && (strncmp(card, "mmcblk", 6)
+                || card[6 + strspn(card + 6, "0123456789")])))
+        return refuse(target->name, target->found, needs[i].expected);
+    /* of a partition or a volume they would address the disk below it */
     if ((operation[0] == 'a' || operation[0] == 's')
-        && number_at(target->dir, "partition"))
-        return refuse(why, size, target->name, "a partition", "the whole disk, "
-                      "which is what ATA and SCSI commands address");
+        && number_at(target->dir, "device/scsi_level") == 0)
+        return refuse(target->name, "a partition, volume or other disk",
+                      "the whole disk of SCSI, ATA or USB");
     if (strcmp(operation, "fs.mount"))
         return 0;
     path.name = step_text(step, "path");
     look(&path);
     free(path.dir);
     return path.kind == 'd' ? 0
-        : refuse(why, size, path.name, path.found, "a directory to mount at");
+        : refuse(path.name, path.found, "a directory to mount at");
+}
+
+/* Opens a device so that nobody else can take it. Of sg, the block device. */
+static int claim(const struct target *target)
+{
+    int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, fd;
+    char node[PATH_MAX];
+    struct stat status;
+    size_t i;
+
+    if (target->kind != 's')
+        return open(target->name, O_RDWR | flags
+                    | (target->kind == 'b' ? O_EXCL : 0));
+    snprintf(node, sizeof node, "/dev%s", strrchr(target->dir, '/'));
+    for (i = 5; node[i]; i++)
+        node[i] = node[i] == '!' ? '/' : node[i];
+    fd = open(node, O_RDONLY | O_EXCL | flags);
+    if (fd >= 0 && (fstat(fd, &status) || !S_ISBLK(status.st_mode)
+                    || device_number(target->dir) != status.st_rdev)) {
+        close(fd);
+        errno = ENODEV;
+        return -1;
+    }
+    return fd;
+}
+
+static int check_folder(const struct plan *plan, const struct target *target)
+{
+    char path[PATH_MAX];
+    struct stat status;
+
+    snprintf(path, sizeof path, "%s/boardlab-agent", target->name);
+    if (mounted_at(plan, target->name))
+        return 0;               /* it is not there yet */
+    if (lstat(path, &status) == 0)
+        return refuse(path, "a file or folder", "none: remove it");
+    return access(target->name, W_OK | X_OK) == 0 ? 0
+        : refuse(target->name, strerror(errno), "a directory to write to");
+}
+
+static int check_device(const struct target *target, int with_data)
+{
+    const char *name = target->name, *data;
+    char found[240];
+    int fd;
+
+    if (target->kind == 'm' ? !(number_at(target->dir, "flags") & MTD_WRITEABLE)
+        : number_at(target->dir, "ro") == 1)
+        return refuse(name, "a read-only device", "one that can be written");
+    if (target->capacity == 0)
+        return refuse(name, "no bytes: perhaps no medium", "a capacity");
+    if (device_in_use(target, found, sizeof found))
+        return refuse(name, found, "a device that nothing uses");
+    fd = claim(target);
+    if (fd < 0)
+        return refuse(name, strerror(errno), errno == EBUSY
+                      ? "a device that nothing uses"
+                      : "a device that this user can write");
+    data = with_data ? 0 : device_data(target, fd);
+    close(fd);
+    snprintf(found, sizeof found, "%s on it", data ? data : "");
+    return data ? refuse(name, found, "no data: only --destroy-data allows to "
+                         "write here") : 0;
 }
 
 static int is_named(const char **list, int count, const char *name)
@@ -262,103 +316,33 @@ static int is_named(const char **list, int count, const char *name)
     return 0;
 }
 
-/* Opens a device so that nobody else can take it. Of sg, the block device. */
-static int claim(const struct target *target, int flags)
-{
-    char node[PATH_MAX];
-    struct stat status;
-    size_t i;
-    int fd;
-
-    flags |= O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    if (target->kind != 's')
-        return open(target->name, flags | (target->kind == 'b' ? O_EXCL : 0));
-    snprintf(node, sizeof node, "/dev%s", strrchr(target->dir, '/'));
-    for (i = 5; node[i]; i++)
-        node[i] = node[i] == '!' ? '/' : node[i];
-    fd = open(node, O_RDONLY | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && (fstat(fd, &status) || !S_ISBLK(status.st_mode)
-                    || device_number(target->dir) != status.st_rdev)) {
-        close(fd);
-        errno = ENODEV;
-        return -1;
-    }
-    return fd;
-}
-
-static int check_folder(const struct plan *plan, const struct target *target,
-                        char *why, size_t size)
-{
-    char path[PATH_MAX];
-    struct stat status;
-
-    snprintf(path, sizeof path, "%s/boardlab-agent", target->name);
-    if (mounted_at(plan, target->name))
-        return 0;               /* it is not there yet */
-    if (lstat(path, &status) == 0)
-        return refuse(why, size, path, "a file or folder", "none: remove it");
-    if (access(target->name, W_OK | X_OK))
-        return refuse(why, size, target->name, strerror(errno),
-                      "a directory that can be written");
-    return 0;
-}
-
-static int check_device(const struct target *target, int with_data, char *why,
-                        size_t size)
-{
-    const char *free_one = "a device that nothing uses", *data;
-    char found[240];
-    int fd;
-
-    if (target->kind == 'm' ? !(number_at(target->dir, "flags") & MTD_WRITEABLE)
-        : number_at(target->dir, "ro") == 1)
-        return refuse(why, size, target->name, "a read-only device",
-                      "one that can be written");
-    if (target->capacity == 0)
-        return refuse(why, size, target->name, "no bytes: perhaps no medium",
-                      "a device with a capacity");
-    if (device_in_use(target, found, sizeof found))
-        return refuse(why, size, target->name, found, free_one);
-    fd = claim(target, O_RDWR);
-    if (fd < 0)
-        return refuse(why, size, target->name, strerror(errno),
-                      errno == EBUSY ? free_one
-                      : "a device that this user can write");
-    data = with_data ? 0 : device_data(target, fd);
-    close(fd);
-    snprintf(found, sizeof found, "%s on it", data ? data : "");
-    return data ? refuse(why, size, target->name, found, "no data: only "
-                         "--destroy-data allows to write here") : 0;
-}
-
-static int check_write(const struct plan *plan, struct target *target,
-                       const struct permissions *allowed, char *why,
-                       size_t size)
+static int check_write(const struct plan *plan, const struct target *target,
+                       const struct permissions *allowed)
 {
     int with_data = is_named(allowed->destroy_data, allowed->destroy_data_count,
                              target->name);
     uint64_t cycles = wear_cycles(target->worn);
+    char found[60];
 
     if (!with_data && !is_named(allowed->destroy, allowed->destroy_count,
                                 target->name))
-        return refuse(why, size, target->name, "no permission to write",
+        return refuse(target->name, "no permission to write",
                       "--destroy with this target as the plan names it");
-    if (cycles > allowed->max_cycles) {
-        snprintf(why, size, "%s: found a wear of %llu cycles, expected at most "
-                 "the %llu of --max-cycles", target->name,
-                 (unsigned long long)cycles,
-                 (unsigned long long)allowed->max_cycles);
-        return -1;
-    }
-    return target->kind == 'd' ? check_folder(plan, target, why, size)
-        : check_device(target, with_data, why, size);
+    snprintf(found, sizeof found, "a wear of %llu cycles",
+             (unsigned long long)cycles);
+    if (cycles > allowed->max_cycles)
+        return refuse(target->name, found, "at most --max-cycles");
+    return target->kind == 'd' ? check_folder(plan, target)
+        : check_device(target, with_data);
 }
 
 int target_check(const struct plan *plan, const struct permissions *allowed,
-                 const struct step **step, char *why, size_t size)
+                 const struct step **step, char *text, size_t size)
 {
     int i;
 
+    why = text;
+    why_size = size;
     look_at_all(plan);
     for (i = 0; i < plan->step_count; i++) {
         struct target *target;
@@ -367,26 +351,50 @@ int target_check(const struct plan *plan, const struct permissions *allowed,
         if (step_target(*step) == 0)
             continue;
         target = target_named(step_target(*step));
-        if (check_kind(*step, target, why, size))
+        if (check_kind(*step, target))
             return -1;
-        if (!step_writes(*step) || target->is_checked)
-            continue;
-        if (check_write(plan, target, allowed, why, size))
+        if (step_writes(*step) && !target->is_checked
+            && check_write(plan, target, allowed))
             return -1;
-        target->is_checked = 1;
+        target->is_checked |= step_writes(*step);
     }
     *step = 0;
     return 0;
+}
+
+/* Whether what is open is what was checked, and is not used since. */
+static int is_as_checked(const struct target *target, int fd, int writes,
+                         char *found, size_t size)
+{
+    struct target now = { 0 };
+    struct stat status;
+    int is;
+
+    snprintf(found, size, "another one");
+    if (fstat(fd, &status))
+        return 0;
+    if (target->kind == 'd')
+        return S_ISDIR(status.st_mode) && (target->worn->kind != 'd'
+            || (status.st_dev == target->dev && status.st_ino == target->inode));
+    now.name = target->name;
+    look(&now);
+    is = now.kind == target->kind && now.dev == target->dev
+        && status.st_rdev == target->dev
+        && S_ISBLK(status.st_mode) == (target->kind == 'b')
+        && strcmp(now.dir, target->dir) == 0
+        && now.capacity == target->capacity
+        && strcmp(now.sequence, target->sequence) == 0
+        && !(writes && device_in_use(target, found, size));
+    free(now.dir);
+    return is;
 }
 
 int target_open(const struct step *step, struct record *record, int flags)
 {
     static int claimed = -1;    /* the block device of an sg device */
     const struct target *target = target_named(step_target(step));
-    struct target now = { 0 };
-    struct stat status;
-    char found[240] = "another one than was checked";
-    int fd, is_wrong, writes = step_writes(step);
+    int fd = -1, writes = step_writes(step);
+    char found[240];
 
     if (claimed >= 0)
         close(claimed);
@@ -394,29 +402,20 @@ int target_open(const struct step *step, struct record *record, int flags)
     if (target == 0 || (writes && !target->is_checked))
         return record_fail(record, "%s was not checked", step_target(step));
     if (writes && target->kind == 's')
-        claimed = claim(target, O_RDONLY);
-    fd = writes && target->kind == 's' && claimed < 0 ? -1
-        : open(target->name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-               | (writes && target->kind == 'b' ? O_EXCL : 0));
+        claimed = claim(target);
+    if (!writes || target->kind != 's' || claimed >= 0)
+        fd = open(target->name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+                  | (writes && target->kind == 'b' ? O_EXCL : 0));
     if (fd < 0)
-        return record_fail_errno(record, "%s cannot be opened (it was checked "
-                                 "before)", target->name);
-    now.name = target->name;
-    look(&now);
-    is_wrong = fstat(fd, &status) || (target->kind == 'd'
-        ? !S_ISDIR(status.st_mode) || (target->worn->kind == 'd'
-            && (status.st_dev != target->dev || status.st_ino != target->inode))
-        : !is_same(target, &now) || status.st_rdev != target->dev
-            || !S_ISBLK(status.st_mode) != (target->kind != 'b'))
-        || (writes && target->kind != 'd'
-            && device_in_use(target, found, sizeof found));
-    free(now.dir);
+        return record_fail_errno(record, "%s cannot be opened, though it was "
+                                 "checked", target->name);
+    if (!is_as_checked(target, fd, writes, found, sizeof found)) {
+        close(fd);
+        return record_fail(record, "%s: found %s; it changed after the check",
+                           target->name, found);
+    }
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    if (!is_wrong)
-        return fd;
-    close(fd);
-    return record_fail(record, "%s: found %s; it changed after the check",
-                       target->name, found);
+    return fd;
 }
 
 void target_wear(const struct plan *plan,

@@ -62,6 +62,8 @@ struct transfer {
 /* Opens the target with these flags and does the step by `operate`. */
 void transfer_run(const struct step *step, struct record *record, int flags,
                   uint64_t (*operate)(struct transfer *, char *, uint64_t));
+/* `device` and the keys of patterns. */
+extern const struct key place_keys[];
 /* Nanoseconds since then, and never 0. */
 uint64_t since(uint64_t start);
 /* Files of sysfs below a folder, "one two/three": their names are the last parts. */

@@ -193,17 +193,24 @@ int device_in_use(const struct target *target, char *found, size_t size)
 
 /* --- Data --------------------------------------------------------------- */
 
-/* Magic bytes at a place; a `?` is any byte. */
-#define MAGIC(name, offset, magic) { name, offset, sizeof magic - 1, magic }
+#define HEAD 128                /* bytes that are read of every erase block */
+
+/*
+ * Magic bytes; a `?` is any byte. They are at an offset from the beginning, or
+ * from the end where that is a multiple of `align`.
+ */
+#define MAGIC(name, offset, magic) { name, offset, 0, sizeof magic - 1, magic }
+#define AT_END(name, back, align, magic) \
+    { name, back, align, sizeof magic - 1, magic }
 static const struct {
     const char *name;
-    unsigned offset, length;
+    unsigned offset, align, length;
     const char *magic;
 } magics[] = {
     MAGIC("LUKS", 0, "LUKS\xba\xbe"), MAGIC("XFS", 0, "XFSB"),
     MAGIC("SquashFS", 0, "hsqs"), MAGIC("SquashFS", 0, "sqsh"),
-    MAGIC("cramfs", 0, "\x45\x3d\xcd\x28"),
-    MAGIC("cramfs", 0, "\x28\xcd\x3d\x45"), MAGIC("romfs", 0, "-rom1fs-"),
+    MAGIC("cramfs", 0, "\x45\x3d\xcd\x28"), MAGIC("romfs", 0, "-rom1fs-"),
+    MAGIC("cramfs", 0, "\x28\xcd\x3d\x45"),
     MAGIC("UBI", 0, "UBI#"), MAGIC("UBIFS", 0, "\x31\x18\x10\x06"),
     MAGIC("JFFS2", 0, "\x85\x19?\xe0"), MAGIC("JFFS2", 0, "\x85\x19?\x20"),
     MAGIC("JFFS2", 0, "\x19\x85\xe0?"), MAGIC("JFFS2", 0, "\x19\x85\x20?"),
@@ -213,114 +220,83 @@ static const struct {
     MAGIC("NTFS", 3, "NTFS    "), MAGIC("LVM2", 0x18, "LVM2 001"),
     MAGIC("APFS", 32, "NXSB"), MAGIC("FAT", 54, "FAT1"),
     MAGIC("FAT", 82, "FAT32"), MAGIC("a GPT", 512, "EFI PART"),
-    MAGIC("a GPT", 4096, "EFI PART"),
     MAGIC("a boot sector or partition table (MBR)", 510, "\x55\xaa"),
     MAGIC("a Sun disk label", 508, "\xda\xbe"),
-    MAGIC("an Apple partition map", 512, "PM\0\0"),
     MAGIC("LVM2", 0x218, "LVM2 001"), MAGIC("LVM2", 0x418, "LVM2 001"),
-    MAGIC("LVM2", 0x618, "LVM2 001"), MAGIC("HFS", 0x400, "H+\0"),
-    MAGIC("HFS", 0x400, "HX\0"), MAGIC("HFS", 0x400, "BD"),
-    MAGIC("EROFS", 0x400, "\xe2\xe1\xf5\xe0"),
-    MAGIC("F2FS", 0x400, "\x10\x20\xf5\xf2"), MAGIC("NILFS2", 0x406, "\x34\x34"),
+    MAGIC("LVM2", 0x618, "LVM2 001"), MAGIC("HFS+", 0x400, "H+\0"),
+    MAGIC("EROFS", 0x400, "\xe2\xe1\xf5\xe0"), MAGIC("JFS", 0x8000, "JFS1"),
+    MAGIC("F2FS", 0x400, "\x10\x20\xf5\xf2"), MAGIC("NILFS2", 0x406, "44"),
     MAGIC("ext2, ext3 or ext4", 0x438, "\x53\xef"),
+    MAGIC("a GPT", 4096, "EFI PART"),
     MAGIC("md RAID", 4096, "\xfc\x4e\x2b\xa9"),
     MAGIC("bcachefs or bcache", 4096 + 24, "\xc6\x85\x73\xf6"),
     MAGIC("swap", 4096 - 10, "SWAP"), MAGIC("swap", 4096 - 10, "S1SUSPEND"),
     MAGIC("swap", 8192 - 10, "SWAP"), MAGIC("swap", 16384 - 10, "SWAP"),
     MAGIC("swap", 32768 - 10, "SWAP"), MAGIC("swap", 65536 - 10, "SWAP"),
-    MAGIC("JFS", 0x8000, "JFS1"), MAGIC("ISO 9660", 0x8001, "CD001"),
-    MAGIC("UDF", 0x8001, "BEA01"), MAGIC("ReiserFS", 0x10034, "ReIsEr"),
-    MAGIC("Btrfs", 0x10040, "_BHRfS_M"),
+    MAGIC("ZFS", 0x4000, "\1?\0\0\0\0\0\0\0\0\0\1"),    /* vdev's nvlist */
+    MAGIC("ISO 9660", 0x8001, "CD001"), MAGIC("UDF", 0x8001, "BEA01"),
+    MAGIC("ReiserFS", 0x10034, "ReIsEr"), MAGIC("Btrfs", 0x10040, "_BHRfS_M"),
+    AT_END("a GPT", 512, 512, "EFI PART"),
+    AT_END("a GPT", 4096, 4096, "EFI PART"),
+    AT_END("md RAID", 8192, 4096, "\xfc\x4e\x2b\xa9"),      /* 1.0 */
+    AT_END("md RAID", 65536, 65536, "\xfc\x4e\x2b\xa9"),    /* 0.90 */
+    AT_END("md RAID", 65536, 65536, "\xa9\x2b\x4e\xfc"),
 };
-#define HEAD 128
 
-static int equals(const char *bytes, const char *magic, unsigned length)
+/*
+ * What is in the `size` bytes at `base`, at its beginning or anywhere. Flash
+ * may have places that cannot be read; they have no data.
+ */
+static const char *data_at(int fd, uint64_t base, uint64_t size, int anywhere,
+                           int is_flash)
 {
-    unsigned i;
+    char head[HEAD], bytes[16];
+    int has_head = pread(fd, head, HEAD, (off_t)base) == HEAD;
+    size_t i, j;
 
-    for (i = 0; i < length; i++)
-        if (magic[i] != '?' && bytes[i] != magic[i])
-            return 0;
-    return 1;
-}
+    for (i = 0; i < sizeof magics / sizeof *magics; i++) {
+        uint64_t at = magics[i].offset, length = magics[i].length;
+        const char *found = bytes;
 
-/* Returns 1, 0, or -1 where it cannot be read. */
-static int is_at(int fd, uint64_t capacity, uint64_t at, const char *magic,
-                 unsigned length)
-{
-    char bytes[16];
-
-    if (at > capacity || length > capacity - at)
-        return 0;
-    if (pread(fd, bytes, length, (off_t)at) != (ssize_t)length)
-        return -1;
-    return equals(bytes, magic, length);
-}
-
-/* Headers at the beginning of any erase block. What has no ECC is no header. */
-static const char *flash_data(const struct target *target, int fd)
-{
-    char head[HEAD];
-    uint64_t at;
-    size_t i;
-
-    for (at = 0; target->unit && at < target->capacity; at += target->unit) {
-        if (pread(fd, head, HEAD, (off_t)at) != HEAD)
+        if (magics[i].align)
+            at = size / magics[i].align * magics[i].align - at;
+        if (at > size || length > size - at)
             continue;
-        for (i = 0; i < sizeof magics / sizeof *magics; i++)
-            if (magics[i].offset + magics[i].length <= HEAD
-                && equals(head + magics[i].offset, magics[i].magic,
-                          magics[i].length))
-                return magics[i].name;
+        if (at + length <= HEAD && has_head)
+            found = head + at;
+        else if (!anywhere)
+            continue;
+        else if (pread(fd, bytes, (size_t)length, (off_t)(base + at))
+                 != (ssize_t)length) {
+            if (is_flash)
+                continue;
+            return "something that cannot be read";
+        }
+        for (j = 0; j < length && (magics[i].magic[j] == '?'
+                                   || magics[i].magic[j] == found[j]); j++)
+            ;
+        if (j == length)
+            return magics[i].name;
     }
-    return 0;
-}
-
-/* At places that depend on the capacity, and the many places of ZFS. */
-static const char *far_data(int fd, uint64_t capacity)
-{
-    static const char md[] = "\xfc\x4e\x2b\xa9", md_swapped[] =
-        "\xa9\x2b\x4e\xfc", zfs[] = "\x0c\xb1\xba\0\0\0\0\0", zfs_swapped[] =
-        "\0\0\0\0\0\xba\xb1\x0c";
-    uint64_t old = capacity & ~UINT64_C(65535), at;
-
-    if (capacity < 131072)
-        return 0;
-    if (is_at(fd, capacity, capacity - 512, "EFI PART", 8)
-        || is_at(fd, capacity, capacity - 4096, "EFI PART", 8))
-        return "a GPT";
-    if (is_at(fd, capacity, old - 65536, md, 4)
-        || is_at(fd, capacity, old - 65536, md_swapped, 4)
-        || is_at(fd, capacity, (capacity - 8192) & ~UINT64_C(4095), md, 4))
-        return "md RAID";
-    for (at = 131072; at < 262144; at += 1024)
-        if (is_at(fd, capacity, at, zfs, 8)
-            || is_at(fd, capacity, at, zfs_swapped, 8))
-            return "ZFS";
     return 0;
 }
 
 const char *device_data(const struct target *target, int fd)
 {
+    int is_flash = target->kind == 'm';
     char pattern[PATH_MAX];
-    const char *flash = target->kind == 'm' ? flash_data(target, fd) : 0;
+    const char *data;
+    uint64_t block;
     glob_t parts;
-    size_t i;
 
     snprintf(pattern, sizeof pattern, "%s/*/partition", target->dir);
-    if (flash == 0 && glob(pattern, 0, 0, &parts) == 0) {
+    if (glob(pattern, 0, 0, &parts) == 0) {
         globfree(&parts);
         return "partitions";
     }
-    for (i = 0; flash == 0 && i < sizeof magics / sizeof *magics; i++) {
-        int is = is_at(fd, target->capacity, magics[i].offset, magics[i].magic,
-                       magics[i].length);
-
-        if (is < 0 && target->kind != 'm')
-            return "something that cannot be read";
-        if (is > 0)
-            return magics[i].name;
-    }
-    return flash || target->kind == 'm' ? flash
-        : far_data(fd, target->capacity);
+    data = data_at(fd, 0, target->capacity, 1, is_flash);
+    for (block = target->unit; is_flash && data == 0
+         && block < target->capacity; block += target->unit)
+        data = data_at(fd, block, target->unit, 0, 1);
+    return data;
 }

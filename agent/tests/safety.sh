@@ -112,7 +112,7 @@ disk_held() {
 md_start() {
   echo md0 >/sys/module/md_mod/parameters/new_array; cd /sys/block/md0/md || return
   echo none >metadata_version; echo raid1 >level; echo 1 >raid_disks; echo 16000 >component_size
-  echo $((0x$(stat -c %t "$1"))):$((0x$(stat -c %T "$1"))) >new_dev; echo 0 >dev-*/slot; echo active >array_state; cd /
+  echo $((0x$(stat -c %t "$1"))):$((0x$(stat -c %T "$1"))) >new_dev; echo active >array_state 2>/dev/null; cd /
 }
 md_stop() { echo clear >/sys/block/md0/md/array_state; sleep 0.2; }
 md_member() {
@@ -135,7 +135,7 @@ signatures() {
   data swap 4086 SWAPSPACE2; data LUKS 0 'LUKS\272\276'; data 'ext2, ext3' 1080 '\123\357'; data XFS 0 XFSB
   data Btrfs 65600 _BHRfS_M; data F2FS 1024 '\020\040\365\362'; data FAT 82 FAT32; data exFAT 3 'EXFAT   '
   data NTFS 3 'NTFS    '; data 'ISO 9660' 32769 CD001; data SquashFS 0 hsqs; data EROFS 1024 '\342\341\365\340'
-  data bcachefs 4120 '\306\205\163\366'; data ZFS 135168 '\014\261\272\0\0\0\0\0'
+  data bcachefs 4120 '\306\205\163\366'; data ZFS 16384 '\1\1\0\0\0\0\0\0\0\0\0\1'
 }
 real_filesystems() {
   mke2fs -q /dev/vda >/dev/null 2>&1; write_plan /dev/vda
@@ -147,9 +147,10 @@ wrong_kinds() {
   ln -s /dev/vda /tmp/link; write_plan /tmp/link
   refuses 'a symbolic link' 'symbolic link to /dev/vda' /dev/vda --destroy-data /tmp/link
   write_plan /dev/nothing; refuses 'a missing device' 'nothing that can be' /dev/vda --destroy-data /dev/nothing
-  write_plan /dev/null; refuses 'a character device' 'found a character device' /dev/vda --destroy-data /dev/null
+  write_plan /dev/null; refuses 'a character device' 'found a character device of' /dev/vda --destroy-data /dev/null
   write_plan /tmp; refuses 'a directory' 'found a directory' /dev/vda --destroy-data /tmp
-  write_plan /dev/mtd0; refuses 'an MTD device for blocks' 'expected a block device' /dev/mtd0 --destroy-data /dev/mtd0
+  write_plan /dev/mtd0; refuses 'an MTD device for blocks' 'found an MTD device, expected a block device' /dev/mtd0 --destroy-data /dev/mtd0
+  echo 'step write ata.write device=/dev/vda size=65536' | plan; refuses 'a disk that is no SCSI disk' 'or other disk' /dev/vda --destroy /dev/vda
   echo 'step registers mmc.registers device=/dev/vda' | plan; refuses 'a disk as a card' 'expected a card' /dev/vda
 }
 read_only() {
@@ -230,7 +231,7 @@ flash_cases() {
   write_plan /dev/mtdblock0; refuses 'mtdblock attached to UBI' 'attached to UBI' /dev/mtd0 --destroy-data /dev/mtdblock0
   ubidetach -m 0; flash_erase -q /dev/mtd0 0 0 >/dev/null
   { for i in 1 2 3; do echo "step e$i mtd.erase device=/dev/mtd0 count=640 order=random seed=$i"; done; } | plan
-  refuses 'more erases of a block than allowed' 'a wear of' /dev/mtd0 --destroy /dev/mtd0 --max-cycles 30
+  refuses 'more erases of a block than allowed' 'a wear of 45 cycles' /dev/mtd0 --destroy /dev/mtd0 --max-cycles 30
   flash /dev/vda; refuses 'a disk for flash' 'expected an MTD' /dev/vda --destroy-data /dev/vda
 }
 folders() {
