@@ -20,24 +20,27 @@ macro_rules! sources {
 }
 
 /// The files of the agent.
-pub(super) const SOURCES: [(&str, &str); 17] = sources![
+pub(super) const SOURCES: [(&str, &str); 20] = sources![
     "agent.h",
     "output.h",
+    "target.h",
     "undo.h",
+    "ata.c",
+    "block.c",
+    "board.c",
+    "cpu.c",
+    "files.c",
     "main.c",
-    "plan.c",
-    "pattern.c",
-    "record.c",
+    "mmc.c",
+    "mtd.c",
     "output.c",
+    "pattern.c",
+    "plan.c",
+    "record.c",
     "target.c",
     "undo.c",
-    "board.c",
-    "mtd.c",
-    "block.c",
-    "ata.c",
-    "mmc.c",
-    "files.c",
-    "cpu.c",
+    "usage.c",
+    "wear.c",
 ];
 
 /// The files that only `measure agent` writes.
