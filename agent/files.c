@@ -80,12 +80,16 @@ static struct used *use(struct used *list, const char *path,
     struct used *end = list + PATHS_MAX;
     char text[PATH_MAX + 40];
 
+    if (used_at(list, path)) {
+        record_fail(record, "%s %s: already so", what, path);
+        return 0;
+    }
     while (list < end && list->device)
         list++;
     snprintf(text, sizeof text, "%s %s", what, path);
     if (list == end || (list->undo = undo(back, path, text)) < 0) {
-        record_fail(record, "too many changes to take back, or a path too "
-                    "long");
+        record_fail(record, "%s %s: too many or too long to take it back",
+                    what, path);
         return 0;
     }
     list->path = path;
@@ -149,23 +153,31 @@ static int is_last_use(const struct step *step)
     return 1;
 }
 
-/* The folder of a step, which makes it if it writes. Returns -1 when failed. */
+/* Makes the folder in the directory `at`. Returns -1 when it failed. */
+static int make_folder(const char *path, int at, struct record *record)
+{
+    struct used *folder = use(folders, path, mounted_at(path), remove_folder,
+                              FOLDER " in", record);
+
+    if (folder && mkdirat(at, FOLDER, 0700) == 0)
+        return 0;
+    if (folder) {
+        record_fail_errno(record, "%s/" FOLDER " cannot be made", path);
+        forget(folder);
+    }
+    return -1;
+}
+
+/* Opens the folder of a step, after making it if need be. */
 static int open_folder(const struct step *step, struct record *record)
 {
     const char *path = step_text(step, "path");
     int at = target_open(step, record, O_RDONLY | O_DIRECTORY), fd = -1;
-    struct used *folder = used_at(folders, path);
-    int is_new = folder == 0 && step_writes(step);
 
     if (at < 0)
         return -1;
-    if (is_new)
-        folder = use(folders, path, mounted_at(path), remove_folder,
-                     FOLDER " in", record);
-    if (is_new && folder && mkdirat(at, FOLDER, 0700)) {
-        record_fail_errno(record, "%s/" FOLDER " cannot be made", path);
-        forget(folder);
-    } else if (!is_new || folder) {
+    if (!step_writes(step) || used_at(folders, path)
+        || make_folder(path, at, record) == 0) {
         fd = openat(at, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW
                     | O_CLOEXEC);
         if (fd < 0)
@@ -216,11 +228,9 @@ static int unmount_at_end(const char *path)
 static unsigned long mount_flags(const char *text, char *data)
 {
     static const struct { const char *name; unsigned long flag; } known[] = {
-        { "ro", MS_RDONLY }, { "rw", 0 }, { "defaults", 0 },
-        { "sync", MS_SYNCHRONOUS }, { "dirsync", MS_DIRSYNC },
+        { "ro", MS_RDONLY }, { "rw", 0 }, { "sync", MS_SYNCHRONOUS },
         { "noatime", MS_NOATIME }, { "nodiratime", MS_NODIRATIME },
-        { "relatime", MS_RELATIME }, { "nosuid", MS_NOSUID },
-        { "nodev", MS_NODEV }, { "noexec", MS_NOEXEC }, { 0, 0 }
+        { "relatime", MS_RELATIME }, { 0, 0 }
     };
     char words[LINE_MAX_BYTES], *rest = words, *word;
     unsigned long flags = 0;
@@ -255,10 +265,6 @@ static void run_mount(const struct step *step, struct record *record)
         && major(status.st_rdev) == MTD_MAJOR)
         snprintf(source, sizeof source, "mtd%u", minor(status.st_rdev) / 2);
     close(fd);                  /* the filesystem wants it for itself */
-    if (used_at(mounts, path)) {
-        record_fail(record, "the plan has mounted %s already", path);
-        return;
-    }
     mounted = use(mounts, path, device, unmount_at_end, "mount at", record);
     if (mounted == 0)
         return;
@@ -279,14 +285,14 @@ static void run_unmount(const struct step *step, struct record *record)
     struct used *mounted = used_at(mounts, path);
     uint64_t start = now_ns();
 
-    if (mounted == 0)
+    if (mounted == 0) {
         record_fail(record, "the plan has not mounted %s", path);
-    else if (unmount(path))
+    } else if (unmount(path)) {
         record_fail_errno(record, "%s", path);
-    else
+    } else {
         record_operation(record, now_ns() - start, 0);
-    if (mounted && mounted->device == 0)
         forget(mounted);
+    }
 }
 
 /* --- Listing ------------------------------------------------------------- */
@@ -492,8 +498,8 @@ static void run_files(const struct step *step, struct record *record)
     if (folder >= 0 && what == 'f')
         at = openat(folder, "fsync", O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (memory == 0 || at < 0)
-        record_fail(record, "no memory for %lu bytes, or no file",
-                    (unsigned long)size);
+        record_fail_errno(record, "memory for %lu bytes, or a file of them",
+                          (unsigned long)size);
     record_begin(record, step);
     for (i = 0; i < count && !record_stopped(record); i++) {
         snprintf(name, sizeof name, "file.%llu", (unsigned long long)i);
