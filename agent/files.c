@@ -2,7 +2,7 @@
  * Mounted filesystems: mounting, listing, the phases of tiobench 0.3.3, fsync
  * and small files. Steps work in the folder `boardlab-agent` below their path:
  * the first that writes there makes it, the last of the path removes it, and
- * undo() does where the plan ends early. Nothing else below the path is touched.
+ * undo() does where the plan ends early. All else below the path is left alone.
  */
 #include "agent.h"
 
@@ -373,7 +373,8 @@ static int transfer(const struct worker *worker, int fd, uint64_t block)
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    uint64_t state = step_number(worker->step, "seed") + (unsigned)worker->number;
+    uint64_t state = step_number(worker->step, "seed")
+        + (unsigned)worker->number;
     uint64_t count = worker->is_random
         ? step_number(worker->step, "operations") : worker->blocks, i, start;
     char name[40];
