@@ -31,7 +31,7 @@ struct key {
     const char *name;
     enum key_type type;
     const char *fallback;       /* as it is written; 0: the key is needed */
-    const char *words;          /* of KEY_WORD: "one two three" */
+    const char *words;          /* of KEY_WORD: "one two three"; 0: any text */
     uint64_t least, most;       /* of KEY_NUMBER */
 };
 
@@ -67,6 +67,9 @@ struct plan {
 
 /* Reads a plan. Returns 0, or -1 after a message with line and column. */
 int plan_read(struct plan *plan, const char *name, char *text, size_t length);
+
+/* The plan that is run, for steps that depend on later ones. */
+extern const struct plan *plan_running;
 
 /* The value of a key that the operation declares. */
 uint64_t step_number(const struct step *step, const char *key);

@@ -30,6 +30,8 @@ static const char usage[] =
     "  --version              the versions of the agent and of plans\n"
     "exit status: 0 complete, 1 partial, 2 usage or plan, 3 refused\n";
 
+const struct plan *plan_running;
+
 struct options {
     struct permissions allowed;
     const char *plan, *out;
@@ -244,6 +246,7 @@ static int run_plan(const struct plan *plan)
     const char *end = "complete";
     int done = 0, failures = 0, i, state = 0;
 
+    plan_running = plan;
     for (i = 0; i < plan->step_count && !interrupted() && state != -2; i++) {
         state = run_step(&plan->steps[i]);
         done += state == 0 || (state == 1 && !interrupted());

@@ -132,7 +132,7 @@ static int check_value(const struct reader *reader, const struct key *key,
         pair->number = pair->value[0] == '1';
         return 0;
     case KEY_WORD:
-        if (is_one_of(key->words, pair->value))
+        if (key->words == 0 || is_one_of(key->words, pair->value))
             return 0;
         snprintf(expected, sizeof expected, "one of: %s", key->words);
         return refuse_field(reader, at, expected);

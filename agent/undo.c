@@ -50,6 +50,8 @@ int interrupted(void)
 int undo(int (*back)(const char *argument), const char *argument,
          const char *what)
 {
+    while (change_count && changes[change_count - 1].back == 0)
+        change_count--;         /* done with: many steps can mount */
     if (change_count == CHANGES_MAX || strlen(argument) >= ARGUMENT_MAX
         || strlen(what) >= ARGUMENT_MAX)
         return -1;
