@@ -320,7 +320,7 @@ static int read_line_of_plan(const struct reader *reader, struct plan *plan,
         if (line[i] < ' ' || line[i] > '~')
             return refuse(reader, line + i, "a byte that is not printable",
                           "ASCII characters");
-    if (line[0] == '#')
+    if (line[0] == '#' && reader->line > 1)
         return 0;
     word = next_field(&rest);
     if (reader->line == 1) {

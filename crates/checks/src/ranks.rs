@@ -41,7 +41,7 @@ const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
 const FACE: &[&str] = &[
     "document", "parts", "measure", "computer", EXPERIMENT, "cards", "sweep", "lab", "report",
-    "image", "result", "codec",
+    "image", "result",
 ];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[

@@ -15,7 +15,7 @@ mod unused;
 
 pub(crate) use create::Create;
 pub(crate) use guide::{ListTopic, PartKind, command_names};
-pub(crate) use measure::{MeasureAction, MeasurePlan};
+pub(crate) use measure::{MeasureAction, MeasurePlan, MeasureRun};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
@@ -66,7 +66,8 @@ Environment:
 Exit status:
   0  done
   1  the run failed, a figure has the verdict `fail`, or the result could not be written to the end
-  2  wrong usage or input";
+  2  wrong usage or input
+  3  refused for safety: nothing was written to a board";
 
 /// Options of every command.
 #[derive(Debug, Args)]

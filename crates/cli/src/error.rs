@@ -6,6 +6,7 @@
 
 use crate::exit::Status;
 use crate::manifest::{self, Difference};
+use crate::measure::problem::Problem;
 use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use boardlab_document::lock::Holder;
@@ -93,11 +94,8 @@ pub(crate) enum Error {
     },
     /// The HTML report cannot be made.
     Page(boardlab_report::Error),
-    /// A file has no line of the agent.
-    NoMeasurement {
-        /// The file.
-        path: PathBuf,
-    },
+    /// A measurement cannot be made or read.
+    Measure(Box<Problem>),
     /// Two saved results have no scenario in common.
     NothingShared {
         /// The scenarios of the first one.
@@ -194,6 +192,12 @@ impl From<boardlab_computer::Failure> for Error {
     }
 }
 
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self::Measure(Box::new(problem))
+    }
+}
+
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         Self::Lab(failure)
@@ -242,6 +246,7 @@ impl Error {
             | Self::ReaderGone
             | Self::Interrupted => Status::Failed,
             Self::Os(failure) if failure.is_run() => Status::Failed,
+            Self::Measure(problem) => problem.status(),
             Self::Several(errors) => errors.first().map_or(Status::Failed, Self::status),
             _ => Status::Input,
         }
@@ -331,11 +336,13 @@ impl Error {
                 "run it again with the same --out, or name a file: DIR/result.json",
             ),
             Self::Page(problem) => split(problem, None),
-            Self::NoMeasurement { path } => Message::at(
-                path,
-                format!("`{}` has no measurement", shown_path(path)),
-                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line",
-            ),
+            Self::Measure(problem) => Message {
+                title: shown(&problem.title()),
+                place: problem
+                    .path()
+                    .map(|path| Place { path: shown_path(path), at: problem.at() }),
+                help: shown(&problem.help()),
+            },
             Self::NothingShared { a, b } => Message::nowhere(
                 "the two results have no scenario in common".into(),
                 &format!("the first has {}, the second has {}", names(a), names(b)),

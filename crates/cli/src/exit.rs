@@ -1,7 +1,6 @@
 //! The exit status.
 //!
-//! Layer: rank 12. Main type: [`Status`]. Status 2 is also that of clap's usage errors. Left out: a
-//! status for requests refused for safety, which commands that write to real devices will need.
+//! Layer: rank 12. Main type: [`Status`]. Status 2 is also that of clap's usage errors.
 
 use crate::args::{Color, Options};
 use crate::error::Error;
@@ -20,6 +19,8 @@ pub(crate) enum Status {
     Failed,
     /// A file, an argument or a name is wrong, or something cannot be written.
     Input,
+    /// Refused for safety: nothing was written to a board.
+    Refused,
 }
 
 impl Status {
@@ -36,6 +37,7 @@ impl From<Status> for ExitCode {
             Status::Done => 0,
             Status::Failed => 1,
             Status::Input => 2,
+            Status::Refused => 3,
         })
     }
 }

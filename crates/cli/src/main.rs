@@ -5,6 +5,7 @@
 //! - [`args`]: every command and option, once; help, man pages and completions derive from it.
 //! - [`commands`]: one file a command.
 //! - [`completion`]: what a shell completes.
+//! - [`measure`]: the agent on a board.
 //! - [`saved`]: results that `report` and `compare` read back.
 //! - [`defaults`]: the file of the user's defaults.
 //! - [`output`]: standard output, [`pager`]: where it is tall, and [`closed`]: whether it is open; [`progress`]: the bar on
@@ -26,6 +27,7 @@ mod exit;
 mod file;
 mod folder;
 mod manifest;
+mod measure;
 mod output;
 mod pager;
 mod progress;

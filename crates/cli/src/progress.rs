@@ -33,6 +33,11 @@ impl Progress {
         self.0.suspend(|| terminal::tell(&format!("warning: {words}")));
     }
 
+    /// Prints words of another program above the bar.
+    pub(crate) fn tell(&self, words: &str) {
+        self.0.suspend(|| terminal::tell(words));
+    }
+
     /// Reports a completed step.
     pub(crate) fn report(&self, progress: experiment::Progress<'_>) {
         // The number of steps is known with the first one.

@@ -21,6 +21,7 @@ fn the_help_lists_the_commands() {
         "report",
         "compare",
         "image",
+        "measure",
         "sata",
         "os",
         "completions",
@@ -92,6 +93,8 @@ fn every_command_has_a_man_page() {
     expected.extend(
         ["info", "ls", "extract", "check", "create"].map(|name| format!("boardlab-image-{name}.1")),
     );
+    expected
+        .extend(["plan", "run", "read", "agent"].map(|name| format!("boardlab-measure-{name}.1")));
     expected.push("boardlab-sata-console.1".into());
     expected.extend(["run", "trace", "debug"].map(|name| format!("boardlab-os-{name}.1")));
     expected.sort();
@@ -310,6 +313,8 @@ const MAKE: &str = "crates/image/tests/make.rs";
 /// Holds what a check finds.
 const CHECK: &str = "crates/image/tests/check.rs";
 const OS: &str = "crates/cli/tests/os";
+/// Holds how measurements are made and read.
+const MEASURE: &str = "crates/cli/tests/measure";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
 
 /// Options that a command may have nothing to do for: it is quiet, without colours and without a time already.
@@ -436,6 +441,28 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image create", "volume-only", Test(MAKE)),
     ("image create", "fix-up", Test(MAKE)),
     ("image create", "squash-uids", Test(MAKE)),
+    ("measure plan", "format", Refused(&["measure", "plan", "nor-write", "--format", "json"])),
+    ("measure plan", "out", Refused(&["measure", "plan", "nor-write", "--out", "o"])),
+    ("measure plan", "seed", Test(MEASURE)),
+    ("measure plan", "set", Test(MEASURE)),
+    ("measure plan", "device", Test(MEASURE)),
+    ("measure plan", "path", Test(MEASURE)),
+    ("measure plan", "max-cycles", Test(MEASURE)),
+    ("measure run", "format", Test(MEASURE)),
+    ("measure run", "out", Test(MEASURE)),
+    ("measure run", "seed", Refused(&["measure", "run", "p", "--save", "s", "--seed", "2"])),
+    ("measure run", "over", Test(MEASURE)),
+    ("measure run", "destroy", Test(MEASURE)),
+    ("measure run", "destroy-data", Test(MEASURE)),
+    ("measure run", "max-cycles", Test(MEASURE)),
+    ("measure run", "agent", Test(MEASURE)),
+    ("measure run", "save", Test(MEASURE)),
+    ("measure read", "format", Test(MEASURE)),
+    ("measure read", "out", Test(MEASURE)),
+    ("measure read", "seed", Refused(&["measure", "read", "a", "--seed", "2"])),
+    ("measure agent", "format", Refused(&["measure", "agent", "a", "--format", "json"])),
+    ("measure agent", "out", Refused(&["measure", "agent", "a", "--out", "o"])),
+    ("measure agent", "seed", Refused(&["measure", "agent", "a", "--seed", "2"])),
     ("sata console", "format", Test("crates/cli/tests/console.rs")),
     ("sata console", "out", Test("crates/cli/tests/console.rs")),
     ("sata console", "seed", Test("crates/lab/tests/sata_console.rs")),
@@ -468,8 +495,12 @@ fn options(path: &str) -> Vec<String> {
 
 #[test]
 fn every_option_of_every_command_shows_or_is_refused() {
-    let with_actions =
-        [("image", "info extract ls check create"), ("sata", "console"), ("os", "run trace debug")];
+    let with_actions = [
+        ("image", "info extract ls check create"),
+        ("measure", "plan run read agent"),
+        ("sata", "console"),
+        ("os", "run trace debug"),
+    ];
     let listed = ["parts", "boards", "scenarios", "keys"].map(|topic| format!("list {topic}"));
     let mut paths = Vec::from(listed);
     for command in commands() {

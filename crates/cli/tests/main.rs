@@ -12,6 +12,7 @@ mod defaults;
 mod definitions;
 mod folder;
 mod image;
+mod measure;
 mod results;
 mod streams;
 mod sweep;

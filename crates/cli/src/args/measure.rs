@@ -3,6 +3,7 @@
 //! Layer: rank 12. Main type: [`MeasureAction`].
 
 use super::{SCENARIO, SET, Scenario, candidates};
+use crate::measure::over::Over;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ The agent, a small C program, does a plan on the board and measures. It writes o
 
 Examples:
   boardlab measure plan nor-write --device /dev/mtd0 > board.plan
+  boardlab measure run board.plan --over ssh:root@board --destroy /dev/mtd0 --save board.jsonl
   boardlab measure read board.jsonl --out board";
 
 const PLAN: &str = "\
@@ -28,6 +30,23 @@ Examples:
   boardlab measure read board.jsonl --out board
   boardlab measure read monday.jsonl tuesday.jsonl --json";
 
+const RUN: &str = "\
+Nothing is written on the board but to what --destroy names, and never to what is mounted or in use. The agent is \
+built from its sources, which boardlab carries, or is that of --agent. Ctrl-C ends it in order. Exit status 1: partial \
+or failed; 3: refused, nothing was written.
+
+Examples:
+  boardlab measure run board.plan --save board.jsonl
+  boardlab measure run board.plan --over ssh:root@board --destroy /dev/mtd0 --save board.jsonl
+  boardlab measure run board.plan --over serial:/dev/ttyUSB0 --agent boardlab-agent --save board.jsonl";
+
+const AGENT: &str = "\
+For boards without a compiler: make -C DIR CC=arm-linux-gnueabi-gcc LDFLAGS=-static
+
+Examples:
+  boardlab measure agent agent
+  boardlab measure agent /tmp/agent";
+
 /// The most cycles that a plan may take of a block, where nobody says otherwise; the agent's own.
 const MAX_CYCLES: &str = "10";
 
@@ -37,6 +56,9 @@ pub(crate) enum MeasureAction {
     /// Print the plan with the workload of a scenario
     #[command(after_help = PLAN)]
     Plan(MeasurePlan),
+    /// Run a plan on this machine or on a board, and save what it measures
+    #[command(after_help = RUN)]
+    Run(MeasureRun),
     /// Show what was measured, with the predictions of the plan beside it
     #[command(after_help = READ)]
     Read {
@@ -44,6 +66,40 @@ pub(crate) enum MeasureAction {
         #[arg(value_name = "OUT.jsonl", required = true, value_hint = ValueHint::FilePath)]
         files: Vec<PathBuf>,
     },
+    /// Write the sources of the agent into a new folder
+    #[command(after_help = AGENT)]
+    Agent {
+        /// Folder, which must not exist
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
+}
+
+/// A plan that is run.
+#[derive(Debug, Args)]
+pub(crate) struct MeasureRun {
+    /// Plan, as `measure plan` prints it
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) plan: PathBuf,
+    /// Where: local, ssh:[USER@]HOST[:PORT] or serial:TTY[:BAUD]
+    #[arg(long, value_name = "WHERE", default_value = "local")]
+    pub(crate) over: Over,
+    /// Device or folder that may be written to, as the plan names it; what is there is lost
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy: Vec<String>,
+    /// The same, even if there is a filesystem or a partition table on it
+    #[arg(long, value_name = "TARGET")]
+    pub(crate) destroy_data: Vec<String>,
+    /// Times that a block may be erased at most; plans that need more are refused
+    #[arg(long, value_name = "N", default_value = MAX_CYCLES)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_cycles: u64,
+    /// Agent, as a program for the board; built there from its sources if left out
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) agent: Option<PathBuf>,
+    /// New file for the measurements, written as they come
+    #[arg(long, value_name = "OUT.jsonl", required = true, value_hint = ValueHint::FilePath)]
+    pub(crate) save: PathBuf,
 }
 
 /// A scenario whose workload becomes a plan.

@@ -18,7 +18,7 @@ struct Unused {
     why: &'static str,
 }
 
-const UNUSED: [Unused; 4] = [
+const UNUSED: [Unused; 5] = [
     Unused {
         option: "seed",
         commands: &[
@@ -34,6 +34,9 @@ const UNUSED: [Unused; 4] = [
             "os run",
             "os trace",
             "os debug",
+            "measure run",
+            "measure read",
+            "measure agent",
             "completions",
             "man",
         ],
@@ -41,13 +44,18 @@ const UNUSED: [Unused; 4] = [
     },
     Unused {
         option: "format",
-        commands: &["completions", "man"],
+        commands: &["measure plan", "measure agent", "completions", "man"],
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "json",
-        commands: &["completions", "man"],
+        commands: &["measure plan", "measure agent", "completions", "man"],
         why: "there is no result to be shown in a form",
+    },
+    Unused {
+        option: "out",
+        commands: &["measure plan", "measure agent"],
+        why: "there is no result for a folder",
     },
     Unused {
         option: "restart",
@@ -57,7 +65,7 @@ const UNUSED: [Unused; 4] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 14] = [
+const WITHOUT_FIO: [&str; 16] = [
     "list",
     "explain",
     "doctor",
@@ -72,6 +80,8 @@ const WITHOUT_FIO: [&str; 14] = [
     "image extract",
     "image check",
     "image create",
+    "measure run",
+    "measure read",
 ];
 
 /// Refuses options that have no effect on the given command.

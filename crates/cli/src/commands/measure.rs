@@ -1,9 +1,11 @@
 //! `boardlab measure`: the same workloads on a real board.
 
-use crate::args::{Form, MeasureAction, MeasurePlan, Options};
-use crate::error::{Error, ReadProblem};
+use crate::args::{MeasureAction, MeasurePlan, MeasureRun, Options};
+use crate::error::{Error, ReadProblem, shown_path};
 use crate::exit::Status;
+use crate::measure::{self, problem::Problem};
 use crate::output::{self, Output};
+use crate::terminal;
 use boardlab_experiment::Failure;
 use boardlab_lab::registry;
 use boardlab_measure::reading::{self, Reading};
@@ -18,17 +20,14 @@ use std::path::{Path, PathBuf};
 pub(super) fn perform(action: &MeasureAction, options: &Options) -> Result<Status, Error> {
     match action {
         MeasureAction::Plan(arguments) => plan(arguments, options),
+        MeasureAction::Run(arguments) => run(arguments, options),
         MeasureAction::Read { files } => read(files, options),
+        MeasureAction::Agent { folder } => agent(folder, options),
     }
 }
 
 /// Prints the plan of a scenario.
 fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
-    if options.out.is_some() || !matches!(options.form(), Form::Table) {
-        return Err(Error::NoResult(
-            "redirect the plan: boardlab measure plan nor-write > board.plan",
-        ));
-    }
     output::expect_stdout()?;
     let MeasurePlan { scenario, device, path, max_cycles } = arguments;
     let name = scenario.scenario.as_str();
@@ -37,6 +36,38 @@ fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
     let devices: Vec<_> = device.iter().chain(path).cloned().collect();
     let plan = opened.plan(options.seed, &devices, *max_cycles)?;
     output::print(plan.to_string().as_bytes())?;
+    Ok(Status::Done)
+}
+
+/// The exit status of an agent that refuses a plan.
+const REFUSED: i32 = 3;
+
+/// Runs a plan, and shows what it measured.
+fn run(arguments: &MeasureRun, options: &Options) -> Result<Status, Error> {
+    let output = Output::open(options, None)?;
+    let status = measure::run(arguments, options.quiet)?;
+    let readings = match readings_of(&arguments.save) {
+        Ok(readings) => readings,
+        Err(_) if !arguments.save.exists() => return Err(Problem::NothingCame { status }.into()),
+        Err(error) => return Err(error),
+    };
+    let shown = show(&readings, &output)?;
+    Ok(match status {
+        Some(0) => shown,
+        Some(REFUSED) => Status::Refused,
+        _ => Status::Failed,
+    })
+}
+
+/// Writes the sources of the agent.
+fn agent(folder: &Path, options: &Options) -> Result<Status, Error> {
+    measure::agent::write_new(folder)?;
+    if !options.quiet {
+        terminal::tell(&format!(
+            "wrote the agent into {0}; build it: make -C {0}",
+            shown_path(folder)
+        ));
+    }
     Ok(Status::Done)
 }
 
@@ -63,16 +94,16 @@ fn show(readings: &[Reading], output: &Output<'_>) -> Result<Status, Error> {
 
 /// The measurements in the file at `path`, at least one.
 fn readings_of(path: &Path) -> Result<Vec<Reading>, Error> {
-    let unreadable = |problem| Error::Unreadable { path: path.into(), problem };
+    let unreadable = |problem| Problem::Unreadable { path: path.into(), problem };
     let system = |error| unreadable(ReadProblem::System(error));
     // Checked before opening: opening a pipe without a writer would block forever.
     if !fs::metadata(path).map_err(system)?.is_file() {
-        return Err(unreadable(ReadProblem::NotAFile));
+        return Err(unreadable(ReadProblem::NotAFile).into());
     }
     let file = File::open(path).map_err(system)?;
     let readings = reading::read(BufReader::new(file)).map_err(system)?;
     match readings.is_empty() {
-        true => Err(Error::NoMeasurement { path: path.into() }),
+        true => Err(Problem::NoMeasurement { path: path.into() }.into()),
         false => Ok(readings),
     }
 }

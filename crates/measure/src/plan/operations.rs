@@ -10,7 +10,7 @@ const SIZE_MAX: u64 = 1 << 30;
 /// The largest `limit_ms`, which is nanoseconds in 63 bits.
 const LIMIT_MAX: u64 = NUMBER_MAX / 1_000_000;
 /// The most operations that can be outstanding.
-const DEPTH_MAX: u64 = 256;
+const DEPTH_MAX: u64 = 1_024;
 /// The operation that writes or not by its options.
 pub(super) const MOUNT: &str = "fs.mount";
 
@@ -111,11 +111,13 @@ const DEVICE: &[Key] = &[needed("device", Kind::Path)];
 const PATH: &[Key] = &[needed("path", Kind::Path)];
 /// Of every operation that is repeated.
 const REPEATED: &[Key] = &[number("limit_ms", "0", 0, LIMIT_MAX), flag("each")];
+const PLACES: &[Key] = &[number("count", "0", 0, NUMBER_MAX)];
+/// How often a flush is repeated: nobody wants as many as there are sectors.
+const FLUSHES: &[Key] = &[number("count", "100", 0, NUMBER_MAX)];
 const RANGE: &[Key] = &[
     number("offset", "0", 0, NUMBER_MAX),
     number("length", "0", 0, NUMBER_MAX),
     number("size", "0", 0, SIZE_MAX),
-    number("count", "0", 0, NUMBER_MAX),
     word("order", &["sequential", "reverse", "random"], "sequential"),
     number("seed", "1", 0, NUMBER_MAX),
     word("data", &["random", "zero", "ff"], "random"),
@@ -125,8 +127,8 @@ const BLOCK: &[Key] = &[
     Key { name: "direct", kind: Kind::Flag, fallback: Some("1") },
     number("depth", "1", 1, DEPTH_MAX),
     word("engine", &["sync", "threads", "aio"], "sync"),
-    word("sync", &["none", "each", "end"], "none"),
 ];
+const SYNC: &[Key] = &[word("sync", &["none", "each", "end"], "none")];
 const MODE: &[Key] = &[needed("mode", Kind::Word(&["on", "off"]))];
 const ONCE: &[Key] = &[number("count", "1", 1, NUMBER_MAX)];
 const QUEUED: &[Key] = &[number("depth", "32", 1, 32)];
@@ -156,30 +158,30 @@ const RING: &[Key] =
 /// Every operation.
 pub static OPERATIONS: &[Operation] = &[
     operation("mtd.info", false, &[DEVICE]),
-    operation("mtd.read", false, &[DEVICE, RANGE, REPEATED, VERIFY]),
-    operation("mtd.program", true, &[DEVICE, RANGE, REPEATED]),
-    operation("mtd.erase", true, &[DEVICE, RANGE, REPEATED]),
-    operation("mtd.read_oob", false, &[DEVICE, RANGE, REPEATED]),
-    operation("mtd.write_oob", true, &[DEVICE, RANGE, REPEATED]),
+    operation("mtd.read", false, &[DEVICE, RANGE, PLACES, REPEATED, VERIFY]),
+    operation("mtd.program", true, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("mtd.erase", true, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("mtd.read_oob", false, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("mtd.write_oob", true, &[DEVICE, RANGE, PLACES, REPEATED]),
     operation("block.info", false, &[DEVICE]),
-    operation("block.read", false, &[DEVICE, RANGE, REPEATED, BLOCK, VERIFY]),
-    operation("block.write", true, &[DEVICE, RANGE, REPEATED, BLOCK]),
-    operation("block.flush", true, &[DEVICE, RANGE, REPEATED]),
-    operation("block.discard", true, &[DEVICE, RANGE, REPEATED]),
+    operation("block.read", false, &[DEVICE, RANGE, PLACES, REPEATED, BLOCK, VERIFY]),
+    operation("block.write", true, &[DEVICE, RANGE, PLACES, REPEATED, BLOCK, SYNC]),
+    operation("block.flush", true, &[DEVICE, RANGE, FLUSHES, REPEATED]),
+    operation("block.discard", true, &[DEVICE, RANGE, PLACES, REPEATED]),
     operation("block.cache", true, &[DEVICE, MODE]),
     operation("ata.identify", false, &[DEVICE, ONCE, REPEATED]),
     operation("ata.smart", false, &[DEVICE, ONCE, REPEATED]),
-    operation("ata.read", false, &[DEVICE, RANGE, REPEATED]),
-    operation("ata.write", true, &[DEVICE, RANGE, REPEATED]),
-    operation("ata.ncq_read", false, &[DEVICE, RANGE, REPEATED, QUEUED]),
-    operation("ata.ncq_write", true, &[DEVICE, RANGE, REPEATED, QUEUED]),
+    operation("ata.read", false, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("ata.write", true, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("ata.ncq_read", false, &[DEVICE, RANGE, PLACES, REPEATED, QUEUED]),
+    operation("ata.ncq_write", true, &[DEVICE, RANGE, PLACES, REPEATED, QUEUED]),
     operation("ata.flush", true, &[DEVICE, ONCE, REPEATED]),
     operation("scsi.inquiry", false, &[DEVICE, ONCE, REPEATED]),
-    operation("scsi.read", false, &[DEVICE, RANGE, REPEATED]),
-    operation("scsi.write", true, &[DEVICE, RANGE, REPEATED]),
+    operation("scsi.read", false, &[DEVICE, RANGE, PLACES, REPEATED]),
+    operation("scsi.write", true, &[DEVICE, RANGE, PLACES, REPEATED]),
     operation("scsi.flush", true, &[DEVICE, ONCE, REPEATED]),
     operation("mmc.registers", false, &[DEVICE]),
-    operation("mmc.health", false, &[DEVICE, HEALTH]),
+    operation("mmc.health", false, &[DEVICE, HEALTH, REPEATED]),
     operation(MOUNT, true, &[DEVICE, PATH, TYPE]),
     operation("fs.unmount", false, &[PATH]),
     operation("fs.list", false, &[PATH, REPEATED]),

@@ -1,0 +1,151 @@
+//! Running the agent on a board: here, over ssh, or over a serial line.
+//!
+//! Layer: rank 12. Function: [`run`]. In reading order: [`over`]: where the board is; [`agent`]: the
+//! sources of the agent; [`script`]: what shells are told; [`board`]: what the three ways have in common;
+//! [`process`], [`local`] and [`ssh`]; [`serial`], over [`port`]; [`save`]: the file of the measurements;
+//! [`problem`]: what can go wrong.
+//!
+//! What comes from the board is untrusted: it is saved as it is, and shown escaped. The agent decides what it
+//! may write to; here only the plan is compared with `--destroy`, before anything is sent.
+
+pub(crate) mod agent;
+mod board;
+mod local;
+pub(crate) mod over;
+mod port;
+pub(crate) mod problem;
+mod process;
+mod save;
+mod script;
+mod serial;
+mod ssh;
+
+use crate::args::MeasureRun;
+use crate::progress::Progress;
+use crate::saved;
+use board::{Board, Next};
+use boardlab_measure::plan::Plan;
+use over::Over;
+use problem::Problem;
+use save::Save;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often an interrupt is looked for while nothing comes.
+const TICK: Duration = Duration::from_millis(50);
+/// How long an agent may take to end in order; after that it is left alone.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is sent to a board.
+pub(super) struct Order<'a> {
+    /// The text of the plan, as the user has it; it was checked.
+    pub(super) plan: String,
+    /// The arguments of the agent before the plan.
+    pub(super) arguments: Vec<String>,
+    /// The agent as a program for the board; built from its sources otherwise.
+    pub(super) agent: Option<&'a Path>,
+}
+
+/// Runs a plan, and saves what comes. Returns the exit status of the agent, as far as it is known.
+pub(crate) fn run(arguments: &MeasureRun, quiet: bool) -> Result<Option<i32>, Problem> {
+    let plan = checked(arguments)?;
+    if let Some(agent) = &arguments.agent {
+        agent::expect_file(agent)?;
+    }
+    let order =
+        Order { plan, arguments: agent_arguments(arguments), agent: arguments.agent.as_deref() };
+    let interrupted = interrupts();
+    let mut save = Save::new(&arguments.save)?;
+    let progress = Progress::begin("measure", quiet);
+    let mut board: Box<dyn Board> = match &arguments.over {
+        Over::Local => Box::new(local::start(&order)?),
+        Over::Ssh(host) => Box::new(ssh::start(host, &order)?),
+        Over::Serial(line) => Box::new(serial::start(line, &order, &interrupted)?),
+    };
+    follow(&mut *board, &mut save, &progress, &interrupted)?;
+    drop(progress);
+    let status = board.finish()?;
+    save.finish()?;
+    Ok(status)
+}
+
+/// The text of the plan, if the user permits what it writes.
+fn checked(arguments: &MeasureRun) -> Result<String, Problem> {
+    let path = &arguments.plan;
+    let bytes = saved::read_bytes(path)
+        .map_err(|problem| Problem::PlanUnreadable { path: path.clone(), problem })?;
+    // A byte that is no text is refused by the reader, with its place.
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let plan = Plan::parse(&text).map_err(|flaw| Problem::NoPlan { path: path.clone(), flaw })?;
+    let named: Vec<&String> = arguments.destroy.iter().chain(&arguments.destroy_data).collect();
+    let written = plan.written();
+    if let Some(target) = named.iter().find(|target| !written.contains(&target.as_str())) {
+        let written = written.iter().map(ToString::to_string).collect();
+        return Err(Problem::NotWritten { target: (*target).clone(), written });
+    }
+    let missing = written.iter().filter(|target| !named.iter().any(|name| name == *target));
+    let missing: Vec<_> = missing.map(ToString::to_string).collect();
+    if missing.is_empty() { Ok(text) } else { Err(Problem::NotPermitted { targets: missing }) }
+}
+
+fn agent_arguments(arguments: &MeasureRun) -> Vec<String> {
+    let option = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
+    let destroy = arguments.destroy.iter().map(|target| option("--destroy", target));
+    let data = arguments.destroy_data.iter().map(|target| option("--destroy-data", target));
+    let cycles = option("--max-cycles", &arguments.max_cycles.to_string());
+    destroy.chain(data).chain([cycles]).flatten().collect()
+}
+
+/// Whether the user interrupted, from now on.
+fn interrupts() -> Arc<AtomicBool> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Without a handler the signal ends the program, and the agent on its own notices.
+        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+    }
+    interrupted
+}
+
+/// Saves what comes until the agent has ended. An interrupt ends it in order, and a second one at once.
+fn follow(
+    board: &mut dyn Board,
+    save: &mut Save,
+    progress: &Progress,
+    interrupted: &AtomicBool,
+) -> Result<(), Problem> {
+    let mut stopped: Option<Instant> = None;
+    loop {
+        match board.next(TICK) {
+            Next::Bytes(bytes) => {
+                if let Err(problem) = save.take(&bytes, progress) {
+                    board.stop();
+                    return Err(problem);
+                }
+            }
+            Next::Words(words) => progress.tell(&words),
+            Next::Nothing => {}
+            Next::Lost(why) => {
+                progress.warn(&format!("the connection was lost: {why}"));
+                return Ok(());
+            }
+            Next::End => return Ok(()),
+        }
+        let again = interrupted.swap(false, Ordering::Relaxed);
+        match stopped {
+            None if again => {
+                progress.tell("ending the agent in order; a second Ctrl-C leaves it");
+                board.stop();
+                stopped = Some(Instant::now());
+            }
+            Some(since) if again || since.elapsed() > PATIENCE => {
+                board.abandon();
+                progress.warn("the agent was left before it ended");
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! What can go wrong before, while and after an agent runs.
+//!
+//! Layer: rank 12. Main type: [`Problem`]; the program's error renders it.
+
+use crate::error::{ReadProblem, shown_path};
+use crate::exit::Status;
+use boardlab_measure::plan::Flaw;
+use boardlab_result::foreign::shown_at_most;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The number of characters of what a board says that an error repeats.
+const TEXT_SHOWN: usize = 600;
+/// What to do where a board cannot compile.
+const BUILD: &str = "build the agent here: boardlab measure agent DIR; make -C DIR CC=arm-linux-gnueabi-gcc \
+                     LDFLAGS=-static; then give --agent DIR/build/boardlab-agent";
+
+/// Why a plan was not run to its end.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The plan cannot be read.
+    PlanUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: ReadProblem,
+    },
+    /// A measurement cannot be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: ReadProblem,
+    },
+    /// A file has no line of the agent.
+    NoMeasurement {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no plan.
+    NoPlan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        flaw: Flaw,
+    },
+    /// A target is named for destruction, and no step writes to it.
+    NotWritten {
+        /// The target.
+        target: String,
+        /// Those to which steps write.
+        written: Vec<String>,
+    },
+    /// Steps write to targets that are not named for destruction.
+    NotPermitted {
+        /// The targets.
+        targets: Vec<String>,
+    },
+    /// The file for the measurements is there already.
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file cannot be written.
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// The agent of the user cannot be read.
+    AgentUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// The agent of the user is a folder or a device.
+    AgentNotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A program of this machine cannot be started.
+    CannotStart {
+        /// The program.
+        program: String,
+        /// Why.
+        problem: io::Error,
+    },
+    /// The agent cannot be compiled.
+    NotCompiled {
+        /// What the compiler says.
+        why: String,
+    },
+    /// The board has no compiler.
+    NoCompiler,
+    /// ssh reaches no shell.
+    NoConnection {
+        /// The host.
+        host: String,
+        /// What ssh says.
+        why: String,
+    },
+    /// The board does not take the agent.
+    NotPrepared {
+        /// The host.
+        host: String,
+        /// What its shell says.
+        why: String,
+    },
+    /// A serial line fails.
+    Tty {
+        /// Its device.
+        path: PathBuf,
+        /// Why.
+        problem: io::Error,
+    },
+    /// A file is no serial line.
+    NotATty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nothing answers at the other end of a serial line.
+    Silent {
+        /// Its device.
+        path: PathBuf,
+    },
+    /// What is sent over a serial line does not arrive as it is.
+    Garbled {
+        /// Its device.
+        path: PathBuf,
+    },
+    /// The board at the other end of a serial line lacks a program.
+    Lacks {
+        /// The program.
+        program: &'static str,
+    },
+    /// The user interrupted before the agent ran.
+    Interrupted,
+    /// The agent ended, and nothing of it came.
+    NothingCame {
+        /// Its exit status.
+        status: Option<i32>,
+    },
+}
+
+impl Problem {
+    /// The exit status.
+    pub(crate) const fn status(&self) -> Status {
+        match self {
+            Self::NotPermitted { .. } => Status::Refused,
+            Self::PlanUnreadable { .. }
+            | Self::Unreadable { .. }
+            | Self::NoMeasurement { .. }
+            | Self::NoPlan { .. }
+            | Self::NotWritten { .. }
+            | Self::Exists { .. }
+            | Self::AgentUnreadable { .. }
+            | Self::AgentNotAFile { .. }
+            | Self::NotATty { .. } => Status::Input,
+            Self::Unwritable { .. }
+            | Self::CannotStart { .. }
+            | Self::NotCompiled { .. }
+            | Self::NoCompiler
+            | Self::NoConnection { .. }
+            | Self::NotPrepared { .. }
+            | Self::Tty { .. }
+            | Self::Silent { .. }
+            | Self::Garbled { .. }
+            | Self::Lacks { .. }
+            | Self::Interrupted
+            | Self::NothingCame { .. } => Status::Failed,
+        }
+    }
+
+    /// What is wrong.
+    pub(crate) fn title(&self) -> String {
+        let quoted = |path: &Path| format!("`{}`", shown_path(path));
+        match self {
+            Self::PlanUnreadable { path, problem } => {
+                format!("cannot read the plan {}: {problem}", quoted(path))
+            }
+            Self::Unreadable { path, problem } => {
+                format!("cannot read {}: {problem}", quoted(path))
+            }
+            Self::NoMeasurement { path } => format!("{} has no measurement", quoted(path)),
+            Self::NoPlan { flaw, .. } => {
+                format!("not a plan: found {}, expected {}", flaw.found, flaw.expected)
+            }
+            Self::NotWritten { target, .. } => {
+                format!("no step of the plan writes to `{}`", shown(target))
+            }
+            Self::NotPermitted { targets } => {
+                format!("refused: the plan writes to {}", listed(targets))
+            }
+            Self::Exists { path } => format!("{} exists already", quoted(path)),
+            Self::Unwritable { path, problem } => {
+                format!("cannot write {}: {}", quoted(path), reason(problem))
+            }
+            Self::AgentUnreadable { path, problem } => {
+                format!("cannot read the agent {}: {}", quoted(path), reason(problem))
+            }
+            Self::AgentNotAFile { path } => format!("the agent {} is no file", quoted(path)),
+            Self::CannotStart { program, problem } => {
+                format!("cannot run `{}`: {}", shown(program), reason(problem))
+            }
+            Self::NotCompiled { why } => with("the agent cannot be compiled", why),
+            Self::NoCompiler => "the board has no C compiler `cc`".into(),
+            Self::NoConnection { host, why } => with(&format!("ssh does not reach `{host}`"), why),
+            Self::NotPrepared { host, why } => {
+                with(&format!("`{host}` does not take the agent"), why)
+            }
+            Self::Tty { path, problem } => {
+                format!("the serial line {} fails: {}", quoted(path), reason(problem))
+            }
+            Self::NotATty { path } => format!("{} is no serial line", quoted(path)),
+            Self::Silent { path } => format!("no shell answers at {}", quoted(path)),
+            Self::Garbled { path } => format!("what is sent over {} is damaged", quoted(path)),
+            Self::Lacks { program, .. } => format!("the board has no `{program}`"),
+            Self::Interrupted => "interrupted before the agent ran".into(),
+            Self::NothingCame { status } => match status {
+                Some(status) => {
+                    format!("the agent ended with status {status} and measured nothing")
+                }
+                None => "the agent ended and measured nothing".into(),
+            },
+        }
+    }
+
+    /// What to try.
+    pub(crate) fn help(&self) -> String {
+        match self {
+            Self::PlanUnreadable { .. } | Self::NoPlan { .. } => {
+                "make one: boardlab measure plan SCENARIO > board.plan; its form: docs/formats/measurement-plan.md"
+                    .into()
+            }
+            Self::Unreadable { .. } | Self::NoMeasurement { .. } => {
+                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line".into()
+            }
+            Self::NotWritten { written, .. } if written.is_empty() => "the plan writes to nothing".into(),
+            Self::NotWritten { written, .. } => {
+                format!("name a target as the plan names it: {}", listed(written))
+            }
+            Self::NotPermitted { targets } => {
+                let options: Vec<_> =
+                    targets.iter().map(|target| format!("--destroy {}", shown(target))).collect();
+                format!("what is there is lost; if that is meant: {}", options.join(" "))
+            }
+            Self::Exists { .. } => "a measurement is never overwritten; name another file with --save".into(),
+            Self::Unwritable { .. } => "name another file with --save, or make room".into(),
+            Self::AgentUnreadable { .. } | Self::AgentNotAFile { .. } => {
+                "name the program with --agent FILE, or leave it out".into()
+            }
+            Self::CannotStart { program, .. } if program == "cc" => {
+                "install a C compiler, or give --agent FILE".into()
+            }
+            Self::CannotStart { program, .. } if program == "ssh" => "install an ssh client".into(),
+            Self::CannotStart { .. } => "is it a program for this machine?".into(),
+            Self::NotCompiled { .. } | Self::NoCompiler => BUILD.into(),
+            Self::NoConnection { host, .. } => format!("try it by hand: ssh {host} true"),
+            Self::NotPrepared { .. } => {
+                "the board needs a POSIX shell, mktemp, and room in /tmp".into()
+            }
+            Self::Tty { .. } | Self::NotATty { .. } => {
+                "name the device of the line, such as serial:/dev/ttyUSB0:115200; another program may have it".into()
+            }
+            Self::Silent { .. } => {
+                "log in first, with a terminal program, and leave it at the prompt; is the speed right?".into()
+            }
+            Self::Garbled { .. } => "is the speed right, and is nobody else at the line?".into(),
+            Self::Lacks { .. } => "install it, or use --over ssh".into(),
+            Self::Interrupted => "nothing was measured".into(),
+            Self::NothingCame { .. } => "its messages are above".into(),
+        }
+    }
+
+    /// The file that is to blame.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::PlanUnreadable { path, .. }
+            | Self::Unreadable { path, .. }
+            | Self::NoMeasurement { path }
+            | Self::NoPlan { path, .. }
+            | Self::Exists { path }
+            | Self::Unwritable { path, .. }
+            | Self::AgentUnreadable { path, .. }
+            | Self::AgentNotAFile { path } => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The line and the column in it.
+    pub(crate) const fn at(&self) -> Option<(usize, usize)> {
+        match self {
+            Self::NoPlan { flaw, .. } => Some((flaw.line, flaw.column)),
+            _ => None,
+        }
+    }
+}
+
+fn shown(text: &str) -> String {
+    shown_at_most(text, TEXT_SHOWN)
+}
+
+fn reason(problem: &io::Error) -> String {
+    boardlab_document::error::reason(problem)
+}
+
+/// `title`, and the last lines of what another program says.
+fn with(title: &str, why: &str) -> String {
+    let lines: Vec<_> = why.trim().lines().collect();
+    match &lines[lines.len().saturating_sub(3)..] {
+        [] => title.into(),
+        last => format!("{title}: {}", shown(&last.join("; "))),
+    }
+}
+
+fn listed(targets: &[String]) -> String {
+    let targets: Vec<_> = targets.iter().map(|target| format!("`{}`", shown(target))).collect();
+    targets.join(", ")
+}
