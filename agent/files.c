@@ -248,10 +248,30 @@ static unsigned long mount_flags(const char *text, char *data)
     return flags;
 }
 
+const char *mount_option(const char *type)
+{
+    static const char *const quiet[] = {
+        "cramfs", "erofs", "exfat", "ext2", "iso9660", "jffs2", "msdos",
+        "romfs", "squashfs", "tmpfs", "ubifs", "udf", "vfat",
+    };
+    static const char *const journalled[] = {
+        "btrfs", "ext3", "ext4", "f2fs", "nilfs2", "xfs",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof quiet / sizeof *quiet; i++)
+        if (strcmp(type, quiet[i]) == 0)
+            return "";
+    for (i = 0; i < sizeof journalled / sizeof *journalled; i++)
+        if (strcmp(type, journalled[i]) == 0)
+            return "norecovery";
+    return 0;
+}
+
 static void run_mount(const struct step *step, struct record *record)
 {
     const char *path = step_text(step, "path"), *device = step_target(step);
-    char options[LINE_MAX_BYTES], source[PATH_MAX];
+    char options[LINE_MAX_BYTES + 16], source[PATH_MAX];
     struct used *mounted;
     struct stat status;
     unsigned long flags;
@@ -269,6 +289,8 @@ static void run_mount(const struct step *step, struct record *record)
     if (mounted == 0)
         return;
     flags = mount_flags(step_text(step, "options"), options);
+    if (!step_writes(step) && *mount_option(step_text(step, "type")))
+        strcat(strcat(options, *options ? "," : ""), "norecovery");
     record_begin(record, step);
     start = now_ns();
     if (mount(source, path, step_text(step, "type"), flags, options)) {
