@@ -169,6 +169,12 @@ extern const struct operation mtd_operations[], block_operations[],
 
 /* The operation of that name, or 0. */
 const struct operation *operation_named(const char *name);
+/*
+ * What keeps a read-only mount of a filesystem of this type from writing, as
+ * the replay of a journal would: an option, or "" where nothing is needed. 0
+ * where it is not known.
+ */
+const char *mount_option(const char *type);
 /* Whether a step writes: of some operations the keys decide. */
 int step_writes(const struct step *step);
 

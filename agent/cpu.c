@@ -143,7 +143,8 @@ static int take(struct place *place)
     if (!place->is_futex && read(place->in, &token, 1) != 1)
         return -1;
     while (place->is_futex && *turn == 0)
-        if (syscall(SYS_futex, turn, FUTEX_WAIT, 0, (void *)0) && errno == EINTR)
+        if (syscall(SYS_futex, turn, FUTEX_WAIT, 0, (void *)0)
+            && errno == EINTR)
             return -1;
     *turn = 0;
     __sync_synchronize();

@@ -2,7 +2,7 @@
  * Mounted filesystems: mounting, listing, the phases of tiobench 0.3.3, fsync
  * and small files. Steps work in the folder `boardlab-agent` below their path:
  * the first that writes there makes it, the last of the path removes it, and
- * undo() does where the plan ends early. Nothing else below the path is touched.
+ * undo() does where the plan ends early. All else below the path is left alone.
  */
 #include "agent.h"
 
@@ -80,12 +80,16 @@ static struct used *use(struct used *list, const char *path,
     struct used *end = list + PATHS_MAX;
     char text[PATH_MAX + 40];
 
+    if (used_at(list, path)) {
+        record_fail(record, "%s %s: already so", what, path);
+        return 0;
+    }
     while (list < end && list->device)
         list++;
     snprintf(text, sizeof text, "%s %s", what, path);
     if (list == end || (list->undo = undo(back, path, text)) < 0) {
-        record_fail(record, "too many changes to take back, or a path too "
-                    "long");
+        record_fail(record, "%s %s: too many or too long to take it back",
+                    what, path);
         return 0;
     }
     list->path = path;
@@ -149,23 +153,31 @@ static int is_last_use(const struct step *step)
     return 1;
 }
 
-/* The folder of a step, which makes it if it writes. Returns -1 when failed. */
+/* Makes the folder in the directory `at`. Returns -1 when it failed. */
+static int make_folder(const char *path, int at, struct record *record)
+{
+    struct used *folder = use(folders, path, mounted_at(path), remove_folder,
+                              FOLDER " in", record);
+
+    if (folder && mkdirat(at, FOLDER, 0700) == 0)
+        return 0;
+    if (folder) {
+        record_fail_errno(record, "%s/" FOLDER " cannot be made", path);
+        forget(folder);
+    }
+    return -1;
+}
+
+/* Opens the folder of a step, after making it if need be. */
 static int open_folder(const struct step *step, struct record *record)
 {
     const char *path = step_text(step, "path");
     int at = target_open(step, record, O_RDONLY | O_DIRECTORY), fd = -1;
-    struct used *folder = used_at(folders, path);
-    int is_new = folder == 0 && step_writes(step);
 
     if (at < 0)
         return -1;
-    if (is_new)
-        folder = use(folders, path, mounted_at(path), remove_folder,
-                     FOLDER " in", record);
-    if (is_new && folder && mkdirat(at, FOLDER, 0700)) {
-        record_fail_errno(record, "%s/" FOLDER " cannot be made", path);
-        forget(folder);
-    } else if (!is_new || folder) {
+    if (!step_writes(step) || used_at(folders, path)
+        || make_folder(path, at, record) == 0) {
         fd = openat(at, FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW
                     | O_CLOEXEC);
         if (fd < 0)
@@ -216,11 +228,9 @@ static int unmount_at_end(const char *path)
 static unsigned long mount_flags(const char *text, char *data)
 {
     static const struct { const char *name; unsigned long flag; } known[] = {
-        { "ro", MS_RDONLY }, { "rw", 0 }, { "defaults", 0 },
-        { "sync", MS_SYNCHRONOUS }, { "dirsync", MS_DIRSYNC },
+        { "ro", MS_RDONLY }, { "rw", 0 }, { "sync", MS_SYNCHRONOUS },
         { "noatime", MS_NOATIME }, { "nodiratime", MS_NODIRATIME },
-        { "relatime", MS_RELATIME }, { "nosuid", MS_NOSUID },
-        { "nodev", MS_NODEV }, { "noexec", MS_NOEXEC }, { 0, 0 }
+        { "relatime", MS_RELATIME }, { 0, 0 }
     };
     char words[LINE_MAX_BYTES], *rest = words, *word;
     unsigned long flags = 0;
@@ -238,10 +248,30 @@ static unsigned long mount_flags(const char *text, char *data)
     return flags;
 }
 
+const char *mount_option(const char *type)
+{
+    static const char *const quiet[] = {
+        "cramfs", "erofs", "exfat", "ext2", "iso9660", "jffs2", "msdos",
+        "romfs", "squashfs", "tmpfs", "ubifs", "udf", "vfat",
+    };
+    static const char *const journalled[] = {
+        "btrfs", "ext3", "ext4", "f2fs", "nilfs2", "xfs",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof quiet / sizeof *quiet; i++)
+        if (strcmp(type, quiet[i]) == 0)
+            return "";
+    for (i = 0; i < sizeof journalled / sizeof *journalled; i++)
+        if (strcmp(type, journalled[i]) == 0)
+            return "norecovery";
+    return 0;
+}
+
 static void run_mount(const struct step *step, struct record *record)
 {
     const char *path = step_text(step, "path"), *device = step_target(step);
-    char options[LINE_MAX_BYTES], source[PATH_MAX];
+    char options[LINE_MAX_BYTES + 16], source[PATH_MAX];
     struct used *mounted;
     struct stat status;
     unsigned long flags;
@@ -255,14 +285,12 @@ static void run_mount(const struct step *step, struct record *record)
         && major(status.st_rdev) == MTD_MAJOR)
         snprintf(source, sizeof source, "mtd%u", minor(status.st_rdev) / 2);
     close(fd);                  /* the filesystem wants it for itself */
-    if (used_at(mounts, path)) {
-        record_fail(record, "the plan has mounted %s already", path);
-        return;
-    }
     mounted = use(mounts, path, device, unmount_at_end, "mount at", record);
     if (mounted == 0)
         return;
     flags = mount_flags(step_text(step, "options"), options);
+    if (!step_writes(step) && *mount_option(step_text(step, "type")))
+        strcat(strcat(options, *options ? "," : ""), "norecovery");
     record_begin(record, step);
     start = now_ns();
     if (mount(source, path, step_text(step, "type"), flags, options)) {
@@ -279,14 +307,14 @@ static void run_unmount(const struct step *step, struct record *record)
     struct used *mounted = used_at(mounts, path);
     uint64_t start = now_ns();
 
-    if (mounted == 0)
+    if (mounted == 0) {
         record_fail(record, "the plan has not mounted %s", path);
-    else if (unmount(path))
+    } else if (unmount(path)) {
         record_fail_errno(record, "%s", path);
-    else
+    } else {
         record_operation(record, now_ns() - start, 0);
-    if (mounted && mounted->device == 0)
         forget(mounted);
+    }
 }
 
 /* --- Listing ------------------------------------------------------------- */
@@ -367,7 +395,8 @@ static int transfer(const struct worker *worker, int fd, uint64_t block)
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    uint64_t state = step_number(worker->step, "seed") + (unsigned)worker->number;
+    uint64_t state = step_number(worker->step, "seed")
+        + (unsigned)worker->number;
     uint64_t count = worker->is_random
         ? step_number(worker->step, "operations") : worker->blocks, i, start;
     char name[40];
@@ -492,8 +521,8 @@ static void run_files(const struct step *step, struct record *record)
     if (folder >= 0 && what == 'f')
         at = openat(folder, "fsync", O_WRONLY | O_CREAT | O_APPEND, 0600);
     if (memory == 0 || at < 0)
-        record_fail(record, "no memory for %lu bytes, or no file",
-                    (unsigned long)size);
+        record_fail_errno(record, "memory for %lu bytes, or a file of them",
+                          (unsigned long)size);
     record_begin(record, step);
     for (i = 0; i < count && !record_stopped(record); i++) {
         snprintf(name, sizeof name, "file.%llu", (unsigned long long)i);

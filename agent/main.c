@@ -68,7 +68,8 @@ static int is_read_only(const char *options)
 int step_writes(const struct step *step)
 {
     if (strcmp(step->operation->name, "fs.mount") == 0)
-        return !is_read_only(step_text(step, "options"));
+        return !is_read_only(step_text(step, "options"))
+            || mount_option(step_text(step, "type")) == 0;
     return step->operation->writes;
 }
 

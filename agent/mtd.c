@@ -38,6 +38,13 @@ struct flash {
     uint64_t errors, wrong, first_wrong;
 };
 
+/* Requests are int in musl: as constants, some would not fit. */
+static int control(const struct flash *flash, unsigned long request,
+                   void *argument)
+{
+    return ioctl(flash->fd, request, argument);
+}
+
 static int open_flash(struct flash *flash, const struct step *step,
                       struct record *record)
 {
@@ -51,14 +58,14 @@ static int open_flash(struct flash *flash, const struct step *step,
     if (flash->fd < 0)
         return -1;
     flash->capacity = target_named(step_target(step))->capacity;
-    if (ioctl(flash->fd, MEMGETINFO, &flash->info))
+    if (control(flash, MEMGETINFO, &flash->info))
         return record_fail_errno(record, "MEMGETINFO");
     if (flash->capacity == 0)   /* a kernel that does not show it in sysfs */
         flash->capacity = flash->info.size;
     if (flash->info.erasesize == 0 || flash->info.writesize == 0)
         return record_fail(record, "found a flash of type %d, expected one "
                            "with blocks", flash->info.type);
-    ioctl(flash->fd, ECCGETSTATS, &flash->ecc);
+    control(flash, ECCGETSTATS, &flash->ecc);
     return 0;
 }
 
@@ -82,7 +89,7 @@ static int find_bad(struct flash *flash, struct record *record,
     for (; block * size < end && !record_stopped(record); block++) {
         loff_t at = (loff_t)(block * size);
 
-        flash->is_bad[block] = ioctl(flash->fd, MEMGETBADBLOCK, &at) > 0;
+        flash->is_bad[block] = control(flash, MEMGETBADBLOCK, &at) > 0;
         bad += flash->is_bad[block];
     }
     record_number(record, "bad_blocks", bad);
@@ -105,7 +112,7 @@ static void tell_ecc(const struct flash *flash, struct record *record,
 {
     struct mtd_ecc_stats now;
 
-    if (ioctl(flash->fd, ECCGETSTATS, &now))
+    if (control(flash, ECCGETSTATS, &now))
         return;
     record_number(record, "corrected", now.corrected - before.corrected);
     record_number(record, "failed", now.failed - before.failed);
@@ -147,7 +154,7 @@ static int prepare(struct flash *flash, const struct step *step,
                            (unsigned long long)pattern->size,
                            (unsigned long)unit);
     if (flash->is_oob && flash->writes
-        && ioctl(flash->fd, ECCGETLAYOUT, &flash->layout))
+        && control(flash, ECCGETLAYOUT, &flash->layout))
         return record_fail_errno(record, "which OOB bytes are free");
     flash->memory = malloc(flash->is_erase ? 1 : flash->size);
     if (flash->memory == 0)
@@ -178,12 +185,12 @@ static void fill(struct flash *flash, const struct step *step, uint64_t at)
 static int call(struct flash *flash, uint64_t at, unsigned long request,
                 void *argument, unsigned long old_request, void *old_argument)
 {
-    if (!flash->is_old && ioctl(flash->fd, request, argument) == 0)
+    if (!flash->is_old && control(flash, request, argument) == 0)
         return 0;
     flash->is_old = flash->is_old || errno == ENOTTY;
     if (!flash->is_old || at > UINT32_MAX)
         return -1;
-    return ioctl(flash->fd, old_request, old_argument);
+    return control(flash, old_request, old_argument);
 }
 
 /* One operation. Returns 0, or -1 with errno. */

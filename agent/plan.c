@@ -234,7 +234,8 @@ static int add_fallbacks(const struct reader *reader, struct step *step,
 
 static void *grown(void *list, int count, size_t size)
 {
-    list = realloc(list, (size_t)(count + 1) * size);
+    if ((count & (count - 1)) == 0)     /* full: its room is a power of 2 */
+        list = realloc(list, (count ? 2 * (size_t)count : 1) * size);
     if (list == 0) {
         fprintf(stderr, "boardlab-agent: there is no memory for the plan\n");
         exit(EXIT_USAGE);

@@ -66,7 +66,7 @@ void transfer_run(const struct step *step, struct record *record, int flags,
 extern const struct key place_keys[];
 /* Nanoseconds since then, and never 0. */
 uint64_t since(uint64_t start);
-/* Files of sysfs below a folder, "one two/three": their names are the last parts. */
+/* Tells files of sysfs below a folder, "one two/three", by their last names. */
 void tell_files(struct record *record, const char *dir, const char *files);
 
 #endif

@@ -16,8 +16,8 @@ put() { printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null; sync; 
 plan() { { echo boardlab-plan 1; cat; } >/tmp/plan; }
 # The usual step: writes all of the device.
 write_plan() { echo "step write block.write device=$1 size=65536" | plan; }
-# Two seconds pass between the check and the next step.
-wait_then() { { echo "step wait cpu.copy count=1000000000 limit_ms=2000"; cat; } | plan; }
+# Some seconds pass between the check and the next step.
+wait_then() { { echo "step wait cpu.copy count=1000000000 limit_ms=4000"; cat; } | plan; }
 
 tell() {
   number=$((number + 1))
@@ -39,12 +39,14 @@ fails() {
   case=$1 text=$2 device=$3 command=$4; shift 4
   before=$(sum "$device")
   "$agent" "$@" /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
-  sleep 1; eval "$command"
+  begun; eval "$command"
   wait $pid; status=$?
   if [ $status = 1 ] && grep '"step":"write"' /tmp/out | grep -q -- "$text" && [ "$before" = "$(sum "$device")" ]
   then tell ok "$case"; else tell "FAILED (status $status)" "$case"; fi
 }
 
+# The agent is past its check when it says that a step begins.
+begun() { until grep -q '"begin"' /tmp/out || ! kill -0 $pid; do sleep 0.1; done; }
 partition() { printf 'n\np\n1\n\n\nw\n' | fdisk "$1" >/dev/null 2>&1; sleep 0.2; }
 
 not_named() { write_plan /dev/vda; refuses 'not named' 'no permission to write' /dev/vda; }
@@ -65,14 +67,16 @@ mounted_as_other() {
   mounted 'mounted, named by another node' -orw /tmp/alias; rm /tmp/alias
 }
 mounted_elsewhere() {
-  mke2fs -q /dev/vda >/dev/null 2>&1; unshare -m sh -c 'mount -t ext2 /dev/vda /mnt; touch /tmp/is; sleep 3' & pid=$!
+  mke2fs -q /dev/vda >/dev/null 2>&1; unshare -m sh -c 'mount -t ext2 -oro /dev/vda /mnt; touch /tmp/is; until [ -e /tmp/end ]; do sleep 0.1; done' & pid=$!
   until [ -e /tmp/is ]; do sleep 0.1; done
-  write_plan /dev/vda; refuses 'mounted in another namespace' 'busy' /dev/vda --destroy-data /dev/vda; wait $pid; clear /dev/vda
+  write_plan /dev/vda; refuses 'mounted in another namespace' 'busy' /dev/vda --destroy-data /dev/vda
+  touch /tmp/end; wait $pid; clear /dev/vda
 }
 beside_mounted() {
   printf 'n\np\n1\n\n+4M\nn\np\n2\n\n\nw\n' | fdisk /dev/vdb >/dev/null 2>&1; sleep 0.2
-  mke2fs -q /dev/vdb1 >/dev/null 2>&1; mount -t ext2 /dev/vdb1 /mnt; before=$(sum /dev/vdb1); write_plan /dev/vdb2
-  if "$agent" --destroy /dev/vdb2 /tmp/plan >/tmp/out 2>/tmp/err && [ "$before" = "$(sum /dev/vdb1)" ] && [ "$(sum /dev/vdb2)" != "$(dd if=/dev/zero bs=512 count=$(cat /sys/class/block/vdb2/size) 2>/dev/null | md5sum)" ]
+  mke2fs -q /dev/vdb1 >/dev/null 2>&1; mount -t ext2 -oro /dev/vdb1 /mnt; before=$(sum /dev/vdb1); old=$(sum /dev/vdb2)
+  write_plan /dev/vdb2
+  if "$agent" --destroy /dev/vdb2 /tmp/plan >/tmp/out 2>/tmp/err && [ "$before" = "$(sum /dev/vdb1)" ] && [ "$old" != "$(sum /dev/vdb2)" ]
   then tell ok 'allowed: a free partition beside a mounted one'; else tell FAILED 'a free partition beside a mounted one'; fi
   umount /mnt; clear /dev/vdb; blockdev --rereadpt /dev/vdb
 }
@@ -202,10 +206,10 @@ sg_mounted_later() {
   umount /mnt; clear /dev/sda
 }
 removed() {
-  modprobe scsi_debug dev_size_mb=16 delay=1; until [ -e /dev/sdb ]; do sleep 0.1; done
+  modprobe scsi_debug dev_size_mb=16 delay=1; until [ -e /dev/sdb ] && [ "$(cat /sys/block/sdb/size)" -gt 0 ]; do sleep 0.1; done
   echo 'step write block.write device=/dev/sdb size=4096 count=1000000' | plan
-  before=$(sum /dev/vda); "$agent" --destroy /dev/sdb --max-cycles 1000 /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
-  sleep 1; echo 1 >/sys/block/sdb/device/delete; wait $pid; status=$?
+  "$agent" --destroy /dev/sdb --max-cycles 1000 /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
+  begun; echo 1 >/sys/block/sdb/device/delete; wait $pid; status=$?
   if [ $status = 1 ] && grep -q '"state":"failed"' /tmp/out && grep -q '"end":"failed"' /tmp/out
   then tell ok 'removed while running'; else tell "FAILED (status $status)" 'removed while running'; fi
 }

@@ -335,9 +335,12 @@ impl Step {
     /// Whether the step writes, so that its target has to be named for destruction.
     #[must_use]
     pub fn writes(&self) -> bool {
-        let is_mount = self.operation.name == operations::MOUNT;
-        let options = self.text("options").filter(|_| is_mount).unwrap_or_default();
-        self.operation.writes && options.split(',').all(|option| option != "ro")
+        if self.operation.name != operations::MOUNT {
+            return self.operation.writes;
+        }
+        let is_read_only = |options: &str| options.split(',').any(|option| option == "ro");
+        let is_quiet = |kind: &str| operations::QUIET_READ_ONLY.contains(&kind);
+        !self.text("options").is_some_and(is_read_only) || !self.text("type").is_some_and(is_quiet)
     }
 
     /// Reads one line of a plan, as measurements repeat it.

@@ -87,7 +87,7 @@ fn perform(
     let pattern = step.pattern(room(part, step)).expect("the scenario was checked");
     let mut run = StepRun::new(&step.name, step.operation);
     let mut buffer = vec![0; pattern.size().to_usize()];
-    let oob = mtd.geometry().oob.map_or(0, |oob| oob.available.to_usize());
+    let oob = mtd.geometry().oob.map_or(0, |oob| oob.size.to_usize());
     let begun = clock.now();
     for at in pattern {
         let block = mtd.geometry().block_at(at);

@@ -39,9 +39,9 @@ section! {
         /// What is done with it.
         pub steps as "step": Vec<Step> = section.sections("step", |step| Step::read(step, OPERATIONS)),
     }
-    check(part, kernel, steps) {
+    check(part, steps) {
         steps::fit(&section, steps, |step| room(part, step))?;
-        unused::refuse(&section, part, *kernel)?;
+        unused::refuse(&section)?;
     }
 }
 

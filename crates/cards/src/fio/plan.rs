@@ -37,7 +37,7 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
         match planned::step(&name, &job.settings, device, capacity) {
             Ok(step) => plan.push(predict(step, &result, &job.name, number)),
             Err(reason) => {
-                plan.add_remark(&format!("The job {} is not in the plan: {reason}.", job.name))
+                plan.add_remark(&format!("The job {} is not in the plan: {reason}.", job.name));
             }
         }
     }

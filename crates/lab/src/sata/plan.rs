@@ -43,7 +43,7 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
         plan.push(step(key, "identify", "ata.identify", device));
         match (table, row) {
             (Some(table), _) => {
-                loops(&mut plan, request, &scenario, &run, (key, device, drive, table))
+                loops(&mut plan, request, &scenario, &run, (key, device, drive, table));
             }
             (_, Some(row)) => sweep(&mut plan, request, &scenario, &run, (key, device, drive, row)),
             _ => {}

@@ -26,6 +26,7 @@ mod nor;
 mod os;
 mod sata;
 mod sdwear;
+mod steps;
 
 /// Benches that belong together.
 #[derive(Debug)]
@@ -47,6 +48,7 @@ pub(crate) const GROUPS: &[Group] = &[
     nor::GROUP,
     sata::GROUP,
     sdwear::GROUP,
+    steps::GROUP,
     os::GROUP,
 ];
 

@@ -12,6 +12,7 @@ mod nandfs;
 mod nor;
 mod sata;
 mod sdwear;
+mod steps;
 
 use boardlab_experiment::Action;
 use boardlab_experiment::finding;
@@ -24,7 +25,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Folders that have cases: every one whose runs have findings.
-const FOLDERS: [&str; 7] = ["fcse", "fio", "life", "nandfs", "nor", "sata", "sdwear"];
+const FOLDERS: [&str; 9] =
+    ["block", "fcse", "fio", "flash", "life", "nandfs", "nor", "sata", "sdwear"];
 
 /// A sentence that is looked at.
 struct Sentence {

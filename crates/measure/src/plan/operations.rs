@@ -11,6 +11,12 @@ const SIZE_MAX: u64 = 1 << 30;
 const LIMIT_MAX: u64 = NUMBER_MAX / 1_000_000;
 /// The most operations that can be outstanding.
 const DEPTH_MAX: u64 = 1_024;
+/// Filesystems of which the agent knows how a read-only mount writes nothing, not even the replay of a
+/// journal.
+pub(super) const QUIET_READ_ONLY: [&str; 19] = [
+    "btrfs", "cramfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jffs2",
+    "msdos", "nilfs2", "romfs", "squashfs", "tmpfs", "ubifs", "udf", "vfat", "xfs",
+];
 /// The operation that writes or not by its options.
 pub(super) const MOUNT: &str = "fs.mount";
 
@@ -19,7 +25,7 @@ pub(super) const MOUNT: &str = "fs.mount";
 pub struct Operation {
     /// Its name, such as `mtd.program`.
     pub name: &'static str,
-    /// Whether it writes to its target; `fs.mount` does unless its options have `ro`.
+    /// Whether it writes to its target; `fs.mount` does or not by its options and type.
     pub writes: bool,
     /// Its keys, in groups that operations share.
     groups: &'static [&'static [Key]],

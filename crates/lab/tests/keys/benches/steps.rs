@@ -1,0 +1,40 @@
+//! Steps of plans on modelled devices.
+
+use super::{Bench, Exception, Group, nothing};
+
+pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS, elsewhere: &[] };
+
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "flash-steps",
+        scenario: "flash-steps",
+        base: &["part.timing.read=triangular(20 us, 25 us, 30 us)"],
+        own: nothing,
+        contexts: &[("another kernel", &["driver.profile=linux-2.6"])],
+    },
+    Bench {
+        name: "block-steps",
+        scenario: "block-steps",
+        base: &["step.1.operation=block.discard"],
+        own: nothing,
+        contexts: &[],
+    },
+];
+
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        bench: "flash-steps",
+        keys: &["part.timing.program_max", "part.timing.erase_max"],
+        why: "the longest that the part may take, with which its times are compared",
+    },
+    Exception {
+        bench: "flash-steps",
+        keys: &["step.*.seed", "step.*.order", "step.*.offset"],
+        why: "where the pages are that all take as long",
+    },
+    Exception {
+        bench: "block-steps",
+        keys: &["step.*.seed", "step.*.order", "step.*.offset", "device.size"],
+        why: "where the sectors are that all take as long",
+    },
+];
