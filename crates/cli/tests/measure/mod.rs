@@ -26,6 +26,30 @@ fn a_scenario_without_a_plan_says_which_have_one() {
     );
 }
 
+/// Each option changes the plan, which stays one that `measure run` reads.
+#[test]
+fn every_option_of_a_plan_changes_it() {
+    let plan = |arguments: &[&str]| run(&[&["measure", "plan"], arguments].concat()).success();
+    let bytes = ["--set", "workload.bytes=64KiB"];
+    for (scenario, option, value, has) in [
+        ("nor-write", "--device", "/dev/mtd7", "step device mtd.info device=/dev/mtd7\n"),
+        ("nor-write", "--device", "device=/dev/mtd8", "endurance /dev/mtd8 "),
+        ("nor-write", "--set", "workload.bytes=128KiB", "length=131072"),
+        ("nor-write", "--seed", "9", "predict.mean_ns="),
+        ("nand-filesystems", "--path", "/mnt/my card", "path=/mnt/my%20card "),
+        ("sd-wear", "--max-cycles", "3", "With 3 cycles"),
+    ] {
+        let base: &[&str] = if scenario == "nor-write" { &bytes } else { &[] };
+        let before = plan(&[&[scenario], base].concat());
+        let after = plan(&[&[scenario], base, &[option, value]].concat());
+        assert!(before != after && after.contains(has), "{option} {value}:\n{after}");
+    }
+    let foreign = run(&["measure", "plan", "nor-write", bytes[0], bytes[1], "--path", "/mnt/x"]);
+    let says = "no step of the plan is about `/mnt/x`, given as `path`";
+    assert!(foreign.status == 2 && foreign.stderr.contains(says), "{foreign:?}");
+    assert!(foreign.stderr.contains("the plan is about /dev/mtd0"), "{foreign:?}");
+}
+
 #[test]
 fn devices_of_a_plan_are_absolute_paths_with_names() {
     for (option, value) in
