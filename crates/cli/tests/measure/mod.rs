@@ -36,7 +36,7 @@ fn every_option_of_a_plan_changes_it() {
         ("nor-write", "--device", "device=/dev/mtd8", "endurance /dev/mtd8 "),
         ("nor-write", "--set", "workload.bytes=128KiB", "length=131072"),
         ("nor-write", "--seed", "9", "predict.mean_ns="),
-        ("nand-filesystems", "--path", "/mnt/my card", "path=/mnt/my%20card "),
+        ("nor-write", "--path", "device=/dev/my mtd", "device=/dev/my%20mtd "),
         ("sd-wear", "--max-cycles", "3", "With 3 cycles"),
     ] {
         let base: &[&str] = if scenario == "nor-write" { &bytes } else { &[] };

@@ -7,6 +7,8 @@ use super::board::{
 use crate::bench::{Outcome, Scratch, run_in, spawn};
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 
 const RUN: [&str; 6] = ["measure", "run", "plan", "--save", "out", "--quiet"];
 
@@ -110,6 +112,26 @@ fn an_interrupt_ends_the_agent_in_order_and_keeps_what_came() {
         let saved = scratch.read("out");
         assert!(saved.ends_with("}\n") && saved.contains("\"end\":\"interrupted\""), "{saved}");
     }
+}
+
+/// The terminal sends Ctrl-C to all programs of its foreground group.
+#[test]
+fn the_signal_of_a_terminal_reaches_the_agent_by_boardlab_alone() {
+    let scratch = scratch_with_endless_agent();
+    let script = scratch.read("agent").replace("TERM INT", "TERM");
+    let here = scratch.path().display();
+    let noted = script.replacen("trap", &format!("trap 'echo > {here}/int' INT\ntrap"), 1);
+    program(&scratch, "agent", &noted);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boardlab"));
+    command.args(RUN).args(["--agent", "agent"]).current_dir(scratch.path()).process_group(0);
+    command.env("BOARDLAB_CONFIG", "").stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    wait_for(&scratch.path().join("out"), "\"begin\":\"timer\"");
+    let group = format!("-{}", child.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(scratch.read("out").contains("\"end\":\"interrupted\""));
+    assert!(!scratch.names(".").contains(&"int".into()));
 }
 
 #[test]
