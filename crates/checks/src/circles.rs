@@ -13,7 +13,7 @@ use syn::{Path, UseTree};
 pub const KNOWN: &[(&str, &[&str], &str)] = &[
     (
         "cli",
-        &["args", "error", "exit", "folder", "manifest", "output", "saved"],
+        &["args", "error", "exit", "folder", "manifest", "measure", "output", "saved"],
         "what ends a command, and what is told of it, is known by all who can fail",
     ),
     ("document", &["key", "reader"], "a key is asked of a section, and a section makes keys"),

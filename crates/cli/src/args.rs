@@ -11,6 +11,7 @@ mod hints;
 pub(crate) mod line;
 mod measure;
 mod os;
+pub(crate) mod over;
 mod unused;
 
 pub(crate) use create::Create;

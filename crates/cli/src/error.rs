@@ -343,10 +343,7 @@ impl Error {
                     .map(|path| Place { path: shown_path(path), at: problem.at() }),
                 help: shown(&problem.help()),
             },
-            Self::NothingShared { a, b } => Message::nowhere(
-                "the two results have no scenario in common".into(),
-                &format!("the first has {}, the second has {}", names(a), names(b)),
-            ),
+            Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
             Self::Make { path, problem } => not_made(path, problem),
             Self::NewFile { path, problem } => new_file(path, problem),
@@ -369,6 +366,21 @@ impl Error {
             ),
         }
     }
+}
+
+fn measurement(problem: &Problem) -> Message {
+    Message {
+        title: shown(&problem.title()),
+        place: problem.path().map(|path| Place { path: shown_path(path), at: problem.at() }),
+        help: shown(&problem.help()),
+    }
+}
+
+fn nothing_shared(a: &[String], b: &[String]) -> Message {
+    Message::nowhere(
+        "the two results have no scenario in common".into(),
+        &format!("the first has {}, the second has {}", names(a), names(b)),
+    )
 }
 
 /// The message for a form of output that a command does not have.

@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 12. Main type: [`MeasureAction`].
 
+use super::over::Over;
 use super::{SCENARIO, SET, Scenario, candidates};
-use crate::measure::over::Over;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 

@@ -1,9 +1,8 @@
 //! Running the agent on a board: here, over ssh, or over a serial line.
 //!
-//! Layer: rank 12. Function: [`run`]. In reading order: [`over`]: where the board is; [`agent`]: the
-//! sources of the agent; [`script`]: what shells are told; [`board`]: what the three ways have in common;
-//! [`process`], [`local`] and [`ssh`]; [`serial`], over [`port`]; [`save`]: the file of the measurements;
-//! [`problem`]: what can go wrong.
+//! Layer: rank 12. Function: [`run`]. In reading order: [`agent`]: the sources of the agent; [`script`]: what
+//! shells are told; [`board`]: what the three ways have in common; [`process`], [`local`] and [`ssh`];
+//! [`serial`], over [`port`]; [`save`]: the file of the measurements; [`problem`]: what can go wrong.
 //!
 //! What comes from the board is untrusted: it is saved as it is, and shown escaped. The agent decides what it
 //! may write to; here only the plan is compared with `--destroy`, before anything is sent.
@@ -11,7 +10,6 @@
 pub(crate) mod agent;
 mod board;
 mod local;
-pub(crate) mod over;
 mod port;
 pub(crate) mod problem;
 mod process;
@@ -21,11 +19,11 @@ mod serial;
 mod ssh;
 
 use crate::args::MeasureRun;
+use crate::args::over::Over;
 use crate::progress::Progress;
 use crate::saved;
 use board::{Board, Next};
 use boardlab_measure::plan::Plan;
-use over::Over;
 use problem::Problem;
 use save::Save;
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -3,8 +3,8 @@
 //! Layer: rank 12. Main type: [`Port`]. The line is raw while it is open, for this process alone, and as before
 //! afterwards.
 
-use super::over::Line;
 use super::problem::Problem;
+use crate::args::over::Line;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{
     OptionalActions, SpecialCodeIndex, Termios, ioctl_tiocexcl, ioctl_tiocnxcl, isatty, tcgetattr,

@@ -7,10 +7,10 @@
 
 use super::agent::{PROGRAM, SOURCES};
 use super::board::{Board, Next};
-use super::over::Line;
 use super::port::Port;
 use super::problem::Problem;
 use super::{Order, script};
+use crate::args::over::Line;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -6,10 +6,10 @@
 //! line: where it ends, because the user interrupts or the network is gone, the agent ends in order.
 
 use super::agent::{PROGRAM, SOURCES};
-use super::over::Host;
 use super::problem::Problem;
 use super::process::{Process, cannot_start};
 use super::{Order, script};
+use crate::args::over::Host;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;

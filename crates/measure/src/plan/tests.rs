@@ -1,3 +1,5 @@
+//! Plans: their text, their flaws, their limits.
+
 use super::*;
 
 fn example() -> Plan {

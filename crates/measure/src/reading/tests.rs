@@ -1,3 +1,5 @@
+//! Measurements: whole ones, and what damage, loss and breaking off leave of them.
+
 use super::*;
 use boardlab_codec::crc::crc32;
 

@@ -3,6 +3,7 @@
 //! Layer: rank 8. Main type: [`Prediction`]; [`METRICS`] are the figures that can be predicted. The
 //! difference is the share of what was measured by which the prediction is off.
 
+use crate::plan::Step;
 use crate::reading::{Reading, State, StepReading};
 use boardlab_result::{Cell, Row, Table, Unit};
 use boardlab_sim::Duration;
@@ -134,7 +135,7 @@ pub(super) fn of(reading: &Reading) -> Vec<Prediction<'_>> {
 }
 
 fn of_step(step: &StepReading) -> impl Iterator<Item = Prediction<'_>> {
-    let predictions = step.planned.iter().flat_map(|planned| planned.predictions());
+    let predictions = step.planned.iter().flat_map(Step::predictions);
     predictions.map(|(metric, predicted)| Prediction {
         step: step.name.as_str(),
         metric,

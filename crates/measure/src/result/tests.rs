@@ -1,3 +1,5 @@
+//! Results of measurements: figures, predictions, findings, charts, warnings.
+
 use super::*;
 use crate::reading::read;
 use crate::reading::tests::{WHOLE, line, one, text};
