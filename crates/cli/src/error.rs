@@ -336,13 +336,7 @@ impl Error {
                 "run it again with the same --out, or name a file: DIR/result.json",
             ),
             Self::Page(problem) => split(problem, None),
-            Self::Measure(problem) => Message {
-                title: shown(&problem.title()),
-                place: problem
-                    .path()
-                    .map(|path| Place { path: shown_path(path), at: problem.at() }),
-                help: shown(&problem.help()),
-            },
+            Self::Measure(problem) => measurement(problem),
             Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
             Self::Make { path, problem } => not_made(path, problem),

@@ -41,7 +41,7 @@ Examples:
   boardlab measure run board.plan --over serial:/dev/ttyUSB0 --agent boardlab-agent --save board.jsonl";
 
 const AGENT: &str = "\
-For boards without a compiler: make -C DIR CC=arm-linux-gnueabi-gcc LDFLAGS=-static
+For boards without a compiler: make -C DIR BUILD=build CC=arm-linux-gnueabi-gcc LDFLAGS=-static
 
 Examples:
   boardlab measure agent agent

@@ -64,7 +64,7 @@ fn agent(folder: &Path, options: &Options) -> Result<Status, Error> {
     measure::agent::write_new(folder)?;
     if !options.quiet {
         terminal::tell(&format!(
-            "wrote the agent into {0}; build it: make -C {0}",
+            "wrote the agent into {0}; build it: make -C {0} BUILD=build",
             shown_path(folder)
         ));
     }

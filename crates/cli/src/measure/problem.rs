@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// The number of characters of what a board says that an error repeats.
 const TEXT_SHOWN: usize = 600;
 /// What to do where a board cannot compile.
-const BUILD: &str = "build the agent here: boardlab measure agent DIR; make -C DIR CC=arm-linux-gnueabi-gcc \
+const BUILD: &str = "build the agent here: boardlab measure agent DIR; make -C DIR BUILD=build CC=arm-linux-gnueabi-gcc \
                      LDFLAGS=-static; then give --agent DIR/build/boardlab-agent";
 
 /// Why a plan was not run to its end.

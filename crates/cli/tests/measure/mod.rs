@@ -53,8 +53,10 @@ fn the_agent_is_written_into_a_new_folder_where_make_builds_it() {
         eprintln!("skipped: needs make and cc");
         return;
     }
-    let made =
-        Command::new("make").args(["-s", "-C", "agent"]).current_dir(scratch.path()).output();
+    let made = Command::new("make")
+        .args(["-s", "-C", "agent", "BUILD=build"])
+        .current_dir(scratch.path())
+        .output();
     let made = made.unwrap();
     assert!(made.status.success(), "{made:?}");
     let version =
