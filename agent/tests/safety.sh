@@ -38,15 +38,18 @@ refuses() {
 fails() {
   case=$1 text=$2 device=$3 command=$4; shift 4
   before=$(sum "$device")
-  "$agent" "$@" /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
-  begun; eval "$command"
+  start "$@"; eval "$command"
   wait $pid; status=$?
   if [ $status = 1 ] && grep '"step":"write"' /tmp/out | grep -q -- "$text" && [ "$before" = "$(sum "$device")" ]
   then tell ok "$case"; else tell "FAILED (status $status)" "$case"; fi
 }
 
-# The agent is past its check when it says that a step begins.
-begun() { until grep -q '"begin"' /tmp/out || ! kill -0 $pid; do sleep 0.1; done; }
+# Starts the agent and waits until it says that a step begins: then it is past its check.
+start() {
+  : >/tmp/out
+  "$agent" "$@" /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
+  until grep -q '"begin"' /tmp/out || ! kill -0 $pid; do sleep 0.1; done
+}
 partition() { printf 'n\np\n1\n\n\nw\n' | fdisk "$1" >/dev/null 2>&1; sleep 0.2; }
 
 not_named() { write_plan /dev/vda; refuses 'not named' 'no permission to write' /dev/vda; }
@@ -208,8 +211,7 @@ sg_mounted_later() {
 removed() {
   modprobe scsi_debug dev_size_mb=16 delay=1; until [ -e /dev/sdb ] && [ "$(cat /sys/block/sdb/size)" -gt 0 ]; do sleep 0.1; done
   echo 'step write block.write device=/dev/sdb size=4096 count=1000000' | plan
-  "$agent" --destroy /dev/sdb --max-cycles 1000 /tmp/plan >/tmp/out 2>/tmp/err & pid=$!
-  begun; echo 1 >/sys/block/sdb/device/delete; wait $pid; status=$?
+  start --destroy /dev/sdb --max-cycles 1000; echo 1 >/sys/block/sdb/device/delete; wait $pid; status=$?
   if [ $status = 1 ] && grep -q '"state":"failed"' /tmp/out && grep -q '"end":"failed"' /tmp/out
   then tell ok 'removed while running'; else tell "FAILED (status $status)" 'removed while running'; fi
 }
@@ -251,10 +253,13 @@ folders() {
   refuses 'to mount at a file' 'a directory to mount at' /dev/vda; clear /dev/vda
 }
 
-for case in not_named another_named prefix_named another_name mounted_writable mounted_read_only mounted_as_other mounted_elsewhere beside_mounted mounted_partition partition_table \
-  swap_partition loop_on_partition ata_to_partition sg_with_mount sg_with_data disk_held md_member swap looped signatures \
-  real_filesystems wrong_kinds read_only no_permission wear changed_to_link changed_to_device changed_to_fifo changed_medium \
-  mounted_later sg_mounted_later removed ${FAMILIES-flash_cases folders}; do
+all="not_named another_named prefix_named another_name mounted_writable mounted_read_only mounted_as_other \
+  mounted_elsewhere beside_mounted mounted_partition partition_table swap_partition loop_on_partition ata_to_partition \
+  sg_with_mount sg_with_data disk_held md_member swap looped signatures real_filesystems wrong_kinds read_only \
+  no_permission wear changed_to_link changed_to_device changed_to_fifo changed_medium mounted_later sg_mounted_later \
+  removed flash_cases folders"
+# CASES is which of them; all without it.
+for case in ${CASES:-$all}; do
   $case
 done
 echo "safety: $number cases, $failed failed"

@@ -67,6 +67,12 @@ impl Guest {
         Err(format!("the guest's kernel (setup/setup.sh test): {}", message.trim()))
     }
 
+    /// The folder with its kernel, for scripts.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn call(&self, command: &str, arguments: &[&str]) -> Output {
         Command::new(&self.script)
             .arg(command)

@@ -87,7 +87,7 @@ fn perform(
     let pattern = step.pattern(room(part, step)).expect("the scenario was checked");
     let mut run = StepRun::new(&step.name, step.operation);
     let mut buffer = vec![0; pattern.size().to_usize()];
-    let oob = mtd.geometry().oob.map_or(0, |oob| oob.size.to_usize());
+    let oob = mtd.geometry().oob.map_or(Bytes::ZERO, |oob| oob.size);
     let begun = clock.now();
     for at in pattern {
         let block = mtd.geometry().block_at(at);
@@ -109,7 +109,7 @@ fn operation(
     operation: &str,
     (at, block): (Bytes, BlockIndex),
     buffer: &mut [u8],
-    oob: usize,
+    oob: Bytes,
 ) -> Result<Bytes, boardlab_mtd::Error> {
     match operation {
         READ => mtd.read(clock, at, buffer).map(drop)?,
@@ -121,8 +121,9 @@ fn operation(
         _ => {
             let page = at / mtd.geometry().write_size;
             let page = PageIndex(page.try_into().unwrap_or(u32::MAX));
-            mtd.read_oob(clock, page, &mut vec![0; oob])?;
-            return Ok(Bytes::new(oob as u64));
+            // All OOB bytes are moved, whichever of them the caller gets.
+            mtd.read_oob(clock, page, &mut [])?;
+            return Ok(oob);
         }
     }
     Ok(Bytes::of(buffer))
