@@ -12,9 +12,9 @@ use boardlab_experiment::{Action, Experiment};
 
 /// The record in the list of experiments.
 pub const EXPERIMENT: Experiment = Experiment {
-    name: "flash-steps",
+    name: "nand-steps",
     published: false,
-    scenario: "flash-steps",
+    scenario: "nand-steps",
     title: "Operations of a raw flash, one by one",
     prints_fio: false,
     check: run::check,

@@ -231,9 +231,9 @@ fn check(folders: &[&str], more: &[&str], cases: &[Case]) {
 }
 
 /// The sources in which each experiment has a folder.
-fn sources() -> [PathBuf; 3] {
+fn sources() -> [PathBuf; 4] {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-    ["cards/src", "filesystems/src", "lab/src"].map(|source| crates.join(source))
+    ["bench/src", "cards/src", "filesystems/src", "lab/src"].map(|source| crates.join(source))
 }
 
 /// All source files in `folder`.

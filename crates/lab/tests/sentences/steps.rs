@@ -4,12 +4,12 @@ use super::{Case, Sentence, check};
 
 const CASES: [Case; 3] = [
     Case {
-        of: "run flash-steps",
+        of: "run nand-steps",
         set: &["part.timing.erase=100 ms", "part.timing.erase_max=200 ms"],
         findings: &[Sentence {
             about: "The step erase takes ",
             says: &[
-                "Each of its {steps erase operations_count} operations (mtd.erase) takes 100.0 ms on average.",
+                "Each of its {steps erase operations_count} operations (mtd.erase) takes 100 ms on average.",
             ],
             not: &["program"],
         }],

@@ -6,9 +6,12 @@ pub(super) const GROUP: Group = Group { benches: BENCHES, exceptions: EXCEPTIONS
 
 const BENCHES: &[Bench] = &[
     Bench {
-        name: "flash-steps",
-        scenario: "flash-steps",
-        base: &["part.timing.read=triangular(20 us, 25 us, 30 us)"],
+        name: "nand-steps",
+        scenario: "nand-steps",
+        base: &[
+            "part.timing.read=triangular(20 us, 25 us, 30 us)",
+            "part.onfi={ revision = 2, features = 0, optional_commands = 0, timing_modes = 1, manufacturer = \"A\", model = \"B\" }",
+        ],
         own: nothing,
         contexts: &[("another kernel", &["driver.profile=linux-2.6"])],
     },
@@ -23,12 +26,12 @@ const BENCHES: &[Bench] = &[
 
 const EXCEPTIONS: &[Exception] = &[
     Exception {
-        bench: "flash-steps",
+        bench: "nand-steps",
         keys: &["part.timing.program_max", "part.timing.erase_max"],
         why: "the longest that the part may take, with which its times are compared",
     },
     Exception {
-        bench: "flash-steps",
+        bench: "nand-steps",
         keys: &["step.*.seed", "step.*.order", "step.*.offset"],
         why: "where the pages are that all take as long",
     },
