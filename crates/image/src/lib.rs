@@ -54,7 +54,7 @@ pub mod walk;
 
 pub use boardlab_codec::ByteOrder;
 pub use contents::Contents;
-pub use damage::Damage;
+pub use damage::{Damage, PendingDamage};
 pub use detection::{Confidence, Detection, Kind};
 pub use dump::Dump;
 pub use error::{Error, VolumeError};

@@ -251,12 +251,7 @@ fn file(item: &Item, hurt: Option<&str>) -> Row {
 
 /// Reports what was extracted from the image `name` into the folder `target`.
 #[must_use]
-pub fn extracted(
-    name: &str,
-    target: &str,
-    done: &ExtractionReport,
-    damage: &Damage,
-) -> ImageReport {
+pub fn extracted(name: &str, target: &str, done: &ExtractionReport) -> ImageReport {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
     run.tables.push(
@@ -278,8 +273,8 @@ pub fn extracted(
             "Files may be missing on the disk, and the mark `{MARK}` stays in the folder: {problem}"
         ));
     }
-    damage::tell(&mut run, damage, &done.paths);
-    ImageReport { run, whole: done.is_whole() && !damage.may_miss_names() }
+    damage::tell(&mut run, &done.damage, &done.paths);
+    ImageReport { run, whole: done.is_whole() && !done.damage.may_miss_names() }
 }
 
 fn ended_at(names: u64) -> String {

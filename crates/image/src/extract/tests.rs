@@ -58,7 +58,7 @@ fn files_arrive_with_content_holes_links_permissions_and_times() {
     fs.create(&mut clock, root, b"null", &NewInode::of(device, 0o666)).unwrap();
     let target = scratch.0.join("new/out");
     let done =
-        extract(&mut fs, &mut clock, b"/", &target, &Damage::default(), Limits::default()).unwrap();
+        extract(&mut fs, &mut clock, b"/", &target, Damage::default(), Limits::default()).unwrap();
     assert_eq!((done.directories, done.files, done.links, done.symlinks), (2, 1, 1, 1));
     assert_eq!(done.bytes, Bytes::new(300 * 4_096 + 10));
     assert!(done.is_whole(), "{done:?}");
@@ -90,7 +90,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/etc",
         &scratch.0.join("folder"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -99,7 +99,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"etc/motd",
         &scratch.0.join("file"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -109,7 +109,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/usr",
         &scratch.0.join("none"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     );
     assert!(matches!(missing, Err(Error::FileSystem { .. })));
@@ -118,7 +118,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/",
         &scratch.0.join("file"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     );
     assert!(matches!(again, Err(Error::NotEmpty)));
@@ -149,7 +149,7 @@ fn no_name_leads_out_of_the_folder() {
         &mut Clock::new(),
         b"/",
         &target,
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -176,7 +176,7 @@ fn nothing_is_written_through_a_link_of_the_image() {
         &mut clock,
         b"/",
         &scratch.0.join("out"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -222,7 +222,7 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
         &mut Clock::new(),
         b"/",
         &scratch.0,
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -243,12 +243,12 @@ fn a_folder_that_was_not_finished_says_so_and_takes_nothing_more() {
     drop(Folder::begin(&target).unwrap());
     let text = fs::read_to_string(target.join(MARK)).unwrap();
     assert!(text.contains("did not come to its end"), "{text}");
-    let (nothing, limits) = (Damage::default(), Limits::default());
-    let again = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits);
+    let limits = Limits::default();
+    let again = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits);
     assert!(matches!(again, Err(Error::Unfinished)), "{again:?}");
     std::os::unix::fs::symlink(&scratch.0, scratch.0.join("link")).unwrap();
     for name in ["link", "link/"] {
-        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), &nothing, limits);
+        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), Damage::default(), limits);
         assert!(matches!(through, Err(Error::TargetIsALink)), "{through:?}");
     }
 }
@@ -278,9 +278,8 @@ fn limits_end_an_extraction_and_are_told() {
         fs.write_page(&mut clock, file, 0, &[7; PAGE_SIZE], 0..PAGE_SIZE).unwrap();
     }
     let limits = Limits { content: Bytes::kib(9), ..Limits::default() };
-    let nothing = Damage::default();
     let target = scratch.0.join("size");
-    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits).unwrap();
     assert_eq!((done.files, done.is_whole()), (2, false));
     assert!(
         done.skipped.iter().any(|one| one.path == b"/c" && matches!(one.why, SkipReason::Limit))
@@ -288,6 +287,6 @@ fn limits_end_an_extraction_and_are_told() {
     assert!(!target.join("c").exists() && !target.join(MARK).exists());
     let limits = Limits { names: 2, ..Limits::default() };
     let target = scratch.0.join("names");
-    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits).unwrap();
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
 }

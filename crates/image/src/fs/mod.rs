@@ -173,9 +173,15 @@ pub fn refuse_volumes(hints: &Hints) -> Result<(), Error> {
 }
 
 /// A filesystem on the flash of an image.
-pub trait ImageFileSystem: FileSystem + fmt::Debug {
+pub trait ImageFileSystem: FileSystem + fmt::Debug + Send {
     /// The flash.
     fn dump(&self) -> &Dump;
+
+    /// The same filesystem once more, which shares nothing that changes; `None` where that would take
+    /// much memory.
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        None
+    }
 
     /// Reads the whole flash and reports the damage.
     ///
@@ -203,4 +209,14 @@ pub struct MountedImage {
     pub at: Bytes,
     /// The minimum length of the file, when it is truncated and that was allowed.
     pub truncated: Option<Bytes>,
+}
+
+impl MountedImage {
+    /// The same image once more, which shares nothing that changes; `None` where that would take much
+    /// memory.
+    #[must_use]
+    pub fn copy(&self) -> Option<Self> {
+        let Self { ref fs, ref clock, at, truncated } = *self;
+        Some(Self { fs: fs.copy()?, clock: clock.clone(), at, truncated })
+    }
 }

@@ -295,6 +295,11 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
         self.lebs().dump()
     }
 
+    /// Right after the mount most of the index is still on the flash.
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        Some(Box::new(self.clone()))
+    }
+
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         let mut audit = audit::audit(self, clock);
         if let (Some(why), Some((commit, _))) = (&self.lebs().instead_of, self.older_commit()) {
