@@ -450,18 +450,13 @@ mod tests {
         let skipped = SkippedItem { path: b"/null".into(), why: SkipReason::Kind(device) };
         let done =
             ExtractionReport { files: 3, skipped: vec![skipped], ..ExtractionReport::default() };
-        let run = extracted("x.bin", "out", &done, &Damage::default()).run;
+        let run = extracted("x.bin", "out", &done).run;
         let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
         assert_eq!(cell.value, Value::Text("a character device".into()));
         assert!(run.warnings.is_empty(), "{:?}", run.warnings);
         let count = run.table("reasons").unwrap().cell("devices, pipes and sockets", "name_count");
         assert_eq!(count.unwrap().value, Value::Int(1));
-        assert!(
-            extracted("x.bin", "out", &ExtractionReport::default(), &Damage::default())
-                .run
-                .warnings
-                .is_empty()
-        );
+        assert!(extracted("x.bin", "out", &ExtractionReport::default()).run.warnings.is_empty());
     }
 
     #[test]

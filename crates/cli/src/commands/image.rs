@@ -8,8 +8,8 @@ use crate::output::Output;
 use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::ImageReport;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, PendingDamage, check, identify,
-    names, open, tables,
+    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, PendingDamage, check,
+    identify, names, open, tables,
 };
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;

@@ -217,15 +217,9 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
     let scratch = Scratch::new("loop");
     let mut fs =
         Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[(b"up", 1)])]);
-    let done = extract(
-        &mut fs,
-        &mut Clock::new(),
-        b"/",
-        &scratch.0,
-        Damage::default(),
-        Limits::default(),
-    )
-    .unwrap();
+    let done =
+        extract(&mut fs, &mut Clock::new(), b"/", &scratch.0, Damage::default(), Limits::default())
+            .unwrap();
     assert_eq!(scratch.paths(), ["a", "a/up", "half"]);
     let lost = done.skipped.iter().filter(|skipped| skipped.why.is_loss());
     let told: Vec<_> = lost.map(|skipped| format!("{:?}", skipped.why)).collect();
@@ -248,7 +242,8 @@ fn a_folder_that_was_not_finished_says_so_and_takes_nothing_more() {
     assert!(matches!(again, Err(Error::Unfinished)), "{again:?}");
     std::os::unix::fs::symlink(&scratch.0, scratch.0.join("link")).unwrap();
     for name in ["link", "link/"] {
-        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), Damage::default(), limits);
+        let through =
+            extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), Damage::default(), limits);
         assert!(matches!(through, Err(Error::TargetIsALink)), "{through:?}");
     }
 }

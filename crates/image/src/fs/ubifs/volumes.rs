@@ -8,7 +8,8 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{RawDamage, VolumeContent, VolumeError};
-use crate::fs::{Window, jffs2};
+use crate::fs::jffs2;
+use crate::identify::sweep::Sweep;
 use crate::magic;
 use crate::names::shown;
 use boardlab_result::{Cell, Row, Table};
@@ -142,8 +143,9 @@ fn recognise(head: Vec<u8>) -> Detection {
     }
     let unknown = Detection::new(Kind::Unknown, Bytes::ZERO, Confidence::Possible);
     let mut search = (jffs2::TYPE.search)();
-    search.look(&Window { bytes: &head, at: Bytes::ZERO, begins: 0..head.len() });
-    let found = search.conclude(&Contents::of(head), &[]).map(|(found, _)| found);
+    let contents = Contents::of(head);
+    Sweep::of(&contents, &mut [&mut *search]);
+    let found = search.conclude(&contents, &[]).map(|(found, _)| found);
     found.filter(|found| found.at.is_zero()).unwrap_or(unknown)
 }
 
