@@ -14,6 +14,10 @@
 //! - device nodes, named pipes and sockets are skipped, and so are owners, extended attributes and
 //!   the bits set-user-ID, set-group-ID and sticky. Everything skipped is reported.
 //!
+//! Three threads share the work: this one walks the names and reads the files, `writer` writes them, and
+//! where the filesystem allows that its audit runs beside. The report does not depend on which of them is
+//! first: what became of each item is noted in the order of the walk, and damage is added at the end.
+//!
 //! Holes stay holes. A file that cannot be written completely is removed again. Until everything is
 //! on the disk the folder contains a marker file, which identifies an interrupted run.
 

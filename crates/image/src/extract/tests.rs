@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use super::*;
+use crate::audit::Audit;
 use crate::walk::tests::Hostile;
 use boardlab_vfs::{Device, MemoryFs, NewInode, PAGE_SIZE, SetAttr, Timestamp, pass_on};
 use std::fs;
@@ -284,4 +285,48 @@ fn limits_end_an_extraction_and_are_told() {
     let target = scratch.0.join("names");
     let done = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits).unwrap();
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
+}
+
+#[test]
+fn damage_that_is_known_late_is_told_before_what_else_is_wrong_with_an_item() {
+    let scratch = Scratch::new("late");
+    let audit = |ino: u32| {
+        let inode_damage = [(ino, "bytes 0 to 4 are lost".to_owned())].into();
+        Damage { audit: Audit { inode_damage, ..Audit::default() }, ..Damage::default() }
+    };
+    let extracted = |name: &str, damage: PendingDamage| {
+        let mut fs = Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[])]);
+        let target = scratch.0.join(name);
+        let limits = Limits::default();
+        let done = extract(&mut fs, &mut Clock::new(), b"/", &target, damage, limits).unwrap();
+        format!("{:?} {:?}", done.skipped, done.damage)
+    };
+    let at_once = extracted("at once", audit(98).into());
+    let (tell, told) = std::sync::mpsc::channel();
+    let late = PendingDamage::Audit(std::thread::spawn(move || {
+        told.recv().unwrap();
+        Ok(audit(98))
+    }));
+    let late = std::thread::scope(|scope| {
+        let late = scope.spawn(|| extracted("late", late));
+        // Files are written before the audit ends.
+        while !scratch.0.join("late/half").exists() {
+            std::thread::yield_now();
+        }
+        tell.send(()).unwrap();
+        late.join().unwrap()
+    });
+    assert_eq!(late, at_once);
+    let place = |words| late.find(words).unwrap();
+    assert!(place("bytes 0 to 4 are lost") < place("bytes 0 to 4: "), "{late}");
+}
+
+#[test]
+fn an_audit_that_fails_leaves_the_folder_unfinished() {
+    let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("audit"));
+    let failed = PendingDamage::Audit(std::thread::spawn(|| Err(Error::Empty)));
+    let target = scratch.0.join("out");
+    let done = extract(&mut fs, &mut clock, b"/", &target, failed, Limits::default());
+    assert!(matches!(done, Err(Error::Empty)), "{done:?}");
+    assert!(target.join(MARK).exists());
 }

@@ -208,3 +208,53 @@ fn give_up(folder: &mut Folder, place: &Path, problem: io::Error) -> io::Result<
     folder.remove(place)?;
     Err(problem)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use boardlab_sim::Clock;
+    use boardlab_vfs::{FileSystem, Kind, MemoryFs, NewInode};
+
+    /// A folder with the file `f`, which is open, and the attributes of a file of `size` bytes.
+    fn begun(name: &str, size: u64) -> (PathBuf, Folder, OpenFile, Attributes) {
+        let target = std::env::temp_dir().join(format!("boardlab-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&target);
+        let mut folder = Folder::begin(&target).unwrap();
+        let place = PathBuf::from("f");
+        let file = folder.file(&place);
+        let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
+        let root = fs.root();
+        let ino = fs.create(&mut clock, root, b"f", &NewInode::of(Kind::File, 0o644)).unwrap();
+        let attributes = Attributes { size, ..fs.getattr(&mut clock, ino).unwrap() };
+        (target, folder, OpenFile { place, file, position: 0, length: 0 }, attributes)
+    }
+
+    #[test]
+    fn parts_that_come_backwards_and_a_hole_at_the_end_make_a_file_of_its_size() {
+        for size in [5_000, 9_000] {
+            let (target, mut folder, mut file, attributes) = begun("backwards", size);
+            for (offset, byte) in [(4_096, 1), (0, 2), (4, 3)] {
+                file.write(&mut folder, offset, &[byte; 904]);
+            }
+            file.complete(&mut folder, &attributes).unwrap();
+            let mut expected = vec![0; usize::try_from(size).unwrap()];
+            expected[..4].fill(2);
+            expected[4..908].fill(3);
+            expected[4_096..5_000].fill(1);
+            assert!(std::fs::read(target.join("f")).unwrap() == expected, "{size}");
+            std::fs::remove_dir_all(&target).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_for_which_the_disk_has_no_room_is_removed_and_the_reason_told() {
+        let (target, mut folder, mut file, attributes) = begun("full", 904);
+        file.file = File::options().write(true).open("/dev/full");
+        file.write(&mut folder, 0, &[1; 904]);
+        assert!(!target.join("f").exists());
+        file.write(&mut folder, 904, &[1; 904]);
+        let problem = file.complete(&mut folder, &attributes).unwrap_err();
+        assert_eq!(problem.kind(), io::ErrorKind::StorageFull);
+        std::fs::remove_dir_all(&target).unwrap();
+    }
+}

@@ -1,6 +1,8 @@
 //! One pass over a file that searches for all filesystems.
 //!
-//! Layer: rank 7. Main type: [`Sweep`], the information that does not depend on a filesystem.
+//! Layer: rank 7. Main type: [`Sweep`], the information that does not depend on a filesystem. Most of the
+//! time goes into reading and into the search for magic numbers, which needs no order: two threads share
+//! it. The filesystems judge the places in the order of the file, on one thread.
 
 use crate::contents::Contents;
 use crate::fs::{Detector, HEADER_MAX};
