@@ -104,7 +104,7 @@ impl Damage {
 #[derive(Debug)]
 pub enum PendingDamage {
     /// It is known.
-    Known(Damage),
+    Known(Box<Damage>),
     /// A thread audits a copy of the filesystem.
     Audit(JoinHandle<Result<Damage, Error>>),
 }
@@ -122,7 +122,7 @@ impl PendingDamage {
                 return Ok(Self::Audit(audit));
             }
         }
-        Damage::of(image).map(Self::Known)
+        Damage::of(image).map(Self::from)
     }
 
     /// Waits for the damage.
@@ -131,7 +131,7 @@ impl PendingDamage {
     /// Those of [`Damage::of`].
     pub fn wait(self) -> Result<Damage, Error> {
         match self {
-            Self::Known(damage) => Ok(damage),
+            Self::Known(damage) => Ok(*damage),
             Self::Audit(audit) => audit.join().unwrap_or_else(|panic| resume_unwind(panic)),
         }
     }
@@ -139,7 +139,7 @@ impl PendingDamage {
 
 impl From<Damage> for PendingDamage {
     fn from(damage: Damage) -> Self {
-        Self::Known(damage)
+        Self::Known(Box::new(damage))
     }
 }
 

@@ -209,7 +209,8 @@ fn give_up(folder: &mut Folder, place: &Path, problem: io::Error) -> io::Result<
     Err(problem)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use super::*;
     use boardlab_sim::Clock;

@@ -57,8 +57,8 @@ pub trait Detector {
     /// Whether the rest of the file would give no more information.
     fn has_enough(&self) -> bool;
 
-    /// Judges the places, in order, at the end of a file that was not searched completely.
-    fn look_at_end(&mut self, places: &[(Bytes, Vec<u8>)]);
+    /// Judges a place at the end of a file that was not searched completely.
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]);
 
     /// Concludes the search. A filesystem within `other` content, which has a header of its own, is
     /// ignored.

@@ -93,7 +93,7 @@ impl Detector for Search {
         false
     }
 
-    fn look_at_end(&mut self, _places: &[(Bytes, Vec<u8>)]) {}
+    fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
 
     fn conclude(
         self: Box<Self>,

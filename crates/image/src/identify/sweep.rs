@@ -18,7 +18,7 @@ const WINDOW: usize = 256 * 1_024;
 /// The bytes at the end of a file that are always searched.
 const TAIL: u64 = 256 * 1_024;
 /// The windows that the second thread may be ahead.
-const AHEAD: usize = 8;
+const AHEAD: usize = 4;
 
 /// The result of the pass.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Sweep {
                 let found = second.unwrap_or_else(|| magics.find(contents, at, &mut buffer));
                 sweep.note(&found);
                 for (search, places) in searches.iter_mut().zip(&found.places) {
-                    places.iter().for_each(|(at, head)| search.look(*at, head));
+                    places.iter().for_each(|place| search.look(place.at, place.head()));
                 }
                 next = at + WINDOW as u64;
             }
@@ -64,7 +64,7 @@ impl Sweep {
             let at = length.saturating_sub(TAIL);
             let found = magics.find(contents, at, &mut Vec::new());
             for (search, places) in searches.iter_mut().zip(&found.places) {
-                search.look_at_end(places);
+                places.iter().for_each(|place| search.look_at_end(place.at, place.head()));
             }
         }
         sweep
@@ -80,8 +80,28 @@ impl Sweep {
 struct Found {
     first_programmed: Option<Bytes>,
     zeros: bool,
-    /// For each search, the places with its magic numbers, and their first bytes.
-    places: Vec<Vec<(Bytes, Vec<u8>)>>,
+    /// For each search, the places with its magic numbers.
+    places: Vec<Vec<Place>>,
+}
+
+/// A place with a magic number.
+struct Place {
+    at: Bytes,
+    /// Its first bytes, in place: a malicious file has such places everywhere.
+    head: [u8; HEADER_MAX],
+    length: u8,
+}
+
+impl Place {
+    fn of(at: Bytes, bytes: &[u8]) -> Self {
+        let (mut head, length) = ([0; HEADER_MAX], bytes.len().min(HEADER_MAX));
+        head[..length].copy_from_slice(&bytes[..length]);
+        Self { at, head, length: u8::try_from(length).expect("a header is short") }
+    }
+
+    fn head(&self) -> &[u8] {
+        &self.head[..usize::from(self.length)]
+    }
 }
 
 /// The magic numbers of each search.
@@ -103,15 +123,12 @@ impl Magics {
         let Some(first) = first_programmed(bytes) else {
             return Found { first_programmed: None, zeros: true, places: Vec::new() };
         };
-        let place = |start: usize| {
-            let head = &bytes[start..bytes.len().min(start + HEADER_MAX)];
-            (at + Bytes::new(start as u64), head.to_vec())
-        };
+        let place = |start: usize| Place::of(at + Bytes::new(start as u64), &bytes[start..]);
         let places = |finders: &Vec<Finder<'_>>| {
             let all = |finder| Finder::find_iter(finder, &bytes[first..]);
             let starts = finders.iter().flat_map(all).map(|start| first + start);
             let mut places: Vec<_> = starts.filter(|start| *start < WINDOW).map(place).collect();
-            places.sort_unstable_by_key(|(at, _)| *at);
+            places.sort_unstable_by_key(|place| place.at);
             places
         };
         Found {

@@ -45,8 +45,8 @@ impl Detector for Heads {
         self.0.len() == 2
     }
 
-    fn look_at_end(&mut self, places: &[(Bytes, Vec<u8>)]) {
-        places.iter().for_each(|(at, head)| self.look(*at, head));
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]) {
+        self.look(at, head);
     }
 
     fn conclude(

@@ -83,10 +83,9 @@ impl Detector for Nodes {
         self.headers.len() >= NODES
     }
 
-    fn look_at_end(&mut self, places: &[(Bytes, Vec<u8>)]) {
-        let mut end = Self::default();
-        places.iter().for_each(|(at, head)| end.look(*at, head));
-        self.last = end.last.or(self.last);
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]) {
+        let node = Node::parse(head, at).filter(|_| at.get().is_multiple_of(2));
+        self.last = node.or(self.last);
     }
 
     fn conclude(
