@@ -283,7 +283,7 @@ Examples:
   boardlab compare before after --format csv";
 
 const IMAGE: &str = "\
-All of a filesystem is verified first. The exit status is 1 when anything that was asked for is damaged or \
+All of a filesystem is verified. The exit status is 1 when anything that was asked for is damaged or \
 missing; the tables say where and what.
 
 Examples:

@@ -115,10 +115,10 @@ impl Contents {
 }
 
 /// The bytes that a [`Reader`] fetches at once.
-const WINDOW: usize = 32 * 1_024;
+const WINDOW: usize = 16 * 1_024;
 /// The windows that it keeps: one for each place at which a filesystem reads by turns, such as its index,
 /// its inodes and its data.
-const WINDOWS: usize = 64;
+const WINDOWS: usize = 128;
 
 /// A buffer for reads of a few bytes, most of them close together, as a filesystem makes them. A
 /// system call takes longer than the copy, so whole windows around the bytes are kept.

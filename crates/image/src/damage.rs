@@ -1,7 +1,8 @@
 //! The damage of a mounted image, and the files that it affects.
 //!
-//! Layer: rank 7. Main type: [`Damage`]. It combines the results of the error correction
-//! ([`Health`](crate::Health)) with the audit of the filesystem ([`Audit`]).
+//! Layer: rank 7. Main types: [`Damage`], which combines the results of the error correction
+//! ([`Health`](crate::Health)) with the audit of the filesystem ([`Audit`]); [`PendingDamage`], which is
+//! determined while the files are already read.
 
 use crate::audit::Audit;
 use crate::error::Error;
@@ -11,6 +12,8 @@ use crate::places::Places;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Ino;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::thread::{Builder, JoinHandle};
 
 /// The damage of an image; none by default.
 #[derive(Debug, Clone, Default)]
@@ -94,6 +97,49 @@ impl Damage {
         let touched = self.steps.iter().flat_map(|touched| touched.inodes.iter().copied());
         let places = self.audit.places.iter().filter_map(|place| place.ino);
         touched.chain(places).chain(self.audit.inode_damage.keys().copied()).collect()
+    }
+}
+
+/// The damage of an image, known or being determined.
+#[derive(Debug)]
+pub enum PendingDamage {
+    /// It is known.
+    Known(Box<Damage>),
+    /// A thread audits a copy of the filesystem.
+    Audit(JoinHandle<Result<Damage, Error>>),
+}
+
+impl PendingDamage {
+    /// Begins to determine the damage of `image`: on a thread of its own where the filesystem can be
+    /// copied, else at once. What is read of `image` meanwhile makes no difference.
+    ///
+    /// # Errors
+    /// Those of [`Damage::of`], when it is determined at once.
+    pub fn of(image: &mut MountedImage) -> Result<Self, Error> {
+        if let Some(mut copy) = image.copy() {
+            let audit = Builder::new().name("audit".to_owned());
+            if let Ok(audit) = audit.spawn(move || Damage::of(&mut copy)) {
+                return Ok(Self::Audit(audit));
+            }
+        }
+        Damage::of(image).map(Self::from)
+    }
+
+    /// Waits for the damage.
+    ///
+    /// # Errors
+    /// Those of [`Damage::of`].
+    pub fn wait(self) -> Result<Damage, Error> {
+        match self {
+            Self::Known(damage) => Ok(*damage),
+            Self::Audit(audit) => audit.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        }
+    }
+}
+
+impl From<Damage> for PendingDamage {
+    fn from(damage: Damage) -> Self {
+        Self::Known(Box::new(damage))
     }
 }
 

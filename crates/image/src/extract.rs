@@ -14,6 +14,10 @@
 //! - device nodes, named pipes and sockets are skipped, and so are owners, extended attributes and
 //!   the bits set-user-ID, set-group-ID and sticky. Everything skipped is reported.
 //!
+//! Three threads share the work: this one walks the names and reads the files, `writer` writes them, and
+//! where the filesystem allows that its audit runs beside. The report does not depend on which of them is
+//! first: what became of each item is noted in the order of the walk, and damage is added at the end.
+//!
 //! Holes stay holes. A file that cannot be written completely is removed again. Until everything is
 //! on the disk the folder contains a marker file, which identifies an interrupted run.
 
@@ -25,7 +29,7 @@ mod host;
 mod why;
 mod writer;
 
-use crate::damage::{Damage, Paths};
+use crate::damage::{Damage, Paths, PendingDamage};
 use crate::error::Error;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
@@ -85,6 +89,8 @@ pub struct ExtractionReport {
     pub ended_at: Option<u64>,
     /// Why it is uncertain that everything is on the disk.
     pub unsafe_because: Option<io::Error>,
+    /// The damage of the image.
+    pub damage: Damage,
 }
 
 impl ExtractionReport {
@@ -102,7 +108,7 @@ struct Extraction<'a> {
     clock: &'a mut Clock,
     folder: Folder,
     writer: Writer,
-    /// The items that were made, or whose files are being written, in order; not yet in the report.
+    /// The items that were made, or whose files are being written, in order.
     outstanding: VecDeque<Outstanding>,
     limits: Limits,
     /// Bytes of content that were written.
@@ -119,22 +125,24 @@ struct Extraction<'a> {
     owner: (u32, u32),
     /// Inodes with several names whose attributes were reported.
     told: HashSet<Ino>,
+    /// All items so far, in order.
+    taken: Vec<Taken>,
     done: ExtractionReport,
 }
 
 /// Extracts everything below `path` of the image into `target`, which must not exist or be empty;
-/// `damage` is the damage of the image.
+/// `damage` is the damage of the image, or its audit, which has time until the last file is read.
 ///
 /// # Errors
 /// [`Error::NotEmpty`], [`Error::Unfinished`], [`Error::TargetIsALink`], [`Error::Unwritable`] for
-/// the folder itself, and when there is nothing of that path. What else goes wrong is in
-/// [`ExtractionReport::skipped`].
+/// the folder itself, when there is nothing of that path, and those of the audit, which leave the
+/// folder unfinished. What else goes wrong is in [`ExtractionReport::skipped`].
 pub fn extract(
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
     path: &[u8],
     target: &Path,
-    damage: &Damage,
+    damage: impl Into<PendingDamage>,
     limits: Limits,
 ) -> Result<ExtractionReport, Error> {
     let (path, start) = resolve(fs, clock, path)?;
@@ -156,6 +164,7 @@ pub fn extract(
         symlinks: Vec::new(),
         owner: host::owner(),
         told: HashSet::new(),
+        taken: Vec::new(),
         done: ExtractionReport::default(),
     };
     let mut names = 0;
@@ -166,18 +175,25 @@ pub fn extract(
         }
         names += 1;
         let ino = item.ino;
-        work.take(item, damage);
+        work.take(item);
         // Drops the in-memory state of the inode; a failure does not matter.
         let _ = work.fs.evict_inode(work.clock, ino);
     }
-    work.finish();
+    work.finish(damage.into())?;
     Ok(work.done)
 }
 
-/// An item on its way into the report.
+/// An item, and why it was skipped besides its damage, which is known at the end.
+struct Taken {
+    path: Vec<u8>,
+    ino: Ino,
+    why: Vec<SkipReason>,
+}
+
+/// An item of which it is open whether it was skipped.
 struct Outstanding {
     path: Vec<u8>,
-    damage: Option<SkipReason>,
+    ino: Ino,
     made: Made,
     /// The attributes that are not extracted.
     stays: Vec<SkipReason>,
@@ -204,11 +220,10 @@ struct FileToWrite {
 }
 
 impl Extraction<'_> {
-    fn take(&mut self, item: Item, damage: &Damage) {
+    fn take(&mut self, item: Item) {
         if let Ok(number) = u32::try_from(item.ino.0) {
             self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
         }
-        let hurt = damage.of_inode(item.ino);
         let made = match self.place(&item) {
             Ok(place) => self.make(&item, place).unwrap_or_else(Made::Failed),
             Err(why) => Made::Failed(why),
@@ -220,7 +235,7 @@ impl Extraction<'_> {
         let problem = item.problem.filter(|problem| *problem != Problem::Name);
         self.outstanding.push_back(Outstanding {
             path: item.path,
-            damage: hurt.map(|hurt| SkipReason::Damaged(hurt.to_owned())),
+            ino: item.ino,
             made,
             stays,
             problem: problem.map(SkipReason::Problem),
@@ -228,7 +243,7 @@ impl Extraction<'_> {
         self.settle(OUTSTANDING);
     }
 
-    /// Puts what is done into the report, in the order of the walk, until at most `left` items are
+    /// Notes what became of items, in the order of the walk, until at most `left` items are
     /// outstanding.
     fn settle(&mut self, left: usize) {
         while let Some(next) = self.outstanding.front() {
@@ -243,11 +258,11 @@ impl Extraction<'_> {
                 },
             };
             let Some(next) = self.outstanding.pop_front() else { return };
-            self.report(next, written);
+            self.note(next, written);
         }
     }
 
-    fn report(&mut self, item: Outstanding, written: io::Result<()>) {
+    fn note(&mut self, item: Outstanding, written: io::Result<()>) {
         let why = match item.made {
             Made::Done => None,
             Made::Failed(why) => Some(why),
@@ -257,13 +272,23 @@ impl Extraction<'_> {
                 Err(problem) => Some(SkipReason::System(problem)),
             },
         };
-        let rest = match why {
+        let mut why = match why {
             Some(why) => vec![why],
             None => item.stays,
         };
-        for why in item.damage.into_iter().chain(rest).chain(item.problem) {
-            self.skip(&item.path, why);
+        why.extend(item.problem);
+        self.taken.push(Taken { path: item.path, ino: item.ino, why });
+    }
+
+    /// Puts all items that were skipped or are damaged into the report.
+    fn report(&mut self, damage: Damage) {
+        for Taken { path, ino, why } in std::mem::take(&mut self.taken) {
+            let hurt = damage.of_inode(ino).map(|hurt| SkipReason::Damaged(hurt.to_owned()));
+            for why in hurt.into_iter().chain(why) {
+                self.skip(&path, why);
+            }
         }
+        self.done.damage = damage;
     }
 
     /// Counts a file that is on the disk. Returns what is wrong with it.
@@ -375,8 +400,9 @@ impl Extraction<'_> {
 
     /// Creates symbolic links, then completes the directories, innermost first; when everything is
     /// on the disk, removes the marker.
-    fn finish(&mut self) {
+    fn finish(&mut self, damage: PendingDamage) -> Result<(), Error> {
         self.settle(0);
+        self.report(damage.wait()?);
         for (place, item) in std::mem::take(&mut self.symlinks) {
             match self.folder.symlink(&item.target, &place, item.attributes.as_ref()) {
                 Ok(()) => self.done.symlinks += 1,
@@ -396,6 +422,7 @@ impl Extraction<'_> {
         if let Some((place, attributes)) = root {
             let _ = self.folder.dress_folder(&place, &attributes);
         }
+        Ok(())
     }
 
     fn skip(&mut self, path: &[u8], why: SkipReason) {

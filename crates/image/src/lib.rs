@@ -17,9 +17,11 @@
 //!   and the evidence.
 //! - [`open`](mod@open): mounts the filesystem in an image.
 //! - [`places`]: [`Places`](places::Places), block, page and offset in the file.
-//! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects.
+//! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects; [`PendingDamage`],
+//!   which is determined while files are read.
 //! - [`walk`]: [`Walk`] over every name of a filesystem, however damaged it is.
-//! - [`extract`](mod@extract): the files written into a folder, and nowhere else.
+//! - [`extract`](mod@extract): the files written into a folder, and nowhere else; the report does not
+//!   depend on its threads.
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
@@ -54,7 +56,7 @@ pub mod walk;
 
 pub use boardlab_codec::ByteOrder;
 pub use contents::Contents;
-pub use damage::Damage;
+pub use damage::{Damage, PendingDamage};
 pub use detection::{Confidence, Detection, Kind};
 pub use dump::Dump;
 pub use error::{Error, VolumeError};

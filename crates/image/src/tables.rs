@@ -251,12 +251,7 @@ fn file(item: &Item, hurt: Option<&str>) -> Row {
 
 /// Reports what was extracted from the image `name` into the folder `target`.
 #[must_use]
-pub fn extracted(
-    name: &str,
-    target: &str,
-    done: &ExtractionReport,
-    damage: &Damage,
-) -> ImageReport {
+pub fn extracted(name: &str, target: &str, done: &ExtractionReport) -> ImageReport {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
     run.tables.push(
@@ -278,8 +273,8 @@ pub fn extracted(
             "Files may be missing on the disk, and the mark `{MARK}` stays in the folder: {problem}"
         ));
     }
-    damage::tell(&mut run, damage, &done.paths);
-    ImageReport { run, whole: done.is_whole() && !damage.may_miss_names() }
+    damage::tell(&mut run, &done.damage, &done.paths);
+    ImageReport { run, whole: done.is_whole() && !done.damage.may_miss_names() }
 }
 
 fn ended_at(names: u64) -> String {
@@ -455,18 +450,13 @@ mod tests {
         let skipped = SkippedItem { path: b"/null".into(), why: SkipReason::Kind(device) };
         let done =
             ExtractionReport { files: 3, skipped: vec![skipped], ..ExtractionReport::default() };
-        let run = extracted("x.bin", "out", &done, &Damage::default()).run;
+        let run = extracted("x.bin", "out", &done).run;
         let cell = run.table("skipped").unwrap().cell("/null", "why").unwrap();
         assert_eq!(cell.value, Value::Text("a character device".into()));
         assert!(run.warnings.is_empty(), "{:?}", run.warnings);
         let count = run.table("reasons").unwrap().cell("devices, pipes and sockets", "name_count");
         assert_eq!(count.unwrap().value, Value::Int(1));
-        assert!(
-            extracted("x.bin", "out", &ExtractionReport::default(), &Damage::default())
-                .run
-                .warnings
-                .is_empty()
-        );
+        assert!(extracted("x.bin", "out", &ExtractionReport::default()).run.warnings.is_empty());
     }
 
     #[test]

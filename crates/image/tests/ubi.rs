@@ -17,7 +17,8 @@ mod volumes;
 
 use boardlab_image::check::check;
 use boardlab_image::{
-    Contents, Damage, Error, Hints, Kind, MountedImage, Shape, Walk, carve, identify, open, tables,
+    Contents, Damage, Error, Hints, Kind, Limits, MountedImage, PendingDamage, Shape, Walk, carve,
+    extract, identify, open, tables,
 };
 use boardlab_sim::Bytes;
 use boardlab_vfs::FileSystem;
@@ -148,6 +149,37 @@ fn a_damaged_node_is_told_with_its_file() {
     assert!(!damage.is_whole());
     assert_eq!((damage.audit.damaged, damage.audit.inode_damage.len()), (1, 1));
     assert_eq!(damage.audit.places[0].at, Some(Bytes::new(at as u64)));
+}
+
+#[test]
+fn an_audit_beside_an_extraction_reports_what_one_before_it_does() {
+    let whole = single();
+    let magic = 0x0610_1831_u32.to_le_bytes();
+    let nodes = (0..whole.len() - 24).step_by(8).filter(|at| whole[*at..].starts_with(&magic));
+    // The first inode behind the superblock, the first of the data, names and indexing nodes.
+    let first = |kind| nodes.clone().find(|at| *at > 0x1_000 && whole[at + 20] == kind).unwrap();
+    for at in [0, 1, 2, 9].map(first) {
+        let mut bytes = whole.clone();
+        bytes[at + 40] ^= 1;
+        let contents = Contents::of(bytes);
+        let hints = Hints { partial: true, ..Hints::default() };
+        let target = std::env::temp_dir().join(format!("boardlab-beside-{}", std::process::id()));
+        let extracted = |beside: bool| {
+            let mut image = open(&contents, &hints).ok()?;
+            let damage = match beside {
+                true => PendingDamage::of(&mut image).unwrap(),
+                false => Damage::of(&mut image).unwrap().into(),
+            };
+            assert_eq!(matches!(damage, PendingDamage::Audit(_)), beside);
+            let MountedImage { fs, clock, .. } = &mut image;
+            let done = extract(fs, clock, b"/", &target, damage, Limits::default()).unwrap();
+            std::fs::remove_dir_all(&target).unwrap();
+            Some(format!("{:?}", tables::extracted("x", "out", &done)))
+        };
+        let before = extracted(false);
+        assert_eq!(extracted(true), before, "a node at {at}");
+        assert!(before.is_some_and(|told| told.contains("whole: false")), "a node at {at}");
+    }
 }
 
 /// Reads everything that can be read.

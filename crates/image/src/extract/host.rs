@@ -78,6 +78,9 @@ impl Folder {
         if path.as_os_str().is_empty() {
             return Ok(Arc::clone(&self.root));
         }
+        if let Some((_, folder)) = self.open.last().filter(|(known, _)| known == path) {
+            return Ok(Arc::clone(folder));
+        }
         let under = self.open.iter().filter(|(known, _)| path.starts_with(known));
         let known = under.max_by_key(|(known, _)| known.as_os_str().len());
         let (mut reached, mut folder) = match known {

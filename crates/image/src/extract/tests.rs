@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use super::*;
+use crate::audit::Audit;
 use crate::walk::tests::Hostile;
 use boardlab_vfs::{Device, MemoryFs, NewInode, PAGE_SIZE, SetAttr, Timestamp, pass_on};
 use std::fs;
@@ -58,7 +59,7 @@ fn files_arrive_with_content_holes_links_permissions_and_times() {
     fs.create(&mut clock, root, b"null", &NewInode::of(device, 0o666)).unwrap();
     let target = scratch.0.join("new/out");
     let done =
-        extract(&mut fs, &mut clock, b"/", &target, &Damage::default(), Limits::default()).unwrap();
+        extract(&mut fs, &mut clock, b"/", &target, Damage::default(), Limits::default()).unwrap();
     assert_eq!((done.directories, done.files, done.links, done.symlinks), (2, 1, 1, 1));
     assert_eq!(done.bytes, Bytes::new(300 * 4_096 + 10));
     assert!(done.is_whole(), "{done:?}");
@@ -90,7 +91,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/etc",
         &scratch.0.join("folder"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -99,7 +100,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"etc/motd",
         &scratch.0.join("file"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -109,7 +110,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/usr",
         &scratch.0.join("none"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     );
     assert!(matches!(missing, Err(Error::FileSystem { .. })));
@@ -118,7 +119,7 @@ fn a_part_of_an_image_goes_into_the_folder_itself() {
         &mut clock,
         b"/",
         &scratch.0.join("file"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     );
     assert!(matches!(again, Err(Error::NotEmpty)));
@@ -149,7 +150,7 @@ fn no_name_leads_out_of_the_folder() {
         &mut Clock::new(),
         b"/",
         &target,
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -176,7 +177,7 @@ fn nothing_is_written_through_a_link_of_the_image() {
         &mut clock,
         b"/",
         &scratch.0.join("out"),
-        &Damage::default(),
+        Damage::default(),
         Limits::default(),
     )
     .unwrap();
@@ -217,15 +218,9 @@ fn a_loop_of_directories_ends_and_damage_is_told() {
     let scratch = Scratch::new("loop");
     let mut fs =
         Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[(b"up", 1)])]);
-    let done = extract(
-        &mut fs,
-        &mut Clock::new(),
-        b"/",
-        &scratch.0,
-        &Damage::default(),
-        Limits::default(),
-    )
-    .unwrap();
+    let done =
+        extract(&mut fs, &mut Clock::new(), b"/", &scratch.0, Damage::default(), Limits::default())
+            .unwrap();
     assert_eq!(scratch.paths(), ["a", "a/up", "half"]);
     let lost = done.skipped.iter().filter(|skipped| skipped.why.is_loss());
     let told: Vec<_> = lost.map(|skipped| format!("{:?}", skipped.why)).collect();
@@ -243,12 +238,13 @@ fn a_folder_that_was_not_finished_says_so_and_takes_nothing_more() {
     drop(Folder::begin(&target).unwrap());
     let text = fs::read_to_string(target.join(MARK)).unwrap();
     assert!(text.contains("did not come to its end"), "{text}");
-    let (nothing, limits) = (Damage::default(), Limits::default());
-    let again = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits);
+    let limits = Limits::default();
+    let again = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits);
     assert!(matches!(again, Err(Error::Unfinished)), "{again:?}");
     std::os::unix::fs::symlink(&scratch.0, scratch.0.join("link")).unwrap();
     for name in ["link", "link/"] {
-        let through = extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), &nothing, limits);
+        let through =
+            extract(&mut fs, &mut clock, b"/", &scratch.0.join(name), Damage::default(), limits);
         assert!(matches!(through, Err(Error::TargetIsALink)), "{through:?}");
     }
 }
@@ -278,9 +274,8 @@ fn limits_end_an_extraction_and_are_told() {
         fs.write_page(&mut clock, file, 0, &[7; PAGE_SIZE], 0..PAGE_SIZE).unwrap();
     }
     let limits = Limits { content: Bytes::kib(9), ..Limits::default() };
-    let nothing = Damage::default();
     let target = scratch.0.join("size");
-    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits).unwrap();
     assert_eq!((done.files, done.is_whole()), (2, false));
     assert!(
         done.skipped.iter().any(|one| one.path == b"/c" && matches!(one.why, SkipReason::Limit))
@@ -288,6 +283,50 @@ fn limits_end_an_extraction_and_are_told() {
     assert!(!target.join("c").exists() && !target.join(MARK).exists());
     let limits = Limits { names: 2, ..Limits::default() };
     let target = scratch.0.join("names");
-    let done = extract(&mut fs, &mut clock, b"/", &target, &nothing, limits).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &target, Damage::default(), limits).unwrap();
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
+}
+
+#[test]
+fn damage_that_is_known_late_is_told_before_what_else_is_wrong_with_an_item() {
+    let scratch = Scratch::new("late");
+    let audit = |ino: u32| {
+        let inode_damage = [(ino, "bytes 0 to 4 are lost".to_owned())].into();
+        Damage { audit: Audit { inode_damage, ..Audit::default() }, ..Damage::default() }
+    };
+    let extracted = |name: &str, damage: PendingDamage| {
+        let mut fs = Hostile::with(&[(1, &[(b"a", 2), (b"bad", 99), (b"half", 98)]), (2, &[])]);
+        let target = scratch.0.join(name);
+        let limits = Limits::default();
+        let done = extract(&mut fs, &mut Clock::new(), b"/", &target, damage, limits).unwrap();
+        format!("{:?} {:?}", done.skipped, done.damage)
+    };
+    let at_once = extracted("at once", audit(98).into());
+    let (tell, told) = std::sync::mpsc::channel();
+    let late = PendingDamage::Audit(std::thread::spawn(move || {
+        told.recv().unwrap();
+        Ok(audit(98))
+    }));
+    let late = std::thread::scope(|scope| {
+        let late = scope.spawn(|| extracted("late", late));
+        // Files are written before the audit ends.
+        while !scratch.0.join("late/half").exists() {
+            std::thread::yield_now();
+        }
+        tell.send(()).unwrap();
+        late.join().unwrap()
+    });
+    assert_eq!(late, at_once);
+    let place = |words| late.find(words).unwrap();
+    assert!(place("bytes 0 to 4 are lost") < place("bytes 0 to 4: "), "{late}");
+}
+
+#[test]
+fn an_audit_that_fails_leaves_the_folder_unfinished() {
+    let (mut fs, mut clock, scratch) = (MemoryFs::new(), Clock::new(), Scratch::new("audit"));
+    let failed = PendingDamage::Audit(std::thread::spawn(|| Err(Error::Empty)));
+    let target = scratch.0.join("out");
+    let done = extract(&mut fs, &mut clock, b"/", &target, failed, Limits::default());
+    assert!(matches!(done, Err(Error::Empty)), "{done:?}");
+    assert!(target.join(MARK).exists());
 }

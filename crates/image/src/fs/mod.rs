@@ -45,28 +45,20 @@ pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeErro
 /// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
 
-/// A part of a file that is not erased.
-#[derive(Debug)]
-pub struct Window<'a> {
-    /// The bytes, and some after the part.
-    pub bytes: &'a [u8],
-    /// Their offset in the file.
-    pub at: Bytes,
-    /// The range of `bytes` in which content may begin: from the first byte that is not erased to
-    /// the end of the part.
-    pub begins: Range<usize>,
-}
-
-/// Searches an untrusted file for a filesystem.
+/// Searches an untrusted file for a filesystem: it judges each place with one of its magic numbers.
 pub trait Detector {
-    /// Examines the next part of the file.
-    fn look(&mut self, window: &Window<'_>);
+    /// The magic numbers that its headers begin with, of at most [`HEADER_MAX`] bytes.
+    fn magics(&self) -> &'static [&'static [u8]];
+
+    /// Judges a place in the file, each one after those before it. `head` are its first [`HEADER_MAX`]
+    /// bytes, fewer at the end of the file.
+    fn look(&mut self, at: Bytes, head: &[u8]);
 
     /// Whether the rest of the file would give no more information.
     fn has_enough(&self) -> bool;
 
-    /// Examines the end of a file that was not searched completely.
-    fn look_at_end(&mut self, window: &Window<'_>);
+    /// Judges a place at the end of a file that was not searched completely.
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]);
 
     /// Concludes the search. A filesystem within `other` content, which has a header of its own, is
     /// ignored.
@@ -76,6 +68,9 @@ pub trait Detector {
         other: &[Detection],
     ) -> Option<(Detection, Box<dyn DetectedFileSystem>)>;
 }
+
+/// The bytes of a place that a [`Detector`] sees: the longest header.
+pub const HEADER_MAX: usize = 12;
 
 /// What the user specifies of an image; `None` to detect it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -173,9 +168,15 @@ pub fn refuse_volumes(hints: &Hints) -> Result<(), Error> {
 }
 
 /// A filesystem on the flash of an image.
-pub trait ImageFileSystem: FileSystem + fmt::Debug {
+pub trait ImageFileSystem: FileSystem + fmt::Debug + Send {
     /// The flash.
     fn dump(&self) -> &Dump;
+
+    /// The same filesystem once more, which shares nothing that changes; `None` where that would take
+    /// much memory.
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        None
+    }
 
     /// Reads the whole flash and reports the damage.
     ///
@@ -203,4 +204,14 @@ pub struct MountedImage {
     pub at: Bytes,
     /// The minimum length of the file, when it is truncated and that was allowed.
     pub truncated: Option<Bytes>,
+}
+
+impl MountedImage {
+    /// The same image once more, which shares nothing that changes; `None` where that would take much
+    /// memory.
+    #[must_use]
+    pub fn copy(&self) -> Option<Self> {
+        let Self { ref fs, ref clock, at, truncated } = *self;
+        Some(Self { fs: fs.copy()?, clock: clock.clone(), at, truncated })
+    }
 }

@@ -23,7 +23,7 @@ mod volumes;
 pub use raw::RawVolumeReport;
 
 use super::{
-    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Window,
+    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage,
     refuse_volumes,
 };
 use crate::audit::Audit;
@@ -41,7 +41,6 @@ use boardlab_ubifs::format::superblock::{self, Superblock};
 use boardlab_ubifs::format::{Header, NodeType, check_checksum};
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
-use memchr::memmem;
 use std::ops::Range;
 
 /// The entry in the list of filesystems.
@@ -50,10 +49,8 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     search: || Box::new(Search::default()),
     create: Some(create::create),
 };
-/// The magic number of an erase counter header.
-const MAGIC: &[u8] = b"UBI#";
 /// Every block begins at a multiple of this, also with OOB bytes in the file.
-const STEP: usize = 8;
+const STEP: u64 = 8;
 /// The headers that are remembered: from more on, those of the first blocks are enough.
 const HEADERS: usize = 1 << 16;
 /// The most LEBs of a volume.
@@ -82,13 +79,13 @@ struct Search {
 }
 
 impl Detector for Search {
-    fn look(&mut self, window: &Window<'_>) {
-        let first = window.begins.start / STEP * STEP;
-        for at in memmem::find_iter(&window.bytes[first..], MAGIC).map(|place| first + place) {
-            let begins = at % STEP == 0 && at < window.begins.end;
-            if begins && self.headers.len() < HEADERS {
-                self.headers.push(window.at + Bytes::new(at as u64));
-            }
+    fn magics(&self) -> &'static [&'static [u8]] {
+        &[b"UBI#"]
+    }
+
+    fn look(&mut self, at: Bytes, _head: &[u8]) {
+        if at.get().is_multiple_of(STEP) && self.headers.len() < HEADERS {
+            self.headers.push(at);
         }
     }
 
@@ -96,7 +93,7 @@ impl Detector for Search {
         false
     }
 
-    fn look_at_end(&mut self, _window: &Window<'_>) {}
+    fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
 
     fn conclude(
         self: Box<Self>,
@@ -293,6 +290,11 @@ fn agrees(shape: Shape, hints: &Hints) -> Result<(), Error> {
 impl ImageFileSystem for Ubifs<ImageLebs> {
     fn dump(&self) -> &Dump {
         self.lebs().dump()
+    }
+
+    /// Right after the mount most of the index is still on the flash.
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        Some(Box::new(self.clone()))
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

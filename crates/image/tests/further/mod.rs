@@ -6,9 +6,7 @@ mod toy;
 use super::BOARD;
 use boardlab_image::audit::Audit;
 use boardlab_image::create::write_data;
-use boardlab_image::fs::{
-    ALL, DetectedFileSystem, Detector, FileSystemType, ImageFileSystem, Window,
-};
+use boardlab_image::fs::{ALL, DetectedFileSystem, Detector, FileSystemType, ImageFileSystem};
 use boardlab_image::{
     Confidence, Contents, Damage, Detection, Dump, Error, Hints, Kind, Limits, MountedImage, Shape,
     Spare, identify_types, open_types, tables,
@@ -33,12 +31,13 @@ fn types() -> Vec<FileSystemType> {
 struct Heads(Vec<Bytes>);
 
 impl Detector for Heads {
-    fn look(&mut self, window: &Window<'_>) {
-        let page = SHAPE.page.to_usize();
-        for at in (0..window.begins.end).step_by(page) {
-            if window.bytes[at..].starts_with(&MAGIC.to_le_bytes()) {
-                self.0.push(window.at + Bytes::new(at as u64));
-            }
+    fn magics(&self) -> &'static [&'static [u8]] {
+        const { &[&MAGIC.to_le_bytes()] }
+    }
+
+    fn look(&mut self, at: Bytes, _head: &[u8]) {
+        if at.is_multiple_of(SHAPE.page) {
+            self.0.push(at);
         }
     }
 
@@ -46,8 +45,8 @@ impl Detector for Heads {
         self.0.len() == 2
     }
 
-    fn look_at_end(&mut self, window: &Window<'_>) {
-        self.look(window);
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]) {
+        self.look(at, head);
     }
 
     fn conclude(

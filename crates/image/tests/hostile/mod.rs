@@ -101,8 +101,8 @@ fn both(image: Vec<u8>, target: &Path) -> [ImageReport; 2] {
     let (fs, clock) = (&mut opened.fs, &mut opened.clock);
     let limits = Limits::default();
     let listed = tables::listing("x", fs, clock, b"/", &damage, limits).unwrap();
-    let done = extract(fs, clock, b"/", target, &damage, limits).unwrap();
-    [listed, tables::extracted("x", "out", &done, &damage)]
+    let done = extract(fs, clock, b"/", target, damage, limits).unwrap();
+    [listed, tables::extracted("x", "out", &done)]
 }
 
 fn why(told: &ImageReport, path: &str) -> Option<String> {
@@ -208,7 +208,7 @@ fn names_times_nodes_is_not_what_a_file_costs() {
     let listed = tables::listing("x", &mut fs, &mut clock, b"/", &nothing, limits).unwrap();
     assert_eq!(listed.run.table("files").unwrap().rows.len(), MANY as usize + 1);
     let scratch = Scratch::new("links");
-    let done = extract(&mut fs, &mut clock, b"/", &scratch.0, &nothing, limits).unwrap();
+    let done = extract(&mut fs, &mut clock, b"/", &scratch.0, nothing, limits).unwrap();
     assert_eq!((done.files, done.links), (1, u64::from(MANY) - 1));
     let read = fs.device().of(Operation::Read).bytes().get();
     assert!(read < 20 * size, "{read} bytes of {size}");

@@ -34,7 +34,7 @@ fn make(tree: &Path, image: &Path) -> Option<()> {
     run(&mut mount, &mut clock, &lines, &mut |_| {}).expect("memory takes the tree");
     mount.sync(&mut clock).expect("memory takes the tree");
     let (nothing, limits) = (Damage::default(), Limits::default());
-    extract(&mut mount.into_fs(), &mut clock, b"/", tree, &nothing, limits)
+    extract(&mut mount.into_fs(), &mut clock, b"/", tree, nothing, limits)
         .expect("the folder takes the tree");
     let mkfs = Command::new("mkfs.jffs2")
         .args(["--little-endian", "--eraseblock=128KiB", "--pad", "--root"])

@@ -4,10 +4,7 @@
 //! this one is for images of which as much as possible is to be known.
 
 use crate::error::Problem;
-use crate::format::data::Data;
-use crate::format::dirent::Dirent;
 use crate::format::index::Branch;
-use crate::format::inode::InodeNode;
 use crate::format::key::{Key, KeyType};
 use crate::{Error, LebIndex, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
@@ -81,7 +78,7 @@ impl<L: Lebs> Ubifs<L> {
             }
             return audit;
         }
-        let mut audit = Audit::default();
+        let (mut audit, mut statements) = (Audit::default(), Vec::new());
         let mut leaf = |volume: &mut Volume<L>, clock: &mut Clock, branch: Branch| {
             let leaf = Leaf::from(branch);
             // Branches of a forged index can lead to the same nodes over and over.
@@ -89,30 +86,16 @@ impl<L: Lebs> Ubifs<L> {
                 return Err(Error::at(leaf.leb, leaf.offs, Problem::Index));
             }
             audit.leaves.push(leaf);
-            if let Err(error) = volume.audit_leaf(clock, branch) {
-                audit.damaged.push((leaf, error));
+            match volume.read_statement(clock, branch) {
+                Ok(statement) => statements.push((branch.key, statement)),
+                Err(error) => audit.damaged.push((leaf, error)),
             }
             Ok(())
         };
         audit.index = volume.walk_index(clock, &mut leaf, &mut |_| {}).err();
         if audit.index.is_none() && audit.damaged.is_empty() {
-            audit.contradiction = volume.check_filesystem(clock).err();
+            audit.contradiction = volume.check_statements(clock, &statements).err();
         }
         audit
-    }
-}
-
-impl<L: Lebs> Volume<L> {
-    fn audit_leaf(&mut self, clock: &mut Clock, branch: Branch) -> Result<(), Error> {
-        let bytes = self.tnc_read_node(clock, branch)?;
-        let parsed = match branch.key.kind() {
-            Some(KeyType::Inode) => InodeNode::parse(&bytes).map(drop),
-            Some(KeyType::Data) => Data::parse(&bytes).map(drop),
-            Some(KeyType::Dirent | KeyType::Xattr) => Dirent::parse(&bytes).map(drop),
-            Some(KeyType::Truncation) | None => {
-                return Err(Error::at(branch.lnum, branch.offs, Problem::Index));
-            }
-        };
-        parsed.map_err(|cause| super::node_error(branch, cause))
     }
 }

@@ -46,16 +46,17 @@ impl<L: Lebs> Volume<L> {
         buffer: &mut [u8],
     ) -> Result<(), Error> {
         let size = self.iget(clock, ino)?.size;
-        buffer.fill(0);
         let found = page < size.div_ceil(PAGE) && self.read_block(clock, ino, page, buffer)?;
         if found {
             zero_tail(buffer, size, page);
+        } else {
+            buffer.fill(0);
         }
         self.pages.set_hole((ino, page), !found);
         Ok(())
     }
 
-    /// Reads one block into zeros; false for a hole.
+    /// Reads one block; false for a hole, of which nothing is read.
     fn read_block(
         &mut self,
         clock: &mut Clock,

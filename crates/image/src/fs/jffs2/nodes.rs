@@ -7,7 +7,7 @@
 use super::recognise;
 use crate::contents::Contents;
 use crate::detection::Detection;
-use crate::fs::{DetectedFileSystem, Detector, Window};
+use crate::fs::{DetectedFileSystem, Detector};
 use boardlab_jffs2::format::{ByteOrder, Header, NodeType, OobCleanmarker};
 use boardlab_sim::Bytes;
 
@@ -67,17 +67,15 @@ impl Nodes {
 }
 
 impl Detector for Nodes {
-    fn look(&mut self, window: &Window<'_>) {
-        // Headers are at multiples of four in the flash, and at even places in a dump with any
-        // usual number of spare bytes. In both byte orders the magic number has a byte 0x19.
-        let range = window.begins.start & !1..window.begins.end;
-        let seen = &window.bytes[range.start..(range.end + 1).min(window.bytes.len())];
-        for found in memchr::memchr_iter(0x19, seen).map(|place| range.start + place) {
-            let at = found & !1;
-            let magic = matches!(window.bytes[at..], [0x85, 0x19, ..] | [0x19, 0x85, ..]);
-            if magic && range.contains(&at) {
-                self.note(&window.bytes[at..], window.at + Bytes::new(at as u64));
-            }
+    fn magics(&self) -> &'static [&'static [u8]] {
+        &[&[0x85, 0x19], &[0x19, 0x85]]
+    }
+
+    /// Headers are at multiples of four in the flash, and at even places in a dump with any usual number
+    /// of spare bytes.
+    fn look(&mut self, at: Bytes, head: &[u8]) {
+        if at.get().is_multiple_of(2) {
+            self.note(head, at);
         }
     }
 
@@ -85,10 +83,9 @@ impl Detector for Nodes {
         self.headers.len() >= NODES
     }
 
-    fn look_at_end(&mut self, window: &Window<'_>) {
-        let mut end = Self::default();
-        end.look(window);
-        self.last = end.last.or(self.last);
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]) {
+        let node = Node::parse(head, at).filter(|_| at.get().is_multiple_of(2));
+        self.last = node.or(self.last);
     }
 
     fn conclude(

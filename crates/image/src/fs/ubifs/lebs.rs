@@ -11,7 +11,7 @@ use boardlab_ubi::{Error, LebIndex, Lebs, Shape, Volume};
 use std::ops::Range;
 
 /// The LEBs of an image.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ImageLebs {
     flash: Flash,
     shape: Shape,
@@ -22,7 +22,7 @@ pub(super) struct ImageLebs {
 }
 
 /// What is below.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Flash {
     /// A volume of UBI.
     Volume(Box<Volume<Dump>>),

@@ -8,7 +8,7 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{RawDamage, VolumeContent, VolumeError};
-use crate::fs::{Window, jffs2};
+use crate::fs::{HEADER_MAX, jffs2};
 use crate::magic;
 use crate::names::shown;
 use boardlab_result::{Cell, Row, Table};
@@ -16,6 +16,7 @@ use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{Ubi, VolumeInfo, VolumeKind};
 use boardlab_ubifs::format::superblock::Superblock;
 use boardlab_ubifs::read_superblock;
+use memchr::memmem;
 
 /// The bytes of a volume that are looked at.
 const HEAD: u32 = 256 * 1_024;
@@ -142,7 +143,12 @@ fn recognise(head: Vec<u8>) -> Detection {
     }
     let unknown = Detection::new(Kind::Unknown, Bytes::ZERO, Confidence::Possible);
     let mut search = (jffs2::TYPE.search)();
-    search.look(&Window { bytes: &head, at: Bytes::ZERO, begins: 0..head.len() });
+    let mut places: Vec<usize> =
+        search.magics().iter().flat_map(|magic| memmem::find_iter(&head, magic)).collect();
+    places.sort_unstable();
+    for at in places {
+        search.look(Bytes::new(at as u64), &head[at..head.len().min(at + HEADER_MAX)]);
+    }
     let found = search.conclude(&Contents::of(head), &[]).map(|(found, _)| found);
     found.filter(|found| found.at.is_zero()).unwrap_or(unknown)
 }
