@@ -26,6 +26,8 @@ mod nor;
 mod reads;
 mod space_ubifs;
 mod stack;
+mod table_cuts;
+mod volume_tables;
 mod weaknesses;
 mod writes;
 mod writes_ubifs;
