@@ -9,6 +9,7 @@
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
 //! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel. - [`made`]: so is an image of a folder.
+//! - [`volume_tables`]: the kernel attaches what our UBI left whose power failed.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.

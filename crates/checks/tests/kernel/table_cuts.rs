@@ -252,12 +252,16 @@ impl Cut<'_> {
         dump(&mut nand)
     }
 
-    /// What is wrong with the table that is found: it is not one of those that the change writes, or not of the copy
-    /// that is written first. `restored` says that the second copy was restored from it.
+    /// What is wrong with the volumes that the kernel found: their table is not one of those that the change writes, or
+    /// not of the copy that is written first, or data are missing. `restored` says that the second copy was restored.
     pub(crate) fn wrong_table(&self, found: &[&str], restored: bool) -> Option<String> {
         let tables = &self.change.tables;
         let first_five =
             |line: &&str| line.splitn(6, ' ').take(5).collect::<Vec<_>>().join(" ") + "\n";
+        let unmarked = |line: &&&str| line.split(' ').skip(4).take(2).eq(["0", "1"]);
+        if let Some(volume) = found.iter().find(unmarked) {
+            return Some(format!("data are missing without the marker of an update: {volume}"));
+        }
         let found: String = found.iter().map(first_five).collect();
         // An update ends with the table it began with.
         let written = tables[1..].contains(&found);
