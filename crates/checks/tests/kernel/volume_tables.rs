@@ -52,7 +52,7 @@ look() { # PARTITION NAME OPTION...
     dmesg -c >>/h/log
   fi
 }
-modprobe ubi
+modprobe ubi; dmesg -n 1
 : >/h/shown; : >/h/log
 "#;
 
