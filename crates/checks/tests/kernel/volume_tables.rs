@@ -142,12 +142,13 @@ fn peb(line: &str) -> Option<u64> {
 
 /// Whether ours knows what a line of the log complains about.
 fn is_expected(line: &str, look: &Look) -> bool {
-    let counted = format!("corrupted PEBs: {}", look.corrupted);
+    let of_torn = ["ECC error", "corrupted EC header"].iter().any(|what| line.contains(what));
+    let is_torn = |peb| look.unreadable.contains(&peb) || look.flipped.contains(&peb);
     line.contains(SECOND_COPY)
-        || line.contains("ECC error") && peb(line).is_some_and(|peb| look.unreadable.contains(&peb))
+        || of_torn && peb(line).is_some_and(is_torn)
         || line.contains("uncorrectable") && !look.unreadable.is_empty()
         || line.contains("static volume") && look.damaged > 0
-        || line.ends_with(&counted)
+        || line.ends_with(&format!("corrupted PEBs: {}", look.corrupted))
 }
 
 /// On each kind of flash a change without a cut and [`SAMPLE`] cuts, drawn from a seed.
