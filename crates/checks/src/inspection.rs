@@ -126,15 +126,19 @@ impl Inspection {
     /// The steps that failed, and the lines of the kernel's log that say that something was wrong.
     #[must_use]
     pub fn complaints(&self) -> Vec<&str> {
-        let wrong = ["error", "warning", "assert", "uncorrectable", "Call Trace", "corrupt"];
-        let says = |line: &&str| {
-            let of_flash = ["UBI", "ubi", "ecc_"].iter().any(|name| line.contains(name));
-            // UBI tells at each attach how many blocks are corrupted.
-            let counted = line.replace("corrupted PEBs: 0", "");
-            of_flash && wrong.iter().any(|word| counted.contains(word))
-        };
-        self.failed.lines().chain(self.log.lines().filter(says)).collect()
+        self.failed.lines().chain(complaints(&self.log)).collect()
     }
+}
+
+/// The lines of a kernel's log that say that something is wrong with a UBI or UBIFS, or with a page.
+pub fn complaints(log: &str) -> impl Iterator<Item = &str> {
+    let wrong = ["error", "warning", "assert", "uncorrectable", "Call Trace", "corrupt"];
+    log.lines().filter(move |line| {
+        let of_flash = ["UBI", "ubi", "ecc_"].iter().any(|name| line.contains(name));
+        // UBI tells at each attach how many blocks are corrupted.
+        let counted = line.replace("corrupted PEBs: 0", "");
+        of_flash && wrong.iter().any(|word| counted.contains(word))
+    })
 }
 
 #[cfg(test)]

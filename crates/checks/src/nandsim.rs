@@ -85,8 +85,14 @@ impl Flash {
     /// one more.
     #[must_use]
     pub fn load(&self, partitions: &[usize]) -> String {
-        let parts: Vec<_> =
-            partitions.iter().map(|size| self.blocks_of(*size).to_string()).collect();
+        let blocks: Vec<_> = partitions.iter().map(|size| self.blocks_of(*size)).collect();
+        self.load_blocks(&blocks)
+    }
+
+    /// The same, with partitions of so many erase blocks, of which there may be 31.
+    #[must_use]
+    pub fn load_blocks(&self, partitions: &[usize]) -> String {
+        let parts: Vec<_> = partitions.iter().map(ToString::to_string).collect();
         let parts =
             if parts.is_empty() { String::new() } else { format!(" parts={}", parts.join(",")) };
         format!("modprobe nandsim id_bytes={}{parts} >/dev/null", self.id_bytes)

@@ -52,7 +52,8 @@ impl std::error::Error for Contradiction {}
 
 impl<M> Ubi<M> {
     /// Checks that every block in service is in exactly one list, that every LEB has a block of its
-    /// own in use, and that the counts add up.
+    /// own in use, and that the counts add up. A move that failed leaves its blocks in no list, with
+    /// their LEB, and the device read-only.
     ///
     /// # Errors
     /// The first contradiction.
@@ -69,6 +70,9 @@ impl<M> Ubi<M> {
         }
         for volume in self.volumes.iter().flatten() {
             for peb in volume.mapped() {
+                if self.io.read_only && self.wl.ec_of(peb).is_none() {
+                    continue;
+                }
                 let list = lists.remove(&peb).unwrap_or_default();
                 if !matches!(list.as_slice(), ["used" | "scrub" | "erroneous" | "queue"]) {
                     return Err(Contradiction::Mapping { peb, volume: volume.id });

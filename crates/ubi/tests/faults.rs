@@ -96,6 +96,23 @@ fn a_leb_that_cannot_be_read_is_left_until_it_is_unmapped() {
 }
 
 #[test]
+fn a_failed_move_makes_the_device_read_only_and_its_data_stay_readable() {
+    let peb = block_of(&prepared(), 3);
+    let flips = Rule::new(Fault::ReadCorrected(1), Trigger::From(0)).within(data_of(peb));
+    let (mut clock, device) = (Clock::new(), faulty([flips]));
+    let mut volume = open(&mut clock, device);
+    read(&mut volume, &mut clock, 3).unwrap();
+    // Damages the VID header after the attach has read it.
+    let device = volume.ubi_mut().device_mut();
+    device.program(&mut clock, Bytes::new(peb * BLOCK + 512), &[0x10; 512]).unwrap();
+    while volume.background(&mut clock).unwrap() {}
+    assert!(volume.ubi().is_read_only());
+    volume.ubi().check_tables().unwrap();
+    assert_eq!(read(&mut volume, &mut clock, 3), Ok([7; 1_024]));
+    assert_eq!((volume.ubi().counts().moved, volume.ubi().counts().works), (0, 0));
+}
+
+#[test]
 fn a_write_that_fails_moves_the_leb_with_what_it_had() {
     let peb = block_of(&prepared(), 3);
     let rule = Rule::new(Fault::ProgramFails, Trigger::From(0)).within(data_of(peb));

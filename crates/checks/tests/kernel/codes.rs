@@ -128,7 +128,7 @@ impl Setting {
 
     /// The dump of a tree that was written here, with wrong bits, and its manifest.
     fn write(&self, tree: &Tree, stream: &mut Stream) -> (Vec<u8>, String) {
-        let nand = chip_that_needs(self.need(), self.flash, size());
+        let nand = chip_that_needs(self.need(), self.flash, self.flash.blocks_of(size()));
         let mut mount = mounted_and_run(nand, &tree.operations);
         let mut clock = Clock::default();
         let manifest = tree::manifest(&mut mount, &mut clock).unwrap();
@@ -140,7 +140,7 @@ impl Setting {
 
     /// What our filesystem and driver show of a dump.
     fn read(&self, dump: &[u8]) -> String {
-        let mut nand = chip_that_needs(self.need(), self.flash, size());
+        let mut nand = chip_that_needs(self.need(), self.flash, self.flash.blocks_of(size()));
         load(&mut nand, dump);
         tree::manifest(&mut mounted_and_run(nand, ""), &mut Clock::default()).unwrap()
     }

@@ -37,11 +37,16 @@ pub(crate) fn manifest_of(contents: &Contents, hints: &Hints) -> Result<String, 
 
 /// A chip like nandsim's, of so many MiB, with Linux' code in the spare bytes.
 pub(crate) fn chip(flash: Flash, mebibytes: usize) -> Nand {
-    chip_that_needs(EccNeed { bits: 1, step: Bytes::new(256) }, flash, mebibytes)
+    chip_of_blocks(flash, flash.blocks_of(mebibytes))
 }
 
-/// A chip like nandsim's, with the code for so many bits in the spare bytes.
-pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, mebibytes: usize) -> Nand {
+/// The same, of so many blocks.
+pub(crate) fn chip_of_blocks(flash: Flash, blocks: usize) -> Nand {
+    chip_that_needs(EccNeed { bits: 1, step: Bytes::new(256) }, flash, blocks)
+}
+
+/// A chip like nandsim's of so many blocks, with the code for so many bits in the spare bytes.
+pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, blocks: usize) -> Nand {
     let instant = || QuantileTable::constant(Duration::from_micros(1));
     let timed = || TimeLimit { time: instant(), max: Duration::from_millis(1) };
     let cycle = Duration::from_nanos(25);
@@ -49,7 +54,7 @@ pub(crate) fn chip_that_needs(ecc: EccNeed, flash: Flash, mebibytes: usize) -> N
         name: format!("nandsim {}", flash.id_bytes),
         interface: Interface::Parallel(boardlab_nand::part::BusWidth::X8),
         geometry: NandGeometry {
-            blocks: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
+            blocks: u32::try_from(blocks).unwrap(),
             pages_per_block: u32::try_from(flash.pages_per_block).unwrap(),
             page: Bytes::new(wide(flash.page)),
             oob: Bytes::new(wide(flash.oob)),

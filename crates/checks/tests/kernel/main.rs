@@ -9,6 +9,7 @@
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
 //! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel. - [`made`]: so is an image of a folder.
+//! - [`volume_tables`]: the kernel attaches what our UBI left whose power failed.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
 //! In `make test` a sample runs, drawn from a seed; with `BOARDLAB_FULL` set everything does.
@@ -26,6 +27,8 @@ mod nor;
 mod reads;
 mod space_ubifs;
 mod stack;
+mod table_cuts;
+mod volume_tables;
 mod weaknesses;
 mod writes;
 mod writes_ubifs;

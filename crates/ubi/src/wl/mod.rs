@@ -158,9 +158,11 @@ impl<M: Mtd> Ubi<M> {
         Ok(())
     }
 
-    /// Schedules a move of the data of a block with bit flips (`ubi_wl_scrub_peb`).
+    /// Schedules a move of the data of a block with bit flips (`ubi_wl_scrub_peb`). A block whose move
+    /// failed before is out of service; there the kernel follows a null pointer.
     pub(crate) fn scrub_peb(&mut self, peb: PebIndex) -> Result<(), Error> {
-        let key = self.wl.key(peb);
+        let Some(ec) = self.wl.ec_of(peb) else { return Ok(()) };
+        let key = (ec, peb.0);
         if self.wl.scrub.contains(key) || self.wl.erroneous.contains(key) {
             return Ok(());
         }

@@ -52,7 +52,8 @@ pub struct Dirent {
 
 impl Dirent {
     /// The node at the beginning of `bytes`, an entry of a directory or of attributes; its checksum
-    /// is not looked at. The checks are those of `ubifs_validate_entry`.
+    /// is not looked at. The checks are those of `ubifs_validate_entry`. An empty name is refused besides:
+    /// a listing would go on behind no name, so at the same entry. The kernel's VFS ends it with EIO.
     ///
     /// # Errors
     /// What [`Header::parse`] returns, [`Malformed::Short`], and [`Malformed::Field`].
@@ -67,7 +68,7 @@ impl Dirent {
         let (itype, nlen, cookie) = (fields.u8(), fields.u16(), fields.u32());
         let length = usize::from(nlen);
         let wrong = |name, value| Err(Malformed::Field { name, value });
-        if length > NAME_MAX || usize_of(header.len) != SIZE + length + 1 {
+        if length == 0 || length > NAME_MAX || usize_of(header.len) != SIZE + length + 1 {
             return wrong("nlen", u64::from(nlen));
         }
         if itype >= ITYPES {

@@ -297,6 +297,14 @@ fn an_entry_that_the_kernel_refuses_is_refused() {
 }
 
 #[test]
+fn an_entry_without_a_name_is_refused() {
+    let mut entry = Dirent::parse(&node(DIRENT)).unwrap();
+    entry.name.clear();
+    let wrong = Malformed::Field { name: "nlen", value: 0 };
+    assert_eq!(Dirent::parse(&entry.emit()), Err(wrong));
+}
+
+#[test]
 fn a_size_that_no_block_has_is_refused() {
     for size in [0_u32, 4_097] {
         let mut bytes = node(DATA);

@@ -67,7 +67,7 @@ impl<L: Lebs> Volume<L> {
             dirty.1 += u32::from(pnode.dirty);
             let parent = &lpt.nnodes[usize_of(pnode.parent)];
             let linked = parent.branches[usize_of(pnode.iip)].child == u32_of(at)
-                && self.pnode_number(pnode.parent, pnode.iip) == pnode.number
+                && lpt.first_leaf((parent.number, parent.level), pnode.iip) == pnode.number
                 && lpt.pnode_of(pnode.number) == Some(u32_of(at))
                 && (parent.dirty || !pnode.dirty);
             if !linked {

@@ -355,22 +355,12 @@ impl<L: Lebs> Volume<L> {
                 let child = self.get_nnode(clock, at, iip)?;
                 self.make_subtree_dirty(clock, child)?;
             } else {
-                let number = self.pnode_number(at, iip);
+                let number = self.lpt.nnodes[usize_of(at)].number;
+                let number = self.lpt.first_leaf((number, level), iip);
                 let pnode = self.load_pnode(clock, number)?;
                 self.make_pnode_dirty(pnode);
             }
         }
         Ok(())
-    }
-
-    /// The number of the leaf below branch `iip` of a node of level 1 (`calc_pnode_num_from_parent`).
-    pub(super) fn pnode_number(&self, parent: u32, iip: u32) -> u32 {
-        let mut way = self.lpt.nnodes[usize_of(parent)].number;
-        let mut number = 0;
-        for _ in 1..self.lpt.height {
-            number = (number * FANOUT) | (way % FANOUT);
-            way /= FANOUT;
-        }
-        (number * FANOUT) | iip
     }
 }

@@ -80,6 +80,18 @@ const fn fls(value: u32) -> u32 {
 }
 
 impl Geometry {
+    /// The number of the first leaf below branch `iip` of an inner node (`calc_pnode_num_from_parent`).
+    pub(super) const fn first_leaf(&self, (number, level): (u32, u32), iip: u32) -> u32 {
+        let (mut way, mut first) = (number, 0);
+        let mut above = level;
+        while above < self.height {
+            first = (first * FANOUT) | (way % FANOUT);
+            way /= FANOUT;
+            above += 1;
+        }
+        ((first * FANOUT) | iip) << ((level - 1) * FANOUT_BITS)
+    }
+
     /// The sizes for these inputs.
     pub(super) fn of(inputs: &Inputs) -> Self {
         let Inputs { leb_size, max_leb_count, main_lebs, lpt_lebs, big, .. } = *inputs;

@@ -209,14 +209,16 @@ impl Geometry {
         self.checked_number(&mut reader, number)?;
         let below = if level == 1 { self.pnode_sz } else { self.nnode_sz };
         let mut all = [None; FANOUT as usize];
-        for one in &mut all {
+        for (iip, one) in (0..).zip(&mut all) {
             let leb = layout.lpt_first.0 + reader.get(self.lnum_bits);
             let offs = reader.get(self.offs_bits);
             if leb > layout.lpt_last.0 {
                 if leb != layout.lpt_last.0 + 1 || offs != 0 {
                     return None;
                 }
-            } else if offs > layout.leb_size - below {
+            } else if offs > layout.leb_size - below
+                || self.first_leaf((number, level), iip) >= self.pnode_count
+            {
                 return None;
             } else {
                 *one = Some((LebIndex(leb), offs));

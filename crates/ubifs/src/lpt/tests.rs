@@ -171,6 +171,23 @@ fn a_changed_byte_of_the_tree_is_an_error_with_its_place() {
 }
 
 #[test]
+fn an_inner_node_with_a_leaf_beyond_the_last_is_damaged() {
+    let (_, volume) = volume(60, 15_872);
+    let (lpt, layout) = (&volume.lpt, &volume.layout);
+    let last = lpt.pnode_count - 1;
+    assert_eq!((lpt.height, last % 4), (2, 0));
+    let number = lpt.child_number((1, 2), last / 4);
+    let place = Some((layout.lpt_first, 0));
+    for (places, is_whole) in
+        [([place, None, None, None], true), ([place, place, None, None], false)]
+    {
+        let bytes = lpt.pack_nnode(layout, number, &places);
+        let found = lpt.unpack_nnode(layout, &bytes, (number, 1));
+        assert_eq!(found, is_whole.then_some(places));
+    }
+}
+
+#[test]
 fn a_default_filesystem_counts_its_own_lebs() {
     let (mut clock, mut volume) = default_fs();
     volume.lpt_init(&mut clock, true, true).unwrap();
