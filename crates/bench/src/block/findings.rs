@@ -21,11 +21,11 @@ pub(super) fn all(run: &mut RunResult, scenario: &Scenario, runs: &[StepRun]) {
         format!("it uses all {lanes} lanes of the device")
     };
     let mean = fastest.latencies.mean().unwrap_or_default();
+    let name = &step.name;
     find(
         run,
         format!(
-            "The step {} gets most done: {rate:.0} operations a second of {mean} each; {limit}.",
-            step.name
+            "The step {name} gets most done: {rate:.0} operations a second. Each takes {mean} on average; {limit}."
         ),
     );
 }

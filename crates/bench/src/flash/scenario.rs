@@ -39,7 +39,8 @@ section! {
         /// What is done with it.
         pub steps as "step": Vec<Step> = section.sections("step", |step| Step::read(step, OPERATIONS)),
     }
-    check(part, steps) {
+    check(part, kernel, steps) {
+        fits(&section, part, *kernel)?;
         steps::fit(&section, steps, |step| room(part, step))?;
         unused::refuse(&section)?;
     }
@@ -83,6 +84,14 @@ impl Kernel {
             Self::Linux61 => Profile::linux_6_1(part),
         }
     }
+}
+
+/// Refuses a kernel without a driver for the part.
+fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
+    let Err(error) = kernel.profile(part) else { return Ok(()) };
+    let problem = format!("has no driver for this part: {error}");
+    let help = "--set driver.profile=linux-6.1";
+    Err(section.refuse("driver", &problem, "a kernel that knows the part", help))
 }
 
 /// Where `step` may be done on `part`.

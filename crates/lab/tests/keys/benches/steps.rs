@@ -10,6 +10,7 @@ const BENCHES: &[Bench] = &[
         scenario: "nand-steps",
         base: &[
             "part.timing.read=triangular(20 us, 25 us, 30 us)",
+            "step.3.size=512 B",
             "part.onfi={ revision = 2, features = 0, optional_commands = 0, timing_modes = 1, manufacturer = \"A\", model = \"B\" }",
         ],
         own: nothing,
