@@ -253,11 +253,14 @@ folders() {
   refuses 'to mount at a file' 'a directory to mount at' /dev/vda; clear /dev/vda
 }
 
+# Each begins with what the one before left.
+partitions() {
+  for each in mounted_partition partition_table swap_partition loop_on_partition ata_to_partition sg_with_mount sg_with_data disk_held; do $each; done
+}
 all="not_named another_named prefix_named another_name mounted_writable mounted_read_only mounted_as_other \
-  mounted_elsewhere beside_mounted mounted_partition partition_table swap_partition loop_on_partition ata_to_partition \
-  sg_with_mount sg_with_data disk_held md_member swap looped signatures real_filesystems wrong_kinds read_only \
-  no_permission wear changed_to_link changed_to_device changed_to_fifo changed_medium mounted_later sg_mounted_later \
-  removed flash_cases folders"
+  mounted_elsewhere beside_mounted partitions md_member swap looped signatures real_filesystems wrong_kinds \
+  read_only no_permission wear changed_to_link changed_to_device changed_to_fifo changed_medium mounted_later \
+  sg_mounted_later removed flash_cases folders"
 # CASES is which of them; all without it.
 for case in ${CASES:-$all}; do
   $case

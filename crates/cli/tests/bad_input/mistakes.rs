@@ -47,7 +47,7 @@ const MISTAKES: [(&[&str], &[&str]); 84] = [
     (&["powercut", "card-fio"], &["boardlab run card-fio"]),
     (&["list", "parts", "norr"], &["'norr'", "'nor'"]),
     (&["list", "keys"], &["<SCENARIO>", "boardlab list scenarios"]),
-    (&["list", "keys", "nope"], &["unknown scenario", "known: card-fio"]),
+    (&["list", "keys", "nope"], &["unknown scenario", "known: block-steps, card-fio"]),
     (&["explain"], &["<WORD>", "such as linux.wait"]),
     (&["explain", "over-provisoning"], &["did you mean `over-provisioning` or"]),
     (&["completions", "bsh"], &["'bsh'", "'bash'"]),
