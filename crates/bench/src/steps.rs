@@ -1,13 +1,13 @@
 //! Steps as scenarios have them, and the plan that they make.
 //!
-//! Layer: rank 10. Main type: [`Step`]; function: [`plan`].
+//! Layer: rank 10. Main type: [`Step`]; functions: [`perform`], [`plan`].
 
 use crate::latencies::StepRun;
 use crate::pattern::{ORDERS, Order, Pattern};
 use boardlab_document::{Read, Section, section};
-use boardlab_experiment::PlanRequest;
+use boardlab_experiment::{Failure, PlanRequest, Progress, Request};
 use boardlab_measure::plan::{self, Plan};
-use boardlab_sim::Bytes;
+use boardlab_sim::{Bytes, Duration};
 
 /// The most operations of a step.
 const OPERATIONS: u64 = 10_000_000;
@@ -39,16 +39,11 @@ section! {
         pub depth: u32 => within(1, 256).or(1),
     }
     check(name) {
-        if !is_name(name) {
+        if !plan::is_name(name) {
             let (expected, help) = ("1 to 64 letters, digits, `.`, `_` and `-`", "it is a name in the plan");
             return Err(section.refuse("name", "is no name of a step", expected, help));
         }
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    (1..=64).contains(&name.len()) && name.bytes().all(allowed)
 }
 
 /// A device, as far as the places on it are concerned.
@@ -121,20 +116,11 @@ impl Step {
 /// The predictions of a step: what an operation takes, and with several at once how many there are a
 /// second. What is between operations is the board's own, so rates of single operations are not predicted.
 fn predict(step: plan::Step, run: &StepRun) -> plan::Step {
-    let step = match run.latencies.mean() {
-        Some(mean) => step.predict("mean_ns", mean.as_nanos()),
-        None => step,
-    };
     let is_queued = step.number("depth").is_some_and(|depth| depth > 1);
-    match run.operations_per_s().filter(|_| is_queued) {
-        #[allow(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a positive rate"
-        )]
-        Some(rate) => step.predict("operations_per_s", rate.round() as u64),
-        None => step,
-    }
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
+    let rate = run.operations_per_s().filter(|_| is_queued).map(|rate| rate.round() as u64);
+    let mean = run.latencies.mean().map(Duration::as_nanos);
+    step.predict("mean_ns", mean).predict("operations_per_s", rate)
 }
 
 /// Refuses a step with places that are not on the device, and two steps of one name.
@@ -156,6 +142,21 @@ pub(crate) fn fit(section: &Section<'_>, steps: &[Step], room: impl Fn(&Step) ->
         }
     }
     Ok(())
+}
+
+/// Performs `steps` in order, and reports the progress.
+pub(crate) fn perform(
+    request: &Request<'_>,
+    steps: &[Step],
+    mut perform: impl FnMut(&Step) -> Result<StepRun, Failure>,
+) -> Result<Vec<StepRun>, Failure> {
+    let mut runs = Vec::new();
+    for step in steps {
+        runs.push(perform(step)?);
+        let (done, total) = (runs.len(), steps.len());
+        (request.progress)(Progress { step: &step.name, done, total });
+    }
+    Ok(runs)
 }
 
 /// The plan of a scenario whose steps gave `runs` on the model.

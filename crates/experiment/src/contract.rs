@@ -93,6 +93,21 @@ pub struct PlanRequest<'a> {
 }
 
 impl PlanRequest<'_> {
+    /// Of the devices of a scenario that has several, those that the user named; without a name the first
+    /// one, at the user's device or else at its own of `all`: pairs of names and usual paths.
+    #[must_use]
+    pub fn targets<'t>(&'t self, all: &[(&'static str, &'t str)]) -> Vec<(&'static str, &'t str)> {
+        let named = |(name, _): &(&'static str, &str)| {
+            let given = self.devices.iter().find(|(other, _)| other == name)?;
+            Some((*name, given.1.as_str()))
+        };
+        let named: Vec<_> = all.iter().filter_map(named).collect();
+        match all.first() {
+            Some((name, usual)) if named.is_empty() => vec![(name, self.target("device", usual))],
+            _ => named,
+        }
+    }
+
     /// The path that the user gave as `name`, or else `fallback`. The names `device` and `path` stand for
     /// a `--device` and a `--path` without a name; others are those of a scenario with several devices.
     #[must_use]

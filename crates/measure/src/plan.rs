@@ -11,7 +11,7 @@ pub mod operations;
 mod parse;
 
 pub use encoding::{decode, encode};
-pub use parse::Flaw;
+pub use parse::{Flaw, is_name};
 
 use operations::Operation;
 use std::fmt;
@@ -259,16 +259,16 @@ impl Step {
         self.key("path", path)
     }
 
-    /// Says what `metric` is expected to be, in its unit, such as `mean_ns`.
+    /// Says what `metric` is expected to be, in its unit, such as `mean_ns`; nothing for `None`.
     ///
     /// # Panics
     /// When the step has a prediction of it, or `metric` is not of lower-case letters, digits and `_`.
     #[must_use]
-    pub fn predict(mut self, metric: &str, value: u64) -> Self {
+    pub fn predict(mut self, metric: &str, value: impl Into<Option<u64>>) -> Self {
         assert!(parse::is_metric(metric), "Step::predict: `{metric}` is no metric");
         let is_new = self.predictions.iter().all(|(other, _)| other != metric);
         assert!(is_new, "Step::predict: `{metric}` twice");
-        self.predictions.push((metric.into(), value));
+        self.predictions.extend(value.into().map(|value| (metric.into(), value)));
         self
     }
 

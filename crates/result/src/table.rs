@@ -41,6 +41,12 @@ impl Unit {
         Self::SUFFIXES.iter().find(named).map_or(Self::Plain, |(unit, _)| *unit)
     }
 
+    /// The name, as [`Row::unit`] has it: `ns`; empty for [`Unit::Plain`].
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.suffix().trim_start_matches('_')
+    }
+
     /// The end of a key that names the unit; empty for [`Unit::Plain`].
     #[must_use]
     pub fn suffix(self) -> &'static str {

@@ -53,13 +53,10 @@ fn measure(
     scenario: &Scenario,
 ) -> Result<(Vec<StepRun>, Clock), Failure> {
     let (mut device, mut clock) = (scenario.device.build(), Clock::new());
-    let mut runs = Vec::new();
-    for step in &scenario.steps {
-        let failed = |error: Error| Failure::run(&step.name, error, HELP);
-        runs.push(perform(&mut device, &mut clock, scenario, step).map_err(failed)?);
-        let (done, total) = (runs.len(), scenario.steps.len());
-        (request.progress)(experiment::Progress { step: &step.name, done, total });
-    }
+    let runs = steps::perform(request, &scenario.steps, |step| {
+        let run = perform(&mut device, &mut clock, scenario, step);
+        run.map_err(|error| Failure::run(&step.name, error, HELP))
+    })?;
     Ok((runs, clock))
 }
 

@@ -8,7 +8,7 @@ use crate::latencies::StepRun;
 use crate::steps::{self, Step};
 use crate::tables;
 use boardlab_experiment::verdict::name_parameters;
-use boardlab_experiment::{Failure, PlanRequest, Progress, Request};
+use boardlab_experiment::{Failure, PlanRequest, Request};
 use boardlab_measure::plan::Plan;
 use boardlab_mtd::{BlockIndex, Mtd, PageIndex};
 use boardlab_nand::chip::{Die, Setup};
@@ -57,13 +57,10 @@ fn measure(request: &Request<'_>, scenario: &Scenario) -> Result<(Vec<StepRun>, 
     let mut clock = Clock::new();
     let failed = |error| Failure::run(&scenario.part.name, error, HELP);
     let mut mtd = attach(scenario, request.seed, &mut clock).map_err(failed)?;
-    let mut runs = Vec::new();
-    for step in &scenario.steps {
-        let failed = |error: boardlab_mtd::Error| Failure::run(&step.name, error, HELP);
-        runs.push(perform(&mut mtd, &mut clock, &scenario.part, step).map_err(failed)?);
-        let (done, total) = (runs.len(), scenario.steps.len());
-        (request.progress)(Progress { step: &step.name, done, total });
-    }
+    let runs = steps::perform(request, &scenario.steps, |step| {
+        let run = perform(&mut mtd, &mut clock, &scenario.part, step);
+        run.map_err(|error| Failure::run(&step.name, error, HELP))
+    })?;
     Ok((runs, clock))
 }
 

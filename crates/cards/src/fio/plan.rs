@@ -2,11 +2,9 @@
 //!
 //! Layer: rank 10. Function: [`plan`].
 
-use super::run::device::Device;
 use super::run::{read, run};
 use super::scenario::{Composition, jobs};
 use crate::planned;
-use boardlab_block::BlockDevice;
 use boardlab_experiment::{Failure, PlanRequest, predicted};
 use boardlab_measure::plan::{Plan, Step};
 
@@ -18,8 +16,7 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let (scenario, _) = read(&request.request)?;
     let file = jobs::parse(&scenario.jobs)?;
     let result = run(&request.request)?;
-    let capacity =
-        Device::new(&scenario.composition, request.request.seed)?.geometry().size().get();
+    let capacity = scenario.composition.capacity();
     let fallback = match scenario.composition {
         Composition::Card(..) => "/dev/mmcblk0",
         Composition::Drive(..) => "/dev/sda",
@@ -27,14 +24,14 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let device = request.target("device", fallback);
     let mut plan = Plan::new(request.request.scenario)
         .remark("Jobs run one after the other, each alone. fio itself is run by boardlab run JOB.fio --on DEVICE.");
-    let fill = scenario.fill.of(boardlab_sim::Bytes::new(capacity)).get() >> 20 << 20;
+    let fill = scenario.fill.of(capacity).get() >> 20 << 20;
     if fill > 0 {
         let step = Step::new(FILL, "block.write").device(device).key("length", fill);
         plan.push(step.key("size", 1 << 20).key("data", "ff"));
     }
     for (number, job) in file.jobs.iter().enumerate() {
         let name = name(&job.name, number);
-        match planned::step(&name, &job.settings, device, capacity) {
+        match planned::step(&name, &job.settings, device, capacity.get()) {
             Ok(step) => plan.push(predict(step, &result, &job.name, number)),
             Err(reason) => {
                 plan.add_remark(&format!("The job {} is not in the plan: {reason}.", job.name));
@@ -64,9 +61,7 @@ fn predict(mut step: Step, result: &boardlab_result::RunResult, job: &str, numbe
         ("bytes_per_s", "bandwidth_bytes_per_s"),
     ];
     for (metric, column) in figures {
-        if let Some(figure) = predicted(result, "fio", &row, column) {
-            step = step.predict(metric, figure);
-        }
+        step = step.predict(metric, predicted(result, "fio", &row, column));
     }
     step
 }

@@ -67,6 +67,14 @@ pub(crate) enum Composition {
 }
 
 impl Composition {
+    /// Bytes that a host can address.
+    pub(crate) fn capacity(&self) -> Bytes {
+        match self {
+            Self::Card(part, _) => part.face.capacity,
+            Self::Drive(part, _) => part.capacity(),
+        }
+    }
+
     /// The name of the device.
     pub(crate) fn name(&self) -> &str {
         match self {

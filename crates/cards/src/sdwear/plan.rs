@@ -98,12 +98,12 @@ impl Card<'_> {
         let expected =
             expected.map(|(time, rate)| rate.saturating_mul(time.as_nanos() / 1_000_000_000));
         let most = job.size(Bytes::new(self.capacity())).get() / block;
-        let count = expected.map_or(most, |bytes| (bytes / block * 11 / 10).clamp(1, most));
+        let count = expected.map_or(most, |bytes| (bytes / block * 11 / 10).min(most).max(1));
         let one = count.saturating_mul(block).max(1);
         let runs = (budget / one).min(job.iterations).min(STEPS);
         for run in 1..=runs {
             let step = self.job(&format!("free-{run}"), job)?.with_key("count", count);
-            plan.push(predicting(step.key("seed", run), rate));
+            plan.push(step.key("seed", run).predict("bytes_per_s", rate));
         }
         Ok((runs, budget - runs * one))
     }
@@ -123,15 +123,12 @@ impl Card<'_> {
         for run in 1..=runs {
             let zero = self.step(&format!("zero-{run}"), "block.write").key("data", "zero");
             plan.push(zero.key("length", full.zeroed.get()).key("size", full.zeroed.get()));
-            plan.push(predicting(self.job(&format!("rewrite-{run}"), job)?.key("seed", run), rate));
+            plan.push(
+                self.job(&format!("rewrite-{run}"), job)?
+                    .key("seed", run)
+                    .predict("bytes_per_s", rate),
+            );
         }
         Ok(runs)
-    }
-}
-
-fn predicting(step: Step, rate: Option<u64>) -> Step {
-    match rate {
-        Some(rate) => step.predict("bytes_per_s", rate),
-        None => step,
     }
 }

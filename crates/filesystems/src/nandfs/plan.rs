@@ -28,16 +28,7 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let scenario = read(&request.request, fs::ALL)?.value;
     let run = run(&request.request)?;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
-    let named = DEVICES.iter().any(|(name, _)| request.devices.iter().any(|(one, _)| one == name));
-    for (index, (name, fallback)) in DEVICES.into_iter().enumerate() {
-        let fallback = match (named, index) {
-            (false, 0) => request.target("device", fallback),
-            _ => "",
-        };
-        let device = request.target(name, fallback);
-        if device.is_empty() {
-            continue;
-        }
+    for (name, device) in request.targets(&DEVICES) {
         plan = plan.endurance(device, u64::from(scenario.file.part.endurance));
         FileSystemPlan { request, scenario: &scenario, run: &run, name, device }.steps(&mut plan);
     }
@@ -66,10 +57,7 @@ impl FileSystemPlan<'_> {
 
     /// A step with the figure of a table as its prediction.
     fn predicting(&self, step: Step, metric: &str, (table, row): (&str, &str)) -> Step {
-        match predicted(self.run, table, row, self.name) {
-            Some(figure) => step.predict(metric, figure),
-            None => step,
-        }
+        step.predict(metric, predicted(self.run, table, row, self.name))
     }
 
     fn steps(&self, plan: &mut Plan) {

@@ -9,8 +9,14 @@ use boardlab_measure::plan::{Plan, Step};
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::RunResult;
 
-/// The drive, unless the user names one of the scenario's: `--device g-monster-v2=/dev/sdb`.
-const DEVICE: &str = "/dev/sda";
+/// The drives of the publication, as the scenario has them; the user names those at hand: `--device
+/// g-monster-v2=/dev/sdb`.
+const DEVICES: [(&str, &str); 4] = [
+    ("intel-x25-e", "/dev/sda"),
+    ("g-monster-v2", "/dev/sda"),
+    ("transcend", "/dev/sda"),
+    ("buffalo", "/dev/sda"),
+];
 /// Bytes of a command of Linux, which splits what is larger; 256 sectors, as the 28-bit commands.
 const COMMAND: u64 = 256 * 512;
 /// What a board cannot give.
@@ -26,90 +32,75 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let run = run(&request.request)?;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
     let drives = &scenario.drives;
-    let all = [
-        ("intel-x25-e", &drives.intel, Some("table5-1"), None),
-        ("g-monster-v2", &drives.g_monster, Some("table5-2"), None),
-        ("transcend", &drives.transcend, None, Some("transcend")),
-        ("buffalo", &drives.buffalo, None, Some("buffalo")),
-    ];
-    let named = all.iter().any(|(key, ..)| request.devices.iter().any(|(name, _)| name == key));
-    for (key, drive, table, row) in all {
-        // Without a name it is the first one.
-        let first = if named || key != all[0].0 { "" } else { request.target("device", DEVICE) };
-        let device = request.target(key, first);
-        if device.is_empty() {
-            continue;
-        }
-        plan.push(step(key, "identify", "ata.identify", device));
-        match (table, row) {
-            (Some(table), _) => {
-                loops(&mut plan, request, &scenario, &run, (key, device, drive, table));
-            }
-            (_, Some(row)) => sweep(&mut plan, request, &scenario, &run, (key, device, drive, row)),
-            _ => {}
+    for (name, device) in request.targets(&DEVICES) {
+        let (drive, table) = match name {
+            "intel-x25-e" => (&drives.intel, Some("table5-1")),
+            "g-monster-v2" => (&drives.g_monster, Some("table5-2")),
+            "transcend" => (&drives.transcend, None),
+            _ => (&drives.buffalo, None),
+        };
+        let max_cycles = request.max_cycles;
+        let drive = DrivePlan { scenario: &scenario, run: &run, name, device, drive, max_cycles };
+        plan.push(drive.step("identify", "ata.identify"));
+        match table {
+            Some(table) => drive.loops(&mut plan, table),
+            None => drive.sweep(&mut plan),
         }
     }
     Ok(plan)
 }
 
-fn step(drive: &str, name: &str, operation: &str, device: &str) -> Step {
-    Step::new(format!("{drive}.{name}"), operation).device(device)
+/// The plan of one drive.
+struct DrivePlan<'a> {
+    scenario: &'a Scenario,
+    run: &'a RunResult,
+    name: &'static str,
+    device: &'a str,
+    drive: &'a DrivePart,
+    max_cycles: u64,
 }
 
-/// Bytes of a drive.
-fn capacity(drive: &DrivePart) -> u64 {
-    drive.capacity().get()
-}
+impl DrivePlan<'_> {
+    fn step(&self, name: &str, operation: &str) -> Step {
+        Step::new(format!("{}.{name}", self.name), operation).device(self.device)
+    }
 
-/// A table of loops: writes and reads of ever more commands, as long as the wear allows them.
-fn loops(
-    plan: &mut Plan,
-    request: &PlanRequest<'_>,
-    scenario: &Scenario,
-    run: &RunResult,
-    (key, device, drive, table): (&str, &str, &DrivePart, &str),
-) {
-    let command = u64::from(scenario.continuous.sectors) * 512;
-    let mut left = capacity(drive).saturating_mul(request.max_cycles);
-    for loops in &scenario.continuous.loops {
-        let volume = command.saturating_mul(*loops).min(capacity(drive) / command * command);
-        if volume > left {
-            let skipped =
-                format!("{key}: rows from {loops} loops on would exceed the cycles asked for.");
-            plan.add_remark(&skipped);
-            break;
+    /// Bytes of the drive.
+    fn capacity(&self) -> u64 {
+        self.drive.capacity().get()
+    }
+
+    /// A table of loops: writes and reads of ever more commands, as long as the wear allows them.
+    fn loops(&self, plan: &mut Plan, table: &str) {
+        let command = u64::from(self.scenario.continuous.sectors) * 512;
+        let mut left = self.capacity().saturating_mul(self.max_cycles);
+        for loops in &self.scenario.continuous.loops {
+            let volume = command.saturating_mul(*loops).min(self.capacity() / command * command);
+            if volume > left {
+                let name = self.name;
+                plan.add_remark(&format!(
+                    "{name}: rows from {loops} loops on would exceed the cycles asked for."
+                ));
+                break;
+            }
+            left -= volume;
+            for (operation, column) in [("block.write", "write"), ("block.read", "read")] {
+                let step = self.step(&format!("{column}-{loops}"), operation);
+                let step = step.key("length", volume).key("size", command);
+                let rate = predicted(self.run, table, &loops.to_string(), column);
+                plan.push(step.predict("bytes_per_s", rate));
+            }
         }
-        left -= volume;
-        for (operation, column) in [("block.write", "write"), ("block.read", "read")] {
-            let step = step(key, &format!("{column}-{loops}"), operation, device);
-            let step = step.key("length", volume).key("size", command);
-            plan.push(with_rate(step, predicted(run, table, &loops.to_string(), column)));
+    }
+
+    /// Table 7-1: the whole drive in commands of 128 KiB.
+    fn sweep(&self, plan: &mut Plan) {
+        let volume = self.scenario.sweep.part.map_or(self.capacity(), |sectors| sectors * 512);
+        for (operation, column) in [("ata.write", "write"), ("ata.read", "read")] {
+            let step = self.step(column, operation);
+            let step = step.key("length", volume / COMMAND * COMMAND).key("size", COMMAND);
+            let rate = predicted(self.run, "table7-1", self.name, column);
+            plan.push(step.predict("bytes_per_s", rate));
         }
-    }
-}
-
-/// Table 7-1: the whole drive in commands of 128 KiB.
-fn sweep(
-    plan: &mut Plan,
-    request: &PlanRequest<'_>,
-    scenario: &Scenario,
-    run: &RunResult,
-    (key, device, drive, row): (&str, &str, &DrivePart, &str),
-) {
-    let volume = scenario.sweep.part.map_or(capacity(drive), |sectors| sectors * 512);
-    if request.max_cycles == 0 {
-        return;
-    }
-    for (operation, column) in [("ata.write", "write"), ("ata.read", "read")] {
-        let step = step(key, column, operation, device);
-        let step = step.key("length", volume / COMMAND * COMMAND).key("size", COMMAND);
-        plan.push(with_rate(step, predicted(run, "table7-1", row, column)));
-    }
-}
-
-fn with_rate(step: Step, rate: Option<u64>) -> Step {
-    match rate {
-        Some(rate) => step.predict("bytes_per_s", rate),
-        None => step,
     }
 }

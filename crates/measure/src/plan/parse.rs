@@ -315,7 +315,9 @@ fn digits(digits: &str) -> Option<u64> {
     Some(number).filter(|number| *number <= operations::NUMBER_MAX)
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether `text` can name a step or a scenario: 1 to [`NAME_MAX`] letters, digits, `.`, `_` and `-`.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_allowed)
 }

@@ -21,8 +21,6 @@ const BEFORE: &[u8] = b",\"crc\":\"";
 const BEHIND: &[u8] = b"\"}";
 /// Digits of the checksum.
 const DIGITS: usize = 8;
-/// The most characters of a name.
-const NAME_MAX: usize = 64;
 
 /// What is wrong with a line of the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -239,11 +237,7 @@ fn due<T>(field: Option<T>, name: &str) -> Result<T, Flaw> {
 
 /// A name of a step, a scenario or a value: these become ids.
 fn name(text: String) -> Result<String, Flaw> {
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    match (1..=NAME_MAX).contains(&text.len()) && text.bytes().all(is_allowed) {
-        true => Ok(text),
-        false => Err(Flaw::Content("a name is none".into())),
-    }
+    if plan::is_name(&text) { Ok(text) } else { Err(Flaw::Content("a name is none".into())) }
 }
 
 fn told(fields: Option<IndexMap<String, Json>>) -> Result<IndexMap<String, Told>, Flaw> {

@@ -43,7 +43,7 @@ fn scatter(run: &mut RunResult, unit: Unit, points: Vec<(f64, f64)>) {
          the solid line more was measured than predicted.",
         axes,
     );
-    let unit = unit.suffix().trim_start_matches('_');
+    let unit = unit.name();
     let ends = points.iter().map(|(x, _)| *x);
     let (low, high) = ends.fold((f64::MAX, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
     // The lines are longer than what they are about, so that a single point has some as well.

@@ -151,10 +151,7 @@ fn measured(step: &StepReading, metric: &str) -> Option<Figure> {
 
 /// The table of the predictions, if there are any.
 pub(super) fn table(predictions: &[Prediction<'_>]) -> Option<Table> {
-    let row = |one: &Prediction<'_>| {
-        let unit = one.unit().suffix().trim_start_matches('_');
-        Row::new(one.id(), "").of_unit(unit)
-    };
+    let row = |one: &Prediction<'_>| Row::new(one.id(), "").of_unit(one.unit().name());
     let rows = predictions.iter().map(|one| (row(one), one));
     Table::new("predictions", "Predictions beside what was measured")
         .of(rows)

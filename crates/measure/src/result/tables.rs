@@ -52,7 +52,7 @@ fn values(reading: &Reading) -> Option<Table> {
     for step in &reading.steps {
         let row = |name: &str| Row::new(format!("{}.{name}", step.name), "");
         for (name, value) in &step.values {
-            let unit = Unit::of_key(name).suffix().trim_start_matches('_');
+            let unit = Unit::of_key(name).name();
             table.rows.push(row(name).of_unit(unit).cell("value", told(value)));
         }
         if let Some(khz) = step.cpu_khz {
@@ -98,7 +98,7 @@ fn board(reading: &Reading) -> Option<Table> {
     table.rows.push(row("plan_crc32".into(), "", Cell::text(head.plan_crc32.as_str())));
     for (group, fields) in [("board", &head.board), ("clock", &head.clock)] {
         for (key, value) in fields {
-            let unit = Unit::of_key(key).suffix().trim_start_matches('_');
+            let unit = Unit::of_key(key).name();
             table.rows.push(row(format!("{group}.{key}"), unit, told(value)));
         }
     }
