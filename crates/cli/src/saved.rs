@@ -115,18 +115,23 @@ fn warn_of_no_manifest(folder: &Path) {
     ));
 }
 
-/// The content of the regular file at `path`.
-pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadProblem> {
+/// Opens the regular file at `path`, and tells its length.
+pub(crate) fn open(path: &Path) -> Result<(File, u64), ReadProblem> {
     // Checked before opening: opening a pipe without a writer would block forever.
     let metadata = fs::metadata(path).map_err(ReadProblem::System)?;
     if !metadata.is_file() {
         return Err(ReadProblem::NotAFile);
     }
+    Ok((File::open(path).map_err(ReadProblem::System)?, metadata.len()))
+}
+
+/// The content of the regular file at `path`.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, ReadProblem> {
+    let (file, length) = open(path)?;
     let too_large = Err(ReadProblem::TooLarge { limit: SIZE_LIMIT });
-    if metadata.len() > SIZE_LIMIT {
+    if length > SIZE_LIMIT {
         return too_large;
     }
-    let file = File::open(path).map_err(ReadProblem::System)?;
     let mut bytes = Vec::new();
     // The file may grow meanwhile, and some are longer than their metadata say. One byte beyond the
     // limit distinguishes a file that is too large from one that just fits.

@@ -5,6 +5,7 @@ use crate::error::{Error, ReadProblem, shown_path};
 use crate::exit::Status;
 use crate::measure::{self, problem::Problem};
 use crate::output::{self, Output};
+use crate::saved;
 use crate::terminal;
 use boardlab_experiment::Failure;
 use boardlab_lab::registry;
@@ -12,7 +13,6 @@ use boardlab_measure::reading::{self, Reading};
 use boardlab_measure::result::result;
 use boardlab_report::Shown;
 use boardlab_result::Reproduction;
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -95,13 +95,9 @@ fn show(readings: &[Reading], output: &Output<'_>) -> Result<Status, Error> {
 /// The measurements in the file at `path`, at least one.
 fn readings_of(path: &Path) -> Result<Vec<Reading>, Error> {
     let unreadable = |problem| Problem::Unreadable { path: path.into(), problem };
-    let system = |error| unreadable(ReadProblem::System(error));
-    // Checked before opening: opening a pipe without a writer would block forever.
-    if !fs::metadata(path).map_err(system)?.is_file() {
-        return Err(unreadable(ReadProblem::NotAFile).into());
-    }
-    let file = File::open(path).map_err(system)?;
-    let readings = reading::read(BufReader::new(file)).map_err(system)?;
+    let (file, _) = saved::open(path).map_err(unreadable)?;
+    let readings = reading::read(BufReader::new(file));
+    let readings = readings.map_err(|error| unreadable(ReadProblem::System(error)))?;
     match readings.is_empty() {
         true => Err(Problem::NoMeasurement { path: path.into() }.into()),
         false => Ok(readings),

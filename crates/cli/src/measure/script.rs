@@ -1,6 +1,6 @@
 //! What the shell of a board is told: scripts for any POSIX shell.
 //!
-//! Layer: rank 12. Functions: [`quoted`], [`here`], [`compile`], [`run`]. Texts are quoted, so that none is a command.
+//! Layer: rank 12. Functions: [`is_folder`], [`quoted`], [`here`], [`compile`], [`run`]. Texts are quoted, so that none is a command.
 
 use super::agent::{self, FLAGS, PROGRAM};
 use std::fmt::Write as _;
@@ -9,6 +9,12 @@ use std::fmt::Write as _;
 pub(super) const PLAN: &str = "plan";
 /// The name of the script that runs the agent.
 pub(super) const RUN: &str = "run.sh";
+
+/// Whether `path`, which a board named, is the absolute path of a folder that needs no quotes.
+pub(super) fn is_folder(path: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
+    path.starts_with('/') && path.bytes().all(is_allowed)
+}
 
 /// `text` as one word of a shell.
 pub(super) fn quoted(text: &str) -> String {

@@ -11,6 +11,8 @@ use super::port::Port;
 use super::problem::Problem;
 use super::{Order, script};
 use crate::args::over::Line;
+use crc::{CRC_32_CKSUM, Crc};
+use data_encoding::BASE64;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -60,8 +62,7 @@ pub(super) fn start(
 /// Makes a folder on the board with all that is needed. Returns its path.
 fn prepare(shell: &mut Shell<'_>, order: &Order<'_>) -> Result<String, Problem> {
     let folder = shell.ask("\"`mktemp -d /tmp/boardlab-XXXXXX`\"", ANSWER)?;
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    if !folder.starts_with('/') || !folder.bytes().all(is_allowed) {
+    if !script::is_folder(&folder) {
         return Err(shell.garbled());
     }
     match fill(shell, order, &folder) {
@@ -168,7 +169,7 @@ impl Shell<'_> {
     /// Appends a piece to a file, again if it was damaged.
     fn piece(&mut self, name: &str, piece: &[u8], number: u32) -> Result<(), Problem> {
         let mut text = String::from("base64 -d > piece 2>/dev/null <<'END'\n");
-        for line in base64(piece).as_bytes().chunks(LINE) {
+        for line in BASE64.encode(piece).as_bytes().chunks(LINE) {
             text.extend(line.iter().map(|byte| char::from(*byte)));
             text.push('\n');
         }
@@ -268,49 +269,21 @@ impl Board for Serial {
     }
 }
 
-/// `bytes` as base64 (RFC 4648).
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for group in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
-            let digit = usize::try_from(bits >> shift & 63).expect("six bits");
-            text.push(if place > group.len() { '=' } else { char::from(DIGITS[digit]) });
-        }
-    }
-    text
-}
-
-/// What `cksum` prints of `bytes`: their checksum and their number (POSIX.1-2017, cksum).
+/// What `cksum` prints of `bytes`: their checksum, behind which their number is summed, and their number
+/// (POSIX.1-2017, cksum).
 fn sum(bytes: &[u8]) -> String {
-    let mut length = bytes.len();
-    let mut digits = Vec::new();
-    while length > 0 {
-        digits.push(u8::try_from(length & 0xFF).expect("eight bits"));
-        length >>= 8;
-    }
-    let step = |sum: u32, byte: &u8| {
-        (0..8).fold(sum ^ u32::from(*byte) << 24, |sum, _| {
-            sum << 1 ^ if sum >> 31 == 1 { 0x04C1_1DB7 } else { 0 }
-        })
-    };
-    let sum = !bytes.iter().chain(&digits).fold(0, step);
-    format!("{sum} {}", bytes.len())
+    const CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_CKSUM);
+    let mut digest = CRC.digest();
+    digest.update(bytes);
+    let length = bytes.len().to_le_bytes();
+    let digits = length.iter().rposition(|digit| *digit > 0).map_or(0, |last| last + 1);
+    digest.update(&length[..digits]);
+    format!("{} {}", digest.finalize(), bytes.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_rfc() {
-        let encoded =
-            ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(encoded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
-        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
 
     #[test]
     fn the_checksum_is_that_of_cksum() {

@@ -86,8 +86,7 @@ fn prepare(host: &Host, order: &Order<'_>) -> Result<String, Problem> {
     }
     let told = String::from_utf8_lossy(&output.stdout);
     let folder = told.lines().find_map(|line| line.trim_end().strip_prefix(FOLDER));
-    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte);
-    let folder = folder.filter(|path| path.starts_with('/') && path.bytes().all(is_allowed));
+    let folder = folder.filter(|path| script::is_folder(path));
     folder.map(Into::into).ok_or_else(|| refused(host, Some(0), &output))
 }
 
