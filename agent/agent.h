@@ -139,7 +139,9 @@ void data_fill(const struct step *step, uint64_t at, void *memory, size_t size);
 int data_equal(const struct step *step, uint64_t at, const void *memory,
                size_t size, size_t *wrong);
 
-/* The keys of patterns, for the lists of operations. */
+/* What operations are about, for the lists of their keys. */
+#define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
+/* The keys of patterns, for the same lists. */
 #define PATTERN_KEYS(count_fallback) \
     { "offset", KEY_NUMBER, "0", 0, 0, INT64_MAX }, \
     { "length", KEY_NUMBER, "0", 0, 0, INT64_MAX }, \

@@ -15,7 +15,6 @@
 
 #define TIMEOUT_MS 60000
 #define SENSE_BYTES 64
-#define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
 
 /* Protocols of ATA PASS-THROUGH. */
 enum { NO_DATA = 3, PIO_IN = 4, DMA = 6, FPDMA = 12 };

@@ -25,13 +25,11 @@
 #endif
 #define STACK_BYTES (128u << 10)
 
-#define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
 #define TRANSFER_KEYS DEVICE, PATTERN_KEYS("0"), \
     { "direct", KEY_FLAG, "1", 0, 0, 1 }, \
     { "depth", KEY_NUMBER, "1", 0, 1, 1024 }, \
     { "engine", KEY_WORD, "sync", "sync threads aio", 0, 0 }
 
-static const struct key info_keys[] = { DEVICE, NO_MORE_KEYS };
 static const struct key read_keys[] = {
     TRANSFER_KEYS, { "verify", KEY_FLAG, "0", 0, 0, 1 }, NO_MORE_KEYS
 };
@@ -42,7 +40,6 @@ static const struct key write_keys[] = {
 static const struct key flush_keys[] = {
     DEVICE, PATTERN_KEYS("100"), NO_MORE_KEYS
 };
-const struct key place_keys[] = { DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS };
 static const struct key cache_keys[] = {
     DEVICE, { "mode", KEY_WORD, 0, "on off", 0, 0 }, NO_MORE_KEYS
 };
@@ -416,7 +413,7 @@ static void run_cache(const struct step *step, struct record *record)
 }
 
 const struct operation block_operations[] = {
-    { "block.info", 0, info_keys, run_info },
+    { "block.info", 0, device_keys, run_info },
     { "block.read", 0, read_keys, run_transfer },
     { "block.write", 1, write_keys, run_transfer },
     { "block.flush", 1, flush_keys, run_flush },

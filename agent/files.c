@@ -28,7 +28,7 @@
 #define PATH { "path", KEY_PATH, 0, 0, 0, 0 }
 
 static const struct key mount_keys[] = {
-    { "device", KEY_PATH, 0, 0, 0, 0 }, PATH, { "type", KEY_WORD, 0, 0, 0, 0 },
+    DEVICE, PATH, { "type", KEY_WORD, 0, 0, 0, 0 },
     { "options", KEY_WORD, "ro", 0, 0, 0 }, NO_MORE_KEYS
 };
 static const struct key unmount_keys[] = { PATH, NO_MORE_KEYS };

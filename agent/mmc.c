@@ -15,9 +15,7 @@
 #define BYTES 512
 /* Of the kernel's <linux/mmc/core.h>: R1, also by SPI, with data. */
 #define R1_WITH_DATA (1 << 0 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << 7)
-#define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
 
-static const struct key register_keys[] = { DEVICE, NO_MORE_KEYS };
 static const struct key health_keys[] = {
     DEVICE, { "argument", KEY_NUMBER, "0", 0, 0, UINT32_MAX }, COMMON_KEYS,
     NO_MORE_KEYS
@@ -99,7 +97,7 @@ static void run_health(const struct step *step, struct record *record)
 }
 
 const struct operation mmc_operations[] = {
-    { "mmc.registers", 0, register_keys, run_registers },
+    { "mmc.registers", 0, device_keys, run_registers },
     { "mmc.health", 0, health_keys, run_health },
     { 0, 0, 0, 0 }
 };

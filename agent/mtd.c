@@ -14,12 +14,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define DEVICE { "device", KEY_PATH, 0, 0, 0, 0 }
-
-static const struct key info_keys[] = { DEVICE, NO_MORE_KEYS };
-static const struct key range_keys[] = {
-    DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS
-};
 static const struct key read_keys[] = {
     DEVICE, PATTERN_KEYS("0"), { "verify", KEY_FLAG, "0", 0, 0, 1 },
     NO_MORE_KEYS
@@ -270,11 +264,11 @@ static void run_range(const struct step *step, struct record *record)
 }
 
 const struct operation mtd_operations[] = {
-    { "mtd.info", 0, info_keys, run_info },
+    { "mtd.info", 0, device_keys, run_info },
     { "mtd.read", 0, read_keys, run_range },
-    { "mtd.program", 1, range_keys, run_range },
-    { "mtd.erase", 1, range_keys, run_range },
-    { "mtd.read_oob", 0, range_keys, run_range },
-    { "mtd.write_oob", 1, range_keys, run_range },
+    { "mtd.program", 1, place_keys, run_range },
+    { "mtd.erase", 1, place_keys, run_range },
+    { "mtd.read_oob", 0, place_keys, run_range },
+    { "mtd.write_oob", 1, place_keys, run_range },
     { 0, 0, 0, 0 }
 };

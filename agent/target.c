@@ -20,6 +20,9 @@
 
 #define MTD_WRITEABLE 0x400
 
+const struct key device_keys[] = { DEVICE, NO_MORE_KEYS };
+const struct key place_keys[] = { DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS };
+
 static struct target *targets;
 
 /* What the operations whose names begin so need. */

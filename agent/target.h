@@ -62,8 +62,8 @@ struct transfer {
 /* Opens the target with these flags and does the step by `operate`. */
 void transfer_run(const struct step *step, struct record *record, int flags,
                   uint64_t (*operate)(struct transfer *, char *, uint64_t));
-/* `device` and the keys of patterns. */
-extern const struct key place_keys[];
+/* `device` alone; `device` and the keys of patterns. */
+extern const struct key device_keys[], place_keys[];
 /* Nanoseconds since then, and never 0. */
 uint64_t since(uint64_t start);
 /* Tells files of sysfs below a folder, "one two/three", by their last names. */

@@ -2,24 +2,20 @@
 # The same with disks that QEMU throttles to 100 requests a second, in real time: throttle.sh GUEST BOARDLAB [OUT].
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-guest=$1 boardlab=$2
-work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
-out=${3:-$work/out}; mkdir -p "$work/share" "$out"
-make -s -C "$here/../../agent" CC="${AGENT_CC:-cc} -static" BUILD="$work/build"
-cp "$work/build/boardlab-agent" "$work/share/agent"
+. "$here/common.sh"
 
 # A throttle of 100 requests a second is a device of 10 ms with one lane. QEMU's SD card makes a request of every sector: it moves 50 KiB/s.
 # What a throttle allows at once, a tenth of a second, is used up before the measurement.
 plan() {
   "$boardlab" measure plan "$here/blocks.toml" --device "$2" --set device.lanes=1 "${@:3}" |
-    sed "/^scenario/a step warm-up block.read device=$2 size=512 count=30" >"$work/share/$1.plan"
+    sed "/^scenario/a step warm-up block.read device=$2 size=512 count=30" >"$share/$1.plan"
 }
 plan virtio /dev/vda --set device.read="10 ms" --set device.write="10 ms"
 plan ahci /dev/sda --set device.read="10 ms" --set device.write="10 ms"
 plan sd /dev/mmcblk0 --set device.read="0 ns" --set device.write="0 ns" --set device.transfer="50 KiB/s"
 # SATA commands through SG_IO as well.
-sed -n -e 1,2p -e '/ block\.read .* depth=/d' -e 's/ block\.\(read\|write\) / ata.\1 /p' "$work/share/ahci.plan" >"$work/share/sata.plan"
-cat >"$work/share/job.sh" <<'END'
+sed -n -e 1,2p -e '/ block\.read .* depth=/d' -e 's/ block\.\(read\|write\) / ata.\1 /p' "$share/ahci.plan" >"$share/sata.plan"
+cat >"$share/job.sh" <<'END'
 for module in virtio_blk ahci sd_mod sg sdhci-pci mmc_block; do modprobe $module; done
 until [ -e /dev/mmcblk0 ] && [ "$(cat /sys/block/sda/size)" -gt 0 ]; do sleep 0.1; done
 for device in virtio:/dev/vda ahci:/dev/sda sata:/dev/sda sd:/dev/mmcblk0; do
@@ -32,10 +28,6 @@ for disk in vda sata card; do
   truncate -s 16M "$work/$disk"
   drives+=(-drive "if=none,id=$disk,format=raw,file=$work/$disk,throttling.iops-total=100")
 done
-GUEST_SECONDS=${GUEST_SECONDS:-900} "$here/../guest.sh" run "$guest" "$work/share" job.sh "${drives[@]}" -device virtio-blk-pci,drive=vda \
+boot job.sh "${drives[@]}" -device virtio-blk-pci,drive=vda \
   -device ahci,id=a -device ide-hd,bus=a.0,drive=sata -device sdhci-pci -device sd-card,drive=card
-cp "$work"/share/*.jsonl "$out"
-for file in "$out"/*.jsonl; do
-  echo; echo "== $(basename "$file" .jsonl)"
-  "$boardlab" measure read "$file" --format csv | grep ',predictions,' || true
-done
+show predictions

@@ -1,0 +1,20 @@
+# What guest.sh and throttle.sh have in common; they source it with their arguments: GUEST BOARDLAB [OUT]. It builds the agent
+# into a share for the guest, and has `boot JOB QEMU-ARG...`, which runs a job and keeps the measurements in OUT, and `show TABLES`.
+guest=$1 boardlab=$2
+work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
+out=${3:-$work/out} share=$work/share; mkdir -p "$share" "$out"
+make -s -C "$here/../../agent" CC="${AGENT_CC:-cc} -static" BUILD="$work/build"
+cp "$work/build/boardlab-agent" "$share/agent"
+
+boot() {
+  GUEST_SECONDS=${GUEST_SECONDS:-900} "$here/../guest.sh" run "$guest" "$share" "$@"
+  cp "$share"/*.jsonl "$out"
+}
+
+show() {
+  local file
+  for file in "$out"/*.jsonl; do
+    echo; echo "== $(basename "$file" .jsonl)"
+    "$boardlab" measure read "$file" --format csv | grep -E ",($1)," || true
+  done
+}
