@@ -1,7 +1,7 @@
 //! The steps of measurement plans, on models: the same operations at the same places in the same order as the
 //! agent performs them on a board, so that both can be put side by side.
 //!
-//! Layer: rank 10. In reading order: [`pattern`] (the places of a step), [`steps`] (steps in scenarios,
+//! Layer: rank 10. In reading order: [`steps`] (steps in scenarios,
 //! and the plan of a scenario), [`latencies`] (what a step took), [`tables`], [`flash`] (a NAND behind
 //! its driver), [`block`] (a device of constant latencies, such as null_blk or a throttled
 //! drive of QEMU).
@@ -13,6 +13,5 @@ pub mod block;
 pub mod flash;
 
 mod latencies;
-mod pattern;
 mod steps;
 mod tables;

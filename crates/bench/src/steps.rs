@@ -3,9 +3,9 @@
 //! Layer: rank 10. Main type: [`Step`]; functions: [`perform`], [`plan`].
 
 use crate::latencies::StepRun;
-use crate::pattern::{ORDERS, Order, Pattern};
 use boardlab_document::{Read, Section, section};
 use boardlab_experiment::{Failure, PlanRequest, Progress, Request};
+use boardlab_measure::pattern::{ORDERS, Order, Pattern};
 use boardlab_measure::plan::{self, Plan};
 use boardlab_sim::{Bytes, Duration};
 

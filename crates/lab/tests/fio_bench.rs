@@ -4,7 +4,7 @@ use boardlab_lab::registry;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 fn run(name: &str, set: &[&str]) -> Result<RunResult, Failure> {
     registry::perform(Action::Run, name, set, Seed::new(1), &|_| ())
@@ -19,8 +19,7 @@ fn refusal(name: &str, set: &[&str]) -> String {
 
 /// A job file of its own folder.
 fn job_file(name: &str, text: &str) -> PathBuf {
-    let folder =
-        std::env::temp_dir().join(format!("boardlab-fio-bench-{}-{name}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fio-bench-{name}"));
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("job.fio");
     fs::write(&path, text).unwrap();

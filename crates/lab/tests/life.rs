@@ -283,7 +283,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 fn file(name: &str, text: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("boardlab-life-{}", std::process::id()));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("life");
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(name);
     fs::write(&path, text).unwrap();

@@ -16,6 +16,7 @@ mod nand_parts;
 mod nandfs;
 mod nor;
 mod nor_parts;
+mod plans;
 mod runs;
 mod sata;
 mod sata_console;

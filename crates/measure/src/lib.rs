@@ -5,6 +5,7 @@
 //!
 //! - [`plan`]: [`plan::Plan`] and [`plan::Step`], which experiments build; their text, and its reader;
 //!   [`plan::operations`]: what the agent can do, as a table.
+//! - [`pattern`]: the places that a step visits.
 //! - [`reading`]: the lines that the agent wrote, checked: [`reading::Reading`].
 //! - [`mod@result`]: them as results, with the predictions of the plan beside what was measured.
 //!
@@ -21,6 +22,7 @@
 //! assert_eq!(Plan::parse(&plan.to_string()), Ok(plan));
 //! ```
 
+pub mod pattern;
 pub mod plan;
 pub mod reading;
 pub mod result;

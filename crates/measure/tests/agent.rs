@@ -6,8 +6,10 @@
     reason = "a test fails by panicking and says so"
 )]
 
+use boardlab_measure::pattern::{ORDERS, Pattern};
 use boardlab_measure::plan::operations::{Kind, OPERATIONS};
 use boardlab_measure::plan::{Plan, Step};
+use boardlab_sim::Bytes;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -198,4 +200,55 @@ fn both_readers_find_the_same_flaws() {
         refused += usize::from(ours.is_some());
     }
     assert!(refused > 150 && refused < tried.len() - 50, "{refused} of {}", tried.len());
+}
+
+/// The places of `step` on a device of `capacity` bytes whose smallest unit is `unit`, as the page defines them.
+fn places(step: &Step, capacity: u64, unit: u64) -> Vec<u64> {
+    let number = |key| step.number(key).unwrap();
+    let or = |number: u64, other: u64| if number == 0 { other } else { number };
+    let (offset, size) = (number("offset"), or(number("size"), unit));
+    let length = or(number("length"), capacity - offset);
+    let count = Some(number("count")).filter(|count| *count > 0);
+    let order = ORDERS.iter().find(|(name, _)| step.text("order") == Some(*name)).unwrap().1;
+    let range = (Bytes::new(offset), Bytes::new(length));
+    let pattern = Pattern::new(range, Bytes::new(size), count, (order, number("seed")));
+    pattern.map(Bytes::get).collect()
+}
+
+#[test]
+fn the_agent_visits_the_same_places() {
+    const DEVICE: (u64, u64) = (1 << 20, 512);
+    let Some(program) = built("agent-places", Some("places.c")) else { return };
+    let mut plan = Plan::new("");
+    let mut step = |name: String, keys: &[(&str, u64)], order: &str| {
+        let step = Step::new(name, "block.read").device("/dev/x").key("order", order);
+        plan.push(keys.iter().fold(step, |step, (key, value)| step.key(key, *value)));
+    };
+    for (order, _) in ORDERS {
+        step(format!("all-{order}"), &[("size", 65_536)], order);
+        step(
+            format!("rest-{order}"),
+            &[("offset", 1_024), ("length", 10_000), ("size", 1_536)],
+            order,
+        );
+        step(format!("again-{order}"), &[("length", 2_048), ("count", 11), ("seed", 0)], order);
+        let seed = u64::MAX / 2;
+        step(format!("seed-{order}"), &[("size", 4_096), ("count", 300), ("seed", seed)], order);
+    }
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("places.plan");
+    fs::write(&file, plan.to_string()).unwrap();
+    let (capacity, unit) = DEVICE;
+    let arguments = [capacity, unit].map(|number| number.to_string());
+    let output = Command::new(program).arg(&file).args(arguments).output().unwrap();
+    let theirs = String::from_utf8(output.stdout).unwrap();
+    let ours: String = plan
+        .steps()
+        .iter()
+        .map(|step| {
+            let places = places(step, capacity, unit);
+            assert!(!places.is_empty(), "{step}");
+            places.iter().fold(step.name().to_owned(), |line, at| format!("{line} {at}")) + "\n"
+        })
+        .collect();
+    assert_eq!(theirs, ours);
 }

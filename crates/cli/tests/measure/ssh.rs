@@ -5,6 +5,7 @@ use super::board::{
     whole,
 };
 use crate::bench::{Outcome, Scratch, run_by};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 const SCRIPT: &str =
@@ -30,7 +31,10 @@ fn left(scratch: &Scratch) -> Vec<String> {
     let asked = scratch.read("asked");
     let folders = asked.split([' ', '/']).filter(|word| word.starts_with("boardlab-"));
     let folders = folders.filter(|word| *word != "boardlab-agent").map(String::from);
-    folders.filter(|name| std::path::Path::new("/tmp").join(name).exists()).collect()
+    let mut left: Vec<_> = folders.filter(|name| Path::new("/tmp").join(name).exists()).collect();
+    left.sort_unstable();
+    left.dedup();
+    left
 }
 
 #[test]
@@ -133,6 +137,10 @@ fn a_lost_connection_leaves_a_partial_measurement() {
     assert_eq!(outcome.status, 1, "{outcome:?}");
     assert_eq!(scratch.read("out"), whole()[..700]);
     assert!(outcome.stdout.contains("The measurement is partial"), "{outcome:?}");
+    // Without a connection nothing removes the folder.
+    for folder in left(&scratch) {
+        std::fs::remove_dir_all(Path::new("/tmp").join(folder)).unwrap();
+    }
 }
 
 #[test]

@@ -7,11 +7,11 @@
 //! of one bench that begin so.
 
 mod bench;
-mod benches;
+pub(crate) mod benches;
 mod exceptions;
 mod explore;
 mod guest;
-mod tree;
+pub(crate) mod tree;
 mod values;
 
 use bench::{Bench, Said};

@@ -1,13 +1,13 @@
 //! The places that a step visits, in the order of its operations.
 //!
-//! Layer: rank 10. Main type: [`Pattern`]. The definition is that of `docs/formats/measurement-plan.md`;
-//! the agent has its own (`agent/pattern.c`), and a test compares them.
+//! Layer: rank 8. Main type: [`Pattern`]. Source: `docs/formats/measurement-plan.md`; the agent has its own
+//! (`agent/pattern.c`), and a test compares the two.
 
 use boardlab_sim::{Bytes, MIX_STEP, mix};
 
 /// The order of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub enum Order {
     /// From the beginning, again and again.
     Sequential,
     /// From the end.
@@ -16,13 +16,13 @@ pub(crate) enum Order {
     Random,
 }
 
-/// Their names in plans and scenarios.
-pub(crate) const ORDERS: [(&str, Order); 3] =
+/// The orders by their names in plans and scenarios.
+pub const ORDERS: [(&str, Order); 3] =
     [("sequential", Order::Sequential), ("reverse", Order::Reverse), ("random", Order::Random)];
 
 /// The places of a step.
 #[derive(Debug, Clone)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     offset: Bytes,
     size: Bytes,
     places: u64,
@@ -34,7 +34,8 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// `count` places of `size` bytes in the `length` bytes from `offset` on; every place once if `None`.
-    pub(crate) fn new(
+    #[must_use]
+    pub fn new(
         (offset, length): (Bytes, Bytes),
         size: Bytes,
         count: Option<u64>,
@@ -46,7 +47,8 @@ impl Pattern {
     }
 
     /// The bytes of one operation.
-    pub(crate) const fn size(&self) -> Bytes {
+    #[must_use]
+    pub const fn size(&self) -> Bytes {
         self.size
     }
 }
