@@ -40,7 +40,7 @@ pub(crate) const JOURNAL_LEBS_MIN: u32 = LOG_LEBS_MIN + BUD_LEBS_MIN;
 const LPT_LEBS_MIN: u32 = 2;
 /// The least LEBs of the orphan area.
 pub(crate) const ORPHAN_LEBS_MIN: u32 = 1;
-/// The smallest node that the index refers to, in bytes: an entry with a name of one byte.
+/// The smallest node that the index refers to, in bytes and aligned: a data node of up to eight bytes.
 const LEAF_MIN: u64 = 56;
 /// The least LEBs of the main area.
 pub(crate) const MAIN_LEBS_MIN: u32 = BUD_LEBS_MIN + 6;

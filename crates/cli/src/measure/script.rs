@@ -64,6 +64,21 @@ mod tests {
     use std::process::Command;
 
     #[test]
+    fn a_folder_has_an_absolute_path_without_what_shells_read() {
+        for (path, is) in [
+            ("/tmp/boardlab-Ab3_x.9", true),
+            ("tmp/x", false),
+            ("", false),
+            ("/tmp/x;reboot", false),
+            ("/tmp/x y", false),
+            ("/tmp/$(x)", false),
+            ("/tmp/\nx", false),
+        ] {
+            assert_eq!(is_folder(path), is, "{path}");
+        }
+    }
+
+    #[test]
     fn a_shell_takes_quoted_texts_as_they_are() {
         for text in ["", "it's", "$(x) `y` \"z\" \\", "-n", "a\nb", "書 *"] {
             let script = format!("printf %s {}", quoted(text));

@@ -248,6 +248,25 @@ mod tests {
     }
 
     #[test]
+    fn parts_of_a_batch_with_a_hole_between_them_stay_apart() {
+        let (target, folder, _, attributes) = begun("hole", 9_000);
+        let mut writer = Writer::start(folder).unwrap();
+        writer.begin(Path::new("g"));
+        for (offset, byte) in [(0, 1), (904, 2), (8_000, 3)] {
+            writer.write(offset, &[byte; 904]);
+        }
+        writer.end(&attributes);
+        writer.answer().unwrap();
+        drop(writer);
+        let mut expected = vec![0; 9_000];
+        expected[..904].fill(1);
+        expected[904..1_808].fill(2);
+        expected[8_000..8_904].fill(3);
+        assert!(std::fs::read(target.join("g")).unwrap() == expected);
+        std::fs::remove_dir_all(&target).unwrap();
+    }
+
+    #[test]
     fn a_file_for_which_the_disk_has_no_room_is_removed_and_the_reason_told() {
         let (target, mut folder, mut file, attributes) = begun("full", 904);
         file.file = File::options().write(true).open("/dev/full");

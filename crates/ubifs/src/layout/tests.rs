@@ -43,6 +43,14 @@ fn a_small_journal_is_counted_as_large_enough_for_all_heads() {
 }
 
 #[test]
+fn a_volume_full_of_the_smallest_leaves_is_no_forgery() {
+    let layout = layout(&kernel()).unwrap();
+    // The smallest leaf is a data node: a head of 48 bytes and one to eight of data.
+    let most = usize::try_from(layout.main_bytes / 56).unwrap();
+    assert!(layout.takes_leaves(most) && !layout.takes_leaves(most + 1));
+}
+
+#[test]
 fn small_units_are_eight_bytes() {
     let shape = Shape { min_io: 1, max_write: 1, ..SHAPE };
     let layout = Layout::early(&shape).unwrap();
