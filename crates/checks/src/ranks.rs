@@ -123,7 +123,7 @@ pub const ROWS: &[Row] = &[
     row(7, "image", IMAGE),
     row(7, "document", &["result"]),
     row(8, "parts", PARTS),
-    row(8, "measure", &["document", "result", "codec"]),
+    row(8, "measure", &["result", "codec", "workload"]),
     row(8, "report", &["result"]),
     row(9, "computer", COMPUTER),
     row(9, EXPERIMENT, &["document", "parts", "measure", "result"]),

@@ -7,6 +7,7 @@
 //!   [`plan::operations`]: what the agent can do, as a table.
 //! - [`pattern`]: the places that a step visits.
 //! - [`reading`]: the lines that the agent wrote, checked: [`reading::Reading`].
+//! - [`foreign`]: what other programs measured, as results.
 //! - [`mod@result`]: them as results, with the predictions of the plan beside what was measured.
 //!
 //! ```
@@ -22,6 +23,7 @@
 //! assert_eq!(Plan::parse(&plan.to_string()), Ok(plan));
 //! ```
 
+pub mod foreign;
 pub mod pattern;
 pub mod plan;
 pub mod reading;

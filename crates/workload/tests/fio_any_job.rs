@@ -133,7 +133,7 @@ proptest! {
             let text = json::to_text(&json::json(&file, &run));
             prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());
             prop_assert!(!human::human(&file, &run).contains("NaN"));
-            let _ = table::table("t", "t", &run);
+            let _ = table::table("t", "t", &table::figures(&run));
         }
     }
 }

@@ -174,7 +174,7 @@ fn logs_and_tables_hold_what_was_done() {
     assert!(first[1] == 1_000_000 && first[2] == 1 || first[1] == 500_000 && first[2] == 0);
     assert_eq!(first[3], 4_096);
     assert!(log::text(report, Log::Rate).is_empty());
-    let table = table::table("fio", "a job", &run);
+    let table = table::table("fio", "a job", &table::figures(&run));
     let bytes = table.cell("j.0.write", "moved_bytes").unwrap().value.as_f64();
     let reads = table.cell("j.0.read", "moved_bytes").unwrap().value.as_f64();
     assert_eq!(bytes.unwrap() + reads.unwrap(), 8_388_608.0);

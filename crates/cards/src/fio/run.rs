@@ -17,7 +17,7 @@ use boardlab_result::{Attachment, RunResult};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_workload::fio;
 use boardlab_workload::fio::account::Log;
-use boardlab_workload::fio::output;
+use boardlab_workload::fio::output::{self, table};
 use device::Device;
 use pace::Pace;
 
@@ -63,7 +63,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let (pace, device) = device.into_parts();
     let (stats, device) = device.into_parts();
     let did = device.did().since(&before);
-    run.tables.push(output::table::table("fio", "Jobs", &done));
+    run.tables.push(table::table("fio", "Jobs", &table::figures(&done)));
     run.tables.extend(tables::causes(&stats));
     run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
     run.tables.extend(device.described());

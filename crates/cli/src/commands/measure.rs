@@ -9,11 +9,12 @@ use crate::saved;
 use crate::terminal;
 use boardlab_experiment::Failure;
 use boardlab_lab::registry;
+use boardlab_measure::foreign::{self, Foreign};
 use boardlab_measure::reading::{self, Reading};
 use boardlab_measure::result::result;
 use boardlab_report::Shown;
 use boardlab_result::Reproduction;
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Does `action`.
@@ -46,12 +47,12 @@ const REFUSED: i32 = 3;
 fn run(arguments: &MeasureRun, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let status = measure::run(arguments, options.quiet)?;
-    let readings = match readings_of(&arguments.save) {
-        Ok(readings) => readings,
+    let measured = match measured(&arguments.save) {
+        Ok(measured) => measured,
         Err(_) if !arguments.save.exists() => return Err(Problem::NothingCame { status }.into()),
         Err(error) => return Err(error),
     };
-    let shown = show(&readings, &output)?;
+    let shown = show(measured, &output)?;
     Ok(match status {
         Some(0) => shown,
         Some(REFUSED) => Status::Refused,
@@ -74,32 +75,41 @@ fn agent(folder: &Path, options: &Options) -> Result<Status, Error> {
 /// Shows the measurements of `files`.
 fn read(files: &[PathBuf], options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
-    let mut readings = Vec::new();
+    let mut all = Vec::new();
     for path in files {
-        readings.extend(readings_of(path)?);
+        all.extend(measured(path)?);
     }
-    show(&readings, &output)
+    show(all, &output)
 }
 
-/// Shows `readings`. Fails unless all of them are whole.
-fn show(readings: &[Reading], output: &Output<'_>) -> Result<Status, Error> {
-    let mut results: Vec<_> = readings.iter().map(result).collect();
+/// Shows what was measured. Fails unless all of it is whole.
+fn show(measured: Vec<Foreign>, output: &Output<'_>) -> Result<Status, Error> {
+    let are_whole = measured.iter().all(|one| one.is_whole);
+    let mut results: Vec<_> = measured.into_iter().map(|one| one.run).collect();
     let shown = match &mut results[..] {
         [one] => output.show(Shown::Run(one)),
         _ => output.show(Shown::Reproduction(&Reproduction::new(results))),
     };
-    let are_whole = readings.iter().all(Reading::is_whole);
     shown.map(|status| if are_whole { status } else { Status::Failed })
 }
 
-/// The measurements in the file at `path`, at least one.
-fn readings_of(path: &Path) -> Result<Vec<Reading>, Error> {
+/// The measurements in the file at `path`, at least one: of the agent, or of another program.
+fn measured(path: &Path) -> Result<Vec<Foreign>, Error> {
     let unreadable = |problem| Problem::Unreadable { path: path.into(), problem };
+    let system = |error| unreadable(ReadProblem::System(error));
     let (file, _) = saved::open(path).map_err(unreadable)?;
-    let readings = reading::read(BufReader::new(file));
-    let readings = readings.map_err(|error| unreadable(ReadProblem::System(error)))?;
-    match readings.is_empty() {
-        true => Err(Problem::NoMeasurement { path: path.into() }.into()),
-        false => Ok(readings),
+    let mut file = BufReader::with_capacity(foreign::HEAD, file);
+    if let Some(form) = foreign::form_of(file.fill_buf().map_err(system)?) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let foreign = foreign::read(form, &name, file);
+        let program = form.program();
+        let not = |problem| Problem::NotForeign { path: path.into(), program, problem };
+        return Ok(vec![foreign.map_err(not)?]);
     }
+    let readings = reading::read(file).map_err(system)?;
+    if readings.is_empty() {
+        return Err(Problem::NoMeasurement { path: path.into() }.into());
+    }
+    let measured = |one: &Reading| Foreign { run: result(one), is_whole: one.is_whole() };
+    Ok(readings.iter().map(measured).collect())
 }

@@ -4,6 +4,7 @@
 
 use crate::error::{ReadProblem, shown_path};
 use crate::exit::Status;
+use boardlab_measure::foreign;
 use boardlab_measure::plan::Flaw;
 use boardlab_result::foreign::shown_at_most;
 use std::io;
@@ -36,6 +37,15 @@ pub(crate) enum Problem {
     NoMeasurement {
         /// The file.
         path: PathBuf,
+    },
+    /// A file of another program is not what it seems to be.
+    NotForeign {
+        /// The file.
+        path: PathBuf,
+        /// The program.
+        program: &'static str,
+        /// What is wrong.
+        problem: foreign::Problem,
     },
     /// The file is no plan.
     NoPlan {
@@ -152,6 +162,7 @@ impl Problem {
             Self::PlanUnreadable { .. }
             | Self::Unreadable { .. }
             | Self::NoMeasurement { .. }
+            | Self::NotForeign { .. }
             | Self::NoPlan { .. }
             | Self::NotWritten { .. }
             | Self::Exists { .. }
@@ -184,6 +195,12 @@ impl Problem {
                 format!("cannot read {}: {problem}", quoted(path))
             }
             Self::NoMeasurement { path } => format!("{} has no measurement", quoted(path)),
+            Self::NotForeign { program, problem: foreign::Problem::Flaw(flaw), .. } => {
+                format!("not of {program}: found {}, expected {}", flaw.found, flaw.expected)
+            }
+            Self::NotForeign { path, problem, .. } => {
+                format!("cannot read {}: {problem}", quoted(path))
+            }
             Self::NoPlan { flaw, .. } => {
                 format!("not a plan: found {}, expected {}", flaw.found, flaw.expected)
             }
@@ -235,8 +252,9 @@ impl Problem {
                     .into()
             }
             Self::Unreadable { .. } | Self::NoMeasurement { .. } => {
-                "name a file that `boardlab measure run` or the agent wrote, or the log of its serial line".into()
+                "name a file of `boardlab measure run`, the agent, fio (JSON), iostat -x, blkparse or flash_speed".into()
             }
+            Self::NotForeign { .. } => "what is read of which program: docs/formats/foreign-measurements.md".into(),
             Self::NotWritten { written, .. } if written.is_empty() => "the plan writes to nothing".into(),
             Self::NotWritten { written, .. } => {
                 format!("name a target as the plan names it: {}", listed(written))
@@ -281,6 +299,7 @@ impl Problem {
             | Self::Unreadable { path, .. }
             | Self::NoMeasurement { path }
             | Self::NoPlan { path, .. }
+            | Self::NotForeign { path, .. }
             | Self::Exists { path }
             | Self::Unwritable { path, .. }
             | Self::AgentUnreadable { path, .. }
@@ -292,7 +311,10 @@ impl Problem {
     /// The line and the column in it.
     pub(crate) const fn at(&self) -> Option<(usize, usize)> {
         match self {
-            Self::NoPlan { flaw, .. } => Some((flaw.line, flaw.column)),
+            Self::NoPlan { flaw, .. }
+            | Self::NotForeign { problem: foreign::Problem::Flaw(flaw), .. } => {
+                Some((flaw.line, flaw.column))
+            }
             _ => None,
         }
     }

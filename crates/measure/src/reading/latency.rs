@@ -5,6 +5,7 @@
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Latencies below this are classes of their own.
@@ -69,6 +70,32 @@ impl Latencies {
         });
         let low = class.map_or(self.max_ns, |(low, _)| *low);
         (low + (width(low) - 1) / 2).clamp(self.min_ns, self.max_ns.max(self.min_ns))
+    }
+}
+
+/// Latencies that are counted one after the other.
+#[derive(Debug, Clone, Default)]
+pub struct Counter {
+    classes: BTreeMap<u64, u64>,
+    sum_ns: u64,
+    extremes: Option<(u64, u64)>,
+}
+
+impl Counter {
+    /// Counts one.
+    pub fn record(&mut self, ns: u64) {
+        *self.classes.entry(ns - ns % width(ns)).or_default() += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        let (least, most) = self.extremes.unwrap_or((ns, ns));
+        self.extremes = Some((least.min(ns), most.max(ns)));
+    }
+
+    /// All of them; `None` if there was none.
+    #[must_use]
+    pub fn latencies(&self) -> Option<Latencies> {
+        let (min_ns, max_ns) = self.extremes?;
+        let histogram = Histogram(self.classes.iter().map(|(low, count)| (*low, *count)).collect());
+        Some(Latencies { sum_ns: self.sum_ns, min_ns, max_ns, histogram })
     }
 }
 

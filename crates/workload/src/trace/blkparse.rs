@@ -50,7 +50,16 @@ const ACTIONS: [&[u8]; 18] = [
     b"T", b"m", b"d",
 ];
 
+/// The request of a line, if it is of this action.
 pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, LineError> {
+    Ok(event(line, &[action])?.map(|(_, request)| request))
+}
+
+/// The request of a line, if it is of one of these actions.
+pub(super) fn event<'l>(
+    line: &'l [u8],
+    wanted: &[Action],
+) -> Result<Option<(Action, Request<'l>)>, LineError> {
     let mut cursor = Cursor::new(line);
     cursor.skip_blanks();
     if !cursor.rest().first().is_some_and(u8::is_ascii_digit) {
@@ -74,10 +83,9 @@ pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, 
     if !ACTIONS.contains(&word) {
         return Err(start.expected("an action: Q, D, C, G, I, P, U, M, F, A, X, UT, R, S, B, m"));
     }
-    let wanted: &[u8] = if action == Action::Queued { b"Q" } else { b"D" };
-    if word != wanted {
+    let Some(&action) = wanted.iter().find(|action| word == [action.letter()]) else {
         return Ok(None);
-    }
+    };
     let letters = letters(&mut cursor)?;
     let Some((offset, length)) = place(&mut cursor, letters)? else { return Ok(None) };
     let kind = match letters.direction {
@@ -91,7 +99,7 @@ pub(super) fn parse(line: &[u8], action: Action) -> Result<Option<Request<'_>>, 
     let durable = letters.durable && kind == Kind::Write;
     let (offset, length) = (Bytes::new(offset), Bytes::new(length));
     let disk = DiskRef::Device(major, minor);
-    Ok(Some(Request { disk, ticks, kind, offset, length, flushed, durable }))
+    Ok(Some((action, Request { disk, ticks, kind, offset, length, flushed, durable })))
 }
 
 fn small(cursor: &mut Cursor<'_>, what: &'static str) -> Result<u32, LineError> {

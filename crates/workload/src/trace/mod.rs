@@ -6,6 +6,7 @@
 //! - `line`: lines and a cursor within one. `blkparse`, `msr`: the two formats.
 //! - [`record`]: [`Record`], one request.
 //! - [`reader`]: [`Reader`], requests one after the other.
+//! - [`events`]: [`Events`], what became of requests.
 //! - [`fit`]: [`Fit`], how requests that do not fit the device are handled.
 //! - [`mod@replay`]: [`replay()`] on any block device.
 //!
@@ -31,6 +32,7 @@
 //! ```
 
 mod blkparse;
+pub mod events;
 pub mod fit;
 mod line;
 mod msr;
@@ -39,6 +41,7 @@ pub mod reader;
 pub mod record;
 pub mod replay;
 
+pub use events::{Event, Events};
 pub use fit::{BeyondEnd, Fit, FitCounts, UnalignedPolicy};
 pub use line::LONGEST;
 pub use problem::{Error, Problem};

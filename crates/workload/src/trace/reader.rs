@@ -46,6 +46,19 @@ pub enum Action {
     Issued,
     /// Q: queued by the program, before merging.
     Queued,
+    /// C: completed by the device.
+    Completed,
+}
+
+impl Action {
+    /// Its letter in the lines of `blkparse`.
+    pub(super) const fn letter(self) -> u8 {
+        match self {
+            Self::Issued => b'D',
+            Self::Queued => b'Q',
+            Self::Completed => b'C',
+        }
+    }
 }
 
 /// How a request with an earlier time than the one before is handled.

@@ -18,6 +18,22 @@ pub enum Kind {
     Flush,
 }
 
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Discard, Self::Flush];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Discard => "discard",
+            Self::Flush => "flush",
+        }
+    }
+}
+
 /// A request as it was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
