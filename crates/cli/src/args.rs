@@ -6,6 +6,7 @@
 
 mod candidates;
 mod create;
+mod device;
 mod guide;
 mod hints;
 pub(crate) mod line;
@@ -15,6 +16,7 @@ pub(crate) mod over;
 mod unused;
 
 pub(crate) use create::Create;
+pub(crate) use device::{OnDevice, Run};
 pub(crate) use guide::{ListTopic, PartKind, command_names};
 pub(crate) use measure::{MeasureAction, MeasurePlan, MeasureRun};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
@@ -141,7 +143,7 @@ pub(crate) enum Command {
     Doctor,
     /// Run one scenario
     #[command(after_help = RUN)]
-    Run(Scenario),
+    Run(Run),
     /// Reproduce published evaluations, and compare with the published figures
     #[command(after_help = REPRODUCE)]
     Reproduce {
@@ -232,6 +234,7 @@ Examples:
   boardlab run nor-write --set linux.wait=buffer-time --set board.bus.write_cycle=\"100 ns\"
   boardlab run nor-write --set workload.file=firmware.bin --out firmware
   boardlab run jobs.fio --set part=swissbit-s46u-8gb --format fio-terse
+  boardlab run jobs.fio --on /dev/mmcblk0 --destroy /dev/mmcblk0
   boardlab run my/scenario.toml --format json --no-wall-time";
 
 const REPRODUCE: &str = "\

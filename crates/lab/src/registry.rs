@@ -220,9 +220,17 @@ fn line(command: &str, scenario: &str, set: &str) -> String {
 impl OpenScenario {
     /// Checks it, as before a run.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let Self { experiment, document, name: scenario } = self;
-        let request = Request { document, scenario, seed: Seed::new(1), progress: &|_| () };
-        (experiment.check)(&request).map(drop)
+        (self.experiment.check)(&self.request(Seed::new(1), &|_| ())).map(drop)
+    }
+
+    /// A request of its experiment.
+    #[must_use]
+    pub fn request<'r>(
+        &'r self,
+        seed: Seed,
+        progress: &'r (dyn Fn(Progress<'_>) + Sync),
+    ) -> Request<'r> {
+        Request { document: &self.document, scenario: &self.name, seed, progress }
     }
 
     /// Does `action` with it.
@@ -235,8 +243,7 @@ impl OpenScenario {
         seed: Seed,
         progress: &(dyn Fn(Progress<'_>) + Sync),
     ) -> Result<RunResult, Failure> {
-        let request = Request { document: &self.document, scenario: &self.name, seed, progress };
-        self.experiment.perform(action, &request)
+        self.experiment.perform(action, &self.request(seed, progress))
     }
 
     /// The same workload as a plan for the agent, on `devices` and folders by name, which wears no block
@@ -251,8 +258,7 @@ impl OpenScenario {
         max_cycles: u64,
     ) -> Result<Plan, Failure> {
         let Some(make) = self.experiment.plan else { return Err(no_plan(&self.name).into()) };
-        let (document, scenario) = (&self.document, self.name.as_str());
-        let request = Request { document, scenario, seed, progress: &|_| () };
+        let request = self.request(seed, &|_| ());
         let plan = make(&PlanRequest { request, devices, max_cycles })?;
         let is_used = |path: &str| {
             let mut steps = plan.steps().iter();

@@ -100,13 +100,13 @@ pub fn form_of(head: &[u8]) -> Option<Form> {
     if text.contains("\"boardlab_measurement\"") {
         return None;
     }
-    let forms: [(Form, fn(&str) -> bool); 4] = [
-        (Form::Fio, fio::is_one),
-        (Form::Iostat, iostat::is_one),
-        (Form::FlashSpeed, flash_speed::is_one),
-        (Form::Blkparse, trace::is_one),
+    let forms = [
+        (Form::Fio, fio::is_one(&text)),
+        (Form::Iostat, iostat::is_one(&text)),
+        (Form::FlashSpeed, flash_speed::is_one(&text)),
+        (Form::Blkparse, trace::is_one(&text)),
     ];
-    forms.into_iter().find(|(_, is_one)| is_one(&text)).map(|(form, _)| form)
+    forms.into_iter().find_map(|(form, is_one)| is_one.then_some(form))
 }
 
 /// Reads a file of this form, which messages call `name`.

@@ -3,7 +3,7 @@
 //! Layer: rank 8. Function: [`result`]. In reading order: `tables`, [`predictions`], `charts`, `warnings`.
 //! The same measurement gives the same result, whenever and wherever it is read.
 
-mod charts;
+pub(crate) mod charts;
 pub mod predictions;
 mod tables;
 mod warnings;
@@ -55,7 +55,7 @@ fn named_board(board: &indexmap::IndexMap<String, Told>) -> Option<String> {
 }
 
 /// What was found out about the board, for comparisons and for a calibration.
-fn parameters(reading: &Reading) -> Vec<Parameter> {
+pub(crate) fn parameters(reading: &Reading) -> Vec<Parameter> {
     let Some(head) = &reading.head else { return Vec::new() };
     let source = format!("told by the agent, version {}", head.agent);
     let parameter = |group: &str, (key, value): (&String, &Told)| Parameter {
@@ -95,7 +95,7 @@ fn extent(reading: &Reading) -> String {
 }
 
 /// How many predictions are right, which are not, and the worst.
-fn agreement(predictions: &[Prediction<'_>]) -> Vec<String> {
+pub(crate) fn agreement(predictions: &[Prediction<'_>]) -> Vec<String> {
     let mut known: Vec<(&Prediction<'_>, f64)> =
         predictions.iter().filter_map(|one| Some((one, one.off()?))).collect();
     // The worst first; of equal ones the one that the plan has first.

@@ -2,10 +2,11 @@
 //!
 //! Layer: rank 10. In reading order: `scenario` (device, host, jobs; with `jobs`, the parsing of their
 //! text and its errors), `run` (with `device`, the device of the jobs; `pace`, throughput over time),
-//! `tables`, `findings`, `charts`. The result has our tables and charts, and fio's own outputs as attachments,
+//! `tables`, `findings`, `charts`; `plan` and [`DeviceJobs`] for the same jobs on a real device. The result has our tables and charts, and fio's own outputs as attachments,
 //! which `--format fio`, `fio-json` and `fio-terse` print.
 
 mod charts;
+mod device_jobs;
 mod findings;
 mod plan;
 mod run;
@@ -15,6 +16,7 @@ mod tables;
 use boardlab_experiment::{Action, Experiment};
 use boardlab_parts::catalog;
 
+pub use device_jobs::DeviceJobs;
 pub use run::OUTPUTS;
 
 /// Jobs on a card; `boardlab run FILE.fio` runs a job file with it.

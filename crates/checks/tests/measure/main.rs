@@ -94,6 +94,30 @@ fn what_the_guest_sets_is_measured_within_5_percent_and_predicted_within_10() {
     }
 }
 
+/// `boardlab run JOBS --on` refuses what the agent refuses; otherwise fio and the agent measure the same.
+#[test]
+fn fio_and_the_agent_measure_the_same_latency_of_the_same_device() {
+    let Some(guest) = Guest::find() else { return };
+    let out = Scratch::new();
+    measure(guest, "fio.sh", out.path());
+    let agent = read(out.path(), "agent");
+    let fio = std::fs::read_to_string(out.path().join("fio.json")).unwrap();
+    let fio: Value = serde_json::from_str(&fio).unwrap();
+    let names = ["write.0.write", "read.1.read"];
+    let jobs = rows(&fio, "fio");
+    assert_eq!(jobs.iter().map(|row| &row["id"]).collect::<Vec<_>>(), names);
+    for (job, step) in jobs.into_iter().zip(rows(&agent, "steps")) {
+        let latencies = [job, step].map(|row| figure(row, "mean_ns"));
+        for ns in latencies {
+            assert!((4.75e6..5.25e6).contains(&ns), "{ns} ns where 5 ms were set:\n{job}\n{step}");
+        }
+    }
+    assert_eq!(rows(&fio, "predictions").len(), 8, "{fio}");
+    let attached: Vec<_> =
+        fio["attachments"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(attached, ["fio.json", "pace_bw.1.log"]);
+}
+
 #[test]
 fn disks_that_qemu_throttles_are_predicted_within_10_percent() {
     if !full() {

@@ -45,7 +45,7 @@ pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
         Command::List { topic } => list::perform(topic.as_ref(), options),
         Command::Explain { words } => explain::perform(words, options),
         Command::Doctor => doctor::perform(options),
-        Command::Run(scenario) => run::perform(Action::Run, scenario, options),
+        Command::Run(arguments) => run::run(arguments, options),
         Command::Reproduce { names, extent } => reproduce::perform(names, extent.full, options),
         Command::Tune(scenario) => run::perform(Action::Tune, scenario, options),
         Command::Life(scenario) => run::perform(Action::Life, scenario, options),

@@ -1,13 +1,54 @@
 //! `boardlab run`, `tune`, `powercut` and `life`: the actions on one scenario.
 
 use super::timed;
-use crate::args::{Options, Scenario};
+use crate::args::{Form, OnDevice, Options, Run, Scenario};
 use crate::error::Error;
 use crate::exit::Status;
+use crate::measure::fio::{self, Trouble};
+use crate::measure::problem::Problem;
 use crate::output::{self, Output};
+use boardlab_cards::fio::DeviceJobs;
 use boardlab_experiment::{Action, Failure};
 use boardlab_lab::registry;
 use boardlab_report::Shown;
+
+/// Runs a scenario, or its fio jobs on a device of this machine.
+pub(super) fn run(arguments: &Run, options: &Options) -> Result<Status, Error> {
+    let Run { scenario, device } = arguments;
+    match &device.on {
+        Some(name) => on_device(name, device, scenario, options),
+        None => perform(Action::Run, scenario, options),
+    }
+}
+
+/// Predicts the jobs of `scenario`, runs fio with them, and shows both.
+fn on_device(
+    name: &str,
+    device: &OnDevice,
+    scenario: &Scenario,
+    options: &Options,
+) -> Result<Status, Error> {
+    if matches!(options.form(), Form::Fio | Form::FioTerse) {
+        return Err(Problem::OnlyJson.into());
+    }
+    let Scenario { scenario: typed, set } = scenario;
+    let expected = |error| registry::scenario_expected(Action::Run.command(), typed, error);
+    let opened = registry::open(typed, set).map_err(expected).map_err(Failure::from)?;
+    if !opened.experiment.prints_fio {
+        return Err(Problem::NoJobs { scenario: typed.clone() }.into());
+    }
+    let output = Output::open(options, None)?;
+    let (jobs, _) = timed(typed, options, |progress| {
+        DeviceJobs::read(&opened.request(options.seed, progress))
+    })?;
+    let measured =
+        fio::run(name, device, &jobs, options.quiet).map_err(|trouble| match trouble {
+            Trouble::Problem(problem) => Error::from(problem),
+            Trouble::Failure(failure) => failure.into(),
+        })?;
+    let status = output.show(Shown::Run(&measured.run))?;
+    Ok(if measured.is_whole { status } else { Status::Failed })
+}
 
 /// Does `action` with `scenario` and shows its result.
 pub(super) fn perform(

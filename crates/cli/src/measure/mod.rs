@@ -2,13 +2,14 @@
 //!
 //! Layer: rank 12. Function: [`run`]. In reading order: [`agent`]: the sources of the agent; [`script`]: what
 //! shells are told; [`board`]: what the three ways have in common; [`process`], [`local`] and [`ssh`];
-//! [`serial`], over [`port`]; [`save`]: the file of the measurements; [`problem`]: what can go wrong.
+//! [`serial`], over [`port`]; [`save`]: the file of the measurements; [`fio`]: fio in place of the agent; [`problem`]: what can go wrong.
 //!
 //! What comes from the board is untrusted: it is saved as it is, and shown escaped. The agent decides what it
 //! may write to; here only the plan is compared with `--destroy`, before anything is sent.
 
 pub(crate) mod agent;
 mod board;
+pub(crate) mod fio;
 mod local;
 mod port;
 pub(crate) mod problem;
@@ -24,7 +25,7 @@ use crate::progress::Progress;
 use crate::saved;
 use board::{Board, Next};
 use boardlab_measure::plan::Plan;
-use problem::Problem;
+use problem::{Problem, Writer};
 use save::Save;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::Path;
@@ -32,6 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+/// What runs on a board, in messages.
+const AGENT: &str = "the agent";
 /// How often an interrupt is looked for while nothing comes.
 const TICK: Duration = Duration::from_millis(50);
 /// How long an agent may take to end in order; after that it is left alone.
@@ -63,7 +66,8 @@ pub(crate) fn run(arguments: &MeasureRun, quiet: bool) -> Result<Option<i32>, Pr
         Over::Ssh(host) => Box::new(ssh::start(host, &order)?),
         Over::Serial(line) => Box::new(serial::start(line, &order, &interrupted)?),
     };
-    follow(&mut *board, &mut save, &progress, &interrupted)?;
+    let mut take = |bytes: &[u8]| save.take(bytes, &progress);
+    follow(AGENT, &mut *board, &mut take, &progress, &interrupted)?;
     drop(progress);
     let status = board.finish()?;
     save.finish()?;
@@ -82,11 +86,15 @@ fn checked(arguments: &MeasureRun) -> Result<String, Problem> {
     let written = plan.written();
     if let Some(target) = named.iter().find(|target| !written.contains(&target.as_str())) {
         let written = written.iter().map(ToString::to_string).collect();
-        return Err(Problem::NotWritten { target: (*target).clone(), written });
+        let (writer, target) = (Writer::Plan, (*target).clone());
+        return Err(Problem::NotWritten { writer, target, written });
     }
     let missing = written.iter().filter(|target| !named.iter().any(|name| name == *target));
     let missing: Vec<_> = missing.map(ToString::to_string).collect();
-    if missing.is_empty() { Ok(text) } else { Err(Problem::NotPermitted { targets: missing }) }
+    match missing.is_empty() {
+        true => Ok(text),
+        false => Err(Problem::NotPermitted { writer: Writer::Plan, targets: missing }),
+    }
 }
 
 fn agent_arguments(arguments: &MeasureRun) -> Vec<String> {
@@ -107,18 +115,20 @@ fn interrupts() -> Arc<AtomicBool> {
     interrupted
 }
 
-/// Saves what comes until the agent has ended. An interrupt ends it in order, and a second one at once.
+/// Takes what comes until the agent, or what else `name` is, has ended. An interrupt ends it in order, and a second one
+/// at once. Returns whether there was one.
 fn follow(
+    name: &str,
     board: &mut dyn Board,
-    save: &mut Save,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), Problem>,
     progress: &Progress,
     interrupted: &AtomicBool,
-) -> Result<(), Problem> {
+) -> Result<bool, Problem> {
     let mut stopped: Option<Instant> = None;
     loop {
         match board.next(TICK) {
             Next::Bytes(bytes) => {
-                if let Err(problem) = save.take(&bytes, progress) {
+                if let Err(problem) = take(&bytes) {
                     board.stop();
                     return Err(problem);
                 }
@@ -127,21 +137,21 @@ fn follow(
             Next::Nothing => {}
             Next::Lost(why) => {
                 progress.warn(&format!("the connection was lost: {why}"));
-                return Ok(());
+                return Ok(stopped.is_some());
             }
-            Next::End => return Ok(()),
+            Next::End => return Ok(stopped.is_some()),
         }
         let again = interrupted.swap(false, Ordering::Relaxed);
         match stopped {
             None if again => {
-                progress.tell("ending the agent in order; a second Ctrl-C leaves it");
+                progress.tell(&format!("ending {name} in order; a second Ctrl-C leaves it"));
                 board.stop();
                 stopped = Some(Instant::now());
             }
             Some(since) if again || since.elapsed() > PATIENCE => {
                 board.abandon();
-                progress.warn("the agent was left before it ended");
-                return Ok(());
+                progress.warn(&format!("{name} was left before it ended"));
+                return Ok(true);
             }
             _ => {}
         }

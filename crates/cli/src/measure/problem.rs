@@ -16,6 +16,33 @@ const TEXT_SHOWN: usize = 600;
 const BUILD: &str = "build the agent here: boardlab measure agent DIR; make -C DIR BUILD=build CC=arm-linux-gnueabi-gcc \
                      LDFLAGS=-static; then give --agent DIR/build/boardlab-agent";
 
+/// What would write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Writer {
+    /// Steps of a plan.
+    Plan,
+    /// Jobs of fio.
+    Jobs,
+}
+
+impl Writer {
+    /// A part of it.
+    const fn part(self) -> &'static str {
+        match self {
+            Self::Plan => "step of the plan",
+            Self::Jobs => "job",
+        }
+    }
+
+    /// That it writes.
+    const fn writes(self) -> &'static str {
+        match self {
+            Self::Plan => "the plan writes",
+            Self::Jobs => "the jobs write",
+        }
+    }
+}
+
 /// Why a plan was not run to its end.
 #[derive(Debug)]
 pub(crate) enum Problem {
@@ -56,6 +83,8 @@ pub(crate) enum Problem {
     },
     /// A target is named for destruction, and no step writes to it.
     NotWritten {
+        /// What does not write to it.
+        writer: Writer,
         /// The target.
         target: String,
         /// Those to which steps write.
@@ -63,6 +92,8 @@ pub(crate) enum Problem {
     },
     /// Steps write to targets that are not named for destruction.
     NotPermitted {
+        /// What writes to them.
+        writer: Writer,
         /// The targets.
         targets: Vec<String>,
     },
@@ -145,6 +176,37 @@ pub(crate) enum Problem {
         /// The program.
         program: &'static str,
     },
+    /// The agent refuses the device.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// A device cannot be opened.
+    DeviceUnopened {
+        /// Its name.
+        target: String,
+        /// Why.
+        problem: io::Error,
+    },
+    /// fio is for block devices.
+    NotABlockDevice {
+        /// What else was named.
+        target: String,
+    },
+    /// A device became another one between the check and the run.
+    Changed {
+        /// Its name.
+        target: String,
+    },
+    /// fio ended without a report.
+    NoReport,
+    /// fio on a device gives its JSON only.
+    OnlyJson,
+    /// The scenario has no fio jobs.
+    NoJobs {
+        /// The scenario.
+        scenario: String,
+    },
     /// The user interrupted before the agent ran.
     Interrupted,
     /// The agent ended, and nothing of it came.
@@ -158,7 +220,9 @@ impl Problem {
     /// The exit status.
     pub(crate) const fn status(&self) -> Status {
         match self {
-            Self::NotPermitted { .. } => Status::Refused,
+            Self::NotPermitted { .. } | Self::Refused { .. } | Self::Changed { .. } => {
+                Status::Refused
+            }
             Self::PlanUnreadable { .. }
             | Self::Unreadable { .. }
             | Self::NoMeasurement { .. }
@@ -168,7 +232,11 @@ impl Problem {
             | Self::Exists { .. }
             | Self::AgentUnreadable { .. }
             | Self::AgentNotAFile { .. }
-            | Self::NotATty { .. } => Status::Input,
+            | Self::NotATty { .. }
+            | Self::DeviceUnopened { .. }
+            | Self::NotABlockDevice { .. }
+            | Self::OnlyJson
+            | Self::NoJobs { .. } => Status::Input,
             Self::Unwritable { .. }
             | Self::CannotStart { .. }
             | Self::NotCompiled { .. }
@@ -180,6 +248,7 @@ impl Problem {
             | Self::Garbled { .. }
             | Self::Lacks { .. }
             | Self::Interrupted
+            | Self::NoReport
             | Self::NothingCame { .. } => Status::Failed,
         }
     }
@@ -204,11 +273,11 @@ impl Problem {
             Self::NoPlan { flaw, .. } => {
                 format!("not a plan: found {}, expected {}", flaw.found, flaw.expected)
             }
-            Self::NotWritten { target, .. } => {
-                format!("no step of the plan writes to `{}`", shown(target))
+            Self::NotWritten { writer, target, .. } => {
+                format!("no {} writes to `{}`", writer.part(), shown(target))
             }
-            Self::NotPermitted { targets } => {
-                format!("refused: the plan writes to {}", listed(targets))
+            Self::NotPermitted { writer, targets } => {
+                format!("refused: {} to {}", writer.writes(), listed(targets))
             }
             Self::Exists { path } => format!("{} exists already", quoted(path)),
             Self::Unwritable { path, problem } => {
@@ -234,6 +303,17 @@ impl Problem {
             Self::Silent { path } => format!("no shell answers at {}", quoted(path)),
             Self::Garbled { path } => format!("what is sent over {} is damaged", quoted(path)),
             Self::Lacks { program, .. } => format!("the board has no `{program}`"),
+            Self::Refused { why } => format!("refused: {}", shown(why)),
+            Self::DeviceUnopened { target, problem } => {
+                format!("cannot open `{}`: {}", shown(target), reason(problem))
+            }
+            Self::NotABlockDevice { target } => format!("`{}` is no block device", shown(target)),
+            Self::Changed { target } => {
+                format!("refused: `{}` became another device after the check", shown(target))
+            }
+            Self::NoReport => "fio ended without a report".into(),
+            Self::OnlyJson => "of fio on a device there is only its JSON".into(),
+            Self::NoJobs { scenario } => format!("`{}` has no fio jobs", shown(scenario)),
             Self::Interrupted => "interrupted before the agent ran".into(),
             Self::NothingCame { status } => match status {
                 Some(status) => {
@@ -255,11 +335,11 @@ impl Problem {
                 "name a file of `boardlab measure run`, the agent, fio (JSON), iostat -x, blkparse or flash_speed".into()
             }
             Self::NotForeign { .. } => "what is read of which program: docs/formats/foreign-measurements.md".into(),
-            Self::NotWritten { written, .. } if written.is_empty() => "the plan writes to nothing".into(),
+            Self::NotWritten { written, .. } if written.is_empty() => "leave it out: there are only reads".into(),
             Self::NotWritten { written, .. } => {
-                format!("name a target as the plan names it: {}", listed(written))
+                format!("name what is written: {}", listed(written))
             }
-            Self::NotPermitted { targets } => {
+            Self::NotPermitted { targets, .. } => {
                 let options: Vec<_> =
                     targets.iter().map(|target| format!("--destroy {}", shown(target))).collect();
                 format!("what is there is lost; if that is meant: {}", options.join(" "))
@@ -271,6 +351,9 @@ impl Problem {
             }
             Self::CannotStart { program, .. } if program == "cc" => {
                 "install a C compiler, or give --agent FILE".into()
+            }
+            Self::CannotStart { program, .. } if program == "fio" => {
+                "install fio, version 3 (Debian's package fio)".into()
             }
             Self::CannotStart { program, .. } if program == "ssh" => "install an ssh client".into(),
             Self::CannotStart { .. } => "is it a program for this machine?".into(),
@@ -287,8 +370,17 @@ impl Problem {
             }
             Self::Garbled { .. } => "is the speed right, and is nobody else at the line?".into(),
             Self::Lacks { .. } => "install it, or use --over ssh".into(),
+            Self::Refused { .. } | Self::Changed { .. } => "nothing was written".into(),
+            Self::DeviceUnopened { .. } => {
+                "is it there, may you open it, and does nothing else use it? A symbolic link is not followed".into()
+            }
+            Self::NotABlockDevice { .. } => "name a disk, a card or a partition, such as /dev/mmcblk0".into(),
+            Self::OnlyJson => "give --format fio-json, table, json or csv".into(),
+            Self::NoJobs { .. } => {
+                "--on is for a job file, card-fio or drive-fio; other workloads: boardlab measure plan".into()
+            }
             Self::Interrupted => "nothing was measured".into(),
-            Self::NothingCame { .. } => "its messages are above".into(),
+            Self::NoReport | Self::NothingCame { .. } => "its messages are above".into(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `boardlab measure`: plans, agents on fake boards, and what is read of measurements.
 
 mod board;
+mod fio;
 mod read;
 mod run;
 mod serial;

@@ -5,12 +5,15 @@
 //! repeated; of several reports (`--status-interval`) the last one counts.
 
 use super::{Foreign, Problem, TEXT_SHOWN, blank, flaw};
+use crate::reading::Reading;
+use crate::result;
+use crate::result::predictions::{self, Prediction};
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::prose::counted;
-use boardlab_result::{Axis, Chart, RunResult, Style};
+use boardlab_result::{Axis, Chart, Row, RunResult, Style, Table, Value};
 use boardlab_workload::fio::Direction;
 use boardlab_workload::fio::output::table::{Figures, table};
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Value as Json};
 
 /// The lines of fio's own words that are repeated.
 const WORDS_MAX: usize = 10;
@@ -44,7 +47,7 @@ impl Report {
     /// [`Problem::Flaw`].
     pub fn read(text: &str) -> Result<Self, Problem> {
         let (words, json, lines) = apart(text);
-        let mut reports = Deserializer::from_str(json).into_iter::<Value>();
+        let mut reports = Deserializer::from_str(json).into_iter::<Json>();
         let (mut last, mut count) = (None, 0);
         while let Some(report) = reports.next() {
             let report = report.map_err(|error| {
@@ -59,7 +62,7 @@ impl Report {
         }
         let end = json[reports.byte_offset()..].trim();
         let words: Vec<&str> = words.lines().chain(end.lines()).map(str::trim).collect();
-        let report = last.filter(|report| report.get("jobs").is_some_and(Value::is_array));
+        let report = last.filter(|report| report.get("jobs").is_some_and(Json::is_array));
         let report = report.ok_or_else(|| flaw(lines + 1, 1, "no list of jobs", "that of fio"))?;
         let mut report = Self::of(&report);
         if count > 1 {
@@ -74,7 +77,7 @@ impl Report {
         Ok(report)
     }
 
-    fn of(report: &Value) -> Self {
+    fn of(report: &Json) -> Self {
         let version = report["fio version"].as_str().unwrap_or("fio").to_owned();
         let (figures, curves, warnings) = (Vec::new(), Vec::new(), Vec::new());
         let mut all = Self { version, figures, curves, warnings, is_whole: true };
@@ -88,7 +91,7 @@ impl Report {
         all
     }
 
-    fn add(&mut self, number: usize, job: &Value) {
+    fn add(&mut self, number: usize, job: &Json) {
         let name = shown(job["jobname"].as_str().unwrap_or("job"));
         let error = job["error"].as_i64().unwrap_or_default();
         if error != 0 {
@@ -143,8 +146,48 @@ impl Report {
         Foreign { run, is_whole: self.is_whole }
     }
 
+    /// What was measured on `device` beside what was predicted: a run with a table `fio` of the same rows. `board` is
+    /// what the agent told of the machine.
+    #[must_use]
+    pub fn beside(&self, predicted: &RunResult, device: &str, board: &Reading) -> RunResult {
+        let title = format!("{} on {}", shown(&self.version), shown(device));
+        let mut run =
+            RunResult::new(&predicted.scenario, &title, predicted.seed, &predicted.version);
+        let model = predicted.table("fio");
+        let mut predictions = Vec::new();
+        for figures in &self.figures {
+            for (metric, column, measured) in [
+                ("mean_ns", "mean_ns", Some(figures.mean_ns)),
+                ("p50_ns", "median_ns", figures.median_ns),
+                ("p99_ns", "percentile99_ns", figures.percentile99_ns),
+                ("bytes_per_s", "bandwidth_bytes_per_s", Some(figures.bandwidth)),
+            ] {
+                let Some(Value::Int(figure)) = cell(model, &figures.name, column) else { continue };
+                let figure = u64::try_from(*figure).unwrap_or_default();
+                predictions.push(Prediction::of(&figures.name, metric, figure, measured));
+            }
+        }
+        run.tables.extend(predictions::table(&predictions));
+        run.tables.push(table("fio", "Jobs as measured", &self.figures));
+        let predicted_table = model.cloned().map(|table| Table {
+            id: "fio-predicted".into(),
+            title: "Jobs as predicted".into(),
+            ..table
+        });
+        run.tables.extend(predicted_table);
+        run.findings.extend(result::agreement(&predictions));
+        result::charts::scatters(&mut run, &predictions);
+        self.draw(&mut run);
+        run.parameters.extend(predicted.parameters.iter().cloned());
+        run.parameters.extend(result::parameters(board));
+        run.warnings.extend(self.warnings.iter().cloned());
+        run.warnings.extend(predictions::warnings(&predictions));
+        run.warnings.extend(unpredicted(model, &self.figures));
+        run
+    }
+
     /// Draws the latencies by percentile.
-    pub fn draw(&self, run: &mut RunResult) {
+    fn draw(&self, run: &mut RunResult) {
         let caption = "The completion latency that so many percent of the requests did not exceed, as fio counted them.";
         let axes = [Axis::of_percentiles("requests"), Axis::from_zero("completion latency (ms)")];
         let mut chart =
@@ -163,12 +206,23 @@ impl Report {
             run.charts.push(chart);
         }
     }
+}
 
-    /// What is to be told.
-    #[must_use]
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
+fn cell<'t>(table: Option<&'t Table>, row: &str, column: &str) -> Option<&'t Value> {
+    table?.cell(row, column).map(|cell| &cell.value)
+}
+
+/// Rows that only one of both has.
+fn unpredicted(model: Option<&Table>, figures: &[Figures]) -> Vec<String> {
+    let rows = model.map_or(&[][..], |table| &table.rows);
+    let is_measured = |row: &Row| figures.iter().any(|one| one.name == row.id);
+    let is_predicted = |one: &Figures| rows.iter().any(|row| row.id == one.name);
+    let missing = rows.iter().filter(|row| !is_measured(row));
+    let missing =
+        missing.map(|row| format!("`{}` was predicted, and fio reports nothing of it.", row.id));
+    let further = figures.iter().filter(|one| !is_predicted(one));
+    let further = further.map(|one| format!("`{}` was measured, and not predicted.", one.name));
+    missing.chain(further).take(WORDS_MAX).collect()
 }
 
 /// Words before the JSON, the JSON, and the number of lines before it.
@@ -189,19 +243,19 @@ fn shown(text: &str) -> String {
 
 /// A whole number; of one with a fraction what is before it, and 0 of anything else.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-fn whole(value: &Value) -> u64 {
+fn whole(value: &Json) -> u64 {
     value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).unwrap_or_default()
 }
 
 /// Moved bytes; fio 2 has KiB, under the same name.
-fn bytes(one: &Value) -> u64 {
+fn bytes(one: &Json) -> u64 {
     match one.get("io_kbytes") {
         Some(_) => whole(&one["io_bytes"]),
         None => whole(&one["io_bytes"]).saturating_mul(1_024),
     }
 }
 
-fn bandwidth(one: &Value) -> u64 {
+fn bandwidth(one: &Json) -> u64 {
     match one.get("bw_bytes") {
         Some(bytes) => whole(bytes),
         None => whole(&one["bw"]).saturating_mul(1_024),
@@ -217,7 +271,7 @@ struct Latency {
 }
 
 impl Latency {
-    fn of(one: &Value) -> Self {
+    fn of(one: &Json) -> Self {
         // Of fio 2 in microseconds; percentiles of the whole latency where a job asks for those alone.
         let (completion, factor) = match one.get("clat_ns") {
             Some(latency) => (latency, 1),
@@ -225,7 +279,7 @@ impl Latency {
         };
         let listed = [completion, &one["lat_ns"]].map(|latency| latency["percentile"].as_object());
         let listed = listed.into_iter().flatten().next();
-        let percentile = |(percent, latency): (&String, &Value)| {
+        let percentile = |(percent, latency): (&String, &Json)| {
             let percent = percent.parse().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
             Some((percent, whole(latency).saturating_mul(factor)))
         };
@@ -236,7 +290,7 @@ impl Latency {
             let latency = completion[field].as_f64().unwrap_or_default();
             #[allow(clippy::cast_precision_loss, reason = "one or a thousand")]
             let latency = (latency * factor as f64).round();
-            whole(&Value::from(latency))
+            whole(&Json::from(latency))
         };
         Self { mean_ns: nanoseconds("mean"), max_ns: nanoseconds("max"), percentiles }
     }

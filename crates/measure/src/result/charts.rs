@@ -12,6 +12,13 @@ const LATENCY_CHARTS: usize = 20;
 
 /// Adds the charts to `run`.
 pub(super) fn draw(run: &mut RunResult, reading: &Reading, predictions: &[Prediction<'_>]) {
+    scatters(run, predictions);
+    let with_each = reading.steps.iter().filter(|step| step.each.is_some());
+    with_each.take(LATENCY_CHARTS).for_each(|step| latencies(run, step));
+}
+
+/// A chart for each unit of the predictions: predicted against measured.
+pub(crate) fn scatters(run: &mut RunResult, predictions: &[Prediction<'_>]) {
     for unit in [Unit::Nanoseconds, Unit::BytesPerSecond, Unit::Plain] {
         let of_unit = predictions.iter().filter(|one| one.unit() == unit);
         let points = of_unit.filter_map(Prediction::figures);
@@ -20,8 +27,6 @@ pub(super) fn draw(run: &mut RunResult, reading: &Reading, predictions: &[Predic
             scatter(run, unit, points);
         }
     }
-    let with_each = reading.steps.iter().filter(|step| step.each.is_some());
-    with_each.take(LATENCY_CHARTS).for_each(|step| latencies(run, step));
 }
 
 fn logarithmic(label: &str) -> Axis {

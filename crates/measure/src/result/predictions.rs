@@ -77,6 +77,22 @@ pub struct Prediction<'r> {
     measured: Option<Figure>,
 }
 
+impl<'r> Prediction<'r> {
+    /// What was predicted of the figure `metric` of `step`, and what was measured, as far as it was.
+    pub(crate) const fn of(
+        step: &'r str,
+        metric: &'r str,
+        predicted: u64,
+        measured: Option<u64>,
+    ) -> Self {
+        let measured = match measured {
+            Some(number) => Some(Figure::Whole(number)),
+            None => None,
+        };
+        Self { step, metric, predicted, measured }
+    }
+}
+
 impl Prediction<'_> {
     /// The name of its row.
     pub(super) fn id(&self) -> String {
@@ -150,7 +166,7 @@ fn measured(step: &StepReading, metric: &str) -> Option<Figure> {
 }
 
 /// The table of the predictions, if there are any.
-pub(super) fn table(predictions: &[Prediction<'_>]) -> Option<Table> {
+pub(crate) fn table(predictions: &[Prediction<'_>]) -> Option<Table> {
     let row = |one: &Prediction<'_>| Row::new(one.id(), "").of_unit(one.unit().name());
     let rows = predictions.iter().map(|one| (row(one), one));
     Table::new("predictions", "Predictions beside what was measured")
@@ -162,7 +178,7 @@ pub(super) fn table(predictions: &[Prediction<'_>]) -> Option<Table> {
 }
 
 /// What cannot be compared.
-pub(super) fn warnings(predictions: &[Prediction<'_>]) -> Vec<String> {
+pub(crate) fn warnings(predictions: &[Prediction<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for one in predictions.iter().filter(|one| !one.is_known()) {
         let text = format!(

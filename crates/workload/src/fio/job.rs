@@ -218,6 +218,11 @@ impl Builder {
 }
 
 impl JobFile {
+    /// The sections as they stand, `[global]` ones included.
+    pub(super) fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
     /// The place where the job `index` gets one of `options` (primary names): the last of them in
     /// its section or else in the global ones above; its section if none is written.
     ///

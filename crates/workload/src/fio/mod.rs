@@ -8,6 +8,7 @@
 //! - [`settings`]: [`Settings`], the typed settings of a job. [`options`]: every option of fio,
 //!   once.
 //! - [`job`]: [`parse`] a job file, [`parse_arguments`] a command line.
+//! - [`on_device()`]: the jobs for fio itself, on a device.
 //! - [`places`]: the sequence of blocks. [`data`]: the data of writes.
 //! - [`engine`]: [`run`], which runs jobs on a block device. [`account`]: their statistics.
 //! - [`output`]: terse, JSON and human text as fio's, and tables of our own.
@@ -33,6 +34,7 @@ pub mod data;
 pub mod engine;
 pub mod grammar;
 pub mod job;
+mod on_device;
 pub mod options;
 pub mod output;
 pub mod places;
@@ -45,5 +47,6 @@ mod worker;
 pub use engine::{Failure, Host, Misfit, Report, Run, check, run};
 pub use grammar::{EmptyEnvironment, Environment};
 pub use job::{Job, JobFile, parse, parse_arguments};
+pub use on_device::on_device;
 pub use problem::{Diagnostic, Diagnostics, Note, Place, Problem};
 pub use settings::{Direction, Settings};

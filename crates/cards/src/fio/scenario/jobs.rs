@@ -60,7 +60,7 @@ pub(crate) fn refused(at: At, job: &str, what: &str) -> Error {
 }
 
 /// The error with fio's own message, the second line of which says what would be right.
-fn wrong_text(wrong: Diagnostic) -> Error {
+pub(crate) fn wrong_text(wrong: Diagnostic) -> Error {
     let words = wrong.problem.to_string();
     let (title, help) = words.split_once('\n').unwrap_or((&words, ""));
     let help = match help {

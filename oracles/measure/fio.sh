@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# fio itself on a device of the guest, through `boardlab run JOBS --on`: fio.sh GUEST BOARDLAB [OUT]. The device is null_blk with 5 ms a
+# request, 64 at once; fio's figures and the agent's are of the same device. What must not be written is refused.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/common.sh"
+
+# The programs with their libraries, for a guest that has none.
+mkdir -p "$share/lib"
+for program in "$(command -v fio)" "$boardlab"; do
+  cp "$program" "$share/$(basename "$program").real"
+  ldd "$program" | grep -o '/[^ ]*' | sort -u | while read -r path; do cp -Ln "$path" "$share/lib/"; done
+  name=$(basename "$program")
+  printf '#!/bin/sh\nexec /h/lib/ld-linux-x86-64.so.2 --library-path /h/lib --argv0 %s /h/%s.real "$@"\n' "$name" "$name" >"$share/$name"
+  chmod 755 "$share/$name"
+done
+strip "$share"/*.real
+cat >"$share/jobs.fio" <<'END'
+[global]
+filename=/dev/sdz
+direct=1
+bs=4k
+size=1m
+[write]
+rw=write
+write_bw_log=pace
+[read]
+stonewall
+rw=randread
+ioengine=libaio
+iodepth=8
+END
+cat >"$share/agent.plan" <<'END'
+boardlab-plan 1
+step write block.write device=/dev/nullb0 size=4096 length=1048576
+step read block.read device=/dev/nullb0 size=4096 length=1048576 order=random depth=8 engine=aio
+END
+cat >"$share/job.sh" <<'END'
+export PATH=/h:$PATH BOARDLAB_CONFIG= HOME=/tmp TMPDIR=/tmp
+modprobe null_blk gb=1 memory_backed=1 irqmode=2 completion_nsec=5000000 submit_queues=1
+/h/agent --destroy /dev/nullb0 --out /tmp/agent.jsonl /h/agent.plan || exit 1
+cp /tmp/agent.jsonl /h/
+on() { boardlab run /h/jobs.fio --on "$@" --agent /h/agent --json --no-wall-time --quiet; }
+# Refused: without permission, for another device, mounted.
+on /dev/nullb0 >/tmp/out && exit 1; [ $? = 3 ] || exit 1
+on /dev/nullb0 --destroy /dev/nullb1 >/tmp/out && exit 1
+mkswap /dev/nullb0 >/tmp/out || exit 1
+on /dev/nullb0 --destroy /dev/nullb0 >/tmp/out && exit 1
+swapon /dev/nullb0 || exit 1
+on /dev/nullb0 --destroy-data /dev/nullb0 >/tmp/out && exit 1
+swapoff /dev/nullb0
+echo "== measuring"
+on /dev/nullb0 --destroy-data /dev/nullb0 >/tmp/fio.json || exit 1
+cp /tmp/fio.json /h/fio.jsonl
+END
+boot job.sh -icount shift=1,sleep=off
+mv "$out/fio.jsonl" "$out/fio.json"
