@@ -5,6 +5,7 @@
 use super::BAND;
 use super::predictions::Prediction;
 use crate::reading::{Reading, StepReading};
+use boardlab_result::prose::round;
 use boardlab_result::{Axis, Chart, RunResult, Style, Unit};
 
 /// The most charts of latencies.
@@ -35,11 +36,13 @@ fn logarithmic(label: &str) -> Axis {
 
 /// Predicted against measured, with the lines between which a prediction is right.
 fn scatter(run: &mut RunResult, unit: Unit, points: Vec<(f64, f64)>) {
-    let (id, name, shown) = match unit {
-        Unit::Nanoseconds => ("times", "times", "ns"),
-        Unit::BytesPerSecond => ("rates", "rates", "bytes/s"),
-        _ => ("operations", "operations a second", "1/s"),
+    let (id, name, shown, series, scale) = match unit {
+        Unit::Nanoseconds => ("times", "times", "ms", "ms", 1e6),
+        Unit::BytesPerSecond => ("rates", "rates", "MB/s", "mb_per_s", 1e6),
+        _ => ("operations", "operations a second", "1/s", "", 1.0),
     };
+    let points: Vec<_> =
+        points.into_iter().map(|(x, y)| (round(x / scale, 9), round(y / scale, 9))).collect();
     let axes = ["predicted", "measured"].map(|what| logarithmic(&format!("{what} ({shown})")));
     let mut chart = Chart::new(
         format!("predicted-{id}"),
@@ -48,7 +51,6 @@ fn scatter(run: &mut RunResult, unit: Unit, points: Vec<(f64, f64)>) {
          the solid line more was measured than predicted.",
         axes,
     );
-    let unit = unit.name();
     let ends = points.iter().map(|(x, _)| *x);
     let (low, high) = ends.fold((f64::MAX, 0.0_f64), |(low, high), x| (low.min(x), high.max(x)));
     // The lines are longer than what they are about, so that a single point has some as well.
@@ -59,10 +61,10 @@ fn scatter(run: &mut RunResult, unit: Unit, points: Vec<(f64, f64)>) {
         ("low", "prediction 10 % too low", 1.0 / (1.0 - BAND), Style::Dashed),
     ] {
         let name = (format!("predicted-{id}-{line}"), label);
-        run.plot(&mut chart, name, unit, style, ends.map(|x| (x, x * factor)));
+        run.plot(&mut chart, name, series, style, ends.map(|x| (x, round(x * factor, 9))));
     }
     let name = (format!("predicted-{id}-points"), "predictions");
-    run.plot(&mut chart, name, unit, Style::Points, points);
+    run.plot(&mut chart, name, series, Style::Points, points);
     run.charts.push(chart);
 }
 
@@ -74,17 +76,18 @@ fn latencies(run: &mut RunResult, step: &StepReading) {
         1 => "Every operation in order.".into(),
         group => format!("The longest and the shortest of every {group} operations, in order."),
     };
-    let axes = [Axis::fitting("operation"), logarithmic("latency (ns)")];
+    let axes = [Axis::fitting("operation"), logarithmic("latency (ms)")];
     let id = format!("latency-{}", step.name);
     let mut chart = Chart::new(&id, format!("Latencies of {}", step.name), caption, axes);
     let extremes = || each.extremes.iter().zip(0_u64..);
     let place = |index: u64| (index * each.group) as f64;
     if each.group > 1 {
-        let points = extremes().map(|((least, _), index)| (place(index), *least as f64));
-        run.plot(&mut chart, (format!("{id}-shortest"), "shortest"), "ns", Style::Points, points);
+        let points =
+            extremes().map(|((least, _), index)| (place(index), round(*least as f64 / 1e6, 9)));
+        run.plot(&mut chart, (format!("{id}-shortest"), "shortest"), "ms", Style::Points, points);
     }
     let label = if each.group > 1 { "longest" } else { "latency" };
-    let points = extremes().map(|((_, most), index)| (place(index), *most as f64));
-    run.plot(&mut chart, (format!("{id}-longest"), label), "ns", Style::Points, points);
+    let points = extremes().map(|((_, most), index)| (place(index), round(*most as f64 / 1e6, 9)));
+    run.plot(&mut chart, (format!("{id}-longest"), label), "ms", Style::Points, points);
     run.charts.push(chart);
 }

@@ -127,7 +127,7 @@ fn what_is_no_figure_is_told() {
 
 #[test]
 fn the_scatter_has_a_line_between_the_bounds_of_the_band() {
-    let run = measured(&[(1, 100, "predict.mean_ns=80 predict.bytes_per_s=7")]);
+    let run = measured(&[(1, 100_000_000, "predict.mean_ns=80000000 predict.bytes_per_s=7")]);
     let ids: Vec<_> = run.charts.iter().map(|chart| chart.id.as_str()).collect();
     assert_eq!(ids, ["predicted-times", "predicted-rates"]);
     let chart = &run.charts[0];
@@ -136,7 +136,7 @@ fn the_scatter_has_a_line_between_the_bounds_of_the_band() {
     let line = |id: &str| run.curve(&format!("predicted-times-{id}")).unwrap();
     for (x, (high, low)) in line("high").x.iter().zip(line("high").y.iter().zip(&line("low").y)) {
         // A prediction on a line is off by exactly 10 % of what was measured there.
-        assert!(((x - high) / high - BAND).abs() < 1e-12 && ((x - low) / low + BAND).abs() < 1e-12);
+        assert!(((x - high) / high - BAND).abs() < 1e-9 && ((x - low) / low + BAND).abs() < 1e-9);
     }
     assert!(
         run.charts.iter().all(|chart| chart.layers.iter().all(|l| run.curve(&l.curve).is_some()))
@@ -147,7 +147,7 @@ fn the_scatter_has_a_line_between_the_bounds_of_the_band() {
 fn latencies_in_order_become_a_chart() {
     let run = whole();
     let chart = run.charts.iter().find(|chart| chart.id == "latency-erase").unwrap();
-    assert_eq!(run.curve(&chart.layers[0].curve).unwrap().y, [400.0, 500.0, 601.0]);
+    assert_eq!(run.curve(&chart.layers[0].curve).unwrap().y, [0.0004, 0.0005, 0.000_601]);
 }
 
 #[test]
