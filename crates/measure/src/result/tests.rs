@@ -127,12 +127,12 @@ fn what_is_no_figure_is_told() {
 
 #[test]
 fn the_scatter_has_a_line_between_the_bounds_of_the_band() {
-    let run = measured(&[(1, 100_000_000, "predict.mean_ns=80000000 predict.bytes_per_s=7")]);
+    let run = measured(&[(1, 100 << 20, "predict.mean_ns=83886080 predict.bytes_per_s=7")]);
     let ids: Vec<_> = run.charts.iter().map(|chart| chart.id.as_str()).collect();
     assert_eq!(ids, ["predicted-times", "predicted-rates"]);
     let chart = &run.charts[0];
     assert!(chart.x.log2 && chart.y.log2 && chart.layers.len() == 4);
-    assert_eq!(run.curve("predicted-times-points").unwrap().x, [80.0]);
+    assert_eq!(run.curve("predicted-times-points").unwrap().x, [83.886_08]);
     let line = |id: &str| run.curve(&format!("predicted-times-{id}")).unwrap();
     for (x, (high, low)) in line("high").x.iter().zip(line("high").y.iter().zip(&line("low").y)) {
         // A prediction on a line is off by exactly 10 % of what was measured there.
