@@ -22,7 +22,7 @@ tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach
   ubirsvol ubiupdatevol ubinfo'
 modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
   zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
-  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk scsi_debug loop raid1 ext4 vfat nls_cp437 nls_ascii'
+  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii'
 
 fail() { echo "guest: $*" >&2; exit 1; }
 
@@ -54,7 +54,7 @@ prepare() {
   trap 'rm -rf "$work"' EXIT
   root=$work/root
   # Only what the modules below need is taken out of the package, of which the rest is 400 MB.
-  dpkg --fsys-tarfile "$dir"/linux-image-*.deb | tar -x -C "$work" --exclude='*/drivers/net*' --exclude='*/drivers/gpu*' --exclude='*/sound/*' --exclude='*/drivers/media/*'
+  dpkg --fsys-tarfile "$dir"/linux-image-*.deb | tar -x -C "$work" --exclude='*/drivers/net/*/*' --exclude='*/drivers/gpu*' --exclude='*/sound/*' --exclude='*/drivers/media/*'
   release=$(ls "$work/lib/modules")
   unpack "$work/boot/vmlinuz-$release" "$dir/vmlinuz"
   depmod -b "$work" "$release" 2>/dev/null || true

@@ -113,14 +113,13 @@ impl Step {
     }
 }
 
-/// The predictions of a step: what an operation takes, and with several at once how many there are a
-/// second. What is between operations is the board's own, so rates of single operations are not predicted.
+/// The predictions of a step: what an operation takes, and with several at once how long all of them take. What is
+/// between operations is the board's own, so the time of single operations one after the other is not predicted.
 fn predict(step: plan::Step, run: &StepRun) -> plan::Step {
     let is_queued = step.number("depth").is_some_and(|depth| depth > 1);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive rate")]
-    let rate = run.operations_per_s().filter(|_| is_queued).map(|rate| rate.round() as u64);
+    let elapsed = is_queued.then(|| run.elapsed.as_nanos());
     let mean = run.latencies.mean().map(Duration::as_nanos);
-    step.predict("mean_ns", mean).predict("operations_per_s", rate)
+    step.predict("mean_ns", mean).predict("elapsed_ns", elapsed)
 }
 
 /// Refuses a step with places that are not on the device, and two steps of one name.

@@ -118,6 +118,23 @@ fn fio_and_the_agent_measure_the_same_latency_of_the_same_device() {
     assert_eq!(attached, ["fio.json", "pace_bw.1.log"]);
 }
 
+/// The round trip of docs/tasks/measure-a-board.md: a plan over ssh to a board with a slow card, and back.
+#[test]
+fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_prediction() {
+    let Some(guest) = Guest::find() else { return };
+    let out = Scratch::new();
+    measure(guest, "ssh.sh", out.path());
+    let result = read(out.path(), "card");
+    let steps = rows(&result, "steps");
+    assert_eq!(steps.len(), 5, "{result}");
+    assert!(steps.iter().all(|row| row["cells"]["state"]["value"] == "done"), "{result}");
+    for (row, off) in off(&result, "card", 5) {
+        // In real time: a busy host makes a command longer, but not shorter.
+        let limit = if full() { -0.10 } else { -0.30 };
+        assert!((limit..=0.10).contains(&off), "{row}: off by {off}");
+    }
+}
+
 #[test]
 fn disks_that_qemu_throttles_are_predicted_within_10_percent() {
     if !full() {
