@@ -33,10 +33,10 @@ cat >"$share/job.sh" <<'END'
 for module in virtio_net sdhci-pci mmc_block; do modprobe $module; done
 until [ -e /dev/mmcblk0 ] && [ -e /sys/class/net/eth0 ]; do sleep 0.1; done
 ip link set lo up; ip link set eth0 up; ip addr add 10.0.2.15/24 dev eth0
-mkdir -p /lib/x86_64-linux-gnu /lib64 /etc/dropbear /root/.ssh
+mkdir -p /lib/x86_64-linux-gnu /lib64 /etc/dropbear /tmp/.ssh
 cp -n /h/lib/* /lib/x86_64-linux-gnu/; cp -n /h/lib/ld-linux* /lib64/
-echo root::0:0:root:/root:/bin/sh >/etc/passwd; echo /bin/sh >/etc/shells
-cp /h/key.pub /root/.ssh/authorized_keys; chmod 700 /root /root/.ssh; chmod 600 /root/.ssh/authorized_keys
+echo root::0:0:root:/tmp:/bin/sh >/etc/passwd; echo /bin/sh >/etc/shells
+cp /h/key.pub /tmp/.ssh/authorized_keys; chmod 700 /tmp /tmp/.ssh; chmod 600 /tmp/.ssh/authorized_keys
 /h/dropbear -R -E -s 2>/tmp/err || { cat /tmp/err; exit 1; }
 until [ -e /h/done ]; do sleep 0.2; done
 END
