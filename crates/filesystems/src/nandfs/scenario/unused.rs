@@ -52,7 +52,6 @@ pub(crate) fn refuse(
     }
     if errors.pe_cycles == 0 {
         let help = "set errors.pe_cycles, and part.limits.endurance";
-        idle("part.timing.program_max", "here: no block wears out, and no program fails", help);
         // How many pages were read before is seen where reads draw from chance, and where a worn block
         // is marked.
         if part.timing.read.min() == part.timing.read.max() && errors.rates.is_none() {

@@ -107,6 +107,11 @@ const EXCEPTIONS: &[Exception] = &[
         why: "rtime takes what zlib cannot make smaller, ends of a few bytes, and no run reads such an end back",
     },
     Exception {
+        bench: "",
+        keys: &["part.timing.program_max"],
+        why: "the longest that the part may take, with which its times are compared; a program that fails takes it",
+    },
+    Exception {
         bench: "nand-filesystems, parallel",
         keys: &["part.on_die_ecc."],
         why: "a chip that corrects by itself is not for Linux 2.6; the serial part is one",
