@@ -1,94 +1,75 @@
 /*
- * What the CPU and the kernel take: memory, checksums, the clock, sleeping, and
- * switches between processes as lmbench's lat_ctx makes them.
+ * What the CPU and the kernel take: memory, checksums, the clock, sleeping, and switches between
+ * processes as lmbench's lat_ctx makes them.
  */
-#include "agent.h"
 #include "output.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#ifndef SYS_futex               /* an architecture younger than 2038 */
+#ifndef SYS_futex /* an architecture younger than 2038 */
 #define SYS_futex SYS_futex_time64
 #endif
 #define PROCESSES_MAX 1024
 #define SECOND_NS UINT64_C(1000000000)
 
-#define COUNT(fallback) { "count", KEY_NUMBER, fallback, 0, 1, INT64_MAX }
+#define COUNT(fallback) NUMBER("count", fallback, 1, INT64_MAX)
 
-static const struct key memory_keys[] = {
-    { "size", KEY_NUMBER, "1048576", 0, 1, 1u << 30 },
-    COUNT("100"), COMMON_KEYS, NO_MORE_KEYS
-};
-static const struct key timer_keys[] = {
-    COUNT("100000"), COMMON_KEYS, NO_MORE_KEYS
-};
-static const struct key sleep_keys[] = {
-    { "time_ns", KEY_NUMBER, "1000000", 0, 0, INT64_MAX },
-    COUNT("1000"), COMMON_KEYS, NO_MORE_KEYS
-};
-static const struct key ring_keys[] = {
-    { "processes", KEY_NUMBER, "2", 0, 2, PROCESSES_MAX },
-    COUNT("100000"), COMMON_KEYS, NO_MORE_KEYS
-};
+static const struct key memory_keys[] = { NUMBER("size", "1048576", 1, 1u << 30), COUNT("100"),
+                                          REPEATED, END_OF_KEYS };
+static const struct key timer_keys[] = { COUNT("100000"), REPEATED, END_OF_KEYS };
+static const struct key sleep_keys[] = { NUMBER("time_ns", "1000000", 0, INT64_MAX), COUNT("1000"),
+                                         REPEATED, END_OF_KEYS };
+static const struct key ring_keys[] = { NUMBER("processes", "2", 2, PROCESSES_MAX), COUNT("100000"),
+                                        REPEATED, END_OF_KEYS };
 
-/* cpu.copy and cpu.crc. */
-static void run_memory(const struct step *step, struct record *record)
+/* cpu.copy, from the first half of a memory to the second one; cpu.crc. */
+static void run_memory(const struct step *step)
 {
     int is_copy = strcmp(step->operation->name, "cpu.copy") == 0;
-    uint64_t count = step_number(step, "count"), i;
     size_t size = (size_t)step_number(step, "size");
-    unsigned char *from = malloc(size), *to = is_copy ? malloc(size) : from;
-    uint32_t crc = crc32_of(0, "", 0);      /* makes its table */
+    unsigned char *from = malloc(size << is_copy);
+    uint64_t count = step_number(step, "count");
+    uint32_t crc = crc32_of(0, "", 0); /* makes its table */
 
-    if (from == 0 || to == 0) {
-        record_fail(record, "no memory for %d x %lu bytes", is_copy + 1,
-                    (unsigned long)size);
-    } else {
-        memset(to, 2, size);
-        data_fill(step, 0, from, size);
-        record_begin(record, step);
-        for (i = 0; i < count && !record_stopped(record); i++) {
-            uint64_t start = now_ns();
-
-            if (is_copy) {
-                memcpy(to, from, size);
-                from[i % size] = to[i / 2 % size];
-            } else {
-                crc = crc32_of(crc, from, size);
-            }
-            record_operation(record, now_ns() - start, size);
-        }
-        record_end(record);
-        if (!is_copy)
-            record_number(record, "crc32", crc);
+    if (from == 0) {
+        record_fail("no memory for %d x %zu bytes", is_copy + 1, size);
+        return;
     }
-    if (is_copy)
-        free(to);
+    memset(from, 2, size << is_copy);
+    plan_data(step, 0, from, size, 0);
+    record_begin(step);
+    for (uint64_t i = 0; i < count && !record_stopped(); i++) {
+        uint64_t start = now_ns();
+
+        if (is_copy) {
+            memcpy(from + size, from, size);
+            from[i % size] = from[size + i / 2 % size];
+        } else {
+            crc = crc32_of(crc, from, size);
+        }
+        record_operation(since(start), size);
+    }
+    record_end();
+    if (!is_copy)
+        tell_number("crc32", crc);
     free(from);
 }
 
-static void run_timer(const struct step *step, struct record *record)
+static void run_timer(const struct step *step)
 {
-    uint64_t count = step_number(step, "count"), i, last = now_ns(), now;
+    uint64_t count = step_number(step, "count");
     struct timespec resolution;
 
-    for (i = 0; i < count && !record_stopped(record); i++) {
-        last = now_ns();
-        now = now_ns();
-        record_operation(record, now - last, 0);
-    }
+    for (uint64_t i = 0; i < count && !record_stopped(); i++)
+        record_operation(since(now_ns()), 0);
     if (clock_getres(CLOCK_MONOTONIC, &resolution) == 0)
-        record_number(record, "resolution_ns", (uint64_t)resolution.tv_nsec);
+        tell_number("resolution_ns", (uint64_t)resolution.tv_nsec);
 }
 
 /* The clock that sleeping goes by; that of now_ns() may run at another rate. */
@@ -100,32 +81,32 @@ static uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
-static void run_sleep(const struct step *step, struct record *record)
+static void run_sleep(const struct step *step)
 {
-    uint64_t count = step_number(step, "count"), i, end, now, nap;
-    struct timespec until;
+    uint64_t count = step_number(step, "count");
 
-    for (i = 0; i < count && !record_stopped(record); i++) {
-        end = monotonic_ns() + step_number(step, "time_ns");
-        while ((now = monotonic_ns()) < end && !record_stopped(record)) {
-            nap = end - now > SECOND_NS ? now + SECOND_NS : end;
-            until.tv_sec = (time_t)(nap / SECOND_NS);
-            until.tv_nsec = (long)(nap % SECOND_NS);
+    for (uint64_t i = 0; i < count && !record_stopped(); i++) {
+        uint64_t end = monotonic_ns() + step_number(step, "time_ns"), now;
+
+        while ((now = monotonic_ns()) < end && !record_stopped()) {
+            uint64_t nap = end - now > SECOND_NS ? now + SECOND_NS : end;
+            struct timespec until = { (time_t)(nap / SECOND_NS), (long)(nap % SECOND_NS) };
+
             clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, 0);
         }
         if (now >= end)
-            record_operation(record, now - end, 0);
+            record_operation(now - end, 0);
     }
 }
 
 /*
- * A ring of processes, of which the agent is the first: each waits for the
- * token and passes it on. In memory that they share, each leaves how long the
- * token took to it, from before it was passed on to when it was taken.
+ * A ring of processes, of which the agent is the first: each waits for the token and passes it on.
+ * In memory that they share, each leaves how long the token took to it, from before it was passed
+ * on to when it was taken.
  */
 struct ring {
     volatile uint64_t sent_ns, hop_ns[PROCESSES_MAX];
-    volatile int turn[PROCESSES_MAX];   /* futexes: 1 has the token */
+    volatile int turn[PROCESSES_MAX]; /* futexes: 1 has the token */
 };
 
 /* One process of a ring, and its pipes from and to its neighbours. */
@@ -143,12 +124,11 @@ static int take(struct place *place)
     if (!place->is_futex && read(place->in, &token, 1) != 1)
         return -1;
     while (place->is_futex && *turn == 0)
-        if (syscall(SYS_futex, turn, FUTEX_WAIT, 0, (void *)0)
-            && errno == EINTR)
+        if (syscall(SYS_futex, turn, FUTEX_WAIT, 0, (void *)0) && errno == EINTR)
             return -1;
     *turn = 0;
     __sync_synchronize();
-    place->ring->hop_ns[place->number] = now_ns() - place->ring->sent_ns;
+    place->ring->hop_ns[place->number] = since(place->ring->sent_ns);
     return 0;
 }
 
@@ -170,16 +150,15 @@ static pid_t add_process(struct place *place, pid_t agent)
 {
     sigset_t all;
     int ends[2];
-    pid_t pid;
 
     if (pipe(ends))
         return -1;
-    pid = fork();
+    pid_t pid = fork();
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        sigfillset(&all);       /* the agent ends its processes */
+        sigfillset(&all); /* the agent ends its processes */
         sigprocmask(SIG_BLOCK, &all, 0);
-        close(place->out);      /* that of the agent: the ring ends with it */
+        close(place->out); /* that of the agent: the ring ends with it */
         close(ends[0]);
         place->out = ends[1];
         while (getppid() == agent && take(place) == 0 && pass(place) == 0)
@@ -193,60 +172,58 @@ static pid_t add_process(struct place *place, pid_t agent)
 }
 
 /* cpu.pipe and cpu.futex. */
-static void run_ring(const struct step *step, struct record *record)
+static void run_ring(const struct step *step)
 {
-    int processes = (int)step_number(step, "processes"), made = 0, i, ends[2];
+    struct ring *ring =
+        mmap(0, sizeof *ring, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int processes = (int)step_number(step, "processes"), made = 0, ends[2];
+    int is_futex = strcmp(step->operation->name, "cpu.futex") == 0;
     uint64_t count = step_number(step, "count"), hops = 0;
-    struct place place = { 0, 0, 0, 0, 0, 0 };
     pid_t pids[PROCESSES_MAX];
 
-    place.is_futex = strcmp(step->operation->name, "cpu.futex") == 0;
-    place.ring = mmap(0, sizeof *place.ring, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (place.ring == MAP_FAILED || pipe(ends)) {
-        record_fail_errno(record, "no shared memory, or no pipe");
+    if (ring == MAP_FAILED || pipe(ends)) {
+        record_fail_errno("no shared memory, or no pipe");
         return;
     }
-    place.in = ends[0];
-    place.out = ends[1];
+    struct place place = { ring, 0, 0, is_futex, ends[0], ends[1] };
     while (made < processes - 1) {
         place.number = made + 1;
         place.next = (made + 2) % processes;
         pids[made] = add_process(&place, getpid());
         if (pids[made] < 0) {
-            record_fail_errno(record, "process %d of the ring", made + 1);
+            record_fail_errno("process %d of the ring", made + 1);
             break;
         }
         made++;
     }
     place.number = 0;
     place.next = 1;
-    record_begin(record, step);
-    while (hops < count && !record_stopped(record)) {
+    record_begin(step);
+    while (hops < count && !record_stopped()) {
         if (pass(&place) || take(&place)) {
-            if (!record_stopped(record))
-                record_fail(record, "a process of the ring ended");
+            if (!record_stopped())
+                record_fail("a process of the ring ended");
             break;
         }
-        for (i = 1; i <= processes && hops < count; i++, hops++)
-            record_operation(record, place.ring->hop_ns[i % processes], 0);
+        for (int i = 1; i <= processes && hops < count; i++, hops++)
+            record_operation(ring->hop_ns[i % processes], 0);
     }
-    record_end(record);
+    record_end();
     while (made--) {
         kill(pids[made], SIGKILL);
         waitpid(pids[made], 0, 0);
     }
     close(place.in);
     close(place.out);
-    munmap(place.ring, sizeof *place.ring);
+    munmap(ring, sizeof *ring);
 }
 
 const struct operation cpu_operations[] = {
-    { "cpu.copy", 0, memory_keys, run_memory },
-    { "cpu.crc", 0, memory_keys, run_memory },
-    { "cpu.timer", 0, timer_keys, run_timer },
-    { "cpu.sleep", 0, sleep_keys, run_sleep },
-    { "cpu.pipe", 0, ring_keys, run_ring },
-    { "cpu.futex", 0, ring_keys, run_ring },
-    { 0, 0, 0, 0 }
+    { "cpu.copy", 0, memory_keys, UNOPENED, run_memory },
+    { "cpu.crc", 0, memory_keys, UNOPENED, run_memory },
+    { "cpu.timer", 0, timer_keys, UNOPENED, run_timer },
+    { "cpu.sleep", 0, sleep_keys, UNOPENED, run_sleep },
+    { "cpu.pipe", 0, ring_keys, UNOPENED, run_ring },
+    { "cpu.futex", 0, ring_keys, UNOPENED, run_ring },
+    { 0, 0, 0, 0, 0 },
 };

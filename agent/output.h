@@ -1,5 +1,6 @@
 /*
- * Lines of JSON with their checksum; see docs/formats/measurement.md.
+ * Lines of JSON with their checksum, see docs/formats/measurement.md; and what main() needs of the
+ * other files.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -9,28 +10,31 @@
 /* The descriptor that lines go to. */
 extern int output_fd;
 
-/* A line under construction; it grows as needed. */
-struct text {
-    char *bytes;
-    size_t length, room;
-};
+/* A message about the agent to standard error. Returns -1. */
+int complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-void text_format(struct text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* A string of JSON with its quotes; bytes that are not printable ASCII become \u00xx. */
-void text_string(struct text *text, const char *string);
-/* Adds the checksum, writes the line and empties it. Returns -1 when it cannot be written. */
-int text_write_line(struct text *text);
+/* Adds to the line of JSON that is told next. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A comma, or "" where the line, an object or a list has just begun. */
+const char *comma(void);
+/* Ends the line with its checksum and writes it. Returns -1 when it cannot be written. */
+int tell_line(void);
 
 uint32_t crc32_of(uint32_t crc, const void *bytes, size_t length);
 
-/* Fields about the board and its clock: `,"board":{...},"clock":{...}`. */
-void board_describe(struct text *text);
-/* `,"cpu_khz":...,"temperature_mc":...` as far as the kernel tells. */
-void board_state(struct text *text);
+/* Fields about the board and its clock: `"board":{...},"clock":{...}`. */
+void board_describe(void);
+/* `"cpu_khz":...,"temperature_mc":...` as far as the kernel tells. */
+void board_state(void);
+/* The wear of all targets that the plan writes, as objects; to standard error as well. */
+void target_wear(const struct plan *plan);
 
-struct record *record_new(void);
-/* The fields of a step that ended. Returns 0 done, 1 stopped, -1 failed. */
-int record_describe(struct record *record, struct text *text);
+/* The fields of a step that ended, which are forgotten. Returns 0 done, 1 stopped, -1 failed. */
+int record_describe(void);
+
+/* Makes SIGINT, SIGTERM and SIGHUP end the plan in order. */
+void watch_signals(void);
+/* Puts everything back, and tells it as elements of a list. Returns how many failed. */
+int undo_all(void);
 
 #endif

@@ -1,10 +1,8 @@
 /*
- * Which places a step visits, and what it writes there: the same on every
- * board, and computable by who reads the results.
+ * Which places a step visits, and what it writes there: the same on every board, and computable by
+ * who reads the results.
  */
 #include "agent.h"
-
-#include <string.h>
 
 /* Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014. */
 uint64_t splitmix64(uint64_t *state)
@@ -16,51 +14,53 @@ uint64_t splitmix64(uint64_t *state)
     return z ^ z >> 31;
 }
 
-int pattern_begin(struct pattern *pattern, const struct step *step,
-                  struct record *record, uint64_t capacity, uint64_t unit)
+struct pattern pattern_of(const struct step *step, uint64_t capacity, uint64_t unit)
 {
     uint64_t length = step_number(step, "length");
     const char *order = step_text(step, "order");
+    struct pattern pattern = { 0 };
 
-    memset(pattern, 0, sizeof *pattern);
-    pattern->offset = step_number(step, "offset");
-    pattern->size = step_number(step, "size");
-    if (pattern->size == 0)
-        pattern->size = unit;
+    pattern.offset = step_number(step, "offset");
+    pattern.size = step_number(step, "size");
+    if (pattern.size == 0)
+        pattern.size = unit;
+    if (pattern.offset > capacity)
+        length = 0;
+    else if (length == 0 || length > capacity - pattern.offset)
+        length = capacity - pattern.offset;
+    pattern.places = pattern.size ? length / pattern.size : 0;
+    pattern.count = step_number(step, "count");
+    if (pattern.count == 0)
+        pattern.count = pattern.places;
+    pattern.state = step_number(step, "seed");
+    pattern.order = strcmp(order, "random") == 0 ? 'x' : order[0];
+    return pattern;
+}
+
+int pattern_begin(struct pattern *pattern, const struct step *step, uint64_t capacity,
+                  uint64_t unit)
+{
+    uint64_t length = step_number(step, "length");
+
+    *pattern = pattern_of(step, capacity, unit);
     if (pattern->offset > capacity || length > capacity - pattern->offset)
-        return record_fail(record, "the range %llu + %llu exceeds the %llu "
-                           "bytes of the device",
-                           (unsigned long long)pattern->offset,
-                           (unsigned long long)length,
-                           (unsigned long long)capacity);
-    if (length == 0)
-        length = capacity - pattern->offset;
+        return record_fail("the range %" PRIu64 " + %" PRIu64 " exceeds the %" PRIu64
+                           " bytes of the device",
+                           pattern->offset, length, capacity);
     if (unit == 0 || pattern->size % unit || pattern->offset % unit)
-        return record_fail(record, "offset %llu and size %llu must be "
-                           "multiples of %llu",
-                           (unsigned long long)pattern->offset,
-                           (unsigned long long)pattern->size,
-                           (unsigned long long)unit);
-    pattern->places = length / pattern->size;
+        return record_fail("offset %" PRIu64 " and size %" PRIu64 " must be multiples of %" PRIu64,
+                           pattern->offset, pattern->size, unit);
     if (pattern->places == 0)
-        return record_fail(record, "a range of %llu bytes has no room for "
-                           "%llu", (unsigned long long)length,
-                           (unsigned long long)pattern->size);
-    pattern->count = step_number(step, "count");
-    if (pattern->count == 0)
-        pattern->count = pattern->places;
-    pattern->state = step_number(step, "seed");
-    pattern->order = strcmp(order, "random") == 0 ? 'x' : order[0];
+        return record_fail("a range of %" PRIu64 " bytes has no room for %" PRIu64,
+                           length ? length : capacity - pattern->offset, pattern->size);
     return 0;
 }
 
 int pattern_next(struct pattern *pattern, uint64_t *at)
 {
-    uint64_t place = pattern->done % pattern->places;
-
     if (pattern->done == pattern->count)
         return 0;
-    pattern->done++;
+    uint64_t place = pattern->done++ % pattern->places;
     if (pattern->order == 'r')
         place = pattern->places - 1 - place;
     else if (pattern->order == 'x')
@@ -69,61 +69,27 @@ int pattern_next(struct pattern *pattern, uint64_t *at)
     return 1;
 }
 
-/* The data of a step: byte after byte. */
-struct data {
-    uint64_t state, next;
-    int is_random, left;        /* bytes of `next` that were not taken */
-    unsigned char fill;
-};
+ssize_t transfer_at(int fd, void *memory, size_t size, uint64_t at, int writes)
+{
+    return writes ? pwrite(fd, memory, size, (off_t)at) : pread(fd, memory, size, (off_t)at);
+}
 
-static struct data data_of(const struct step *step, uint64_t at)
+int plan_data(const struct step *step, uint64_t at, unsigned char *memory, size_t size,
+              size_t *wrong)
 {
     const char *kind = step_text(step, "data");
-    struct data data = { 0, 0, 0, 0, 0xFF };
+    int is_random = kind[0] == 'r' || kind[0] == 0;
+    uint64_t state = step_number(step, "seed") ^ at, word = kind[0] == 'z' ? 0 : UINT64_MAX;
 
-    data.is_random = kind[0] == 'r' || kind[0] == 0;
-    data.state = step_number(step, "seed") ^ at;
-    if (kind[0] == 'z')
-        data.fill = 0;
-    return data;
-}
-
-static unsigned char data_next(struct data *data)
-{
-    unsigned char byte;
-
-    if (!data->is_random)
-        return data->fill;
-    if (data->left == 0) {
-        data->next = splitmix64(&data->state);
-        data->left = 8;
-    }
-    byte = (unsigned char)data->next;
-    data->next >>= 8;
-    data->left--;
-    return byte;
-}
-
-void data_fill(const struct step *step, uint64_t at, void *memory, size_t size)
-{
-    struct data data = data_of(step, at);
-    unsigned char *byte = memory, *end = byte + size;
-
-    while (byte < end)
-        *byte++ = data_next(&data);
-}
-
-int data_equal(const struct step *step, uint64_t at, const void *memory,
-               size_t size, size_t *wrong)
-{
-    struct data data = data_of(step, at);
-    const unsigned char *byte = memory;
-    size_t i;
-
-    for (i = 0; i < size; i++)
-        if (byte[i] != data_next(&data)) {
+    for (size_t i = 0; i < size; i++) {
+        if (is_random && i % 8 == 0)
+            word = splitmix64(&state);
+        if (wrong == 0)
+            memory[i] = (unsigned char)(word >> i % 8 * 8);
+        else if (memory[i] != (unsigned char)(word >> i % 8 * 8)) {
             *wrong = i;
             return 0;
         }
+    }
     return 1;
 }

@@ -1,27 +1,20 @@
 /*
- * What may be written: only what the user named, what nothing uses, and what
- * has no data on it, unless the user says so. target_check() decides it for
- * the whole plan before anything is done; target_open() does it again for what
- * was opened, so that nothing can be put in its place.
+ * What may be written: only what the user named, what nothing uses, and what has no data on it,
+ * unless the user says so. target_check() decides it for the whole plan before anything is done;
+ * target_open() does it again for what was opened, so that nothing can be put in its place.
  */
 #include "target.h"
+#include "output.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #define MTD_WRITEABLE 0x400
 
-const struct key device_keys[] = { DEVICE, NO_MORE_KEYS };
-const struct key place_keys[] = { DEVICE, PATTERN_KEYS("0"), NO_MORE_KEYS };
+const struct key device_keys[] = { DEVICE, END_OF_KEYS };
+const struct key place_keys[] = { DEVICE, PATTERN("0"), END_OF_KEYS };
 
 static struct target *targets;
 
@@ -42,40 +35,48 @@ static uint64_t number_at(const char *dir, const char *attribute)
 {
     char line[80];
 
-    return strtoull(read_line(line, sizeof line, "%s/%s", dir, attribute), 0,
-                    0);
+    return strtoull(read_line(line, sizeof line, "%s/%s", dir, attribute), 0, 0);
 }
 
-/* The folder of a device in sysfs; of sg, that of its only block device. */
-static char *folder_of(const struct stat *status, char *kind)
+static void set_kind(struct target *target, char kind, const char *found)
 {
-    char path[PATH_MAX], *dir, *subsystem;
-    glob_t blocks;
+    target->kind = kind;
+    snprintf(target->found, sizeof target->found, "%s", found);
+}
 
-    snprintf(path, sizeof path, "/sys/dev/%s/%u:%u",
-             S_ISBLK(status->st_mode) ? "block" : "char",
-             major(status->st_rdev), minor(status->st_rdev));
-    dir = realpath(path, 0);
-    *kind = S_ISBLK(status->st_mode) ? 'b' : 0;
-    if (dir == 0 || *kind)
-        return dir;
-    strcat(path, "/subsystem");
-    subsystem = realpath(path, 0);
-    path[strlen(path) - strlen("/subsystem")] = 0;
-    strcat(path, "/device/block/*");
+/* Looks at a device in sysfs; of sg, at its only block device. */
+static void look_at_device(struct target *target, const struct stat *status)
+{
+    const char *type = S_ISBLK(status->st_mode) ? "block" : "char";
+    unsigned major = major(status->st_rdev), minor = minor(status->st_rdev);
+    char path[PATH_MAX], *subsystem;
+
+    target->dev = status->st_rdev;
+    snprintf(path, sizeof path, "/sys/dev/%s/%u:%u", type, major, minor);
+    target->dir = realpath(path, 0);
+    if (target->dir == 0) {
+        set_kind(target, 0, "a device that /sys does not show");
+        return;
+    }
+    if (S_ISBLK(status->st_mode)) {
+        set_kind(target, 'b', "a block device");
+        return;
+    }
+    set_kind(target, 0, "a character device of another kind");
+    subsystem = realpath(strcat(path, "/subsystem"), 0);
     if (subsystem && strcmp(strrchr(subsystem, '/'), "/mtd") == 0) {
-        *kind = 'm';
+        set_kind(target, 'm', "an MTD device");
     } else if (subsystem && strcmp(strrchr(subsystem, '/'), "/ubi") == 0) {
-        *kind = number_at(dir, "data_bytes") ? 'u' : 0;
+        if (number_at(target->dir, "data_bytes"))
+            set_kind(target, 'u', "a UBI volume");
     } else if (subsystem && strstr(subsystem, "/scsi_generic")
-               && glob(path, 0, 0, &blocks) == 0) {
-        *kind = blocks.gl_pathc == 1 ? 's' : 0;
-        free(dir);
-        dir = realpath(blocks.gl_pathv[0], 0);
-        globfree(&blocks);
+               && find_files(path, sizeof path, "%s/device/block/*", target->dir) == 1) {
+        free(target->dir);
+        target->dir = realpath(path, 0);
+        if (target->dir)
+            set_kind(target, 's', "an sg device");
     }
     free(subsystem);
-    return dir;
 }
 
 static void measure(struct target *target)
@@ -83,25 +84,19 @@ static void measure(struct target *target)
     const char *dir = target->dir;
     struct statvfs filesystem;
 
-    switch (target->kind) {
-    case 'b': case 's':
+    if (target->kind == 'd' && statvfs(target->name, &filesystem) == 0) {
+        target->capacity = (uint64_t)filesystem.f_blocks * filesystem.f_frsize;
+    } else if (target->kind == 'u') {
+        target->capacity = number_at(dir, "data_bytes");
+    } else if (target->kind == 'm') {
+        target->capacity = number_at(dir, "size");
+        target->unit = number_at(dir, "erasesize");
+    } else if (target->kind == 'b' || target->kind == 's') {
         target->capacity = number_at(dir, "size") * 512;
         target->unit = number_at(dir, "queue/logical_block_size");
         if (target->unit == 0)
             target->unit = number_at(dir, "../queue/logical_block_size");
         read_line(target->sequence, sizeof target->sequence, "%s/diskseq", dir);
-        break;
-    case 'm':
-        target->capacity = number_at(dir, "size");
-        target->unit = number_at(dir, "erasesize");
-        break;
-    case 'u':
-        target->capacity = number_at(dir, "data_bytes");
-        break;
-    case 'd':
-        if (statvfs(target->name, &filesystem) == 0)
-            target->capacity = (uint64_t)filesystem.f_blocks
-                * filesystem.f_frsize;
     }
     if (target->unit == 0)
         target->unit = 512;
@@ -110,40 +105,31 @@ static void measure(struct target *target)
 /* Looks at what has the name now. */
 static void look(struct target *target)
 {
-    char to[100] = "", *found = target->found;
     size_t size = sizeof target->found;
     struct stat status;
+    char to[100] = "";
 
     if (lstat(target->name, &status)) {
-        snprintf(found, size, "nothing that can be looked at (%s)",
-                 strerror(errno));
+        snprintf(target->found, size, "nothing that can be looked at (%s)", strerror(errno));
     } else if (S_ISLNK(status.st_mode)) {
         if (readlink(target->name, to, sizeof to - 1) < 0)
             to[0] = '?';
-        snprintf(found, size, "a symbolic link to %s (name that)", to);
+        snprintf(target->found, size, "a symbolic link to %s (name that)", to);
     } else if (S_ISDIR(status.st_mode)) {
-        snprintf(found, size, "a directory");
-        target->kind = 'd';
+        set_kind(target, 'd', "a directory");
         target->dev = status.st_dev;
         target->inode = status.st_ino;
     } else if (S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode)) {
-        target->dev = status.st_rdev;
-        target->dir = folder_of(&status, &target->kind);
-        if (target->dir == 0)
-            target->kind = 0;
-        snprintf(found, size, "%s", target->dir == 0
-                 ? "a device that /sys does not show" : target->kind == 'b'
-                 ? "a block device" : target->kind == 'm' ? "an MTD device"
-                 : target->kind == 'u' ? "a UBI volume" : target->kind == 's'
-                 ? "an sg device" : "a character device of another kind");
+        look_at_device(target, &status);
+    } else if (S_ISFIFO(status.st_mode)) {
+        set_kind(target, 0, "a FIFO");
     } else {
-        snprintf(found, size, S_ISFIFO(status.st_mode) ? "a FIFO"
-                 : S_ISREG(status.st_mode) ? "a regular file" : "a socket");
+        set_kind(target, 0, S_ISREG(status.st_mode) ? "a regular file" : "a socket");
     }
     measure(target);
 }
 
-struct target *target_named(const char *name)
+static struct target *target_named(const char *name)
 {
     struct target *target = targets;
 
@@ -160,79 +146,103 @@ static struct target *mounted_at(const struct plan *plan, const char *path)
     for (; step < end; step++)
         if (strcmp(step->operation->name, "fs.mount") == 0
             && strcmp(step_text(step, "path"), path) == 0)
-            return target_named(step_target(step));
+            return step->target;
     return 0;
 }
 
-/* The first target that is the same device or filesystem. */
-static struct target *worn_by(const struct plan *plan, struct target *target)
+/* Whether two targets are the same device or filesystem. */
+static int is_same(const struct target *one, const struct target *other)
 {
-    struct target *other, *mounted = target->kind == 'd'
-        ? mounted_at(plan, target->name) : 0;
-
-    if (mounted)
-        target = mounted;
-    for (other = targets; other != target; other = other->next)
-        if (other->kind == target->kind && target->kind == 'd'
-            ? other->dev == target->dev : other->dir && target->dir
-                && strcmp(other->dir, target->dir) == 0)
-            return other;
-    return target;
+    if (one->kind == 'd' && other->kind == 'd')
+        return one->dev == other->dev;
+    return one->dir && other->dir && strcmp(one->dir, other->dir) == 0;
 }
 
-/* Looks at all targets of the plan, once. */
-static void look_at_all(const struct plan *plan)
+void target_look(const struct plan *plan)
 {
-    static int is_done;
     struct target **end = &targets, *target;
-    int i;
 
-    for (i = 0; i < plan->step_count && !is_done; i++) {
-        const char *name = step_target(&plan->steps[i]);
+    for (struct step *step = plan->steps; step < plan->steps + plan->step_count; step++) {
+        const char *device = step_text(step, "device");
+        const char *name = *device ? device : step_text(step, "path");
 
-        if (name == 0 || target_named(name))
+        step->target = target_named(name);
+        if (*name == 0 || step->target)
             continue;
-        *end = calloc(1, sizeof **end);
-        if (*end == 0) {
-            fprintf(stderr, "boardlab-agent: no memory for the targets\n");
+        step->target = target = calloc(1, sizeof *target);
+        if (target == 0) {
+            complain("no memory for the targets");
             exit(EXIT_REFUSED);
         }
-        (*end)->name = name;
-        look(*end);
-        end = &(*end)->next;
+        target->name = name;
+        look(target);
+        *end = target;
+        end = &target->next;
     }
-    for (target = targets; target && !is_done; target = target->next)
-        target->worn = worn_by(plan, target);
-    if (!is_done)
-        wear_add(plan);
-    is_done = 1;
+    for (target = targets; target; target = target->next) {
+        struct target *mounted = target->kind == 'd' ? mounted_at(plan, target->name) : 0;
+        struct target *own = mounted ? mounted : target;
+
+        target->worn = targets;
+        while (target->worn != own && !is_same(target->worn, own))
+            target->worn = target->worn->next;
+    }
+    wear_add(plan);
+}
+
+void target_wear(const struct plan *plan)
+{
+    for (const struct target *target = targets; target; target = target->next) {
+        uint64_t endurance = 0, cycles = wear_cycles(target);
+        char share[40] = "";
+
+        if (!target->is_written)
+            continue;
+        for (int i = 0; i < plan->endurance_count; i++)
+            if (strcmp(plan->endurances[i].target, target->name) == 0)
+                endurance = plan->endurances[i].cycles;
+        tell("%s{", comma());
+        tell_text("target", target->name);
+        tell_number("cycles", cycles);
+        if (endurance) {
+            tell_number("endurance", endurance);
+            snprintf(share, sizeof share, " of %" PRIu64, endurance);
+        }
+        tell("}");
+        complain("%s: the plan takes %" PRIu64 " cycles%s", target->name, cycles, share);
+    }
 }
 
 /* --- What the plan may do ----------------------------------------------- */
 
-/* Where target_check() says why. */
-static char *why;
-static size_t why_size;
+/* Why the plan is refused. */
+static char why[PATH_MAX + 400];
 
 static int refuse(const char *name, const char *found, const char *expected)
 {
-    snprintf(why, why_size, "%s: found %s, expected %s", name, found, expected);
+    snprintf(why, sizeof why, "%s: found %s, expected %s", name, found, expected);
     return -1;
 }
 
-static int check_kind(const struct step *step, const struct target *target)
+/* Whether a folder of sysfs is that of a whole card: mmcblkN. */
+static int is_card(const char *dir)
 {
-    const char *operation = step->operation->name, *card;
-    struct target path = { 0 };
+    const char *name = strrchr(dir ? dir : "/", '/') + 1;
+
+    return strncmp(name, "mmcblk", 6) == 0 && name[6 + strspn(name + 6, "0123456789")] == 0;
+}
+
+static int check_kind(const struct step *step)
+{
+    const char *operation = step->operation->name;
+    const struct target *target = step->target;
+    struct target path = { .name = step_text(step, "path") };
     size_t i = 0;
 
     while (strncmp(operation, needs[i].family, strlen(needs[i].family)))
         i++;
-    card = strrchr(target->dir ? target->dir : "/", '/') + 1;
     if (target->kind == 0 || strchr(needs[i].kinds, target->kind) == 0
-        || (strncmp(operation, "mmc.", 4) == 0
-            && (strncmp(card, "mmcblk", 6)
-                || card[6 + strspn(card + 6, "0123456789")])))
+        || (strncmp(operation, "mmc.", 4) == 0 && !is_card(target->dir)))
         return refuse(target->name, target->found, needs[i].expected);
     /* of a partition or a volume they would address the disk below it */
     if ((operation[0] == 'a' || operation[0] == 's')
@@ -241,11 +251,11 @@ static int check_kind(const struct step *step, const struct target *target)
                       "the whole disk of SCSI, ATA or USB");
     if (strcmp(operation, "fs.mount"))
         return 0;
-    path.name = step_text(step, "path");
     look(&path);
     free(path.dir);
-    return path.kind == 'd' ? 0
-        : refuse(path.name, path.found, "a directory to mount at");
+    if (path.kind == 'd')
+        return 0;
+    return refuse(path.name, path.found, "a directory to mount at");
 }
 
 /* Opens a device so that nobody else can take it. Of sg, the block device. */
@@ -254,17 +264,16 @@ static int claim(const struct target *target)
     int flags = O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, fd;
     char node[PATH_MAX];
     struct stat status;
-    size_t i;
 
     if (target->kind != 's')
-        return open(target->name, O_RDWR | flags
-                    | (target->kind == 'b' ? O_EXCL : 0));
+        return open(target->name, O_RDWR | flags | (target->kind == 'b' ? O_EXCL : 0));
     snprintf(node, sizeof node, "/dev%s", strrchr(target->dir, '/'));
-    for (i = 5; node[i]; i++)
-        node[i] = node[i] == '!' ? '/' : node[i];
+    for (char *at = node + 5; *at; at++)
+        *at = *at == '!' ? '/' : *at;
     fd = open(node, O_RDONLY | O_EXCL | flags);
-    if (fd >= 0 && (fstat(fd, &status) || !S_ISBLK(status.st_mode)
-                    || device_number(target->dir) != status.st_rdev)) {
+    if (fd >= 0
+        && (fstat(fd, &status) || !S_ISBLK(status.st_mode)
+            || device_number(target->dir) != status.st_rdev)) {
         close(fd);
         errno = ENODEV;
         return -1;
@@ -279,163 +288,128 @@ static int check_folder(const struct plan *plan, const struct target *target)
 
     snprintf(path, sizeof path, "%s/boardlab-agent", target->name);
     if (mounted_at(plan, target->name))
-        return 0;               /* it is not there yet */
+        return 0; /* it is not there yet */
     if (lstat(path, &status) == 0)
         return refuse(path, "a file or folder", "none: remove it");
-    return access(target->name, W_OK | X_OK) == 0 ? 0
-        : refuse(target->name, strerror(errno), "a directory to write to");
+    if (access(target->name, W_OK | X_OK))
+        return refuse(target->name, strerror(errno), "a directory to write to");
+    return 0;
 }
 
 static int check_device(const struct target *target, int with_data)
 {
-    const char *name = target->name, *data;
+    const char *name = target->name, *data = 0;
     char found[240];
-    int fd;
 
     if (target->kind == 'm' ? !(number_at(target->dir, "flags") & MTD_WRITEABLE)
-        : number_at(target->dir, "ro") == 1)
+                            : number_at(target->dir, "ro") == 1)
         return refuse(name, "a read-only device", "one that can be written");
     if (target->capacity == 0)
         return refuse(name, "no bytes: perhaps no medium", "a capacity");
     if (device_in_use(target, found, sizeof found))
         return refuse(name, found, "a device that nothing uses");
-    fd = claim(target);
+    int fd = claim(target);
     if (fd < 0)
-        return refuse(name, strerror(errno), errno == EBUSY
-                      ? "a device that nothing uses"
-                      : "a device that this user can write");
-    data = with_data ? 0 : device_data(target, fd);
+        return refuse(name, strerror(errno),
+                      errno == EBUSY ? "a device that nothing uses"
+                                     : "a device that this user can write");
+    if (!with_data)
+        data = device_data(target, fd);
     close(fd);
-    snprintf(found, sizeof found, "%s on it", data ? data : "");
-    return data ? refuse(name, found, "no data: only --destroy-data allows to "
-                         "write here") : 0;
-}
-
-static int is_named(const char **list, int count, const char *name)
-{
-    while (count--)
-        if (strcmp(list[count], name) == 0)
-            return 1;
-    return 0;
+    if (data == 0)
+        return 0;
+    snprintf(found, sizeof found, "%s on it", data);
+    return refuse(name, found, "no data: only --destroy-data allows to write here");
 }
 
 static int check_write(const struct plan *plan, const struct target *target,
                        const struct permissions *allowed)
 {
-    int with_data = is_named(allowed->destroy_data, allowed->destroy_data_count,
-                             target->name);
+    int is_named = 0, with_data = 0;
     uint64_t cycles = wear_cycles(target->worn);
     char found[60];
 
-    if (!with_data && !is_named(allowed->destroy, allowed->destroy_count,
-                                target->name))
+    for (int i = 0; i < allowed->count; i++)
+        if (strcmp(allowed->destroy[i].target, target->name) == 0) {
+            is_named = 1;
+            with_data |= allowed->destroy[i].with_data;
+        }
+    if (!is_named)
         return refuse(target->name, "no permission to write",
                       "--destroy with this target as the plan names it");
-    snprintf(found, sizeof found, "a wear of %llu cycles",
-             (unsigned long long)cycles);
+    snprintf(found, sizeof found, "a wear of %" PRIu64 " cycles", cycles);
     if (cycles > allowed->max_cycles)
         return refuse(target->name, found, "at most --max-cycles");
-    return target->kind == 'd' ? check_folder(plan, target)
-        : check_device(target, with_data);
+    return target->kind == 'd' ? check_folder(plan, target) : check_device(target, with_data);
 }
 
-int target_check(const struct plan *plan, const struct permissions *allowed,
-                 const struct step **step, char *text, size_t size)
+const char *target_check(const struct plan *plan, const struct permissions *allowed,
+                         const struct step **step)
 {
-    int i;
+    const struct step *end = plan->steps + plan->step_count;
 
-    why = text;
-    why_size = size;
-    look_at_all(plan);
-    for (i = 0; i < plan->step_count; i++) {
-        struct target *target;
+    for (*step = plan->steps; *step < end; ++*step) {
+        struct target *target = (*step)->target;
 
-        *step = &plan->steps[i];
-        if (step_target(*step) == 0)
+        if (target == 0)
             continue;
-        target = target_named(step_target(*step));
-        if (check_kind(*step, target))
-            return -1;
-        if (step_writes(*step) && !target->is_checked
-            && check_write(plan, target, allowed))
-            return -1;
+        if (check_kind(*step))
+            return why;
+        if (step_writes(*step) && !target->is_checked && check_write(plan, target, allowed))
+            return why;
         target->is_checked |= step_writes(*step);
     }
-    *step = 0;
     return 0;
 }
 
 /* Whether what is open is what was checked, and is not used since. */
-static int is_as_checked(const struct target *target, int fd, int writes,
-                         char *found, size_t size)
+static int is_as_checked(const struct target *target, int fd, int writes, char *found, size_t size)
 {
-    struct target now = { 0 };
+    struct target now = { .name = target->name };
     struct stat status;
-    int is;
 
     snprintf(found, size, "another one");
     if (fstat(fd, &status))
         return 0;
     if (target->kind == 'd')
-        return S_ISDIR(status.st_mode) && (target->worn->kind != 'd'
-            || (status.st_dev == target->dev && status.st_ino == target->inode));
-    now.name = target->name;
+        return S_ISDIR(status.st_mode)
+            && (target->worn->kind != 'd'
+                || (status.st_dev == target->dev && status.st_ino == target->inode));
     look(&now);
-    is = now.kind == target->kind && now.dev == target->dev
-        && status.st_rdev == target->dev
-        && S_ISBLK(status.st_mode) == (target->kind == 'b')
-        && strcmp(now.dir, target->dir) == 0
-        && now.capacity == target->capacity
-        && strcmp(now.sequence, target->sequence) == 0
+    int is = now.kind == target->kind && now.dev == target->dev && status.st_rdev == target->dev
+        && S_ISBLK(status.st_mode) == (target->kind == 'b') && strcmp(now.dir, target->dir) == 0
+        && now.capacity == target->capacity && strcmp(now.sequence, target->sequence) == 0
         && !(writes && device_in_use(target, found, size));
     free(now.dir);
     return is;
 }
 
-int target_open(const struct step *step, struct record *record, int flags)
+int target_open(const struct step *step, int flags)
 {
-    static int claimed = -1;    /* the block device of an sg device */
-    const struct target *target = target_named(step_target(step));
+    static int claimed = -1; /* the block device of an sg device */
+    const struct target *target = step->target;
     int fd = -1, writes = step_writes(step);
     char found[240];
 
     if (claimed >= 0)
         close(claimed);
     claimed = -1;
-    if (target == 0 || (writes && !target->is_checked))
-        return record_fail(record, "%s was not checked", step_target(step));
+    if (writes && !target->is_checked)
+        return record_fail("%s was not checked", target->name);
+    if (step_number(step, "direct"))
+        flags |= O_DIRECT;
+    if (writes && target->kind == 'b')
+        flags |= O_EXCL;
     if (writes && target->kind == 's')
         claimed = claim(target);
     if (!writes || target->kind != 's' || claimed >= 0)
-        fd = open(target->name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
-                  | (writes && target->kind == 'b' ? O_EXCL : 0));
+        fd = open(target->name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return record_fail_errno(record, "%s cannot be opened, though it was "
-                                 "checked", target->name);
+        return record_fail_errno("%s cannot be opened, though it was checked", target->name);
     if (!is_as_checked(target, fd, writes, found, sizeof found)) {
         close(fd);
-        return record_fail(record, "%s: found %s; it changed after the check",
-                           target->name, found);
+        return record_fail("%s: found %s; it changed after the check", target->name, found);
     }
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
     return fd;
-}
-
-void target_wear(const struct plan *plan,
-                 void (*each)(void *data, const char *target, uint64_t cycles,
-                              uint64_t endurance), void *data)
-{
-    const struct target *target;
-    int i;
-
-    look_at_all(plan);
-    for (target = targets; target; target = target->next) {
-        uint64_t endurance = 0;
-
-        for (i = 0; i < plan->endurance_count; i++)
-            if (strcmp(plan->endurances[i].target, target->name) == 0)
-                endurance = plan->endurances[i].cycles;
-        if (target->is_written)
-            each(data, target->name, wear_cycles(target), endurance);
-    }
 }

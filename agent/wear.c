@@ -1,141 +1,97 @@
 /*
- * How much a plan wears its targets, before it is done. Erases are counted for
- * every block, in the order that pattern.c gives them; of writes to blocks and
- * files only the bytes count, for what spreads them is in the device.
+ * How much a plan wears its targets, before it is done. Erases are counted for every block, in the
+ * order that pattern.c gives them; of writes to blocks and files only the bytes count, for what
+ * spreads them is in the device. Counts are doubles: they are exact up to 2^53, and no plan makes
+ * them overflow.
  */
 #include "target.h"
 
-#include <stdlib.h>
-#include <string.h>
+#define DRAWS_MAX (UINT64_C(1) << 24) /* of random places: seconds at most */
+#define BEYOND 1e30                   /* more cycles than anybody allows */
 
-#define DRAWS_MAX (UINT64_C(1) << 24)   /* of random places: seconds at most */
-#define COUNT_MAX (UINT64_C(1) << 40)   /* so that no sum overflows */
-
-static uint64_t at_most(uint64_t value, uint64_t most)
+static void add_range(struct target *target, uint64_t from, uint64_t blocks, double cycles)
 {
-    return value < most ? value : most;
-}
-
-static uint64_t product(uint64_t a, uint64_t b)
-{
-    return b && a > UINT64_MAX / b ? UINT64_MAX : a * b;
-}
-
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-/* Bytes of the places of a step in its range; what does not fit is cut off. */
-static uint64_t places_of(const struct step *step, const struct target *target,
-                          uint64_t size)
-{
-    uint64_t offset = step_number(step, "offset");
-    uint64_t length = step_number(step, "length");
-
-    if (size == 0 || offset > target->capacity)
-        return 0;
-    if (length == 0 || length > target->capacity - offset)
-        length = target->capacity - offset;
-    return length / size;
-}
-
-static void add_range(uint64_t *erased, uint64_t from, uint64_t blocks,
-                      uint64_t cycles)
-{
-    erased[from] += cycles;
-    erased[from + blocks] -= cycles;
+    target->erased[from] += cycles;
+    target->erased[from + blocks] -= cycles;
 }
 
 static void add_erases(const struct step *step, struct target *target)
 {
+    struct pattern pattern = pattern_of(step, target->capacity, target->unit);
+    uint64_t first = pattern.offset / target->unit, blocks = pattern.size / target->unit;
     static uint64_t draws;
-    uint64_t size = step_number(step, "size"), places, count, each, rest, i;
-    uint64_t first, blocks, state = step_number(step, "seed");
-    char order = step_text(step, "order")[0];
-    int is_random = strcmp(step_text(step, "order"), "random") == 0;
+    uint64_t rest = pattern.places ? pattern.count % pattern.places : 0, at;
 
-    size = size ? size : target->unit;
-    places = places_of(step, target, size);
-    if (places == 0 || size % target->unit)
-        return;                 /* the step fails */
+    if (pattern.places == 0 || pattern.size % target->unit)
+        return; /* the step fails */
     if (target->erased == 0)
-        target->erased = calloc((size_t)(target->capacity / target->unit) + 1,
-                                sizeof *target->erased);
+        target->erased =
+            calloc((size_t)(target->capacity / target->unit) + 1, sizeof *target->erased);
     if (target->erased == 0) {
-        target->written = UINT64_MAX;
+        target->written = BEYOND * (double)target->capacity;
         return;
     }
-    first = step_number(step, "offset") / target->unit;
-    blocks = size / target->unit;
-    count = step_number(step, "count");
-    count = at_most(count ? count : places, COUNT_MAX);
-    each = count / places;
-    rest = count % places;
-    if (is_random && count <= DRAWS_MAX - draws) {
-        draws += count;
-        for (i = 0; i < count; i++)
-            add_range(target->erased, first
-                      + splitmix64(&state) % places * blocks, blocks, 1);
-    } else if (is_random) {     /* the worst that could be */
-        add_range(target->erased, first, places * blocks, count);
-    } else {
-        add_range(target->erased, first, places * blocks, each);
-        add_range(target->erased, first + (order == 'r' ? places - rest : 0)
-                  * blocks, rest * blocks, 1);
+    if (pattern.order != 'x') {
+        add_range(target, first, pattern.places * blocks, (double)(pattern.count / pattern.places));
+        if (pattern.order == 'r')
+            first += (pattern.places - rest) * blocks;
+        add_range(target, first, rest * blocks, 1);
+    } else if (pattern.count <= DRAWS_MAX - draws) {
+        draws += pattern.count;
+        while (pattern_next(&pattern, &at))
+            add_range(target, at / target->unit, blocks, 1);
+    } else { /* the worst that could be */
+        add_range(target, first, pattern.places * blocks, (double)pattern.count);
     }
 }
 
-static uint64_t bytes_of(const struct step *step, const struct target *target)
+static double bytes_of(const struct step *step, const struct target *target)
 {
+    struct pattern pattern = pattern_of(step, target->capacity, target->unit);
     const char *name = step->operation->name, *phase = step_text(step, "phase");
-    uint64_t size = step_number(step, "size");
-    uint64_t count = step_number(step, "count");
+    double threads = (double)step_number(step, "threads");
 
-    if (strcmp(name, "fs.tiobench") == 0)
-        return strcmp(phase, "sequential_write") == 0
-            ? product(step_number(step, "threads"), step_number(step, "length"))
-            : strcmp(phase, "random_write") == 0
-            ? product(product(step_number(step, "threads"), size),
-                      step_number(step, "operations")) : 0;
-    if (strstr(name, "write") == 0 && strcmp(name, "block.flush")
-        && strcmp(name, "fs.fsync") && strcmp(name, "fs.create"))
+    if (strcmp(phase, "sequential_write") == 0)
+        return threads * (double)step_number(step, "length");
+    if (strcmp(phase, "random_write") == 0)
+        return threads * (double)step_number(step, "operations") * (double)pattern.size;
+    if (*phase
+        || (strstr(name, "write") == 0 && !has_word("block.flush,fs.fsync,fs.create", ',', name)))
         return 0;
-    size = size ? size : target->unit;
-    return product(size, count ? count : places_of(step, target, size));
+    return (double)pattern.size * (double)pattern.count;
 }
 
 void wear_add(const struct plan *plan)
 {
-    int i;
-
-    for (i = 0; i < plan->step_count; i++) {
+    for (int i = 0; i < plan->step_count; i++) {
         const struct step *step = &plan->steps[i];
-        struct target *target;
 
         if (!step_writes(step))
             continue;
-        target = target_named(step_target(step))->worn;
+        struct target *target = step->target->worn;
         target->is_written = 1;
         if (target->capacity == 0)
-            continue;           /* nothing is there, or nothing that wears */
+            continue; /* nothing is there, or nothing that wears */
         if (strcmp(step->operation->name, "mtd.erase") == 0)
             add_erases(step, target);
         else if (target->kind != 'm' || strncmp(step->operation->name, "mtd", 3))
-            target->written = sum(target->written, bytes_of(step, target));
+            target->written += bytes_of(step, target);
     }
 }
 
 uint64_t wear_cycles(const struct target *target)
 {
-    uint64_t most = 0, cycles = 0, i;
+    double most = 0, cycles = 0;
 
-    for (i = 0; target->erased && i < target->capacity / target->unit; i++) {
+    if (target->capacity == 0)
+        return 0;
+    for (uint64_t i = 0; target->erased && i < target->capacity / target->unit; i++) {
         cycles += target->erased[i];
         most = cycles > most ? cycles : most;
     }
-    if (target->capacity == 0)
-        return 0;
-    return sum(most, target->written / target->capacity
-               + (target->written % target->capacity != 0));
+    most += target->written / (double)target->capacity;
+    if (most >= (double)UINT64_MAX)
+        return UINT64_MAX;
+    uint64_t whole = (uint64_t)most;
+    return whole + (whole < most);
 }

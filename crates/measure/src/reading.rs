@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 8. Main types: [`Reading`], one measurement; [`StepReading`]; [`Event`], one line. Function:
 //! [`read`]. Source: `docs/formats/measurement.md`. In reading order: `line` (one line and its checksum),
-//! [`latency`] (histograms, every latency), `gather` (from lines to measurements).
+//! [`latency`] (histograms, every latency), `registers` (what devices tell about themselves), `gather` (from lines
+//! to measurements).
 //!
 //! The lines are untrusted: they come over serial lines, from boards that lost power, and from anybody.
 //! What is damaged is told and left out. Memory is bounded: a line has at most [`LINE_MAX`] bytes, every
@@ -11,6 +12,7 @@
 mod gather;
 pub mod latency;
 mod line;
+pub(crate) mod registers;
 
 pub use gather::{Gatherer, read};
 pub use line::Flaw;

@@ -20,12 +20,11 @@ int main(int count, char **arguments)
                                fread(text, 1, sizeof text, file)))
         return 2;
     for (i = 0; i < plan.step_count; i++) {
-        struct record *record = record_new();
         struct pattern pattern;
         uint64_t at;
 
         printf("%s", plan.steps[i].name);
-        if (pattern_begin(&pattern, &plan.steps[i], record,
+        if (pattern_begin(&pattern, &plan.steps[i],
                           strtoull(arguments[2], 0, 10),
                           strtoull(arguments[3], 0, 10)) == 0)
             while (pattern_next(&pattern, &at))

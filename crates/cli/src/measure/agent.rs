@@ -20,11 +20,10 @@ macro_rules! sources {
 }
 
 /// The files of the agent.
-pub(super) const SOURCES: [(&str, &str); 20] = sources![
+pub(super) const SOURCES: [(&str, &str); 19] = sources![
     "agent.h",
     "output.h",
     "target.h",
-    "undo.h",
     "ata.c",
     "block.c",
     "board.c",

@@ -6,6 +6,7 @@
 //! shell, and a carriage return behind it, as terminals put it there.
 
 use super::latency::{Each, Histogram, Latencies};
+use super::registers;
 use super::{End, EndKind, Head, Refusal, Restored, State, StepReading, Told, VERSION, Wear};
 use crate::plan::{self, Step};
 use boardlab_codec::crc::crc32;
@@ -225,7 +226,7 @@ fn step(step: String, fields: Fields) -> Result<Line, Flaw> {
         elapsed_ns: due(fields.elapsed_ns, "elapsed_ns")?,
         latencies,
         each: fields.each_ns,
-        values: told(fields.values)?,
+        values: registers::decoded(told(fields.values)?),
         cpu_khz: fields.cpu_khz,
         temperature_mc: fields.temperature_mc,
     })))
@@ -252,7 +253,7 @@ fn told(fields: Option<IndexMap<String, Json>>) -> Result<IndexMap<String, Told>
 }
 
 /// A text of the agent, which writes each byte that is not ASCII as one character.
-fn text(written: String) -> String {
+pub(super) fn text(written: String) -> String {
     let bytes: Option<Vec<u8>> = written.chars().map(|one| u8::try_from(one).ok()).collect();
     bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or(written)
 }

@@ -199,3 +199,15 @@ fn a_flood_of_everything_is_cut() {
     assert!(run.warnings.len() < 50, "{}", run.warnings.len());
     assert_eq!(run.table("steps").unwrap().rows.len(), 3_000);
 }
+
+#[test]
+fn a_register_that_was_not_read_is_told_and_kept() {
+    let step = line(
+        r#"{"step":"erase","values":{"ext_csd":"00zz"},"state":"done","operations":0,"bytes":0,"elapsed_ns":1"#,
+    );
+    let run = result(&one(&step));
+    let table = run.table("values").unwrap();
+    assert_eq!(value(table, "erase.ext_csd", "value"), Value::Text("00zz".into()));
+    let told = "`ext_csd` of step `erase` is not the bytes of that register: it was not read.";
+    assert!(run.warnings.iter().any(|warning| warning == told), "{:?}", run.warnings);
+}

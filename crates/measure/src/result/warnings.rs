@@ -3,6 +3,7 @@
 //! Layer: rank 8. Function: [`of`].
 
 use super::{LISTED, TEXT_SHOWN};
+use crate::reading::registers::is_register;
 use crate::reading::{EndKind, Reading, State};
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::prose::counted;
@@ -13,6 +14,7 @@ pub(super) fn of(reading: &Reading) -> Vec<String> {
     warnings.extend(refusal(reading));
     warnings.extend(end(reading));
     warnings.extend(steps(reading));
+    warnings.extend(registers(reading));
     warnings.extend(restored(reading));
     warnings.extend(lost(reading));
     warnings.extend(damage(reading));
@@ -78,6 +80,19 @@ fn steps(reading: &Reading) -> Vec<String> {
         State::Failed(error) => Some(format!("Step `{}` failed: {}.", step.name, shown(error))),
     };
     listed(reading.steps.iter().filter_map(tell), "step ended", "steps ended")
+}
+
+/// Registers whose bytes are damaged.
+fn registers(reading: &Reading) -> Vec<String> {
+    let values =
+        reading.steps.iter().flat_map(|step| step.values.keys().map(move |key| (step, key)));
+    let unread = values.filter(|(_, name)| is_register(name)).map(|(step, name)| {
+        format!(
+            "`{name}` of step `{}` is not the bytes of that register: it was not read.",
+            step.name
+        )
+    });
+    listed(unread, "register was not read", "registers were not read")
 }
 
 /// The first of some sentences, and how many more there are.
