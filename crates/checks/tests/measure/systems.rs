@@ -8,6 +8,9 @@ use boardlab_checks::repository::Repository;
 use boardlab_measure::reading::{EndKind, Reading, State, read};
 use boardlab_sim::Seed;
 use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 /// `mtd0` is a NAND flash, `ram0` and `ram1` are disks, `nullb0` forgets what is written.
@@ -67,12 +70,21 @@ if modprobe mtdram total_size=1024 erase_size=64 2>/dev/null; then
 fi
 ";
 
-/// Builds the agent into a share, statically; the compiler that lacks, otherwise.
+/// How the agent of a guest is built: that of x86-64 with the sanitizers of addresses and undefined behaviour.
+const SANITIZED: &str = "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all";
+
+/// Runs a program with the libraries of the host, which are beside it.
+const WITH_LIBRARIES: &str = "#!/bin/sh
+ASAN_OPTIONS=detect_leaks=0:exitcode=99 UBSAN_OPTIONS=exitcode=99 \
+exec /h/lib/ld-linux-x86-64.so.2 --library-path /h/lib /h/program \"$@\"
+";
+
+/// Builds the agent into a share, as `agent`; the compiler that lacks, otherwise.
 fn share(architecture: Architecture) -> Result<Share, &'static str> {
-    let compiler = match architecture {
-        Architecture::Amd64 => "gcc",
-        Architecture::Armhf => "arm-linux-gnueabihf-gcc",
-        Architecture::Mipsel => "mipsel-linux-gnu-gcc",
+    let (compiler, flags) = match architecture {
+        Architecture::Amd64 => ("gcc", SANITIZED),
+        Architecture::Armhf => ("arm-linux-gnueabihf-gcc", "-O2 -static"),
+        Architecture::Mipsel => ("mipsel-linux-gnu-gcc", "-O2 -static"),
     };
     if Command::new(compiler).arg("--version").output().is_err() {
         return Err(compiler);
@@ -81,12 +93,32 @@ fn share(architecture: Architecture) -> Result<Share, &'static str> {
     let build = share.path().join("build");
     let mut make = Command::new("make");
     make.args(["-s", "-j2", "-C"]).arg(Repository::here().root().join("agent"));
-    make.arg(format!("CC={compiler} -static")).arg(format!("BUILD={}", build.display()));
-    assert!(make.status().unwrap().success(), "{compiler}");
-    std::fs::rename(build.join("boardlab-agent"), share.path().join("agent")).unwrap();
+    make.arg(format!("CC={compiler}")).arg(format!("CFLAGS={flags}"));
+    assert!(make.arg(format!("BUILD={}", build.display())).status().unwrap().success());
+    let built = build.join("boardlab-agent");
+    if architecture == Architecture::Amd64 {
+        copy_libraries(&built, &share.path().join("lib"));
+        fs::rename(built, share.path().join("program")).unwrap();
+        share.write("agent", WITH_LIBRARIES);
+        let readable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(share.path().join("agent"), readable).unwrap();
+    } else {
+        fs::rename(built, share.path().join("agent")).unwrap();
+    }
     share.write("plan", PLAN);
     share.write("nor-plan", NOR_PLAN);
     Ok(share)
+}
+
+/// The libraries that a program is linked with, and what loads them.
+fn copy_libraries(program: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    let listed = Command::new("ldd").arg(program).output().unwrap().stdout;
+    for word in String::from_utf8(listed).unwrap().split_whitespace() {
+        if let Some(name) = Path::new(word).file_name().filter(|_| word.starts_with('/')) {
+            fs::copy(word, to.join(name)).unwrap();
+        }
+    }
 }
 
 /// A guest with the agent; `None`, which is said, where something lacks.

@@ -138,7 +138,13 @@ impl Target {
         command.args(
             self.flags.split(' ').chain(self.link.split(' ')).filter(|word| !word.is_empty()),
         );
-        command.args(flags).args(["-pthread", "-I"]).arg(sources()).arg("-o").arg(&program);
+        command
+            .args(["-Wall", "-Wextra", "-Werror"])
+            .args(flags)
+            .args(["-pthread", "-I"])
+            .arg(sources())
+            .arg("-o")
+            .arg(&program);
         command.arg(sources().join("main.c")).arg(folder.join(source)).args(objects);
         done(&mut command);
         Some(Agent { program, runner: agent.runner })
