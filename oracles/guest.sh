@@ -2,9 +2,10 @@
 # A real Linux kernel as an oracle: boots Debian's kernel package under QEMU (no root, no KVM, no hardware) with nandsim, MTD, JFFS2,
 # UBI and UBIFS as modules, runs a job script in it with a folder shared with the host, and returns the job's exit status.
 #
-#   guest.sh prepare DIR                 download Debian's kernel into DIR and build DIR/vmlinuz and DIR/initrd; does nothing when they
-#                                        are newer than what they are made of (10 s; network only for the first time)
-#   guest.sh ready DIR                   exit status 0 when DIR is prepared for these very files, without output
+#   guest.sh prepare DIR [ARCHITECTURE]  download Debian's kernel into DIR and build DIR/vmlinuz and DIR/initrd; does nothing when they
+#                                        are newer than what they are made of (10 s; network only for the first time). ARCHITECTURE is
+#                                        Debian's name of it: amd64 (default), armhf or mipsel, the last two without mtd-utils
+#   guest.sh ready DIR [ARCHITECTURE]    exit status 0 when DIR is prepared for these very files, without output
 #   guest.sh run DIR SHARE JOB [QEMU-ARG]...
 #                                        boot (4 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
 #                                        standard output, the exit status is the job's, 124 when it did not finish
@@ -22,54 +23,73 @@ tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach
   ubirsvol ubiupdatevol ubinfo'
 modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
   zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
-  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii'
+  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk brd scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii'
 
 fail() { echo "guest: $*" >&2; exit 1; }
 
 # What the prepared files were made of: they are made anew when it changes.
-recipe() { cat "$here"/guest.sh "$here"/guest-init.sh "$here"/guest-*.c "$here"/count.sh | sha256sum | cut -c1-16; }
+recipe() { { echo "$1"; cat "$here"/guest.sh "$here"/guest-init.sh "$here"/guest-*.c "$here"/count.sh; } | sha256sum | cut -c1-16; }
 
 ready() {
-  [ -s "$1/vmlinuz" ] && [ -s "$1/initrd" ] && [ "$(cat "$1/recipe" 2>/dev/null)" = "$(recipe)" ]
+  [ -s "$1/vmlinuz" ] && [ -s "$1/initrd" ] && [ "$(cat "$1/recipe" 2>/dev/null)" = "$(recipe "${2:-amd64}")" ]
 }
 
-# Debian's newest kernel package, once.
+# Debian's newest kernel package, once; for another architecture than this machine's also its shell, and lists of
+# packages of its own, so that nothing of this machine changes.
 download() {
-  local dir=$1 package
+  local dir=$1 arch=$2 image=$3 package; local -a apt=() packages
   ls "$dir"/linux-image-*.deb >/dev/null 2>&1 && return 0
-  package=$(apt-cache depends linux-image-amd64 2>/dev/null | awk '/Depends:/ {print $2; exit}')
-  [ -n "$package" ] || fail "apt knows no linux-image-amd64: as root, run apt-get update"
-  ( cd "$dir" && apt-get download -q "$package" >"$dir/download.log" 2>&1 ) ||
-    { rm -f "$dir"/linux-image-*.deb; cat "$dir/download.log" >&2; fail "the kernel package $package could not be downloaded: is there a network?"; }
-  rm -f "$dir/download.log"
+  if [ "$arch" != amd64 ]; then
+    mkdir -p "$dir/apt/lists/partial" "$dir/apt/archives/partial"
+    apt=(-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State=$dir/apt" -o Dir::State::status=/dev/null
+      -o "Dir::Cache=$dir/apt" -o Acquire::Languages=none)
+    apt-get "${apt[@]}" -q update >"$dir/download.log" 2>&1 || cat "$dir/download.log" >&2   # one list of several is enough
+    packages=(busybox-static)
+  fi
+  package=$(apt-cache "${apt[@]}" depends "$image" 2>/dev/null | awk '/Depends:/ {print $2; exit}')
+  [ -n "$package" ] || fail "apt knows no $image: is there a network? As root, run apt-get update"
+  ( cd "$dir" && apt-get "${apt[@]}" download -q "$package" "${packages[@]}" >"$dir/download.log" 2>&1 ) ||
+    { rm -f "$dir"/*.deb; cat "$dir/download.log" >&2; fail "the kernel package $package could not be downloaded: is there a network?"; }
+  rm -rf "$dir/download.log" "$dir/apt"
 }
 
 prepare() {
-  local dir root release path
+  local dir root release arch=${2:-amd64} image
+  case $arch in
+    amd64) image=linux-image-amd64 ;;
+    armhf) image=linux-image-armmp ;;
+    mipsel) image=linux-image-4kc-malta ;;
+    *) fail "no kernel for $arch: expected amd64, armhf or mipsel" ;;
+  esac
   mkdir -p "$1"; dir=$(cd "$1" && pwd)
-  ready "$dir" && return 0
+  ready "$dir" "$arch" && return 0
   rm -f "$dir/recipe"
-  download "$dir"
+  download "$dir" "$arch" "$image"
   work=$(mktemp -d)  # global, for the trap
   trap 'rm -rf "$work"' EXIT
   root=$work/root
   # Only what the modules below need is taken out of the package, of which the rest is 400 MB.
   dpkg --fsys-tarfile "$dir"/linux-image-*.deb | tar -x -C "$work" --exclude='*/drivers/net/*/*' --exclude='*/drivers/gpu*' --exclude='*/sound/*' --exclude='*/drivers/media/*'
   release=$(ls "$work/lib/modules")
-  unpack "$work/boot/vmlinuz-$release" "$dir/vmlinuz"
+  if [ "$arch" = amd64 ]; then unpack "$work/boot/vmlinuz-$release" "$dir/vmlinuz"; else cp "$work/boot/vmlinuz-$release" "$dir/vmlinuz"; fi
   depmod -b "$work" "$release" 2>/dev/null || true
   mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,mnt,h,lib64,lib/modules/"$release"}
-  cp /bin/busybox "$root/bin/"
   ln -s /bin/busybox "$root/sbin/modprobe"   # the kernel itself calls it, for compressors
-  copy_tools "$root"
-  copy_modules "$work" "$root" "$release"
-  gcc -O2 -static -std=c11 -Wall -Wextra -Werror -o "$root/sbin/guest-files" "$here/guest-files.c"
+  copy_modules "$work" "$root" "$release" "$arch"
+  if [ "$arch" = amd64 ]; then
+    cp /bin/busybox "$root/bin/"
+    copy_tools "$root"
+    gcc -O2 -static -std=c11 -Wall -Wextra -Werror -o "$root/sbin/guest-files" "$here/guest-files.c"
+  else
+    dpkg --fsys-tarfile "$dir"/busybox-static_*.deb | tar -x -C "$root" ./bin/busybox
+  fi
   cp "$here/guest-init.sh" "$root/init"
   cp "$here/count.sh" "$root/sbin/count"
   chmod 755 "$root/init" "$root/sbin/count"
   ( cd "$root" && find . | sort | cpio -o -H newc --quiet ) >"$dir/initrd.new"
   mv "$dir/initrd.new" "$dir/initrd"
-  recipe >"$dir/recipe"
+  echo "$arch" >"$dir/architecture"
+  recipe "$arch" >"$dir/recipe"
 }
 
 # The kernel inside a compressed one, which QEMU starts too: decompression under emulation takes as long as the rest
@@ -98,11 +118,11 @@ copy_tools() {
     while read -r path; do mkdir -p "$root$(dirname "$path")"; cp -L "$path" "$root$path"; done
 }
 
-# The modules with those that they need.
+# The modules with those that they need. The kernel of amd64 has all; that of armhf has no mtdram.
 copy_modules() {
-  local work=$1 root=$2 release=$3 module path
+  local work=$1 root=$2 release=$3 arch=$4 module path
   for module in $modules; do
-    modprobe -S "$release" -d "$work" --show-depends "$module" 2>/dev/null | awk '$1 == "insmod" {print $2}'
+    { modprobe -S "$release" -d "$work" --show-depends "$module" 2>/dev/null || [ "$arch" != amd64 ]; } | awk '$1 == "insmod" {print $2}'
   done | sort -u | while read -r path; do
     mkdir -p "$root$(dirname "${path#"$work"}")"; cp "$path" "$root${path#"$work"}"
   done
@@ -117,16 +137,22 @@ cpu=max,-erms,-fsrm,-la57
 spared='mitigations=off cryptomgr.notests lsm= no_timer_check'
 
 machine() {
-  local dir=$1 share=$2 job=$3; shift 3
+  local dir=$1 share=$2 job=$3 console=ttyS0; local -a qemu; shift 3
+  case $(cat "$dir/architecture") in
+    amd64) qemu=(qemu-system-x86_64 -M "pc,accel=tcg" -cpu "$cpu" -m "${GUEST_MB:-1024}") ;;
+    armhf) qemu=(qemu-system-arm -M "virt,highmem=off" -cpu cortex-a15 -m "${GUEST_MB:-1024}") console=ttyAMA0 ;;
+    mipsel) qemu=(qemu-system-mipsel -M malta -cpu 24Kf -m 256) ;;   # without memory that needs mapping
+  esac
   rm -f "$share/.status"
-  exec timeout --foreground "${GUEST_SECONDS:-300}" qemu-system-x86_64 -M pc,accel=tcg -cpu "$cpu" -m "${GUEST_MB:-1024}" -nographic -no-reboot \
-    -nic none -kernel "$dir/vmlinuz" -initrd "$dir/initrd" -append "console=ttyS0 panic=-1 quiet $spared JOB=$job ${KERNEL_ARGS:-}" \
+  exec timeout --foreground "${GUEST_SECONDS:-300}" "${qemu[@]}" -nographic -no-reboot \
+    -nic none -kernel "$dir/vmlinuz" -initrd "$dir/initrd" -append "console=$console panic=-1 quiet $spared JOB=$job ${KERNEL_ARGS:-}" \
     -virtfs "local,path=$share,mount_tag=host0,security_model=none,id=host0" "$@" </dev/null
 }
 
+# The firmware of a PC speaks before the kernel does.
 run() {
   local share=$2
-  ( machine "$@" ) | tr -d '\r' | sed '1,/Booting from ROM/{s/.*Booting from ROM\.*//;t;d}'
+  ( machine "$@" ) | tr -d '\r' | sed '/^SeaBIOS/,/Booting from ROM/{s/.*Booting from ROM\.*//;t;d}'
   [ -f "$share/.status" ] && return "$(cat "$share/.status")"
   echo "guest: the job did not finish" >&2; return 124
 }
@@ -155,5 +181,5 @@ case ${1:-} in
   prepare) shift; prepare "$@" ;;
   ready) shift; ready "$@" ;;
   run) shift; run "$@" ;;
-  *) sed -n '2,21p' "$0"; exit 2 ;;
+  *) sed -n '2,22p' "$0"; exit 2 ;;
 esac

@@ -4,7 +4,7 @@
 # usage: setup/setup.sh [run|test|dist ARCHITECTURE...]
 #   run   installs nothing: looks for cargo and a C compiler only
 #   test  on Debian with Python: installs the missing packages of debian-packages.txt, fetches the crates, and prepares
-#         the Python packages and the kernel that tests compare with. Does nothing, without network, when all is there.
+#         the Python packages and the kernels that tests compare with. Does nothing, without network, when all is there.
 #   dist  adds what linking static programs for the architectures (x86_64, aarch64) needs: Rust's standard library, and
 #         on Debian the packages of dist-packages.txt
 set -eu
@@ -61,13 +61,14 @@ fetch_crates() {
     : >"$1"
 }
 
-# The kernel that tests compare with: downloaded and packed once, and again when its recipe changes.
+# The kernel that tests compare with, in the folder $1 for the architecture $2: downloaded and packed once, and again
+# when its recipe changes.
 prepare_guest() {
-    say "preparing the guest that tests compare with: Debian's kernel in .setup/guest"
-    if [ "$(id -u)" = 0 ] && ! apt-cache show linux-image-amd64 >/dev/null 2>&1; then
+    say "preparing the guest that tests compare with: Debian's kernel for $2 in $1"
+    if [ "$2" = amd64 ] && [ "$(id -u)" = 0 ] && ! apt-cache show linux-image-amd64 >/dev/null 2>&1; then
         DEBIAN_FRONTEND=noninteractive apt-get -q update </dev/null || say "the package lists could not be renewed" >&2
     fi
-    oracles/guest.sh prepare .setup/guest || fail "the guest could not be prepared (the reason is above)"
+    oracles/guest.sh prepare "$1" "$2" || fail "the guest could not be prepared (the reason is above)"
 }
 
 # The Python packages that tests compare with, in an environment of their own.
@@ -151,9 +152,11 @@ if [ ! -e "$wheels" ]; then
     did=something
 fi
 
-if command -v dpkg-query >/dev/null && ! oracles/guest.sh ready .setup/guest; then
-    prepare_guest
-    did=something
-fi
+for guest in amd64:.setup/guest armhf:.setup/guest-armhf mipsel:.setup/guest-mipsel; do
+    if command -v dpkg-query >/dev/null && ! oracles/guest.sh ready "${guest#*:}" "${guest%%:*}"; then
+        prepare_guest "${guest#*:}" "${guest%%:*}"
+        did=something
+    fi
+done
 
 if [ "$did" = nothing ]; then say "nothing to do"; else say "done"; fi

@@ -1,22 +1,37 @@
 //! A real Linux kernel for tests: runs jobs in the guest of `oracles/guest.sh`.
 //!
-//! Layer: beside all others. Main types: [`Guest`], [`Share`], the folder that host and guest see, and
-//! [`Cut`], what was left when the guest's power failed. One boot takes about four seconds of a core, so
+//! Layer: beside all others. Main types: [`Guest`], of an [`Architecture`], [`Share`], the folder that host and
+//! guest see, and [`Cut`], what was left when the guest's power failed. One boot takes about four seconds of a core, so
 //! a test puts many cases into one job. How a job looks: `oracles/README.md`.
 
 use crate::binary::Scratch;
 use crate::repository::Repository;
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// What a guest's processor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Architecture {
+    /// x86-64, with the mtd-utils.
+    Amd64,
+    /// `ARMv7`, with BusyBox alone.
+    Armhf,
+    /// Little-endian MIPS, with BusyBox alone.
+    Mipsel,
+}
 
 /// The guest, prepared.
 #[derive(Debug)]
 pub struct Guest {
     script: PathBuf,
     folder: PathBuf,
+    architecture: Architecture,
 }
 
 /// A folder of the host, `/h` in the guest; it goes away with this value.
@@ -37,29 +52,45 @@ pub struct Cut {
 }
 
 impl Guest {
+    /// The guest of x86-64: see [`Self::of`].
+    #[must_use]
+    pub fn find() -> Option<&'static Self> {
+        Self::of(Architecture::Amd64)
+    }
+
     /// The guest, or `None` when this machine lacks what it needs, which is said on standard error.
     /// Without set-up, it is prepared now.
     #[must_use]
-    pub fn find() -> Option<&'static Self> {
-        static FOUND: OnceLock<Option<Guest>> = OnceLock::new();
-        let guest = FOUND.get_or_init(|| Self::look().ok());
+    pub fn of(architecture: Architecture) -> Option<&'static Self> {
+        static FOUND: [OnceLock<Option<Guest>>; 3] = [const { OnceLock::new() }; 3];
+        let found = match architecture {
+            Architecture::Amd64 => &FOUND[0],
+            Architecture::Armhf => &FOUND[1],
+            Architecture::Mipsel => &FOUND[2],
+        };
+        let guest = found.get_or_init(|| Self::look(architecture).ok());
         if guest.is_none() {
-            let reason = Self::look().err().unwrap_or_default();
+            let reason = Self::look(architecture).err().unwrap_or_default();
             // The test harness swallows what `eprintln!` writes.
             let _ = writeln!(std::io::stderr(), "skipped: needs {reason}");
         }
         guest.as_ref()
     }
 
-    fn look() -> Result<Self, String> {
+    fn look(architecture: Architecture) -> Result<Self, String> {
         let root = Repository::here().root().to_path_buf();
-        let guest =
-            Self { script: root.join("oracles/guest.sh"), folder: root.join(".setup/guest") };
-        let version = Command::new("qemu-system-x86_64").arg("--version").output();
+        let (emulator, name, folder) = match architecture {
+            Architecture::Amd64 => ("qemu-system-x86_64", "amd64", ".setup/guest"),
+            Architecture::Armhf => ("qemu-system-arm", "armhf", ".setup/guest-armhf"),
+            Architecture::Mipsel => ("qemu-system-mipsel", "mipsel", ".setup/guest-mipsel"),
+        };
+        let (script, folder) = (root.join("oracles/guest.sh"), root.join(folder));
+        let guest = Self { script, folder, architecture };
+        let version = Command::new(emulator).arg("--version").output();
         if !version.is_ok_and(|output| output.status.success()) {
-            return Err("qemu-system-x86_64".into());
+            return Err(emulator.into());
         }
-        let prepared = guest.call("prepare", &[]);
+        let prepared = guest.call("prepare", &[name]);
         if prepared.status.success() {
             return Ok(guest);
         }
@@ -73,16 +104,22 @@ impl Guest {
         &self.folder
     }
 
+    /// What it runs on.
+    #[must_use]
+    pub const fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
+    fn command(&self, command: &str, arguments: &[&str]) -> Command {
+        let mut script = Command::new(&self.script);
+        script.arg(command).arg(&self.folder).args(arguments).stdin(Stdio::null());
+        script.env("GUEST_SECONDS", "1800").env("GUEST_MB", "1536");
+        script
+    }
+
     fn call(&self, command: &str, arguments: &[&str]) -> Output {
-        Command::new(&self.script)
-            .arg(command)
-            .arg(&self.folder)
-            .args(arguments)
-            .env("GUEST_SECONDS", "1800")
-            .env("GUEST_MB", "1536")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap_or_else(|error| panic!("{}: {error}", self.script.display()))
+        let output = self.command(command, arguments).output();
+        output.unwrap_or_else(|error| panic!("{}: {error}", self.script.display()))
     }
 
     /// Boots the guest and runs the shell script `job` in it; what it printed.
@@ -90,12 +127,46 @@ impl Guest {
     /// # Panics
     /// When the job fails or does not finish, with what it printed.
     pub fn run(&self, share: &Share, job: &str) -> String {
+        self.run_with(share, job, &[])
+    }
+
+    /// As [`Self::run`], with more arguments for QEMU.
+    ///
+    /// # Panics
+    /// When the job fails or does not finish, with what it printed.
+    pub fn run_with(&self, share: &Share, job: &str, qemu: &[&str]) -> String {
         share.write("job", format!("set -eu\n{job}"));
-        let output = self.call("run", &[share.text(), "job"]);
+        let output = self.call("run", &[&[share.text(), "job"], qemu].concat());
         let console = String::from_utf8_lossy(&output.stdout).into_owned();
         let message = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "the guest's job failed: {message}\n{console}");
         console
+    }
+
+    /// Boots the guest, runs the shell script `job` and lets the power fail as soon as the serial console
+    /// has `text`. Everything that came over the console.
+    ///
+    /// # Panics
+    /// When the machine ends before.
+    pub fn cut_at(&self, share: &Share, job: &str, text: &str) -> Vec<u8> {
+        share.write("job", format!("set -eu\n{job}"));
+        let console = share.path().join("console");
+        let file = format!("file:{}", console.display());
+        let mut command = self.command("run", &[share.text(), "job", "-serial", &file]);
+        // A group of its own: the script, what limits its time, and QEMU.
+        let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let mut child = child.unwrap_or_else(|error| panic!("{}: {error}", self.script.display()));
+        loop {
+            let ended = child.try_wait().expect("a child can be waited for").is_some();
+            let said = fs::read(&console).unwrap_or_default();
+            if String::from_utf8_lossy(&said).contains(text) {
+                break;
+            }
+            assert!(!ended, "no {text} on the console:\n{}", String::from_utf8_lossy(&said));
+            thread::sleep(Duration::from_millis(5));
+        }
+        kill_group(&mut child);
+        share.read("console").unwrap_or_default()
     }
 
     /// Boots the guest, runs the shell script `job` and lets the power fail after each number of
@@ -117,6 +188,14 @@ impl Guest {
         assert!(!cuts.is_empty(), "the guest was never cut: {message}\n{console}");
         cuts
     }
+}
+
+/// Kills a child and all of its group.
+fn kill_group(child: &mut Child) {
+    let group = format!("-{}", child.id());
+    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+    assert!(killed.is_ok_and(|status| status.success()), "the guest cannot be killed");
+    let _ = child.wait();
 }
 
 impl Share {

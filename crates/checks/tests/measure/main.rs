@@ -1,9 +1,12 @@
 //! The agent in the guest of `oracles/`: devices whose latency the guest sets are measured, and predicted; and what must
-//! not be written is refused.
+//! not be written is refused. [`killed`]: what is left of a measurement that broke off; [`systems`]: ARM and MIPS.
 //!
 //! In `make test` the devices are those whose time is QEMU's instruction counter, and a sample of the refusals runs; with
 //! `BOARDLAB_FULL` set all refusals, and disks that QEMU throttles in real time.
 #![allow(clippy::unwrap_used, reason = "tests")]
+
+mod killed;
+mod systems;
 
 use boardlab_checks::binary::{Boardlab, Scratch};
 use boardlab_checks::guest::Guest;

@@ -57,9 +57,10 @@ echo "python3 $*" >>"$MACHINE/calls"
 mkdir -p .setup/python/bin
 printf '#!/bin/sh\necho "pip $*" >>"$MACHINE/calls"\n[ ! -e "$MACHINE/no-network" ]\n' >.setup/python/bin/pip
 chmod +x .setup/python/bin/pip"#;
-const GUEST: &str = r#"if [ "$1" = ready ]; then [ -e "$MACHINE/guest" ]; exit; fi
+const GUEST: &str = r#"guest=$MACHINE/$(basename "$2")
+if [ "$1" = ready ]; then [ -e "$guest" ]; exit; fi
 echo "guest.sh $*" >>"$MACHINE/calls"
-[ ! -e "$MACHINE/no-network" ] && : >"$MACHINE/guest""#;
+[ ! -e "$MACHINE/no-network" ] && : >"$guest""#;
 const RUSTC: &str = r#"for target; do :; done
 case $* in
 -vV) echo "commit-hash: 0123" ;;

@@ -22,21 +22,27 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
     let machine = Machine::new();
     let first = machine.run("setup/setup.sh", &[]);
     assert_eq!(first.status, 0, "{}{}", first.out, first.err);
-    assert!(first.out.contains("chromium           opens the HTML report"), "{}", first.out);
+    assert!(first.out.contains("chromium                opens the HTML report"), "{}", first.out);
     assert_eq!(
         machine.calls(),
         [
             "apt-get noninteractive -q update",
             "apt-get noninteractive -q install -y --no-install-recommends \
-             blktrace busybox-static chromium cpio fio fio-examples fish fonts-dejavu-core g++ \
-             gcc-arm-none-eabi gdb-multiarch kmod mtd-utils patch python3-venv qemu-system-arm \
-             qemu-system-x86 zsh",
+             blktrace busybox-static chromium clang cpio fio fio-examples fish \
+             fonts-dejavu-core g++ gcc-aarch64-linux-gnu gcc-arm-linux-gnueabi \
+             gcc-arm-linux-gnueabihf gcc-arm-none-eabi gcc-mips-linux-gnu \
+             gcc-mipsel-linux-gnu gdb-multiarch kmod libc6-dev-arm64-cross \
+             libc6-dev-armel-cross libc6-dev-armhf-cross libc6-dev-mips-cross \
+             libc6-dev-mipsel-cross libclang-rt-dev mtd-utils musl-tools patch python3-venv \
+             qemu-system-arm qemu-system-mips qemu-system-x86 qemu-user zsh",
             "cargo fetch --locked",
             FETCH_FUZZ,
             "python3 -m venv .setup/python",
             FETCH_WHEELS,
             "apt-cache show linux-image-amd64",
-            "guest.sh prepare .setup/guest",
+            "guest.sh prepare .setup/guest amd64",
+            "guest.sh prepare .setup/guest-armhf armhf",
+            "guest.sh prepare .setup/guest-mipsel mipsel",
         ]
     );
     let second = machine.run("setup/setup.sh", &[]);
@@ -67,7 +73,7 @@ fn set_up_fetches_crates_again_when_the_lock_file_changes() {
 fn set_up_without_root_uses_sudo_or_says_what_to_install() {
     let sudo = Machine { user: "1000", sudo: true, ..Machine::new() };
     assert_eq!(sudo.run("setup/setup.sh", &[]).status, 0);
-    assert_eq!(sudo.calls().len(), 7);
+    assert_eq!(sudo.calls().len(), 9);
 
     let plain = Machine { user: "1000", ..Machine::new() };
     let refused = plain.run("setup/setup.sh", &[]);
@@ -94,7 +100,7 @@ fn set_up_of_the_guest_renews_missing_package_lists_and_fails_without_a_network(
         [
             "apt-cache show linux-image-amd64",
             "apt-get noninteractive -q update",
-            "guest.sh prepare .setup/guest",
+            "guest.sh prepare .setup/guest amd64",
         ]
     );
     fs::remove_file(machine.path("no-network")).unwrap();
