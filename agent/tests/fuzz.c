@@ -72,10 +72,8 @@ static void look(const struct plan *plan)
         seen += strlen(plan->endurances[i].target);
     for (i = 0; i < plan->step_count; i++) {
         const struct step *step = &plan->steps[i];
-        const char *target = step_target(step);
 
         seen += strlen(step->name) + strlen(step->text);
-        seen += target ? strlen(target) : 0;
         seen += (size_t)step_writes(step);
         for (key = step->operation->keys; key->name; key++)
             seen += strlen(step_text(step, key->name))

@@ -74,7 +74,7 @@ fn is_reserved(word: &str) -> bool {
 
 /// Reserved words that GCC 4.6, its libraries and the kernel's headers of its time have: with the version of GCC where
 /// it is one of GCC.
-const RESERVED: [&str; 8] = [
+const RESERVED: [&str; 9] = [
     "__attribute__",      // 2.0
     "__sync_synchronize", // 4.1
     "__func__",           // C99
@@ -83,6 +83,7 @@ const RESERVED: [&str; 8] = [
     "_SC_PHYS_PAGES",
     "_IO",
     "_GNU_SOURCE",
+    "__VA_ARGS__",
 ];
 
 /// Headers that glibc 2.13 and Linux 2.6.38 have, which are as old as GCC 4.6, March 2011; `linux/mmc/ioctl.h` is of
