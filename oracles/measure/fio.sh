@@ -11,7 +11,7 @@ for program in "$(command -v fio)" "$boardlab"; do
   cp "$program" "$share/$(basename "$program").real"
   ldd "$program" | grep -o '/[^ ]*' | sort -u | while read -r path; do cp -Ln "$path" "$share/lib/"; done
   name=$(basename "$program")
-  printf '#!/bin/sh\nexec /h/lib/ld-linux-x86-64.so.2 --library-path /h/lib --argv0 %s /h/%s.real "$@"\n' "$name" "$name" >"$share/$name"
+  printf '#!/bin/sh\nexec /tmp/lib/ld-linux-x86-64.so.2 --library-path /tmp/lib --argv0 %s /tmp/%s.real "$@"\n' "$name" "$name" >"$share/$name"
   chmod 755 "$share/$name"
 done
 strip "$share"/*.real
@@ -36,11 +36,13 @@ step write block.write device=/dev/nullb0 size=4096 length=1048576
 step read block.read device=/dev/nullb0 size=4096 length=1048576 order=random depth=8 engine=aio
 END
 cat >"$share/job.sh" <<'END'
-export PATH=/h:$PATH BOARDLAB_CONFIG= HOME=/tmp TMPDIR=/tmp
+# In memory, as measure.sh says.
+cp -r /h/lib /h/agent /h/fio /h/boardlab /h/*.real /tmp/
+export PATH=/tmp:$PATH BOARDLAB_CONFIG= HOME=/tmp TMPDIR=/tmp
 modprobe null_blk gb=1 memory_backed=1 irqmode=2 completion_nsec=5000000 submit_queues=1
-/h/agent --destroy /dev/nullb0 --out /tmp/agent.jsonl /h/agent.plan || exit 1
+/tmp/agent --destroy /dev/nullb0 --out /tmp/agent.jsonl /h/agent.plan || exit 1
 cp /tmp/agent.jsonl /h/
-on() { boardlab run /h/jobs.fio --on "$@" --agent /h/agent --json --no-wall-time --quiet; }
+on() { boardlab run /h/jobs.fio --on "$@" --agent /tmp/agent --json --no-wall-time --quiet; }
 # Refused: without permission, for another device, mounted.
 on /dev/nullb0 >/tmp/out && exit 1; [ $? = 3 ] || exit 1
 on /dev/nullb0 --destroy /dev/nullb1 >/tmp/out && exit 1

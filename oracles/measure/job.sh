@@ -1,5 +1,5 @@
 # In the guest: measures each device without delays and with them. Run by guest.sh.
-measure() { /h/agent --destroy-data "$2" --out /tmp/$1.jsonl /h/${1%-base}.plan 2>/tmp/err || { cat /tmp/err; exit 1; }; cp /tmp/$1.jsonl /h/; }
+. /h/measure.sh
 nandsim='id_bytes=0x20,0xda,0x10,0x95'
 
 modprobe nandsim $nandsim; measure nandsim-base /dev/mtd0; rmmod nandsim

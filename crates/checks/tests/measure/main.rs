@@ -88,6 +88,9 @@ fn what_the_guest_sets_is_measured_within_5_percent_and_predicted_within_10() {
             );
         }
     }
+    for (row, off) in off(&read(out.path(), "mtdram-line"), "mtdram-line", 6) {
+        assert!(off.abs() <= 0.10, "{row}: off by {off}");
+    }
     for name in ["mtdram", "loop"] {
         let steps = read(out.path(), name);
         assert!(
