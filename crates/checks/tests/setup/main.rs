@@ -108,6 +108,17 @@ fn set_up_of_the_guest_renews_missing_package_lists_and_fails_without_a_network(
 }
 
 #[test]
+fn set_up_goes_on_without_a_kernel_for_another_machine_and_says_so() {
+    let machine = Machine::new();
+    assert_eq!(machine.run("setup/setup.sh", &[]).status, 0);
+    fs::remove_file(machine.path("guest-mipsel")).unwrap();
+    machine.write("no-network", "");
+    let run = machine.run("setup/setup.sh", &[]);
+    assert_eq!(run.status, 0, "{}", run.err);
+    assert!(run.err.contains("not every Debian has a kernel for mipsel"), "{}", run.err);
+}
+
+#[test]
 fn set_up_fetches_python_packages_again_when_the_list_changes_or_the_network_failed() {
     let machine = Machine::new();
     machine.write("no-network", "");
