@@ -256,9 +256,10 @@ impl OpenScenario {
         seed: Seed,
         devices: &[(String, String)],
         max_cycles: u64,
+        progress: &(dyn Fn(Progress<'_>) + Sync),
     ) -> Result<Plan, Failure> {
         let Some(make) = self.experiment.plan else { return Err(no_plan(&self.name).into()) };
-        let request = self.request(seed, &|_| ());
+        let request = self.request(seed, progress);
         let plan = make(&PlanRequest { request, devices, max_cycles })?;
         let is_used = |path: &str| {
             let mut steps = plan.steps().iter();

@@ -1,5 +1,6 @@
 //! `boardlab measure`: the same workloads on a real board.
 
+use super::timed;
 use crate::args::{MeasureAction, MeasurePlan, MeasureRun, Options};
 use crate::error::{Error, ReadProblem, shown_path};
 use crate::exit::Status;
@@ -35,7 +36,9 @@ fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
     let expected = |error| registry::scenario_expected("measure plan", name, error);
     let opened = registry::open(name, &scenario.set).map_err(expected).map_err(Failure::from)?;
     let devices: Vec<_> = device.iter().chain(path).cloned().collect();
-    let plan = opened.plan(options.seed, &devices, *max_cycles)?;
+    let (plan, _) = timed(name, options, |progress| {
+        opened.plan(options.seed, &devices, *max_cycles, progress)
+    })?;
     output::print(plan.to_string().as_bytes())?;
     Ok(Status::Done)
 }
