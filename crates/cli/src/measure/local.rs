@@ -5,8 +5,9 @@
 use super::agent::{self, FLAGS, PROGRAM};
 use super::problem::Problem;
 use super::process::{Process, cannot_start};
-use super::{Order, process};
+use super::{Order, script};
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,23 +20,30 @@ pub(super) fn start(order: &Order<'_>) -> Result<Process, Problem> {
     let folder = tempfile::Builder::new().prefix("boardlab-").tempdir();
     let folder =
         folder.map_err(|problem| Problem::Unwritable { path: std::env::temp_dir(), problem })?;
-    let program = match order.agent {
-        // Without a folder, a name would be looked for where programs are.
-        Some(agent) => fs::canonicalize(agent)
-            .map_err(|problem| Problem::AgentUnreadable { path: agent.into(), problem })?,
-        None => {
-            build(folder.path())?;
-            folder.path().join(PROGRAM)
-        }
-    };
-    let plan = folder.path().join("plan");
-    fs::write(&plan, &order.plan)
-        .map_err(|problem| Problem::Unwritable { path: plan.clone(), problem })?;
-    let mut command = Command::new(program);
-    command.args(&order.arguments).arg(plan);
+    let program = folder.path().join(PROGRAM);
+    match order.agent {
+        Some(agent) => link(agent, &program)?,
+        None => build(folder.path())?,
+    }
+    // The script has the name of its folder from its own place.
+    let run = script::run("\"${0%/*}\"", &order.arguments, true, ":");
+    let place = folder.path().join(script::RUN);
+    for (path, text) in [(&folder.path().join(script::PLAN), &order.plan), (&place, &run)] {
+        fs::write(path, text)
+            .map_err(|problem| Problem::Unwritable { path: path.clone(), problem })?;
+    }
+    // As on a board: when this program is gone, the end of its input ends the agent in order.
+    let mut command = Command::new("sh");
+    command.arg(place);
     // In a group of its own, so that the signal of a terminal reaches it by us alone.
     command.process_group(0);
-    process::Process::start(command, false, Some(folder))
+    Process::start(command, true, Some(folder))
+}
+
+/// Puts the agent of the user at `place`.
+fn link(agent: &Path, place: &Path) -> Result<(), Problem> {
+    let linked = fs::canonicalize(agent).and_then(|agent| symlink(agent, place));
+    linked.map_err(|problem| Problem::AgentUnreadable { path: agent.into(), problem })
 }
 
 /// Compiles the agent in `folder`.

@@ -135,6 +135,21 @@ fn the_signal_of_a_terminal_reaches_the_agent_by_boardlab_alone() {
 }
 
 #[test]
+fn the_agent_ends_in_order_when_boardlab_is_killed() {
+    let scratch = scratch_with_endless_agent();
+    let here = scratch.path().display();
+    let script = format!(
+        "trap 'echo > {here}/ended; exit' TERM\ncat {here}/text\nwhile :; do sleep 0.05; done"
+    );
+    program(&scratch, "agent", &script);
+    let mut child = spawn(scratch.path(), &[&RUN[..], &["--agent", "agent"]].concat());
+    wait_for(&scratch.path().join("out"), "\"begin\":\"timer\"");
+    signal(&child, "-KILL");
+    assert_eq!(child.wait().unwrap().code(), None);
+    wait_for(&scratch.path().join("ended"), "\n");
+}
+
+#[test]
 fn a_second_interrupt_leaves_an_agent_that_does_not_end() {
     let scratch = scratch_with_endless_agent();
     let here = scratch.path().display();
