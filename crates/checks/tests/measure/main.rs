@@ -141,6 +141,33 @@ fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_predicti
     }
 }
 
+/// The kernel's JFFS2 mounts and lists in the time of as many page reads as the model counts. nandsim waits for a move within
+/// the page in the register as long as for a page, which a chip does not.
+#[test]
+fn jffs2_mounts_and_lists_in_the_time_of_the_page_reads_of_the_model() {
+    if !full() {
+        return;
+    }
+    let Some(guest) = Guest::find() else { return };
+    let out = Scratch::new();
+    measure(guest, "filesystems.sh", out.path());
+    let model = std::fs::read_to_string(out.path().join("model.json")).unwrap();
+    let model: Value = serde_json::from_str(&model).unwrap();
+    let measured = read(out.path(), "jffs2");
+    let row = |result, table, id: &str| {
+        let mut rows = rows(result, table).into_iter();
+        rows.find(|row| row["id"] == id).unwrap_or_else(|| panic!("no {id}: {result}")).clone()
+    };
+    for work in ["mount", "ls"] {
+        let counted = row(&model, "table3.2-counts", &format!("jffs2/{work}"));
+        let step = row(&measured, "steps", &format!("jffs2.{work}"));
+        // Page reads and moves within a page: every command of this work.
+        let predicted = figure(&counted, "commands_count") * 2_105_600.0;
+        let off = predicted / figure(&step, "mean_ns") - 1.0;
+        assert!(off.abs() <= 0.10, "{work}: off by {off}: {counted} {step}");
+    }
+}
+
 #[test]
 fn disks_that_qemu_throttles_are_predicted_within_10_percent() {
     if !full() {

@@ -3,7 +3,7 @@
 //! Layer: rank 10. Function: [`plan`].
 
 use super::fs;
-use super::run::{read, run};
+use super::run::{read, run_with_columns};
 use super::scenario::Scenario;
 use boardlab_experiment::{Failure, PlanRequest, predicted};
 use boardlab_measure::plan::{Plan, Step};
@@ -26,11 +26,14 @@ const BEYOND: &str = "No kernel has YAFFS2 or LogFS any more, so their columns c
 /// Fills each filesystem, mounts and lists it, then runs tiobench: tables 3.2 and 3.3.
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let scenario = read(&request.request, fs::ALL)?.value;
-    let run = run(&request.request)?;
+    let (run, columns) = run_with_columns(&request.request, fs::ALL)?;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
     for (name, device) in request.targets(&DEVICES) {
         plan = plan.endurance(device, u64::from(scenario.file.part.endurance));
-        FileSystemPlan { request, scenario: &scenario, run: &run, name, device }.steps(&mut plan);
+        let files = columns.iter().find(|column| column.system == name);
+        let files = files.map_or(0, |column| column.mounting.files);
+        let (scenario, run) = (&scenario, &run);
+        FileSystemPlan { request, scenario, run, name, device, files }.steps(&mut plan);
     }
     Ok(plan)
 }
@@ -42,6 +45,8 @@ struct FileSystemPlan<'a> {
     run: &'a RunResult,
     name: &'static str,
     device: &'a str,
+    /// So many that the filesystem of the model is as full as the scenario asks for.
+    files: u64,
 }
 
 impl FileSystemPlan<'_> {
@@ -61,10 +66,7 @@ impl FileSystemPlan<'_> {
     }
 
     fn steps(&self, plan: &mut Plan) {
-        let fill = &self.scenario.fill;
-        let size = self.scenario.file.part.size();
-        let share = u128::from(size.get()) * u128::from(fill.level.millionths()) / 1_000_000;
-        let count = u64::try_from(share / u128::from(fill.file.get())).unwrap_or(u64::MAX);
+        let (fill, count) = (&self.scenario.fill, self.files);
         let files = |step: Step| step.key("count", count).key("size", fill.file.get());
         plan.push(self.mount("first-mount"));
         if count > 0 {
