@@ -2,10 +2,10 @@
 //!
 //! Layer: rank 12. Function: [`start`].
 
+use super::Order;
 use super::agent::{self, FLAGS, PROGRAM};
 use super::problem::Problem;
-use super::process::{Process, cannot_start};
-use super::{Order, process};
+use super::process::{Ending, Process, cannot_start};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<Process, Problem> {
     command.args(&order.arguments).arg(plan);
     // In a group of its own, so that the signal of a terminal reaches it by us alone.
     command.process_group(0);
-    process::Process::start(command, false, Some(folder))
+    Process::start(command, Ending::Signal, Some(folder))
 }
 
 /// Compiles the agent in `folder`.
