@@ -82,14 +82,22 @@ fn fio_2_has_other_units() {
 fn what_is_not_whole_of_fio_is_told() {
     let failed = foreign(&FIO.replace("\"error\" : 0", "\"error\" : 5"));
     assert!(!failed.is_whole);
-    assert!(failed.run.warnings[0].starts_with("The job a.0 failed with error 5: "), "{failed:?}");
+    assert!(
+        failed.run.warnings[0].contains("a.0 failed: ")
+            && failed.run.warnings[0].contains("error 5)"),
+        "{failed:?}"
+    );
     let twice =
         format!("{FIO}{}", FIO.replace("fio: 1 file extended\n", "").replace("2048", "4096"));
     let run = foreign(&twice).run;
     assert_eq!(number(&run, "fio", "a.0.write", "requests_count"), 4_096.0);
     assert!(run.warnings[0].contains("2 reports"));
     let nothing = foreign(r#"{"fio version":"fio-3.33","jobs":[]}"#);
-    assert!(!nothing.is_whole && nothing.run.warnings == ["No job made a request."]);
+    assert!(!nothing.is_whole && nothing.run.warnings == ["fio reports no request."]);
+    let mixed = foreign(
+        r#"{"fio version":"fio-3.33","jobs":[{"jobname":"a","error":0,"mixed":{"total_ios":9}}]}"#,
+    );
+    assert!(!mixed.is_whole && mixed.run.warnings[0].contains("unified_rw_reporting"), "{mixed:?}");
     let cut = &FIO[..FIO.len() / 2];
     assert_eq!(
         problem(cut),
@@ -97,6 +105,16 @@ fn what_is_not_whole_of_fio_is_told() {
     );
     assert!(problem("{\"fio version\" : 1, }").starts_with("line 1, column 21: found no JSON"));
     assert!(problem("{\"fio version\" : 1}").contains("found no list of jobs"));
+}
+
+#[test]
+fn a_latency_that_fio_did_not_take_is_none() {
+    let latency = "\"min\" : 1983, \"max\" : 388990, \"mean\" : 2745.566406, \"N\" : 2048";
+    let run =
+        foreign(&FIO.replace(latency, "\"min\" : 0, \"max\" : 0, \"mean\" : 0.0, \"N\" : 0")).run;
+    for column in ["mean_ns", "max_ns"] {
+        assert_eq!(cell(&run, "fio", "a.0.write", column), Value::None, "{column}");
+    }
 }
 
 #[test]
