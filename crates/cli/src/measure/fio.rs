@@ -133,8 +133,7 @@ fn check(
     {
         arguments.extend(target.iter().flat_map(|target| [option.to_owned(), target.clone()]));
     }
-    let cycles = options.max_cycles.map(|cycles| cycles.to_string());
-    arguments.extend(cycles.into_iter().flat_map(|cycles| ["--max-cycles".into(), cycles]));
+    arguments.extend(["--max-cycles".into(), options.max_cycles.to_string()]);
     let plan = plan.to_string();
     let mut agent = local::start(&Order { plan, arguments, agent: options.agent.as_deref() })?;
     let mut bytes = Vec::new();
@@ -210,7 +209,7 @@ fn attach(run: &mut RunResult, folder: &Path) -> Result<(), Problem> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let title =
             if is_log { "log of fio" } else { "what fio prints with --output-format=json+" };
-        run.attachments.push(Attachment { name, title: title.into(), text });
+        run.attachments.push(Attachment::named(&name, title.into(), text));
     }
     Ok(())
 }
@@ -341,7 +340,7 @@ mod tests {
             on: None,
             destroy: None,
             destroy_data: None,
-            max_cycles: None,
+            max_cycles: 1,
             agent: Some(agent),
         };
         let progress = Progress::begin("test", true);
