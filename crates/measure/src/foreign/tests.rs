@@ -274,7 +274,7 @@ fn a_trace_gives_the_time_from_issue_to_completion() {
     ] {
         assert_eq!(number(&run, "requests", row, column), expected, "{row} {column}");
     }
-    assert_eq!(run.findings, ["3 requests completed; at most 2 were outstanding."]);
+    assert_eq!(run.findings, ["3 requests completed; at most 2 outstanding at once."]);
     assert_eq!(
         run.warnings,
         [
