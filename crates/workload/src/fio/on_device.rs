@@ -37,7 +37,7 @@ const LEFT_OUT: [&str; 19] = [
 /// Options that name logs; without a value they name them after the job.
 const LOGS: [&str; 3] = ["write_bw_log", "write_lat_log", "write_iops_log"];
 /// What a file of fio's own may be called.
-const LOCAL: &str = "a name without `/`: fio writes no file elsewhere";
+const LOCAL: &str = "expected a name without `/`: fio writes no file elsewhere";
 
 /// The text of `file` for fio, with all requests to `device`.
 ///
@@ -82,7 +82,7 @@ fn check(name: &str, option: &Assignment) -> Result<(), Diagnostic> {
     let what = if names_a_file && value.contains('/') {
         LOCAL
     } else if value.contains(['$', '\n', '\r']) {
-        "a text without `$`, which fio would read as a variable"
+        "expected a text without `$`, which fio would read as a variable"
     } else {
         return Ok(());
     };
