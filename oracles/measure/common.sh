@@ -1,4 +1,4 @@
-# What guest.sh and throttle.sh have in common; they source it with their arguments: GUEST BOARDLAB [OUT]. It builds the agent
+# What the scripts that boot a guest have in common; they source it with their arguments: GUEST BOARDLAB [OUT]. It builds the agent
 # into a share for the guest, and has `boot JOB QEMU-ARG...`, which runs a job and keeps the measurements in OUT, and `show TABLES`.
 guest=$1 boardlab=$2
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT

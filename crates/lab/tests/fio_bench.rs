@@ -44,10 +44,12 @@ fn the_built_in_scenario_gives_tables_and_what_fio_prints() {
 
 #[test]
 fn a_job_file_is_run_on_the_card_by_its_path() {
-    let path = job_file("path", &format!("{SMALL}write_bw_log=pace\n"));
+    let logs = "write_bw_log=pace\nwrite_lat_log\nwrite_iops_log=a:b/c\n";
+    let path = job_file("path", &format!("{SMALL}{logs}"));
     let run = run(path.to_str().unwrap(), &["device.fill=1 %"]).unwrap();
     assert!(run.tables[0].rows.iter().any(|row| row.id == "a.0.write"));
-    assert!(run.attachments.iter().any(|one| one.name == "pace_bw.1.log"));
+    let names: Vec<_> = run.attachments[3..].iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["pace_bw.1.log", "a_clat.1.log", "a_b_c_iops.1.log"]);
 }
 
 #[test]

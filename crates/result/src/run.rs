@@ -102,6 +102,26 @@ pub struct Attachment {
     pub text: String,
 }
 
+impl Attachment {
+    /// The longest name, in bytes.
+    const NAME_MAX: usize = 128;
+
+    /// One called `name`, which the user chose: what a plain file name has not becomes `_`, and of a long name the end
+    /// stays.
+    #[must_use]
+    pub fn named(name: &str, title: String, text: String) -> Self {
+        let is_foreign = |c: char| c.is_control() || matches!(c, '/' | '\\' | ':');
+        let mut name = name.replace(is_foreign, "_");
+        while name.len() > Self::NAME_MAX {
+            name.remove(0);
+        }
+        if name.starts_with('.') {
+            name.replace_range(..1, "_");
+        }
+        Self { name, title, text }
+    }
+}
+
 /// The results of several runs, as `reproduce` and `report` show them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -240,6 +260,16 @@ mod tests {
     fn the_first_sentence_of_a_finding_is_its_headline() {
         assert_eq!(headline("It takes 1.5 s. That is long."), ("It takes 1.5 s.", "That is long."));
         assert_eq!(headline("It takes 1.5 s."), ("It takes 1.5 s.", ""));
+    }
+
+    #[test]
+    fn an_attachment_has_the_name_of_a_plain_file() {
+        let named = |name: &str| Attachment::named(name, String::new(), String::new()).name;
+        assert_eq!(named("a b_bw.1.log"), "a b_bw.1.log");
+        assert_eq!(named("a:b\\c/d\n_bw.1.log"), "a_b_c_d__bw.1.log");
+        assert_eq!(named("../x"), "_._x");
+        let long = named(&("é".repeat(90) + ".bw.1.log"));
+        assert!(long.len() <= 128 && long.ends_with("é.bw.1.log"), "{long}");
     }
 
     #[test]

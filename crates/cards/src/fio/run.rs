@@ -114,9 +114,10 @@ fn attachments(file: &fio::JobFile, done: &fio::Run) -> Vec<Attachment> {
         let logs = &file.jobs[report.job].settings.reporting.logs;
         for (log, suffix) in [(Log::Bandwidth, "bw"), (Log::Latency, "clat"), (Log::Rate, "iops")] {
             let Some(name) = &logs[log as usize] else { continue };
+            let name = if name.is_empty() { &report.name } else { name };
             let name = format!("{name}_{suffix}.{}.log", number + 1);
             let title = format!("log of {}", report.name);
-            all.push(Attachment { name, title, text: output::log::text(report, log) });
+            all.push(Attachment::named(&name, title, output::log::text(report, log)));
         }
     }
     all

@@ -3,6 +3,7 @@
 //! Layer: rank 12. Main type: [`OnDevice`].
 
 use super::Scenario;
+use super::measure::MAX_CYCLES;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -31,9 +32,9 @@ pub(crate) struct OnDevice {
     #[arg(long, value_name = "/dev/X", requires = "on", conflicts_with = "destroy")]
     pub(crate) destroy_data: Option<String>,
     /// Times that a block may be written at most; jobs that write more are refused
-    #[arg(long, value_name = "N", requires = "on")]
+    #[arg(long, value_name = "N", requires = "on", default_value = MAX_CYCLES)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_cycles: Option<u64>,
+    pub(crate) max_cycles: u64,
     /// Agent that checks the device, as a program; built from its sources if left out
     #[arg(long, value_name = "FILE", requires = "on", value_hint = ValueHint::FilePath)]
     pub(crate) agent: Option<PathBuf>,

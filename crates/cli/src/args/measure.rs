@@ -48,7 +48,7 @@ Examples:
   boardlab measure agent /tmp/agent";
 
 /// The most cycles that a plan may take of a block, where nobody says otherwise; the agent's own.
-const MAX_CYCLES: &str = "10";
+pub(super) const MAX_CYCLES: &str = "10";
 
 /// What `measure` does.
 #[derive(Debug, Subcommand)]

@@ -6,13 +6,14 @@
 
 use super::board::Board as _;
 use super::problem::{Problem, Writer};
-use super::process::Process;
+use super::process::{Ending, Process};
 use super::{AGENT, Order, agent, follow, interrupts, local};
 use crate::args::OnDevice;
 use crate::progress::Progress;
 use boardlab_cards::fio::DeviceJobs;
 use boardlab_experiment::Failure;
 use boardlab_measure::foreign::fio::Report;
+use boardlab_measure::plan::Plan;
 use boardlab_measure::reading::{self, Reading};
 use boardlab_result::{Attachment, RunResult};
 use rustix::fs::{FileType, Mode, OFlags, fstat, major, minor, open};
@@ -21,6 +22,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The program.
 const FIO: &str = "fio";
@@ -74,8 +76,9 @@ pub(crate) fn run(
     let version = Command::new(FIO).arg("--version").output();
     version.map_err(|problem| Problem::CannotStart { program: FIO.into(), problem })?;
     let before = Device::open(name, false)?;
+    let interrupted = interrupts();
     let progress = Progress::begin(FIO, quiet);
-    let board = check(name, options, jobs, &progress)?;
+    let board = check(options, &jobs.plan(name), &progress, &interrupted)?;
     let device = Device::open(name, jobs.write())?;
     if device.number != before.number {
         return Err(Problem::Changed { target: name.into() }.into());
@@ -86,17 +89,20 @@ pub(crate) fn run(
     let text = jobs.text(&device.path())?;
     let path = folder.path().join(JOBS);
     fs::write(&path, text).map_err(|problem| Problem::Unwritable { path, problem })?;
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(Problem::Interrupted.into());
+    }
     let scheduler = Scheduler::set(&device, &jobs.schedulers());
-    let ended = perform(folder.path(), &progress);
+    let ended = perform(folder.path(), jobs.write(), &progress, &interrupted);
     let scheduler = scheduler.map_or_else(Some, |set| set.and_then(Scheduler::put_back));
     drop(progress);
-    let (status, interrupted) = ended?;
+    let (status, is_interrupted) = ended?;
     let report = report(folder.path())?;
     let mut run = report.beside(&jobs.predicted, name, &board);
     run.warnings.extend(scheduler);
-    run.warnings.extend(warnings(&device, jobs, status, interrupted));
+    run.warnings.extend(warnings(&device, jobs, status, is_interrupted));
     attach(&mut run, folder.path())?;
-    let is_whole = report.is_whole && status == Some(0) && !interrupted;
+    let is_whole = report.is_whole && status == Some(0) && !is_interrupted;
     Ok(Measured { run, is_whole })
 }
 
@@ -114,12 +120,12 @@ fn expect_permission(name: &str, options: &OnDevice, jobs: &DeviceJobs) -> Resul
     }
 }
 
-/// Has the agent check the device; what it tells of the machine.
+/// Has the agent check the device by a plan like the jobs; what it tells of the machine.
 fn check(
-    name: &str,
     options: &OnDevice,
-    jobs: &DeviceJobs,
+    plan: &Plan,
     progress: &Progress,
+    interrupted: &AtomicBool,
 ) -> Result<Reading, Problem> {
     let mut arguments = vec![String::from("--check")];
     for (option, target) in
@@ -127,17 +133,19 @@ fn check(
     {
         arguments.extend(target.iter().flat_map(|target| [option.to_owned(), target.clone()]));
     }
-    let cycles = options.max_cycles.map(|cycles| cycles.to_string());
-    arguments.extend(cycles.into_iter().flat_map(|cycles| ["--max-cycles".into(), cycles]));
-    let plan = jobs.plan(name).to_string();
+    arguments.extend(["--max-cycles".into(), options.max_cycles.to_string()]);
+    let plan = plan.to_string();
     let mut agent = local::start(&Order { plan, arguments, agent: options.agent.as_deref() })?;
     let mut bytes = Vec::new();
     let mut take = |more: &[u8]| {
         bytes.extend_from_slice(more);
         Ok(())
     };
-    follow(AGENT, &mut agent, &mut take, progress, &interrupts())?;
+    let is_interrupted = follow(AGENT, &mut agent, &mut take, progress, interrupted)?;
     let status = Box::new(agent).finish()?;
+    if is_interrupted {
+        return Err(Problem::Interrupted);
+    }
     let readings = reading::read(&bytes[..]);
     let reading = readings.ok().and_then(|all| all.into_iter().next()).unwrap_or_default();
     match reading.refusal {
@@ -147,31 +155,35 @@ fn check(
     }
 }
 
-/// Runs fio in `folder`. Its exit status, and whether the user interrupted it.
-fn perform(folder: &Path, progress: &Progress) -> Result<(Option<i32>, bool), Problem> {
+/// Runs fio in `folder`, which may write to the device where jobs `write`. Its exit status, and whether the user
+/// interrupted it.
+fn perform(
+    folder: &Path,
+    write: bool,
+    progress: &Progress,
+    interrupted: &AtomicBool,
+) -> Result<(Option<i32>, bool), Problem> {
     let mut command = Command::new(FIO);
     command.args(["--output-format=json+", "--eta=never"]);
+    if !write {
+        command.arg("--readonly");
+    }
     command.arg(format!("--output={REPORT}")).arg(JOBS).current_dir(folder);
     // In a group of its own, so that the signal of a terminal reaches it by us alone.
     command.process_group(0);
-    let mut fio = Process::start(command, false, None)?;
+    let mut fio = Process::start(command, Ending::Kill, None)?;
     let mut take = |words: &[u8]| {
         progress.tell(String::from_utf8_lossy(words).trim_end());
         Ok(())
     };
-    let interrupted = follow(FIO, &mut fio, &mut take, progress, &interrupts())?;
-    Ok((Box::new(fio).finish()?, interrupted))
+    let is_interrupted = follow(FIO, &mut fio, &mut take, progress, interrupted)?;
+    Ok((Box::new(fio).finish()?, is_interrupted))
 }
 
 /// What fio reports.
 fn report(folder: &Path) -> Result<Report, Problem> {
-    let path = folder.join(REPORT);
-    let bytes = fs::read(&path).unwrap_or_default();
-    if bytes.trim_ascii().is_empty() {
-        return Err(Problem::NoReport);
-    }
-    let report = Report::read(&String::from_utf8_lossy(&bytes));
-    report.map_err(|problem| Problem::NotForeign { path: REPORT.into(), program: FIO, problem })
+    let bytes = fs::read(folder.join(REPORT)).unwrap_or_default();
+    Report::read(&String::from_utf8_lossy(&bytes)).map_err(|_| Problem::NoReport)
 }
 
 /// What fio wrote becomes part of the result: its report, and the logs that the jobs ask for.
@@ -197,7 +209,7 @@ fn attach(run: &mut RunResult, folder: &Path) -> Result<(), Problem> {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let title =
             if is_log { "log of fio" } else { "what fio prints with --output-format=json+" };
-        run.attachments.push(Attachment { name, title: title.into(), text });
+        run.attachments.push(Attachment::named(&name, title.into(), text));
     }
     Ok(())
 }
@@ -310,4 +322,29 @@ impl Scheduler {
 fn chosen(path: &Path) -> Option<String> {
     let all = fs::read_to_string(path).ok()?;
     Some(all.split_once('[')?.1.split_once(']')?.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_check_that_the_user_interrupts_permits_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let agent = folder.path().join("agent");
+        fs::write(&agent, "#!/bin/sh\ntrap 'exit 0' TERM\nsleep 9 >/dev/null 2>&1 & wait\n")
+            .unwrap();
+        fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+        let options = OnDevice {
+            on: None,
+            destroy: None,
+            destroy_data: None,
+            max_cycles: 1,
+            agent: Some(agent),
+        };
+        let progress = Progress::begin("test", true);
+        let checked = check(&options, &Plan::new("test"), &progress, &AtomicBool::new(true));
+        assert!(matches!(checked, Err(Problem::Interrupted)), "{checked:?}");
+    }
 }

@@ -4,7 +4,7 @@
 
 use super::agent::{self, FLAGS, PROGRAM};
 use super::problem::Problem;
-use super::process::{Process, cannot_start};
+use super::process::{Ending, Process, cannot_start};
 use super::{Order, script};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,7 +37,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<Process, Problem> {
     command.arg(place);
     // In a group of its own, so that the signal of a terminal reaches it by us alone.
     command.process_group(0);
-    Process::start(command, true, Some(folder))
+    Process::start(command, Ending::Input, Some(folder))
 }
 
 /// Puts the agent of the user at `place`.

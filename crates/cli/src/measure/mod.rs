@@ -27,7 +27,8 @@ use board::{Board, Next};
 use boardlab_measure::plan::Plan;
 use problem::{Problem, Writer};
 use save::Save;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -108,11 +109,20 @@ fn agent_arguments(arguments: &MeasureRun) -> Vec<String> {
 /// Whether the user interrupted, from now on.
 fn interrupts() -> Arc<AtomicBool> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    let hangup = (!ignores_hangup()).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
         // Without a handler the signal ends the program, and the agent on its own notices.
         let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
     }
     interrupted
+}
+
+/// Whether the program outlives its terminal: `nohup` starts it with SIGHUP ignored.
+fn ignores_hangup() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask >> (SIGHUP - 1) & 1 == 1)
 }
 
 /// Takes what comes until the agent, or what else `name` is, has ended. An interrupt ends it in order, and a second one

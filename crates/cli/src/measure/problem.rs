@@ -198,7 +198,7 @@ pub(crate) enum Problem {
         /// Its name.
         target: String,
     },
-    /// fio ended without a report.
+    /// fio ended without a report, or with a part of one.
     NoReport,
     /// fio on a device gives its JSON only.
     OnlyJson,
@@ -207,7 +207,7 @@ pub(crate) enum Problem {
         /// The scenario.
         scenario: String,
     },
-    /// The user interrupted before the agent ran.
+    /// The user interrupted before anything was measured.
     Interrupted,
     /// The agent ended, and nothing of it came.
     NothingCame {
@@ -311,10 +311,10 @@ impl Problem {
             Self::Changed { target } => {
                 format!("refused: `{}` became another device after the check", shown(target))
             }
-            Self::NoReport => "fio ended without a report".into(),
+            Self::NoReport => "fio ended without a whole report".into(),
             Self::OnlyJson => "of fio on a device there is only its JSON".into(),
             Self::NoJobs { scenario } => format!("`{}` has no fio jobs", shown(scenario)),
-            Self::Interrupted => "interrupted before the agent ran".into(),
+            Self::Interrupted => "interrupted before the measurement".into(),
             Self::NothingCame { status } => match status {
                 Some(status) => {
                     format!("the agent ended with status {status} and measured nothing")
@@ -345,7 +345,7 @@ impl Problem {
                 format!("what is there is lost; if that is meant: {}", options.join(" "))
             }
             Self::Exists { .. } => "a measurement is never overwritten; name another file with --save".into(),
-            Self::Unwritable { .. } => "name another file with --save, or make room".into(),
+            Self::Unwritable { .. } => "make room, or name another place: --save FILE, TMPDIR for temporary files".into(),
             Self::AgentUnreadable { .. } | Self::AgentNotAFile { .. } => {
                 "name the program with --agent FILE, or leave it out".into()
             }
@@ -380,7 +380,10 @@ impl Problem {
                 "--on is for a job file, card-fio or drive-fio; other workloads: boardlab measure plan".into()
             }
             Self::Interrupted => "nothing was measured".into(),
-            Self::NoReport | Self::NothingCame { .. } => "its messages are above".into(),
+            Self::NoReport => {
+                "its messages are above; is there room in the folder for temporary files (TMPDIR)?".into()
+            }
+            Self::NothingCame { .. } => "its messages are above".into(),
         }
     }
 

@@ -7,6 +7,7 @@ use super::board::{Board, Next};
 use super::problem::Problem;
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -20,13 +21,21 @@ const WAITING: usize = 64;
 /// The bytes of a line for people.
 const WORDS_MAX: u64 = 4_096;
 
+/// How a program ends in order, and what becomes of it where nobody waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// By the end of its input; then it is killed: ssh and the shell, with which the agent ends in order.
+    Input,
+    /// By a signal; then it is killed with its children: fio, whose jobs would go on writing.
+    Kill,
+}
+
 /// A program that runs, and whose output is the measurement.
 pub(super) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     messages: Receiver<Next>,
-    /// Whether the end of its input ends the agent, and not a signal.
-    ends_with_input: bool,
+    ending: Ending,
     /// Whether it is not waited for.
     is_abandoned: bool,
     /// What is kept as long as it runs.
@@ -34,10 +43,10 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts `command`, which ends in order by a signal, or where `ends_with_input` by the end of its input.
+    /// Starts `command`.
     pub(super) fn start(
         mut command: Command,
-        ends_with_input: bool,
+        ending: Ending,
         kept: Option<tempfile::TempDir>,
     ) -> Result<Self, Problem> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -51,13 +60,21 @@ impl Process {
             thread::spawn(move || read_words(errors, &sender));
         }
         let input = child.stdin.take();
-        Ok(Self { child, input, messages, ends_with_input, is_abandoned: false, _kept: kept })
+        Ok(Self { child, input, messages, ending, is_abandoned: false, _kept: kept })
     }
 
     fn signal(&self, signal: Signal) {
         // It may have ended meanwhile; then it is not waited for yet, and its number is still its own.
         let _ = kill_process(Pid::from_child(&self.child), signal);
     }
+}
+
+/// The children of `parent`, which may be in other process groups: fio puts each job in a session of its own.
+fn children(parent: &Child) -> Vec<Pid> {
+    let parent = parent.id();
+    let list = fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace().filter_map(|child| Pid::from_raw(child.parse().ok()?)).collect()
 }
 
 /// The problem that the program of `command` cannot be started.
@@ -112,7 +129,7 @@ impl Board for Process {
 
     fn stop(&mut self) {
         self.input = None;
-        if !self.ends_with_input {
+        if self.ending != Ending::Input {
             self.signal(Signal::TERM);
         }
     }
@@ -120,9 +137,16 @@ impl Board for Process {
     fn abandon(&mut self) {
         self.input = None;
         self.is_abandoned = true;
-        // The connection ends, and with it the agent; one on this machine ends in order by itself.
-        if self.ends_with_input {
-            self.signal(Signal::KILL);
+        match self.ending {
+            Ending::Input => self.signal(Signal::KILL),
+            Ending::Kill => {
+                // Stopped, it starts no further ones.
+                self.signal(Signal::STOP);
+                for child in children(&self.child) {
+                    let _ = kill_process(child, Signal::KILL);
+                }
+                self.signal(Signal::KILL);
+            }
         }
     }
 
@@ -134,5 +158,38 @@ impl Board for Process {
         ended
             .map(|status| status.code())
             .map_err(|problem| Problem::CannotStart { program: "the agent".into(), problem })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[test]
+    fn fio_is_left_with_none_of_its_jobs_running() {
+        // A job in a session of its own, which no signal ends in order.
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$; sleep 60' & wait"]);
+        let mut fio = Process::start(command, Ending::Kill, None).unwrap();
+        let job = loop {
+            if let Next::Bytes(bytes) = fio.next(Duration::from_secs(9)) {
+                break String::from_utf8(bytes).unwrap();
+            }
+        };
+        fio.stop();
+        assert!(matches!(fio.next(Duration::from_millis(100)), Next::Nothing));
+        fio.abandon();
+        let is_running = || {
+            let status = fs::read_to_string(format!("/proc/{}/stat", job.trim()));
+            status.is_ok_and(|status| !status.contains(") Z "))
+        };
+        let began = Instant::now();
+        while is_running() && began.elapsed() < Duration::from_secs(9) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        assert!(!is_running());
+        assert_eq!(Box::new(fio).finish().unwrap(), None);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::agent::{PROGRAM, SOURCES};
 use super::problem::Problem;
-use super::process::{Process, cannot_start};
+use super::process::{Ending, Process, cannot_start};
 use super::{Order, script};
 use crate::args::over::Host;
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ pub(super) fn start(host: &Host, order: &Order<'_>) -> Result<Process, Problem> 
     let mut command = command(host, &format!("exec sh {folder}/{}", script::RUN));
     // In a group of its own, so that the signal of a terminal ends the agent and not the connection.
     command.process_group(0);
-    Process::start(command, true, None)
+    Process::start(command, Ending::Input, None)
 }
 
 /// The command that runs `line` on `host`.

@@ -52,7 +52,7 @@ fn files_of_other_programs_are_read_by_their_content() {
     let speed = "eraseblock write speed is 2028 KiB/s\nfinished\n";
     for (name, text, status, told) in [
         ("fio", fio, 0, "Measured by fio-3.33: fio"),
-        ("failed", &fio.replace("\"error\":0", "\"error\":28"), 1, "failed with error 28"),
+        ("failed", &fio.replace("\"error\":0", "\"error\":28"), 1, "error 28)"),
         ("speed", speed, 0, "eraseblock-write"),
         (
             "cut",

@@ -85,7 +85,7 @@ impl Report {
             all.add(number, job);
         }
         if all.figures.is_empty() {
-            all.warnings.push("No job made a request.".into());
+            all.warnings.push("fio reports no request.".into());
             all.is_whole = false;
         }
         all
@@ -96,9 +96,9 @@ impl Report {
         let error = job["error"].as_i64().unwrap_or_default();
         if error != 0 {
             let reason = i32::try_from(error).map(std::io::Error::from_raw_os_error);
-            let reason = reason.map(|error| format!(": {error}")).unwrap_or_default();
-            self.warnings
-                .push(format!("The job {name}.{number} failed with error {error}{reason}."));
+            let reason =
+                reason.map_or_else(|_| format!("error {error}"), |known| known.to_string());
+            self.warnings.push(format!("The job {name}.{number} failed: {reason}."));
             self.is_whole = false;
         }
         let before = self.figures.len();
@@ -124,8 +124,16 @@ impl Report {
             });
             self.curves.push(latency.curve());
         }
-        if self.figures.len() == before && error == 0 {
-            self.warnings.push(format!("The job {name}.{number} made no request."));
+        if self.figures.len() > before || error != 0 {
+            return;
+        }
+        if whole(&job["mixed"]["total_ios"]) > 0 {
+            self.warnings.push(format!(
+                "The job {name}.{number} has reads and writes in one (unified_rw_reporting) and is left out."
+            ));
+            self.is_whole = false;
+        } else {
+            self.warnings.push(format!("fio reports no request of the job {name}.{number}."));
         }
     }
 
@@ -157,7 +165,7 @@ impl Report {
         let mut predictions = Vec::new();
         for figures in &self.figures {
             for (metric, column, measured) in [
-                ("mean_ns", "mean_ns", Some(figures.mean_ns)),
+                ("mean_ns", "mean_ns", figures.mean_ns),
                 ("p50_ns", "median_ns", figures.median_ns),
                 ("p99_ns", "percentile99_ns", figures.percentile99_ns),
                 ("bytes_per_s", "bandwidth_bytes_per_s", Some(figures.bandwidth)),
@@ -264,8 +272,9 @@ fn bandwidth(one: &Json) -> u64 {
 
 /// The completion latency of a direction.
 struct Latency {
-    mean_ns: u64,
-    max_ns: u64,
+    /// Both are unknown where a job takes no time of its requests (`gtod_reduce`, `disable_clat`).
+    mean_ns: Option<u64>,
+    max_ns: Option<u64>,
     /// Percentiles with nanoseconds, ascending.
     percentiles: Vec<(f64, u64)>,
 }
@@ -290,7 +299,7 @@ impl Latency {
             let latency = completion[field].as_f64().unwrap_or_default();
             #[allow(clippy::cast_precision_loss, reason = "one or a thousand")]
             let latency = (latency * factor as f64).round();
-            whole(&Json::from(latency))
+            Some(whole(&Json::from(latency))).filter(|latency| *latency > 0)
         };
         Self { mean_ns: nanoseconds("mean"), max_ns: nanoseconds("max"), percentiles }
     }

@@ -82,14 +82,22 @@ fn fio_2_has_other_units() {
 fn what_is_not_whole_of_fio_is_told() {
     let failed = foreign(&FIO.replace("\"error\" : 0", "\"error\" : 5"));
     assert!(!failed.is_whole);
-    assert!(failed.run.warnings[0].starts_with("The job a.0 failed with error 5: "), "{failed:?}");
+    assert!(
+        failed.run.warnings[0].contains("a.0 failed: ")
+            && failed.run.warnings[0].contains("error 5)"),
+        "{failed:?}"
+    );
     let twice =
         format!("{FIO}{}", FIO.replace("fio: 1 file extended\n", "").replace("2048", "4096"));
     let run = foreign(&twice).run;
     assert_eq!(number(&run, "fio", "a.0.write", "requests_count"), 4_096.0);
     assert!(run.warnings[0].contains("2 reports"));
     let nothing = foreign(r#"{"fio version":"fio-3.33","jobs":[]}"#);
-    assert!(!nothing.is_whole && nothing.run.warnings == ["No job made a request."]);
+    assert!(!nothing.is_whole && nothing.run.warnings == ["fio reports no request."]);
+    let mixed = foreign(
+        r#"{"fio version":"fio-3.33","jobs":[{"jobname":"a","error":0,"mixed":{"total_ios":9}}]}"#,
+    );
+    assert!(!mixed.is_whole && mixed.run.warnings[0].contains("unified_rw_reporting"), "{mixed:?}");
     let cut = &FIO[..FIO.len() / 2];
     assert_eq!(
         problem(cut),
@@ -97,6 +105,16 @@ fn what_is_not_whole_of_fio_is_told() {
     );
     assert!(problem("{\"fio version\" : 1, }").starts_with("line 1, column 21: found no JSON"));
     assert!(problem("{\"fio version\" : 1}").contains("found no list of jobs"));
+}
+
+#[test]
+fn a_latency_that_fio_did_not_take_is_none() {
+    let latency = "\"min\" : 1983, \"max\" : 388990, \"mean\" : 2745.566406, \"N\" : 2048";
+    let run =
+        foreign(&FIO.replace(latency, "\"min\" : 0, \"max\" : 0, \"mean\" : 0.0, \"N\" : 0")).run;
+    for column in ["mean_ns", "max_ns"] {
+        assert_eq!(cell(&run, "fio", "a.0.write", column), Value::None, "{column}");
+    }
 }
 
 #[test]
@@ -147,12 +165,17 @@ fn the_reports_of_iostat_are_averaged_without_the_first() {
     ] {
         assert_eq!(number(&run, "requests", "mmcblk0.read", column), expected, "{column}");
     }
-    assert_eq!(number(&run, "requests", "sda.write", "bytes_per_s"), 2_097_152.0);
+    // With -z a report leaves out what was idle.
+    assert_eq!(number(&run, "requests", "sda.write", "bytes_per_s"), 1_048_576.0);
+    assert_eq!(number(&run, "requests", "sda.write", "most_bytes_per_s"), 2_097_152.0);
+    assert_eq!(number(&run, "requests", "sda.write", "mean_ns"), 2_000_000.0);
+    assert_eq!(number(&run, "devices", "sda", "busy_ratio"), 0.04);
+    assert_eq!(number(&run, "devices", "sda", "reports_count"), 1.0);
     assert_eq!(run.table("requests").unwrap().rows.len(), 2);
     assert_eq!(number(&run, "devices", "mmcblk0", "reports_count"), 2.0);
     assert_eq!(number(&run, "devices", "mmcblk0", "most_busy_ratio"), 0.09);
     assert!(run.warnings[0].contains("It is left out"), "{:?}", run.warnings);
-    assert_eq!(run.charts.len(), 1);
+    assert_eq!(run.charts.len(), 2);
 }
 
 #[test]
@@ -167,6 +190,13 @@ fn iostat_of_other_languages_units_and_forms_is_the_same() {
     assert!(run.warnings[0].contains("The only report"));
     let sectors = foreign(&megabytes.replace("rMB/s wMB/s", "rsec/s wsec/s")).run;
     assert_eq!(number(&sectors, "requests", "sda.read", "bytes_per_s"), 768.0);
+    let short = "Device tps kB/s rqm/s await areq-sz aqu-sz %util\nsda 2 1536 0 4 768 0.5 20\n";
+    let run = foreign(short).run;
+    for (column, expected) in
+        [("requests_per_s", 2.0), ("bytes_per_s", 1_572_864.0), ("mean_ns", 4_000_000.0)]
+    {
+        assert_eq!(number(&run, "requests", "sda.all", column), expected, "{column}");
+    }
     let json = r#"{"sysstat": {"hosts": [{"statistics": [{"disk": [
         {"disk_device": "sda", "r/s": 2.00, "w/s": 0.00, "rkB/s": 1536.0, "wkB/s": 0.0, "r_await": 4.0, "w_await": 0.0,
          "aqu-sz": 0.5, "util": 20.0}]}]}]}}"#;
@@ -176,11 +206,29 @@ fn iostat_of_other_languages_units_and_forms_is_the_same() {
 }
 
 #[test]
+fn the_chart_of_iostat_is_at_0_where_reports_leave_a_device_out() {
+    let report = |rate: Option<u32>| {
+        let row = rate.map(|rate| format!("sda {rate} {rate} 1\n")).unwrap_or_default();
+        format!("Device r/s rkB/s r_await\n{row}\n")
+    };
+    let rates = [Some(9), None, Some(1_000), None, None, None, Some(2_000), None, None];
+    let run = foreign(&rates.map(report).concat()).run;
+    assert_eq!(run.series[0].x, [1.0, 2.0, 3.0, 5.0, 6.0, 7.0, 8.0]);
+    assert_eq!(run.series[0].y, [0.0, 1.024, 0.0, 0.0, 2.048, 0.0, 0.0]);
+}
+
+#[test]
 fn what_is_wrong_with_a_report_of_iostat_is_told() {
     let cut = foreign(&IOSTAT[..IOSTAT.len() - 60]);
     assert!(!cut.is_whole);
     let told = &cut.run.warnings[1];
     assert!(told.starts_with("Line 14 has 7 figures where there are 14 columns"), "{told}");
+    let head = &IOSTAT[..IOSTAT.rfind("r_await").unwrap()];
+    assert!(!foreign(head).is_whole);
+    let pretty = "     r/s     rkB/s r_await Device\n    2.00    1.5M    4.00 sda\n";
+    assert!(problem(pretty).ends_with("expected iostat -x without -h and --pretty"));
+    let huge = "Device r/s rkB/s r_await\nsda 1e308 1e308 1e308\n".repeat(3);
+    assert!(!foreign(&huge).is_whole);
     let plain =
         "Device             tps    kB_read/s    kB_wrtn/s    kB_read    kB_wrtn\nsda 1 2 3 4 5\n";
     assert_eq!(
@@ -226,7 +274,7 @@ fn a_trace_gives_the_time_from_issue_to_completion() {
     ] {
         assert_eq!(number(&run, "requests", row, column), expected, "{row} {column}");
     }
-    assert_eq!(run.findings, ["3 requests completed; at most 2 were outstanding."]);
+    assert_eq!(run.findings, ["3 requests completed; at most 2 outstanding at once."]);
     assert_eq!(
         run.warnings,
         [

@@ -145,7 +145,7 @@ impl Trace {
         let all = self.counts.values().map(|count| count.requests).sum::<u64>();
         let deepest = u64::try_from(self.deepest).unwrap_or(u64::MAX);
         run.findings.push(format!(
-            "{} completed; at most {deepest} were outstanding.",
+            "{} completed; at most {deepest} outstanding at once.",
             counted(all, "request")
         ));
         self.draw(&mut run);

@@ -57,10 +57,10 @@ pub struct Section {
 }
 
 impl Section {
-    /// Whether its options are for the jobs below.
+    /// Whether its options are for the jobs below; fio looks at no more than the beginning of the name.
     #[must_use]
     pub fn is_global(&self) -> bool {
-        self.name == "global"
+        self.name.starts_with("global")
     }
 }
 

@@ -276,6 +276,13 @@ mod tests {
     }
 
     #[test]
+    fn a_section_whose_name_begins_with_global_is_global_as_in_fio() {
+        let file = job_file("[global-mine]\nbs=8k\n[a]\nsize=1m\n");
+        assert_eq!(file.jobs.len(), 1);
+        assert_eq!(file.globals, [("bs", Some("8k".to_owned()))]);
+    }
+
+    #[test]
     fn a_later_global_section_is_for_the_jobs_below_it() {
         let file = job_file("[global]\nbs=4k\n[a]\nrw=write\n[global]\nbs=8k\n[b]\nsize=1m\n");
         assert_eq!(file.jobs[0].settings.blocks[0], Blocks::Fixed(4_096));

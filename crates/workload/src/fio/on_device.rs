@@ -34,8 +34,10 @@ const LEFT_OUT: [&str; 19] = [
     "ioscheduler",
 ];
 
-/// Options with the name of a file, or of what may be one.
-const NAMES: [&str; 4] = ["write_bw_log", "write_lat_log", "write_iops_log", "mem"];
+/// Options that name logs; without a value they name them after the job.
+const LOGS: [&str; 3] = ["write_bw_log", "write_lat_log", "write_iops_log"];
+/// What a file of fio's own may be called.
+const LOCAL: &str = "expected a name without `/`: fio writes no file elsewhere";
 
 /// The text of `file` for fio, with all requests to `device`.
 ///
@@ -49,6 +51,11 @@ pub fn on_device(file: &JobFile, device: &str) -> Result<String, Diagnostic> {
             let what = "it is about several files, and a device is one";
             let problem = Problem::Contradiction { job: job.name.clone(), what };
             return Err(Diagnostic { place, problem });
+        }
+        let names_logs = job.settings.reporting.logs.iter().flatten().any(String::is_empty);
+        if names_logs && job.name.contains('/') {
+            let place = file.place_of(number, &LOGS).clone();
+            return Err(Diagnostic { place, problem: Problem::Text { what: LOCAL } });
         }
     }
     let mut text = format!("[global]\nfilename={device}\nallow_file_create=0\n");
@@ -71,11 +78,11 @@ pub fn on_device(file: &JobFile, device: &str) -> Result<String, Diagnostic> {
 
 fn check(name: &str, option: &Assignment) -> Result<(), Diagnostic> {
     let value = option.value.as_deref().unwrap_or_default();
-    let is_path = NAMES.contains(&name) && value.contains('/');
-    let what = if is_path {
-        "a name without `/`: fio writes no file elsewhere"
+    let names_a_file = LOGS.contains(&name) || name == "mem";
+    let what = if names_a_file && value.contains('/') {
+        LOCAL
     } else if value.contains(['$', '\n', '\r']) {
-        "a text without `$`, which fio would read as a variable"
+        "expected a text without `$`, which fio would read as a variable"
     } else {
         return Ok(());
     };
@@ -130,5 +137,19 @@ mod tests {
             assert!(refused.starts_with(told), "{job}: {refused}");
         }
         assert!(text("[a]\ndirect=1\nrw=read\nsize=1m\nwrite_bw_log=pace\nmem=mmap\n").is_ok());
+    }
+
+    #[test]
+    fn the_name_of_a_job_that_would_be_that_of_a_log_elsewhere_is_refused() {
+        let job = |name: &str, log: &str| {
+            format!("[global]\n{log}\n[x]\nname={name}\ndirect=1\nrw=read\nsize=1m\n")
+        };
+        for log in ["write_bw_log", "write_lat_log=", "write_iops_log"] {
+            let refused = text(&job("../x", log)).unwrap_err();
+            assert!(refused.starts_with("j:2:1: ") && refused.contains('/'), "{refused}");
+        }
+        for (name, log) in [("../x", "write_bw_log=pace"), ("x", "write_bw_log"), ("4k/x", "")] {
+            assert!(text(&job(name, log)).is_ok(), "{name} {log}");
+        }
     }
 }

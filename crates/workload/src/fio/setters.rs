@@ -102,12 +102,26 @@ fn window(value: Value<'_, '_>) -> Result<Duration, Problem> {
 }
 
 pub(super) fn filename(settings: &mut Settings, value: Value<'_, '_>) -> Set {
-    let names: Vec<_> = value.text()?.split(':').map(str::to_owned).collect();
+    let names = names(value.text()?);
     if names.iter().any(String::is_empty) {
         return Err(value.unreadable(value.text()?, "names with single colons between"));
     }
     settings.area.filenames = names;
     Ok(())
+}
+
+/// Names with colons between; `\:` is a colon in a name.
+fn names(text: &str) -> Vec<String> {
+    let (mut names, mut name) = (Vec::new(), String::new());
+    for character in text.chars() {
+        match character {
+            ':' if name.ends_with('\\') => name.replace_range(name.len() - 1.., ":"),
+            ':' => names.push(std::mem::take(&mut name)),
+            other => name.push(other),
+        }
+    }
+    names.push(name);
+    names
 }
 
 const WORDS: [&str; 11] = {
@@ -449,6 +463,13 @@ fn pattern(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_colon_after_a_backslash_is_one_in_a_name() {
+        assert_eq!(names("/dev/a:/dev/b"), ["/dev/a", "/dev/b"]);
+        assert_eq!(names("/dev/usb-0\\:1:/dev/b"), ["/dev/usb-0:1", "/dev/b"]);
+        assert_eq!(names("a::b:"), ["a", "", "b", ""]);
+    }
 
     #[test]
     fn patterns_are_read_as_bytes() {

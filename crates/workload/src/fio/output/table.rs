@@ -22,14 +22,14 @@ pub struct Figures {
     pub bandwidth: u64,
     /// Requests a second.
     pub rate: f64,
-    /// Mean of the latency to completion, in nanoseconds; 0 without requests.
-    pub mean_ns: u64,
+    /// Mean of the latency to completion, in nanoseconds, as far as it is known.
+    pub mean_ns: Option<u64>,
     /// The latency that half of the requests do not exceed, as far as it is known.
     pub median_ns: Option<u64>,
     /// The one that 99 % do not exceed.
     pub percentile99_ns: Option<u64>,
     /// The longest.
-    pub max_ns: u64,
+    pub max_ns: Option<u64>,
     /// Flushes between the requests.
     pub flushes: u64,
     /// The time of the job.
@@ -55,7 +55,7 @@ pub fn figures(run: &Run) -> Vec<Figures> {
                 continue;
             }
             let time = report.account.elapsed();
-            let nanos = |time: Option<Duration>| time.map_or(0, Duration::as_nanos);
+            let nanos = |time: Option<Duration>| Some(time.map_or(0, Duration::as_nanos));
             let phase = &totals.completion;
             all.push(Figures {
                 name: Figures::name(&report.name, number, one),
@@ -85,10 +85,10 @@ pub fn table(id: &str, title: &str, figures: &[Figures]) -> Table {
         .column("moved_bytes", "moved", |one| whole(one.bytes))
         .column("bandwidth_bytes_per_s", "rate", |one| whole(one.bandwidth))
         .column("requests_per_s", "IOPS", |one| Cell::real(one.rate))
-        .column("mean_ns", "mean", |one| whole(one.mean_ns))
+        .column("mean_ns", "mean", |one| some(one.mean_ns))
         .column("median_ns", "median", |one| some(one.median_ns))
         .column("percentile99_ns", "99 %", |one| some(one.percentile99_ns))
-        .column("max_ns", "max", |one| whole(one.max_ns))
+        .column("max_ns", "max", |one| some(one.max_ns))
         .column("flushes_count", "flushes", |one| whole(one.flushes))
         .column("elapsed_ns", "time", |one| whole(one.elapsed_ns))
         .table()
