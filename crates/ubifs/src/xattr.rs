@@ -199,6 +199,10 @@ impl<L: Lebs> Volume<L> {
         ino: u32,
         value: &[u8],
     ) -> Result<(), Error> {
+        if self.inode(ino).dirty {
+            // The value of an attribute is written at once: this one is also the inode of a name.
+            return Err(Error::at(LebIndex(0), 0, Problem::Inode(ino)));
+        }
         let length = u32::try_from(value.len()).expect("at most 4,096 bytes");
         let dirtied_ino_d = length.next_multiple_of(8) + self.inode(host).data_budget();
         let mut request = BudgetRequest { dirtied_ino: 2, dirtied_ino_d, ..Default::default() };
