@@ -209,7 +209,8 @@ void target_wear(const struct plan *plan)
             snprintf(share, sizeof share, " of %" PRIu64, endurance);
         }
         tell("}");
-        complain("%s: the plan takes %" PRIu64 " cycles%s", target->name, cycles, share);
+        complain("%s: the plan takes %" PRIu64 " cycle%s%s", target->name, cycles,
+                 cycles == 1 ? "" : "s", share);
     }
 }
 
@@ -337,7 +338,7 @@ static int check_write(const struct plan *plan, const struct target *target,
     if (!is_named)
         return refuse(target->name, "no permission to write",
                       "--destroy with this target as the plan names it");
-    snprintf(found, sizeof found, "a wear of %" PRIu64 " cycles", cycles);
+    snprintf(found, sizeof found, "a wear of %" PRIu64 " cycle%s", cycles, cycles == 1 ? "" : "s");
     if (cycles > allowed->max_cycles)
         return refuse(target->name, found, "at most --max-cycles");
     return target->kind == 'd' ? check_folder(plan, target) : check_device(target, with_data);

@@ -43,13 +43,19 @@ modprobe null_blk gb=1 memory_backed=1 irqmode=2 completion_nsec=5000000 submit_
 /tmp/agent --destroy /dev/nullb0 --out /tmp/agent.jsonl /h/agent.plan || exit 1
 cp /tmp/agent.jsonl /h/
 on() { boardlab run /h/jobs.fio --on "$@" --agent /tmp/agent --json --no-wall-time --quiet; }
-# Refused: without permission, for another device, mounted.
-on /dev/nullb0 >/tmp/out && exit 1; [ $? = 3 ] || exit 1
-on /dev/nullb0 --destroy /dev/nullb1 >/tmp/out && exit 1
+refused() { # STATUS ARGUMENT...
+  expected=$1; shift; on "$@" >/tmp/out; status=$?
+  [ $status = $expected ] || { echo "status $status: --on $*"; exit 1; }
+  [ "$(head -c 2097152 /dev/nullb0 | cksum)" = "$sum" ] || { echo "written: --on $*"; exit 1; }
+}
+# Without permission, for another device, with swap on it, in use as swap.
 mkswap /dev/nullb0 >/tmp/out || exit 1
-on /dev/nullb0 --destroy /dev/nullb0 >/tmp/out && exit 1
+sum=$(head -c 2097152 /dev/nullb0 | cksum)
+refused 3 /dev/nullb0
+refused 2 /dev/nullb0 --destroy /dev/nullb1
+refused 3 /dev/nullb0 --destroy /dev/nullb0
 swapon /dev/nullb0 || exit 1
-on /dev/nullb0 --destroy-data /dev/nullb0 >/tmp/out && exit 1
+refused 3 /dev/nullb0 --destroy-data /dev/nullb0
 swapoff /dev/nullb0
 echo "== measuring"
 on /dev/nullb0 --destroy-data /dev/nullb0 >/tmp/fio.json || exit 1
