@@ -46,11 +46,11 @@ on() { boardlab run /h/jobs.fio --on "$@" --agent /tmp/agent --json --no-wall-ti
 refused() { # STATUS ARGUMENT...
   expected=$1; shift; on "$@" >/tmp/out; status=$?
   [ $status = $expected ] || { echo "status $status: --on $*"; exit 1; }
-  [ "$(head -c 2097152 /dev/nullb0 | cksum)" = "$sum" ] || { echo "written: --on $*"; exit 1; }
+  [ "$(head -c 2097152 /dev/nullb0 | md5sum)" = "$sum" ] || { echo "written: --on $*"; exit 1; }
 }
 # Without permission, for another device, with swap on it, in use as swap.
 mkswap /dev/nullb0 >/tmp/out || exit 1
-sum=$(head -c 2097152 /dev/nullb0 | cksum)
+sum=$(head -c 2097152 /dev/nullb0 | md5sum) || exit 1; [ -n "$sum" ] || exit 1
 refused 3 /dev/nullb0
 refused 2 /dev/nullb0 --destroy /dev/nullb1
 refused 3 /dev/nullb0 --destroy /dev/nullb0
