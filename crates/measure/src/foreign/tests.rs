@@ -341,3 +341,31 @@ fn files_of_the_agent_and_of_nobody_are_not_foreign() {
         assert_eq!(form_of(text.as_bytes()), None, "{text}");
     }
 }
+
+/// Whatever a byte becomes and wherever a file ends, it is read or refused with a reason.
+#[test]
+fn no_byte_that_is_changed_or_missing_breaks_the_readers() {
+    let speed =
+        "eraseblock write speed is 2028 KiB/s\nMTD device size 8, eraseblock size 4\nfinished\n";
+    let json = r#"{"sysstat": {"hosts": [{"statistics": [{"disk": [{"disk_device": "sda", "r/s": 2.0, "r_await": 4.0}]}]}]}}"#;
+    for (form, text) in [
+        (Form::Fio, FIO),
+        (Form::Iostat, IOSTAT),
+        (Form::Iostat, json),
+        (Form::Blkparse, TRACE),
+        (Form::FlashSpeed, speed),
+    ] {
+        let tried = |bytes: &[u8]| match read(form, "file", bytes) {
+            Ok(foreign) => assert!(foreign.run.tables.iter().all(|table| !table.id.is_empty())),
+            Err(problem) => assert!(!problem.to_string().is_empty()),
+        };
+        (0..text.len()).for_each(|end| tried(&text.as_bytes()[..end]));
+        for at in 0..text.len() {
+            for byte in *b"\0\n 9-\"{\xff" {
+                let mut bytes = text.as_bytes().to_vec();
+                bytes[at] = byte;
+                tried(&bytes);
+            }
+        }
+    }
+}
