@@ -65,7 +65,9 @@ fn what_the_guest_sets_is_measured_within_5_percent_and_predicted_within_10() {
     let Some(guest) = Guest::find() else { return };
     let out = Scratch::new();
     measure(guest, "guest.sh", out.path());
-    for (name, predictions) in [("nandsim", 7), ("null_blk", 5), ("scsi_debug", 5)] {
+    for (name, predictions) in
+        [("nandsim", 7), ("null_blk", 5), ("loop-null_blk", 5), ("scsi_debug", 5)]
+    {
         let result = read(out.path(), name);
         for (row, off) in off(&result, name, predictions) {
             let limit = if SINGLE.iter().any(|single| row.contains(&format!("\"{single}"))) {
