@@ -5,14 +5,15 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/common.sh"
 
 # A throttle of 100 requests a second is a device of 10 ms with one lane. QEMU's SD card makes a request of every sector: it moves 50 KiB/s.
-# What a throttle allows at once, a tenth of a second, is used up before the measurement.
+# What a throttle allows at once, a tenth of a second, is used up before the measurement; after a pause it allows it again, ten requests of many.
 plan() {
   "$boardlab" measure plan "$here/blocks.toml" --device "$2" --set device.lanes=1 "${@:3}" |
     sed "/^scenario/a step warm-up block.read device=$2 size=512 count=30" >"$share/$1.plan"
 }
-plan virtio /dev/vda --set device.read="10 ms" --set device.write="10 ms"
-plan ahci /dev/sda --set device.read="10 ms" --set device.write="10 ms"
-plan sd /dev/mmcblk0 --set device.read="0 ns" --set device.write="0 ns" --set device.transfer="50 KiB/s"
+many="--set step.0.count=200 --set step.1.count=200 --set step.2.count=200"
+plan virtio /dev/vda $many --set device.read="10 ms" --set device.write="10 ms"
+plan ahci /dev/sda $many --set device.read="10 ms" --set device.write="10 ms"
+plan sd /dev/mmcblk0 --set step.2.count=200 --set device.read="0 ns" --set device.write="0 ns" --set device.transfer="50 KiB/s"
 # SATA commands through SG_IO as well.
 sed -n -e 1,2p -e '/ block\.read .* depth=/d' -e 's/ block\.\(read\|write\) / ata.\1 /p' "$share/ahci.plan" >"$share/sata.plan"
 cat >"$share/job.sh" <<'END'
