@@ -11,6 +11,7 @@
 //! Source: Linux 6.1, `fs/ubifs/commit.c` (`do_commit`, `nothing_to_commit`, `ubifs_run_commit`,
 //! `run_bg_commit`, `ubifs_bg_thread`).
 
+use crate::error::Problem;
 use crate::format::index::Branch;
 use crate::format::master::Master;
 use crate::{Error, LebIndex, Lebs, Volume};
@@ -137,6 +138,11 @@ impl<L: Lebs> Volume<L> {
         self.lpt_start_commit(clock)?;
         self.orphan_start_commit();
         let totals = self.lst;
+        let [empty_lebs, idx_lebs] = [totals.empty_lebs, totals.idx_lebs].map(u32::try_from);
+        let (Ok(empty_lebs), Ok(idx_lebs)) = (empty_lebs, idx_lebs) else {
+            // The properties of LEBs are forged: more of a kind were taken than there were.
+            return Err(Error::at(self.layout.lpt_first, 0, Problem::LptSpace));
+        };
         self.tnc_end_commit(clock)?;
         self.lpt_end_commit(clock)?;
         self.orphan_end_commit(clock)?;
@@ -144,8 +150,8 @@ impl<L: Lebs> Volume<L> {
             self.check_old_index(clock)?;
         }
         self.fill_master(tail, &root);
-        self.master.empty_lebs = small(totals.empty_lebs);
-        self.master.idx_lebs = small(totals.idx_lebs);
+        self.master.empty_lebs = empty_lebs;
+        self.master.idx_lebs = idx_lebs;
         self.master.total_free = totals.total_free.unsigned_abs();
         self.master.total_dirty = totals.total_dirty.unsigned_abs();
         self.master.total_used = totals.total_used.unsigned_abs();
@@ -173,9 +179,4 @@ impl<L: Lebs> Volume<L> {
             master.flags &= !Master::NO_ORPHS;
         }
     }
-}
-
-/// A count of LEBs, which the accounting keeps signed.
-fn small(count: i64) -> u32 {
-    u32::try_from(count).expect("a count of LEBs is small and not negative")
 }
