@@ -8,14 +8,13 @@
 //! names (`renameat2`).
 
 use crate::budget::BudgetRequest;
-use crate::error::Problem;
 use crate::format::dirent::{Dirent, NAME_MAX, SIZE};
 use crate::format::inode::DATA_MAX;
 use crate::format::key::{Key, r5, test_hash};
 use crate::format::superblock::Superblock;
 use crate::inode::{Template, encode_device};
 use crate::journal::{Rename, Update};
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{Entry, Errno, Ino, Kind, NewInode, Timestamp};
 
@@ -81,7 +80,7 @@ impl<L: Lebs> Volume<L> {
     ) -> Result<u32, Error> {
         let ino = self.find_entry(clock, dir, name)?;
         let found = match self.iget(clock, ino) {
-            Ok(inode) if inode.xattr => Err(Error::at(LebIndex(0), 0, Problem::Inode(ino))),
+            Ok(inode) if inode.xattr => Err(Error::of_inode(ino)),
             Ok(_) => Ok(ino),
             Err(error) => Err(error),
         };

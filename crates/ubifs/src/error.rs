@@ -108,6 +108,12 @@ impl Error {
         Self::Corrupted { leb, offs, problem }
     }
 
+    /// An inode that contradicts what leads to it; where it is, is not known.
+    #[must_use]
+    pub(crate) const fn of_inode(ino: u32) -> Self {
+        Self::at(LebIndex(0), 0, Problem::Inode(ino))
+    }
+
     /// Whether a scan stopped at damage, which a power cut may have left (`-EUCLEAN`).
     #[must_use]
     pub(crate) const fn is_unclean(&self) -> bool {

@@ -21,10 +21,9 @@ mod read;
 mod tests;
 
 use crate::budget::BudgetRequest;
-use crate::error::Problem;
 use crate::format::BLOCK_SIZE;
 use crate::inode::SIZE_MAX;
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Ino, PageWrite, SetAttr, Timestamp};
 use std::collections::BTreeSet;
@@ -138,10 +137,7 @@ impl<L: Lebs> Volume<L> {
         ino: u32,
         write: &PageWrite,
     ) -> Result<(), Error> {
-        if self.iget(clock, ino)?.xattr {
-            // A forged image: the inode of a name became that of an attribute, whose value it keeps itself.
-            return Err(Error::at(LebIndex(0), 0, Problem::Inode(ino)));
-        }
+        self.iget(clock, ino)?;
         if write.size_after > SIZE_MAX {
             return Err(Errno::FBig.into());
         }

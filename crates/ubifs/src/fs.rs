@@ -61,10 +61,14 @@ impl<L: Lebs> Volume<L> {
 }
 
 /// The number of an inode in an operation that changes the filesystem.
+///
+/// In a forged image the inode of a name can become that of an attribute, whose value is written at once and
+/// budgeted as no file is.
 fn writable<L: Lebs>(volume: &mut Volume<L>, clock: &mut Clock, ino: Ino) -> Result<u32, Error> {
     volume.commit_if_requested(clock)?;
     volume.check_writable()?;
-    Volume::<L>::number(ino)
+    let ino = Volume::<L>::number(ino)?;
+    if volume.iget(clock, ino)?.xattr { Err(Error::of_inode(ino)) } else { Ok(ino) }
 }
 
 impl<L: Lebs> FileSystem for Ubifs<L> {

@@ -16,7 +16,7 @@ use crate::format::inode::{DATA_MAX, InodeNode, SIZE, flag};
 use crate::format::key::Key;
 use crate::options::Compressor;
 use crate::tnc::Located;
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Device, Errno, Ino, Kind, Timestamp};
 
@@ -301,7 +301,7 @@ impl<L: Lebs> Volume<L> {
         inode.ino = self.highest_inum;
         if self.inodes.contains_key(&inode.ino) {
             // The master node is forged: the number is that of an inode that is there.
-            let error = Error::at(LebIndex(0), 0, Problem::Inode(inode.ino));
+            let error = Error::of_inode(inode.ino);
             self.switch_to_read_only(&error);
             return Err(error);
         }

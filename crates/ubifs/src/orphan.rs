@@ -304,8 +304,7 @@ impl<L: Lebs> Volume<L> {
     fn kill_orphan(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
         // An inode that got a name again meanwhile (`O_TMPFILE` and `link`) stays.
         if let Some(bytes) = self.tnc_lookup(clock, Key::inode(ino))? {
-            let node = inode::InodeNode::parse(&bytes)
-                .map_err(|_| Error::at(LebIndex(0), 0, Problem::Inode(ino)))?;
+            let node = inode::InodeNode::parse(&bytes).map_err(|_| Error::of_inode(ino))?;
             if node.nlink == 0 {
                 self.tnc_remove_range(clock, Key::lowest_of(ino), Key::highest_of(ino))
                     .inspect_err(|error| self.switch_to_read_only(error))?;

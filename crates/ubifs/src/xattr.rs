@@ -6,13 +6,12 @@
 
 use crate::budget::BudgetRequest;
 use crate::dir::entry_size;
-use crate::error::Problem;
 use crate::format::dirent::NAME_MAX;
 use crate::format::inode::{DATA_MAX, SIZE, flag};
 use crate::format::key::Key;
 use crate::inode::{Template, XATTR_LIST_MAX};
 use crate::journal::Update;
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Kind};
 
@@ -43,10 +42,10 @@ pub(crate) fn check_name(name: &[u8]) -> Result<(), Error> {
 impl<L: Lebs> Volume<L> {
     /// The inode of an attribute, which an entry refers to (`iget_xattr`).
     pub(crate) fn iget_xattr(&mut self, clock: &mut Clock, inum: u64) -> Result<u32, Error> {
-        let missing = Error::at(LebIndex(0), 0, Problem::Inode(u32::MAX));
+        let missing = Error::of_inode(u32::MAX);
         let ino = u32::try_from(inum).map_err(|_| missing)?;
         let inode = self.iget(clock, ino)?;
-        if inode.xattr { Ok(ino) } else { Err(Error::at(LebIndex(0), 0, Problem::Inode(ino))) }
+        if inode.xattr { Ok(ino) } else { Err(Error::of_inode(ino)) }
     }
 
     /// The inode with the value of an attribute.
@@ -199,10 +198,6 @@ impl<L: Lebs> Volume<L> {
         ino: u32,
         value: &[u8],
     ) -> Result<(), Error> {
-        if self.inode(ino).dirty {
-            // The value of an attribute is written at once: this one is also the inode of a name.
-            return Err(Error::at(LebIndex(0), 0, Problem::Inode(ino)));
-        }
         let length = u32::try_from(value.len()).expect("at most 4,096 bytes");
         let dirtied_ino_d = length.next_multiple_of(8) + self.inode(host).data_budget();
         let mut request = BudgetRequest { dirtied_ino: 2, dirtied_ino_d, ..Default::default() };

@@ -204,7 +204,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     fn lookup_facts(&mut self, clock: &mut Clock, ino: u32) -> Result<InodeFacts, Error> {
-        let missing = Error::at(crate::LebIndex(0), 0, Problem::Inode(ino));
+        let missing = Error::of_inode(ino);
         let bytes = self.tnc_lookup(clock, Key::inode(ino))?.ok_or_else(|| missing.clone())?;
         let node = InodeNode::parse(&bytes).map_err(|_| missing)?;
         Ok(InodeFacts::from(&node))

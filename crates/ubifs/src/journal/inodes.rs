@@ -2,12 +2,11 @@
 //! `ubifs_jnl_delete_inode`).
 
 use super::NodeGroup;
-use crate::error::Problem;
 use crate::format::inode;
 use crate::format::key::Key;
 use crate::format::usize_of;
 use crate::wbuf::BASE_HEAD;
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::Errno;
 
@@ -61,7 +60,7 @@ impl<L: Lebs> Volume<L> {
             }
         }
         if group.nodes.len() != usize_of(attributes) {
-            return Err(Error::at(LebIndex(0), 0, Problem::Inode(ino)));
+            return Err(Error::of_inode(ino));
         }
         group.nodes.push(self.pack_inode(ino));
         Ok(group)

@@ -8,12 +8,11 @@
 //! Source: Linux 6.1, `fs/ubifs/recovery.c` (`ubifs_recover_size_accum`, `ubifs_recover_size`,
 //! `fix_size_in_place`, `inode_fix_size`).
 
-use crate::error::Problem;
 use crate::format::inode::InodeNode;
 use crate::format::key::{Key, KeyType};
 use crate::format::{u32_of, usize_of};
 use crate::options::Mistake;
-use crate::{Error, LebIndex, Lebs, Volume};
+use crate::{Error, Lebs, Volume};
 use boardlab_codec::crc32;
 use boardlab_sim::Clock;
 use boardlab_vfs::Work;
@@ -92,7 +91,7 @@ impl<L: Lebs> Volume<L> {
     /// Changes the size of an inode node on flash, atomically (`fix_size_in_place`).
     fn fix_size_in_place(&mut self, clock: &mut Clock, ino: u32, size: u64) -> Result<(), Error> {
         let located = self.tnc_locate(clock, Key::inode(ino))?;
-        let located = located.ok_or_else(|| Error::at(LebIndex(0), 0, Problem::Inode(ino)))?;
+        let located = located.ok_or_else(|| Error::of_inode(ino))?;
         if inode_node(ino, &located.node)?.size >= size {
             return Ok(());
         }
@@ -121,5 +120,5 @@ impl<L: Lebs> Volume<L> {
 }
 
 fn inode_node(ino: u32, bytes: &[u8]) -> Result<InodeNode, Error> {
-    InodeNode::parse(bytes).map_err(|_| Error::at(LebIndex(0), 0, Problem::Inode(ino)))
+    InodeNode::parse(bytes).map_err(|_| Error::of_inode(ino))
 }
