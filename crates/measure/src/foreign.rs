@@ -141,6 +141,12 @@ fn flaw(line: usize, column: usize, found: &str, expected: &str) -> Problem {
     Problem::Flaw(Flaw { line, column, found, expected: expected.into() })
 }
 
+/// The problem that JSON after so many lines is none.
+fn no_json(error: &serde_json::Error, lines: usize, expected: &str) -> Problem {
+    let found = if error.is_eof() { "the end of the file" } else { "no JSON" };
+    flaw(lines + error.line(), error.column().max(1), found, expected)
+}
+
 /// A result of what `program` measured, which is in the file called `name`.
 fn blank(program: &str, name: &str) -> RunResult {
     let title = format!("Measured by {program}: {}", shown_at_most(name, TEXT_SHOWN));

@@ -86,7 +86,7 @@ fn extent(reading: &Reading) -> String {
     let planned = reading.head.as_ref().map_or(done, |head| head.steps.max(done));
     let elapsed = reading.steps.iter().map(|step| step.elapsed_ns);
     let elapsed = Duration::from_nanos(elapsed.fold(0, u64::saturating_add));
-    let steps = counted(u64::try_from(planned).unwrap_or(u64::MAX), "step");
+    let steps = counted(planned, "step");
     match done {
         0 => format!("Nothing was measured of {steps}."),
         done if done == planned => format!("All of {steps} ended, in {elapsed}."),

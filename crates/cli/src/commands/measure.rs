@@ -1,6 +1,6 @@
 //! `boardlab measure`: the same workloads on a real board.
 
-use super::timed;
+use super::{opened, timed};
 use crate::args::{MeasureAction, MeasurePlan, MeasureRun, Options};
 use crate::error::{Error, ReadProblem, shown_path};
 use crate::exit::Status;
@@ -8,8 +8,6 @@ use crate::measure::{self, problem::Problem};
 use crate::output::{self, Output};
 use crate::saved;
 use crate::terminal;
-use boardlab_experiment::Failure;
-use boardlab_lab::registry;
 use boardlab_measure::foreign::{self, Foreign};
 use boardlab_measure::reading::{self, Reading};
 use boardlab_measure::result::result;
@@ -32,11 +30,9 @@ pub(super) fn perform(action: &MeasureAction, options: &Options) -> Result<Statu
 fn plan(arguments: &MeasurePlan, options: &Options) -> Result<Status, Error> {
     output::expect_stdout()?;
     let MeasurePlan { scenario, device, path, max_cycles } = arguments;
-    let name = scenario.scenario.as_str();
-    let expected = |error| registry::scenario_expected("measure plan", name, error);
-    let opened = registry::open(name, &scenario.set).map_err(expected).map_err(Failure::from)?;
+    let opened = opened("measure plan", scenario)?;
     let devices: Vec<_> = device.iter().chain(path).cloned().collect();
-    let (plan, _) = timed(name, options, |progress| {
+    let (plan, _) = timed(&scenario.scenario, options, |progress| {
         opened.plan(options.seed, &devices, *max_cycles, progress)
     })?;
     output::print(plan.to_string().as_bytes())?;
@@ -86,7 +82,7 @@ fn read(files: &[PathBuf], options: &Options) -> Result<Status, Error> {
 }
 
 /// Shows what was measured. Fails unless all of it is whole.
-fn show(measured: Vec<Foreign>, output: &Output<'_>) -> Result<Status, Error> {
+pub(super) fn show(measured: Vec<Foreign>, output: &Output<'_>) -> Result<Status, Error> {
     let are_whole = measured.iter().all(|one| one.is_whole);
     let mut results: Vec<_> = measured.into_iter().map(|one| one.run).collect();
     let shown = match &mut results[..] {

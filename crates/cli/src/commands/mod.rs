@@ -19,12 +19,13 @@ mod sata;
 mod start;
 mod sweep;
 
-use crate::args::{Cli, Command, Options};
+use crate::args::{Cli, Command, Options, Scenario};
 use crate::defaults;
 use crate::error::Error;
 use crate::exit::Status;
 use crate::progress::Progress;
 use boardlab_experiment::{Action, Failure};
+use boardlab_lab::registry::{self, OpenScenario};
 use std::time::Instant;
 
 /// Performs the user's command, with the user's defaults for what `cli` leaves out.
@@ -60,6 +61,13 @@ pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
         Command::Completions { shell } => completions::perform(*shell, options),
         Command::Man => man::perform(options),
     }
+}
+
+/// The scenario, opened for the command `typed`.
+fn opened(typed: &str, scenario: &Scenario) -> Result<OpenScenario, Failure> {
+    let Scenario { scenario: name, set } = scenario;
+    let expected = |error| registry::scenario_expected(typed, name, error);
+    Ok(registry::open(name, set).map_err(expected)?)
 }
 
 /// Calls `make` with a progress bar called `name`. Returns its result and the wall time in

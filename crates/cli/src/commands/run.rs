@@ -1,15 +1,14 @@
 //! `boardlab run`, `tune`, `powercut` and `life`: the actions on one scenario.
 
-use super::timed;
+use super::{opened, timed};
 use crate::args::{Form, OnDevice, Options, Run, Scenario};
 use crate::error::Error;
 use crate::exit::Status;
-use crate::measure::fio::{self, Trouble};
+use crate::measure::fio;
 use crate::measure::problem::Problem;
 use crate::output::{self, Output};
 use boardlab_cards::fio::DeviceJobs;
-use boardlab_experiment::{Action, Failure};
-use boardlab_lab::registry;
+use boardlab_experiment::Action;
 use boardlab_report::Shown;
 
 /// Runs a scenario, or its fio jobs on a device of this machine.
@@ -31,9 +30,8 @@ fn on_device(
     if matches!(options.form(), Form::Fio | Form::FioTerse) {
         return Err(Problem::OnlyJson.into());
     }
-    let Scenario { scenario: typed, set } = scenario;
-    let expected = |error| registry::scenario_expected(Action::Run.command(), typed, error);
-    let opened = registry::open(typed, set).map_err(expected).map_err(Failure::from)?;
+    let opened = opened(Action::Run.command(), scenario)?;
+    let typed = &scenario.scenario;
     if !opened.experiment.prints_fio {
         return Err(Problem::NoJobs { scenario: typed.clone() }.into());
     }
@@ -41,13 +39,8 @@ fn on_device(
     let (jobs, _) = timed(typed, options, |progress| {
         DeviceJobs::read(&opened.request(options.seed, progress))
     })?;
-    let measured =
-        fio::run(name, device, &jobs, options.quiet).map_err(|trouble| match trouble {
-            Trouble::Problem(problem) => Error::from(problem),
-            Trouble::Failure(failure) => failure.into(),
-        })?;
-    let status = output.show(Shown::Run(&measured.run))?;
-    Ok(if measured.is_whole { status } else { Status::Failed })
+    let measured = fio::run(name, device, &jobs, options.quiet)?;
+    super::measure::show(vec![measured], &output)
 }
 
 /// Does `action` with `scenario` and shows its result.
@@ -56,13 +49,12 @@ pub(super) fn perform(
     scenario: &Scenario,
     options: &Options,
 ) -> Result<Status, Error> {
-    let Scenario { scenario: name, set } = scenario;
-    let expected = |error| registry::scenario_expected(action.command(), name, error);
-    let opened = registry::open(name, set).map_err(expected).map_err(Failure::from)?;
+    let opened = opened(action.command(), scenario)?;
     output::expect_fio(options, action == Action::Run && opened.experiment.prints_fio)?;
     let output = Output::open(options, None)?;
-    let (mut result, wall_time_ns) =
-        timed(name, options, |progress| opened.perform(action, options.seed, progress))?;
+    let (mut result, wall_time_ns) = timed(&scenario.scenario, options, |progress| {
+        opened.perform(action, options.seed, progress)
+    })?;
     result.wall_time_ns = wall_time_ns;
     output.show(Shown::Run(&result))
 }

@@ -7,11 +7,12 @@
 use super::board::Board as _;
 use super::problem::{Problem, Writer};
 use super::process::{Ending, Process};
-use super::{AGENT, Order, agent, follow, interrupts, local};
+use super::{AGENT, Order, agent, agent_arguments, follow, interrupts, local, scratch};
 use crate::args::OnDevice;
+use crate::error::Error;
 use crate::progress::Progress;
 use boardlab_cards::fio::DeviceJobs;
-use boardlab_experiment::Failure;
+use boardlab_measure::foreign::Foreign;
 use boardlab_measure::foreign::fio::Report;
 use boardlab_measure::plan::Plan;
 use boardlab_measure::reading::{self, Reading};
@@ -34,41 +35,13 @@ const LOG_MAX: u64 = 64 << 20;
 /// Jobs that need other capacities than this share of the model's differ from the prediction.
 const LIKE: u64 = 10;
 
-/// What came of it.
-pub(crate) struct Measured {
-    /// The figures of fio beside those of the model.
-    pub(crate) run: RunResult,
-    /// Whether all jobs ended without an error.
-    pub(crate) is_whole: bool,
-}
-
-/// Why it did not come to figures.
-pub(crate) enum Trouble {
-    /// With the device, the agent or fio.
-    Problem(Problem),
-    /// With the jobs.
-    Failure(Failure),
-}
-
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(failure)
-    }
-}
-
-/// Runs the jobs on the device called `name`.
+/// Runs the jobs on the device called `name`: the figures of fio beside those of the model.
 pub(crate) fn run(
     name: &str,
     options: &OnDevice,
     jobs: &DeviceJobs,
     quiet: bool,
-) -> Result<Measured, Trouble> {
+) -> Result<Foreign, Error> {
     expect_permission(name, options, jobs)?;
     if let Some(agent) = &options.agent {
         agent::expect_file(agent)?;
@@ -83,9 +56,7 @@ pub(crate) fn run(
     if device.number != before.number {
         return Err(Problem::Changed { target: name.into() }.into());
     }
-    let folder = tempfile::Builder::new().prefix("boardlab-").tempdir();
-    let folder =
-        folder.map_err(|problem| Problem::Unwritable { path: std::env::temp_dir(), problem })?;
+    let folder = scratch()?;
     let text = jobs.text(&device.path())?;
     let path = folder.path().join(JOBS);
     fs::write(&path, text).map_err(|problem| Problem::Unwritable { path, problem })?;
@@ -103,7 +74,7 @@ pub(crate) fn run(
     run.warnings.extend(warnings(&device, jobs, status, is_interrupted));
     attach(&mut run, folder.path())?;
     let is_whole = report.is_whole && status == Some(0) && !is_interrupted;
-    Ok(Measured { run, is_whole })
+    Ok(Foreign { run, is_whole })
 }
 
 /// Jobs that write need the name of the device once more; others must not have it.
@@ -127,13 +98,9 @@ fn check(
     progress: &Progress,
     interrupted: &AtomicBool,
 ) -> Result<Reading, Problem> {
+    let OnDevice { destroy, destroy_data, max_cycles, .. } = options;
     let mut arguments = vec![String::from("--check")];
-    for (option, target) in
-        [("--destroy", &options.destroy), ("--destroy-data", &options.destroy_data)]
-    {
-        arguments.extend(target.iter().flat_map(|target| [option.to_owned(), target.clone()]));
-    }
-    arguments.extend(["--max-cycles".into(), options.max_cycles.to_string()]);
+    arguments.extend(agent_arguments(destroy, destroy_data, *max_cycles));
     let plan = plan.to_string();
     let mut agent = local::start(&Order { plan, arguments, agent: options.agent.as_deref() })?;
     let mut bytes = Vec::new();

@@ -5,7 +5,7 @@
 use super::agent::{self, FLAGS, PROGRAM};
 use super::problem::Problem;
 use super::process::{Ending, Process, cannot_start};
-use super::{Order, script};
+use super::{Order, scratch, script};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
@@ -17,16 +17,13 @@ const COMPILER: &str = "cc";
 
 /// Starts the agent, which is built first if the user names none.
 pub(super) fn start(order: &Order<'_>) -> Result<Process, Problem> {
-    let folder = tempfile::Builder::new().prefix("boardlab-").tempdir();
-    let folder =
-        folder.map_err(|problem| Problem::Unwritable { path: std::env::temp_dir(), problem })?;
+    let folder = scratch()?;
     let program = folder.path().join(PROGRAM);
     match order.agent {
         Some(agent) => link(agent, &program)?,
         None => build(folder.path())?,
     }
-    // The script has the name of its folder from its own place.
-    let run = script::run("\"${0%/*}\"", &order.arguments, true, ":");
+    let run = script::run_in_place(&order.arguments);
     let place = folder.path().join(script::RUN);
     for (path, text) in [(&folder.path().join(script::PLAN), &order.plan), (&place, &run)] {
         fs::write(path, text)

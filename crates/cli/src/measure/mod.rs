@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 12. Function: [`run`]. In reading order: [`agent`]: the sources of the agent; [`script`]: what
 //! shells are told; [`board`]: what the three ways have in common; [`process`], [`local`] and [`ssh`];
-//! [`serial`], over [`port`]; [`save`]: the file of the measurements; [`fio`]: fio in place of the agent; [`problem`]: what can go wrong.
+//! [`serial`], over [`port`]; [`save`]: the file of the measurements; [`fio`]: fio in place of the agent;
+//! [`problem`]: what can go wrong.
 //!
 //! What comes from the board is untrusted: it is saved as it is, and shown escaped. The agent decides what it
 //! may write to; here only the plan is compared with `--destroy`, before anything is sent.
@@ -33,6 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// What runs on a board, in messages.
 const AGENT: &str = "the agent";
@@ -57,8 +59,12 @@ pub(crate) fn run(arguments: &MeasureRun, quiet: bool) -> Result<Option<i32>, Pr
     if let Some(agent) = &arguments.agent {
         agent::expect_file(agent)?;
     }
-    let order =
-        Order { plan, arguments: agent_arguments(arguments), agent: arguments.agent.as_deref() };
+    let MeasureRun { destroy, destroy_data, max_cycles, .. } = arguments;
+    let order = Order {
+        plan,
+        arguments: agent_arguments(destroy, destroy_data, *max_cycles),
+        agent: arguments.agent.as_deref(),
+    };
     let interrupted = interrupts();
     let mut save = Save::new(&arguments.save)?;
     let progress = Progress::begin("measure", quiet);
@@ -98,12 +104,23 @@ fn checked(arguments: &MeasureRun) -> Result<String, Problem> {
     }
 }
 
-fn agent_arguments(arguments: &MeasureRun) -> Vec<String> {
+/// The arguments of an agent that may write to these targets.
+fn agent_arguments<'t>(
+    destroy: impl IntoIterator<Item = &'t String>,
+    destroy_data: impl IntoIterator<Item = &'t String>,
+    max_cycles: u64,
+) -> Vec<String> {
     let option = |name: &str, value: &str| [name.to_owned(), value.to_owned()];
-    let destroy = arguments.destroy.iter().map(|target| option("--destroy", target));
-    let data = arguments.destroy_data.iter().map(|target| option("--destroy-data", target));
-    let cycles = option("--max-cycles", &arguments.max_cycles.to_string());
+    let destroy = destroy.into_iter().map(|target| option("--destroy", target));
+    let data = destroy_data.into_iter().map(|target| option("--destroy-data", target));
+    let cycles = option("--max-cycles", &max_cycles.to_string());
     destroy.chain(data).chain([cycles]).flatten().collect()
+}
+
+/// A folder of this machine for what runs here.
+fn scratch() -> Result<TempDir, Problem> {
+    let folder = tempfile::Builder::new().prefix("boardlab-").tempdir();
+    folder.map_err(|problem| Problem::Unwritable { path: std::env::temp_dir(), problem })
 }
 
 /// Whether the user interrupted, from now on.

@@ -1,6 +1,6 @@
 //! What the shell of a board is told: scripts for any POSIX shell.
 //!
-//! Layer: rank 12. Functions: [`is_folder`], [`quoted`], [`here`], [`compile`], [`run`]. Texts are quoted, so that none is a command.
+//! Layer: rank 12. Functions: [`is_folder`], [`quoted`], [`here`], [`compile`], [`run`], [`run_in_place`]. Texts are quoted, so that none is a command.
 
 use super::agent::{self, FLAGS, PROGRAM};
 use std::fmt::Write as _;
@@ -35,6 +35,11 @@ pub(super) fn compile() -> String {
     let files: Vec<_> = agent::translation_units().collect();
     let line = format!("cc {} -o {PROGRAM} {}", FLAGS.join(" "), files.join(" "));
     format!("{line} 2>/dev/null || {line} -lrt")
+}
+
+/// The script that runs the agent in the folder where the script itself is. The end of its input ends the agent in order.
+pub(super) fn run_in_place(arguments: &[String]) -> String {
+    run("\"${0%/*}\"", arguments, true, ":")
 }
 
 /// The script that runs the agent in its folder `folder`, says how it ended by `told`, and removes the folder.

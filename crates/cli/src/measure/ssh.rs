@@ -59,8 +59,7 @@ fn prepare(host: &Host, order: &Order<'_>) -> Result<String, Problem> {
          echo {FOLDER}\"$folder\"\n"
     );
     text += &script::here(script::PLAN, &order.plan);
-    // The script has the name of its folder from its own place.
-    let run = script::run("\"${0%/*}\"", &order.arguments, true, ":");
+    let run = script::run_in_place(&order.arguments);
     text += &script::here(script::RUN, &run);
     if order.agent.is_none() {
         let _ = writeln!(

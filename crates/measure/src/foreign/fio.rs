@@ -4,7 +4,7 @@
 //! HOWTO. Files of fio 2 have other units, and are read too. What fio writes before the JSON, such as warnings, is
 //! repeated; of several reports (`--status-interval`) the last one counts.
 
-use super::{Foreign, Problem, TEXT_SHOWN, blank, flaw};
+use super::{Foreign, Problem, TEXT_SHOWN, blank, flaw, no_json};
 use crate::reading::Reading;
 use crate::result;
 use crate::result::predictions::{self, Prediction};
@@ -50,10 +50,7 @@ impl Report {
         let mut reports = Deserializer::from_str(json).into_iter::<Json>();
         let (mut last, mut count) = (None, 0);
         while let Some(report) = reports.next() {
-            let report = report.map_err(|error| {
-                let found = if error.is_eof() { "the end of the file" } else { "no JSON" };
-                flaw(lines + error.line(), error.column().max(1), found, "a whole report of fio")
-            })?;
+            let report = report.map_err(|error| no_json(&error, lines, "a whole report of fio"))?;
             (last, count) = (Some(report), count + 1);
             // Words behind it are fio's, too.
             if !json[reports.byte_offset()..].trim_start().starts_with('{') {
@@ -143,11 +140,10 @@ impl Report {
         let mut run = blank(&shown(&self.version), name);
         run.tables.push(table("fio", "Jobs", &self.figures));
         let all = self.figures.iter().map(|one| one.requests).fold(0, u64::saturating_add);
-        let rows = u64::try_from(self.figures.len()).unwrap_or(u64::MAX);
         run.findings.push(format!(
             "{} in {} of jobs.",
             counted(all, "request"),
-            counted(rows, "direction")
+            counted(self.figures.len(), "direction")
         ));
         self.draw(&mut run);
         run.warnings.extend(self.warnings.iter().cloned());

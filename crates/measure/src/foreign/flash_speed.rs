@@ -11,12 +11,12 @@ use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, Table};
 
 const SPEED: &str = " speed is ";
-/// The parts of a program's run, in order, of which the last one is not always there.
+/// How the last line of a whole output ends.
 const LAST: &str = "finished";
 
 /// Whether a file that begins so is such an output.
 pub(super) fn is_one(head: &str) -> bool {
-    head.contains("eraseblock") && (head.contains(SPEED) || head.contains(" speed"))
+    head.contains("eraseblock") && head.contains(" speed")
 }
 
 /// A line with a figure: what was tried, and KiB a second.
@@ -73,8 +73,7 @@ pub(super) fn read(name: &str, text: &str) -> Foreign {
     let table = Table::new("steps", "Steps").of(rows);
     let table =
         table.column("bytes_per_s", "rate", |kib| Cell::count(kib.saturating_mul(1_024))).table();
-    let count = u64::try_from(steps.len()).unwrap_or(u64::MAX);
-    run.findings.push(format!("{} of {name}.", counted(count, "speed")));
+    run.findings.push(format!("{} of {name}.", counted(steps.len(), "speed")));
     run.tables.push(table);
     run.tables.extend(Some(device).filter(|device| !device.rows.is_empty()));
     for (number, line) in &unread {

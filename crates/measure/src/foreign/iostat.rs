@@ -6,7 +6,7 @@
 //! out. Rates are means over the reports, which are of equal length; waits are means over the requests. A device that a
 //! report leaves out was idle (`-z`).
 
-use super::{Foreign, Problem, TEXT_SHOWN, blank, flaw};
+use super::{Foreign, Problem, TEXT_SHOWN, blank, flaw, no_json};
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::prose::counted;
 use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table};
@@ -134,7 +134,7 @@ fn of_text(text: &str) -> Result<Reports, Problem> {
             reports.is_cut = true;
             reports.warnings.push(format!(
                 "Line {at} has {} where there are {} columns, and is left out: {}",
-                counted(u64::try_from(figures.len()).unwrap_or(u64::MAX), "figure"),
+                counted(figures.len(), "figure"),
                 columns.len(),
                 shown_at_most(line.trim(), TEXT_SHOWN)
             ));
@@ -147,10 +147,8 @@ fn of_text(text: &str) -> Result<Reports, Problem> {
 }
 
 fn of_json(text: &str) -> Result<Reports, Problem> {
-    let json: Value = serde_json::from_str(text).map_err(|error| {
-        let found = if error.is_eof() { "the end of the file" } else { "no JSON" };
-        flaw(error.line(), error.column().max(1), found, "the whole output of iostat -x -o JSON")
-    })?;
+    let json: Value = serde_json::from_str(text)
+        .map_err(|error| no_json(&error, 0, "the whole output of iostat -x -o JSON"))?;
     let mut reports = Reports::default();
     let hosts = json["sysstat"]["hosts"].as_array();
     for report in
@@ -231,11 +229,10 @@ impl Reports {
         });
         let devices = Devices { reports: self.count - left_out, samples: samples.collect() };
         run.tables.extend([devices.requests(), devices.load()]);
-        let known = u64::try_from(devices.samples.len()).unwrap_or(u64::MAX);
         run.findings.push(format!(
             "{} of {}.",
             counted(self.count, "report"),
-            counted(known, "device")
+            counted(devices.samples.len(), "device")
         ));
         for device in devices.samples.keys().take(LISTED) {
             devices.draw(&mut run, device);

@@ -143,7 +143,7 @@ impl Trace {
         });
         run.tables.push(self.table());
         let all = self.counts.values().map(|count| count.requests).sum::<u64>();
-        let deepest = u64::try_from(self.deepest).unwrap_or(u64::MAX);
+        let deepest = self.deepest;
         run.findings.push(format!(
             "{} completed; at most {deepest} outstanding at once.",
             counted(all, "request")

@@ -21,10 +21,6 @@ pub(super) fn of(reading: &Reading) -> Vec<String> {
     warnings
 }
 
-fn number(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
 fn shown(text: &str) -> String {
     shown_at_most(text, TEXT_SHOWN)
 }
@@ -44,23 +40,23 @@ fn end(reading: &Reading) -> Option<String> {
         (None, Some(step)) => Some(format!(
             "The measurement is partial: it broke off in step `{step}`, after {} that ended. The agent was killed, \
              the connection was lost, or the power went.",
-            counted(number(ended), "step")
+            counted(ended, "step")
         )),
         (None, None) => Some(format!(
             "The measurement is partial: its end is missing, after {} that ended.",
-            counted(number(ended), "step")
+            counted(ended, "step")
         )),
         (Some(end), _) => match end.kind {
             EndKind::Complete => None,
             EndKind::Interrupted => Some(format!(
                 "The measurement was interrupted: {} of {} were done.",
                 end.done,
-                counted(number(end.steps), "step")
+                counted(end.steps, "step")
             )),
             EndKind::Failed => Some(format!(
                 "Steps failed: {} of {} were done.",
                 end.done,
-                counted(number(end.steps), "step")
+                counted(end.steps, "step")
             )),
         },
     }
@@ -124,11 +120,11 @@ fn lost(reading: &Reading) -> Vec<String> {
     }
     if !reading.lost.is_empty() {
         let names = reading.lost[..reading.lost.len().min(LISTED)].join("`, `");
-        let count = counted(number(reading.lost.len()), "step");
+        let count = counted(reading.lost.len(), "step");
         warnings.push(format!("The figures of {count} are lost: `{names}`."));
     }
     if reading.strays > 0 {
-        let count = counted(number(reading.strays), "step");
+        let count = counted(reading.strays, "step");
         warnings.push(format!("The plan of {count} is lost, and so are the predictions."));
     }
     if let (Some(head), Some(_)) = (&reading.head, &reading.end) {
@@ -136,7 +132,7 @@ fn lost(reading: &Reading) -> Vec<String> {
         let missing = head.steps.saturating_sub(known);
         let is_complete = reading.end.as_ref().is_some_and(|end| end.kind == EndKind::Complete);
         if missing > 0 && is_complete {
-            let count = counted(number(missing), "step");
+            let count = counted(missing, "step");
             warnings.push(format!("Nothing is known of {count}."));
         }
     }
@@ -149,11 +145,11 @@ fn damage(reading: &Reading) -> Vec<String> {
     };
     let mut warnings: Vec<_> = reading.damage.iter().map(tell).collect();
     if reading.damage_hidden > 0 {
-        let count = counted(number(reading.damage_hidden), "line");
+        let count = counted(reading.damage_hidden, "line");
         warnings.push(format!("{count} more are damaged and were left out."));
     }
     if reading.foreign > 0 {
-        let count = counted(number(reading.foreign), "line");
+        let count = counted(reading.foreign, "line");
         warnings.push(format!(
             "{count} that the agent did not write, such as kernel messages, were skipped."
         ));
