@@ -5,12 +5,10 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/common.sh"
 
-# The programs with their libraries, for a guest that has none.
-mkdir -p "$share/lib"
+# The programs, for a guest that has none.
 for program in "$(command -v fio)" "$boardlab"; do
-  cp "$program" "$share/$(basename "$program").real"
-  ldd "$program" | grep -o '/[^ ]*' | sort -u | while read -r path; do cp -Ln "$path" "$share/lib/"; done
   name=$(basename "$program")
+  take "$program" "$name.real"
   printf '#!/bin/sh\nexec /tmp/lib/ld-linux-x86-64.so.2 --library-path /tmp/lib --argv0 %s /tmp/%s.real "$@"\n' "$name" "$name" >"$share/$name"
   chmod 755 "$share/$name"
 done

@@ -12,9 +12,7 @@ plan nandsim.toml /dev/mtd0 nandsim --set part.timing.read="2 ms" --set part.tim
 plan blocks.toml /dev/nullb0 null_blk
 plan blocks.toml /dev/sda scsi_debug
 plan blocks.toml /dev/loop1 loop-null_blk
-losetup=$(PATH=$PATH:/usr/sbin:/sbin command -v losetup)
-mkdir "$share/lib"
-{ echo "$losetup"; ldd "$losetup" | grep -o '/[^ ]*'; } | while read -r path; do cp -L "$path" "$share/lib/"; done
+take losetup
 cat >"$share/mtdram.plan" <<'END'
 boardlab-plan 1
 step erase mtd.erase device=/dev/mtd0

@@ -8,8 +8,8 @@ measure nandsim /dev/mtd0; rmmod nandsim
 modprobe mtdram total_size=4096 erase_size=64; measure mtdram /dev/mtd0; rmmod mtdram
 
 # A loop device without a cache of its own over null_blk: BusyBox' losetup cannot set one up.
-cp -r /h/lib /tmp/; modprobe loop
-on_loop() { /tmp/lib/ld-linux-x86-64.so.2 --library-path /tmp/lib /tmp/lib/losetup "$@" || exit 1; }
+cp -r /h/lib /h/losetup /tmp/; modprobe loop
+on_loop() { /tmp/lib/ld-linux-x86-64.so.2 --library-path /tmp/lib /tmp/losetup "$@" || exit 1; }
 modprobe null_blk gb=1 irqmode=0 submit_queues=1; measure null_blk-base /dev/nullb0
 on_loop --direct-io=on /dev/loop1 /dev/nullb0; measure loop-null_blk-base /dev/loop1; on_loop -d /dev/loop1; rmmod null_blk
 modprobe null_blk gb=1 irqmode=2 completion_nsec=5000000 submit_queues=1; measure null_blk /dev/nullb0

@@ -3,10 +3,12 @@
 //! Layer: rank 10. Function: [`latency`]. Throughput over time is drawn where it is counted, in
 //! [`super::run::pace`].
 
+use boardlab_result::RunResult;
 use boardlab_result::prose::{float, round};
-use boardlab_result::{Axis, Chart, RunResult, Style};
 use boardlab_sim::Phase;
 use boardlab_workload::fio;
+use boardlab_workload::fio::output::chart;
+use boardlab_workload::fio::output::table::Figures;
 use boardlab_workload::fio::settings::Direction;
 
 /// Points of a curve for each nine: 90 to 99 %, 99 to 99.9 %.
@@ -15,32 +17,18 @@ const POINTS: u32 = 20;
 /// The most nines: one in a million.
 const NINES: u32 = 6;
 
-/// Latencies over this ratio are shown on a logarithmic axis.
-const WIDE: f64 = 8.0;
-
 /// Draws the completion latency of each job and direction against the percentile.
 pub(super) fn latency(run: &mut RunResult, done: &fio::Run) {
     let caption = "The latency that so many percent of the requests do not exceed. A curve ends where a single request is left.";
-    let axes = [Axis::of_percentiles("requests"), Axis::from_zero("completion latency (ms)")];
-    let mut chart = Chart::new("latency", "Latency by percentile", caption, axes);
-    let (mut least, mut most) = (f64::MAX, 0.0_f64);
-    for (number, report) in done.reports.iter().enumerate() {
-        for direction in Direction::ALL {
-            let phase = &report.account.totals[direction as usize].completion;
-            let points = percentiles(phase);
-            let (Some(first), Some(last)) = (points.first(), points.last()) else { continue };
-            (least, most) = (least.min(first.1), most.max(last.1));
-            let label = format!("{}.{number}.{}", report.name, direction.name());
+    let reports = done.reports.iter().enumerate();
+    let curves = reports.flat_map(|(number, report)| {
+        Direction::ALL.into_iter().map(move |direction| {
             let id = format!("latency_{number}_{}", direction.name());
-            run.plot(&mut chart, (id, label), "ms", Style::Line, points);
-        }
-    }
-    if least > 0.0 && most > WIDE * least {
-        chart.y.log2 = true;
-    }
-    if !chart.layers.is_empty() {
-        run.charts.push(chart);
-    }
+            let label = Figures::name(&report.name, number, direction);
+            (id, label, percentiles(&report.account.totals[direction as usize].completion))
+        })
+    });
+    chart::latencies(run, ("latency", "Latency by percentile", caption), curves);
 }
 
 /// Percentiles and latencies in milliseconds, up to the percentile that a single request exceeds.

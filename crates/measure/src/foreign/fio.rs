@@ -10,15 +10,14 @@ use crate::result;
 use crate::result::predictions::{self, Prediction};
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::prose::counted;
-use boardlab_result::{Axis, Chart, Row, RunResult, Style, Table, Value};
+use boardlab_result::{Row, RunResult, Table, Value};
 use boardlab_workload::fio::Direction;
+use boardlab_workload::fio::output::chart;
 use boardlab_workload::fio::output::table::{Figures, table};
 use serde_json::{Deserializer, Value as Json};
 
 /// The lines of fio's own words that are repeated.
 const WORDS_MAX: usize = 10;
-/// Latencies over this ratio are shown on a logarithmic axis.
-const WIDE: f64 = 8.0;
 
 /// What fio reports.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,22 +192,12 @@ impl Report {
     /// Draws the latencies by percentile.
     fn draw(&self, run: &mut RunResult) {
         let caption = "The completion latency that so many percent of the requests did not exceed, as fio counted them.";
-        let axes = [Axis::of_percentiles("requests"), Axis::from_zero("completion latency (ms)")];
-        let mut chart =
-            Chart::new("latency-measured", "Measured latency by percentile", caption, axes);
-        let (mut least, mut most) = (f64::MAX, 0.0_f64);
-        for (number, (figures, curve)) in self.figures.iter().zip(&self.curves).enumerate() {
-            let (Some(first), Some(last)) = (curve.first(), curve.last()) else { continue };
-            (least, most) = (least.min(first.1), most.max(last.1));
-            let names = (format!("latency-measured-{number}"), figures.name.clone());
-            run.plot(&mut chart, names, "ms", Style::Line, curve.iter().copied());
-        }
-        if least > 0.0 && most > WIDE * least {
-            chart.y.log2 = true;
-        }
-        if !chart.layers.is_empty() {
-            run.charts.push(chart);
-        }
+        let curves = self.figures.iter().zip(&self.curves).enumerate();
+        let curves = curves.map(|(number, (figures, curve))| {
+            (format!("latency-measured-{number}"), figures.name.clone(), curve.clone())
+        });
+        let names = ("latency-measured", "Measured latency by percentile", caption);
+        chart::latencies(run, names, curves);
     }
 }
 

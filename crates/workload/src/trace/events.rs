@@ -8,7 +8,6 @@ use super::line::{LineError, Lines};
 use super::problem::Error;
 use super::reader::Action;
 use super::record::{Disk, Kind};
-use crate::fio::Place;
 use boardlab_sim::Bytes;
 use std::io::BufRead;
 
@@ -65,11 +64,9 @@ impl<R: BufRead> Iterator for Events<R> {
         }
         let next = self.advance();
         self.ended = !matches!(next, Ok(Some(_)));
-        let line = usize::try_from(self.lines.number.max(1)).unwrap_or(usize::MAX);
-        let place = |column| Place { file: self.file.clone(), line, column };
         match next {
             Ok(event) => event.map(Ok),
-            Err(slip) => Some(Err(Error { place: place(slip.column), problem: slip.problem })),
+            Err(slip) => Some(Err(slip.in_line(&self.file, self.lines.number))),
         }
     }
 }

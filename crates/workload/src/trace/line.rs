@@ -3,7 +3,8 @@
 //! Layer: rank 6, below both formats. Main types: [`Lines`], [`Cursor`], [`LineError`]. One line is
 //! held at a time, of at most [`LONGEST`] bytes, so that a trace of any size takes no memory.
 
-use super::problem::Problem;
+use super::problem::{Error, Problem};
+use crate::fio::Place;
 use std::io::{BufRead, Read as _};
 
 /// The length limit of a line.
@@ -14,6 +15,15 @@ pub const LONGEST: usize = 4_096;
 pub(super) struct LineError {
     pub(super) column: usize,
     pub(super) problem: Problem,
+}
+
+impl LineError {
+    /// It in a file, in the line `number`; of a text without a line in the first.
+    pub(super) fn in_line(self, file: &str, number: u64) -> Error {
+        let line = usize::try_from(number.max(1)).unwrap_or(usize::MAX);
+        let place = Place { file: file.to_owned(), line, column: self.column };
+        Error { place, problem: self.problem }
+    }
 }
 
 /// The lines of a text.

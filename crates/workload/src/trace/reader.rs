@@ -7,7 +7,6 @@ use super::line::{LineError, Lines};
 use super::problem::{Error, Problem};
 use super::record::{Disk, Record, Request};
 use super::{blkparse, msr};
-use crate::fio::Place;
 use boardlab_sim::Duration;
 use std::io::BufRead;
 
@@ -193,13 +192,6 @@ impl<R: BufRead> Reader<R> {
         let at = Duration::from_nanos(at);
         Ok(Record { at, kind, offset, length, flushed, durable, line })
     }
-
-    fn error(&self, slip: LineError) -> Error {
-        // Of a text without a line the first.
-        let line = usize::try_from(self.lines.number.max(1)).unwrap_or(usize::MAX);
-        let place = Place { file: self.file.clone(), line, column: slip.column };
-        Error { place, problem: slip.problem }
-    }
 }
 
 impl<R: BufRead> Iterator for Reader<R> {
@@ -213,7 +205,7 @@ impl<R: BufRead> Iterator for Reader<R> {
         self.ended = !matches!(next, Ok(Some(_)));
         match next {
             Ok(record) => record.map(Ok),
-            Err(slip) => Some(Err(self.error(slip))),
+            Err(slip) => Some(Err(slip.in_line(&self.file, self.lines.number))),
         }
     }
 }

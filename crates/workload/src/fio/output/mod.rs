@@ -1,10 +1,11 @@
 //! The results of jobs, in the formats of fio and of boardlab.
 //!
 //! Layer: rank 6. [`human`]: fio's report for people. [`terse`]: one line of 130 fields, version 3.
-//! [`json`]: fio's JSON. [`table`]: a table of our result. [`log`]: the text of a log. The
+//! [`json`]: fio's JSON. [`table`] and [`chart`]: a table and a chart of our result. [`log`]: the text of a log. The
 //! structure was compared with runs of fio 3.33. Times of the CPU, context switches, page faults
 //! and statistics of the kernel's disk are zero: there is no kernel in a simulation.
 
+pub mod chart;
 pub mod human;
 pub mod json;
 pub mod log;
