@@ -5,7 +5,6 @@
 //! - `contract`: the interface of an [`Experiment`]: requests, actions, failures.
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: the comparison with
 //!   ours; [`finding`]: conclusions of a run in sentences.
-//! - `predicted`: a figure of a run as the prediction of a plan.
 //! - [`crew`]: parallel work, and [`heap`], for work that takes much memory; [`data_file`]: files that a scenario names.
 //!
 //! The crate knows no particular experiment, and prints nothing.
@@ -17,7 +16,6 @@ pub mod data_file;
 pub mod figure;
 pub mod finding;
 pub mod heap;
-mod predicted;
 pub mod reference;
 pub mod verdict;
 
@@ -25,4 +23,3 @@ pub use contract::{
     Action, Cause, Check, Experiment, Failure, Make, MakePlan, PlanRequest, Progress, Request,
     VERSION, scenario_name,
 };
-pub use predicted::predicted;

@@ -2,7 +2,7 @@
 
 use crate::keys::benches::GROUPS;
 use crate::keys::tree::Tree;
-use boardlab_experiment::{Action, Experiment, Failure, PlanRequest, Request, predicted};
+use boardlab_experiment::{Action, Experiment, Failure, PlanRequest, Request};
 use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_measure::plan::{Plan, Step};
 use boardlab_parts::catalog;
@@ -90,7 +90,7 @@ fn predictions_are_the_figures_of_the_run() {
         ("nand-steps", "read-random", "mean_ns", ["steps", "read-random", "mean_ns"]),
         ("block-steps", "write", "mean_ns", ["steps", "write", "mean_ns"]),
     ] {
-        let figure = predicted(&run(scenario), table, row, column);
+        let figure = run(scenario).figure(table, row, column);
         assert!(figure.is_some_and(|figure| figure > 0), "{scenario} {table} {row} {column}");
         assert_eq!(prediction(&planned(scenario, &[], &[], 10), name, metric), figure, "{name}");
     }

@@ -157,6 +157,15 @@ impl RunResult {
         }
     }
 
+    /// The figure of a cell, rounded to a whole number, as plans predict it; `None` where there is no such cell, or no
+    /// number that a plan can have.
+    #[must_use]
+    pub fn figure(&self, table: &str, row: &str, column: &str) -> Option<u64> {
+        let figure = self.table(table)?.cell(row, column)?.value.as_f64()?.round();
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        (0.0..9e18).contains(&figure).then_some(figure as u64)
+    }
+
     /// The table called `id`.
     #[must_use]
     pub fn table(&self, id: &str) -> Option<&Table> {
@@ -260,6 +269,18 @@ mod tests {
     fn the_first_sentence_of_a_finding_is_its_headline() {
         assert_eq!(headline("It takes 1.5 s. That is long."), ("It takes 1.5 s.", "That is long."));
         assert_eq!(headline("It takes 1.5 s."), ("It takes 1.5 s.", ""));
+    }
+
+    #[test]
+    fn a_figure_is_rounded_and_words_are_none() {
+        let mut run = RunResult::new("x", "x", 1, "0");
+        let row = Row::new("r", "").cell("a", Cell::real(1.5)).cell("b", Cell::text("words"));
+        run.tables = vec![Table::new("t", "T").with_rows([row.cell("c", Cell::real(-1.0))])];
+        assert_eq!(run.figure("t", "r", "a"), Some(2));
+        for column in ["b", "c", "d"] {
+            assert_eq!(run.figure("t", "r", column), None);
+        }
+        assert_eq!(run.figure("u", "r", "a"), None);
     }
 
     #[test]

@@ -75,9 +75,7 @@ impl DeviceJobs {
         let rows = table.iter().flat_map(|table| &table.rows);
         let ends = [Direction::Write, Direction::Trim].map(|one| format!(".{}", one.name()));
         let written = rows.filter(|row| ends.iter().any(|end| row.id.ends_with(end)));
-        let bytes = written.filter_map(|row| {
-            boardlab_experiment::predicted(&self.predicted, "fio", &row.id, "moved_bytes")
-        });
+        let bytes = written.filter_map(|row| self.predicted.figure("fio", &row.id, "moved_bytes"));
         bytes.fold(0, u64::saturating_add)
     }
 

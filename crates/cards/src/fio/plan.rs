@@ -5,7 +5,7 @@
 use super::run::{read, run};
 use super::scenario::{Composition, jobs};
 use crate::planned;
-use boardlab_experiment::{Failure, PlanRequest, predicted};
+use boardlab_experiment::{Failure, PlanRequest};
 use boardlab_measure::plan::{Plan, Step};
 
 /// The step that fills the device before the jobs.
@@ -61,7 +61,7 @@ fn predict(mut step: Step, result: &boardlab_result::RunResult, job: &str, numbe
         ("bytes_per_s", "bandwidth_bytes_per_s"),
     ];
     for (metric, column) in figures {
-        step = step.predict(metric, predicted(result, "fio", &row, column));
+        step = step.predict(metric, result.figure("fio", &row, column));
     }
     step
 }

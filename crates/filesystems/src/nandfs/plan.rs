@@ -5,7 +5,7 @@
 use super::fs;
 use super::run::{read, run_with_columns};
 use super::scenario::Scenario;
-use boardlab_experiment::{Failure, PlanRequest, predicted};
+use boardlab_experiment::{Failure, PlanRequest};
 use boardlab_measure::plan::{Plan, Step};
 use boardlab_result::RunResult;
 
@@ -62,7 +62,7 @@ impl FileSystemPlan<'_> {
 
     /// A step with the figure of a table as its prediction.
     fn predicting(&self, step: Step, metric: &str, (table, row): (&str, &str)) -> Step {
-        step.predict(metric, predicted(self.run, table, row, self.name))
+        step.predict(metric, self.run.figure(table, row, self.name))
     }
 
     fn steps(&self, plan: &mut Plan) {

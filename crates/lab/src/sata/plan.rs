@@ -4,7 +4,7 @@
 
 use super::run::{read, run};
 use super::scenario::Scenario;
-use boardlab_experiment::{Failure, PlanRequest, predicted};
+use boardlab_experiment::{Failure, PlanRequest};
 use boardlab_measure::plan::{Plan, Step};
 use boardlab_parts::drive::part::DrivePart;
 use boardlab_result::RunResult;
@@ -87,7 +87,7 @@ impl DrivePlan<'_> {
             for (operation, column) in [("block.write", "write"), ("block.read", "read")] {
                 let step = self.step(&format!("{column}-{loops}"), operation);
                 let step = step.key("length", volume).key("size", command);
-                let rate = predicted(self.run, table, &loops.to_string(), column);
+                let rate = self.run.figure(table, &loops.to_string(), column);
                 plan.push(step.predict("bytes_per_s", rate));
             }
         }
@@ -99,7 +99,7 @@ impl DrivePlan<'_> {
         for (operation, column) in [("ata.write", "write"), ("ata.read", "read")] {
             let step = self.step(column, operation);
             let step = step.key("length", volume / COMMAND * COMMAND).key("size", COMMAND);
-            let rate = predicted(self.run, "table7-1", self.name, column);
+            let rate = self.run.figure("table7-1", self.name, column);
             plan.push(step.predict("bytes_per_s", rate));
         }
     }

@@ -10,7 +10,7 @@ use crate::result;
 use crate::result::predictions::{self, Prediction};
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::prose::counted;
-use boardlab_result::{Row, RunResult, Table, Value};
+use boardlab_result::{Row, RunResult, Table};
 use boardlab_workload::fio::Direction;
 use boardlab_workload::fio::output::chart;
 use boardlab_workload::fio::output::table::{Figures, table};
@@ -165,8 +165,7 @@ impl Report {
                 ("p99_ns", "percentile99_ns", figures.percentile99_ns),
                 ("bytes_per_s", "bandwidth_bytes_per_s", Some(figures.bandwidth)),
             ] {
-                let Some(Value::Int(figure)) = cell(model, &figures.name, column) else { continue };
-                let figure = u64::try_from(*figure).unwrap_or_default();
+                let Some(figure) = predicted.figure("fio", &figures.name, column) else { continue };
                 predictions.push(Prediction::of(&figures.name, metric, figure, measured));
             }
         }
@@ -199,10 +198,6 @@ impl Report {
         let names = ("latency-measured", "Measured latency by percentile", caption);
         chart::latencies(run, names, curves);
     }
-}
-
-fn cell<'t>(table: Option<&'t Table>, row: &str, column: &str) -> Option<&'t Value> {
-    table?.cell(row, column).map(|cell| &cell.value)
 }
 
 /// Rows that only one of both has.
