@@ -38,7 +38,7 @@ class Extraction:
         return [name, total, cell(wanted, found, there), cell(wanted, folder / "here", here)]
 
     def speed(self, name, image):
-        """Prints the processor time of both for an image and its tree.
+        """Prints what both take for an image and its tree.
 
         Both write to memory where Linux offers that: the time of a disk's filesystem varies more than their own.
         """
@@ -47,8 +47,9 @@ class Extraction:
             folder = Path(inner)
             (folder / "image").write_bytes(image)
             pairs = Pairs(*self.commands("image"), self.context.runs, folder, lambda: clear(folder))
-        print_table("Processor time, whole processes", ["image", "boardlab", self.name, "ratio"],
-                    [pairs.row(f"{name}, {len(image) / 2**20:.1f} MiB")])
+        image = f"{name}, {len(image) / 2**20:.1f} MiB"
+        print_table("Whole processes", ["image", "time", "boardlab", self.name, "ratio"],
+                    [pairs.processor.row(image, "of processors"), pairs.elapsed.row(image, "from start to end")])
 
 
 def clear(folder):

@@ -1,4 +1,4 @@
-"""Runs programs and measures them: the processor time of a whole process, two programs in turn."""
+"""Runs programs and measures them: processor time and elapsed time of a whole process, two programs in turn."""
 import csv
 import io
 import os
@@ -46,30 +46,39 @@ def cost(command, folder):
     return usage.ru_utime + usage.ru_stime, time.monotonic() - begun
 
 
-class Pairs:
-    """Two commands, run in turn: medians of the processor time of each, and of the ratio of each pair.
+class Ratio:
+    """Medians of what two commands took, and of the ratio of each pair of runs."""
 
-    `before` prepares each pair and is not measured.
+    def __init__(self, pairs):
+        self.ours = statistics.median(ours for ours, _ in pairs)
+        self.theirs = statistics.median(theirs for _, theirs in pairs)
+        ratios = [ours / theirs for ours, theirs in pairs]
+        self.ratio, self.least, self.most = statistics.median(ratios), min(ratios), max(ratios)
+
+    def row(self, *name):
+        """A row of a table: name, seconds here, seconds there, ratio with its range."""
+        return [*name, f"{self.ours:.2f} s", f"{self.theirs:.2f} s",
+                f"{self.ratio:.2f} ({self.least:.2f} to {self.most:.2f})"]
+
+
+class Pairs:
+    """Two commands, run in turn: the processor time of each, and the time from start to end.
+
+    `before` prepares each run and is not measured.
     """
 
     def __init__(self, ours, theirs, runs, folder, before=lambda: None):
-        times = []
+        pairs = []
         for index in range(runs + 1):
-            before()
-            pair = (cost(ours, folder)[0], cost(theirs, folder)[0])
+            pair = []
+            for command in ours, theirs:
+                before()
+                pair.append(cost(command, folder))
             # The first pair fills the host's page cache.
             if index:
-                times.append(pair)
-        self.ours = statistics.median(ours for ours, _ in times)
-        self.theirs = statistics.median(theirs for _, theirs in times)
-        ratios = [ours / theirs for ours, theirs in times]
-        self.ratio = statistics.median(ratios)
-        self.least, self.most = min(ratios), max(ratios)
-
-    def row(self, name):
-        """A row of a table: name, seconds here, seconds there, ratio with its range."""
-        return [name, f"{self.ours:.2f} s", f"{self.theirs:.2f} s",
-                f"{self.ratio:.2f} ({self.least:.2f} to {self.most:.2f})"]
+                pairs.append(pair)
+        self.processor = Ratio([(ours[0], theirs[0]) for ours, theirs in pairs])
+        self.elapsed = Ratio([(ours[1], theirs[1]) for ours, theirs in pairs])
 
 
 def print_table(title, head, rows):

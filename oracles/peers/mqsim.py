@@ -73,7 +73,7 @@ def speed(context, job):
     command = prepare(context, 8192, 100, 32, False)
     pairs = Pairs([context.boardlab, *job, "--quiet"], command, context.runs, context.folder)
     print_table("Processor time, whole processes", ["", "boardlab, all of queue.fio", "MQSim, read-32 alone", "ratio"],
-                [pairs.row("10 s a job of the drive's time")])
+                [pairs.processor.row("10 s a job of the drive's time")])
     for name in "ssdconfig.xml", "workload.xml":
         shutil.copy(context.mqsim / name, context.folder)
     shutil.copytree(context.mqsim / "traces", context.folder / "traces", dirs_exist_ok=True)

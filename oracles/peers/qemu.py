@@ -50,7 +50,7 @@ def compute(context):
         pairs = Pairs(ours, MACHINE + ["mix.elf"], context.runs, context.folder)
         value = lambda row: result["run", row, "value"]
         rows.append([name, here, f"{int(value('instructions')):,}", f"{int(value('cycles')):,}",
-                     f"{float(value('cpi')):.3f}", *pairs.row(name)[1:]])
+                     f"{float(value('cpi')):.3f}", *pairs.processor.row(name)[1:]])
     print_table("mix.c: sorting, CRC-32 and matrices", ["mix.c", "prints on both", "instructions", "cycles here",
                 "cycles an instruction", "processor time here", "on QEMU", "ratio"], rows)
 

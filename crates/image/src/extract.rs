@@ -14,31 +14,43 @@
 //! - device nodes, named pipes and sockets are skipped, and so are owners, extended attributes and
 //!   the bits set-user-ID, set-group-ID and sticky. Everything skipped is reported.
 //!
-//! Three threads share the work: this one walks the names and reads the files, `writer` writes them, and
-//! where the filesystem allows that its audit runs beside. The report does not depend on which of them is
-//! first: what became of each item is noted in the order of the walk, and damage is added at the end.
+//! Two threads share the work. Where the filesystem can be copied, this one walks the names and both read
+//! and write files (`copy_thread`), while the audit runs beside; elsewhere this one reads all files and `writer`
+//! writes them. The report does not depend on which of them is first: what became of each item is noted in the order of
+//! the walk, and damage is added at the end. Files are read side by side only while all that were begun,
+//! as large as they claim to be, are within the limit of content; so each file is written that would be if
+//! they were read in turn.
 //!
 //! Holes stay holes. A file that cannot be written completely is removed again. Until everything is
 //! on the disk the folder contains a marker file, which identifies an interrupted run.
+
+mod content;
+mod copier;
+mod copy_thread;
 
 #[cfg(unix)]
 mod host;
 #[cfg(not(unix))]
 #[path = "extract/portable.rs"]
 mod host;
+mod open_file;
 mod why;
 mod writer;
 
 use crate::damage::{Damage, Paths, PendingDamage};
 use crate::error::Error;
+use crate::fs::MountedImage;
 use crate::names::shown;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{Attributes, FileExtent, FileSystem, Ino, Kind};
+use boardlab_vfs::{Attributes, FileSystem, Ino, Kind};
+use content::Source;
+use copier::Copier;
+pub use copy_thread::Reader;
+use copy_thread::{Answer, CopyThread};
 use host::Folder;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 pub use why::{SkipReason, SkippedItem};
 use writer::Writer;
@@ -47,8 +59,6 @@ use writer::Writer;
 pub const MARK: &str = ".boardlab-extract-unfinished";
 const MARK_TEXT: &str = "boardlab image extract did not come to its end: what is in this folder is not whole.\n\
                          Remove the folder and extract again.\n";
-/// The number of reasons of one kind that are listed for a file; more are counted.
-const REASONS: usize = 4;
 /// The most items whose files are still being written.
 const OUTSTANDING: usize = 256;
 
@@ -102,20 +112,68 @@ impl ExtractionReport {
     }
 }
 
+/// What runs beside an extraction, on threads of its own.
+#[derive(Debug)]
+pub struct Beside {
+    /// The damage of the image, or its audit, which has time until the last file is read.
+    pub damage: PendingDamage,
+    /// What reads further files.
+    pub reader: Option<Reader>,
+}
+
+impl Beside {
+    /// An audit and a second reader of `image`, where its filesystem can be copied; else its damage.
+    ///
+    /// # Errors
+    /// Those of [`Damage::of`], where it is determined at once.
+    pub fn of(image: &mut MountedImage) -> Result<Self, Error> {
+        let copy = image.copy().map(|MountedImage { fs, clock, .. }| Reader { fs, clock });
+        Ok(Self { damage: PendingDamage::of(image)?, reader: copy })
+    }
+}
+
+impl<T: Into<PendingDamage>> From<T> for Beside {
+    fn from(damage: T) -> Self {
+        Self { damage: damage.into(), reader: None }
+    }
+}
+
+/// The second thread of an extraction.
+enum Second {
+    /// It writes what this one reads.
+    Writer(Writer),
+    /// It reads and writes files, as this one does.
+    Copies(CopyThread, Copier),
+}
+
+impl Second {
+    /// What became of the next file that it was given, once that is known; it is awaited when `is_due`.
+    fn answer(&mut self, is_due: bool) -> Option<Answer> {
+        match self {
+            Self::Writer(writer) if is_due => Some(writer.answer().into()),
+            Self::Writer(writer) => writer.try_answer().map(Answer::from),
+            Self::Copies(thread, _) if is_due => Some(thread.answer()),
+            Self::Copies(thread, _) => thread.try_answer(),
+        }
+    }
+}
+
 /// An extraction in progress.
 struct Extraction<'a> {
     fs: &'a mut dyn FileSystem,
     clock: &'a mut Clock,
     folder: Folder,
-    writer: Writer,
+    second: Second,
     /// The items that were made, or whose files are being written, in order.
     outstanding: VecDeque<Outstanding>,
     limits: Limits,
     /// Bytes of content that were written.
     written: u64,
+    /// The sizes of the files that the second thread still has.
+    claimed: u64,
     /// The created folders, by the directory of the image; paths relative to the target.
     made: HashMap<Ino, PathBuf>,
-    /// The files that were given to the writer.
+    /// The files that were begun.
     begun: HashSet<Ino>,
     /// The first name of every file, for further ones.
     first: HashMap<Ino, PathBuf>,
@@ -130,8 +188,7 @@ struct Extraction<'a> {
     done: ExtractionReport,
 }
 
-/// Extracts everything below `path` of the image into `target`, which must not exist or be empty;
-/// `damage` is the damage of the image, or its audit, which has time until the last file is read.
+/// Extracts everything below `path` of the image into `target`, which must not exist or be empty.
 ///
 /// # Errors
 /// [`Error::NotEmpty`], [`Error::Unfinished`], [`Error::TargetIsALink`], [`Error::Unwritable`] for
@@ -142,21 +199,28 @@ pub fn extract(
     clock: &mut Clock,
     path: &[u8],
     target: &Path,
-    damage: impl Into<PendingDamage>,
+    beside: impl Into<Beside>,
     limits: Limits,
 ) -> Result<ExtractionReport, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let folder = Folder::begin(target)?;
-    let writer = Writer::start(folder.share()).map_err(|problem| Error::Unwritable { problem })?;
+    let Beside { damage, reader } = beside.into();
+    let second = match reader {
+        Some(reader) => CopyThread::start(reader, Copier::new(folder.share()))
+            .map(|thread| Second::Copies(thread, Copier::new(folder.share()))),
+        None => Writer::start(folder.share()).map(Second::Writer),
+    };
+    let second = second.map_err(|problem| Error::Unwritable { problem })?;
     let mut walk = Walk::new(&path, start);
     let mut work = Extraction {
         fs,
         clock,
         folder,
-        writer,
+        second,
         outstanding: VecDeque::new(),
         limits,
         written: 0,
+        claimed: 0,
         made: HashMap::new(),
         begun: HashSet::new(),
         first: HashMap::new(),
@@ -179,7 +243,7 @@ pub fn extract(
         // Drops the in-memory state of the inode; a failure does not matter.
         let _ = work.fs.evict_inode(work.clock, ino);
     }
-    work.finish(damage.into())?;
+    work.finish(damage)?;
     Ok(work.done)
 }
 
@@ -195,6 +259,7 @@ struct Outstanding {
     path: Vec<u8>,
     ino: Ino,
     made: Made,
+    written: Written,
     /// The attributes that are not extracted.
     stays: Vec<SkipReason>,
     problem: Option<SkipReason>,
@@ -203,14 +268,17 @@ struct Outstanding {
 /// What became of an item.
 enum Made {
     Done,
-    /// A file is being written.
+    /// A file is written.
     File(FileToWrite),
-    /// A file beyond the limit is being removed.
+    /// A file beyond the limit is removed.
     Beyond,
     Failed(SkipReason),
 }
 
-/// A file whose content is on its way to the writer.
+/// Whether an item was written; `None` while the second thread has it.
+type Written = Option<io::Result<()>>;
+
+/// A file that is on its way.
 struct FileToWrite {
     ino: Ino,
     place: PathBuf,
@@ -224,10 +292,8 @@ impl Extraction<'_> {
         if let Ok(number) = u32::try_from(item.ino.0) {
             self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
         }
-        let made = match self.place(&item) {
-            Ok(place) => self.make(&item, place).unwrap_or_else(Made::Failed),
-            Err(why) => Made::Failed(why),
-        };
+        let made = self.place(&item).and_then(|place| self.make(&item, place));
+        let (made, written) = made.unwrap_or_else(|why| (Made::Failed(why), Some(Ok(()))));
         let stays = match made {
             Made::Failed(_) => Vec::new(),
             _ => self.what_stays(&item),
@@ -237,6 +303,7 @@ impl Extraction<'_> {
             path: item.path,
             ino: item.ino,
             made,
+            written,
             stays,
             problem: problem.map(SkipReason::Problem),
         });
@@ -246,31 +313,33 @@ impl Extraction<'_> {
     /// Notes what became of items, in the order of the walk, until at most `left` items are
     /// outstanding.
     fn settle(&mut self, left: usize) {
-        while let Some(next) = self.outstanding.front() {
-            let written = match &next.made {
-                Made::Done | Made::Failed(_) => Ok(()),
-                Made::File(_) | Made::Beyond if self.outstanding.len() > left => {
-                    self.writer.answer()
+        loop {
+            let is_due = self.outstanding.len() > left;
+            let Some(next) = self.outstanding.front_mut() else { return };
+            let written = next.written.take().or_else(|| {
+                let Answer { content, written } = self.second.answer(is_due)?;
+                if let (Second::Copies(..), Made::File(file)) = (&self.second, &mut next.made) {
+                    self.claimed -= file.size;
+                    if let Some(content) = content {
+                        self.written += content.bytes;
+                        file.wrong = content.wrong;
+                    }
                 }
-                Made::File(_) | Made::Beyond => match self.writer.try_answer() {
-                    Some(answer) => answer,
-                    None => return,
-                },
-            };
+                Some(written)
+            });
+            let Some(written) = written else { return };
             let Some(next) = self.outstanding.pop_front() else { return };
             self.note(next, written);
         }
     }
 
     fn note(&mut self, item: Outstanding, written: io::Result<()>) {
-        let why = match item.made {
-            Made::Done => None,
-            Made::Failed(why) => Some(why),
-            Made::Beyond => Some(written.map_or_else(SkipReason::System, |()| SkipReason::Limit)),
-            Made::File(file) => match written {
-                Ok(()) => self.file_written(file),
-                Err(problem) => Some(SkipReason::System(problem)),
-            },
+        let why = match (item.made, written) {
+            (Made::Done, _) => None,
+            (Made::Failed(why), _) => Some(why),
+            (Made::File(file), Ok(())) => self.file_written(file),
+            (Made::Beyond, Ok(())) => Some(SkipReason::Limit),
+            (Made::File(_) | Made::Beyond, Err(problem)) => Some(SkipReason::System(problem)),
         };
         let mut why = match why {
             Some(why) => vec![why],
@@ -335,8 +404,9 @@ impl Extraction<'_> {
         }
     }
 
-    fn make(&mut self, item: &Item, place: PathBuf) -> Result<Made, SkipReason> {
-        let Some(attributes) = &item.attributes else { return Ok(Made::Done) };
+    fn make(&mut self, item: &Item, place: PathBuf) -> Result<(Made, Written), SkipReason> {
+        let done = (Made::Done, Some(Ok(())));
+        let Some(attributes) = &item.attributes else { return Ok(done) };
         match attributes.kind {
             Kind::Directory => {
                 if item.parent.is_some() {
@@ -351,7 +421,7 @@ impl Extraction<'_> {
             Kind::Symlink => self.symlinks.push((place, item.clone())),
             kind => return Err(SkipReason::Kind(kind)),
         }
-        Ok(Made::Done)
+        Ok(done)
     }
 
     fn file_or_link(
@@ -359,7 +429,7 @@ impl Extraction<'_> {
         ino: Ino,
         attributes: &Attributes,
         place: PathBuf,
-    ) -> Result<Made, SkipReason> {
+    ) -> Result<(Made, Written), SkipReason> {
         if !self.begun.insert(ino) {
             // Whether the first name became a file decides what this one becomes.
             self.settle(0);
@@ -369,33 +439,41 @@ impl Extraction<'_> {
         };
         self.folder.link(first, &place).map_err(SkipReason::System)?;
         self.done.links += 1;
-        Ok(Made::Done)
+        Ok((Made::Done, Some(Ok(()))))
     }
 
-    /// Reads a file and gives it to the writer. Unreadable parts are zeros and are reported; a file
-    /// beyond the limit is removed again.
-    fn file(&mut self, ino: Ino, attributes: &Attributes, place: PathBuf) -> Made {
-        self.writer.begin(&place);
-        let left = self.left();
-        let mut copy = Copy { writer: &mut self.writer, left, unread: Vec::new(), beyond: false };
-        let read = self.fs.read_extents(self.clock, ino, &mut |piece| copy.take(&piece));
-        let Copy { left, unread, beyond, .. } = copy;
-        self.written = self.limits.content.get() - left;
-        if beyond {
-            self.writer.abandon();
-            return Made::Beyond;
+    /// Reads and writes a file, both here or one of them there, or all of it there. Unreadable parts are
+    /// zeros and are reported; a file beyond the limit is removed again.
+    fn file(&mut self, ino: Ino, attributes: &Attributes, place: PathBuf) -> (Made, Written) {
+        let size = attributes.size;
+        let file = |place, wrong| Made::File(FileToWrite { ino, place, size, wrong });
+        let is_within = self.left().is_some_and(|left| size <= left);
+        if !is_within {
+            // Which file is the first one beyond the limit must not depend on who is faster.
+            self.settle(0);
         }
-        self.writer.end(attributes);
-        let wrong = match read {
-            Err(problem) => Some(SkipReason::Content(problem)),
-            Ok(()) => (!unread.is_empty()).then_some(SkipReason::Pieces(unread)),
+        let left = self.left().unwrap_or(0);
+        let source = Source { fs: self.fs, clock: self.clock, ino };
+        let (content, written) = match &mut self.second {
+            Second::Copies(thread, _) if is_within && thread.offer(ino, &place, attributes) => {
+                self.claimed += size;
+                return (file(place, None), None);
+            }
+            Second::Copies(_, copier) => {
+                let (content, written) = copier.copy(source, place.clone(), attributes, left);
+                (content, Some(written))
+            }
+            Second::Writer(writer) => (writer.copy(source, &place, attributes, left), None),
         };
-        Made::File(FileToWrite { ino, place, size: attributes.size, wrong })
+        self.written += content.bytes;
+        let made = if content.is_beyond { Made::Beyond } else { file(place, content.wrong) };
+        (made, written)
     }
 
-    /// Bytes that may still be written.
-    fn left(&self) -> u64 {
-        self.limits.content.get() - self.written
+    /// Bytes that may still be written, if its files are as large as they claim; `None` where those
+    /// alone are beyond the limit.
+    fn left(&self) -> Option<u64> {
+        self.limits.content.get().checked_sub(self.written)?.checked_sub(self.claimed)
     }
 
     /// Creates symbolic links, then completes the directories, innermost first; when everything is
@@ -427,42 +505,6 @@ impl Extraction<'_> {
 
     fn skip(&mut self, path: &[u8], why: SkipReason) {
         self.done.skipped.push(SkippedItem { path: path.to_vec(), why });
-    }
-}
-
-/// The content of a file on its way to the writer.
-struct Copy<'a> {
-    writer: &'a mut Writer,
-    /// Bytes that may still be written.
-    left: u64,
-    /// The unreadable parts.
-    unread: Vec<String>,
-    /// Whether the file goes beyond the limit.
-    beyond: bool,
-}
-
-impl Copy<'_> {
-    fn take(&mut self, piece: &FileExtent<'_>) -> ControlFlow<()> {
-        let bytes = match &piece.bytes {
-            Ok(bytes) => *bytes,
-            Err(problem) => {
-                if self.unread.len() < REASONS {
-                    let last = piece.offset + piece.length.saturating_sub(1);
-                    self.unread.push(format!("bytes {} to {last}: {problem}", piece.offset));
-                }
-                return ControlFlow::Continue(());
-            }
-        };
-        if bytes.iter().all(|&byte| byte == 0) {
-            return ControlFlow::Continue(());
-        }
-        let Some(left) = self.left.checked_sub(piece.length) else {
-            self.beyond = true;
-            return ControlFlow::Break(());
-        };
-        self.left = left;
-        self.writer.write(piece.offset, bytes);
-        ControlFlow::Continue(())
     }
 }
 

@@ -60,7 +60,7 @@ pub use damage::{Damage, PendingDamage};
 pub use detection::{Confidence, Detection, Kind};
 pub use dump::Dump;
 pub use error::{Error, VolumeError};
-pub use extract::{Limits, extract};
+pub use extract::{Beside, Limits, extract};
 pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};

@@ -52,6 +52,9 @@ fn found(
     if contents.length().is_zero() {
         return Err(Error::Empty);
     }
+    if let Some(found) = types.iter().find_map(|one| (one.search)().covers(contents)) {
+        return Ok(found);
+    }
     let mut identity = identify_types(contents, types);
     let found = identity.filesystem.take();
     found.ok_or_else(|| Error::OtherContent {

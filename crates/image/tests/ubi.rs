@@ -17,8 +17,8 @@ mod volumes;
 
 use boardlab_image::check::check;
 use boardlab_image::{
-    Contents, Damage, Error, Hints, Kind, Limits, MountedImage, PendingDamage, Shape, Walk, carve,
-    extract, identify, open, tables,
+    Beside, Contents, Damage, Error, Hints, Kind, Limits, MountedImage, PendingDamage, Shape, Walk,
+    carve, extract, identify, open, tables,
 };
 use boardlab_sim::Bytes;
 use boardlab_vfs::FileSystem;
@@ -129,6 +129,25 @@ fn of_several_volumes_the_named_one_is_read() {
 }
 
 #[test]
+fn an_image_that_is_not_searched_is_the_one_that_a_search_finds() {
+    let whole = two();
+    let block = whole[1..].windows(4).position(|bytes| bytes == b"UBI#").unwrap() + 1;
+    let erased = |blocks: &[usize]| {
+        let mut bytes = whole.clone();
+        blocks.iter().for_each(|at| bytes[at * block..(at + 1) * block].fill(0xFF));
+        bytes
+    };
+    let with = |more: &[u8]| [&whole[..], more].concat();
+    // A copy of the volume table is erased, or the file goes on behind the last block.
+    for bytes in [erased(&[0]), erased(&[1]), with(&vec![0xFF; block]), with(&[0xFF; 4_096])] {
+        let hints = Hints { partial: true, ..named("rootfs") };
+        let mut found = paths(&bytes, &hints).unwrap();
+        found.sort();
+        assert_eq!(found, NAMES);
+    }
+}
+
+#[test]
 fn a_flash_of_another_shape_is_refused() {
     let hints = Hints { page: Some(Bytes::kib(2)), ..Hints::default() };
     let refused = paths(&linux(), &hints).unwrap_err();
@@ -166,13 +185,14 @@ fn an_audit_beside_an_extraction_reports_what_one_before_it_does() {
         let target = std::env::temp_dir().join(format!("boardlab-beside-{}", std::process::id()));
         let extracted = |beside: bool| {
             let mut image = open(&contents, &hints).ok()?;
-            let damage = match beside {
-                true => PendingDamage::of(&mut image).unwrap(),
+            let threads = match beside {
+                true => Beside::of(&mut image).unwrap(),
                 false => Damage::of(&mut image).unwrap().into(),
             };
-            assert_eq!(matches!(damage, PendingDamage::Audit(_)), beside);
+            let are_two = matches!(threads.damage, PendingDamage::Audit(_));
+            assert_eq!((are_two, threads.reader.is_some()), (beside, beside));
             let MountedImage { fs, clock, .. } = &mut image;
-            let done = extract(fs, clock, b"/", &target, damage, Limits::default()).unwrap();
+            let done = extract(fs, clock, b"/", &target, threads, Limits::default()).unwrap();
             std::fs::remove_dir_all(&target).unwrap();
             Some(format!("{:?}", tables::extracted("x", "out", &done)))
         };

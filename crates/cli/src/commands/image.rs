@@ -8,8 +8,8 @@ use crate::output::Output;
 use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::ImageReport;
 use boardlab_image::{
-    Contents, Damage, Error as Problem, Hints, Limits, MountedImage, PendingDamage, check,
-    identify, names, open, tables,
+    Beside, Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify,
+    names, open, tables,
 };
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
@@ -91,9 +91,9 @@ fn extract(
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
-    let damage = PendingDamage::of(&mut image)?;
+    let beside = Beside::of(&mut image)?;
     let MountedImage { fs, clock, .. } = &mut image;
-    let done = boardlab_image::extract(fs, clock, &path, target, damage, limits)?;
+    let done = boardlab_image::extract(fs, clock, &path, target, beside, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done))
 }
 

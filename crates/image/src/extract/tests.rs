@@ -287,6 +287,53 @@ fn limits_end_an_extraction_and_are_told() {
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
 }
 
+/// Twelve files of one to three pages, some with a hole or an unreadable page, and one with the name of the
+/// marker, which cannot be created.
+fn files_of_all_kinds() -> (MemoryFs, Clock) {
+    let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
+    let root = fs.root();
+    for number in 0..12_u8 {
+        let name = if number == 5 { MARK.to_owned() } else { format!("f{number:02}") };
+        let new = NewInode::of(Kind::File, 0o644);
+        let file = fs.create(&mut clock, root, name.as_bytes(), &new).unwrap();
+        let pages = u64::from(number % 3) + 1;
+        for page in (0..pages).filter(|page| number % 4 != 1 || *page > 0) {
+            let bytes = [number + 1; PAGE_SIZE];
+            fs.write_page(&mut clock, file, page, &bytes, 0..PAGE_SIZE).unwrap();
+        }
+    }
+    (fs, clock)
+}
+
+#[test]
+fn a_second_reader_changes_nothing_that_is_written_or_reported() {
+    let scratch = Scratch::new("reader");
+    let extracted = |name: &str, content: Bytes, with_reader: bool| {
+        let (mut fs, mut clock) = files_of_all_kinds();
+        let target = scratch.0.join(name);
+        let reader = || {
+            let (fs, clock) = files_of_all_kinds();
+            Reader { fs: Box::new(fs), clock }
+        };
+        let damage = Damage::default().into();
+        let beside = Beside { damage, reader: with_reader.then(reader) };
+        let limits = Limits { content, ..Limits::default() };
+        let done = extract(&mut fs, &mut clock, b"/", &target, beside, limits).unwrap();
+        let paths = scratch.paths();
+        let files = paths.iter().map(|path| (path, fs::read(scratch.0.join(path)).ok()));
+        let told = format!("{done:?} {:?}", files.collect::<Vec<_>>());
+        fs::remove_dir_all(&target).unwrap();
+        told
+    };
+    for pages in 0..=24 {
+        let content = Bytes::kib(4 * pages) + Bytes::new(pages % 2);
+        let alone = extracted("out", content, false);
+        for _ in 0..8 {
+            assert_eq!(extracted("out", content, true), alone, "{pages} pages");
+        }
+    }
+}
+
 #[test]
 fn damage_that_is_known_late_is_told_before_what_else_is_wrong_with_an_item() {
     let scratch = Scratch::new("late");

@@ -60,6 +60,11 @@ pub trait Detector {
     /// Judges a place at the end of a file that was not searched completely.
     fn look_at_end(&mut self, at: Bytes, head: &[u8]);
 
+    /// What covers the whole file and begins with a header that says so: such a file need not be searched.
+    fn covers(&self, _contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
+        None
+    }
+
     /// Concludes the search. A filesystem within `other` content, which has a header of its own, is
     /// ignored.
     fn conclude(

@@ -95,6 +95,13 @@ impl Detector for Search {
 
     fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
 
+    fn covers(&self, contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
+        let (headers, distance) = survey::headers_throughout(contents)?;
+        let (found, image) = ubi::recognise(contents, &headers, &[])?;
+        let is_it = found.shape.is_some_and(|shape| shape.raw_block() == distance);
+        is_it.then(|| Box::new(image) as _)
+    }
+
     fn conclude(
         self: Box<Self>,
         contents: &Contents,

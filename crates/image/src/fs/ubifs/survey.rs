@@ -4,6 +4,7 @@
 //! blocks and say where the volume header and the data of a block begin. With OOB bytes in the file
 //! both are found with the right page and OOB size only; the volume table decides.
 
+use super::HEADERS;
 use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::shape::{LAYOUTS, OOB_SIZES, PAGE_SIZE_MAX, Shape, gcd};
@@ -21,6 +22,10 @@ const ENOUGH: usize = 256;
 /// The smallest page of NAND without OOB bytes in the file: with sub-pages of 256 bytes the headers are
 /// where they would be with such pages.
 const PLAIN_MIN: Bytes = Bytes::new(512);
+/// The largest block that is looked for by its header.
+const BLOCK_MAX: Bytes = Bytes::mib(16);
+/// The blocks in which a header is looked for that is not at their beginning.
+const SIDES: u64 = 64;
 /// The pages of a block, as powers of two.
 const PAGES_PER_BLOCK: std::ops::RangeInclusive<u32> = 3..=10;
 
@@ -184,6 +189,42 @@ fn record(contents: &Contents, shape: Shape, start: Bytes, offset: Bytes) -> Vec
     bytes
 }
 
+/// The headers of a file of blocks that each begin with one or are erased, the first with one, and the
+/// distance of the blocks in the file.
+pub(super) fn headers_throughout(contents: &Contents) -> Option<(Vec<Bytes>, Bytes)> {
+    let header = |at| {
+        let bytes = contents.window(at, ec::SIZE);
+        let header = EcView::new(&bytes).and_then(|view| view.parse()).ok()?;
+        Some((header.vid_offset, header.data_offset))
+    };
+    let first = header(Bytes::ZERO)?;
+    let starts = (1..=BLOCK_MAX / PLAIN_MIN).map(|number| PLAIN_MIN * number);
+    let mut starts = starts.take_while(|at| *at < contents.length());
+    let distance = starts.find(|at| header(*at).is_some())?;
+    let blocks = contents.length() / distance;
+    let at = |number| distance * number;
+    if at(blocks) != contents.length() || blocks > HEADERS as u64 {
+        return None;
+    }
+    // Where the second block is erased, that was a multiple of the distance.
+    let is_multiple = |by: u64| {
+        let shift = Bytes::new(distance.get() / by);
+        (0..blocks.min(SIDES)).any(|number| header(at(number) + shift).is_some())
+    };
+    if [2, 3, 5, 7].into_iter().any(is_multiple) {
+        return None;
+    }
+    let mut headers = Vec::new();
+    for at in (0..blocks).map(at) {
+        if header(at) == Some(first) {
+            headers.push(at);
+        } else if contents.window(at, ec::SIZE) != [0xFF; ec::SIZE] {
+            return None;
+        }
+    }
+    Some((headers, distance))
+}
+
 impl UbiFlash {
     /// Bytes of a LEB.
     pub(super) fn leb_size(&self) -> u32 {
@@ -231,5 +272,33 @@ impl UbiFlash {
             records,
             reserved,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use boardlab_ubi::format::ec::EcHeader;
+
+    /// Blocks of 16 KiB, of which those of `erased` have no header.
+    fn blocks(count: usize, erased: &[usize]) -> Contents {
+        let header = EcHeader { ec: 1, vid_offset: 512, data_offset: 1_024, image_seq: 7 }.bytes();
+        let block = |number| {
+            let head = if erased.contains(&number) { [0xFF; ec::SIZE] } else { header };
+            [&head[..], &[0xFF; 16_384 - ec::SIZE]].concat()
+        };
+        Contents::of((0..count).flat_map(block).collect())
+    }
+
+    #[test]
+    fn erased_blocks_hide_no_distance() {
+        let found = |erased: &[usize]| headers_throughout(&blocks(30, erased));
+        let (headers, distance) = found(&[3, 29]).unwrap();
+        assert_eq!((headers.len(), distance), (28, Bytes::kib(16)));
+        for erased in [&[0][..], &[1], &[1, 2], &[1, 2, 3, 4]] {
+            assert_eq!(found(erased), None, "{erased:?}");
+        }
+        let more = [&blocks(30, &[]).window(Bytes::ZERO, 30 << 14)[..], &[0xFF; 512]].concat();
+        assert_eq!(headers_throughout(&Contents::of(more)), None);
     }
 }

@@ -96,7 +96,9 @@ fn attach(contents: &Contents, flash: &UbiFlash) -> Result<Ubi<Dump>, String> {
     let most = most.clamp(RESERVED[0], RESERVED[1]);
     let more = blocks.saturating_add(flash.reserved.min(most)).saturating_add(BESIDES);
     let mut found: Option<AttachError> = None;
-    for (blocks, read_only) in [(blocks, false), (more, false), (more, true)] {
+    // What volumes reserve must be there: there is no attaching with fewer blocks.
+    let own = (flash.reserved < blocks).then_some((blocks, false));
+    for (blocks, read_only) in own.into_iter().chain([(more, false), (more, true)]) {
         let dump = dump.clone().extended(blocks).map_err(|problem| words(&problem))?;
         match Ubi::attach(&mut Clock::new(), dump, &options(flash, read_only)) {
             Ok(ubi) => return Ok(ubi),
