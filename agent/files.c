@@ -1,5 +1,5 @@
 /*
- * Mounted filesystems: mounting, listing, the phases of tiobench 0.3.3, fsync and small files.
+ * Mounted filesystems: mounting, listing, the phases of tiobench, fsync and small files.
  * Steps work in the folder `boardlab-agent` below their path: the first that writes there makes it,
  * the last of the path removes it, and undo() does where the plan ends early. All else below the
  * path is left alone.
@@ -20,6 +20,7 @@
 static const struct key mount_keys[] = { DEVICE, PATH, WORD("type", 0, 0), WORD("options", "ro", 0),
                                          END_OF_KEYS };
 static const struct key unmount_keys[] = { PATH, END_OF_KEYS };
+static const struct key no_keys[] = { END_OF_KEYS };
 static const struct key list_keys[] = { PATH, REPEATED, END_OF_KEYS };
 static const struct key tiobench_keys[] = {
     PATH,
@@ -29,6 +30,8 @@ static const struct key tiobench_keys[] = {
     NUMBER("length", "0", 0, INT64_MAX),
     NUMBER("size", "4096", 1, 1u << 30),
     NUMBER("seed", "1", 0, INT64_MAX),
+    WORD("data", "zero", "zero random ff"),
+    FLAG("presize", "0"),
     REPEATED,
     END_OF_KEYS
 };
@@ -229,12 +232,31 @@ static void run_list(const struct step *step)
     tell_number("folders", listed[1]);
 }
 
+/* --- Caches -------------------------------------------------------------- */
+
+/* Pages, names and inodes of all filesystems, as far as nobody uses them. */
+static void run_drop_caches(const struct step *step)
+{
+    static const char all[] = "/proc/sys/vm/drop_caches";
+    uint64_t start = now_ns();
+    int fd = open(all, O_WRONLY | O_CLOEXEC);
+
+    (void)step;
+    sync();
+    if (fd < 0 || write(fd, "3", 1) != 1)
+        record_fail_errno("%s", all);
+    else
+        record_operation(since(start), 0);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* --- tiobench ------------------------------------------------------------ */
 
 struct worker {
     const struct step *step;
     int folder, number, flags, writes, is_random;
-    unsigned char *memory; /* zeros, as tiobench writes */
+    unsigned char *memory;
     uint64_t blocks, fsync_ns;
 };
 
@@ -254,9 +276,14 @@ static void work(void *item)
         record_fail_errno("%s", name);
         return;
     }
+    if ((worker->flags & O_CREAT) && step_number(step, "presize")
+        && ftruncate(fd, (off_t)(worker->blocks * size)))
+        record_fail_errno("%s cannot be given its size", name);
     for (uint64_t i = 0; i < count && !record_stopped(); i++) {
         uint64_t block = worker->is_random ? splitmix64(&state) % (worker->blocks - 1) : i;
 
+        if (worker->writes)
+            plan_data(step, block * size, worker->memory, size, 0);
         start = now_ns();
         ssize_t done = transfer_at(fd, worker->memory, size, block * size, worker->writes);
         if (done == (ssize_t)size) {
@@ -386,6 +413,7 @@ const struct operation file_operations[] = {
     { "fs.mount", 1, mount_keys, UNOPENED, run_mount },
     { "fs.unmount", 0, unmount_keys, UNOPENED, run_unmount },
     { "fs.list", 0, list_keys, FOLDER_FLAGS, run_list },
+    { "fs.drop_caches", 0, no_keys, UNOPENED, run_drop_caches },
     { "fs.tiobench", 1, tiobench_keys, FOLDER_FLAGS, run_tiobench },
     { "fs.fsync", 1, file_keys, FOLDER_FLAGS, run_files },
     { "fs.create", 1, file_keys, FOLDER_FLAGS, run_files },

@@ -19,10 +19,24 @@ step erase mtd.erase device=/dev/mtd0
 step program mtd.program device=/dev/mtd0 size=65536
 step read mtd.read device=/dev/mtd0 size=65536 verify=1
 step erase-again mtd.erase device=/dev/mtd0
-step read-16k mtd.read device=/dev/mtd0 size=16384 count=30
-step read-256k mtd.read device=/dev/mtd0 size=262144 count=15
-step write-16k mtd.program device=/dev/mtd0 size=16384 count=30
-step write-256k mtd.program device=/dev/mtd0 offset=1048576 size=262144 count=10
+step read-16384 mtd.read device=/dev/mtd0 size=16384 count=30
+step read-262144 mtd.read device=/dev/mtd0 size=262144 count=15
+step write-16384 mtd.program device=/dev/mtd0 size=16384 count=30
+step write-262144 mtd.program device=/dev/mtd0 offset=1048576 size=262144 count=10
+END
+cat >"$share/cpu.plan" <<'END'
+boardlab-plan 1
+step copy-65536 cpu.copy size=65536 count=30
+step copy-1048576 cpu.copy size=1048576 count=10
+step crc-65536 cpu.crc size=65536 count=30
+step crc-1048576 cpu.crc size=1048576 count=10
+step pipe-4 cpu.pipe processes=4 count=2000
+step pipe-16 cpu.pipe processes=16 count=2000
+step futex-4 cpu.futex processes=4 count=2000
+step futex-16 cpu.futex processes=16 count=2000
+step sleep-1000000 cpu.sleep time_ns=1000000 count=100
+step sleep-9000000 cpu.sleep time_ns=9000000 count=100
+step timer cpu.timer count=1000
 END
 cat >"$share/loop.plan" <<'END'
 boardlab-plan 1
@@ -33,23 +47,36 @@ END
 cat >"$share/ram-job.sh" <<'END'
 . /h/measure.sh
 modprobe mtdram total_size=4096 erase_size=64; measure mtdram-line /dev/mtd0; rmmod mtdram
+measure_cpu cpu-line
 END
 boot job.sh -icount shift=1,sleep=off
 
-# mtdram takes as long as the kernel does, which nobody sets. So the line through two sizes of the measurement predicts others: by
-# medians, for the kernel does other work at times.
+# What mtdram and the CPU take nobody sets. So the line through two measurements predicts others: by medians, for the kernel does
+# other work at times. `line MEASUREMENT STEP "OPERATION KEYS" KEY LEAST MOST BETWEEN...`
+line() {
+  "$boardlab" measure read "$out/$1.jsonl" --format csv | awk -F, -v step="$2" -v operation="$3" -v key="$4" -v x0="$5" -v x1="$6" \
+    -v all="${*:7}" '
+      $2 == "steps" && $4 == "p50_ns" && $3 == step "-" x0 { y0 = $5 }
+      $2 == "steps" && $4 == "p50_ns" && $3 == step "-" x1 { y1 = $5 }
+      END {
+        count = split(all, between, " ")
+        for (i = 1; i <= count; i++)
+          printf "step %s-%d %s %s=%d predict.p50_ns=%.0f\n", step, between[i], operation, key, between[i],
+            y0 + (y1 - y0) * (between[i] - x0) / (x1 - x0)
+      }'
+}
 {
   echo boardlab-plan 1
-  for step in read:mtd.read write:mtd.program; do
-    "$boardlab" measure read "$out/mtdram.jsonl" --format csv | awk -F, -v step="${step%%:*}" -v operation="${step#*:}" '
-      $2 == "steps" && $4 == "p50_ns" && $3 == step "-16k" { small = $5 }
-      $2 == "steps" && $4 == "p50_ns" && $3 == step "-256k" { large = $5 }
-      END {
-        for (size = 32768; size <= 131072; size *= 2)
-          printf "step %s-%dk %s device=/dev/mtd0 size=%d count=30 predict.p50_ns=%.0f\n", step, size / 1024, operation, size,
-            small + (large - small) * (size - 16384) / (262144 - 16384)
-      }'
-  done
+  line mtdram read "mtd.read device=/dev/mtd0 count=30" size 16384 262144 32768 65536 131072
+  line mtdram write "mtd.program device=/dev/mtd0 count=30" size 16384 262144 32768 65536 131072
 } >"$share/mtdram-line.plan"
+{
+  echo boardlab-plan 1
+  line cpu copy "cpu.copy count=30" size 65536 1048576 131072 524288
+  line cpu crc "cpu.crc count=30" size 65536 1048576 131072 524288
+  line cpu pipe "cpu.pipe count=2000" processes 4 16 8 12
+  line cpu futex "cpu.futex count=2000" processes 4 16 8 12
+  line cpu sleep "cpu.sleep count=100" time_ns 1000000 9000000 3000000
+} >"$share/cpu-line.plan"
 boot ram-job.sh -icount shift=1,sleep=off
 show 'predictions|steps'

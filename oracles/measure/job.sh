@@ -18,3 +18,4 @@ modprobe sd_mod
 modprobe scsi_debug dev_size_mb=16 ndelay=1; sleep 1; measure scsi_debug-base /dev/sda; rmmod scsi_debug
 modprobe scsi_debug dev_size_mb=16 ndelay=5000000; sleep 1; measure scsi_debug /dev/sda; rmmod scsi_debug
 dd if=/dev/zero of=/tmp/disk bs=1M count=8 2>/dev/null; losetup /dev/loop0 /tmp/disk; measure loop /dev/loop0
+measure_cpu cpu

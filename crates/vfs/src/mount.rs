@@ -27,7 +27,7 @@ use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::host::{Host, Work};
 use crate::node::{Attributes, Ino, Kind, StatFs};
-use boardlab_sim::{Bytes, Clock, Instant};
+use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use std::collections::BTreeMap;
 
 /// An open file.
@@ -96,6 +96,9 @@ struct Open {
     next_page: u64,
     flags: OpenFlags,
 }
+
+/// How often threads that wait for a time look whether it has come.
+const TICK: Duration = Duration::from_millis(100);
 
 impl<F: FileSystem> Mount<F> {
     /// Mounts `fs` on a host that takes no time, with the default page cache.
@@ -363,22 +366,18 @@ impl<F: FileSystem> Mount<F> {
         }
     }
 
-    /// Lets time pass until an instant, with the background work that happens meanwhile.
+    /// Lets time pass until an instant, with the background work that becomes due meanwhile.
     ///
     /// # Errors
     /// Those of the filesystem.
     pub fn idle(&mut self, clock: &mut Clock, until: Instant) -> Result<(), Error> {
-        while self.background(clock, Some(until))? {
+        loop {
+            self.background(clock, Some(until))?;
             if clock.now() >= until {
                 return Ok(());
             }
+            clock.advance_to(until.min(clock.now() + TICK));
         }
-        while !self.cache.is_clean() && self.next_flush < until {
-            clock.advance_to(self.next_flush.max(clock.now()));
-            self.flush_expired(clock)?;
-        }
-        clock.advance_to(until.max(clock.now()));
-        Ok(())
     }
 
     /// Writes everything to the flash; only [`Mount::into_fs`] may follow.

@@ -90,10 +90,12 @@ fn what_the_guest_sets_is_measured_within_5_percent_and_predicted_within_10() {
             );
         }
     }
-    for (row, off) in off(&read(out.path(), "mtdram-line"), "mtdram-line", 6) {
-        assert!(off.abs() <= 0.10, "{row}: off by {off}");
+    for (name, predictions) in [("mtdram-line", 6), ("cpu-line", 9)] {
+        for (row, off) in off(&read(out.path(), name), name, predictions) {
+            assert!(off.abs() <= 0.10, "{row}: off by {off}");
+        }
     }
-    for name in ["mtdram", "loop"] {
+    for name in ["mtdram", "cpu", "loop"] {
         let steps = read(out.path(), name);
         assert!(
             rows(&steps, "steps").iter().all(|row| row["cells"]["state"]["value"] == "done"),

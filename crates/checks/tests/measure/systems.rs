@@ -46,6 +46,7 @@ step create fs.create path=/mnt count=10 size=5000
 step list fs.list path=/mnt
 step read fs.read path=/mnt count=10 size=5000
 step bench fs.tiobench path=/mnt phase=sequential_write threads=2 length=65536
+step cold fs.drop_caches
 step remove fs.remove path=/mnt count=10
 step unmount fs.unmount path=/mnt
 ";

@@ -1,13 +1,16 @@
 //! The plan of the NAND experiment for a board with a NAND behind Linux' MTD.
 //!
-//! Layer: rank 10. Function: [`plan`].
+//! Layer: rank 10. Function: [`plan`]. What a step takes depends on those before it, so the predictions
+//! are those of the same steps on the model, from an empty flash on.
 
 use super::fs;
-use super::run::{read, run_with_columns};
-use super::scenario::Scenario;
-use boardlab_experiment::{Failure, PlanRequest};
+use super::run::read;
+use super::run::steps::Bench;
+use super::scenario::{Scenario, Tiobench};
+use boardlab_experiment::{Failure, PlanRequest, Progress};
 use boardlab_measure::plan::{Plan, Step};
-use boardlab_result::RunResult;
+use boardlab_sim::Duration;
+use boardlab_workload::data::Data;
 
 /// Where the filesystems are mounted, unless the user says otherwise.
 const PATH: &str = "/mnt";
@@ -16,6 +19,15 @@ const PATH: &str = "/mnt";
 const DEVICES: [(&str, &str); 2] = [("jffs2", "/dev/mtdblock0"), ("ubifs", "/dev/ubi0_0")];
 /// The phases of tiobench, as rows of table 3.3.
 const PHASES: [&str; 4] = ["sequential_write", "random_write", "sequential_read", "random_read"];
+/// The most files and appends of the steps on small files, and the share of the flash that they may take.
+const SMALL_FILES: u64 = 100;
+const SMALL_SHARE: u64 = 16;
+/// Bytes of each.
+const SMALL: u64 = 4_096;
+/// The least that background work gets to come to its end, besides the erases.
+const IDLE: Duration = Duration::from_secs(2);
+/// What to try when the model cannot do a step.
+const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
 /// What a board cannot give.
 const BEYOND: &str = "No kernel has YAFFS2 or LogFS any more, so their columns cannot be measured. RAM and metadata \
     (tables 3.4 and 3.5) are in no interface of Linux: slabtop and df come near. Give only the filesystem that is on \
@@ -23,17 +35,31 @@ const BEYOND: &str = "No kernel has YAFFS2 or LogFS any more, so their columns c
     flash_erase -j /dev/mtd2 0 0 for JFFS2; ubiformat, ubiattach and ubimkvol -m for UBIFS. The predictions are of the \
     scenario's part and board: those of yours are given with --set part=... and board=....";
 
-/// Fills each filesystem, mounts and lists it, then runs tiobench: tables 3.2 and 3.3.
+/// A step, and the metric that is predicted.
+type Predicted = (Step, Option<&'static str>);
+
+/// Fills each filesystem, mounts and lists it, runs tiobench and makes small files: tables 3.2 and 3.3.
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let scenario = read(&request.request, fs::ALL)?.value;
-    let (run, columns) = run_with_columns(&request.request, fs::ALL)?;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
     for (name, device) in request.targets(&DEVICES) {
+        let failed = |error| Failure::run(name, error, HELP);
+        let system = scenario.systems.iter().find(|(other, _)| *other == name);
+        let (_, system) = system.expect("a scenario has all filesystems");
+        let mut bench = Bench::new(&scenario, request.request.seed, &**system).map_err(failed)?;
+        let files = bench.files(scenario.fill.file, scenario.fill.level).map_err(failed)?;
         plan = plan.endurance(device, u64::from(scenario.file.part.endurance));
-        let files = columns.iter().find(|column| column.system == name);
-        let files = files.map_or(0, |column| column.mounting.files);
-        let (scenario, run) = (&scenario, &run);
-        FileSystemPlan { request, scenario, run, name, device, files }.steps(&mut plan);
+        let steps = FileSystemPlan { request, scenario: &scenario, name, device, files }.steps();
+        let total = steps.len();
+        for (done, (step, metric)) in steps.into_iter().enumerate() {
+            (request.request.progress)(Progress { step: step.name(), done, total });
+            let taken = bench.perform(&step);
+            let taken = taken.map_err(|error| Failure::run(step.name(), error, HELP))?;
+            plan.push(match metric {
+                Some(metric) => step.predict(metric, taken.metric(metric)),
+                None => step,
+            });
+        }
     }
     Ok(plan)
 }
@@ -42,7 +68,6 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
 struct FileSystemPlan<'a> {
     request: &'a PlanRequest<'a>,
     scenario: &'a Scenario,
-    run: &'a RunResult,
     name: &'static str,
     device: &'a str,
     /// So many that the filesystem of the model is as full as the scenario asks for.
@@ -51,46 +76,89 @@ struct FileSystemPlan<'a> {
 
 impl FileSystemPlan<'_> {
     fn step(&self, name: &str, operation: &str) -> Step {
-        let step = Step::new(format!("{}.{name}", self.name), operation);
-        step.path(self.request.target("path", PATH))
+        Step::new(format!("{}.{name}", self.name), operation)
+    }
+
+    /// A step below the path.
+    fn below(&self, name: &str, operation: &str) -> Step {
+        self.step(name, operation).path(self.request.target("path", PATH))
     }
 
     fn mount(&self, name: &str) -> Step {
-        let step = self.step(name, "fs.mount").device(self.device);
+        let step = self.below(name, "fs.mount").device(self.device);
         step.key("type", self.name).key("options", "rw")
     }
 
-    /// A step with the figure of a table as its prediction.
-    fn predicting(&self, step: Step, metric: &str, (table, row): (&str, &str)) -> Step {
-        step.predict(metric, self.run.figure(table, row, self.name))
+    /// Lets the background come to its end, with nothing cached: twice, for what garbage collection moves
+    /// waits in the write buffer of JFFS2 for the next sync, and the blocks that it empties with it.
+    fn settle(&self, name: &str) -> Vec<Predicted> {
+        let part = &self.scenario.file.part;
+        let time = IDLE + part.timing.erase.max * (2 * u64::from(part.geometry.blocks));
+        let steps = (1..=2).flat_map(|turn| {
+            let sync = self.step(&format!("{name}.sync-{turn}"), "fs.drop_caches");
+            let wait = self.step(&format!("{name}.wait-{turn}"), "cpu.sleep");
+            [sync, wait.key("count", 1).key("time_ns", time.as_nanos())]
+        });
+        steps.map(|step| (step, None)).collect()
     }
 
-    fn steps(&self, plan: &mut Plan) {
-        let (fill, count) = (&self.scenario.fill, self.files);
-        let files = |step: Step| step.key("count", count).key("size", fill.file.get());
-        plan.push(self.mount("first-mount"));
-        if count > 0 {
-            plan.push(files(self.step("fill", "fs.create")));
-        }
-        plan.push(self.step("first-unmount", "fs.unmount"));
-        plan.push(self.predicting(self.mount("mount"), "mean_ns", ("table3.2", "mount")));
-        let list = self.step("ls", "fs.list").remark("Table 3.2: ls, as ls -lR.");
-        plan.push(self.predicting(list, "mean_ns", ("table3.2", "ls")));
-        if count > 0 {
-            plan.push(files(self.step("empty", "fs.remove")));
-        }
-        self.tiobench(plan);
-        plan.push(self.step("unmount", "fs.unmount"));
+    fn steps(&self) -> Vec<Predicted> {
+        let mut steps = self.mounting();
+        steps.extend(self.tiobench());
+        steps.extend(self.small_files());
+        steps.push((self.below("unmount", "fs.unmount"), None));
+        steps
     }
 
-    fn tiobench(&self, plan: &mut Plan) {
-        let tiobench = &self.scenario.tiobench;
-        for phase in PHASES {
-            let step = self.step(phase, "fs.tiobench").key("phase", phase);
-            let step = step.key("length", tiobench.size.get()).key("size", tiobench.block.get());
-            let step = step.key("threads", u64::from(tiobench.threads));
-            let step = step.key("operations", tiobench.random);
-            plan.push(self.predicting(step, "bytes_per_s", ("table3.3", phase)));
+    fn mounting(&self) -> Vec<Predicted> {
+        let size = self.scenario.fill.file.get();
+        let files = |name: &str, operation: &str| {
+            self.below(name, operation).key("count", self.files).key("size", size)
+        };
+        let fills = self.files > 0;
+        let list = self.below("ls", "fs.list").remark("Table 3.2: ls, as ls -lR.");
+        let mut steps = vec![(self.mount("first-mount"), None)];
+        steps.extend(fills.then(|| (files("fill", "fs.create"), None)));
+        steps.extend([
+            (self.below("first-unmount", "fs.unmount"), None),
+            (self.mount("mount"), Some("mean_ns")),
+            (list, Some("mean_ns")),
+        ]);
+        steps.extend(fills.then(|| (files("empty", "fs.remove"), None)));
+        steps
+    }
+
+    /// Each phase begins with nothing cached, as in the experiment.
+    fn tiobench(&self) -> Vec<Predicted> {
+        let Tiobench { block, size, random, threads, presize, ref data } = self.scenario.tiobench;
+        let mut steps = Vec::new();
+        let agent_has = |data: &&Data| matches!(data, Data::Zero | Data::Random);
+        for data in data.iter().filter(agent_has) {
+            for phase in PHASES {
+                let name = format!("{data}.{phase}");
+                steps.extend(self.settle(&name));
+                let step = self.below(&name, "fs.tiobench").key("phase", phase);
+                let step = step.key("length", size.get()).key("size", block.get());
+                let step = step.key("threads", u64::from(threads)).key("operations", random);
+                let step = step.key("data", &*data.to_string()).key("presize", u64::from(presize));
+                let step = step.remark(&format!("Table 3.3: tiobench, data: {data}."));
+                steps.push((step, Some("bytes_per_s")));
+            }
         }
+        steps
+    }
+
+    fn small_files(&self) -> Vec<Predicted> {
+        let room = self.scenario.file.part.size().get() / SMALL_SHARE;
+        let count = SMALL_FILES.min(room / SMALL).max(1);
+        let step = |name: &str| {
+            let step = self.below(name, &format!("fs.{name}"));
+            (step.key("count", count).key("size", SMALL), Some("mean_ns"))
+        };
+        let mut steps = self.settle("fsync");
+        steps.extend([step("fsync"), step("create")]);
+        steps.extend(self.settle("stat"));
+        steps.extend(["stat", "read", "remove"].map(step));
+        steps
     }
 }

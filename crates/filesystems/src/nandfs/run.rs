@@ -6,6 +6,7 @@ pub(super) mod filesystem;
 pub(super) mod fit;
 pub(super) mod measure;
 pub(super) mod powercut;
+pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
 use super::scenario::Scenario;
@@ -44,14 +45,6 @@ pub(super) fn run_types(
     request: &Request<'_>,
     types: &[FileSystemType],
 ) -> Result<RunResult, Failure> {
-    run_with_columns(request, types).map(|(run, _)| run)
-}
-
-/// The result, and what it was made of: a column for each filesystem.
-pub(super) fn run_with_columns(
-    request: &Request<'_>,
-    types: &[FileSystemType],
-) -> Result<(RunResult, Vec<Column>), Failure> {
     let Reading { value: scenario, parameters } = read(request, types)?;
     let columns = filesystem::columns(request, &scenario, Port::default())?;
     let mut run = request.blank("Flash filesystems for large NAND", parameters);
@@ -61,7 +54,7 @@ pub(super) fn run_with_columns(
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     verdicts::name_parameters(&mut run, types);
-    Ok((run, columns))
+    Ok(run)
 }
 
 /// Adds tables, findings, verdicts and charts.

@@ -151,6 +151,8 @@ const TIOBENCH: &[Key] = &[
     number("length", "0", 0, NUMBER_MAX),
     number("size", "4096", 1, SIZE_MAX),
     number("seed", "1", 0, NUMBER_MAX),
+    word("data", &["zero", "random", "ff"], "zero"),
+    flag("presize"),
 ];
 const FILES: &[Key] = &[number("count", "100", 1, 1_000_000), number("size", "4096", 0, SIZE_MAX)];
 const MEMORY: &[Key] =
@@ -191,6 +193,7 @@ pub static OPERATIONS: &[Operation] = &[
     operation(MOUNT, true, &[DEVICE, PATH, TYPE]),
     operation("fs.unmount", false, &[PATH]),
     operation("fs.list", false, &[PATH, REPEATED]),
+    operation("fs.drop_caches", false, &[]),
     operation("fs.tiobench", true, &[PATH, TIOBENCH, REPEATED]),
     operation("fs.fsync", true, &[PATH, FILES, REPEATED]),
     operation("fs.create", true, &[PATH, FILES, REPEATED]),

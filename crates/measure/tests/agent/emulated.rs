@@ -58,7 +58,7 @@ pub(crate) fn work(path: &Path) -> String {
         "read fs.read path=@ count=12 size=3000",
         "fsync fs.fsync path=@ count=4 size=5000",
         "list fs.list path=@",
-        "bench-write fs.tiobench path=@ phase=sequential_write threads=2 length=131072 size=4096",
+        "bench-write fs.tiobench path=@ phase=sequential_write threads=2 length=131072 size=4096 data=random presize=1",
         "bench-rewrite fs.tiobench path=@ phase=random_write threads=2 length=131072 size=4096 operations=20",
         "bench-read fs.tiobench path=@ phase=sequential_read threads=2 length=131072 size=4096",
         "bench-reread fs.tiobench path=@ phase=random_read threads=2 length=131072 size=4096 operations=20",

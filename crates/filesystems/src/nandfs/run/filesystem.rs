@@ -68,7 +68,7 @@ pub(crate) fn columns(
 }
 
 /// A filesystem below a page cache.
-type Cached = Mount<Box<dyn Mounted>>;
+pub(super) type Cached = Mount<Box<dyn Mounted>>;
 
 /// The files that fill a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,11 +78,11 @@ struct Files {
 }
 
 /// The basis of all runs.
-struct Lab<'a> {
-    scenario: &'a Scenario,
-    seed: Seed,
-    port: PortCosts,
-    system: &'a dyn System,
+pub(super) struct Lab<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) seed: Seed,
+    pub(super) port: PortCosts,
+    pub(super) system: &'a dyn System,
 }
 
 /// What to try when a filesystem fails.
@@ -176,7 +176,7 @@ impl Lab<'_> {
     }
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
-    fn fresh(&self) -> Result<Nand, Cause> {
+    pub(super) fn fresh(&self) -> Result<Nand, Cause> {
         let Scenario { file, errors, .. } = self.scenario;
         let part = Arc::new(file.part.clone());
         let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
@@ -221,17 +221,17 @@ impl Lab<'_> {
     }
 
     /// The page cache of the board.
-    fn page_cache(&self) -> Bytes {
+    pub(super) fn page_cache(&self) -> Bytes {
         self.scenario.board.page_cache()
     }
 
     /// The page cache while the flash is filled: files that are written and never read again need none, and a whole
     /// one holds as much of this machine's memory as the flash itself.
-    fn fill_cache(&self) -> Bytes {
+    pub(super) fn fill_cache(&self) -> Bytes {
         self.page_cache().min(FILL_CACHE)
     }
 
-    fn mount(
+    pub(super) fn mount(
         &self,
         nand: Nand,
         clock: &mut Clock,
@@ -241,7 +241,7 @@ impl Lab<'_> {
     }
 
     /// Mounts; also returns what the attach of a volume manager below took.
-    fn mount_with_attach(
+    pub(super) fn mount_with_attach(
         &self,
         nand: Nand,
         clock: &mut Clock,
@@ -393,7 +393,7 @@ fn timed<T>(
 }
 
 /// The fill level that the filesystem reports.
-fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
+pub(super) fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
     let space = mount.statfs(clock)?;
     let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
     let share = used / u128::from(space.blocks.max(1));
@@ -401,7 +401,10 @@ fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio,
 }
 
 /// Unmounts, and returns the flash.
-fn unmount(mut mount: Mount<Box<dyn Mounted>>, clock: &mut Clock) -> Result<Nand, Cause> {
+pub(super) fn unmount(
+    mut mount: Mount<Box<dyn Mounted>>,
+    clock: &mut Clock,
+) -> Result<Nand, Cause> {
     mount.unmount(clock)?;
     mount.into_fs().into_flash(clock)
 }
