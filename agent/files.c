@@ -282,8 +282,6 @@ static void work(void *item)
     for (uint64_t i = 0; i < count && !record_stopped(); i++) {
         uint64_t block = worker->is_random ? splitmix64(&state) % (worker->blocks - 1) : i;
 
-        if (worker->writes)
-            plan_data(step, block * size, worker->memory, size, 0);
         start = now_ns();
         ssize_t done = transfer_at(fd, worker->memory, size, block * size, worker->writes);
         if (done == (ssize_t)size) {
@@ -327,6 +325,7 @@ static void run_tiobench(const struct step *step)
         workers[i] = first;
         workers[i].number = (int)i;
         workers[i].memory = memory + i * size;
+        plan_data(step, 0, workers[i].memory, size, 0); /* of every block: not in the time */
     }
     if (memory)
         run_together(step, (unsigned)threads, work, workers, sizeof *workers);

@@ -59,6 +59,7 @@ line() {
       $2 == "steps" && $4 == "p50_ns" && $3 == step "-" x0 { y0 = $5 }
       $2 == "steps" && $4 == "p50_ns" && $3 == step "-" x1 { y1 = $5 }
       END {
+        if (y0 == "" || y1 == "") { print "no " step "-" x0 " and -" x1 >"/dev/stderr"; exit 1 }
         count = split(all, between, " ")
         for (i = 1; i <= count; i++)
           printf "step %s-%d %s %s=%d predict.p50_ns=%.0f\n", step, between[i], operation, key, between[i],

@@ -49,6 +49,7 @@ use copier::Copier;
 pub use copy_thread::Reader;
 use copy_thread::{Answer, CopyThread};
 use host::Folder;
+use open_file::OpenFile;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -142,8 +143,8 @@ impl<T: Into<PendingDamage>> From<T> for Beside {
 enum Second {
     /// It writes what this one reads.
     Writer(Writer),
-    /// It reads and writes files, as this one does.
-    Copies(CopyThread, Copier),
+    /// It reads and writes files, as this one does; `None` where there can be no further thread.
+    Copies(Option<CopyThread>, Copier),
 }
 
 impl Second {
@@ -152,8 +153,8 @@ impl Second {
         match self {
             Self::Writer(writer) if is_due => Some(writer.answer().into()),
             Self::Writer(writer) => writer.try_answer().map(Answer::from),
-            Self::Copies(thread, _) if is_due => Some(thread.answer()),
-            Self::Copies(thread, _) => thread.try_answer(),
+            Self::Copies(thread, _) if is_due => thread.as_mut().map(CopyThread::answer),
+            Self::Copies(thread, _) => thread.as_mut().and_then(CopyThread::try_answer),
         }
     }
 }
@@ -206,11 +207,15 @@ pub fn extract(
     let folder = Folder::begin(target)?;
     let Beside { damage, reader } = beside.into();
     let second = match reader {
-        Some(reader) => CopyThread::start(reader, Copier::new(folder.share()))
-            .map(|thread| Second::Copies(thread, Copier::new(folder.share()))),
-        None => Writer::start(folder.share()).map(Second::Writer),
+        Some(reader) => {
+            let [there, here] = [(); 2].map(|()| Copier::new(folder.share()));
+            Second::Copies(CopyThread::start(reader, there).ok(), here)
+        }
+        None => {
+            let writer = Writer::start(folder.share());
+            Second::Writer(writer.map_err(|problem| Error::Unwritable { problem })?)
+        }
     };
-    let second = second.map_err(|problem| Error::Unwritable { problem })?;
     let mut walk = Walk::new(&path, start);
     let mut work = Extraction {
         fs,
@@ -455,12 +460,18 @@ impl Extraction<'_> {
         let left = self.left().unwrap_or(0);
         let source = Source { fs: self.fs, clock: self.clock, ino };
         let (content, written) = match &mut self.second {
-            Second::Copies(thread, _) if is_within && thread.offer(ino, &place, attributes) => {
-                self.claimed += size;
-                return (file(place, None), None);
-            }
-            Second::Copies(_, copier) => {
-                let (content, written) = copier.copy(source, place.clone(), attributes, left);
+            Second::Copies(thread, copier) => {
+                // In the order of the walk: of two names that are one on this machine the first is made.
+                let open = OpenFile::create(&mut self.folder, place.clone());
+                let open = match thread {
+                    Some(thread) if is_within => thread.offer(ino, open, attributes),
+                    _ => Err(open),
+                };
+                let Err(open) = open else {
+                    self.claimed += size;
+                    return (file(place, None), None);
+                };
+                let (content, written) = copier.copy(source, open, attributes, left);
                 (content, Some(written))
             }
             Second::Writer(writer) => (writer.copy(source, &place, attributes, left), None),

@@ -16,6 +16,7 @@ mod ubi_images;
 mod volumes;
 
 use boardlab_image::check::check;
+use boardlab_image::fs::ALL;
 use boardlab_image::{
     Beside, Contents, Damage, Error, Hints, Kind, Limits, MountedImage, PendingDamage, Shape, Walk,
     carve, extract, identify, open, tables,
@@ -138,6 +139,12 @@ fn an_image_that_is_not_searched_is_the_one_that_a_search_finds() {
         bytes
     };
     let with = |more: &[u8]| [&whole[..], more].concat();
+    // Whole, and with OOB bytes, each is covered by the blocks that a search finds.
+    for bytes in [whole.clone(), linux()] {
+        let contents = Contents::of(bytes);
+        let covered = ALL.iter().find_map(|one| (one.search)().covers(&contents)).unwrap();
+        assert_eq!(Some(covered.shape()), identify(&contents).main().shape);
+    }
     // A copy of the volume table is erased, or the file goes on behind the last block.
     for bytes in [erased(&[0]), erased(&[1]), with(&vec![0xFF; block]), with(&[0xFF; 4_096])] {
         let hints = Hints { partial: true, ..named("rootfs") };

@@ -99,6 +99,8 @@ struct Open {
 
 /// How often threads that wait for a time look whether it has come.
 const TICK: Duration = Duration::from_millis(100);
+/// Nobody waits longer than this for anything.
+const QUIET: Duration = Duration::from_secs(60);
 
 impl<F: FileSystem> Mount<F> {
     /// Mounts `fs` on a host that takes no time, with the default page cache.
@@ -371,12 +373,24 @@ impl<F: FileSystem> Mount<F> {
     /// # Errors
     /// Those of the filesystem.
     pub fn idle(&mut self, clock: &mut Clock, until: Instant) -> Result<(), Error> {
+        let mut last_work = clock.now();
         loop {
+            let begun = clock.now();
             self.background(clock, Some(until))?;
-            if clock.now() >= until {
+            let now = clock.now();
+            if now >= until {
                 return Ok(());
             }
-            clock.advance_to(until.min(clock.now() + TICK));
+            if now > begun {
+                last_work = now;
+            }
+            let is_dirty = !self.cache.is_clean();
+            let next = match self.next_flush {
+                _ if !is_dirty && now.since(last_work) >= QUIET => until,
+                flush if is_dirty && flush > now => flush.min(now + TICK),
+                _ => now + TICK,
+            };
+            clock.advance_to(next.min(until));
         }
     }
 

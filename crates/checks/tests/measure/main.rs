@@ -145,30 +145,21 @@ fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_predicti
     }
 }
 
-/// The kernel's JFFS2 mounts and lists in the time of as many page reads as the model counts. nandsim waits for a move within
-/// the page in the register as long as for a page, which a chip does not.
+/// Steps of which the emulated CPU takes more than a fiftieth: few pages are programmed.
+const ON_THE_CPU: [&str; 3] =
+    ["jffs2.remove.", "ubifs.zero.sequential_write.", "ubifs.zero.random_write."];
+
 #[test]
-fn jffs2_mounts_and_lists_in_the_time_of_the_page_reads_of_the_model() {
+fn filesystems_of_linux_take_what_the_same_steps_take_on_the_model() {
     if !full() {
         return;
     }
     let Some(guest) = Guest::find() else { return };
     let out = Scratch::new();
     measure(guest, "filesystems.sh", out.path());
-    let model = std::fs::read_to_string(out.path().join("model.json")).unwrap();
-    let model: Value = serde_json::from_str(&model).unwrap();
-    let measured = read(out.path(), "jffs2");
-    let row = |result, table, id: &str| {
-        let mut rows = rows(result, table).into_iter();
-        rows.find(|row| row["id"] == id).unwrap_or_else(|| panic!("no {id}: {result}")).clone()
-    };
-    for work in ["mount", "ls"] {
-        let counted = row(&model, "table3.2-counts", &format!("jffs2/{work}"));
-        let step = row(&measured, "steps", &format!("jffs2.{work}"));
-        // Page reads and moves within a page: every command of this work.
-        let predicted = figure(&counted, "commands_count") * 2_105_600.0;
-        let off = predicted / figure(&step, "mean_ns") - 1.0;
-        assert!(off.abs() <= 0.10, "{work}: off by {off}: {counted} {step}");
+    for (row, off) in off(&read(out.path(), "filesystems"), "filesystems", 30) {
+        let is_on_the_cpu = ON_THE_CPU.iter().any(|step| row.contains(step));
+        assert!(off.abs() <= if is_on_the_cpu { 0.50 } else { 0.10 }, "{row}: off by {off}");
     }
 }
 

@@ -239,7 +239,7 @@ fn signals_set_back_what_the_plan_changed_and_kill_does_not() {
     }
 }
 
-/// Steps of a second each, so that the power fails within them.
+/// Steps that go on until their limit: a second, or on a busy host long enough for the power to fail within them.
 const LONG: [&str; 9] = [
     "mtd.erase device=/dev/mtd0",
     "mtd.program device=/dev/mtd0",
@@ -255,10 +255,14 @@ const LONG: [&str; 9] = [
 #[test]
 fn the_power_fails_within_a_step_and_the_console_tells_which() {
     let Some((guest, share)) = guest(Architecture::Amd64) else { return };
-    let steps = LONG.iter().enumerate();
-    let steps =
-        steps.map(|(index, step)| format!("step s{index} {step} count=100000000 limit_ms=1000\n"));
-    share.write("long", format!("boardlab-plan 1\n{}", steps.collect::<String>()));
+    let plan = |cut: usize| {
+        let step = |(index, step): (usize, &&str)| {
+            let limit = if index == cut { 60_000 } else { 1_000 };
+            format!("step s{index} {step} count=100000000 limit_ms={limit}\n")
+        };
+        let steps: String = LONG.iter().enumerate().map(step).collect();
+        format!("boardlab-plan 1\n{steps}")
+    };
     let job = format!(
         "{DEVICES}/h/agent --max-cycles 1000000000 --destroy /dev/mtd0 --destroy /dev/ram0 --destroy /dev/nullb0 \
          /h/long 2>/tmp/err || cat /tmp/err\n"
@@ -266,6 +270,7 @@ fn the_power_fails_within_a_step_and_the_console_tells_which() {
     let mut stream = Seed::new(17).stream("steps");
     let drawn = usize::try_from(stream.below(3)).unwrap();
     for index in if full() { (0..LONG.len()).collect() } else { vec![drawn] } {
+        share.write("long", plan(index));
         let console = guest.cut_at(&share, &job, &format!("{{\"begin\":\"s{index}\""));
         let (status, told) = told_of(share.path(), &console);
         let flat = flat(&told);

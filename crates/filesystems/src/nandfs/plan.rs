@@ -5,7 +5,7 @@
 
 use super::fs;
 use super::run::read;
-use super::run::steps::Bench;
+use super::run::steps::{Bench, Metric};
 use super::scenario::{Scenario, Tiobench};
 use boardlab_experiment::{Failure, PlanRequest, Progress};
 use boardlab_measure::plan::{Plan, Step};
@@ -27,7 +27,8 @@ const SMALL: u64 = 4_096;
 /// The least that background work gets to come to its end, besides the erases.
 const IDLE: Duration = Duration::from_secs(2);
 /// What to try when the model cannot do a step.
-const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
+const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part, of which the steps on \
+    small files keep a sixteenth";
 /// What a board cannot give.
 const BEYOND: &str = "No kernel has YAFFS2 or LogFS any more, so their columns cannot be measured. RAM and metadata \
     (tables 3.4 and 3.5) are in no interface of Linux: slabtop and df come near. Give only the filesystem that is on \
@@ -36,12 +37,20 @@ const BEYOND: &str = "No kernel has YAFFS2 or LogFS any more, so their columns c
     scenario's part and board: those of yours are given with --set part=... and board=....";
 
 /// A step, and the metric that is predicted.
-type Predicted = (Step, Option<&'static str>);
+type Predicted = (Step, Option<Metric>);
 
 /// Fills each filesystem, mounts and lists it, runs tiobench and makes small files: tables 3.2 and 3.3.
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let scenario = read(&request.request, fs::ALL)?.value;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
+    let left_out = scenario.tiobench.data.iter().filter(|data| !agent_has(**data));
+    let left_out: Vec<_> = left_out.map(Data::to_string).collect();
+    if !left_out.is_empty() {
+        let kinds = left_out.join(", ");
+        plan.add_remark(&format!(
+            "The agent writes no data of these kinds, so tiobench is left out with them: {kinds}."
+        ));
+    }
     for (name, device) in request.targets(&DEVICES) {
         let failed = |error| Failure::run(name, error, HELP);
         let system = scenario.systems.iter().find(|(other, _)| *other == name);
@@ -50,18 +59,26 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
         let files = bench.files(scenario.fill.file, scenario.fill.level).map_err(failed)?;
         plan = plan.endurance(device, u64::from(scenario.file.part.endurance));
         let steps = FileSystemPlan { request, scenario: &scenario, name, device, files }.steps();
+        let waits = steps.iter().filter_map(|(step, _)| step.number("time_ns"));
+        let waits = Duration::from_nanos(waits.sum());
+        plan.add_remark(&format!("The waits for the background of {name} take {waits} in all."));
         let total = steps.len();
         for (done, (step, metric)) in steps.into_iter().enumerate() {
             (request.request.progress)(Progress { step: step.name(), done, total });
             let taken = bench.perform(&step);
             let taken = taken.map_err(|error| Failure::run(step.name(), error, HELP))?;
             plan.push(match metric {
-                Some(metric) => step.predict(metric, taken.metric(metric)),
+                Some(metric) => step.predict(metric.name(), taken.metric(metric)),
                 None => step,
             });
         }
     }
     Ok(plan)
+}
+
+/// Whether the agent writes data of this kind.
+const fn agent_has(data: Data) -> bool {
+    matches!(data, Data::Zero | Data::Random)
 }
 
 /// The plan of one filesystem.
@@ -121,8 +138,8 @@ impl FileSystemPlan<'_> {
         steps.extend(fills.then(|| (files("fill", "fs.create"), None)));
         steps.extend([
             (self.below("first-unmount", "fs.unmount"), None),
-            (self.mount("mount"), Some("mean_ns")),
-            (list, Some("mean_ns")),
+            (self.mount("mount"), Some(Metric::Mean)),
+            (list, Some(Metric::Mean)),
         ]);
         steps.extend(fills.then(|| (files("empty", "fs.remove"), None)));
         steps
@@ -132,8 +149,7 @@ impl FileSystemPlan<'_> {
     fn tiobench(&self) -> Vec<Predicted> {
         let Tiobench { block, size, random, threads, presize, ref data } = self.scenario.tiobench;
         let mut steps = Vec::new();
-        let agent_has = |data: &&Data| matches!(data, Data::Zero | Data::Random);
-        for data in data.iter().filter(agent_has) {
+        for data in data.iter().filter(|data| agent_has(**data)) {
             for phase in PHASES {
                 let name = format!("{data}.{phase}");
                 steps.extend(self.settle(&name));
@@ -142,7 +158,7 @@ impl FileSystemPlan<'_> {
                 let step = step.key("threads", u64::from(threads)).key("operations", random);
                 let step = step.key("data", &*data.to_string()).key("presize", u64::from(presize));
                 let step = step.remark(&format!("Table 3.3: tiobench, data: {data}."));
-                steps.push((step, Some("bytes_per_s")));
+                steps.push((step, Some(Metric::Rate)));
             }
         }
         steps
@@ -153,10 +169,12 @@ impl FileSystemPlan<'_> {
         let count = SMALL_FILES.min(room / SMALL).max(1);
         let step = |name: &str| {
             let step = self.below(name, &format!("fs.{name}"));
-            (step.key("count", count).key("size", SMALL), Some("mean_ns"))
+            (step.key("count", count).key("size", SMALL), Some(Metric::Mean))
         };
         let mut steps = self.settle("fsync");
-        steps.extend([step("fsync"), step("create")]);
+        steps.push(step("fsync"));
+        steps.extend(self.settle("create"));
+        steps.push(step("create"));
         steps.extend(self.settle("stat"));
         steps.extend(["stat", "read", "remove"].map(step));
         steps

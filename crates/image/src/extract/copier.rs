@@ -7,7 +7,6 @@ use super::host::Folder;
 use super::open_file::OpenFile;
 use boardlab_vfs::Attributes;
 use std::io;
-use std::path::PathBuf;
 
 /// Bytes that are gathered before they are written: a filesystem gives its content by the page.
 const CHUNK: usize = 128 << 10;
@@ -24,19 +23,18 @@ impl Copier {
         Self { folder, gathered: Vec::new() }
     }
 
-    /// Copies a file to `place`, at most `limit` bytes of its content; one beyond the limit is removed.
+    /// Copies a file to `file`, at most `limit` bytes of its content; one beyond the limit is removed.
     ///
     /// # Errors
     /// Those of [`OpenFile::complete`] and [`OpenFile::abandon`], beside what was read.
     pub(super) fn copy(
         &mut self,
         source: Source<'_>,
-        place: PathBuf,
+        mut file: OpenFile,
         attributes: &Attributes,
         limit: u64,
     ) -> (Content, io::Result<()>) {
         let Self { folder, gathered } = self;
-        let mut file = OpenFile::create(folder, place);
         let mut start = 0;
         gathered.clear();
         let content = content::copy(source, limit, |offset, bytes| {

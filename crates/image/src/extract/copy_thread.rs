@@ -5,13 +5,15 @@
 
 use super::content::{Content, Source};
 use super::copier::Copier;
-use super::open_file::gone;
+use super::open_file::{OpenFile, gone};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, FileSystem, Ino};
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_channel};
+use std::panic::resume_unwind;
+use std::sync::mpsc::{
+    Receiver, Sender, SyncSender, TryRecvError, TrySendError, channel, sync_channel,
+};
 use std::thread::{Builder, JoinHandle};
 
 /// The files that wait for the thread, so that it need not wait for the next one.
@@ -34,7 +36,7 @@ impl fmt::Debug for Reader {
 /// A file to be read and written.
 struct Job {
     ino: Ino,
-    place: PathBuf,
+    file: OpenFile,
     attributes: Attributes,
 }
 
@@ -74,24 +76,46 @@ impl CopyThread {
         Ok(Self { jobs: Some(jobs), answers, thread })
     }
 
-    /// Gives it a file, which must be within the limit of content. Returns whether it takes it.
-    pub(super) fn offer(&self, ino: Ino, place: &Path, attributes: &Attributes) -> bool {
-        let job = || Job { ino, place: place.to_owned(), attributes: *attributes };
-        self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job()).is_ok())
+    /// Gives it a file, which must be within the limit of content. Returns the file when it takes none now.
+    pub(super) fn offer(
+        &self,
+        ino: Ino,
+        file: OpenFile,
+        attributes: &Attributes,
+    ) -> Result<(), OpenFile> {
+        let Some(jobs) = &self.jobs else { return Err(file) };
+        let offered = jobs.try_send(Job { ino, file, attributes: *attributes });
+        offered.map_err(|refused| match refused {
+            TrySendError::Full(job) | TrySendError::Disconnected(job) => job.file,
+        })
     }
 
     /// The next answer, if there is one already.
-    pub(super) fn try_answer(&self) -> Option<Answer> {
+    ///
+    /// # Panics
+    /// As the thread did.
+    pub(super) fn try_answer(&mut self) -> Option<Answer> {
         match self.answers.try_recv() {
             Ok(answer) => Some(answer),
             Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(gone()).into()),
+            Err(TryRecvError::Disconnected) => Some(self.ended()),
         }
     }
 
     /// Waits for the next answer.
-    pub(super) fn answer(&self) -> Answer {
-        self.answers.recv().unwrap_or_else(|_| Err(gone()).into())
+    ///
+    /// # Panics
+    /// As the thread did.
+    pub(super) fn answer(&mut self) -> Answer {
+        self.answers.recv().unwrap_or_else(|_| self.ended())
+    }
+
+    /// The answer of a thread that ended before it was told to.
+    fn ended(&mut self) -> Answer {
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            resume_unwind(panic);
+        }
+        Err(gone()).into()
     }
 }
 
@@ -112,9 +136,9 @@ fn serve(
     jobs: &Receiver<Job>,
     answers: &Sender<Answer>,
 ) {
-    for Job { ino, place, attributes } in jobs {
+    for Job { ino, file, attributes } in jobs {
         let source = Source { fs: &mut *fs, clock: &mut clock, ino };
-        let (content, written) = copier.copy(source, place, &attributes, u64::MAX);
+        let (content, written) = copier.copy(source, file, &attributes, u64::MAX);
         // Drops the in-memory state of the inode; a failure does not matter.
         let _ = fs.evict_inode(&mut clock, ino);
         let _ = answers.send(Answer { content: Some(content), written });

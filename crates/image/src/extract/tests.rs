@@ -186,7 +186,7 @@ fn nothing_is_written_through_a_link_of_the_image() {
     assert!(matches!(lost[..], [SkippedItem { why: SkipReason::System(_), .. }]), "{done:?}");
 }
 
-/// A filesystem whose name `b` is given as `a` a second time.
+/// A filesystem whose name `b` is given as `a` a second time, and `f03` as `f02`.
 struct Renamed(MemoryFs);
 
 macro_rules! inner {
@@ -200,10 +200,11 @@ impl FileSystem for Renamed {
         dir: Ino,
     ) -> Result<Vec<boardlab_vfs::Entry>, boardlab_vfs::Error> {
         let mut entries = self.0.readdir(clock, dir)?;
-        entries
-            .iter_mut()
-            .filter(|entry| entry.name == b"b")
-            .for_each(|entry| entry.name = b"a".into());
+        entries.iter_mut().for_each(|entry| match &entry.name[..] {
+            b"b" => entry.name = b"a".into(),
+            b"f03" => entry.name = b"f02".into(),
+            _ => {}
+        });
         Ok(entries)
     }
 
@@ -287,8 +288,8 @@ fn limits_end_an_extraction_and_are_told() {
     assert_eq!((done.files, done.ended_at, done.is_whole()), (1, Some(2), false));
 }
 
-/// Twelve files of one to three pages, some with a hole or an unreadable page, and one with the name of the
-/// marker, which cannot be created.
+/// Twelve files of one to three pages, some with a hole, and one with the name of the marker, which cannot be
+/// created; a further name of the first file and of that one.
 fn files_of_all_kinds() -> (MemoryFs, Clock) {
     let (mut fs, mut clock) = (MemoryFs::new(), Clock::new());
     let root = fs.root();
@@ -301,6 +302,9 @@ fn files_of_all_kinds() -> (MemoryFs, Clock) {
             let bytes = [number + 1; PAGE_SIZE];
             fs.write_page(&mut clock, file, page, &bytes, 0..PAGE_SIZE).unwrap();
         }
+        if number == 0 || number == 5 {
+            fs.link(&mut clock, file, root, format!("f{number:02}-too").as_bytes()).unwrap();
+        }
     }
     (fs, clock)
 }
@@ -309,7 +313,8 @@ fn files_of_all_kinds() -> (MemoryFs, Clock) {
 fn a_second_reader_changes_nothing_that_is_written_or_reported() {
     let scratch = Scratch::new("reader");
     let extracted = |name: &str, content: Bytes, with_reader: bool| {
-        let (mut fs, mut clock) = files_of_all_kinds();
+        let (fs, mut clock) = files_of_all_kinds();
+        let mut fs = Renamed(fs);
         let target = scratch.0.join(name);
         let reader = || {
             let (fs, clock) = files_of_all_kinds();
@@ -332,6 +337,36 @@ fn a_second_reader_changes_nothing_that_is_written_or_reported() {
             assert_eq!(extracted("out", content, true), alone, "{pages} pages");
         }
     }
+}
+
+#[test]
+#[should_panic(expected = "broken")]
+fn a_reader_that_breaks_ends_the_extraction() {
+    struct Broken(MemoryFs);
+    macro_rules! within {
+        ($this:ident, $call:ident($($argument:expr),*)) => { $this.0.$call($($argument),*) };
+    }
+    impl FileSystem for Broken {
+        fn read_page(
+            &mut self,
+            _: &mut Clock,
+            _: Ino,
+            _: u64,
+            _: &mut [u8],
+        ) -> Result<(), boardlab_vfs::Error> {
+            panic!("broken")
+        }
+        pass_on! { within:
+            caching root lookup getattr setattr create link unlink rmdir rename readdir readlink write_page
+            getxattr setxattr listxattr fsync sync evict_inode background statfs unmount
+        }
+    }
+    let ((mut fs, mut clock), scratch) = (files_of_all_kinds(), Scratch::new("broken"));
+    let (copy, time) = files_of_all_kinds();
+    let reader = Some(Reader { fs: Box::new(Broken(copy)), clock: time });
+    let beside = Beside { damage: Damage::default().into(), reader };
+    let target = scratch.0.join("out");
+    let _ = extract(&mut fs, &mut clock, b"/", &target, beside, Limits::default());
 }
 
 #[test]

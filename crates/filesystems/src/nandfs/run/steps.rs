@@ -19,6 +19,25 @@ use boardlab_workload::tree;
 /// The folder that the agent works in.
 const FOLDER: &str = "/boardlab-agent";
 
+/// What is predicted of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Metric {
+    /// Nanoseconds of an operation.
+    Mean,
+    /// Bytes a second.
+    Rate,
+}
+
+impl Metric {
+    /// As measurements have it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean_ns",
+            Self::Rate => "bytes_per_s",
+        }
+    }
+}
+
 /// What a step took.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
@@ -29,11 +48,10 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// A metric as measurements have it: `mean_ns`, or `bytes_per_s`.
-    pub(crate) fn metric(&self, name: &str) -> Option<u64> {
-        match name {
-            "mean_ns" => self.latencies.mean().map(Duration::as_nanos),
-            _ => {
+    pub(crate) fn metric(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::Mean => self.latencies.mean().map(Duration::as_nanos),
+            Metric::Rate => {
                 let nanos = u128::from(self.elapsed.as_nanos());
                 let bytes = u128::from(self.bytes.get()) * 1_000_000_000;
                 bytes.checked_div(nanos).and_then(|rate| u64::try_from(rate).ok())
