@@ -145,9 +145,14 @@ fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_predicti
     }
 }
 
-/// Steps of which the emulated CPU takes more than a fiftieth: few pages are programmed.
-const ON_THE_CPU: [&str; 3] =
-    ["jffs2.remove.", "ubifs.zero.sequential_write.", "ubifs.zero.random_write."];
+/// Steps that something takes a part of besides the flash: the emulated CPU, where few pages are programmed, and of
+/// the files of JFFS2 its thread that collects garbage.
+const SHARED: [(&str, f64); 4] = [
+    ("jffs2.create.", 0.20),
+    ("jffs2.remove.", 0.20),
+    ("ubifs.zero.sequential_write.", 0.50),
+    ("ubifs.zero.random_write.", 0.20),
+];
 
 #[test]
 fn filesystems_of_linux_take_what_the_same_steps_take_on_the_model() {
@@ -158,8 +163,8 @@ fn filesystems_of_linux_take_what_the_same_steps_take_on_the_model() {
     let out = Scratch::new();
     measure(guest, "filesystems.sh", out.path());
     for (row, off) in off(&read(out.path(), "filesystems"), "filesystems", 30) {
-        let is_on_the_cpu = ON_THE_CPU.iter().any(|step| row.contains(step));
-        assert!(off.abs() <= if is_on_the_cpu { 0.50 } else { 0.10 }, "{row}: off by {off}");
+        let shared = SHARED.iter().find(|(step, _)| row.contains(step));
+        assert!(off.abs() <= shared.map_or(0.10, |(_, limit)| *limit), "{row}: off by {off}");
     }
 }
 
