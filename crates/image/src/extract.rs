@@ -14,12 +14,12 @@
 //! - device nodes, named pipes and sockets are skipped, and so are owners, extended attributes and
 //!   the bits set-user-ID, set-group-ID and sticky. Everything skipped is reported.
 //!
-//! Two threads share the work. Where the filesystem can be copied, this one walks the names and both read
-//! and write files (`copy_thread`), while the audit runs beside; elsewhere this one reads all files and `writer`
-//! writes them. The report does not depend on which of them is first: what became of each item is noted in the order of
-//! the walk, and damage is added at the end. Files are read side by side only while all that were begun,
-//! as large as they claim to be, are within the limit of content; so each file is written that would be if
-//! they were read in turn.
+//! Two threads share the work. Where the filesystem can be copied, this one walks the names, both read
+//! and write files (`copy_thread`), and the audit runs beside; elsewhere this one reads all files and
+//! `writer` writes them. The report does not depend on which of them is first: what became of each item is
+//! noted in the order of the walk, and damage is added at the end. Files are read side by side only while
+//! all that were begun, as large as they claim to be, are within the limit of content; so each file is
+//! written that would be if they were read in turn.
 //!
 //! Holes stay holes. A file that cannot be written completely is removed again. Until everything is
 //! on the disk the folder contains a marker file, which identifies an interrupted run.
@@ -27,7 +27,6 @@
 mod content;
 mod copier;
 mod copy_thread;
-
 #[cfg(unix)]
 mod host;
 #[cfg(not(unix))]

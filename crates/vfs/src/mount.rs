@@ -384,13 +384,13 @@ impl<F: FileSystem> Mount<F> {
             if now > begun {
                 last_work = now;
             }
-            let is_dirty = !self.cache.is_clean();
-            let next = match self.next_flush {
-                _ if !is_dirty && now.since(last_work) >= QUIET => until,
-                flush if is_dirty && flush > now => flush.min(now + TICK),
-                _ => now + TICK,
-            };
-            clock.advance_to(next.min(until));
+            let mut next = until.min(now + TICK);
+            if !self.cache.is_clean() && self.next_flush > now {
+                next = next.min(self.next_flush);
+            } else if self.cache.is_clean() && now.since(last_work) >= QUIET {
+                next = until;
+            }
+            clock.advance_to(next);
         }
     }
 

@@ -22,8 +22,9 @@ mod report;
 
 use crate::data::Data;
 use crate::error::Error;
-use boardlab_sim::{Bytes, Clock, Duration, Instant, Phase, Seed, Stream};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, MIX_STEP, Phase, Seed, mix};
 use boardlab_vfs::{Errno, Error as FsError, Fd, FileSystem, Mount};
+use std::iter;
 
 /// One of the four tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -62,11 +63,45 @@ impl Test {
     }
 }
 
+/// How the blocks of a random test are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Draw {
+    /// From streams of the seed.
+    Streams,
+    /// By splitmix64, whose state is this number and that of the thread at first: as the agent on a board does.
+    SplitMix(u64),
+}
+
+impl Draw {
+    /// The blocks of a thread in a test, each one of `blocks`.
+    fn blocks(self, job: &Tiobench, test: Test, thread: u32, blocks: u64) -> Blocks {
+        match self {
+            Self::Streams => {
+                let name = format!("tiobench.{}.{thread}", test.name());
+                let mut stream = job.seed.stream(&name);
+                Box::new(iter::repeat_with(move || stream.below(blocks)))
+            }
+            Self::SplitMix(seed) => {
+                let mut state = seed.wrapping_add(u64::from(thread));
+                Box::new(iter::repeat_with(move || {
+                    state = state.wrapping_add(MIX_STEP);
+                    mix(state) % blocks
+                }))
+            }
+        }
+    }
+}
+
+/// Blocks without an end.
+type Blocks = Box<dyn Iterator<Item = u64>>;
+
 /// The parameters of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tiobench {
     /// The directory of the files, which must exist.
     pub directory: String,
+    /// What the names of the files begin with; the number of the thread follows.
+    pub prefix: &'static str,
     /// Threads, each with a file of its own.
     pub threads: u32,
     /// Bytes of a file, rounded down to whole blocks.
@@ -75,6 +110,8 @@ pub struct Tiobench {
     pub block: Bytes,
     /// Operations of each thread in a random test.
     pub random_operations: u64,
+    /// How their blocks are drawn.
+    pub draw: Draw,
     /// The data to write.
     pub data: Data,
     /// The seed of the data and of the random blocks.
@@ -97,10 +134,12 @@ impl Default for Tiobench {
     fn default() -> Self {
         Self {
             directory: "/".to_owned(),
+            prefix: "_tiotest_pid1.thr",
             threads: 1,
             size: Bytes::mib(10),
             block: Bytes::kib(4),
             random_operations: 1_000,
+            draw: Draw::Streams,
             data: Data::Zero,
             seed: Seed::new(1),
             tests: Test::ALL.to_vec(),
@@ -190,7 +229,7 @@ pub fn run<F: FileSystem>(
 }
 
 fn path(job: &Tiobench, thread: u32) -> String {
-    format!("{}/_tiotest_pid1.thr{thread}", job.directory.trim_end_matches('/'))
+    format!("{}/{}{thread}", job.directory.trim_end_matches('/'), job.prefix)
 }
 
 /// A test in progress.
@@ -207,7 +246,8 @@ struct Thread {
     number: u32,
     path: String,
     fd: Fd,
-    stream: Stream,
+    /// Where it goes on.
+    next: Blocks,
     done: u64,
     /// When its last operation ended.
     ready: Instant,
@@ -258,9 +298,11 @@ impl<F: FileSystem> Turn<'_, F> {
     fn start(&mut self, number: u32) -> Result<Thread, Error> {
         let path = path(self.job, number);
         let fd = self.open(&path).map_err(|cause| Error::file("open", path.as_bytes(), cause))?;
-        let name = format!("tiobench.{}.{number}", self.test.name());
-        let stream = self.job.seed.stream(&name);
-        Ok(Thread { number, path, fd, stream, done: 0, ready: self.clock.now() })
+        let next: Blocks = match self.test.is_random() {
+            true => self.job.draw.blocks(self.job, self.test, number, self.blocks - 1),
+            false => Box::new(0..self.blocks),
+        };
+        Ok(Thread { number, path, fd, next, done: 0, ready: self.clock.now() })
     }
 
     /// Opens a file as the test does; the write test creates it, or truncates an existing one.
@@ -290,10 +332,7 @@ impl<F: FileSystem> Turn<'_, F> {
         buffer: &mut [u8],
         expected: &mut [u8],
     ) -> Result<Duration, Error> {
-        let index = match self.test.is_random() {
-            true => thread.stream.below(self.blocks - 1),
-            false => thread.done,
-        };
+        let index = thread.next.next().expect("as many blocks as operations");
         let offset = index * self.job.block.get();
         let seed = self.job.seed.get() ^ u64::from(thread.number) << 32;
         let (what, count) = if self.test.writes() {
@@ -340,4 +379,22 @@ fn compare(offset: Bytes, expected: &[u8], found: &[u8]) -> Result<(), Error> {
         wrong: Bytes::new(pairs().map(|_| 1).sum()),
         bits,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first numbers of splitmix64 from the seed 3, as Vigna's splitmix64.c gives them: the first state is the
+    /// seed and the number of the thread.
+    #[test]
+    fn blocks_drawn_by_splitmix64_are_those_of_the_agent() {
+        let (job, draw) = (Tiobench::default(), Draw::SplitMix(2));
+        let blocks = |thread| {
+            let drawn = draw.blocks(&job, Test::RandomRead, thread, 1_000);
+            drawn.take(3).collect::<Vec<_>>()
+        };
+        assert_eq!(blocks(1), [53, 561, 729]);
+        assert_ne!(blocks(0), blocks(1));
+    }
 }

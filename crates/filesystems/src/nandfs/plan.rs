@@ -4,6 +4,7 @@
 //! are those of the same steps on the model, from an empty flash on.
 
 use super::fs;
+use super::run::measure::PHASES;
 use super::run::read;
 use super::run::steps::{Bench, Metric};
 use super::scenario::{Scenario, Tiobench};
@@ -17,8 +18,6 @@ const PATH: &str = "/mnt";
 /// The filesystems that a kernel of today has, and their devices unless the user names others:
 /// `--device ubifs=/dev/ubi1_0`.
 const DEVICES: [(&str, &str); 2] = [("jffs2", "/dev/mtdblock0"), ("ubifs", "/dev/ubi0_0")];
-/// The phases of tiobench, as rows of table 3.3.
-const PHASES: [&str; 4] = ["sequential_write", "random_write", "sequential_read", "random_read"];
 /// The most files and appends of the steps on small files, and the share of the flash that they may take.
 const SMALL_FILES: u64 = 100;
 const SMALL_SHARE: u64 = 16;

@@ -343,9 +343,6 @@ fn a_second_reader_changes_nothing_that_is_written_or_reported() {
 #[should_panic(expected = "broken")]
 fn a_reader_that_breaks_ends_the_extraction() {
     struct Broken(MemoryFs);
-    macro_rules! within {
-        ($this:ident, $call:ident($($argument:expr),*)) => { $this.0.$call($($argument),*) };
-    }
     impl FileSystem for Broken {
         fn read_page(
             &mut self,
@@ -356,7 +353,7 @@ fn a_reader_that_breaks_ends_the_extraction() {
         ) -> Result<(), boardlab_vfs::Error> {
             panic!("broken")
         }
-        pass_on! { within:
+        pass_on! { inner:
             caching root lookup getattr setattr create link unlink rmdir rename readdir readlink write_page
             getxattr setxattr listxattr fsync sync evict_inode background statfs unmount
         }

@@ -42,6 +42,7 @@ use boardlab_ubifs::format::{Header, NodeType, check_checksum};
 use boardlab_ubifs::{Options, Ubifs};
 use lebs::ImageLebs;
 use std::ops::Range;
+use survey::Headers;
 
 /// The entry in the list of filesystems.
 pub(super) const TYPE: FileSystemType = FileSystemType {
@@ -96,8 +97,8 @@ impl Detector for Search {
     fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
 
     fn covers(&self, contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
-        let (headers, distance) = survey::headers_throughout(contents)?;
-        let (found, image) = ubi::recognise(contents, &headers, &[])?;
+        let (headers, distance) = Headers::throughout(contents)?;
+        let (found, image) = ubi::recognise(contents, headers, &[])?;
         let is_it = found.shape.is_some_and(|shape| shape.raw_block() == distance);
         is_it.then(|| Box::new(image) as _)
     }
@@ -107,7 +108,9 @@ impl Detector for Search {
         contents: &Contents,
         other: &[Detection],
     ) -> Option<(Detection, Box<dyn DetectedFileSystem>)> {
-        if let Some((found, image)) = ubi::recognise(contents, &self.headers, other) {
+        let headers = Headers::of(contents, &self.headers);
+        let ubi = headers.and_then(|headers| ubi::recognise(contents, headers, other));
+        if let Some((found, image)) = ubi {
             return Some((found, Box::new(image)));
         }
         let is_ours = |one: &&Detection| {

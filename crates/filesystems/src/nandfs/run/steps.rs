@@ -8,12 +8,12 @@ use crate::nandfs::fs::System;
 use crate::nandfs::scenario::Scenario;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
-use boardlab_measure::pattern::{Order, Pattern};
 use boardlab_measure::plan::Step;
 use boardlab_nand::Nand;
-use boardlab_sim::{Bytes, Clock, Duration, Phase};
-use boardlab_vfs::{Errno, Error, Fd};
+use boardlab_sim::{Bytes, Clock, Duration, Phase, Seed};
+use boardlab_vfs::{Errno, Error};
 use boardlab_workload::data::Data;
+use boardlab_workload::tiobench::{self, Draw, Test, TestResult, Tiobench};
 use boardlab_workload::tree;
 
 /// The folder that the agent works in.
@@ -48,6 +48,7 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
+    /// `None` where nothing was done.
     pub(crate) fn metric(&self, metric: Metric) -> Option<u64> {
         match metric {
             Metric::Mean => self.latencies.mean().map(Duration::as_nanos),
@@ -78,7 +79,7 @@ impl<'a> Bench<'a> {
     /// An empty filesystem that is not mounted.
     pub(crate) fn new(
         scenario: &'a Scenario,
-        seed: boardlab_sim::Seed,
+        seed: Seed,
         system: &'a dyn System,
     ) -> Result<Self, Cause> {
         let lab = Lab { scenario, seed, port: scenario.board.data_sheet, system };
@@ -215,7 +216,7 @@ impl Work<'_> {
         let size = Bytes::new(self.number("size"));
         let fd = self.mount.create(self.clock, format!("{FOLDER}/fsync"), 0o600)?;
         for number in 0..self.number("count") {
-            let data = content(Data::Random, number, size);
+            let data = content(number, size);
             self.one(size, |mount, clock| {
                 mount.write(clock, fd, size.get() * number, &data)?;
                 mount.fsync(clock, fd)
@@ -224,76 +225,30 @@ impl Work<'_> {
         self.mount.close(self.clock, fd)
     }
 
-    /// A phase over the files of all threads, which take turns.
-    fn tiobench(&mut self) -> Result<(), Error> {
-        let (phase, data) = (self.step.text("phase"), self.step.text("data"));
-        let data = if data == Some("random") { Data::Random } else { Data::Zero };
-        let (size, seed) = (Bytes::new(self.number("size")), self.number("seed"));
-        let blocks = self.number("length") / size.get().max(1);
-        let writes = phase.is_some_and(|phase| phase.ends_with("write"));
-        let mut threads = Vec::new();
-        for thread in 0..self.number("threads") {
-            let pattern = if phase.is_some_and(|phase| phase.starts_with("random")) {
-                let length = size * blocks.saturating_sub(1);
-                let operations = Some(self.number("operations"));
-                Pattern::new(
-                    (Bytes::ZERO, length),
-                    size,
-                    operations,
-                    (Order::Random, seed + thread),
-                )
-            } else {
-                Pattern::new((Bytes::ZERO, size * blocks), size, None, (Order::Sequential, seed))
-            };
-            threads.push((self.open(thread, phase, size * blocks)?, pattern));
-        }
-        let mut page = vec![0; size.to_usize()];
-        while !threads.is_empty() {
-            let mut left = Vec::new();
-            for (fd, mut pattern) in threads {
-                let Some(at) = pattern.next() else {
-                    if writes {
-                        self.mount.fsync(self.clock, fd)?;
-                    }
-                    self.mount.close(self.clock, fd)?;
-                    continue;
-                };
-                if writes {
-                    page = content(data, at / size, size);
-                }
-                self.one(size, |mount, clock| {
-                    let moved = match writes {
-                        true => mount.write(clock, fd, at.get(), &page)?,
-                        false => mount.read(clock, fd, at.get(), &mut page)?,
-                    };
-                    if moved < page.len() { Err(Error::from(Errno::NoSpc)) } else { Ok(()) }
-                })?;
-                left.push((fd, pattern));
-            }
-            threads = left;
+    /// A phase of tiobench.
+    fn tiobench(&mut self) -> Result<(), Cause> {
+        let phase = self.step.text("phase");
+        let test = Test::ALL.into_iter().find(|test| Some(test.name()) == phase);
+        let job = Tiobench {
+            directory: FOLDER.to_owned(),
+            prefix: "tiobench.",
+            threads: u32::try_from(self.number("threads"))?,
+            size: Bytes::new(self.number("length")),
+            block: Bytes::new(self.number("size")),
+            random_operations: self.number("operations"),
+            draw: Draw::SplitMix(self.number("seed")),
+            data: if self.step.text("data") == Some("random") { Data::Random } else { Data::Zero },
+            tests: test.into_iter().collect(),
+            presize: self.number("presize") == 1,
+            keep: true,
+            ..Tiobench::default()
+        };
+        let done = tiobench::run(self.mount, self.clock, &job, &mut |_, _, _, _| {})?;
+        for TestResult { latency, bytes, .. } in done.measured {
+            self.taken.latencies = latency;
+            self.taken.bytes = bytes;
         }
         Ok(())
-    }
-
-    /// Opens the file of a thread; the sequential write makes it, or empties it.
-    fn open(&mut self, thread: u64, phase: Option<&str>, length: Bytes) -> Result<Fd, Error> {
-        let path = format!("{FOLDER}/tiobench.{thread}");
-        let (mount, clock) = (&mut *self.mount, &mut *self.clock);
-        if phase != Some("sequential_write") {
-            return mount.open(clock, &path);
-        }
-        let fd = match mount.create(clock, &path, 0o600) {
-            Err(Error::Refused(Errno::Exist)) => {
-                let fd = mount.open(clock, &path)?;
-                mount.ftruncate(clock, fd, 0)?;
-                fd
-            }
-            created => created?,
-        };
-        if self.step.number("presize") == Some(1) {
-            mount.ftruncate(clock, fd, length.get())?;
-        }
-        Ok(fd)
     }
 }
 
@@ -302,16 +257,16 @@ fn file(number: u64) -> String {
     format!("{FOLDER}/file.{number}")
 }
 
-/// The content of a block.
-fn content(data: Data, number: u64, size: Bytes) -> Vec<u8> {
+/// The content of a small file, or of what is appended.
+fn content(number: u64, size: Bytes) -> Vec<u8> {
     let mut bytes = vec![0; size.to_usize()];
-    data.block(0, number, &mut bytes);
+    Data::Random.block(0, number, &mut bytes);
     bytes
 }
 
 fn create(mount: &mut Cached, clock: &mut Clock, number: u64, size: Bytes) -> Result<(), Error> {
     let fd = mount.create(clock, file(number), 0o600)?;
-    let data = content(Data::Random, number, size);
+    let data = content(number, size);
     if mount.write(clock, fd, 0, &data)? < data.len() {
         return Err(Errno::NoSpc.into());
     }
@@ -324,7 +279,6 @@ mod tests {
     use crate::nandfs::fs;
     use crate::nandfs::run::measure::Counts;
     use boardlab_parts::catalog;
-    use boardlab_sim::Seed;
 
     /// Performs steps on a small flash with each filesystem; calls `after` after each.
     fn perform(steps: &[Step], mut after: impl FnMut(&Step, &Taken, Option<Counts>)) {

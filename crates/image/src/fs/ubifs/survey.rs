@@ -52,7 +52,8 @@ pub(super) struct UbiFlash {
 type Judgement = (usize, usize, u32);
 
 /// The headers of the same layout.
-struct Headers {
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Headers {
     places: Vec<Bytes>,
     vid_offset: u32,
     data_offset: u32,
@@ -60,18 +61,49 @@ struct Headers {
 
 impl Headers {
     /// Those at `candidates` with right checksums, laid out as the first of them.
-    fn of(contents: &Contents, candidates: &[Bytes]) -> Option<Self> {
+    pub(super) fn of(contents: &Contents, candidates: &[Bytes]) -> Option<Self> {
         let (mut places, mut layout) = (Vec::new(), None);
         for &at in candidates {
-            let bytes = contents.window(at, ec::SIZE);
-            let Ok(header) = EcView::new(&bytes).and_then(|view| view.parse()) else { continue };
-            let found = (header.vid_offset, header.data_offset);
+            let Some(found) = layout_at(contents, at) else { continue };
             if *layout.get_or_insert(found) == found {
                 places.push(at);
             }
         }
         let (vid_offset, data_offset) = layout?;
         Some(Self { places, vid_offset, data_offset })
+    }
+
+    /// Those of a file of blocks that each begin with one or are erased, the first with one; and the
+    /// distance of the blocks in the file.
+    pub(super) fn throughout(contents: &Contents) -> Option<(Self, Bytes)> {
+        let header = |at| layout_at(contents, at);
+        let first = header(Bytes::ZERO)?;
+        let starts = (1..=BLOCK_MAX / PLAIN_MIN).map(|number| PLAIN_MIN * number);
+        let mut starts = starts.take_while(|at| *at < contents.length());
+        let distance = starts.find(|at| header(*at).is_some())?;
+        let blocks = contents.length() / distance;
+        let at = |number| distance * number;
+        if at(blocks) != contents.length() || blocks > HEADERS as u64 {
+            return None;
+        }
+        // Where the second block is erased, that was a multiple of the distance.
+        let is_multiple = |by: u64| {
+            let shift = Bytes::new(distance.get() / by);
+            (0..blocks.min(SIDES)).any(|number| header(at(number) + shift).is_some())
+        };
+        if [2, 3, 5, 7].into_iter().any(is_multiple) {
+            return None;
+        }
+        let mut places = Vec::new();
+        for at in (0..blocks).map(at) {
+            if header(at) == Some(first) {
+                places.push(at);
+            } else if contents.window(at, ec::SIZE) != [0xFF; ec::SIZE] {
+                return None;
+            }
+        }
+        let (vid_offset, data_offset) = first;
+        Some((Self { places, vid_offset, data_offset }, distance))
     }
 
     /// Possible distances of blocks: the commonest one, and what divides all.
@@ -172,6 +204,13 @@ impl Headers {
     }
 }
 
+/// Where the header at `at` says that the volume header and the data of its block begin, if it is right.
+fn layout_at(contents: &Contents, at: Bytes) -> Option<(u32, u32)> {
+    let bytes = contents.window(at, ec::SIZE);
+    let header = EcView::new(&bytes).and_then(|view| view.parse()).ok()?;
+    Some((header.vid_offset, header.data_offset))
+}
+
 /// The bytes of a record of the volume table, which may lie in two pages.
 fn record(contents: &Contents, shape: Shape, start: Bytes, offset: Bytes) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(vtbl::SIZE);
@@ -189,42 +228,6 @@ fn record(contents: &Contents, shape: Shape, start: Bytes, offset: Bytes) -> Vec
     bytes
 }
 
-/// The headers of a file of blocks that each begin with one or are erased, the first with one, and the
-/// distance of the blocks in the file.
-pub(super) fn headers_throughout(contents: &Contents) -> Option<(Vec<Bytes>, Bytes)> {
-    let header = |at| {
-        let bytes = contents.window(at, ec::SIZE);
-        let header = EcView::new(&bytes).and_then(|view| view.parse()).ok()?;
-        Some((header.vid_offset, header.data_offset))
-    };
-    let first = header(Bytes::ZERO)?;
-    let starts = (1..=BLOCK_MAX / PLAIN_MIN).map(|number| PLAIN_MIN * number);
-    let mut starts = starts.take_while(|at| *at < contents.length());
-    let distance = starts.find(|at| header(*at).is_some())?;
-    let blocks = contents.length() / distance;
-    let at = |number| distance * number;
-    if at(blocks) != contents.length() || blocks > HEADERS as u64 {
-        return None;
-    }
-    // Where the second block is erased, that was a multiple of the distance.
-    let is_multiple = |by: u64| {
-        let shift = Bytes::new(distance.get() / by);
-        (0..blocks.min(SIDES)).any(|number| header(at(number) + shift).is_some())
-    };
-    if [2, 3, 5, 7].into_iter().any(is_multiple) {
-        return None;
-    }
-    let mut headers = Vec::new();
-    for at in (0..blocks).map(at) {
-        if header(at) == Some(first) {
-            headers.push(at);
-        } else if contents.window(at, ec::SIZE) != [0xFF; ec::SIZE] {
-            return None;
-        }
-    }
-    Some((headers, distance))
-}
-
 impl UbiFlash {
     /// Bytes of a LEB.
     pub(super) fn leb_size(&self) -> u32 {
@@ -232,14 +235,8 @@ impl UbiFlash {
         block.saturating_sub(self.data_offset)
     }
 
-    /// The flash whose blocks may begin with headers at `candidates`; `other` is what else is in the
-    /// file.
-    pub(super) fn of(
-        contents: &Contents,
-        candidates: &[Bytes],
-        other: &[Detection],
-    ) -> Option<Self> {
-        let headers = Headers::of(contents, candidates)?;
+    /// The flash whose blocks begin with `headers`; `other` is what else is in the file.
+    pub(super) fn of(contents: &Contents, headers: Headers, other: &[Detection]) -> Option<Self> {
         let mut best: Option<(Judgement, Shape)> = None;
         for distance in headers.distances() {
             for shape in headers.shapes(distance) {
@@ -292,13 +289,13 @@ mod tests {
 
     #[test]
     fn erased_blocks_hide_no_distance() {
-        let found = |erased: &[usize]| headers_throughout(&blocks(30, erased));
+        let found = |erased: &[usize]| Headers::throughout(&blocks(30, erased));
         let (headers, distance) = found(&[3, 29]).unwrap();
-        assert_eq!((headers.len(), distance), (28, Bytes::kib(16)));
+        assert_eq!((headers.places.len(), distance), (28, Bytes::kib(16)));
         for erased in [&[0][..], &[1], &[1, 2], &[1, 2, 3, 4]] {
             assert_eq!(found(erased), None, "{erased:?}");
         }
         let more = [&blocks(30, &[]).window(Bytes::ZERO, 30 << 14)[..], &[0xFF; 512]].concat();
-        assert_eq!(headers_throughout(&Contents::of(more)), None);
+        assert_eq!(Headers::throughout(&Contents::of(more)), None);
     }
 }

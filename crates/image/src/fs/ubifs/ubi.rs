@@ -7,7 +7,7 @@
 
 use super::lebs::ImageLebs;
 use super::raw::{RawVolume, RawVolumeReport};
-use super::survey::UbiFlash;
+use super::survey::{Headers, UbiFlash};
 use super::volumes::{self, Entry};
 use super::{
     DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount, ubi_check,
@@ -52,10 +52,10 @@ struct Attached {
     length: Bytes,
 }
 
-/// UBI with blocks at some of `headers`.
+/// UBI whose blocks begin with `headers`.
 pub(super) fn recognise(
     contents: &Contents,
-    headers: &[Bytes],
+    headers: Headers,
     other: &[Detection],
 ) -> Option<(Detection, UbiImage)> {
     let flash = UbiFlash::of(contents, headers, other)?;
