@@ -157,6 +157,8 @@ static int read_pair(const struct reader *reader, struct step *step, char *field
         return 0;
     key = key_named(step->operation, field);
     if (key == 0) {
+        if (keys->name == 0)
+            return refuse_field(reader, field, "the end of the line");
         for (key = keys; key->name; key++) {
             size_t length = strlen(expected);
 

@@ -261,7 +261,10 @@ fn pair(step: &mut Step, field: Field<'_>, equals: usize) -> Result<(), Flaw> {
     }
     let Some(key) = step.operation.key(name.text) else {
         let keys: Vec<_> = step.operation.keys().map(|key| key.name).collect();
-        return Err(name.refuse(format!("a key of the operation: {}", keys.join(" "))));
+        return Err(name.refuse(match keys[..] {
+            [] => "the end of the line".to_owned(),
+            _ => format!("a key of the operation: {}", keys.join(" ")),
+        }));
     };
     if step.given(key.name).is_some() {
         return Err(name.refuse("every key once"));

@@ -75,7 +75,7 @@ fn remarks_are_wrapped_and_plain() {
 }
 
 /// A text with one flaw, and where it is and what is due.
-const FLAWS: [(&str, usize, usize, &str, &str); 23] = [
+const FLAWS: [(&str, usize, usize, &str, &str); 24] = [
     ("", 1, 1, "the end of the file", "a newline: the plan may be cut off"),
     ("\n", 1, 1, "the end of the line", "boardlab-plan 1"),
     ("# remark\n", 1, 1, "`#`", "boardlab-plan 1"),
@@ -95,6 +95,7 @@ const FLAWS: [(&str, usize, usize, &str, &str); 23] = [
     ("P\nstep a cpu.cpy\n", 2, 8, "`cpu.cpy`", "an operation"),
     ("P\nstep a cpu.copy 7\n", 2, 17, "`7`", "KEY=VALUE"),
     ("P\nstep a cpu.copy  x=7\n", 2, 18, "`x`", "a key of the operation: size count limit_ms each"),
+    ("P\nstep a fs.drop_caches x=7\n", 2, 23, "`x`", "the end of the line"),
     ("P\nstep a cpu.copy size=%2\n", 2, 22, "`%2`", "% with two digits 0-9A-F"),
     ("P\nstep a cpu.copy size=0\n", 2, 22, "`0`", "a number from 1 to 1073741824"),
     ("P\nstep a mtd.read  \n", 2, 18, "the end of the step", "device=..."),
