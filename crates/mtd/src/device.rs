@@ -56,6 +56,23 @@ pub trait Mtd {
         Err(Error::NoOob)
     }
 
+    /// Reads a page and its first `oob.len()` free OOB bytes at once. A device that does not know this
+    /// reads them one after the other. On [`Error::Uncorrectable`] both buffers are filled.
+    ///
+    /// # Errors
+    /// Those of [`Mtd::read_oob`] and [`Mtd::read`].
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        self.read_oob(clock, page, oob)?;
+        let start = self.geometry().page_range(page)?.start;
+        self.read(clock, start, data)
+    }
+
     /// Programs a page and its free OOB bytes at once; either may be empty.
     ///
     /// # Errors
@@ -138,6 +155,15 @@ macro_rules! forward {
             }
             fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
                 (**self).read_oob(clock, page, buffer)
+            }
+            fn read_page(
+                &mut self,
+                clock: &mut Clock,
+                page: PageIndex,
+                data: &mut [u8],
+                oob: &mut [u8],
+            ) -> ReadResult {
+                (**self).read_page(clock, page, data, oob)
             }
             fn program_oob(
                 &mut self,

@@ -277,6 +277,21 @@ impl Mtd for RamMtd {
         Ok(ReadHealth::default())
     }
 
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        let start = self.geometry.page_range(page)?.start;
+        self.geometry.range(start, Bytes::of(data))?;
+        self.read_oob(clock, page, oob)?;
+        clock.advance(self.costs.transfer(Bytes::of(data)));
+        self.copy_out(start..start + Bytes::of(data), data);
+        Ok(ReadHealth::default())
+    }
+
     fn program_oob(
         &mut self,
         clock: &mut Clock,

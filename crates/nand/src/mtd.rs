@@ -158,6 +158,18 @@ impl Mtd for Nand {
         Ok(ReadHealth::default())
     }
 
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        self.geometry.oob_range(page, Bytes::of(oob))?;
+        let row = self.check_raw(page, data, &[])?;
+        self.driver.read_page_and_oob(&mut self.port, clock, row, data, oob)
+    }
+
     fn program_oob(
         &mut self,
         clock: &mut Clock,

@@ -269,6 +269,15 @@ pub trait FileSystem {
         Ok(())
     }
 
+    /// Called when an open file is closed (`flush` of `file_operations` in Linux). Returns whether its
+    /// attributes changed.
+    ///
+    /// # Errors
+    /// ENOSPC, EIO.
+    fn closed(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Called for a write-back filesystem before the bytes of a cached page change (`write_begin`
     /// in Linux). The filesystem reserves flash for the page, or refuses the change.
     ///

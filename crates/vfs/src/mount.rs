@@ -253,7 +253,11 @@ impl<F: FileSystem> Mount<F> {
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.opens -= 1;
         }
-        self.release(clock, ino)
+        let closed = self.ask(clock, |fs, clock| fs.closed(clock, ino));
+        if closed.as_ref().is_ok_and(|&changed| changed) {
+            self.invalidate_attributes(ino);
+        }
+        self.release(clock, ino).and(closed.map(drop))
     }
 
     /// The attributes of `path`; symbolic links are followed.

@@ -151,6 +151,26 @@ impl Driver {
         }
     }
 
+    /// Reads a whole page with its first free OOB bytes (`nand_do_read_ops` with both buffers).
+    ///
+    /// # Errors
+    /// [`Error::Uncorrectable`], [`Error::PowerCut`].
+    pub fn read_page_and_oob(
+        &mut self,
+        port: &mut Port,
+        clock: &mut Clock,
+        row: Row,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        let met = self.read_page(port, clock, row, data)?;
+        self.profile.layout.gather_free(&self.spare, oob);
+        if met.failed_steps > 0 {
+            return Err(Error::Uncorrectable { offset: self.offset(port, row) });
+        }
+        Ok(ReadHealth { corrected: met.corrected, worst: met.worst })
+    }
+
     /// Reads the first free OOB bytes of a page.
     ///
     /// # Errors

@@ -219,6 +219,15 @@ macro_rules! pass_on {
             $by!(self, write_page(clock, ino, page, content, changed))
         }
     };
+    ($by:ident closed) => {
+        fn closed(
+            &mut self,
+            clock: &mut ::boardlab_sim::Clock,
+            ino: $crate::Ino,
+        ) -> Result<bool, $crate::Error> {
+            $by!(self, closed(clock, ino))
+        }
+    };
     ($by:ident begin_write) => {
         fn begin_write(
             &mut self,
@@ -367,7 +376,7 @@ macro_rules! forward {
             pass_on! { held:
                 caching reads_pages_to_overwrite size_max root lookup getattr setattr create tmpfile
                 link unlink rmdir rename readdir unreachable_entries readlink read_page
-                read_page_to_change take_read_ahead read_extents write_page begin_write reserve_page
+                read_page_to_change take_read_ahead read_extents write_page closed begin_write reserve_page
                 page_dirtied release_page begin_truncation write_inode take_dirtied getxattr
                 setxattr listxattr fsync sync evict_inode shrink background statfs unmount
                 check_tables

@@ -1,0 +1,1 @@
+//! YAFFS by its public interface.
