@@ -120,7 +120,8 @@ pub struct Attributes {
     pub kind: Kind,
     /// Permission bits with set-user-ID, set-group-ID and sticky: the low twelve of a mode.
     pub mode: u32,
-    /// The link count: names of a file; of a directory 2, and one for each subdirectory.
+    /// The link count: names of a file; of a directory 2, and one for each subdirectory, or 1 where the
+    /// filesystem does not count them.
     pub links: u32,
     /// Owner.
     pub uid: u32,

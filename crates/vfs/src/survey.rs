@@ -88,8 +88,8 @@ impl fmt::Display for Difference {
 }
 
 /// The first difference between two filesystems in names, kinds, modes, owners, sizes, links,
-/// targets, extended attributes and content. It ignores times, the link count of the root, and
-/// inode numbers, but compares which names share an inode.
+/// targets, extended attributes and content. It ignores times, the link count of the root and of
+/// directories whose filesystem does not count them, and inode numbers, but compares which names share an inode.
 ///
 /// # Errors
 /// Those of the filesystems.
@@ -134,13 +134,17 @@ fn groups(found: &[TreeEntry]) -> BTreeMap<Ino, &[u8]> {
 }
 
 fn found_difference(mine: &TreeEntry, theirs: &TreeEntry) -> Option<String> {
+    // A filesystem that does not count the links of directories says 1 (YAFFS).
+    let uncounted =
+        |found: &TreeEntry| found.attributes.kind == Kind::Directory && found.attributes.links == 1;
+    let uncounted = uncounted(mine) || uncounted(theirs);
     let told = |found: &TreeEntry| {
         let told = found.attributes;
         // A directory has whatever size the filesystem says; a device has one of 4 bytes in UBIFS.
         let sized = matches!(told.kind, Kind::File | Kind::Symlink);
         let size = if sized { told.size } else { 0 };
         // JFFS2 counts one more for its root than there are names.
-        let links = if found.path == b"/" { 0 } else { told.links };
+        let links = if found.path == b"/" || uncounted { 0 } else { told.links };
         format!(
             "{:?} {:o} {}:{} {links} links {size} bytes",
             told.kind, told.mode, told.uid, told.gid

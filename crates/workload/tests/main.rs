@@ -20,6 +20,7 @@ mod powercut;
 mod powercut_jffs2;
 mod powercut_plans;
 mod powercut_ubifs;
+mod powercut_yaffs;
 mod tiobench;
 mod trace;
 mod tree;

@@ -228,7 +228,10 @@ impl<M: Mtd> Yaffs<M> {
         let (block, page) = self.layout.place(chunk);
         self.note_dirty(block);
         let state = self.blocks.get(block).state;
-        if mark && !self.options.tags.is_yaffs2() && state != State::Collecting {
+        // The sources do not mark what is in a block being collected. It comes back when the power fails before
+        // the erase.
+        let marked = state != State::Collecting || self.options.repaired;
+        if mark && !self.options.tags.is_yaffs2() && marked {
             self.program_deletion(clock, chunk)?;
         }
         let counted =

@@ -21,17 +21,14 @@ const HELD_CHUNKS: i32 = 20;
 /// A step of a thread that waits between steps, besides the wait itself.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The device of a special file, in the encoding of 16 bits.
-pub(crate) const fn encode_device(device: Device) -> Option<u32> {
-    if device.major < 256 && device.minor < 256 {
-        Some(device.major << 8 | device.minor)
-    } else {
-        None
-    }
+/// The number of a device on flash. The sources have two bytes for it; the bits that do not fit there are above
+/// them, as in Linux' encoding of 32 bits (`new_encode_dev`).
+pub(crate) const fn encode_device(device: Device) -> u32 {
+    (device.minor & 0xFF) | (device.major & 0xFFF) << 8 | (device.minor & 0xF_FF00) << 12
 }
 
 const fn decode_device(rdev: u32) -> Device {
-    Device { major: rdev >> 8 & 0xFF, minor: rdev & 0xFF }
+    Device { major: rdev >> 8 & 0xFFF, minor: rdev & 0xFF | rdev >> 12 & 0xF_FF00 }
 }
 
 /// What a special file is, by its mode.
@@ -152,7 +149,10 @@ impl<M: Mtd> Yaffs<M> {
         if let Some(time) = change.modified {
             object.times.modified = time.seconds;
         }
-        object.times.changed = now;
+        // Linux gives no time of change to truncate(2).
+        if change.size.is_none() {
+            object.times.changed = now;
+        }
         self.changed = true;
         if let Some(size) = change.size {
             self.resize(clock, slot, size)?;
@@ -179,7 +179,7 @@ impl<M: Mtd> Yaffs<M> {
             Kind::Symlink => (NewVariant::Symlink(new.target.to_vec()), 0),
             Kind::Fifo | Kind::Socket => (NewVariant::Special, 0),
             Kind::Character(device) | Kind::Block(device) => {
-                (NewVariant::Special, encode_device(device).ok_or(Errno::Inval)?)
+                (NewVariant::Special, encode_device(device))
             }
         };
         if name.len() > crate::format::NAME_MAX - 1 {

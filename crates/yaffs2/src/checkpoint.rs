@@ -54,6 +54,8 @@ struct Stream {
     /// The present chunk, and the next byte of it.
     data: Vec<u8>,
     at: usize,
+    /// What the record of the last object that has a size or a target said.
+    size: u64,
 }
 
 impl<M: Mtd> Yaffs<M> {

@@ -198,12 +198,19 @@ impl<M: Mtd> Yaffs<M> {
             object.free_later = true;
             return;
         }
+        let links = std::mem::take(&mut object.links);
         let mut variant = std::mem::replace(&mut object.variant, Variant::Unknown);
         if let Variant::File(file) = &mut variant {
             file.tree.dismantle(&mut self.nodes, |_| {});
         }
         self.objects.remove(slot);
         self.checkpoint.forget_size();
+        // What still leads to it leads to nothing.
+        for link in links {
+            if let Variant::HardLink { target, .. } = &mut self.objects.get_mut(link).variant {
+                *target = None;
+            }
+        }
     }
 
     /// Nobody above has an object any more.

@@ -267,11 +267,12 @@ impl<M: Mtd> Yaffs<M> {
         parent.is_none_or(|parent| parent == UNLINKED || parent == DELETED)
     }
 
-    /// Makes a file longer, up to where something is written.
-    fn make_hole(&mut self, clock: &mut Clock, slot: Slot, end: u64) -> Result<(), Error> {
+    /// Makes a file longer, up to where something is written. Returns whether older data in the hole are void by
+    /// a header, and not by zeros that are still to be written.
+    fn make_hole(&mut self, clock: &mut Clock, slot: Slot, end: u64) -> Result<bool, Error> {
         let size = self.size_of(slot);
         if !self.options.tags.is_yaffs2() || end <= size {
-            return Ok(());
+            return Ok(true);
         }
         let small = u64::from(SMALL_HOLE) * self.layout.chunk_bytes();
         if end - size < small && self.has_room_for(SMALL_HOLE.cast_signed() + 1) {
@@ -286,7 +287,7 @@ impl<M: Mtd> Yaffs<M> {
                 at += u64::from(to_u32(length));
             }
             if at >= end {
-                return Ok(());
+                return Ok(false);
             }
             self.shorten(clock, slot, size)?;
         }
@@ -294,7 +295,7 @@ impl<M: Mtd> Yaffs<M> {
             let change = HeaderChange { shrink: true, ..HeaderChange::default() };
             self.write_header(clock, slot, &change)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Deletes the chunks of a file from the last to the first beyond a size.
@@ -324,22 +325,31 @@ impl<M: Mtd> Yaffs<M> {
 
     fn shorten(&mut self, clock: &mut Clock, slot: Slot, size: u64) -> Result<(), Error> {
         self.prune_chunks(clock, slot, size)?;
+        self.cut_chunk(clock, slot, size)?;
+        self.set_shorter_size(slot, size);
+        Ok(())
+    }
+
+    /// Writes the chunk that a size lies in, with zeros beyond it.
+    fn cut_chunk(&mut self, clock: &mut Clock, slot: Slot, size: u64) -> Result<bool, Error> {
         let (index, within) = self.layout.split(size);
-        if let Some(number) = chunk_number(index).filter(|_| within > 0) {
-            let mut data = self.buffer();
-            self.read_data(clock, slot, number, &mut data)?;
-            data[within..].fill(0);
-            let place = FileChunk { file: slot, number, bytes: to_u32(within) };
-            self.write_data(clock, place, &data, true)?;
-            self.give_back(data);
-        }
+        let Some(number) = chunk_number(index).filter(|_| within > 0) else { return Ok(true) };
+        let mut data = self.buffer();
+        self.read_data(clock, slot, number, &mut data)?;
+        data[within..].fill(0);
+        let place = FileChunk { file: slot, number, bytes: to_u32(within) };
+        let written = self.write_data(clock, place, &data, true)?;
+        self.give_back(data);
+        Ok(written.is_some())
+    }
+
+    fn set_shorter_size(&mut self, slot: Slot, size: u64) {
         let nodes = &mut self.nodes;
         if let Some(file) = self.objects.get_mut(slot).file_mut() {
             (file.size, file.stored_size) = (size, size);
             file.tree.prune(nodes);
         }
         self.checkpoint.forget_size();
-        Ok(())
     }
 
     /// Changes the size of a file, and writes its header.
@@ -357,19 +367,48 @@ impl<M: Mtd> Yaffs<M> {
             return Ok(Written::Done);
         }
         if size > before {
-            self.make_hole(clock, slot, size)?;
-            let stores = self.options.stores_grown_size;
+            let stores = self.make_hole(clock, slot, size)? && self.options.repaired;
             if let Some(file) = self.objects.get_mut(slot).file_mut() {
                 file.size = size;
                 file.stored_size = if stores { size } else { file.stored_size };
             }
+        } else if self.options.repaired && self.has_header(slot) {
+            return self.shorten_by_header(clock, slot, size);
         } else {
             self.shorten(clock, slot, size)?;
         }
-        if self.objects.get(slot).shadowed || self.is_gone(slot) {
+        if !self.has_header(slot) {
             return Ok(Written::Done);
         }
         self.write_header(clock, slot, &HeaderChange::default())
+    }
+
+    /// Whether the header of a file follows its size: not when it is being deleted.
+    fn has_header(&self, slot: Slot) -> bool {
+        !self.objects.get(slot).shadowed && !self.is_gone(slot)
+    }
+
+    /// Makes a file shorter, its header before the data go. The sources write it last. The blocks of the data may
+    /// be erased before; a cut then leaves a size that the file never had, or what was in these chunks earlier.
+    fn shorten_by_header(
+        &mut self,
+        clock: &mut Clock,
+        slot: Slot,
+        size: u64,
+    ) -> Result<Written, Error> {
+        if !self.cut_chunk(clock, slot, size)? {
+            return Ok(Written::NoRoom);
+        }
+        let Some(file) = self.objects.get_mut(slot).file_mut() else { return Ok(Written::Done) };
+        let before = std::mem::replace(&mut file.stored_size, size);
+        let written = self.write_header(clock, slot, &HeaderChange::default())?;
+        if written != Written::NoRoom {
+            self.prune_chunks(clock, slot, size)?;
+            self.set_shorter_size(slot, size);
+        } else if let Some(file) = self.objects.get_mut(slot).file_mut() {
+            file.stored_size = before;
+        }
+        Ok(written)
     }
 
     /// Writes what the cache has of a file, and its header with a new time.
@@ -392,7 +431,7 @@ impl<M: Mtd> Yaffs<M> {
 }
 
 /// The number of a chunk in its file, counted from 1; `None` beyond the last.
-fn chunk_number(index: u64) -> Option<u32> {
+pub(crate) fn chunk_number(index: u64) -> Option<u32> {
     u32::try_from(index + 1).ok().filter(|&number| number <= crate::format::CHUNK_MAX)
 }
 

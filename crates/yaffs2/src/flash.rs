@@ -237,6 +237,15 @@ impl<M: Mtd> Yaffs<M> {
 
     /// Marks a block bad on the flash.
     pub(crate) fn mark_bad(&mut self, clock: &mut Clock, block: Block) -> Result<bool, Error> {
+        if self.options.tags == TagsPlace::Yaffs1(Layout1::Around) {
+            let mut spare = [0xFF; tags1::SPARE];
+            spare[BLOCK_STATUS] = b'Y';
+            for page in 0..2 {
+                let page = self.layout.page_of(self.layout.chunk_of(block, page));
+                outcome(self.device.program_oob(clock, page, &[], &spare))?;
+            }
+            return Ok(true);
+        }
         outcome(self.device.mark_bad(clock, Layout::block_of(block))).map(|done| done.is_some())
     }
 
@@ -264,7 +273,6 @@ impl<M: Mtd> Yaffs<M> {
 
     /// YAFFS1 finds marks of bad blocks itself, in the first two chunks.
     fn query_block1(&mut self, clock: &mut Clock, first: Chunk) -> Result<(State, u32), Error> {
-        const BLOCK_STATUS: usize = 5;
         let mut spares = [[0xFF; tags1::SPARE]; 2];
         for (chunk, spare) in (first..).zip(&mut spares) {
             self.read_with_spare(clock, chunk, None, spare)?;
@@ -279,6 +287,9 @@ impl<M: Mtd> Yaffs<M> {
         })
     }
 }
+
+/// The position of the mark of a bad block of YAFFS1.
+const BLOCK_STATUS: usize = 5;
 
 /// The positions of the two codes of the data among the spare bytes. Their first two bytes are in the order
 /// of SmartMedia.

@@ -92,6 +92,10 @@ pub struct Yaffs<M> {
     pub(crate) waiting: Vec<Slot>,
     /// Objects that something above has in memory, the newest last.
     pub(crate) inodes: Vec<Slot>,
+    /// Objects that took the place of others when the power failed, and the numbers of those.
+    pub(crate) shadows: Vec<(Slot, u32)>,
+    /// Files with data behind the size in their headers, and that size.
+    pub(crate) extended: Vec<(Slot, u64)>,
     pub(crate) findings: Findings,
     pub(crate) counts: Counts,
     /// A page, for tags in band.

@@ -8,7 +8,8 @@ use crate::block::Blocks;
 use crate::cache::ShortOps;
 use crate::checkpoint::Checkpoint;
 use crate::error::{Error, MountError};
-use crate::format::{DELETED, LOST_AND_FOUND, ROOT, UNLINKED};
+use crate::file::{FileChunk, chunk_number};
+use crate::format::{DELETED, LOST_AND_FOUND, ROOT, UNLINKED, to_u32};
 use crate::gc::Collector;
 use crate::layout::{Chunk, Layout};
 use crate::object::{Object, Objects, Slot, Variant};
@@ -48,7 +49,7 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    fn make(objects: &mut Objects, now: i64) -> Self {
+    fn make(objects: &mut Objects, now: i64, hide_lost_and_found: bool) -> Self {
         let mut make = |id, mode: u32| {
             let mut object = Object::new(id, Variant::Directory { first: None, waiting: false });
             object.mode = 0o040_000 | mode;
@@ -61,7 +62,9 @@ impl Directories {
         };
         let (unlinked, deleted) = (make(UNLINKED, 0), make(DELETED, 0));
         let (root, lost_and_found) = (make(ROOT, 0o755), make(LOST_AND_FOUND, 0o700));
-        objects.enter_directory(root, lost_and_found);
+        if !hide_lost_and_found {
+            objects.enter_directory(root, lost_and_found);
+        }
         Self { root, unlinked, deleted, lost_and_found }
     }
 }
@@ -76,7 +79,7 @@ impl<M: Mtd> Yaffs<M> {
         let layout = Layout::new(device.geometry(), &options)?;
         let mut objects = Objects::new();
         let now = options.wall.at(clock.now()).seconds;
-        let dirs = Directories::make(&mut objects, now);
+        let dirs = Directories::make(&mut objects, now, options.hide_lost_and_found);
         let mut fs = Self {
             device,
             host: options.host.clone(),
@@ -92,6 +95,8 @@ impl<M: Mtd> Yaffs<M> {
             dirs,
             waiting: Vec::new(),
             inodes: Vec::new(),
+            shadows: Vec::new(),
+            extended: Vec::new(),
             findings: Findings::default(),
             counts: Counts::default(),
             page: vec![0xFF; layout.page],
@@ -129,7 +134,8 @@ impl<M: Mtd> Yaffs<M> {
     fn forget_everything(&mut self, clock: &Clock) {
         self.objects.reset();
         let now = self.now(clock);
-        self.dirs = Directories::make(&mut self.objects, now);
+        let hide = self.options.hide_lost_and_found;
+        self.dirs = Directories::make(&mut self.objects, now, hide);
         self.blocks = Blocks::new(&self.layout);
         self.nodes = NodeCount::default();
         self.space = Space::default();
@@ -138,6 +144,11 @@ impl<M: Mtd> Yaffs<M> {
 
     /// Deletes what was being deleted, and gives a place to what has none.
     fn clean_up_mount(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        // A collection before that would make headers newer than those that void them.
+        self.collector.disabled = true;
+        let completed = self.complete_renames(clock);
+        self.collector.disabled = false;
+        completed?;
         if !self.options.read_only {
             for dir in [self.dirs.unlinked, self.dirs.deleted] {
                 let gone: Vec<Slot> = self.objects.children(dir).collect();
@@ -147,6 +158,9 @@ impl<M: Mtd> Yaffs<M> {
             }
         }
         self.move_hanging_objects();
+        if self.options.repaired && !self.options.read_only && !self.checkpoint.valid {
+            self.complete_changes(clock)?;
+        }
         if self.options.empty_lost_and_found && !self.options.read_only {
             self.empty_directory(clock, self.dirs.lost_and_found, 0)?;
         }
@@ -170,11 +184,88 @@ impl<M: Mtd> Yaffs<M> {
                     _ => break,
                 }
             }
-            if !directly && above != Some(root) && slot != lost_and_found {
+            let rooted = directly || above == Some(root) || parent == Some(lost_and_found);
+            if !rooted && slot != lost_and_found {
                 self.findings.hanging.push(self.objects.get(slot).id);
                 self.enter_directory(lost_and_found, slot);
             }
         }
+    }
+
+    /// Completes what the sources leave half done: a rename over an object with hard links, which keeps the name
+    /// of one of them; hard links that were to be deleted, for their object took their name, or that lead to
+    /// nothing, and would lead to the next object with its number; and holes.
+    fn complete_changes(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        self.fill_holes(clock)?;
+        self.delete_left_links(clock)
+    }
+
+    fn complete_renames(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        for (slot, shadowed) in std::mem::take(&mut self.shadows) {
+            let older = self.objects.find(shadowed).filter(|&other| {
+                let age = |slot| {
+                    let (block, page) = self.layout.place(self.objects.get(slot).header);
+                    (self.blocks.get(block).sequence, page)
+                };
+                other != slot && self.objects.get(other).header > 0 && age(other) < age(slot)
+            });
+            if let Some(older) = older {
+                self.load_details(clock, older)?;
+                // No header of it may be newer until it has another name.
+                self.objects.get_mut(older).shadowed = true;
+                self.unlink_object(clock, older)?;
+                if self.objects.try_get(older).is_some() {
+                    self.objects.get_mut(older).shadowed = false;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_left_links(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let links: Vec<(Slot, Option<Slot>)> = self
+            .objects
+            .iter()
+            .filter_map(|(slot, object)| match object.variant {
+                Variant::HardLink { target, .. } => Some((slot, target)),
+                _ => None,
+            })
+            .collect();
+        for (link, target) in links {
+            let left = match target {
+                None => true,
+                Some(target) => {
+                    let parent = |slot| self.objects.get(slot).parent;
+                    parent(target) == parent(link)
+                        && self.name_of(clock, target)? == self.name_of(clock, link)?
+                }
+            };
+            if left && self.objects.try_get(link).is_some() {
+                self.delete_object(clock, link)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the zeros between the size in a header and data behind it. They were in the cache when the power
+    /// failed, and older data that had been truncated would show there with the next header.
+    fn fill_holes(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        let zeros = vec![0; self.layout.chunk];
+        let chunk = self.layout.chunk_bytes();
+        for (file, size) in std::mem::take(&mut self.extended) {
+            let known = self.objects.try_get(file).is_some_and(|object| object.file().is_some());
+            if !known || self.is_gone(file) {
+                continue;
+            }
+            for index in size.div_ceil(chunk)..self.size_of(file) / chunk {
+                let Some(number) = chunk_number(index) else { break };
+                if self.find_chunk(file, number) == 0 {
+                    let place = FileChunk { file, number, bytes: to_u32(self.layout.chunk) };
+                    self.write_data(clock, place, &zeros, true)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Deletes everything in a directory.

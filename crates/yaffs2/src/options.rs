@@ -37,6 +37,8 @@ pub struct Options {
     pub lazy_load: bool,
     /// Whether lost+found is emptied at mount.
     pub empty_lost_and_found: bool,
+    /// Whether no directory leads to lost+found.
+    pub hide_lost_and_found: bool,
     /// How many collections come between two refreshes of the oldest block; none below ten
     /// (`refresh_period`).
     pub refresh_period: u32,
@@ -44,9 +46,11 @@ pub struct Options {
     pub disable_soft_deletion: bool,
     /// Whether every chunk is checked to be erased before it is programmed.
     pub always_check_erased: bool,
-    /// Whether a header has the size to which a truncation makes its file grow over a large hole. In the
-    /// sources it has the size of the data, so that a scan forgets how large the file was.
-    pub stores_grown_size: bool,
+    /// Whether what the sources lose is kept: the size to which a truncation made a file grow over a large hole;
+    /// hard links, when the power fails in a change of the object that they lead to; and the zeros of a small
+    /// hole, when it fails before they are written.
+    /// `docs/models/yaffs2.md` has the list.
+    pub repaired: bool,
     /// Whether the times of eight bytes are written too (since 2012).
     pub long_times: bool,
     /// The pointers of the machine, which checkpoints depend on.
@@ -89,8 +93,6 @@ pub enum Word {
 /// A bug in the handling of power cuts. A power-cut test that does not find each of them proves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mistake {
-    /// Accepts a checkpoint without comparing its checksums.
-    TrustsTornCheckpoints,
     /// Leaves the checkpoint on the flash when something is written.
     KeepsStaleCheckpoints,
     /// Scans blocks in the order of the flash, and not by their sequence numbers.
@@ -103,8 +105,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// Every mistake.
-    pub const ALL: [Self; 5] = [
-        Self::TrustsTornCheckpoints,
+    pub const ALL: [Self; 4] = [
         Self::KeepsStaleCheckpoints,
         Self::IgnoresSequence,
         Self::IgnoresShrinkHeaders,
@@ -129,10 +130,11 @@ impl Default for Options {
             write_checkpoint: true,
             lazy_load: true,
             empty_lost_and_found: true,
+            hide_lost_and_found: false,
             refresh_period: 500,
             disable_soft_deletion: false,
             always_check_erased: false,
-            stores_grown_size: false,
+            repaired: false,
             long_times: true,
             word: Word::Bits32,
             mistake: None,

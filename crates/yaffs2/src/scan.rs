@@ -325,7 +325,11 @@ impl<M: Mtd> Yaffs<M> {
         if let Some(header) = header {
             self.set_details(slot, header);
             if header.shadows.cast_signed() > 0 {
-                self.shadow(clock, header.shadows);
+                if self.options.repaired && !self.options.read_only {
+                    self.shadows.push((slot, header.shadows));
+                } else {
+                    self.shadow(clock, header.shadows);
+                }
             }
             self.objects.get_mut(slot).set_name(&header.name);
         }
@@ -339,6 +343,8 @@ impl<M: Mtd> Yaffs<M> {
             Variant::File(file) => {
                 if file.stored_size < said.size {
                     (file.size, file.stored_size) = (said.size, said.size);
+                } else if file.stored_size > said.size {
+                    self.extended.push((slot, said.size));
                 }
                 file.shrink_size = file.shrink_size.min(said.size);
             }

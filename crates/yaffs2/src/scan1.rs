@@ -16,6 +16,17 @@ use crate::object::{Slot, Variant};
 use crate::update::HeaderChange;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
+use std::collections::BTreeMap;
+
+/// What the scan knows of objects until it has seen everything.
+#[derive(Debug, Default)]
+struct Found {
+    links: Vec<Slot>,
+    /// Objects, and those whose place they take.
+    shadows: Vec<(u32, u32)>,
+    /// Sizes of files by their headers.
+    sizes: BTreeMap<Slot, u64>,
+}
 
 /// Whether a copy with serial number `new` is the next after one with `old`.
 const fn is_next(old: u8, new: u8) -> bool {
@@ -36,20 +47,41 @@ impl<M: Mtd> Yaffs<M> {
                 self.space.free_chunks += self.chunks_per_block();
             }
         }
-        let (mut links, mut shadows) = (Vec::new(), Vec::new());
+        let mut found = Found::default();
         for block in self.layout.all() {
             if self.blocks.get(block).state == State::NeedsScan {
-                self.scan_block1(clock, block, &mut links, &mut shadows)?;
+                self.scan_block1(clock, block, &mut found)?;
             }
         }
-        self.connect_links(&links);
+        self.connect_links(&found.links);
+        if self.options.repaired {
+            for (slot, size) in found.sizes {
+                if let Some(file) = self.objects.get_mut(slot).file_mut() {
+                    (file.size, file.stored_size) =
+                        (file.size.max(size), file.stored_size.max(size));
+                }
+            }
+        }
         if self.options.read_only {
             return Ok(());
         }
-        // A rename over another object is completed.
+        self.complete_renames1(clock, found.shadows)
+    }
+
+    /// Completes renames over other objects.
+    fn complete_renames1(
+        &mut self,
+        clock: &mut Clock,
+        shadows: Vec<(u32, u32)>,
+    ) -> Result<(), Error> {
         for (id, shadowed) in shadows.into_iter().rev() {
-            if let Some(slot) = self.objects.find(shadowed) {
-                self.delete_object(clock, slot)?;
+            let (new, old) = (self.objects.find(id), self.objects.find(shadowed));
+            match (new, old) {
+                (Some(new), Some(old)) if self.options.repaired => {
+                    self.unlink_shadowed1(clock, new, old)?;
+                }
+                (_, Some(old)) => self.delete_object(clock, old)?,
+                _ => {}
             }
             if let Some(slot) = self.objects.find(id) {
                 let change = HeaderChange { force: true, ..HeaderChange::default() };
@@ -59,12 +91,21 @@ impl<M: Mtd> Yaffs<M> {
         Ok(())
     }
 
+    /// Takes its name from an object that another has taken the place of. The sources delete it, with all of its
+    /// hard links. It has another name already if the power failed later.
+    fn unlink_shadowed1(&mut self, clock: &mut Clock, new: Slot, old: Slot) -> Result<(), Error> {
+        let same_parent = self.objects.get(new).parent == self.objects.get(old).parent;
+        if new != old && same_parent && self.name_of(clock, new)? == self.name_of(clock, old)? {
+            self.unlink_object(clock, old)?;
+        }
+        Ok(())
+    }
+
     fn scan_block1(
         &mut self,
         clock: &mut Clock,
         block: Block,
-        links: &mut Vec<Slot>,
-        shadows: &mut Vec<(u32, u32)>,
+        found: &mut Found,
     ) -> Result<(), Error> {
         let mut state = State::Full;
         for page in 0..self.layout.chunks_per_block {
@@ -104,7 +145,7 @@ impl<M: Mtd> Yaffs<M> {
             if tags.chunk > 0 {
                 self.scan_data1(clock, chunk, &tags)?;
             } else {
-                self.scan_header1(clock, chunk, &tags, links, shadows)?;
+                self.scan_header1(clock, chunk, &tags, found)?;
             }
         }
         let info = self.blocks.get_mut(block);
@@ -150,8 +191,7 @@ impl<M: Mtd> Yaffs<M> {
         clock: &mut Clock,
         chunk: Chunk,
         tags: &Tags,
-        links: &mut Vec<Slot>,
-        shadows: &mut Vec<(u32, u32)>,
+        found: &mut Found,
     ) -> Result<(), Error> {
         let mut data = self.buffer();
         let read = self.read_chunk(clock, chunk, Some(&mut data))?;
@@ -169,8 +209,10 @@ impl<M: Mtd> Yaffs<M> {
             self.change_type1(clock, slot, header.kind())?;
         }
         let slot = self.find_or_make(clock, tags.object, header.kind());
-        if (1..=OBJECT_MAX).contains(&header.shadows) && header.shadows > DELETED {
-            shadows.push((tags.object, header.shadows));
+        let shadows = Some(header.shadows).filter(|id| (DELETED + 1..=OBJECT_MAX).contains(id));
+        let repaired = self.options.repaired;
+        if let Some(shadowed) = shadows.filter(|_| !repaired) {
+            found.shadows.push((tags.object, shadowed));
         }
         let object = self.objects.get(slot);
         if object.valid {
@@ -180,11 +222,16 @@ impl<M: Mtd> Yaffs<M> {
             let old = object.header;
             self.drop_chunk1(clock, old)?;
         }
+        if repaired {
+            // The header after that has none, whether this one is deleted or not.
+            found.shadows.retain(|&(id, _)| id != tags.object);
+            found.shadows.extend(shadows.map(|shadowed| (tags.object, shadowed)));
+        }
         let object = self.objects.get_mut(slot);
         (object.valid, object.header, object.serial) = (true, chunk, tags.serial);
         self.set_details(slot, &header);
         if !special {
-            self.adopt_header1(clock, slot, &header, links);
+            self.adopt_header1(clock, slot, &header, found);
         }
         Ok(())
     }
@@ -194,17 +241,20 @@ impl<M: Mtd> Yaffs<M> {
         clock: &Clock,
         slot: Slot,
         header: &ObjectHeader,
-        links: &mut Vec<Slot>,
+        found: &mut Found,
     ) {
         self.objects.get_mut(slot).set_name(&header.name);
         self.objects.get_mut(slot).dirty = false;
         let parent = self.parent_of(clock, slot, header.parent);
         self.enter_directory(parent, slot);
         match &mut self.objects.get_mut(slot).variant {
+            Variant::File(_) => {
+                found.sizes.insert(slot, header.size.unwrap_or(0));
+            }
             Variant::HardLink { number, .. } => {
                 *number = header.equivalent.unwrap_or(0);
-                links.retain(|&link| link != slot);
-                links.push(slot);
+                found.links.retain(|&link| link != slot);
+                found.links.push(slot);
             }
             Variant::Symlink { target } => *target = header.alias.clone(),
             _ => {}

@@ -3,6 +3,7 @@
 
 mod jffs2;
 mod ubifs;
+mod yaffs;
 
 use boardlab_sim::{Clock, Duration, Seed};
 use boardlab_vfs::script::content;

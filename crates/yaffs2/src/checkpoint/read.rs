@@ -15,7 +15,6 @@ use crate::format::{
 };
 use crate::layout::Layout;
 use crate::object::{Slot, Variant};
-use crate::options::Mistake;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 
@@ -86,9 +85,8 @@ impl<M: Mtd> Yaffs<M> {
         let Some(tail) = self.get(clock, stream, found, VALIDITY)? else { return Ok(None) };
         let sum = stream.checksum.value();
         let Some(stored) = self.get(clock, stream, found, 4)? else { return Ok(None) };
-        let trusts = self.options.mistake == Some(Mistake::TrustsTornCheckpoints);
         let right = tail == validity(false, order) && order.get32(&stored, 0..4) == sum;
-        if !(right || trusts) || !self.restore_device(&device) {
+        if !right || !self.restore_device(&device) {
             return Ok(None);
         }
         self.connect_links(&links);
@@ -237,12 +235,11 @@ impl<M: Mtd> Yaffs<M> {
             xor: stream.checksum.xor,
         };
         let header = header.emit(self.options.byte_order);
-        let trusts = self.options.mistake == Some(Mistake::TrustsTornCheckpoints);
         let right = read.whole
             && read.ecc < Ecc::Unfixed
             && tags == Some(wanted)
             && stream.data[..PAGE_HEADER] == header;
-        if !right && !trusts {
+        if !right {
             return Ok(false);
         }
         stream.at = PAGE_HEADER;

@@ -72,6 +72,12 @@ impl<M: Mtd> Yaffs<M> {
     ) -> Result<bool, Error> {
         let order = self.options.byte_order;
         let object = self.objects.get(slot);
+        match &object.variant {
+            Variant::File(file) => stream.size = file.size,
+            Variant::HardLink { number, .. } => stream.size = u64::from(*number),
+            // The sources fill one record again and again: it keeps what the object before had.
+            _ => {}
+        }
         let record = ObjectRecord {
             object: object.id,
             parent: object.parent.map_or(0, |parent| self.objects.get(parent).id),
@@ -85,11 +91,7 @@ impl<M: Mtd> Yaffs<M> {
             unlink_allowed: object.unlink_allowed,
             serial: object.serial,
             data_chunks: object.data_chunks,
-            size_or_equivalent: match &object.variant {
-                Variant::File(file) => file.size,
-                Variant::HardLink { number, .. } => u64::from(*number),
-                _ => 0,
-            },
+            size_or_equivalent: stream.size,
         };
         let leaves = object.file().map(|file| file.tree.leaves());
         let mut bytes = record.emit(order);

@@ -19,7 +19,7 @@
 //!
 //! Source: `core/yaffs_packedtags2.c`, `core/yaffs_ecc.c`.
 
-use super::{ByteOrder, ObjectType};
+use super::{ByteOrder, ObjectType, to_u32};
 
 /// Bytes of the tags.
 pub const SIZE: usize = 16;
@@ -176,13 +176,19 @@ impl TagsEcc {
         Self { columns, lines, lines_complement }
     }
 
-    /// The code in the 12 bytes behind the tags.
+    /// The code in the 12 bytes behind the tags. YAFFS leaves it in the order of the machine, even where it turns
+    /// the tags around: the order counts in which the first word can be one.
     ///
     /// # Panics
     /// When there are fewer.
     #[must_use]
     pub fn parse(bytes: &[u8], order: ByteOrder) -> Self {
-        let (lines, lines_complement) = (order.get32(bytes, 4..8), order.get32(bytes, 8..12));
+        let (mut lines, mut lines_complement) =
+            (order.get32(bytes, 4..8), order.get32(bytes, 8..12));
+        let can_be = |lines: u32| lines < to_u32(SIZE);
+        if !can_be(lines) && can_be(lines.swap_bytes()) {
+            (lines, lines_complement) = (lines.swap_bytes(), lines_complement.swap_bytes());
+        }
         Self { columns: bytes[0], lines, lines_complement }
     }
 
@@ -287,5 +293,13 @@ mod tests {
         let damaged = TagsEcc { columns: code.columns ^ 4, ..code };
         assert_eq!(damaged.correct(&mut right.clone()), Checked::Corrected);
         assert_eq!(code.correct(&mut right.clone()), Checked::Right);
+    }
+
+    #[test]
+    fn the_code_is_read_in_either_order() {
+        let code = TagsEcc { columns: 5, lines: 14, lines_complement: !14 };
+        for (written, read) in [(LITTLE, ByteOrder::Big), (ByteOrder::Big, LITTLE)] {
+            assert_eq!(TagsEcc::parse(&code.emit(written), read), code);
+        }
     }
 }

@@ -72,6 +72,9 @@ pub fn set(area: &mut [u8], order: ByteOrder, name: &[u8], value: &[u8]) -> Resu
     record[4..4 + name.len()].copy_from_slice(name);
     record[4 + name.len()] = 0;
     record[5 + name.len()..].copy_from_slice(value);
+    // The sources pad the name to the length of the record, which reaches this far.
+    let end = area.len().min(at + length + 4);
+    area[at + length..end].fill(0);
     Ok(())
 }
 
