@@ -24,3 +24,4 @@ mod powercut_yaffs;
 mod tiobench;
 mod trace;
 mod tree;
+mod yaffs_oracle;
