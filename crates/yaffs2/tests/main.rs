@@ -1,1 +1,5 @@
 //! YAFFS by its public interface.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod weaknesses;
