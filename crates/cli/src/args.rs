@@ -307,6 +307,7 @@ Examples:
   boardlab image ls dump.bin
   boardlab image ls dump.bin /etc --format csv
   boardlab image ls dump.bin --volume rootfs --commit 17
+  boardlab image ls phone.bin --as-of 4711
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 const IMAGE_EXTRACT: &str = "\
@@ -320,7 +321,8 @@ Examples:
 
 const IMAGE_CHECK: &str = "\
 Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs, static volumes. Of UBIFS: every \
-node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Exit status 1: an error was found.
+node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Of YAFFS: every chunk with its tags, headers, \
+summaries, names. Exit status 1: an error was found.
 
 Examples:
   boardlab image check dump.bin
@@ -376,7 +378,7 @@ pub(crate) enum ImageAction {
         #[arg(long, value_name = "NAME")]
         volume: Option<String>,
     },
-    /// Check a JFFS2, UBI or UBIFS image, and list every fault with its place
+    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault with its place
     #[command(after_help = IMAGE_CHECK)]
     Check {
         /// Image file; it stays as it is
@@ -389,7 +391,7 @@ pub(crate) enum ImageAction {
     /// Make an image of a folder, or of the volumes in an .ini of ubinize
     #[command(after_help = create::HELP)]
     Create(Box<Create>),
-    /// Write the files of a JFFS2 or UBIFS image into a new folder
+    /// Write the files of a JFFS2, UBIFS or YAFFS image into a new folder
     #[command(after_help = IMAGE_EXTRACT)]
     Extract {
         /// Image file; it stays as it is
@@ -402,7 +404,7 @@ pub(crate) enum ImageAction {
         #[arg(value_name = "PATH", default_value = "/")]
         path: OsString,
         /// Write the bytes of a UBI volume to a new file, whatever is in it
-        #[arg(long, conflicts_with_all = ["path", "commit", "max_names"])]
+        #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
         raw: bool,
         /// Names to extract at most
         #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
@@ -414,7 +416,7 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         state: State,
     },
-    /// List the files of a JFFS2 or UBIFS image
+    /// List the files of a JFFS2, UBIFS or YAFFS image
     #[command(after_help = IMAGE_LS)]
     Ls {
         /// Image file; it stays as it is
@@ -482,6 +484,9 @@ pub(crate) struct State {
     /// Number of an older commit of UBIFS, as `image info` lists them: its tree, without the journal
     #[arg(long, value_name = "N")]
     pub(crate) commit: Option<u64>,
+    /// Sequence number of a block of YAFFS2: its files when that was the newest block
+    #[arg(long, value_name = "SEQ", conflicts_with = "commit")]
+    pub(crate) as_of: Option<u64>,
 }
 
 /// Byte orders.
@@ -507,7 +512,7 @@ impl From<&Flash> for Hints {
 
 impl From<&State> for Hints {
     fn from(state: &State) -> Self {
-        Self { commit: state.commit, ..Self::from(&state.flash) }
+        Self { commit: state.commit, as_of: state.as_of, ..Self::from(&state.flash) }
     }
 }
 

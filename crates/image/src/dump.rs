@@ -224,6 +224,12 @@ impl Dump {
         MtdError::Uncorrectable { offset }
     }
 
+    /// Erases a block, whatever mark it has.
+    pub(crate) fn blank(&mut self, block: BlockIndex) {
+        self.forget_clean(block);
+        self.blocks[slot(block)] = Layer::Erased;
+    }
+
     /// The raw bytes of `block`, which are kept in memory from now on.
     fn changed(&mut self, block: BlockIndex) -> Result<&mut Vec<u8>, MtdError> {
         self.forget_clean(block);
@@ -439,8 +445,7 @@ impl Mtd for Dump {
         if self.is_bad(clock, block)? {
             return Err(MtdError::BadBlock { block });
         }
-        self.forget_clean(block);
-        self.blocks[slot(block)] = Layer::Erased;
+        self.blank(block);
         Ok(())
     }
 

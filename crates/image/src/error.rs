@@ -106,6 +106,20 @@ pub enum Error {
         /// What is cut off.
         cut: TruncatedPart,
     },
+    /// The tags of YAFFS are not in the file.
+    NoTags {
+        /// Data bytes of a page.
+        page: Bytes,
+        /// The offset of the first object header.
+        at: Bytes,
+    },
+    /// The older state of YAFFS is not there.
+    NoState {
+        /// The sequence number.
+        wanted: u64,
+        /// The oldest and the newest block.
+        found: (u32, u32),
+    },
     /// The flash of the dump returned an error.
     Device(MtdError),
     /// The filesystem cannot be mounted.
@@ -147,6 +161,8 @@ pub enum Misfit {
     Crossed(Bytes),
     /// Cleanmarkers or summaries contradict it.
     Marked,
+    /// The sequence numbers of YAFFS contradict it.
+    Sequence,
 }
 
 /// What the end of a truncated file cuts.
@@ -156,6 +172,13 @@ pub enum TruncatedPart {
     Node,
     /// An erase block with its OOB bytes.
     Block {
+        /// The shape of the flash.
+        shape: Shape,
+        /// The block.
+        block: u64,
+    },
+    /// A page with its OOB bytes.
+    Page {
         /// The shape of the flash.
         shape: Shape,
         /// The block.
@@ -204,6 +227,12 @@ impl Error {
                 "take the dump again, or read what there is with --partial".into()
             }
             Self::Volume(problem) => problem.help(),
+            Self::NoTags { .. } => {
+                "dump the flash with its spare bytes, as `nanddump --oob` does; or say what you know with --page and --oob".into()
+            }
+            Self::NoState { found: (first, last), .. } => {
+                format!("give a number from {first} to {last}, or leave out --as-of")
+            }
             Self::NotFor { option, .. } => format!("leave out {option}"),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
@@ -311,12 +340,21 @@ impl fmt::Display for Error {
                         write!(f, "the node at {:#x} would cross a border", at.get())
                     }
                     Misfit::Marked => f.write_str("cleanmarkers or summaries say so"),
+                    Misfit::Sequence => f.write_str("the sequence numbers say so"),
                 }
             }
             Self::WrongShape { expected, found } => {
                 write!(f, "found {found}, not {expected}: the headers say so")
             }
             Self::Truncated { length, needed, cut } => truncated(f, *length, *needed, *cut),
+            Self::NoTags { page, at } => write!(
+                f,
+                "found object headers of YAFFS from {:#x} on, pages of {page}, and no tags beside them",
+                at.get()
+            ),
+            Self::NoState { wanted, found: (first, last) } => {
+                write!(f, "the blocks have the sequence numbers {first} to {last}, not {wanted}")
+            }
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
             Self::Volume(problem) => problem.fmt(f),
@@ -344,6 +382,9 @@ fn truncated(
         TruncatedPart::Node => write!(f, "within a node that needs {needed}"),
         TruncatedPart::Block { shape, block } => {
             write!(f, "within erase block {block}, which ends at {needed}: {shape}")
+        }
+        TruncatedPart::Page { shape, block } => {
+            write!(f, "within a page of erase block {block}, which ends at {needed}: {shape}")
         }
         TruncatedPart::Lebs { found, needed: lebs } => {
             write!(f, "with {found} of {lebs} LEBs, which need {needed}")

@@ -5,6 +5,8 @@
 //! layouts of Linux are tried, and the one that matches on most programmed pages is chosen. Left
 //! out: controllers with layouts and codes of their own; their dumps are read without correction.
 
+mod elsewhere;
+
 use crate::contents::Contents;
 use crate::shape::Shape;
 use boardlab_mtd::ReadHealth;

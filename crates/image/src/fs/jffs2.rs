@@ -9,7 +9,8 @@ mod nodes;
 mod survey;
 
 use super::{
-    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_volumes,
+    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_as_of,
+    refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -66,6 +67,7 @@ impl DetectedFileSystem for Image {
         if hints.commit.is_some() {
             return Err(Error::NotFor { option: "--commit", what: "JFFS2, which has no commits" });
         }
+        refuse_as_of(hints, "JFFS2, whose blocks have no sequence numbers")?;
         let choice = choose(contents, self, hints)?;
         // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };

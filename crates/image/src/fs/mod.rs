@@ -7,6 +7,7 @@
 
 pub(crate) mod jffs2;
 mod ubifs;
+mod yaffs2;
 
 pub use ubifs::RawVolumeReport;
 
@@ -43,7 +44,7 @@ pub struct FileSystemType {
 pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
-pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
+pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE, yaffs2::TYPE];
 
 /// Searches an untrusted file for a filesystem: it judges each place with one of its magic numbers.
 pub trait Detector {
@@ -94,6 +95,8 @@ pub struct Hints {
     pub volume: Option<String>,
     /// The number of an older commit of UBIFS.
     pub commit: Option<u64>,
+    /// The last sequence number of an older state of YAFFS.
+    pub as_of: Option<u64>,
 }
 
 /// A filesystem that was detected in a file.
@@ -168,6 +171,17 @@ pub(crate) const NO_VOLUMES: &str = "an image without UBI";
 pub fn refuse_volumes(hints: &Hints) -> Result<(), Error> {
     match hints.volume {
         Some(_) => Err(Error::NotFor { option: "--volume", what: NO_VOLUMES }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an older state by sequence number where there are none.
+///
+/// # Errors
+/// [`Error::NotFor`].
+pub fn refuse_as_of(hints: &Hints, what: &'static str) -> Result<(), Error> {
+    match hints.as_of {
+        Some(_) => Err(Error::NotFor { option: "--as-of", what }),
         None => Ok(()),
     }
 }

@@ -24,7 +24,7 @@ pub use raw::RawVolumeReport;
 
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage,
-    refuse_volumes,
+    refuse_as_of, refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -263,6 +263,7 @@ fn mount(
     at: Bytes,
     truncated: Option<Bytes>,
 ) -> Result<MountedImage, Error> {
+    refuse_as_of(hints, "UBIFS: its older states are commits, for --commit")?;
     let mut clock = Clock::new();
     let options = || Options { read_only: true, check_data_crc: true, ..Options::default() };
     let fs = if let Some(number) = hints.commit {

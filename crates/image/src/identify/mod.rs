@@ -130,9 +130,6 @@ fn headers(contents: &Contents, sweep: &Sweep) -> Vec<Detection> {
             return found;
         }
     }
-    if found.is_empty() {
-        found.extend(repeated::yaffs2(contents, first));
-    }
     found
 }
 

@@ -113,21 +113,30 @@ fn other_content_is_refused_by_its_name_and_place() {
         (
             bytes_with(9_000, &[(0, b"hsqs"), (28, &[4, 0, 0, 0])]),
             [
-                "found a SquashFS filesystem instead of JFFS2 or UBIFS (version 4.0, little-endian): superblock \
+                "found a SquashFS filesystem instead of JFFS2 or UBIFS or YAFFS2 (version 4.0, little-endian): superblock \
               `hsqs` at 0x0",
-                "expected JFFS2 or UBIFS; unsquashfs reads it: unsquashfs -o 0 FILE",
+                "expected JFFS2 or UBIFS or YAFFS2; unsquashfs reads it: unsquashfs -o 0 FILE",
             ],
         ),
         (
             bytes_with(9_000, &[(0, b"ANDROID!")]),
-            ["found an Android boot image instead of JFFS2 or UBIFS", "expected JFFS2 or UBIFS"],
+            [
+                "found an Android boot image instead of JFFS2 or UBIFS or YAFFS2",
+                "expected JFFS2 or UBIFS or YAFFS2",
+            ],
         ),
         (bytes_with(9_000, &[(0, &[0x1F, 0x8B, 8])]), ["compressed data instead", "unpack"]),
-        (vec![0xFF; 9_000], ["found erased flash instead of JFFS2 or UBIFS", "right partition"]),
-        (vec![0; 9_000], ["found zeros instead of JFFS2 or UBIFS", "did the reading"]),
+        (
+            vec![0xFF; 9_000],
+            ["found erased flash instead of JFFS2 or UBIFS or YAFFS2", "right partition"],
+        ),
+        (vec![0; 9_000], ["found zeros instead of JFFS2 or UBIFS or YAFFS2", "did the reading"]),
         (
             bytes_with(9_000, &[]),
-            ["unknown content instead of JFFS2 or UBIFS: first bytes 80 87 8e", "checksum"],
+            [
+                "unknown content instead of JFFS2 or UBIFS or YAFFS2: first bytes 80 87 8e",
+                "checksum",
+            ],
         ),
     ];
     for (bytes, texts) in cases {
@@ -159,13 +168,14 @@ fn yaffs2_is_told_by_object_headers_and_their_tags() {
         let kind_and_parent = [3, 0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF];
         let mut page = bytes_with(2_048, &[(0, &kind_and_parent), (10, &[0; 256])]);
         page[10..10 + name.len()].copy_from_slice(name);
+        page[268..272].copy_from_slice(&0o040_755_u32.to_le_bytes());
         page
     };
     for (oob, at) in [(0, 0), (64, 0), (64, 2)] {
         let mut file = Vec::new();
         for name in [&b"etc"[..], b"bin", b"lib"] {
             file.extend(object(name));
-            let tags = [1, 0x10, 0, 0, 1, 1, 0, 0x30, 1, 0, 0, 0x80];
+            let tags = [1, 0x10, 0, 0, 1, 1, 0, 0x30, 1, 0, 0, 0x80, 0, 0, 0, 0];
             let parts: [(usize, &[u8]); 1] = [(at, &tags)];
             file.extend(bytes_with(oob, if oob > 0 { &parts } else { &[] }));
         }
@@ -174,8 +184,11 @@ fn yaffs2_is_told_by_object_headers_and_their_tags() {
         assert_eq!(found.kind, Kind::FileSystem("YAFFS2"), "{identity:#?}");
         let confidence = if oob > 0 { Confidence::Certain } else { Confidence::Likely };
         assert_eq!(found.confidence, confidence);
-        let said = if oob > 0 { "with 64 spare bytes" } else { "without spare bytes" };
-        assert!(found.detail.contains(said), "{}", found.detail);
+        let last = format!("in spare bytes {at} to {}", at + 15);
+        let said = if oob > 0 { &last } else { "3 object headers at multiples of 2 KiB" };
+        assert!(found.evidence.iter().any(|one| one.what.contains(said)), "{found:?}");
+        let shape = found.shape.map(|shape| (shape.page, shape.oob));
+        assert_eq!(shape, (oob > 0).then_some((PAGE_2K, Bytes::new(oob as u64))));
     }
 }
 

@@ -147,7 +147,7 @@ fn a_single_volume_with_spare_bytes_is_read() {
     assert!(cut.contains("it ends after 100000 bytes, with 6 of 13 LEBs"), "{cut}");
     // No known part has such pages.
     let refused = refused(&with_oob(24), &Hints::default());
-    assert!(refused.contains("instead of JFFS2 or UBIFS"), "{refused}");
+    assert!(refused.contains("instead of JFFS2 or UBIFS or YAFFS2"), "{refused}");
 }
 
 /// With pages as large as the superblock, only the nodes behind it show the OOB bytes.

@@ -147,5 +147,8 @@ fn the_other_filesystems_of_the_list_stay_what_they_are() {
     assert!(open_types(&board, &Hints::default(), &types()).is_ok());
     let erased = Contents::of(vec![0xFF; 9_000]);
     let refused = open_types(&erased, &Hints::default(), &types()).unwrap_err();
-    assert_eq!(refused.to_string(), "found erased flash instead of JFFS2 or UBIFS or toy");
+    assert_eq!(
+        refused.to_string(),
+        "found erased flash instead of JFFS2 or UBIFS or YAFFS2 or toy"
+    );
 }

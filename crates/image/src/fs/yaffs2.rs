@@ -1,0 +1,324 @@
+//! YAFFS images: dumps of a flash, and what `mkyaffs2image` and its relatives write.
+//!
+//! Layer: rank 7. In reading order: [`headers`] finds object headers, [`survey`] derives the pages and the place
+//! of the tags from them, [`pages`] is what it finds; [`blocks`] derives the erase blocks. [`flash`] is what YAFFS
+//! is mounted on; [`past`] its older states. [`audit`], [`check`] and [`detail`] put damage, contradictions and
+//! everything else into words.
+//!
+//! A mount always scans, and leaves the checkpoint alone: nothing of a checkpoint is believed that no page
+//! shows. `info` compares both.
+
+mod audit;
+mod blocks;
+mod check;
+mod detail;
+mod flash;
+mod headers;
+mod pages;
+mod past;
+mod survey;
+
+use super::{
+    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_volumes,
+};
+use crate::audit::Audit;
+use crate::contents::Contents;
+use crate::detection::{Confidence, Detection, Kind};
+use crate::dump::Dump;
+use crate::error::{Error, Misfit, TruncatedPart};
+use crate::finding::Finding;
+use crate::places::Places;
+use crate::shape::Shape;
+use crate::spare::Spare;
+use blocks::Blocks;
+use boardlab_codec::ByteOrder;
+use boardlab_result::RunResult;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_yaffs2::{Options, Yaffs};
+use flash::ImageFlash;
+use headers::Headers;
+use pages::Pages;
+use std::ops::Range;
+use survey::{Fit, Survey};
+
+/// The entry in the list of filesystems.
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "YAFFS2", search: || Box::new(Headers::default()), create: None };
+/// The name of the older format.
+const YAFFS1: &str = "YAFFS1";
+/// The fewest blocks that YAFFS mounts when it keeps none for garbage collection.
+const BLOCKS_MIN: u32 = 4;
+
+/// A detected YAFFS.
+#[derive(Debug)]
+struct Image {
+    /// Offsets of object headers in the file, and their byte order.
+    headers: Vec<Bytes>,
+    order: ByteOrder,
+    /// Its flash; `None` when the tags are not in the file.
+    flash: Option<Flash>,
+    /// Data bytes of a page, as far as they are known.
+    page: Bytes,
+}
+
+/// The flash of a YAFFS.
+#[derive(Debug, Clone)]
+struct Flash {
+    fit: Fit,
+    blocks: Blocks,
+    /// The offset of the filesystem in the file.
+    at: Bytes,
+}
+
+impl Flash {
+    fn of(contents: &Contents, fit: Fit) -> Self {
+        let blocks = Blocks::of(contents, &fit);
+        let at = fit.phase + fit.pages.raw() * blocks.skipped;
+        Self { fit, blocks, at }
+    }
+
+    fn shape(&self) -> Shape {
+        let Pages { page, oob, .. } = self.fit.pages;
+        Shape::nand(page, oob, page * self.blocks.pages)
+    }
+
+    /// The use of the spare bytes, where there are any.
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        let shape = self.shape();
+        let known = self.fit.first - self.at.min(self.fit.first);
+        let contents = contents.from(self.at);
+        (!shape.oob.is_zero())
+            .then(|| Spare::detect_beside(&contents, shape, known, self.fit.pages.place.bytes()))
+    }
+
+    /// The flash as YAFFS sees it.
+    fn open(&self, contents: &Contents) -> Result<ImageFlash, Error> {
+        let spare = self.spare(contents);
+        let linux_order = spare.as_ref().is_some_and(Spare::corrects)
+            && spare.as_ref().is_some_and(|spare| !spare.has_smart_media_order());
+        let dump = Dump::with_spare(contents.from(self.at), self.shape(), spare)?;
+        let dump = dump.extended(BLOCKS_MIN)?;
+        let (pages, mark) = (self.fit.pages.clone(), self.blocks.mark.clone());
+        Ok(ImageFlash::new(dump, pages, mark, linux_order))
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            tags: self.fit.pages.place.tags_place(),
+            byte_order: self.fit.pages.order,
+            read_only: true,
+            reserved_blocks: 0,
+            read_checkpoint: false,
+            write_checkpoint: false,
+            empty_lost_and_found: false,
+            ..Options::default()
+        }
+    }
+
+    fn mount(&self, flash: ImageFlash, options: Options) -> Result<Yaffs<ImageFlash>, Error> {
+        Yaffs::mount(&mut Clock::new(), flash, options)
+            .map_err(|problem| Error::Mount(problem.into()))
+    }
+
+    /// The bytes that the file should have, when its last page is not whole.
+    fn truncated(&self, contents: &Contents) -> Option<Bytes> {
+        let raw = self.fit.pages.raw();
+        let length = contents.length() - self.at;
+        (!length.is_multiple_of(raw)).then(|| self.at + raw * length.div_ceil(raw))
+    }
+
+    const fn name(&self) -> &'static str {
+        if self.fit.pages.place.is_yaffs2() { TYPE.name } else { YAFFS1 }
+    }
+}
+
+impl Image {
+    /// The flash that `hints` mean.
+    fn choose(&self, contents: &Contents, hints: &Hints) -> Result<Flash, Error> {
+        let flash = self.with_pages(contents, hints)?;
+        let found = flash.shape();
+        if let Some(expected) = hints.order.filter(|order| *order != self.order) {
+            let (found, at) = (self.order, flash.fit.first);
+            return Err(Error::WrongByteOrder { expected, found, at });
+        }
+        let Some(block) = hints.block.filter(|block| *block != found.block) else {
+            return Ok(flash);
+        };
+        let wanted = Shape { block, ..found };
+        wanted.check().map_err(|problem| Error::Unsound { problem })?;
+        if flash.blocks.known {
+            return Err(Error::WrongBlock { expected: block, found, because: Misfit::Sequence });
+        }
+        let blocks = Blocks { pages: wanted.pages_per_block(), skipped: 0, ..flash.blocks };
+        Ok(Flash { blocks, ..flash })
+    }
+
+    /// The flash with the page and OOB size of the user, unless the tags contradict them.
+    fn with_pages(&self, contents: &Contents, hints: &Hints) -> Result<Flash, Error> {
+        let none = || Error::NoTags { page: self.page, at: self.headers[0] };
+        let found = self.flash.as_ref();
+        let same = |flash: &&Flash| {
+            let Pages { page, oob, .. } = flash.fit.pages;
+            hints.page.is_none_or(|hint| hint == page) && hints.oob.is_none_or(|hint| hint == oob)
+        };
+        if hints.page.is_none() && hints.oob.is_none() || found.is_some_and(|it| same(&it)) {
+            return found.cloned().ok_or_else(none);
+        }
+        let (page, oob) = (hints.page.unwrap_or(self.page), hints.oob.unwrap_or(Bytes::ZERO));
+        let wanted = Shape::nand(page, oob, page * (Bytes::mib(1) / page.max(Bytes::new(1))));
+        wanted.check().map_err(|problem| Error::Unsound { problem })?;
+        let survey = Survey { contents, headers: &self.headers, order: self.order };
+        let fit = survey.best(hints.page, hints.oob);
+        match (fit, found) {
+            (Some(fit), Some(found)) if fit.right * 2 >= found.fit.right => {
+                Ok(Flash::of(contents, fit))
+            }
+            (Some(fit), None) => Ok(Flash::of(contents, fit)),
+            (_, Some(found)) => {
+                let found = found.shape();
+                let page = hints.page.unwrap_or(found.page);
+                let oob = hints.oob.unwrap_or(found.oob);
+                let expected = Shape { page, oob, block: found.block };
+                Err(Error::WrongShape { expected, found })
+            }
+            (None, None) => Err(none()),
+        }
+    }
+}
+
+impl DetectedFileSystem for Image {
+    fn shape(&self) -> Shape {
+        let bare = || Shape::nand(self.page, Bytes::ZERO, self.page * 64);
+        self.flash.as_ref().map_or_else(bare, Flash::shape)
+    }
+
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        self.flash.as_ref()?.spare(contents)
+    }
+
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        contents: &Contents,
+        _hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
+        if let Some(flash) = &self.flash {
+            detail::tell(run, contents, flash, audit);
+        }
+    }
+
+    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
+        refuse_volumes(hints)?;
+        if hints.commit.is_some() {
+            return Err(Error::NotFor { option: "--commit", what: "YAFFS: give --as-of" });
+        }
+        let flash = self.choose(contents, hints)?;
+        let truncated = flash.truncated(contents);
+        if let (Some(needed), false) = (truncated, hints.partial) {
+            let length = contents.length();
+            let block = (length - flash.at) / flash.shape().raw_block();
+            let cut = TruncatedPart::Page { shape: flash.shape(), block };
+            return Err(Error::Truncated { length, needed, cut });
+        }
+        let mut fs = flash.mount(flash.open(contents)?, flash.options())?;
+        if let Some(sequence) = hints.as_of {
+            fs = past::mount(&flash, fs, sequence)?;
+        }
+        let clock = Clock::new();
+        Ok(MountedImage { fs: Box::new(fs), clock, at: flash.at, truncated })
+    }
+}
+
+impl ImageFileSystem for Yaffs<ImageFlash> {
+    fn dump(&self) -> &Dump {
+        self.device().dump()
+    }
+
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
+        audit::audit(self, clock)
+    }
+
+    fn findings(&mut self, clock: &mut Clock, places: &Places) -> Vec<Finding> {
+        check::findings(self, clock, places)
+    }
+
+    fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
+        let page = self.device().pages.page;
+        let holders = &self.device().holders;
+        let first =
+            holders.partition_point(|(number, _)| page * (u64::from(*number) + 1) <= range.start);
+        let touched = holders[first..].iter();
+        let touched = touched.take_while(|(number, _)| page * u64::from(*number) < range.end);
+        let mut inodes: Vec<u32> = touched.map(|(_, object)| *object).collect();
+        inodes.sort_unstable();
+        inodes.dedup();
+        inodes
+    }
+}
+
+/// What the headers tell, as far as they are not within some `other` content.
+fn recognise(
+    headers: &Headers,
+    contents: &Contents,
+    other: &[Detection],
+) -> Option<(Detection, Image)> {
+    let (headers, order) = headers.sound(contents)?;
+    let survey = Survey { contents, headers: &headers, order };
+    let Some(fit) = survey.best(None, None) else {
+        return without_tags(&survey, other);
+    };
+    if is_within(fit.first, other) {
+        return None;
+    }
+    let mut flash = Flash::of(contents, fit);
+    let raw_block = flash.shape().raw_block();
+    // Erased blocks before it belong to it; other content does not.
+    if other.iter().any(|one| one.at < flash.fit.first) {
+        flash.at += raw_block * ((flash.fit.first - flash.at.min(flash.fit.first)) / raw_block);
+    }
+    let Fit { right, wrong, by_code, first, ref pages, .. } = flash.fit;
+    let confidence = if right > 1 { Confidence::Certain } else { Confidence::Likely };
+    let mut found = Detection::new(Kind::FileSystem(flash.name()), flash.at, confidence);
+    found.detail = pages.order.to_string();
+    let name = pages::object_header(&contents.window(first, 512), order, false);
+    let name = name.map_or(String::new(), |header| crate::names::shown(&header.name));
+    found = found.because(first, format!("object header of `{name}`"));
+    let by = if by_code > 0 { format!(", {by_code} by their code") } else { String::new() };
+    let counts =
+        format!("the tags of {right} of {} pages fit them{by}: {}", right + wrong, pages.place);
+    found = found.because(first, counts);
+    let block = flash.shape().block;
+    let by = if flash.blocks.known { "by the sequence numbers" } else { "a guess" };
+    found = found.because(flash.at, format!("erase blocks of {block}: {by}"));
+    found.shape = Some(flash.shape());
+    let page = flash.fit.pages.page;
+    Some((found, Image { headers, order, flash: Some(flash), page }))
+}
+
+/// Object headers alone, in a file without spare bytes.
+fn without_tags(survey: &Survey<'_>, other: &[Detection]) -> Option<(Detection, Image)> {
+    let page = survey.bare_page()?;
+    let (headers, order) = (survey.headers.to_vec(), survey.order);
+    let first = headers[0];
+    if is_within(first, other) || !first.is_multiple_of(page) {
+        return None;
+    }
+    let mut found = Detection::new(Kind::FileSystem(TYPE.name), first, Confidence::Likely);
+    found.detail = format!("pages of {page}, without the tags");
+    let what = format!("{} object headers at multiples of {page}", headers.len());
+    found = found.because(first, what);
+    Some((found, Image { headers, order, flash: None, page }))
+}
+
+fn is_within(at: Bytes, other: &[Detection]) -> bool {
+    let covers = |one: &Detection| match one.size {
+        Some(size) => (one.at..one.at + size).contains(&at),
+        None => one.confidence == Confidence::Certain && one.at <= at && one.kind == Kind::Ubi,
+    };
+    other.iter().any(covers)
+}

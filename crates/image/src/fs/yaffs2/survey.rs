@@ -1,0 +1,215 @@
+//! Derives the pages of a YAFFS from its object headers: all sizes and all places are tried.
+//!
+//! Layer: rank 7. Main type: [`Survey`]; [`Fit`], pages that fit, and how well. In the right pages the tags of a
+//! header say what the header says, and the pages behind it have tags too.
+
+use super::pages::{Pages, Place, Verdict};
+use crate::contents::Contents;
+use boardlab_sim::Bytes;
+use boardlab_yaffs2::format::tags1::{self, Layout1};
+use boardlab_yaffs2::format::{ByteOrder, tags};
+use std::collections::BTreeMap;
+
+/// Page and OOB sizes of parts, besides none.
+const LAYOUTS: &[(u64, &[u64])] = &[
+    (512, &[16]),
+    (1_024, &[32, 64]),
+    (2_048, &[64, 112, 128]),
+    (4_096, &[128, 192, 208, 216, 218, 224, 232, 256]),
+    (8_192, &[256, 376, 436, 448, 512, 640, 744]),
+    (16_384, &[512, 1_024, 1_216, 1_280, 1_664, 1_872, 2_208]),
+];
+/// Headers that decide which places are tried further.
+const FIRST: usize = 6;
+/// Headers that are judged, each with the pages behind it.
+const JUDGED: usize = 32;
+/// Pages of which a header is the first.
+const RUN: u64 = 4;
+/// Offsets of the first page that are tried.
+const CLASSES: usize = 2;
+/// Places that are tried further.
+const PLACES: usize = 4;
+
+/// Pages that fit.
+#[derive(Debug, Clone)]
+pub(super) struct Fit {
+    pub(super) pages: Pages,
+    /// The offset of the first page in the file, less than a page.
+    pub(super) phase: Bytes,
+    /// The first header with right tags.
+    pub(super) first: Bytes,
+    /// Pages that were judged, and their tags are right.
+    pub(super) right: usize,
+    /// Those of them that their own code confirms.
+    pub(super) by_code: usize,
+    /// Pages whose tags are wrong.
+    pub(super) wrong: usize,
+}
+
+impl Fit {
+    /// Better fits have more.
+    fn score(&self, length: Bytes) -> (isize, bool) {
+        let sum = |count: usize| isize::try_from(count).unwrap_or(isize::MAX / 4);
+        let whole = (length - self.phase.min(length)).is_multiple_of(self.pages.raw());
+        (sum(self.right) + sum(self.by_code) - sum(self.wrong), whole)
+    }
+}
+
+/// The headers of a file.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    pub(super) contents: &'a Contents,
+    pub(super) headers: &'a [Bytes],
+    pub(super) order: ByteOrder,
+}
+
+impl Survey<'_> {
+    /// The pages that fit best; those of the user if there are any.
+    pub(super) fn best(&self, page: Option<Bytes>, oob: Option<Bytes>) -> Option<Fit> {
+        let shapes = shapes(page, oob);
+        let fits = shapes.into_iter().filter_map(|(page, oob)| self.fit(page, oob));
+        let length = self.contents.length();
+        let better = |best: Fit, next: Fit| {
+            if next.score(length) > best.score(length) { next } else { best }
+        };
+        fits.reduce(better).filter(|best| best.right > best.wrong)
+    }
+
+    /// How many headers begin pages of this size without spare bytes, if all of them do.
+    pub(super) fn bare_page(&self) -> Option<Bytes> {
+        let pages = LAYOUTS.iter().map(|(page, _)| Bytes::new(*page)).rev();
+        let (first, rest) = self.headers.split_first()?;
+        if rest.is_empty() {
+            return None;
+        }
+        pages.into_iter().find(|&page| rest.iter().all(|&at| (at - *first).is_multiple_of(page)))
+    }
+
+    /// The headers by the offset of the first page, if they begin such pages: the largest classes.
+    fn classes(&self, raw: Bytes) -> Vec<(Bytes, Vec<Bytes>)> {
+        let mut classes: BTreeMap<u64, Vec<Bytes>> = BTreeMap::new();
+        for &at in self.headers {
+            classes.entry(at.get() % raw.get()).or_default().push(at);
+        }
+        let mut classes: Vec<_> = classes.into_iter().collect();
+        classes.sort_by_key(|(_, class)| std::cmp::Reverse(class.len()));
+        classes.truncate(CLASSES);
+        classes.into_iter().map(|(phase, class)| (Bytes::new(phase), class)).collect()
+    }
+
+    fn fit(&self, page: Bytes, oob: Bytes) -> Option<Fit> {
+        let length = self.contents.length();
+        let classes = self.classes(page + oob).into_iter();
+        let fits = classes.filter_map(|(phase, class)| self.fit_class(page, oob, phase, &class));
+        fits.reduce(|best, next| if next.score(length) > best.score(length) { next } else { best })
+    }
+
+    fn fit_class(&self, page: Bytes, oob: Bytes, phase: Bytes, class: &[Bytes]) -> Option<Fit> {
+        let raw = page + oob;
+        let windows: Vec<Vec<u8>> =
+            class.iter().take(FIRST).map(|&at| self.contents.window(at, raw.to_usize())).collect();
+        let mut counted: Vec<(usize, Pages)> = Vec::new();
+        for place in places(page.to_usize(), oob.to_usize()) {
+            let pages = Pages { page, oob, order: self.order, place };
+            let weight = |raw: &Vec<u8>| match pages.judge_header(raw) {
+                Verdict::Right { by_code } => 1 + usize::from(by_code),
+                _ => 0,
+            };
+            let count: usize = windows.iter().map(weight).sum();
+            if count > 0 {
+                counted.push((count, pages));
+            }
+        }
+        counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+        counted.truncate(PLACES);
+        let length = self.contents.length();
+        let fits = counted.into_iter().filter_map(|(_, pages)| self.judge(pages, class, phase));
+        fits.reduce(|best, next| if next.score(length) > best.score(length) { next } else { best })
+    }
+
+    /// Judges headers from everywhere and the pages behind them.
+    fn judge(&self, pages: Pages, class: &[Bytes], phase: Bytes) -> Option<Fit> {
+        let (mut right, mut by_code, mut wrong, mut first) = (0, 0, 0, None);
+        // Headers outside of the class are none with these pages.
+        let strays = self.headers.len() - class.len();
+        let raw = pages.raw();
+        let distance = class.len().div_ceil(JUDGED).max(1);
+        for &at in class.iter().step_by(distance) {
+            for number in 0..RUN {
+                let window = self.contents.window(at + raw * number, raw.to_usize());
+                let verdict = match number {
+                    0 => pages.judge_header(&window),
+                    _ => pages.judge(&window),
+                };
+                match verdict {
+                    Verdict::Right { by_code: sure } => {
+                        right += 1;
+                        by_code += usize::from(sure);
+                        first = first.or(Some(at));
+                    }
+                    Verdict::Wrong => wrong += 1,
+                    Verdict::Nothing => {}
+                }
+            }
+        }
+        let wrong = wrong + strays.div_ceil(distance);
+        Some(Fit { pages, phase, first: first?, right, by_code, wrong })
+    }
+}
+
+/// The shapes that are tried.
+fn shapes(page: Option<Bytes>, oob: Option<Bytes>) -> Vec<(Bytes, Bytes)> {
+    let mut shapes = Vec::new();
+    for (usual, sizes) in LAYOUTS {
+        let of = Bytes::new(*usual);
+        if page.is_some_and(|page| page != of) {
+            continue;
+        }
+        match oob {
+            Some(oob) => shapes.push((of, oob)),
+            None => shapes.extend([0].iter().chain(*sizes).map(|&oob| (of, Bytes::new(oob)))),
+        }
+    }
+    if let (Some(page), true) = (page, shapes.is_empty()) {
+        shapes.push((page, oob.unwrap_or(Bytes::ZERO)));
+    }
+    shapes
+}
+
+/// The places where tags may be in such pages.
+fn places(page: usize, oob: usize) -> Vec<Place> {
+    let mut places = Vec::new();
+    if page == 512 {
+        if oob >= tags1::SPARE {
+            places.push(Place::Yaffs1(Layout1::Around, (0..tags1::SPARE).collect()));
+        }
+        for start in (0..oob).take_while(|start| start + tags1::SIZE <= oob) {
+            let bytes = (start..start + tags1::SIZE).collect();
+            places.push(Place::Yaffs1(Layout1::Packed, bytes));
+        }
+        return places;
+    }
+    places.push(Place::InBand);
+    for (ecc, length) in [(true, tags::PROTECTED), (false, tags::SIZE)] {
+        let starts = (0..oob).take_while(|start| start + length <= oob);
+        places.extend(starts.map(|start| Place::spare(start, ecc)));
+    }
+    places.extend(on_die(oob));
+    places
+}
+
+/// Chips with an ECC of their own have a few free bytes in each part of the OOB area: two, which are the
+/// bad-block mark in the first part, then free ones.
+fn on_die(oob: usize) -> Vec<Place> {
+    let part = 16;
+    let of = |within: std::ops::Range<usize>| -> Vec<usize> {
+        (0..oob / part)
+            .flat_map(|number| within.clone().map(move |at| number * part + at))
+            .collect()
+    };
+    let all = [of(2..8), of(4..8), of(4..16), of(2..16)];
+    let lengths = [tags::PROTECTED, tags::SIZE];
+    let cut = |free: &Vec<usize>, length: usize| free.get(..length).map(<[usize]>::to_vec);
+    let cuts = all.iter().flat_map(|free| lengths.map(|length| cut(free, length)));
+    cuts.flatten().map(Place::Spare).collect()
+}
