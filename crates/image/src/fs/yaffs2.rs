@@ -88,18 +88,20 @@ impl Flash {
         let known = self.fit.first - self.at.min(self.fit.first);
         let contents = contents.from(self.at);
         (!shape.oob.is_zero())
-            .then(|| Spare::detect_beside(&contents, shape, known, self.fit.pages.place.bytes()))
+            .then(|| Spare::detect_beside(&contents, shape, known, &self.fit.pages.place.taken()))
     }
 
     /// The flash as YAFFS sees it.
     fn open(&self, contents: &Contents) -> Result<ImageFlash, Error> {
         let spare = self.spare(contents);
-        let linux_order = spare.as_ref().is_some_and(Spare::corrects)
-            && spare.as_ref().is_some_and(|spare| !spare.has_smart_media_order());
+        let codes = spare.as_ref().filter(|spare| spare.corrects());
+        let linux_order = codes.is_some_and(|spare| !spare.has_smart_media_order());
+        let code_bytes = codes.map_or(&[][..], |spare| spare.layout().ecc());
+        let is_code = |at: usize| code_bytes.iter().any(|range| range.contains(&at));
+        let mark = self.blocks.mark.clone().filter(|mark| !mark.clone().any(is_code));
         let dump = Dump::with_spare(contents.from(self.at), self.shape(), spare)?;
         let dump = dump.extended(BLOCKS_MIN)?;
-        let (pages, mark) = (self.fit.pages.clone(), self.blocks.mark.clone());
-        Ok(ImageFlash::new(dump, pages, mark, linux_order))
+        Ok(ImageFlash::new(dump, self.fit.pages.clone(), mark, linux_order))
     }
 
     fn options(&self) -> Options {

@@ -5,14 +5,16 @@
 use super::{CODES, FIRST_PAGES, Spare, programmed_pages};
 use crate::contents::Contents;
 use crate::shape::Shape;
+use boardlab_codec::hamming;
 use boardlab_nand::Layout;
 use boardlab_nand::ecc::{Code, Engine};
 use boardlab_nand::part::EccNeed;
 use boardlab_sim::Bytes;
 use std::ops::Range;
 
-/// The two codes of small pages around the page status, as YAFFS and SmartMedia have them.
-const AROUND: [usize; 6] = [8, 9, 10, 13, 14, 15];
+/// The two codes of small pages around the page status, as YAFFS and SmartMedia have them: the first two
+/// bytes are swapped.
+const AROUND: [usize; 6] = [9, 8, 10, 14, 13, 15];
 /// Linux' own place of the codes of small pages.
 const SMALL: [usize; 6] = [0, 1, 2, 3, 6, 7];
 
@@ -23,17 +25,30 @@ impl Spare {
     pub fn detect_beside(contents: &Contents, shape: Shape, known: Bytes, taken: &[usize]) -> Self {
         let usual = Self::detect(contents, shape, known, None);
         let apart = |range: &Range<usize>| taken.iter().all(|at| !range.contains(at));
-        if usual.corrects() && usual.layout.ecc().iter().all(apart) {
+        let fits = usual.corrects() && usual.layout.ecc().iter().all(apart);
+        let pages = programmed_pages(contents, shape, known);
+        let search = Search { pages: &pages, shape, taken };
+        // With its first two bytes swapped, a right code looks like one of a step with a wrong bit. So
+        // equal codes elsewhere are better evidence.
+        let equal = if fits { usual.equal_codes(&pages, shape) } else { 0 };
+        let better = search.best(false).filter(|(right, _)| *right > equal);
+        if let Some((_, spare)) = better {
+            return spare;
+        }
+        if fits {
             return usual;
         }
-        let pages = programmed_pages(contents, shape, known);
-        let tried = CODES.iter().filter_map(|&(bits, step)| {
-            let step = Bytes::new(step);
-            let engine = Engine::new(Code::for_need(EccNeed { bits, step })?).ok()?;
-            elsewhere(&engine, &pages, shape, taken)
-        });
-        let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
-        best.map_or_else(|| Self::uncorrected(shape, None), |(_, spare)| spare)
+        let tolerant = search.best(true).map(|(_, spare)| spare);
+        tolerant.unwrap_or_else(|| Self::uncorrected(shape, None))
+    }
+
+    /// How many steps have exactly the code that this layout says.
+    fn equal_codes(&self, pages: &[Vec<u8>], shape: Shape) -> usize {
+        let Some(engine) = &self.engine else { return 0 };
+        let place: Vec<usize> = self.layout.ecc().iter().cloned().flatten().collect();
+        let page = shape.page.to_usize();
+        let samples: Vec<_> = pages.iter().map(|raw| Sample::of(raw, page, engine)).collect();
+        matches(&samples, &place, engine, false).0
     }
 
     /// Whether the first two bytes of each code are swapped.
@@ -43,42 +58,71 @@ impl Spare {
     }
 }
 
-/// The place where the ECC bytes of an engine are in most pages; how many steps match, and the layout.
-fn elsewhere(
-    engine: &Engine,
-    pages: &[Vec<u8>],
+/// A search for ECC bytes.
+struct Search<'a> {
+    pages: &'a [Vec<u8>],
     shape: Shape,
-    taken: &[usize],
-) -> Option<(usize, Spare)> {
-    let page = shape.page.to_usize();
-    if !engine.is_software() || !page.is_multiple_of(engine.step()) {
-        return None;
+    /// Spare bytes that can be none.
+    taken: &'a [usize],
+}
+
+impl Search<'_> {
+    /// The best layout with any code, and how many steps match. `tolerant` counts steps with a wrong bit.
+    fn best(&self, tolerant: bool) -> Option<(usize, Spare)> {
+        let tried = CODES.iter().filter_map(|&(bits, step)| {
+            let step = Bytes::new(step);
+            let engine = Engine::new(Code::for_need(EccNeed { bits, step })?).ok()?;
+            self.with_engine(&engine, tolerant)
+        });
+        tried.reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
-    let length = page / engine.step() * engine.code_bytes();
-    let all: Vec<Sample<'_>> = pages.iter().map(|raw| Sample::of(raw, page, engine)).collect();
-    let (first, others) = all.split_at(all.len().min(FIRST_PAGES));
-    let tried = places(shape, length, engine).into_iter().filter_map(|place| {
-        if place.iter().any(|at| taken.contains(at)) {
+
+    fn with_engine(&self, engine: &Engine, tolerant: bool) -> Option<(usize, Spare)> {
+        let page = self.shape.page.to_usize();
+        let is_possible = !tolerant || matches!(engine.code(), Code::Hamming(_));
+        if !engine.is_software() || !page.is_multiple_of(engine.step()) || !is_possible {
             return None;
         }
-        let (right, wrong) = matches(first, &place, engine.code_bytes());
+        let length = page / engine.step() * engine.code_bytes();
+        let samples: Vec<_> = self.pages.iter().map(|raw| Sample::of(raw, page, engine)).collect();
+        let places = places(self.shape, length, engine).into_iter();
+        let places: Vec<_> =
+            places.filter(|place| place.iter().all(|at| !self.taken.contains(at))).collect();
+        let (right, place) = best(engine, &samples, &places, tolerant)?;
+        let size = self.shape.oob.to_usize();
+        let ecc = place.iter().map(|&at| at..at + 1).collect();
+        // What marks a bad block is known by who asks.
+        let mark = (0..size).find(|at| !place.contains(at))?;
+        let layout = Layout::new(size, ecc, Vec::new(), mark..mark + 1).ok()?;
+        Some((right, Spare { layout, engine: Some(engine.clone()) }))
+    }
+}
+
+/// The place where most codes are, and how many.
+fn best<'a>(
+    engine: &Engine,
+    samples: &[Sample<'_>],
+    places: &'a [Vec<usize>],
+    tolerant: bool,
+) -> Option<(usize, &'a Vec<usize>)> {
+    let (first, others) = samples.split_at(samples.len().min(FIRST_PAGES));
+    let tried = places.iter().filter_map(|place| {
+        let (right, wrong) = matches(first, place, engine, tolerant);
         if right == 0 && wrong > 0 {
             return None;
         }
-        let more = matches(others, &place, engine.code_bytes());
+        let more = matches(others, place, engine, tolerant);
         Some((right + more.0, wrong + more.1, place))
     });
     let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    let (right, _, place) = best.filter(|(right, wrong, _)| right > wrong)?;
-    let ecc = place.iter().map(|&at| at..at + 1).collect();
-    // What marks a bad block is known by who asks.
-    let mark = (0..shape.oob.to_usize()).find(|at| !place.contains(at))?;
-    let layout = Layout::new(shape.oob.to_usize(), ecc, Vec::new(), mark..mark + 1).ok()?;
-    Some((right, Spare { layout, engine: Some(engine.clone()) }))
+    let enough = |right: usize, wrong: usize| right > if tolerant { 4 * wrong } else { wrong };
+    let (right, _, place) = best.filter(|(right, wrong, _)| enough(*right, *wrong))?;
+    Some((right, place))
 }
 
 /// A raw page.
 struct Sample<'a> {
+    data: &'a [u8],
     oob: &'a [u8],
     /// The code of each step.
     codes: Vec<u8>,
@@ -94,25 +138,43 @@ impl<'a> Sample<'a> {
             steps.map(|step| step.iter().any(|&byte| byte != 0xFF)).collect();
         let mut codes = vec![0; programmed.len() * engine.code_bytes()];
         engine.calculate(data, &mut codes);
-        Self { oob, codes, programmed }
+        Self { data, oob, codes, programmed }
     }
 }
 
 /// The numbers of programmed steps whose codes are at a place, and of those whose are not.
-fn matches(samples: &[Sample<'_>], place: &[usize], code: usize) -> (usize, usize) {
+fn matches(
+    samples: &[Sample<'_>],
+    place: &[usize],
+    engine: &Engine,
+    tolerant: bool,
+) -> (usize, usize) {
     let (mut right, mut wrong) = (0, 0);
+    let code = engine.code_bytes();
     for sample in samples {
-        let steps = sample.codes.chunks(code).zip(place.chunks(code)).zip(&sample.programmed);
-        for ((codes, place), _) in steps.filter(|(_, programmed)| **programmed) {
-            let stored = place.iter().map(|&at| sample.oob[at]);
-            if stored.clone().all(|byte| byte == 0xFF) {
+        let steps = sample.data.chunks(engine.step()).zip(sample.codes.chunks(code));
+        let steps = steps.zip(place.chunks(code)).zip(&sample.programmed);
+        for (((data, calculated), place), _) in steps.filter(|(_, programmed)| **programmed) {
+            let stored: Vec<u8> = place.iter().map(|&at| sample.oob[at]).collect();
+            if stored.iter().all(|&byte| byte == 0xFF) {
                 continue;
             }
-            let same = stored.eq(codes.iter().copied());
+            let same = stored == calculated
+                || (tolerant && is_correctable(engine, data, &stored, calculated));
             *(if same { &mut right } else { &mut wrong }) += 1;
         }
     }
     (right, wrong)
+}
+
+/// Whether a step with a Hamming code has one wrong bit. Of BCH, whose check takes longer, only right codes
+/// count.
+fn is_correctable(engine: &Engine, data: &[u8], stored: &[u8], calculated: &[u8]) -> bool {
+    let Code::Hamming(step) = engine.code() else { return false };
+    let (Ok(stored), Ok(calculated)) = (stored.try_into(), calculated.try_into()) else {
+        return false;
+    };
+    hamming::correct(step, &mut data.to_vec(), stored, calculated).is_ok()
 }
 
 /// Where the ECC bytes may be, in the order of the codes.
@@ -138,7 +200,6 @@ fn places(shape: Shape, length: usize, engine: &Engine) -> Vec<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use boardlab_codec::hamming;
 
     const SHAPE: Shape = Shape::nand(Bytes::kib(2), Bytes::new(64), Bytes::kib(128));
 

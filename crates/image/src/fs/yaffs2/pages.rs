@@ -44,7 +44,7 @@ pub(super) enum Verdict {
     Nothing,
     /// The tags fit what is in the page.
     Right {
-        /// Whether a code of the tags says so too.
+        /// Whether a code of the tags says so too, perhaps after a correction.
         by_code: bool,
     },
     /// They cannot be tags.
@@ -72,6 +72,14 @@ impl Place {
         match self {
             Self::InBand => &[],
             Self::Spare(bytes) | Self::Yaffs1(_, bytes) => bytes,
+        }
+    }
+
+    /// The spare bytes that can have no ECC of the data.
+    pub(super) fn taken(&self) -> Vec<usize> {
+        match self {
+            Self::Yaffs1(Layout1::Around, _) => [0..8, 11..13].into_iter().flatten().collect(),
+            _ => self.bytes().to_vec(),
         }
     }
 
@@ -139,18 +147,15 @@ impl Pages {
 
     /// Whether the tags of a raw page fit its data, and say that it is an object header.
     pub(super) fn judge_header(&self, raw: &[u8]) -> Verdict {
-        let (page, end) = (self.page.to_usize(), self.raw().to_usize());
-        if raw.len() < end {
-            return Verdict::Nothing;
-        }
-        match self.place.tags(&raw[..page], &raw[page..end], self.order).0 {
-            Some(tags) if tags.chunk > 0 => Verdict::Wrong,
-            _ => self.judge(raw),
-        }
+        self.judge_page(raw, true)
     }
 
     /// Whether the tags of a raw page fit its data.
     pub(super) fn judge(&self, raw: &[u8]) -> Verdict {
+        self.judge_page(raw, false)
+    }
+
+    fn judge_page(&self, raw: &[u8], header: bool) -> Verdict {
         let page = self.page.to_usize();
         if raw.len() < page + self.oob.to_usize() {
             return Verdict::Nothing;
@@ -161,7 +166,7 @@ impl Pages {
             let programmed = data.iter().any(|&byte| byte != 0xFF);
             return if programmed { Verdict::Wrong } else { Verdict::Nothing };
         };
-        if checked == Checked::Wrong {
+        if checked == Checked::Wrong || (header && tags.chunk > 0) {
             return Verdict::Wrong;
         }
         if tags.deleted || (self.place.is_yaffs2() && tags.sequence == SEQUENCE_CHECKPOINT) {
@@ -175,7 +180,7 @@ impl Pages {
             Place::Spare(bytes) => bytes.len() == tags::PROTECTED,
             Place::Yaffs1(..) => true,
         };
-        Verdict::Right { by_code: protected && checked == Checked::Right }
+        Verdict::Right { by_code: protected }
     }
 
     fn fits(&self, tags: &Tags, data: &[u8]) -> bool {

@@ -5,6 +5,7 @@
 
 use super::pages::{Pages, Place, Verdict};
 use crate::contents::Contents;
+use crate::shape::{OOB_SIZES, gcd};
 use boardlab_sim::Bytes;
 use boardlab_yaffs2::format::tags1::{self, Layout1};
 use boardlab_yaffs2::format::{ByteOrder, tags};
@@ -19,6 +20,8 @@ const LAYOUTS: &[(u64, &[u64])] = &[
     (8_192, &[256, 376, 436, 448, 512, 640, 744]),
     (16_384, &[512, 1_024, 1_216, 1_280, 1_664, 1_872, 2_208]),
 ];
+/// Unusual shapes that are tried.
+const UNUSUAL: usize = 32;
 /// Headers that decide which places are tried further.
 const FIRST: usize = 6;
 /// Headers that are judged, each with the pages behind it.
@@ -66,13 +69,33 @@ pub(super) struct Survey<'a> {
 impl Survey<'_> {
     /// The pages that fit best; those of the user if there are any.
     pub(super) fn best(&self, page: Option<Bytes>, oob: Option<Bytes>) -> Option<Fit> {
-        let shapes = shapes(page, oob);
+        let usual = self.best_of(shapes(page, oob));
+        if usual.is_some() || page.is_some() || oob.is_some() {
+            return usual;
+        }
+        self.best_of(self.unusual_shapes())
+    }
+
+    fn best_of(&self, shapes: Vec<(Bytes, Bytes)>) -> Option<Fit> {
         let fits = shapes.into_iter().filter_map(|(page, oob)| self.fit(page, oob));
         let length = self.contents.length();
         let better = |best: Fit, next: Fit| {
             if next.score(length) > best.score(length) { next } else { best }
         };
         fits.reduce(better).filter(|best| best.right > best.wrong)
+    }
+
+    /// Pages of a power of two bytes, with any number of spare bytes that fits the distances of headers.
+    fn unusual_shapes(&self) -> Vec<(Bytes, Bytes)> {
+        let first = self.headers[0];
+        let distance = self.headers.iter().fold(0, |known, at| gcd(known, (*at - first).get()));
+        let pages = LAYOUTS.iter().map(|(page, _)| *page);
+        let of = |page: u64| {
+            let raws = page + OOB_SIZES[0].get()..=page + page / 4;
+            let fits = raws.filter(move |raw| distance > 0 && distance.is_multiple_of(*raw));
+            fits.map(move |raw| (Bytes::new(page), Bytes::new(raw - page)))
+        };
+        pages.flat_map(of).take(UNUSUAL).collect()
     }
 
     /// How many headers begin pages of this size without spare bytes, if all of them do.
