@@ -306,6 +306,8 @@ const LIMITS: &str = "crates/cli/tests/image.rs";
 const VOLUMES: &str = "crates/image/tests/ubi.rs";
 /// Holds that the commit that was asked for is shown.
 const COMMITS: &str = "crates/image/tests/older/mod.rs";
+/// Holds that the older state of YAFFS that was asked for is shown.
+const PAST: &str = "crates/image/tests/yaffs2/past.rs";
 /// Holds that the bytes of a volume are written.
 const RAW: &str = "crates/cli/tests/volumes.rs";
 /// Holds what is made of a folder or an .ini with each option.
@@ -405,6 +407,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "partial", Test(IMAGES)),
     ("image extract", "volume", Test(VOLUMES)),
     ("image extract", "commit", Test(COMMITS)),
+    ("image extract", "as-of", Test(PAST)),
     ("image extract", "raw", Test(RAW)),
     ("image extract", "max-names", Test(LIMITS)),
     ("image extract", "max-size", Test(LIMITS)),
@@ -418,6 +421,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "partial", Test(IMAGES)),
     ("image ls", "volume", Test(VOLUMES)),
     ("image ls", "commit", Test(COMMITS)),
+    ("image ls", "as-of", Test(PAST)),
     ("image ls", "max-names", Test(LIMITS)),
     ("image check", "format", Test(LIMITS)),
     ("image check", "out", Test(LIMITS)),

@@ -3,7 +3,11 @@
 //!
 //! Every image is identified, checked, listed and read within time and within four times its size of memory.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of a test panic like the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "the helpers of a test panic and print like the test"
+)]
 #![allow(dead_code, reason = "the maker serves other tests too")]
 
 #[path = "yaffs2/maker.rs"]

@@ -15,6 +15,9 @@ mod forged;
 mod images;
 #[path = "yaffs2/layouts.rs"]
 mod layouts;
+#[cfg(unix)]
+#[path = "yaffs2/made.rs"]
+mod made;
 #[path = "yaffs2/maker.rs"]
 mod maker;
 #[path = "yaffs2/past.rs"]

@@ -5,7 +5,7 @@
 
 use super::size;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions};
+use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions, is_on_flash};
 use boardlab_sim::Bytes;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ Exit status 1: something is left out; the last table says what and why.
 Examples:
   boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create rootfs board.ubifs --page 2KiB --block 128KiB --max-blocks 1000 --volume-only
+  boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
   boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
 
 /// What an image is made of, and for which flash.
@@ -65,7 +66,7 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder")]
 struct OfFolder {
-    /// Filesystem to make [default: ubifs]
+    /// Filesystem to make: ubifs, or yaffs2, which needs no --max-blocks but --oob [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
     /// Logical erase blocks that the filesystem may grow to (mkfs.ubifs -c)
@@ -134,9 +135,11 @@ impl Create {
     pub(crate) fn folder(&self, latest: Option<i64>) -> Option<FolderOptions> {
         let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let name = || volume_name.clone().unwrap_or_else(|| "rootfs".into());
+        let fs = fs.clone().unwrap_or_else(|| "ubifs".into());
+        let unlimited = is_on_flash(&fs).then_some(0);
         Some(FolderOptions {
-            fs: fs.clone().unwrap_or_else(|| "ubifs".into()),
-            max_lebs: (*max_blocks)?,
+            max_lebs: max_blocks.or(unlimited)?,
+            fs,
             compression: compression.unwrap_or(Kind::Lzo).into(),
             fix_up: self.folder.fix_up,
             volume: (!self.folder.volume_only).then(name),
@@ -155,6 +158,26 @@ impl Create {
             (self.folder.volume_only, "--volume-only"),
             (self.folder.fix_up, "--fix-up"),
             (self.folder.squash_uids, "--squash-uids"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
+    /// A given option that is for UBI and UBIFS only, although neither is made.
+    pub(crate) fn for_volume(&self) -> Option<&'static str> {
+        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+        if !fs.as_deref().is_some_and(is_on_flash) {
+            return None;
+        }
+        let given = [
+            (max_blocks.is_some(), "--max-blocks"),
+            (compression.is_some(), "--compression"),
+            (volume_name.is_some(), "--volume-name"),
+            (self.folder.volume_only, "--volume-only"),
+            (self.folder.fix_up, "--fix-up"),
+            (self.sub_page.is_some(), "--sub-page"),
+            (self.vid_offset.is_some(), "--vid-offset"),
+            (self.image_seq.is_some(), "--image-seq"),
+            (self.erase_counter > 0, "--erase-counter"),
         ];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }

@@ -60,6 +60,10 @@ fn make(create: &Create, is_folder: bool, seed: Seed) -> Result<Made, MakeError>
         }
         return make::of_ini(&create.input, &flash, seed);
     }
+    if let Some(option) = create.for_volume() {
+        let why = "the filesystem lies on the flash itself, without UBI";
+        return Err(MakeError::Useless { option, why });
+    }
     if let Some(option) = create.for_ubi() {
         return Err(MakeError::Useless { option, why: "a volume alone has no such thing" });
     }

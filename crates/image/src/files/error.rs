@@ -64,6 +64,13 @@ pub enum MakeError {
         /// The most.
         max: u32,
     },
+    /// There are more files than the filesystem can number.
+    TooMany {
+        /// The files.
+        found: usize,
+        /// The most.
+        most: u32,
+    },
     /// The filesystem cannot be made.
     Mkfs(MkfsError),
     /// UBI cannot be made.
@@ -175,6 +182,7 @@ impl MakeError {
             Self::NoSpace { needed, .. } => {
                 format!("give --max-blocks {needed} or more, another --compression, or fewer files")
             }
+            Self::TooMany { .. } => "leave files out, or make an archive of some".into(),
             Self::Mkfs(_) => "check --page, --block and --max-blocks".into(),
             Self::Ubi(_) => "check --page, --block, --sub-page and --vid-offset".into(),
             Self::Flash(problem) => problem.help(),
@@ -245,6 +253,9 @@ impl fmt::Display for MakeError {
                 f,
                 "the files need {needed} logical erase blocks, and --max-blocks allows {max}"
             ),
+            Self::TooMany { found, most } => {
+                write!(f, "{found} files are more than the {most} that YAFFS2 can number")
+            }
             Self::Mkfs(problem) => problem.fmt(f),
             Self::Ubi(problem) => problem.fmt(f),
             Self::Flash(problem) => problem.fmt(f),

@@ -33,9 +33,11 @@ pub struct VolumeFormat {
 /// A filesystem that was made.
 #[derive(Debug, Clone, Default)]
 pub struct NewFileSystem {
-    /// The volume.
+    /// Its name in the report.
+    pub name: &'static str,
+    /// The volume, or the dump of a flash with OOB bytes.
     pub bytes: Vec<u8>,
-    /// Its LEBs.
+    /// Its LEBs, or erase blocks.
     pub leb_count: u32,
     /// The least LEBs of a volume that it can be mounted on.
     pub volume_lebs: u32,

@@ -93,6 +93,10 @@ pub enum Why {
     },
     /// The filesystem has no place for this extended attribute.
     Attribute(Vec<u8>),
+    /// There is no more room for this extended attribute in the page of the header.
+    NoRoom(Vec<u8>),
+    /// The filesystem has no place for such a long target of a symbolic link.
+    Target(usize),
     /// The kind of the file is unknown.
     Kind,
 }
@@ -114,6 +118,14 @@ impl fmt::Display for Why {
                 "the extended attribute `{}`: UBIFS has user., trusted. and security., up to 4,096 bytes",
                 crate::names::shown(name)
             ),
+            Self::NoRoom(name) => write!(
+                f,
+                "the extended attribute `{}`: all of them must fit into a page, behind 512 bytes",
+                crate::names::shown(name)
+            ),
+            Self::Target(length) => {
+                write!(f, "its target of {length} bytes: YAFFS has room for 159")
+            }
             Self::Kind => f.write_str("its kind is unknown"),
         }
     }

@@ -28,8 +28,12 @@ use std::ops::Range;
 use survey::{Cleanmarkers, Flash, Survey};
 
 /// The entry in the list of filesystems.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "JFFS2", search: || Box::new(Nodes::default()), create: None };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "JFFS2",
+    search: || Box::new(Nodes::default()),
+    create: None,
+    create_dump: None,
+};
 
 /// A detected JFFS2.
 #[derive(Debug)]

@@ -38,10 +38,16 @@ pub struct FileSystemType {
     pub search: fn() -> Box<dyn Detector>,
     /// Makes one of the files of a folder; `None` while that is not built.
     pub create: Option<Create>,
+    /// Makes one that lies on the flash itself; `None` for one in a volume, and while that is not built.
+    pub create_dump: Option<CreateDump>,
 }
 
 /// Makes a filesystem of files for a volume. What it has no place for is noted among the files.
 pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeError>;
+
+/// Makes a filesystem of files as a dump of a flash with OOB bytes. What it has no place for is noted among
+/// the files.
+pub type CreateDump = fn(&mut Tree, Shape, &Spare) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE, yaffs2::TYPE];

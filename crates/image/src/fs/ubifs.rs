@@ -49,6 +49,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "UBIFS",
     search: || Box::new(Search::default()),
     create: Some(create::create),
+    create_dump: None,
 };
 /// Every block begins at a multiple of this, also with OOB bytes in the file.
 const STEP: u64 = 8;

@@ -11,6 +11,7 @@
 mod audit;
 mod blocks;
 mod check;
+mod create;
 mod detail;
 mod flash;
 mod headers;
@@ -42,8 +43,12 @@ use std::ops::Range;
 use survey::{Fit, Survey};
 
 /// The entry in the list of filesystems.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "YAFFS2", search: || Box::new(Headers::default()), create: None };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "YAFFS2",
+    search: || Box::new(Headers::default()),
+    create: None,
+    create_dump: Some(create::create),
+};
 /// The name of the older format.
 const YAFFS1: &str = "YAFFS1";
 /// The fewest blocks that YAFFS mounts when it keeps none for garbage collection.

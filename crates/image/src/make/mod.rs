@@ -13,7 +13,7 @@ mod spare;
 pub use crate::files::{Compression, Compressor, MakeError, NewFileSystem, VolumeFormat};
 
 use crate::files::{LeftOut, Taking, Tree};
-use crate::fs::{ALL, Create, FileSystemType};
+use crate::fs::{ALL, Create, CreateDump, FileSystemType};
 use crate::shape::Shape;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_ubi::create::{self, Content};
@@ -166,6 +166,10 @@ pub fn of_folder_with(
     (seed, types): (Seed, &[FileSystemType]),
 ) -> Result<Made, MakeError> {
     flash.check()?;
+    let by_name = |one: &&FileSystemType| one.name.eq_ignore_ascii_case(&options.fs);
+    if let Some(create) = types.iter().find(by_name).and_then(|one| one.create_dump) {
+        return of_folder_on_flash(folder, flash, options, create);
+    }
     let layout = create::layout(&flash.format(seed))?;
     let create = creator(&options.fs, types)?;
     if let Some(name) = &options.volume {
@@ -205,11 +209,38 @@ pub fn of_folder_with(
     spare::with_spare(made, flash)
 }
 
+/// Whether a filesystem of this name lies on the flash itself, and not in a volume of UBI.
+#[must_use]
+pub fn is_on_flash(fs: &str) -> bool {
+    ALL.iter().any(|one| one.name.eq_ignore_ascii_case(fs) && one.create_dump.is_some())
+}
+
+/// A filesystem that lies on the flash itself.
+fn of_folder_on_flash(
+    folder: &Path,
+    flash: &Flash,
+    options: &FolderOptions,
+    create: CreateDump,
+) -> Result<Made, MakeError> {
+    let oob = flash.oob.ok_or(MakeError::Missing {
+        option: "--oob SIZE",
+        why: "the tags of each page lie in its spare bytes",
+    })?;
+    let shape = Shape::nand(flash.page, oob, flash.block);
+    let spare = spare::of(shape, flash.ecc)?;
+    let mut tree = Tree::of(folder, &options.taking)?;
+    let mut made = create(&mut tree, shape, &spare)?;
+    let bytes = std::mem::take(&mut made.bytes);
+    let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
+    Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: tree.left_out })
+}
+
 /// The function that makes a filesystem of this name.
 fn creator(name: &str, types: &[FileSystemType]) -> Result<Create, MakeError> {
     let found = types.iter().find(|one| one.name.eq_ignore_ascii_case(name));
     found.and_then(|one| one.create).ok_or_else(|| {
-        let makers = types.iter().filter(|one| one.create.is_some());
+        let is_maker = |one: &&FileSystemType| one.create.is_some() || one.create_dump.is_some();
+        let makers = types.iter().filter(is_maker);
         let expected = makers.map(|one| one.name.to_lowercase()).collect();
         let found = found.map_or_else(|| format!("`{name}`"), |one| one.name.to_owned());
         MakeError::FileSystem { found, expected }

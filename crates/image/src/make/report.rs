@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Function: [`report`].
 
-use super::{Made, MadeVolume};
+use super::{Made, MadeVolume, is_on_flash};
 use crate::files::{LeftOut, NewFileSystem};
 use crate::names::shown;
 use crate::tables::ImageReport;
@@ -38,7 +38,9 @@ pub fn report(input: &str, output: &str, made: &Made) -> ImageReport {
 
 fn image(output: &str, made: &Made) -> Table {
     let page = made.shape.page;
-    let block = if made.layout.is_some() { "erase block" } else { "logical erase block" };
+    let on_flash = made.filesystem.as_ref().is_some_and(|one| is_on_flash(one.name));
+    let is_whole = made.layout.is_some() || on_flash;
+    let block = if is_whole { "erase block" } else { "logical erase block" };
     Table::new("image", "Image")
         .of([(Row::new(output, ""), ())])
         .column("length_bytes", "length", |()| Cell::count(Bytes::of(&made.bytes).get()))
@@ -76,9 +78,11 @@ fn volumes(volumes: &[MadeVolume], made: &Made) -> Table {
 }
 
 fn files(filesystem: &NewFileSystem) -> Table {
+    let on_flash = is_on_flash(filesystem.name);
+    let (id, blocks) = if on_flash { ("block_count", "blocks") } else { ("leb_count", "LEBs") };
     Table::new("filesystem", "Filesystem")
-        .of([(Row::new("ubifs", ""), ())])
-        .column("leb_count", "LEBs", |()| Cell::int(filesystem.leb_count.into()))
+        .of([(Row::new(filesystem.name, ""), ())])
+        .column(id, blocks, |()| Cell::int(filesystem.leb_count.into()))
         .column("directory_count", "directories", |()| Cell::int(filesystem.directories))
         .column("file_count", "files", |()| Cell::int(filesystem.files))
         .column("link_count", "hard links", |()| Cell::int(filesystem.links))

@@ -18,8 +18,12 @@ use boardlab_vfs::{FileSystem, NewInode, PAGE_SIZE};
 use std::ops::Range;
 use toy::{MAGIC, Toy};
 
-const TOY: FileSystemType =
-    FileSystemType { name: "toy", search: || Box::new(Heads(Vec::new())), create: None };
+const TOY: FileSystemType = FileSystemType {
+    name: "toy",
+    search: || Box::new(Heads(Vec::new())),
+    create: None,
+    create_dump: None,
+};
 const SHAPE: Shape = Shape::nand(Bytes::new(512), Bytes::ZERO, Bytes::kib(4));
 
 fn types() -> Vec<FileSystemType> {

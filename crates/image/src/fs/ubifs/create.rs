@@ -17,7 +17,7 @@ pub(super) fn create(tree: &mut Tree, volume: &VolumeFormat) -> Result<NewFileSy
     let mut making = Making {
         builder: Builder::new(format)?,
         numbers: Vec::new(),
-        counts: NewFileSystem::default(),
+        counts: NewFileSystem { name: "ubifs", ..NewFileSystem::default() },
     };
     making.check(tree);
     making.number(tree)?;

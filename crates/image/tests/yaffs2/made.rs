@@ -1,0 +1,129 @@
+//! Images that are made of a folder, read again.
+
+use crate::images::{damage, faults, info, opened, told};
+use boardlab_image::Hints;
+use boardlab_image::files::Taking;
+use boardlab_image::make::report::report;
+use boardlab_image::make::{
+    Compression, Compressor, Flash, FolderOptions, Made, MakeError, is_on_flash, of_folder,
+};
+use boardlab_result::Value;
+use boardlab_sim::{Bytes, Seed};
+use std::fs;
+use std::path::PathBuf;
+
+/// A folder that is removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = format!("boardlab-yaffs2-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const fn flash(page: u64, oob: u64, block: u64) -> Flash {
+    Flash {
+        page: Bytes::new(page),
+        block: Bytes::new(block),
+        sub_page: None,
+        vid_offset: None,
+        erase_counter: 0,
+        image_seq: None,
+        oob: Some(Bytes::new(oob)),
+        ecc: (1, Bytes::new(256)),
+    }
+}
+
+fn made(folder: &Scratch, flash: &Flash) -> Result<Made, MakeError> {
+    let options = FolderOptions {
+        fs: "yaffs2".into(),
+        max_lebs: 0,
+        compression: Compression::Only(Compressor::None),
+        fix_up: false,
+        volume: None,
+        taking: Taking { squash: true, latest: Some(1_000_000_000) },
+    };
+    of_folder(&folder.0, flash, &options, Seed::new(1))
+}
+
+fn filled(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let at = |name: &str| scratch.0.join(name);
+    fs::create_dir_all(at("etc/init.d")).unwrap();
+    fs::write(at("etc/motd"), "welcome\n").unwrap();
+    fs::write(at("etc/empty"), "").unwrap();
+    let content: Vec<u8> = (0..100_000_u32).map(|at| (at * 31 % 251).to_le_bytes()[0]).collect();
+    fs::write(at("large"), &content).unwrap();
+    // A hole of some pages, in the middle and at the end.
+    let mut sparse = vec![0; 90_000];
+    sparse[..7].copy_from_slice(b"in here");
+    sparse[50_000..50_007].copy_from_slice(b"in here");
+    fs::write(at("sparse"), &sparse).unwrap();
+    fs::hard_link(at("large"), at("etc/same")).unwrap();
+    std::os::unix::fs::symlink("../large", at("etc/link")).unwrap();
+    fs::write(at("n".repeat(255).as_str()), "x").unwrap();
+    scratch
+}
+
+#[test]
+fn an_image_of_a_folder_has_its_files() {
+    let folder = filled("files");
+    let mut manifests = Vec::new();
+    for flash in [flash(2_048, 64, 131_072), flash(4_096, 128, 262_144), flash(8_192, 448, 524_288)]
+    {
+        let made = made(&folder, &flash).unwrap();
+        let oob = flash.oob.unwrap();
+        assert_eq!(made.bytes.len() as u64 % ((flash.page + oob) * 64).get(), 0);
+        let whole = info(&made.bytes);
+        assert!(whole.whole && whole.run.findings.is_empty(), "{whole:?}");
+        let faults = faults(&made.bytes);
+        assert!(faults.is_empty(), "{faults:?}");
+        assert!(damage(&made.bytes).is_whole());
+        manifests.push(told(&made.bytes));
+        let told = report("folder", "image", &made);
+        let count = told.run.table("filesystem").unwrap().cell("yaffs2", "file_count").unwrap();
+        assert_eq!((told.whole, &count.value), (true, &Value::Int(5)));
+    }
+    assert!(manifests.iter().all(|manifest| *manifest == manifests[0]));
+    let lines: Vec<&str> = manifests[0].lines().collect();
+    assert_eq!(lines.len(), 10, "{lines:#?}");
+    let has =
+        |line: &str| assert!(lines.iter().any(|one| one.starts_with(line)), "{line}: {lines:#?}");
+    has("etc/motd f 0644 0 0 1 8 ");
+    has("etc/same f 0644 0 0 2 100000 ");
+    has("etc/link l 0777 0 0 1 8 ");
+    has("sparse f 0644 0 0 1 90000 ");
+}
+
+#[test]
+fn the_same_files_give_the_same_bytes() {
+    let folder = filled("same");
+    let of = || made(&folder, &flash(2_048, 64, 131_072)).unwrap().bytes;
+    assert_eq!(of(), of());
+    assert!(opened(&of(), &Hints::default()).is_ok());
+}
+
+#[test]
+fn what_does_not_fit_is_refused_or_told() {
+    let folder = filled("refused");
+    let refused = made(&folder, &flash(512, 16, 16_384)).unwrap_err();
+    assert!(refused.help().contains("1 KiB or more"), "{refused}: {}", refused.help());
+    let refused = made(&folder, &flash(2_048, 32, 131_072)).unwrap_err();
+    assert_eq!(refused.help(), "expected 28 bytes for the tags beside the ECC");
+    let refused = made(&folder, &Flash { oob: None, ..flash(2_048, 64, 131_072) }).unwrap_err();
+    assert!(matches!(refused, MakeError::Missing { .. }), "{refused}");
+    std::os::unix::fs::symlink("x".repeat(200), folder.0.join("long")).unwrap();
+    let made = made(&folder, &flash(2_048, 64, 131_072)).unwrap();
+    assert_eq!(made.left_out.len(), 1);
+    assert_eq!(made.left_out[0].why.to_string(), "its target of 200 bytes: YAFFS has room for 159");
+    assert!(is_on_flash("YAFFS2") && !is_on_flash("ubifs"));
+}
