@@ -347,11 +347,7 @@ impl fmt::Display for Error {
                 write!(f, "found {found}, not {expected}: the headers say so")
             }
             Self::Truncated { length, needed, cut } => truncated(f, *length, *needed, *cut),
-            Self::NoTags { page, at } => write!(
-                f,
-                "found object headers of YAFFS from {:#x} on, pages of {page}, and no tags beside them",
-                at.get()
-            ),
+            Self::NoTags { page, at } => no_tags(f, *page, *at),
             Self::NoState { wanted, found: (first, last) } => {
                 write!(f, "the blocks have the sequence numbers {first} to {last}, not {wanted}")
             }
@@ -368,6 +364,14 @@ impl fmt::Display for Error {
             }
         }
     }
+}
+
+fn no_tags(f: &mut fmt::Formatter<'_>, page: Bytes, at: Bytes) -> fmt::Result {
+    let at = at.get();
+    write!(
+        f,
+        "found object headers of YAFFS from {at:#x} on, pages of {page}, and no tags beside them"
+    )
 }
 
 fn truncated(
