@@ -378,7 +378,7 @@ pub(crate) enum ImageAction {
         #[arg(long, value_name = "NAME")]
         volume: Option<String>,
     },
-    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault with its place
+    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault
     #[command(after_help = IMAGE_CHECK)]
     Check {
         /// Image file; it stays as it is

@@ -66,7 +66,7 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder")]
 struct OfFolder {
-    /// Filesystem to make: ubifs, or yaffs2, which needs no --max-blocks but --oob [default: ubifs]
+    /// Filesystem to make: ubifs, or yaffs2 with --oob [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
     /// Logical erase blocks that the filesystem may grow to (mkfs.ubifs -c)
