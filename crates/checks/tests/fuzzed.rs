@@ -22,11 +22,13 @@ mod scenario;
 mod snapshot;
 #[path = "../../../fuzz/harness/trace.rs"]
 mod trace;
+#[path = "../../../fuzz/harness/yaffs2.rs"]
+mod yaffs2;
 
 /// A fuzz target: its name, and what it does with an input.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 7] = [
+const TARGETS: [Target; 8] = [
     ("elf", elf::run),
     ("fio_job", fio_job::run),
     ("gdb", gdb::run),
@@ -34,6 +36,7 @@ const TARGETS: [Target; 7] = [
     ("scenario", scenario::run),
     ("snapshot", snapshot::run),
     ("trace", trace::run),
+    ("yaffs2", yaffs2::run),
 ];
 
 /// The targets that are played again elsewhere, and the one that keeps no corpus.
