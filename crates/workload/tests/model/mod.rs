@@ -104,6 +104,19 @@ impl<F: FileSystem> Pair<F> {
         self.apply(&Action::Write { path, offset: Some(offset), length: 4_096, tag });
     }
 
+    /// Fills the flash with a file that stays, and then makes that 5 % shorter.
+    fn fill(&mut self) {
+        let path = || "/filler".to_owned();
+        self.apply(&Action::Create { path: path(), mode: 0o600 });
+        let mut size = 0;
+        while self.refused == 0 {
+            self.write_filler(size);
+            size += PAGE;
+        }
+        self.refused = 0;
+        self.apply(&Action::Truncate { path: path(), size: size * 95 / 100 / PAGE * PAGE });
+    }
+
     fn compare(&mut self) {
         let real = self.real.as_mut().unwrap();
         let difference = compare(real, &mut self.model, &mut self.clock).unwrap();

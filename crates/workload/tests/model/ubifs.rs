@@ -1,10 +1,10 @@
 //! UBIFS on volumes in memory.
-use super::{PAGE, Pair, extent};
+use super::{Pair, extent};
 use boardlab_sim::Clock;
 use boardlab_ubi::RamLebs;
 use boardlab_ubi::lebs::Shape;
 use boardlab_ubifs::{Checks, Options, Ubifs};
-use boardlab_vfs::{Action, FileSystem};
+use boardlab_vfs::FileSystem;
 
 /// Mounts with all checks on.
 fn mount(lebs: RamLebs, clock: &mut Clock) -> Ubifs<RamLebs> {
@@ -19,23 +19,10 @@ fn remount(fs: Ubifs<RamLebs>, clock: &mut Clock) -> Ubifs<RamLebs> {
     fs
 }
 
-/// Fills the volume with a file that stays, and then makes that 5 % shorter.
-fn fill(pair: &mut Pair<Ubifs<RamLebs>>) {
-    let path = || "/filler".to_owned();
-    pair.apply(&Action::Create { path: path(), mode: 0o600 });
-    let mut size = 0;
-    while pair.refused == 0 {
-        pair.write_filler(size);
-        size += PAGE;
-    }
-    pair.refused = 0;
-    pair.apply(&Action::Truncate { path: path(), size: size * 95 / 100 / PAGE * PAGE });
-}
-
 fn run(name: &str, shape: Shape, filled: bool) {
     let mut pair = Pair::new(|clock| mount(RamLebs::new(shape), clock));
     if filled {
-        fill(&mut pair);
+        pair.fill();
     }
     let count = extent(3_000);
     pair.run(name, count, remount);

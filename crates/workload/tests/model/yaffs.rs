@@ -1,8 +1,8 @@
 //! YAFFS1 and YAFFS2 on NAND in memory: remounts by checkpoint, by scan, and with a checkpoint that does not fit.
-use super::{PAGE, Pair, extent};
+use super::{Pair, extent};
 use boardlab_mtd::RamMtd;
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{Action, FileSystem};
+use boardlab_vfs::FileSystem;
 use boardlab_yaffs2::format::tags1::Layout1;
 use boardlab_yaffs2::{Options, TagsPlace, Word, Yaffs};
 use std::cell::Cell;
@@ -36,23 +36,10 @@ fn remount(
     fs
 }
 
-/// Fills the flash with a file that stays, and then makes that 5 % shorter.
-fn fill(pair: &mut Pair<Yaffs<RamMtd>>) {
-    let path = || "/filler".to_owned();
-    pair.apply(&Action::Create { path: path(), mode: 0o600 });
-    let mut size = 0;
-    while pair.refused == 0 {
-        pair.write_filler(size);
-        size += PAGE;
-    }
-    pair.refused = 0;
-    pair.apply(&Action::Truncate { path: path(), size: size * 95 / 100 / PAGE * PAGE });
-}
-
 fn run(name: &str, device: RamMtd, options: Options) {
     let options = Options { repaired: true, hide_lost_and_found: true, ..options };
     let mut pair = Pair::new(|clock| mount(device, clock, options.clone()));
-    fill(&mut pair);
+    pair.fill();
     let count = extent(8_000);
     let last = Cell::new((0, options.word));
     pair.run(name, count, |fs, clock| remount(fs, clock, &options, &last));
