@@ -7,6 +7,7 @@ use crate::Yaffs;
 use crate::error::Error;
 use crate::format::{OBJECT_MAX, ObjectType};
 use crate::object::{Slot, Variant};
+use crate::options::Version;
 use crate::update::HeaderChange;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Clock, Duration};
@@ -312,7 +313,7 @@ impl<M: Mtd> Yaffs<M> {
         }
     }
 
-    /// Writes a part of a page. Some free chunks must be left.
+    /// Writes a part of a page. Since 2009 some free chunks must be left.
     pub(crate) fn do_write(
         &mut self,
         clock: &mut Clock,
@@ -326,7 +327,8 @@ impl<M: Mtd> Yaffs<M> {
         {
             return Err(Errno::FBig.into());
         }
-        if self.reported_free_chunks() <= HELD_CHUNKS {
+        let holds = self.options.version == Version::Y2026;
+        if holds && self.reported_free_chunks() <= HELD_CHUNKS {
             return Err(Errno::NoSpc.into());
         }
         self.changed = true;

@@ -71,17 +71,28 @@ impl<M: Mtd> Yaffs<M> {
         if !self.wants_checkpoint() {
             return 0;
         }
-        let required = *self.checkpoint.required.get_or_insert_with(|| {
-            let blocks = u64::from(self.layout.blocks);
-            let size = |bytes: usize| u64::from(to_u32(bytes));
-            let bytes = size(2 * VALIDITY + DEVICE + 4)
-                + blocks * size(BLOCK + self.blocks.stride())
-                + u64::from(self.objects.count()) * size(OBJECT + 4)
-                + u64::from(self.nodes.0) * size(self.layout.node + 4);
-            let block = self.layout.chunk_bytes() * u64::from(self.layout.chunks_per_block);
-            u32::try_from(bytes / block).unwrap_or(u32::MAX / 2) + BLOCKS_SPARE
-        });
+        let required = self.checkpoint.required.unwrap_or_else(|| self.blocks_of_checkpoint());
+        self.checkpoint.required = Some(required);
         required.saturating_sub(self.checkpoint.blocks).cast_signed()
+    }
+
+    /// Blocks that a checkpoint of the present tables would take.
+    fn blocks_of_checkpoint(&self) -> u32 {
+        let blocks = u64::from(self.layout.blocks);
+        let size = |bytes: usize| u64::from(to_u32(bytes));
+        let bytes = size(2 * VALIDITY + DEVICE + 4)
+            + blocks * size(BLOCK + self.blocks.stride())
+            + u64::from(self.objects.count()) * size(OBJECT + 4)
+            + u64::from(self.nodes.0) * size(self.layout.node + 4);
+        let block = self.layout.chunk_bytes() * u64::from(self.layout.chunks_per_block);
+        u32::try_from(bytes / block).unwrap_or(u32::MAX / 2) + BLOCKS_SPARE
+    }
+
+    /// Blocks that files never take: those kept for garbage collection, and those kept for a checkpoint.
+    #[must_use]
+    pub fn kept_blocks(&self) -> [u32; 2] {
+        let checkpoint = if self.wants_checkpoint() { self.blocks_of_checkpoint() } else { 0 };
+        [self.options.reserved_blocks, checkpoint]
     }
 
     /// Erases the checkpoint, since something is to be written.

@@ -5,6 +5,7 @@
 use crate::Yaffs;
 use crate::file::size_max;
 use crate::format::{ROOT, xattr};
+use crate::options::Version;
 use crate::update::HeaderChange;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
@@ -25,7 +26,7 @@ impl<M: Mtd> FileSystem for Yaffs<M> {
     }
 
     fn reads_pages_to_overwrite(&self) -> bool {
-        true
+        self.options.version == Version::Y2026
     }
 
     fn size_max(&self) -> u64 {

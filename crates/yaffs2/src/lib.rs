@@ -64,7 +64,7 @@ mod update;
 pub use error::{Error, MountError};
 pub use layout::Layout;
 pub use mount::Findings;
-pub use options::{Mistake, Options, TagsPlace, Word};
+pub use options::{Mistake, Options, TagsPlace, Version, Word};
 
 use crate::format::UNLINKED;
 use boardlab_sim::{Clock, Instant};

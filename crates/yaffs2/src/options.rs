@@ -1,6 +1,6 @@
 //! The mount options and the differences between versions.
 //!
-//! Layer: rank 5. Main types: [`Options`], [`TagsPlace`], [`Mistake`]. Source: `struct yaffs_param` in
+//! Layer: rank 5. Main types: [`Options`], [`TagsPlace`], [`Version`], [`Mistake`]. Source: `struct yaffs_param` in
 //! `core/yaffs_guts.h`, and the module of Linux (`fs/yaffs2/yaffs_vfs.c`).
 
 use crate::format::ByteOrder;
@@ -55,6 +55,8 @@ pub struct Options {
     pub long_times: bool,
     /// The pointers of the machine, which checkpoints depend on.
     pub word: Word,
+    /// The version of the module for Linux.
+    pub version: Version,
     /// A bug to inject, for tests of tests.
     pub mistake: Option<Mistake>,
 }
@@ -79,6 +81,17 @@ impl TagsPlace {
     pub const fn is_yaffs2(self) -> bool {
         !matches!(self, Self::Yaffs1(_))
     }
+}
+
+/// A version of the module for Linux, as far as a write or the memory depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Version {
+    /// Commit 92ee023 of July 2008: a write of a whole page does not read the page first, and needs no more
+    /// room than its chunks take (`yaffs_prepare_write`).
+    Y2008,
+    /// Commit 474b3ac of June 2026: every write to a page that is not in memory reads it first, and needs 20
+    /// free chunks (`yaffs_write_begin`, since 2009).
+    Y2026,
 }
 
 /// The pointers of the machine.
@@ -137,6 +150,7 @@ impl Default for Options {
             repaired: false,
             long_times: true,
             word: Word::Bits32,
+            version: Version::Y2026,
             mistake: None,
         }
     }

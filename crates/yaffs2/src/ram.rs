@@ -7,13 +7,15 @@
 use crate::Yaffs;
 use crate::format::to_u32;
 use crate::object::Variant;
+use crate::options::Version;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Structure;
 
 /// Objects and nodes are allocated so many at a time.
 const LOT: u64 = 100;
-/// Bytes of `struct yaffs_obj`.
+/// Bytes of `struct yaffs_obj`, and in 2008, with times and sizes of four bytes.
 const OBJECT: u64 = 152;
+const OBJECT_2008: u64 = 124;
 /// Buffers of a page, for whatever needs one (`YAFFS_N_TEMP_BUFFERS`).
 const BUFFERS: u64 = 6;
 /// Bytes of `struct yaffs_dev` without its hash buckets, and of those.
@@ -33,8 +35,12 @@ impl<M> Yaffs<M> {
             Variant::Symlink { target: Some(target) } => bytes(target.len()) + 1,
             _ => 0,
         });
+        let object = match self.options.version {
+            Version::Y2008 => OBJECT_2008,
+            Version::Y2026 => OBJECT,
+        };
         vec![
-            of("struct yaffs_obj", OBJECT, lots(self.objects.count())),
+            of("struct yaffs_obj", object, lots(self.objects.count())),
             of("struct yaffs_tnode", bytes(self.layout.node), lots(self.nodes.0)),
             of("struct yaffs_block_info", 8, blocks),
             of("chunk bits of a block", bytes(self.blocks.stride()), blocks),

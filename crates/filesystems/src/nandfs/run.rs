@@ -6,6 +6,7 @@ pub(super) mod filesystem;
 pub(super) mod fit;
 pub(super) mod measure;
 pub(super) mod powercut;
+mod readings;
 pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
@@ -71,7 +72,9 @@ fn assemble(
         tables::at_the_head(tables::ram(columns)),
         tables::structures(columns),
         tables::at_the_head(tables::metadata(columns)),
+        tables::metadata_by_size(columns),
     ]);
+    run.tables.extend(tables::readings(columns, ports));
     if let Some(reference) = print {
         let (names, observations) = findings::observations(columns, reference)?;
         let fit = fit::fit(&observations);

@@ -47,10 +47,7 @@ section! {
         /// The board.
         pub board: BoardSpec => section(board::read),
         /// The kernel that driver and filesystems belong to.
-        pub kernel: Kernel = section.section("kernel", |kernel| {
-            let profile = kernel.one_of("profile", &KERNELS);
-            kernel.finish().and(profile)
-        }),
+        pub kernel: KernelSettings => section(KernelSettings::read),
         /// Wear and errors of the part.
         pub errors: Errors = {
             let rates = file.as_ref().ok().and_then(|file| file.errors.clone());
@@ -72,10 +69,10 @@ section! {
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),
     }
     check(file, kernel, errors, compare, systems) {
-        fits(&section, &file.part, *kernel)?;
-        fits_kernel(&section, systems, *kernel)?;
+        fits(&section, &file.part, kernel.profile)?;
+        fits_kernel(&section, systems, kernel.profile)?;
         fits_chips(&section, &compare.chips, &file.part)?;
-        unused::refuse(&section, &file.part, (*kernel, systems), errors)?;
+        unused::refuse(&section, &file.part, (kernel.profile, systems), errors)?;
     }
 }
 
@@ -102,6 +99,24 @@ pub(crate) enum Kernel {
 /// Kernels as scenarios write them.
 const KERNELS: [(&str, Kernel); 2] =
     [("linux-2.6", Kernel::Linux26), ("linux-6.1", Kernel::Linux61)];
+
+section! {
+    /// The kernel.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct KernelSettings(section) {
+        /// Which one.
+        pub profile: Kernel = section.one_of("profile", &KERNELS),
+        /// Whether the driver reads back and compares what it programs.
+        pub verify_write: bool,
+    }
+    check(profile, verify_write) {
+        if *verify_write && *profile == Kernel::Linux61 {
+            let problem = "asks the driver to read back what it programs, as Linux could until 3.5";
+            let help = "--set kernel.profile=linux-2.6";
+            return Err(section.refuse("verify_write", problem, "false with linux-6.1", help));
+        }
+    }
+}
 
 section! {
     /// How the flash is filled.
@@ -256,7 +271,7 @@ fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
 impl Scenario {
     /// The setting in which its filesystems are mounted.
     pub(super) fn setting(&self, seed: Seed) -> Setting {
-        Setting { kernel: self.kernel, host: self.board.host(), seed }
+        Setting { kernel: self.kernel.profile, host: self.board.host(), seed }
     }
 }
 

@@ -4,7 +4,9 @@
 //! [`metadata`], [`fitted`].
 
 use super::run::fit::{self, Fit, Observation};
-use super::run::measure::{Attach, ChipAttach, Column, Mounting, PHASES, TimedWork, memory};
+use super::run::measure::{
+    Attach, ChipAttach, Column, Mounting, PHASES, ReadingFigures, TimedWork, memory,
+};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
@@ -234,6 +236,44 @@ pub(super) fn metadata(columns: &[Column]) -> Table {
         ("share", "of the flash", "ratio", &share),
     ];
     by_system("table3.5", title, columns, &rows)
+}
+
+/// Table 3.5 by size of the files.
+pub(super) fn metadata_by_size(columns: &[Column]) -> Table {
+    let rows = columns.iter().flat_map(|column| {
+        column.by_size.iter().map(|(file, capacity)| {
+            let name = if *file == capacity.flash { "one file".into() } else { file.to_string() };
+            (Row::new(format!("{}/{name}", column.system), ""), capacity)
+        })
+    });
+    Table::new("table3.5-files", "Metadata by size of the files, flash filled to capacity")
+        .of(rows)
+        .column("metadata_bytes", "metadata", |one| size(one.metadata()))
+        .column("share_ratio", "of the flash", |one| Cell::real(round(one.share(), 5)))
+        .table()
+}
+
+/// All figures of the ways to run a filesystem that the publication leaves open.
+pub(super) fn readings(columns: &[Column], [data_sheet, fitted]: Ports) -> Option<Table> {
+    let rows = columns.iter().flat_map(|one| one.readings.iter().map(move |run| (one.system, run)));
+    let rows = rows.map(|(system, run)| (Row::new(format!("{system}/{}", run.name), ""), run));
+    let rate = |at: usize, port: Port| {
+        move |run: &&ReadingFigures| Cell::real(run.throughput.phases[at].rate(port).round())
+    };
+    let table = Table::new("readings", "Ways to run a filesystem, part as in its data sheet")
+        .of(rows)
+        .column("mount_ns", "mount", |run| time(run.mounting.mount.with(data_sheet)))
+        .column("mount_fitted_ns", "fitted port", |run| time(run.mounting.mount.with(fitted)))
+        .column("mount_reads_count", "page reads", |run| Cell::int(run.mounting.mount.counts.reads))
+        .column("ls_ns", "ls", |run| time(run.mounting.ls.with(data_sheet)))
+        .column("sequential_write_bytes_per_s", "sequential write", rate(0, data_sheet))
+        .column("random_write_bytes_per_s", "random write", rate(1, data_sheet))
+        .column("sequential_read_bytes_per_s", "sequential read", rate(2, data_sheet))
+        .column("random_read_bytes_per_s", "random read", rate(3, data_sheet))
+        .column("mounted_bytes", "RAM", |run| size(memory(&run.mounting.mounted)))
+        .column("metadata_bytes", "metadata", |run| size(run.capacity.metadata()))
+        .table();
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The observations, the fitted constants, and the residuals.

@@ -6,6 +6,7 @@
 
 mod jffs2;
 mod ubifs;
+mod yaffs2;
 
 use super::findings::{Explanations, Told};
 use super::run::measure::{Attach, TimedWork};
@@ -32,7 +33,7 @@ pub(super) struct FileSystemType {
 }
 
 /// All filesystems, in the order of the columns.
-pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE];
+pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, ubifs::TYPE];
 
 /// The setting in which every filesystem is mounted.
 #[derive(Debug, Clone)]
@@ -53,6 +54,11 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     /// What `kernel` lacks of its settings.
     fn missing(&self, _kernel: Kernel) -> Option<Missing> {
         None
+    }
+
+    /// Ways to run it that are measured besides.
+    fn readings(&self, _kernel: Kernel) -> Vec<Reading> {
+        Vec::new()
     }
 
     /// Mounts it on `nand`; an empty flash gets an empty filesystem.
@@ -87,6 +93,17 @@ pub(super) trait System: fmt::Debug + Send + Sync {
         flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause>;
+}
+
+/// A way to run a filesystem that the publication leaves open.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// Its name.
+    pub name: &'static str,
+    /// The filesystem.
+    pub system: Arc<dyn System>,
+    /// Whether the driver reads back what it programs.
+    pub verify_write: bool,
 }
 
 /// How a volume manager finds its blocks.

@@ -38,10 +38,11 @@ pub(crate) fn attach(
     costs: PortCosts,
     (seed, errors): (Seed, &Errors),
 ) -> Result<Nand, ProfileError> {
-    let profile = match scenario.kernel {
+    let profile = match scenario.kernel.profile {
         Kernel::Linux26 => Profile::linux_2_6(&part)?,
         Kernel::Linux61 => Profile::linux_6_1(&part)?,
     };
+    let profile = Profile { verify_write: scenario.kernel.verify_write, ..profile };
     let setup = errors.setup(seed.child("nand"));
     let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
     errors.wear(&mut die);
@@ -62,7 +63,9 @@ pub(crate) fn columns(
 ) -> Result<Vec<Column>, Failure> {
     let column = |(name, system): &(&'static str, Arc<dyn System>)| {
         let lab = Lab { scenario, seed: request.seed, port, system: &**system };
-        lab.column(name, request)
+        let mut column = lab.column(name, request)?;
+        lab.add_readings(&mut column, request)?;
+        Ok(column)
     };
     scenario.systems.iter().map(column).collect()
 }
@@ -78,6 +81,7 @@ struct Files {
 }
 
 /// The basis of all runs.
+#[derive(Clone, Copy)]
 pub(super) struct Lab<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) seed: Seed,
@@ -86,7 +90,8 @@ pub(super) struct Lab<'a> {
 }
 
 /// What to try when a filesystem fails.
-const HELP: &str = "less data or a larger part may do: compare `fill` and `tiobench` with the part";
+pub(super) const HELP: &str =
+    "less data or a larger part may do: compare `fill` and `tiobench` with the part";
 /// Bytes of one write when the flash is filled.
 const CHUNK: usize = 32 << 10;
 /// The largest page cache while the flash is filled.
@@ -103,8 +108,9 @@ impl Lab<'_> {
         let Scenario { fill, compare, tiobench, .. } = self.scenario;
         let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
         let mut crew = Crew::default();
-        let capacity =
-            crew.add(system, HELP, || timed(fresh, |nand, clock| self.capacity(nand, clock)));
+        let capacity = crew.add(system, HELP, || {
+            timed(fresh, |nand, clock| self.capacity(fill.file, nand, clock))
+        });
         let fills = self.fills().into_iter().map(|(files, levels)| {
             let fill = move |nand, clock: &mut Clock| self.fill(files, &levels, nand, clock);
             crew.add(system, HELP, move || timed(fresh, fill))
@@ -154,6 +160,8 @@ impl Lab<'_> {
             by_chip,
             throughput: runs,
             capacity,
+            by_size: Vec::new(),
+            readings: Vec::new(),
             virtual_time,
         })
     }
@@ -302,6 +310,18 @@ impl Lab<'_> {
         Ok(all)
     }
 
+    /// Fills a flash to a level as the scenario says, and mounts it.
+    pub(super) fn mounted_at(
+        &self,
+        level: Ratio,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Mounting, Cause> {
+        let Fill { file: size, data, .. } = self.scenario.fill;
+        let mut all = self.fill(Files { size, data }, &[level], nand, clock)?;
+        all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
+    }
+
     /// Writes file number `file`, a hundred to a directory.
     fn write_file<F: FileSystem>(
         &self,
@@ -321,7 +341,10 @@ impl Lab<'_> {
         while offset < size.get() {
             let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
             source.fill(&mut chunk[..left]);
-            let written = mount.write(clock, fd, offset, &chunk[..left])?;
+            let written = match mount.write(clock, fd, offset, &chunk[..left]) {
+                Err(error) if error.errno() == Some(Errno::NoSpc) && offset > 0 => 0,
+                written => written?,
+            };
             offset += u64::try_from(written).expect("a length fits u64");
             if written < left {
                 break;
@@ -332,7 +355,12 @@ impl Lab<'_> {
     }
 
     /// Runs tiobench with one kind of data on an empty flash.
-    fn tiobench(&self, data: Data, nand: Nand, clock: &mut Clock) -> Result<Throughput, Cause> {
+    pub(super) fn tiobench(
+        &self,
+        data: Data,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Throughput, Cause> {
         let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
         let job = Tiobench {
             threads,
@@ -362,13 +390,18 @@ impl Lab<'_> {
         Ok(Throughput { data: data.to_string(), phases })
     }
 
-    /// Fills a flash with data that do not compress until there is no space left.
-    fn capacity(&self, nand: Nand, clock: &mut Clock) -> Result<Capacity, Cause> {
+    /// Fills a flash with files of one size, of data that do not compress, until there is no space left.
+    pub(super) fn capacity(
+        &self,
+        size: Bytes,
+        nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Capacity, Cause> {
         let flash = nand.port.part().size();
         let mut mount = self.mount(nand, clock, self.fill_cache())?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
-            let kind = Files { size: self.scenario.fill.file, data: Data::Random };
+            let kind = Files { size, data: Data::Random };
             match self.write_file(&mut mount, clock, file, kind) {
                 Ok(written) => stored += Bytes::new(written),
                 Err(error) if error.errno() == Some(Errno::NoSpc) => break,
@@ -381,7 +414,7 @@ impl Lab<'_> {
 }
 
 /// Performs `work` with a fork of `fresh`; also returns its virtual time.
-fn timed<T>(
+pub(super) fn timed<T>(
     fresh: &Nand,
     work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
 ) -> Result<(T, Duration), Cause> {

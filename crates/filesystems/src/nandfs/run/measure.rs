@@ -179,6 +179,19 @@ impl Capacity {
     }
 }
 
+/// The figures of a filesystem that runs in another way.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ReadingFigures {
+    /// The name of the reading.
+    pub name: &'static str,
+    /// At the scenario's fill level with its files.
+    pub mounting: Mounting,
+    /// tiobench with the first kind of data.
+    pub throughput: Throughput,
+    /// The flash filled to the end.
+    pub capacity: Capacity,
+}
+
 /// All figures of one filesystem: a column of the published tables.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
@@ -200,6 +213,10 @@ pub(crate) struct Column {
     pub throughput: Vec<Throughput>,
     /// The flash filled to the end.
     pub capacity: Capacity,
+    /// The same by size of the files: those compared, and the flash itself.
+    pub by_size: Vec<(Bytes, Capacity)>,
+    /// Other ways to run it.
+    pub readings: Vec<ReadingFigures>,
     /// All virtual time of these runs.
     pub virtual_time: Duration,
 }

@@ -1,0 +1,143 @@
+//! YAFFS2 in the experiment.
+//!
+//! Layer: rank 10. Main type: `Yaffs2System`. The module never was part of Linux: its versions were built for
+//! many kernels. A scenario says what a version can do, and the kernel which version of the module it is.
+
+mod findings;
+
+use super::{FileSystemType, Mounted, OnFlash, Reading, Setting, System};
+use crate::nandfs::scenario::Kernel;
+use boardlab_document::{Read, Section};
+use boardlab_experiment::Cause;
+use boardlab_nand::Nand;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{FileSystem, Structure, Work};
+use boardlab_workload::powercut::ForkingFlash;
+use boardlab_yaffs2::{Options, TagsPlace, Version, Yaffs};
+use std::sync::Arc;
+
+/// Its entry in the list.
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "yaffs2", read, explain: findings::explain };
+
+/// The most chunks of the cache of short operations (`YAFFS_MAX_SHORT_OP_CACHES`).
+const CACHES_MAX: u64 = 20;
+
+/// The section `[yaffs2]`.
+#[derive(Debug, Clone, Copy)]
+struct Yaffs2System {
+    /// Whether blocks end in a summary.
+    summary: bool,
+    /// Whether checkpoints are written and read.
+    checkpoint: bool,
+    /// Whether a code protects the tags.
+    tags_ecc: bool,
+    /// Chunks of the cache of short operations.
+    caches: usize,
+    /// Whether writes of whole chunks bypass that cache.
+    bypass_aligned: bool,
+}
+
+fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
+    let summary = section.required::<bool>("summary");
+    let checkpoint = section.required::<bool>("checkpoint");
+    let tags_ecc = section.required::<bool>("tags_ecc");
+    let caches = section.key::<u64>("caches").within(0, CACHES_MAX).required();
+    let bypass_aligned = section.required::<bool>("bypass_aligned");
+    section.finish()?;
+    Ok(Arc::new(Yaffs2System {
+        summary: summary?,
+        checkpoint: checkpoint?,
+        tags_ecc: tags_ecc?,
+        caches: usize::try_from(caches?).expect("20 at most"),
+        bypass_aligned: bypass_aligned?,
+    }))
+}
+
+impl Yaffs2System {
+    /// The module of 2008 stored sizes as truncations set them, and times of four bytes.
+    fn options(&self, setting: &Setting) -> Options {
+        let (version, of_2008) = match setting.kernel {
+            Kernel::Linux26 => (Version::Y2008, true),
+            Kernel::Linux61 => (Version::Y2026, false),
+        };
+        Options {
+            tags: TagsPlace::Oob { ecc: self.tags_ecc },
+            host: setting.host.clone(),
+            caches: self.caches,
+            bypass_aligned: self.bypass_aligned,
+            summary: self.summary,
+            read_checkpoint: self.checkpoint,
+            write_checkpoint: self.checkpoint,
+            stores_grown_size: of_2008,
+            long_times: !of_2008,
+            version,
+            ..Options::default()
+        }
+    }
+
+    fn with(self, checkpoint: bool, summary: bool) -> Arc<dyn System> {
+        Arc::new(Self { summary, checkpoint, ..self })
+    }
+}
+
+impl System for Yaffs2System {
+    fn uses(&self, _kernel: Kernel, work: Work) -> bool {
+        matches!(work, Work::Call | Work::Lookup | Work::Page | Work::Copy | Work::Node)
+    }
+
+    fn readings(&self, kernel: Kernel) -> Vec<Reading> {
+        let reading = |name, checkpoint, summary| Reading {
+            name,
+            system: self.with(checkpoint, summary),
+            verify_write: false,
+        };
+        let verified =
+            Reading { name: "verify-after-write", system: Arc::new(*self), verify_write: true };
+        let mut all = vec![
+            reading("checkpoint", true, false),
+            reading("checkpoint-summaries", true, true),
+            reading("scan", false, false),
+            reading("scan-summaries", false, true),
+        ];
+        all.extend((kernel == Kernel::Linux26).then_some(verified));
+        all
+    }
+
+    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let fs = Box::new(Yaffs::mount(clock, nand, self.options(setting))?);
+        Ok(OnFlash { fs, attach: None })
+    }
+
+    fn mount_watched(
+        &self,
+        setting: &Setting,
+        flash: ForkingFlash<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause> {
+        Ok(Box::new(Yaffs::mount(clock, flash, self.options(setting))?))
+    }
+}
+
+impl Mounted for Yaffs<Nand> {
+    fn flash(&self) -> &Nand {
+        self.device()
+    }
+
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+        Ok(self.into_device())
+    }
+
+    fn structures(&self) -> Vec<Structure> {
+        Self::structures(self)
+    }
+
+    fn reserved(&self) -> Vec<(&'static str, Bytes)> {
+        let block = self.device().port.part().geometry.block_size();
+        let [collection, checkpoint] = self.kept_blocks().map(|count| block * u64::from(count));
+        vec![
+            ("blocks kept for garbage collection", collection),
+            ("blocks kept for a checkpoint", checkpoint),
+        ]
+    }
+}
