@@ -32,7 +32,7 @@ fn table<'r>(run: &'r RunResult, id: &str) -> &'r Table {
 }
 
 /// The filesystems that are built.
-const BUILT: [&str; 2] = ["jffs2", "ubifs"];
+const BUILT: [&str; 3] = ["jffs2", "yaffs2", "ubifs"];
 
 /// The rows of a filesystem in a table of all.
 fn rows_of(id: &str, system: &str) -> Vec<&'static boardlab_result::Row> {
@@ -67,14 +67,12 @@ fn every_cell_of_a_built_filesystem_is_there_and_none_fails() {
 }
 
 #[test]
-fn the_filesystems_that_are_not_built_stand_beside_with_their_print() {
+fn the_filesystem_that_is_not_built_stands_beside_with_its_print() {
     for (id, rows) in PRINTED {
         for row in rows {
-            for system in ["yaffs2", "logfs"] {
-                let cell = table(&PUBLISHED, id).cell(row, system).unwrap();
-                assert_eq!(cell.verdict, Some(Verdict::NotBuilt), "{id} {row} {system}");
-                assert!(cell.published.is_some() && cell.value.as_f64().is_none());
-            }
+            let cell = table(&PUBLISHED, id).cell(row, "logfs").unwrap();
+            assert_eq!(cell.verdict, Some(Verdict::NotBuilt), "{id} {row}");
+            assert!(cell.published.is_some() && cell.value.as_f64().is_none());
         }
     }
 }
@@ -304,11 +302,84 @@ fn without_sub_pages_the_attach_reads_two_pages_of_each_block_and_with_a_fastmap
 
 #[test]
 fn settings_that_a_kernel_lacks_are_refused() {
-    for (set, says) in [("ubifs.fastmap=true", "3.7"), ("ubifs.compressor=zstd", "5.3")] {
-        let error =
-            registry::perform(Action::Run, "nand-filesystems", &[set], Seed::new(1), &|_| ())
-                .unwrap_err();
-        assert!(error.to_string().contains(says), "{set}: {error}");
+    for (set, says) in [
+        (&["ubifs.fastmap=true"][..], "3.7"),
+        (&["ubifs.compressor=zstd"], "5.3"),
+        (&["kernel.verify_write=true"], "ubifs.sub_pages=false"),
+        (&["kernel.verify_write=true", "kernel.profile=linux-6.1"], "3.5"),
+    ] {
+        let error = registry::perform(Action::Run, "nand-filesystems", set, Seed::new(1), &|_| ())
+            .unwrap_err();
+        assert!(error.to_string().contains(says), "{set:?}: {error}");
+    }
+}
+
+/// A reading of YAFFS2, a column of it.
+fn read_as(reading: &str, column: &str) -> f64 {
+    number(&PUBLISHED, "readings", &format!("yaffs2/{reading}"), column)
+}
+
+#[test]
+fn yaffs2_scans_the_tags_of_every_page_unless_it_has_a_checkpoint_or_summaries() {
+    let reads = |reading| read_as(reading, "mount_reads_count");
+    // Three quarters of 131,072 pages.
+    assert!((98_304.0..108_000.0).contains(&reads("scan")), "{}", reads("scan"));
+    assert!(reads("scan-summaries") < reads("scan") / 20.0);
+    assert!(reads("checkpoint") < reads("scan-summaries"));
+    for column in ["mount_ns", "ls_ns", "mounted_bytes", "metadata_bytes"] {
+        let own = match column {
+            "mount_ns" | "ls_ns" => {
+                number(&PUBLISHED, "table3.2", &column[..column.len() - 3], "yaffs2")
+            }
+            "mounted_bytes" => number(&PUBLISHED, "table3.4", "ram", "yaffs2"),
+            _ => number(&PUBLISHED, "table3.5", "metadata", "yaffs2"),
+        };
+        let same = (read_as("checkpoint", column) - own).abs() < 1e-6 * own;
+        assert!(same, "{column}: the reading of the scenario is its column");
+    }
+}
+
+#[test]
+fn a_verify_after_write_moves_every_page_twice_and_changes_nothing_else() {
+    for (phase, slower) in [("write", true), ("read", false)] {
+        for order in ["sequential", "random"] {
+            let column = format!("{order}_{phase}_bytes_per_s");
+            let ratio = read_as("verify-after-write", &column) / read_as("checkpoint", &column);
+            assert!(if slower { ratio < 0.8 } else { ratio == 1.0 }, "{column}: {ratio}");
+        }
+    }
+    let mount = |reading| read_as(reading, "mount_reads_count");
+    assert!((mount("verify-after-write") - mount("checkpoint")).abs() < 0.5);
+}
+
+#[test]
+fn summaries_take_a_page_of_each_block() {
+    let more =
+        read_as("checkpoint-summaries", "metadata_bytes") - read_as("checkpoint", "metadata_bytes");
+    // Of 2,048 blocks; less the headers of the files that have no room.
+    assert!((0.9..1.0).contains(&(more / (2_048.0 * 2_048.0))), "{more}");
+}
+
+#[test]
+fn one_file_leaves_the_printed_metadata_of_yaffs2() {
+    let whole = number(&PUBLISHED, "table3.5-files", "yaffs2/one file", "metadata_bytes");
+    assert!((whole / (1_402.0 * 1_024.0) - 1.0).abs() < 0.08, "{whole}");
+    let of = |file: &str| {
+        number(&PUBLISHED, "table3.5-files", &format!("yaffs2/{file}"), "metadata_bytes")
+    };
+    assert!(of("8 KiB") > of("64 KiB") && of("64 KiB") > of("512 KiB") && of("512 KiB") > whole);
+    // The same files as those of table 3.5.
+    let table35 = number(&PUBLISHED, "table3.5", "metadata", "yaffs2");
+    assert!((of("64 KiB") - table35).abs() < 0.5);
+}
+
+#[test]
+fn yaffs2_takes_the_same_time_for_zeros_and_for_random_data() {
+    for phase in ["sequential_write", "random_write", "sequential_read", "random_read"] {
+        let time = |data: &str| {
+            number(&PUBLISHED, "table3.3-counts", &format!("yaffs2/{data}/{phase}"), "time_ns")
+        };
+        assert!((time("zero") - time("random")).abs() < 0.5, "{phase}");
     }
 }
 

@@ -70,7 +70,7 @@ section! {
     }
     check(file, kernel, errors, compare, systems) {
         fits(&section, &file.part, kernel.profile)?;
-        fits_kernel(&section, systems, kernel.profile)?;
+        fits_kernel(&section, systems, *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
         unused::refuse(&section, &file.part, (kernel.profile, systems), errors)?;
     }
@@ -293,7 +293,7 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
 }
 
 /// Refuses settings of a filesystem that the kernel does not have.
-fn fits_kernel(section: &Section<'_>, systems: &Systems, kernel: Kernel) -> Read<()> {
+fn fits_kernel(section: &Section<'_>, systems: &Systems, kernel: KernelSettings) -> Read<()> {
     for (name, system) in systems {
         if let Some(Missing { problem, expected, help }) = system.missing(kernel) {
             return Err(section.refuse(name, problem, expected, help));

@@ -10,7 +10,7 @@ mod yaffs2;
 
 use super::findings::{Explanations, Told};
 use super::run::measure::{Attach, TimedWork};
-use super::scenario::Kernel;
+use super::scenario::{Kernel, KernelSettings};
 use boardlab_document::error::Error;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
@@ -52,7 +52,7 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     fn uses(&self, kernel: Kernel, work: Work) -> bool;
 
     /// What `kernel` lacks of its settings.
-    fn missing(&self, _kernel: Kernel) -> Option<Missing> {
+    fn missing(&self, _kernel: KernelSettings) -> Option<Missing> {
         None
     }
 

@@ -8,7 +8,7 @@ mod findings;
 
 use super::{AttachBy, FileSystemType, Missing, Mounted, OnFlash, Setting, System};
 use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
-use crate::nandfs::scenario::Kernel;
+use crate::nandfs::scenario::{Kernel, KernelSettings};
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_mtd::Mtd;
@@ -139,10 +139,18 @@ impl System for UbifsSystem {
         }
     }
 
-    fn missing(&self, kernel: Kernel) -> Option<Missing> {
+    fn missing(&self, kernel: KernelSettings) -> Option<Missing> {
+        if kernel.verify_write && self.sub_pages {
+            // It compares what it finds in the other sub-pages with erased ones.
+            return Some(Missing {
+                problem: "asks for sub-pages, which a driver that verifies whole pages refuses",
+                expected: "whole pages",
+                help: "--set ubifs.sub_pages=false",
+            });
+        }
         let expected = "settings of that kernel";
         let help = "--set kernel.profile=linux-6.1";
-        if kernel == Kernel::Linux61 {
+        if kernel.profile == Kernel::Linux61 {
             return None;
         }
         if self.compressor == Compressor::Zstd {

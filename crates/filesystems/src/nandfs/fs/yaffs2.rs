@@ -55,11 +55,11 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
 }
 
 impl Yaffs2System {
-    /// The module of 2008 stored sizes as truncations set them, and times of four bytes.
+    /// The module of 2008 wrote times of four bytes.
     fn options(&self, setting: &Setting) -> Options {
-        let (version, of_2008) = match setting.kernel {
-            Kernel::Linux26 => (Version::Y2008, true),
-            Kernel::Linux61 => (Version::Y2026, false),
+        let (version, long_times) = match setting.kernel {
+            Kernel::Linux26 => (Version::Y2008, false),
+            Kernel::Linux61 => (Version::Y2026, true),
         };
         Options {
             tags: TagsPlace::Oob { ecc: self.tags_ecc },
@@ -69,8 +69,7 @@ impl Yaffs2System {
             summary: self.summary,
             read_checkpoint: self.checkpoint,
             write_checkpoint: self.checkpoint,
-            stores_grown_size: of_2008,
-            long_times: !of_2008,
+            long_times,
             version,
             ..Options::default()
         }

@@ -61,7 +61,8 @@ pub(crate) fn powercut_types(
     let cut = &scenario.powercut;
     let failed = |error: Cause| {
         let help = "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=96 \
-             --set powercut.pages_per_block=64";
+             --set powercut.pages_per_block=64; yaffs2 needs larger pages too, --set powercut.page=2KiB \
+             --set powercut.oob=64B";
         Failure::run(cut.system, error, help)
     };
     let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;

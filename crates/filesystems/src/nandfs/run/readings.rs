@@ -72,3 +72,41 @@ impl Lab<'_> {
         timed(&fresh, work)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nandfs::fs;
+    use boardlab_parts::catalog;
+    use boardlab_sim::Seed;
+
+    /// Bytes that a flash of 256 blocks has room for, in files of one size.
+    fn stored(set: &[&str], file: Bytes) -> u64 {
+        let small = ["part.geometry.blocks=256", "tiobench.size=1 MiB"];
+        let set = [&small[..], set].concat();
+        let document = catalog::compose("nand-filesystems", &set).expect("built in");
+        let read = document.read(|section| Scenario::read(section, fs::ALL));
+        let scenario = read.expect("right").value;
+        let named = scenario.systems.iter().find(|(name, _)| *name == "yaffs2");
+        let (_, system) = named.expect("in the list");
+        let port = scenario.board.data_sheet;
+        let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
+        let (full, _) = lab.full(file).unwrap_or_else(|error| panic!("{error}"));
+        full.stored.get()
+    }
+
+    /// The core of the sources (commit 474b3ac), in a program of a user, wrote these files to a flash of the same
+    /// geometry until there was no space.
+    #[test]
+    fn a_full_flash_holds_what_the_sources_store_on_it() {
+        for (summary, file, expected) in [
+            ("yaffs2.summary=false", 8, 25_710_592),
+            ("yaffs2.summary=false", 64, 31_342_592),
+            ("yaffs2.summary=true", 64, 30_855_168),
+            ("yaffs2.summary=false", 1 << 20, 32_329_728),
+        ] {
+            let ours = stored(&["kernel.profile=linux-6.1", summary], Bytes::kib(file));
+            assert_eq!(ours, expected, "{summary}, files of {file} KiB");
+        }
+    }
+}

@@ -44,7 +44,7 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         .map(|one| format!("{} at {}", one.mount.with(port), one.level))
         .collect();
     Ok(format!(
-        "The mount of YAFFS2 ({} printed) reads a checkpoint, and no scan could be so fast. It takes {} here. It makes {} page reads, most \
+        "The mount of YAFFS2 ({} printed) reads a checkpoint, for a scan took many times as long in 2008. It takes {} here. It makes {} page reads, most \
          of them of spare bytes in search of the blocks of the checkpoint, {} in all. A scan of the tags of every page takes {}; the block \
          summaries of 2010 bring it to {} (readings). The time grows with the fill level: {}. What is left of the print is the port: with \
          {:.0} ns more for each byte of the bus this mount takes the printed time.",
@@ -68,7 +68,7 @@ fn listing(told: &Told<'_>) -> Result<String, Error> {
     Ok(format!(
         "The ls of YAFFS2 ({} printed) reads the header of every file, a page each. A checkpoint has neither names nor attributes, so there \
          are {} page reads here. The time is that of the number of files, which is not published: {}. At this rate the printed time is \
-         enough for about {:.0} files, so the flash held few large ones. That many files also have about the printed RAM (table3.4).",
+         enough for about {:.0} files, so the flash held few large ones. Files of that size also bring the RAM near the print (table3.4).",
         print.quote("table3.2", "ls", column.system)?,
         ls.counts.reads,
         each.join(", "),
@@ -99,7 +99,7 @@ fn throughput(told: &Told<'_>) -> Result<String, Error> {
             None => String::new(),
         };
         ours.push(format!(
-            "{name} {} (printed: {}, for which each byte of the bus would take {:.0} ns more{verified})",
+            "{name} {} (printed: {}, for which each byte of the bus would have to take {:.0} ns more{verified})",
             rate(run, at, ports),
             print.quote("table3.3", phase, column.system)?,
             needs(at, &run.phases[at].run)?,
