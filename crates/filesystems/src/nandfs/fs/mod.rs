@@ -100,8 +100,8 @@ pub(super) trait System: fmt::Debug + Send + Sync {
 pub(super) struct Reading {
     /// Its name.
     pub name: &'static str,
-    /// The filesystem.
-    pub system: Arc<dyn System>,
+    /// The filesystem, unless it is that of the scenario.
+    pub system: Option<Arc<dyn System>>,
     /// Whether the driver reads back what it programs.
     pub verify_write: bool,
 }

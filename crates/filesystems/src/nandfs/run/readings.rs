@@ -7,42 +7,43 @@ use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Column, ReadingFigures};
 use crate::nandfs::fs::Reading;
 use crate::nandfs::scenario::{KernelSettings, Scenario};
-use boardlab_experiment::crew::Crew;
+use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::{Cause, Failure, Request};
 use boardlab_sim::{Bytes, Clock, Duration};
 
 impl Lab<'_> {
-    /// Measures the readings of the filesystem, and how much files of other sizes leave of a full flash.
+    /// Measures the readings of the filesystem, and how much files of other sizes leave of a full flash. What the
+    /// column has already is not measured again.
     pub(super) fn add_readings(
         &self,
         column: &mut Column,
         request: &Request<'_>,
     ) -> Result<(), Failure> {
-        let Scenario { kernel, ref compare, .. } = *self.scenario;
-        let mut crew = Crew::default();
-        let sizes = [self.scenario.file.part.size()].into_iter();
-        let sizes = sizes.chain(compare.files.iter().rev().copied());
-        let full = sizes.map(|size| (size, crew.add(column.system, HELP, move || self.full(size))));
+        let Scenario { ref fill, ref compare, kernel, .. } = *self.scenario;
+        let (mut crew, own) = (Crew::default(), &*column);
+        let flash = self.scenario.file.part.size();
+        let sizes = compare.files.iter().copied().filter(|size| *size != flash).chain([flash]);
+        let full = sizes.map(|size| {
+            let work = move || match size == fill.file {
+                true => Ok((own.capacity.clone(), Duration::ZERO)),
+                false => self.full(size),
+            };
+            (size, crew.add(own.system, HELP, work))
+        });
         let full: Vec<_> = full.collect();
         let readings = self.system.readings(kernel.profile);
-        let readings = readings.into_iter().map(|Reading { name, system, verify_write }| {
-            let work = move || {
-                let kernel = KernelSettings { verify_write, ..kernel };
-                let scenario = Scenario { kernel, ..self.scenario.clone() };
-                let lab = Lab { scenario: &scenario, system: &*system, ..*self };
-                lab.reading(name)
-            };
-            crew.add(column.system, HELP, work)
-        });
+        let readings = readings
+            .into_iter()
+            .map(|reading| crew.add(own.system, HELP, move || self.reading(&reading, own)));
         let readings: Vec<_> = readings.collect();
         crew.perform(request)?;
-        for (size, slot) in full.into_iter().rev() {
-            let (capacity, spent) = slot.take();
+        let full: Vec<_> = full.into_iter().map(|(size, slot)| (size, slot.take())).collect();
+        let readings: Vec<_> = readings.into_iter().map(Slot::take).collect();
+        for (size, (capacity, spent)) in full {
             column.by_size.push((size, capacity));
             column.virtual_time += spent;
         }
-        for slot in readings {
-            let (figures, spent) = slot.take();
+        for (figures, spent) in readings {
             column.readings.push(figures);
             column.virtual_time += spent;
         }
@@ -51,25 +52,37 @@ impl Lab<'_> {
 
     /// Fills a flash to the end with files of one size.
     fn full(&self, size: Bytes) -> Result<(Capacity, Duration), Cause> {
-        let fresh = self.fresh()?;
-        timed(&fresh, |nand, clock| self.capacity(size, nand, clock))
+        timed(&self.fresh()?, |nand, clock| self.capacity(size, nand, clock))
     }
 
-    /// All figures with the settings of this laboratory.
-    fn reading(&self, name: &'static str) -> Result<(ReadingFigures, Duration), Cause> {
-        let fresh = self.fresh()?;
-        let Scenario { fill, tiobench, .. } = self.scenario;
-        let work =
-            |nand: boardlab_nand::Nand, clock: &mut Clock| -> Result<ReadingFigures, Cause> {
-                let all = [(nand.clone(), Clock::new()), (nand.clone(), Clock::new())];
-                let [(filled, mut filling), (empty, mut testing)] = all;
-                let mounting = self.mounted_at(fill.level, filled, &mut filling)?;
-                let data = tiobench.data[0];
-                let throughput = self.tiobench(data, empty, &mut testing)?;
-                let capacity = self.capacity(fill.file, nand, clock)?;
-                Ok(ReadingFigures { name, mounting, throughput, capacity })
+    /// The figures of a reading; `own` has those of the scenario.
+    fn reading(
+        &self,
+        reading: &Reading,
+        own: &Column,
+    ) -> Result<(ReadingFigures, Duration), Cause> {
+        let Reading { name, ref system, verify_write } = *reading;
+        let kernel = KernelSettings { verify_write, ..self.scenario.kernel };
+        let scenario = Scenario { kernel, ..self.scenario.clone() };
+        let lab =
+            Lab { scenario: &scenario, system: system.as_deref().unwrap_or(self.system), ..*self };
+        let data = scenario.tiobench.data[0];
+        if system.is_none() {
+            let Column { mounting, capacity, throughput, .. } = own;
+            let (throughput, spent) = match kernel == self.scenario.kernel {
+                true => (throughput[0].clone(), Duration::ZERO),
+                false => timed(&lab.fresh()?, |nand, clock| lab.tiobench(data, nand, clock))?,
             };
-        timed(&fresh, work)
+            let (mounting, capacity) = (mounting.clone(), capacity.clone());
+            return Ok((ReadingFigures { name, mounting, throughput, capacity }, spent));
+        }
+        let (fresh, fill) = (lab.fresh()?, &scenario.fill);
+        let mounted = |nand, clock: &mut Clock| lab.mounted_at(fill.level, nand, clock);
+        let (mounting, mounts) = timed(&fresh, mounted)?;
+        let (throughput, tests) = timed(&fresh, |nand, clock| lab.tiobench(data, nand, clock))?;
+        let (capacity, fills) = timed(&fresh, |nand, clock| lab.capacity(fill.file, nand, clock))?;
+        let figures = ReadingFigures { name, mounting, throughput, capacity };
+        Ok((figures, mounts + tests + fills))
     }
 }
 
