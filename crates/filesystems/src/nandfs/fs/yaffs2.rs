@@ -9,6 +9,7 @@ use super::{FileSystemType, Mounted, OnFlash, Reading, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
+use boardlab_mtd::{Geometry, Mtd};
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
@@ -23,6 +24,9 @@ pub(super) const TYPE: FileSystemType =
 /// The most chunks of the cache of short operations (`YAFFS_MAX_SHORT_OP_CACHES`).
 const CACHES_MAX: u64 = 20;
 
+/// Bytes of protected tags (`struct yaffs_packed_tags2`).
+const TAGS: Bytes = Bytes::new(28);
+
 /// The section `[yaffs2]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Yaffs2System {
@@ -30,8 +34,6 @@ struct Yaffs2System {
     summary: bool,
     /// Whether checkpoints are written and read.
     checkpoint: bool,
-    /// Whether a code protects the tags.
-    tags_ecc: bool,
     /// Chunks of the cache of short operations.
     caches: usize,
     /// Whether writes of whole chunks bypass that cache.
@@ -41,28 +43,36 @@ struct Yaffs2System {
 fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let summary = section.required::<bool>("summary");
     let checkpoint = section.required::<bool>("checkpoint");
-    let tags_ecc = section.required::<bool>("tags_ecc");
     let caches = section.key::<u64>("caches").within(0, CACHES_MAX).required();
     let bypass_aligned = section.required::<bool>("bypass_aligned");
     section.finish()?;
     Ok(Arc::new(Yaffs2System {
         summary: summary?,
         checkpoint: checkpoint?,
-        tags_ecc: tags_ecc?,
         caches: usize::try_from(caches?).expect("20 at most"),
         bypass_aligned: bypass_aligned?,
     }))
 }
 
+/// As the module for Linux does: in the pages themselves where the spare bytes have no room for protected tags. Small
+/// pages have no room either, so that the mount is refused.
+fn tags(geometry: &Geometry) -> TagsPlace {
+    let available = geometry.oob.map_or(Bytes::ZERO, |oob| oob.available);
+    if available < TAGS && geometry.write_size >= Bytes::kib(1) {
+        return TagsPlace::InBand;
+    }
+    TagsPlace::Oob { ecc: true }
+}
+
 impl Yaffs2System {
     /// The module of 2008 wrote times of four bytes.
-    fn options(&self, setting: &Setting) -> Options {
+    fn options(&self, setting: &Setting, geometry: &Geometry) -> Options {
         let (version, long_times) = match setting.kernel {
             Kernel::Linux26 => (Version::Y2008, false),
             Kernel::Linux61 => (Version::Y2026, true),
         };
         Options {
-            tags: TagsPlace::Oob { ecc: self.tags_ecc },
+            tags: tags(geometry),
             host: setting.host.clone(),
             caches: self.caches,
             bypass_aligned: self.bypass_aligned,
@@ -105,7 +115,8 @@ impl System for Yaffs2System {
     }
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        let fs = Box::new(Yaffs::mount(clock, nand, self.options(setting))?);
+        let geometry = nand.geometry().clone();
+        let fs = Box::new(Yaffs::mount(clock, nand, self.options(setting, &geometry))?);
         Ok(OnFlash { fs, attach: None })
     }
 
@@ -115,7 +126,8 @@ impl System for Yaffs2System {
         flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
-        Ok(Box::new(Yaffs::mount(clock, flash, self.options(setting))?))
+        let geometry = flash.geometry().clone();
+        Ok(Box::new(Yaffs::mount(clock, flash, self.options(setting, &geometry))?))
     }
 }
 

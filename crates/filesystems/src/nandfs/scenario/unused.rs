@@ -8,10 +8,9 @@ use boardlab_nand::Part;
 use boardlab_vfs::Work;
 
 /// Keys that no run uses, with the reason.
-const UNUSED: [(&str, &str); 10] = [
+const UNUSED: [(&str, &str); 9] = [
     ("part.identity", "here: the driver expects what the part answers"),
     ("part.onfi", "here: no driver asks for it"),
-    ("part.cell", "here: pages are programmed upwards, as those of every cell may be"),
     ("part.timing.reset", "here: no chip that works is reset"),
     ("part.limits.bad_blocks", "here: errors.factory_bad says how many blocks are bad"),
     ("part.limits.programs_per_page", "here: a page is programmed twice at the most"),

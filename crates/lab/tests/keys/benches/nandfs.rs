@@ -56,6 +56,7 @@ const BENCHES: &[Bench] = &[
             WRONG_BITS,
             WORN,
             ("Linux 6.1", &["kernel.profile=linux-6.1"]),
+            ("whole pages", &["ubifs.sub_pages=false"]),
             (
                 "several bits",
                 &[
@@ -81,6 +82,11 @@ const ELSEWHERE: &[Elsewhere] = &[
         bench: "nand-filesystems, parallel",
         keys: &["part.limits.bad_marks"],
         context: "worn",
+    },
+    Elsewhere {
+        bench: "nand-filesystems, parallel",
+        keys: &["kernel.verify_write"],
+        context: "whole pages",
     },
     Elsewhere { bench: "nand-filesystems, parallel", keys: WEAR, context: "worn" },
     Elsewhere { bench: "nand-filesystems, serial", keys: WEAR, context: "worn" },
@@ -120,6 +126,11 @@ const EXCEPTIONS: &[Exception] = &[
         bench: "nand-filesystems, serial",
         keys: &["part.interface", "kernel.profile"],
         why: "the part has the times of a serial bus alone, and Linux 2.6 has no driver for it",
+    },
+    Exception {
+        bench: "nand-filesystems, serial",
+        keys: &["kernel.verify_write", "yaffs2.bypass_aligned"],
+        why: "Linux 6.1 has no verify, and without room in the spare bytes the tags are in the pages, by the cache",
     },
     Exception {
         bench: "nand-filesystems, serial",
