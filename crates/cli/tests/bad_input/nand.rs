@@ -92,9 +92,9 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "filesystem that is not built",
-        [FILE, "system", "system = \"yaffs2\""],
-        "\"yaffs2\"",
-        &["`powercut.system`: `yaffs2` is not known here", "known: jffs2"],
+        [FILE, "system", "system = \"logfs\""],
+        "\"logfs\"",
+        &["`powercut.system`: `logfs` is not known here", "known: jffs2"],
     )
     .with(RUN),
     Case::line(
