@@ -127,7 +127,9 @@ impl System for Yaffs2System {
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         let geometry = flash.geometry().clone();
-        Ok(Box::new(Yaffs::mount(clock, flash, self.options(setting, &geometry))?))
+        // It is no file of the run.
+        let options = Options { hide_lost_and_found: true, ..self.options(setting, &geometry) };
+        Ok(Box::new(Yaffs::mount(clock, flash, options)?))
     }
 }
 
