@@ -67,7 +67,7 @@ fn every_variant_is_read_without_being_told_anything() {
         (in_band(), large_page, "in band"),
         (plain, Shape { oob: Bytes::ZERO, ..large_page }, "in band"),
         (larger(), larger_page, "in spare bytes 2 to 29"),
-        (big_endian(), large_page, "in spare bytes 2 to 17"),
+        (big_endian(), large_page, "in spare bytes 2 to 29"),
     ] {
         assert_eq!(shape(&image), expected);
         assert_eq!(told(&image), TREE);
