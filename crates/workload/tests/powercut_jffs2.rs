@@ -8,33 +8,8 @@ use boardlab_mtd::{Kind, RamMtd, Tear, TearOutcome};
 use boardlab_nand::Nand;
 use boardlab_nand::part::{BadMarks, BusWidth, EccNeed, Interface, Part, TimeLimit, Timing};
 use boardlab_sim::{Bytes, Clock, Duration, QuantileTable, Seed};
-use boardlab_vfs::FileSystem;
-use boardlab_workload::powercut::{
-    Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, explore,
-};
+use boardlab_workload::powercut::{Matrix, Plan, Sampling};
 use std::sync::Arc;
-
-/// JFFS2 on forks of one device.
-struct OnFlash<M> {
-    flash: M,
-    options: Options,
-}
-
-impl<M: Tear + Send + Sync + 'static> Bench for OnFlash<M> {
-    type Flash = M;
-
-    fn flash(&self) -> M {
-        self.flash.clone()
-    }
-
-    fn mount(
-        &self,
-        clock: &mut Clock,
-        flash: ForkingFlash<M>,
-    ) -> Result<Box<dyn FileSystem>, MountFailure> {
-        Ok(Box::new(Jffs2::mount(clock, flash, self.options.clone())?))
-    }
-}
 
 fn ram_nand() -> RamMtd {
     RamMtd::nand(48, 8, Bytes::kib(2), Bytes::new(64))
@@ -103,8 +78,10 @@ fn explored<M: Tear + Send + Sync + 'static>(
     plan: &Plan,
     mistake: Option<Mistake>,
 ) -> Matrix {
-    let bench = OnFlash { flash, options: Options { mistake, ..Options::default() } };
-    explore(&bench, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    let options = Options { mistake, ..Options::default() };
+    powercut_plans::explored(flash, plan, |clock, flash| {
+        Ok(Box::new(Jffs2::mount(clock, flash, options.clone())?))
+    })
 }
 
 fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {

@@ -1,8 +1,47 @@
 //! What the power-cut tests of all filesystems run, and what must come of it.
 
-use boardlab_mtd::{Kind, TearOutcome};
-use boardlab_sim::Seed;
-use boardlab_workload::powercut::{Matrix, Plan, Sampling};
+use boardlab_mtd::{Kind, Tear, TearOutcome};
+use boardlab_sim::{Clock, Seed};
+use boardlab_vfs::FileSystem;
+use boardlab_workload::powercut::{
+    Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, explore,
+};
+
+/// A device, and how a filesystem is mounted on its forks.
+struct OnFlash<M, F> {
+    flash: M,
+    mount: F,
+}
+
+impl<M, F> Bench for OnFlash<M, F>
+where
+    M: Tear + Send + Sync + 'static,
+    F: Fn(&mut Clock, ForkingFlash<M>) -> Result<Box<dyn FileSystem>, MountFailure> + Sync,
+{
+    type Flash = M;
+
+    fn flash(&self) -> M {
+        self.flash.clone()
+    }
+
+    fn mount(
+        &self,
+        clock: &mut Clock,
+        flash: ForkingFlash<M>,
+    ) -> Result<Box<dyn FileSystem>, MountFailure> {
+        (self.mount)(clock, flash)
+    }
+}
+
+/// Explores the filesystem that `mount` gives on forks of a device.
+pub(crate) fn explored<M, F>(flash: M, plan: &Plan, mount: F) -> Matrix
+where
+    M: Tear + Send + Sync + 'static,
+    F: Fn(&mut Clock, ForkingFlash<M>) -> Result<Box<dyn FileSystem>, MountFailure> + Sync,
+{
+    let bench = OnFlash { flash, mount };
+    explore(&bench, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else
 /// `short` operations of one.
@@ -35,8 +74,13 @@ pub(crate) fn cuts(matrix: &Matrix, kind: Kind, torn: TearOutcome) -> u64 {
 
 /// No cut has lost anything, and there were enough of them.
 pub(crate) fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {
+    assert_nothing_lost_by(Kind::Program, matrix, plan);
+}
+
+/// The same of a filesystem that programs by operations of this kind.
+pub(crate) fn assert_nothing_lost_by(program: Kind, matrix: &Matrix, plan: &Plan) {
     let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
     assert_eq!(matrix.failed(), 0, "{plan:?}:\n{}", lines.join("\n"));
-    let programs = cuts(matrix, Kind::Program, TearOutcome::Partial);
+    let programs = cuts(matrix, program, TearOutcome::Partial);
     assert!(programs > 100, "{matrix:?}");
 }

@@ -8,37 +8,26 @@ use boardlab_ubi::{NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Mistake, Options, Ubifs};
 use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{
-    Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, WriteThrough, explore,
+    ForkingFlash, Matrix, MountFailure, Plan, Sampling, WriteThrough,
 };
 
-/// UBIFS on UBI on forks of one device.
-struct OnFlash<M> {
-    flash: M,
-    lebs: u32,
-    options: Options,
-}
+/// LEBs of the volume.
+const LEBS: u32 = 50;
 
-impl<M: Tear + Send + Sync + 'static> Bench for OnFlash<M> {
-    type Flash = M;
-
-    fn flash(&self) -> M {
-        self.flash.clone()
+/// UBIFS on UBI, whose volume is made at the first mount.
+fn mount<M: Tear + Send + Sync + 'static>(
+    clock: &mut Clock,
+    flash: ForkingFlash<M>,
+    options: &Options,
+) -> Result<Box<dyn FileSystem>, MountFailure> {
+    let mut ubi = Ubi::attach(clock, flash, &boardlab_ubi::Options::default())?;
+    if ubi.volumes().is_empty() {
+        let size = Bytes::new(u64::from(LEBS) * u64::from(ubi.layout().leb_size));
+        ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
     }
-
-    fn mount(
-        &self,
-        clock: &mut Clock,
-        flash: ForkingFlash<M>,
-    ) -> Result<Box<dyn FileSystem>, MountFailure> {
-        let mut ubi = Ubi::attach(clock, flash, &boardlab_ubi::Options::default())?;
-        if ubi.volumes().is_empty() {
-            let size = Bytes::new(u64::from(self.lebs) * u64::from(ubi.layout().leb_size));
-            ubi.create_volume(clock, &NewVolume::dynamic("root", size))?;
-        }
-        let volume: Volume<ForkingFlash<M>> = ubi.into_volume(clock, 0)?;
-        let fs = Ubifs::mount(clock, volume, self.options.clone())?;
-        Ok(Box::new(WriteThrough::new(fs)))
-    }
+    let volume: Volume<ForkingFlash<M>> = ubi.into_volume(clock, 0)?;
+    let fs = Ubifs::mount(clock, volume, options.clone())?;
+    Ok(Box::new(WriteThrough::new(fs)))
 }
 
 fn nand() -> RamMtd {
@@ -54,8 +43,8 @@ fn explored<M: Tear + Send + Sync + 'static>(
     plan: &Plan,
     mistake: Option<Mistake>,
 ) -> Matrix {
-    let bench = OnFlash { flash, lebs: 50, options: Options { mistake, ..Options::default() } };
-    explore(&bench, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    let options = Options { mistake, ..Options::default() };
+    powercut_plans::explored(flash, plan, |clock, flash| mount(clock, flash, &options))
 }
 
 fn assert_nothing_lost(matrix: &Matrix, plan: &Plan) {

@@ -2,37 +2,12 @@
 //! and YAFFS2 with mistakes, each of which must be found. What the sources lose themselves is in the tests of
 //! the crate `yaffs2`.
 
-use crate::powercut_plans::{plan, runs};
-use boardlab_mtd::{RamMtd, Tear};
-use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::FileSystem;
-use boardlab_workload::powercut::{
-    Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, explore,
-};
+use crate::powercut_plans::{self, plan, runs};
+use boardlab_mtd::{Kind, RamMtd};
+use boardlab_sim::Bytes;
+use boardlab_workload::powercut::{Matrix, Plan, Sampling};
 use boardlab_yaffs2::format::tags1::Layout1;
 use boardlab_yaffs2::{Mistake, Options, TagsPlace, Yaffs};
-
-/// YAFFS on forks of one device.
-struct OnFlash<M> {
-    flash: M,
-    options: Options,
-}
-
-impl<M: Tear + Send + Sync + 'static> Bench for OnFlash<M> {
-    type Flash = M;
-
-    fn flash(&self) -> M {
-        self.flash.clone()
-    }
-
-    fn mount(
-        &self,
-        clock: &mut Clock,
-        flash: ForkingFlash<M>,
-    ) -> Result<Box<dyn FileSystem>, MountFailure> {
-        Ok(Box::new(Yaffs::mount(clock, flash, self.options.clone())?))
-    }
-}
 
 fn options() -> Options {
     Options { hide_lost_and_found: true, repaired: true, ..Options::default() }
@@ -42,15 +17,16 @@ fn nand() -> RamMtd {
     RamMtd::nand(80, 8, Bytes::kib(2), Bytes::new(64))
 }
 
-fn explored(flash: RamMtd, plan: &Plan, options: Options) -> Matrix {
-    explore(&OnFlash { flash, options }, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+fn explored(flash: RamMtd, plan: &Plan, options: &Options) -> Matrix {
+    powercut_plans::explored(flash, plan, |clock, flash| {
+        Ok(Box::new(Yaffs::mount(clock, flash, options.clone())?))
+    })
 }
 
 fn assert_nothing_lost(flash: &RamMtd, short: u64, options: &Options) {
     for plan in runs(short, plan) {
-        let matrix = explored(flash.clone(), &plan, options.clone());
-        let lines: Vec<String> = matrix.failures.iter().map(ToString::to_string).collect();
-        assert_eq!(matrix.failed(), 0, "{plan:?}:\n{}", lines.join("\n"));
+        let matrix = explored(flash.clone(), &plan, options);
+        powercut_plans::assert_nothing_lost_by(Kind::ProgramOob, &matrix, &plan);
         assert!(matrix.second_cuts() > 20, "{matrix:?}");
     }
 }
@@ -75,7 +51,7 @@ fn nothing_is_lost_at_any_cut_of_yaffs1() {
 
 fn assert_found(mistake: Mistake) {
     let plan = Plan { first: Sampling { exhaustive: 0, one_in: 4 }, ..plan(7, 2_500) };
-    let matrix = explored(nand(), &plan, Options { mistake: Some(mistake), ..options() });
+    let matrix = explored(nand(), &plan, &Options { mistake: Some(mistake), ..options() });
     assert!(matrix.failed() > 0, "{mistake:?} was not found in {} cuts", matrix.cuts());
 }
 
