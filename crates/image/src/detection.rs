@@ -130,6 +130,11 @@ impl Detection {
         Self { kind, at, size: None, confidence, detail, evidence, shape: None }
     }
 
+    /// Whether an offset is within it, as far as its size is known.
+    pub(crate) fn covers(&self, at: Bytes) -> bool {
+        self.size.is_some_and(|size| (self.at..self.at + size).contains(&at))
+    }
+
     /// Adds a piece of evidence.
     #[must_use]
     pub fn because(mut self, at: Bytes, what: impl Into<String>) -> Self {

@@ -135,7 +135,8 @@ impl Layout {
     }
 
     /// Bytes of a chunk, for sizes of files.
-    pub(crate) const fn chunk_bytes(&self) -> u64 {
+    #[must_use]
+    pub const fn chunk_bytes(&self) -> u64 {
         self.chunk as u64
     }
 }

@@ -81,7 +81,7 @@ fn give_up(folder: &mut Folder, place: &Path, problem: io::Error) -> io::Result<
 }
 
 pub(super) fn gone() -> io::Error {
-    io::Error::other("the thread that does files ended")
+    io::Error::other("the thread that reads and writes files ended")
 }
 
 pub(super) fn len(length: usize) -> u64 {

@@ -107,10 +107,7 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Detection]) -> Option<(
         (0, 1.., _) | (0, 0, Cleanmarkers::Oob) => Confidence::Likely,
         _ => return None,
     };
-    let covers = |one: &Detection| {
-        one.size.is_some_and(|size| (one.at..one.at + size).contains(&flash.first))
-    };
-    if other.iter().any(covers) {
+    if other.iter().any(|one| one.covers(flash.first)) {
         return None;
     }
     // Erased blocks before it belong to it; other content does not.

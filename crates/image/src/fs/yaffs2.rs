@@ -323,9 +323,8 @@ fn without_tags(survey: &Survey<'_>, other: &[Detection]) -> Option<(Detection, 
 }
 
 fn is_within(at: Bytes, other: &[Detection]) -> bool {
-    let covers = |one: &Detection| match one.size {
-        Some(size) => (one.at..one.at + size).contains(&at),
-        None => one.confidence == Confidence::Certain && one.at <= at && one.kind == Kind::Ubi,
-    };
-    other.iter().any(covers)
+    // UBI has no size before it is attached.
+    let is_ubi = |one: &Detection| one.size.is_none() && one.kind == Kind::Ubi && one.at <= at;
+    let is_certain = |one: &Detection| one.confidence == Confidence::Certain;
+    other.iter().any(|one| one.covers(at) || (is_ubi(one) && is_certain(one)))
 }

@@ -14,6 +14,7 @@ use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
+use boardlab_yaffs2::format::tags::PROTECTED;
 use boardlab_yaffs2::{Options, TagsPlace, Version, Yaffs};
 use std::sync::Arc;
 
@@ -23,9 +24,6 @@ pub(super) const TYPE: FileSystemType =
 
 /// The most chunks of the cache of short operations (`YAFFS_MAX_SHORT_OP_CACHES`).
 const CACHES_MAX: u64 = 20;
-
-/// Bytes of protected tags (`struct yaffs_packed_tags2`).
-const TAGS: Bytes = Bytes::new(28);
 
 /// The section `[yaffs2]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +56,7 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
 /// pages have no room either, so that the mount is refused.
 fn tags(geometry: &Geometry) -> TagsPlace {
     let available = geometry.oob.map_or(Bytes::ZERO, |oob| oob.available);
-    if available < TAGS && geometry.write_size >= Bytes::kib(1) {
+    if available < Bytes::new(PROTECTED as u64) && geometry.write_size >= Bytes::kib(1) {
         return TagsPlace::InBand;
     }
     TagsPlace::Oob { ecc: true }

@@ -166,7 +166,7 @@ impl Auditor<'_> {
             self.hurt(object, "its header cannot be read: name, mode, owner and times are lost");
             return;
         }
-        let first = u64::from(tags.chunk - 1) * Bytes::new(self.fs.layout().chunk as u64).get();
+        let first = u64::from(tags.chunk - 1) * self.fs.layout().chunk_bytes();
         let last = first + u64::from(tags.bytes.max(1)) - 1;
         let what = format!("data that cannot be corrected, bytes {first} to {last}");
         self.add(at, what, "a piece of a file", Some(object));
@@ -246,7 +246,9 @@ impl Auditor<'_> {
         for page in 0..self.fs.layout().chunks_per_block {
             let chunk = self.fs.layout().chunk_of(block, page);
             let look = self.look(self.fs.layout().page_of(chunk))?;
-            if matches!(look.verdict, Verdict::Right { .. }) {
+            let pages = &self.fs.device().pages;
+            let verdict = pages.verdict(&self.page, look.tags, look.checked);
+            if matches!(verdict, Verdict::Right { .. }) {
                 return Ok(true);
             }
         }

@@ -9,7 +9,7 @@ use crate::names::shown;
 use crate::places::Places;
 use crate::walk::Walk;
 use boardlab_mtd::PageIndex;
-use boardlab_sim::{Bytes, Clock};
+use boardlab_sim::Clock;
 use boardlab_vfs::FileSystem;
 use boardlab_yaffs2::Yaffs;
 use boardlab_yaffs2::block::State;
@@ -96,7 +96,7 @@ impl Checker<'_> {
         for page in pages.into_iter().map(PageIndex) {
             let Some((whole, tags)) = self.look(page) else { continue };
             if tags.chunk > 0 {
-                let chunk = Bytes::new(self.fs.layout().chunk as u64).get();
+                let chunk = self.fs.layout().chunk_bytes();
                 let end = u64::from(tags.chunk - 1) * chunk + u64::from(tags.bytes);
                 let known = self.ends.entry(tags.object).or_default();
                 *known = end.max(*known);
@@ -144,7 +144,7 @@ impl Checker<'_> {
 
     /// A file may end with a hole, but rarely does.
     fn check_sizes(&mut self) {
-        let chunk = Bytes::new(self.fs.layout().chunk as u64).get();
+        let chunk = self.fs.layout().chunk_bytes();
         for (object, (size, page)) in std::mem::take(&mut self.sizes) {
             let end = self.ends.get(&object).copied().unwrap_or(0);
             if size < end.saturating_add(chunk) {

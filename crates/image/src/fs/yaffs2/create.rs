@@ -208,9 +208,7 @@ impl Making<'_> {
         let left = size - page.number * self.shape.page.get();
         let bytes = u32::try_from(left.min(self.shape.page.get())).expect("a page at most");
         let tags = Tags { object, chunk, bytes, ..Tags::default() };
-        let data = std::mem::take(&mut page.data);
-        self.chunk(&data, &tags);
-        page.data = data;
+        self.chunk(&page.data, &tags);
         page.data.fill(0);
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main types: [`ImageFlash`]; [`PastState`], an older state that it is in.
 
-use super::pages::{Pages, Place, Verdict};
+use super::pages::{Pages, Place};
 use crate::dump::Dump;
 use boardlab_mtd::{BlockIndex, Error, Geometry, Mtd, Oob, PageIndex, RawPages, ReadResult};
 use boardlab_sim::{Bytes, Clock};
@@ -45,8 +45,6 @@ pub(super) struct PageLook {
     pub(super) tags: Option<Tags>,
     /// Whether they are right by their code.
     pub(super) checked: Checked,
-    /// Whether they fit the data.
-    pub(super) verdict: Verdict,
 }
 
 /// The ECC bytes whose first two are swapped in the order of SmartMedia.
@@ -95,8 +93,7 @@ impl ImageFlash {
         };
         let spare = if self.pages.oob.is_zero() { Vec::new() } else { self.spare(clock, page)? };
         let (tags, checked) = self.pages.place.tags(data, &spare, self.pages.order);
-        let verdict = self.pages.judge(&[data, &spare[..]].concat());
-        Ok(PageLook { whole, tags, checked, verdict })
+        Ok(PageLook { whole, tags, checked })
     }
 
     /// All spare bytes of a page.

@@ -162,11 +162,19 @@ impl Pages {
         }
         let (data, spare) = raw.split_at(page);
         let (tags, checked) = self.place.tags(data, spare, self.order);
+        if header && tags.is_some_and(|tags| tags.chunk > 0) {
+            return Verdict::Wrong;
+        }
+        self.verdict(data, tags, checked)
+    }
+
+    /// Whether the tags of a page fit its data.
+    pub(super) fn verdict(&self, data: &[u8], tags: Option<Tags>, checked: Checked) -> Verdict {
         let Some(tags) = tags else {
             let programmed = data.iter().any(|&byte| byte != 0xFF);
             return if programmed { Verdict::Wrong } else { Verdict::Nothing };
         };
-        if checked == Checked::Wrong || (header && tags.chunk > 0) {
+        if checked == Checked::Wrong {
             return Verdict::Wrong;
         }
         if tags.deleted || (self.place.is_yaffs2() && tags.sequence == SEQUENCE_CHECKPOINT) {

@@ -98,7 +98,7 @@ impl Survey<'_> {
         pages.flat_map(of).take(UNUSUAL).collect()
     }
 
-    /// How many headers begin pages of this size without spare bytes, if all of them do.
+    /// The largest page, without spare bytes, at multiples of which all headers are.
     pub(super) fn bare_page(&self) -> Option<Bytes> {
         let pages = LAYOUTS.iter().map(|(page, _)| Bytes::new(*page)).rev();
         let (first, rest) = self.headers.split_first()?;
