@@ -213,7 +213,7 @@ impl<M: Mtd> Yaffs<M> {
                 self.load_details(clock, older)?;
                 // No header of it may be newer until it has another name.
                 self.objects.get_mut(older).shadowed = true;
-                self.unlink_object(clock, older)?;
+                self.unlink_object(clock, older).map(drop).or_else(Error::unless_flash)?;
                 if self.objects.try_get(older).is_some() {
                     self.objects.get_mut(older).shadowed = false;
                 }

@@ -80,7 +80,9 @@ impl<M: Mtd> Yaffs<M> {
                 (Some(new), Some(old)) if self.options.repaired => {
                     self.unlink_shadowed1(clock, new, old)?;
                 }
-                (_, Some(old)) => self.delete_object(clock, old)?,
+                (_, Some(old)) => {
+                    self.delete_object(clock, old).or_else(Error::unless_flash)?;
+                }
                 _ => {}
             }
             if let Some(slot) = self.objects.find(id) {
@@ -96,7 +98,7 @@ impl<M: Mtd> Yaffs<M> {
     fn unlink_shadowed1(&mut self, clock: &mut Clock, new: Slot, old: Slot) -> Result<(), Error> {
         let same_parent = self.objects.get(new).parent == self.objects.get(old).parent;
         if new != old && same_parent && self.name_of(clock, new)? == self.name_of(clock, old)? {
-            self.unlink_object(clock, old)?;
+            self.unlink_object(clock, old).map(drop).or_else(Error::unless_flash)?;
         }
         Ok(())
     }
