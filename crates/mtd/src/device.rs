@@ -68,9 +68,16 @@ pub trait Mtd {
         data: &mut [u8],
         oob: &mut [u8],
     ) -> ReadResult {
-        self.read_oob(clock, page, oob)?;
         let start = self.geometry().page_range(page)?.start;
-        self.read(clock, start, data)
+        let spare = match self.read_oob(clock, page, oob) {
+            Err(error) if !matches!(error, Error::Uncorrectable { .. }) => return Err(error),
+            spare => spare,
+        };
+        let main = self.read(clock, start, data)?;
+        spare.map(|spare| ReadHealth {
+            corrected: spare.corrected + main.corrected,
+            worst: spare.worst.max(main.worst),
+        })
     }
 
     /// Programs a page and its free OOB bytes at once; either may be empty.

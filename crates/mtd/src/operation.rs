@@ -153,6 +153,18 @@ macro_rules! around_every_operation {
             self.$around(clock, operation, |device, clock| device.erase(clock, block))
         }
 
+        fn read_page(
+            &mut self,
+            clock: &mut Clock,
+            page: PageIndex,
+            data: &mut [u8],
+            oob: &mut [u8],
+        ) -> ReadResult {
+            let start = self.device.geometry().page_range(page)?.start;
+            let operation = Operation::bytes(Kind::Read, start, data);
+            self.$around(clock, operation, |device, clock| device.read_page(clock, page, data, oob))
+        }
+
         fn read_oob(
             &mut self,
             clock: &mut Clock,

@@ -196,6 +196,16 @@ impl<M: Mtd> Mtd for PowerCut<M> {
         self.observe(clock, |device, clock| device.read_oob(clock, page, buffer))
     }
 
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        self.observe(clock, |device, clock| device.read_page(clock, page, data, oob))
+    }
+
     fn program_oob(
         &mut self,
         clock: &mut Clock,

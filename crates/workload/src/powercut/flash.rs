@@ -238,6 +238,16 @@ impl<M: Tear> Mtd for ForkingFlash<M> {
         self.state.borrow_mut().device.read_oob(clock, page, buffer)
     }
 
+    fn read_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        self.state.borrow_mut().device.read_page(clock, page, data, oob)
+    }
+
     fn program_oob(
         &mut self,
         clock: &mut Clock,
