@@ -166,6 +166,10 @@ impl<M: Mtd> Yaffs<M> {
     ) -> Result<(), Error> {
         let ScannedChunk { chunk, tags, ecc } = *scanned;
         let (block, page) = self.layout.place(chunk);
+        // A summary with right tags and wrong content is in use already. The sources count it as free too.
+        if self.blocks.is_used(block, page) {
+            return Ok(());
+        }
         let Some(tags) = tags.filter(|_| ecc < Ecc::Unfixed) else {
             if tags.is_none() && ecc < Ecc::Unfixed {
                 self.scan_unused(block, page, *found);
