@@ -56,7 +56,7 @@ impl<M: Mtd> Yaffs<M> {
     }
 
     /// Whether `count` chunks can be written without the reserve.
-    pub(crate) fn has_room_for(&mut self, count: i32) -> bool {
+    pub(crate) fn has_room_for(&self, count: i32) -> bool {
         let blocks = self.reserved_blocks() + self.checkpoint_blocks_required();
         self.space.free_chunks > blocks * self.chunks_per_block() + count
     }

@@ -337,7 +337,7 @@ impl<M: Mtd> Yaffs<M> {
     }
 
     /// Free chunks as YAFFS reports them.
-    fn reported_free_chunks(&mut self) -> i32 {
+    fn reported_free_chunks(&self) -> i32 {
         let required = self.checkpoint_blocks_required();
         let reserved = self.reserved_blocks() + 1 + required;
         let dirty = i32::try_from(self.cache.dirty_count()).expect("a few entries");
@@ -345,15 +345,13 @@ impl<M: Mtd> Yaffs<M> {
         (free - reserved * self.chunks_per_block()).max(0)
     }
 
-    pub(crate) fn do_statfs(&mut self) -> StatFs {
+    pub(crate) fn do_statfs(&self) -> StatFs {
         let blocks = |chunks: u64| chunks * self.layout.chunk_bytes() / STAT_BLOCK;
         let all = u64::from(self.layout.blocks) * u64::from(self.layout.chunks_per_block);
-        let total = blocks(all);
-        let free = u64::try_from(self.reported_free_chunks()).expect("not negative");
-        let free = free * self.layout.chunk_bytes() / STAT_BLOCK;
+        let free = blocks(u64::try_from(self.reported_free_chunks()).expect("not negative"));
         StatFs {
             block_size: u32::try_from(STAT_BLOCK).expect("4,096"),
-            blocks: total,
+            blocks: blocks(all),
             free,
             available: free,
             name_max: crate::format::to_u32(crate::format::NAME_MAX),

@@ -30,15 +30,6 @@ pub(crate) struct Checkpoint {
     pub(crate) valid: bool,
     /// Blocks that it takes.
     pub(crate) blocks: u32,
-    /// Blocks that one of the present tables would take; `None` when that is to be calculated.
-    required: Option<u32>,
-}
-
-impl Checkpoint {
-    /// Objects or nodes came or went.
-    pub(crate) const fn forget_size(&mut self) {
-        self.required = None;
-    }
 }
 
 /// Where a stream stands.
@@ -67,13 +58,11 @@ impl<M: Mtd> Yaffs<M> {
     }
 
     /// Blocks that must stay free for the next checkpoint.
-    pub(crate) fn checkpoint_blocks_required(&mut self) -> i32 {
+    pub(crate) fn checkpoint_blocks_required(&self) -> i32 {
         if !self.wants_checkpoint() {
             return 0;
         }
-        let required = self.checkpoint.required.unwrap_or_else(|| self.blocks_of_checkpoint());
-        self.checkpoint.required = Some(required);
-        required.saturating_sub(self.checkpoint.blocks).cast_signed()
+        self.blocks_of_checkpoint().saturating_sub(self.checkpoint.blocks).cast_signed()
     }
 
     /// Blocks that a checkpoint of the present tables would take.

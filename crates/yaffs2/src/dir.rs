@@ -88,7 +88,6 @@ impl<M: Mtd> Yaffs<M> {
         object.times.modified = now;
         object.times.changed = now;
         let slot = self.objects.insert(object);
-        self.checkpoint.forget_size();
         self.objects.enter_directory(self.dirs.lost_and_found, slot);
         slot
     }
@@ -204,7 +203,6 @@ impl<M: Mtd> Yaffs<M> {
             file.tree.dismantle(&mut self.nodes, |_| {});
         }
         self.objects.remove(slot);
-        self.checkpoint.forget_size();
         // What still leads to it leads to nothing.
         for link in links {
             if let Variant::HardLink { target, .. } = &mut self.objects.get_mut(link).variant {
@@ -314,7 +312,6 @@ impl<M: Mtd> Yaffs<M> {
             file.tree.dismantle(nodes, |chunk| chunks.push(chunk));
             file.tree = crate::tree::Tree::new(nodes);
         }
-        self.checkpoint.forget_size();
         for chunk in chunks {
             let (block, _) = self.layout.place(chunk);
             self.blocks.get_mut(block).soft_deleted += 1;

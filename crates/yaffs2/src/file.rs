@@ -45,7 +45,6 @@ impl<M: Mtd> Yaffs<M> {
             let before = std::mem::replace(entry, chunk);
             object.data_chunks += i32::from(before == 0);
         }
-        self.checkpoint.forget_size();
         true
     }
 
@@ -349,7 +348,6 @@ impl<M: Mtd> Yaffs<M> {
             (file.size, file.stored_size) = (size, size);
             file.tree.prune(nodes);
         }
-        self.checkpoint.forget_size();
     }
 
     /// Changes the size of a file, and writes its header.

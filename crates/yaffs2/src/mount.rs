@@ -159,7 +159,8 @@ impl<M: Mtd> Yaffs<M> {
         }
         self.move_hanging_objects();
         if self.options.repaired && !self.options.read_only && !self.checkpoint.valid {
-            self.complete_changes(clock)?;
+            self.fill_holes(clock)?;
+            self.delete_left_links(clock)?;
         }
         if self.options.empty_lost_and_found && !self.options.read_only {
             self.empty_directory(clock, self.dirs.lost_and_found, 0)?;
@@ -192,14 +193,7 @@ impl<M: Mtd> Yaffs<M> {
         }
     }
 
-    /// Completes what the sources leave half done: a rename over an object with hard links, which keeps the name
-    /// of one of them; hard links that were to be deleted, for their object took their name, or that lead to
-    /// nothing, and would lead to the next object with its number; and holes.
-    fn complete_changes(&mut self, clock: &mut Clock) -> Result<(), Error> {
-        self.fill_holes(clock)?;
-        self.delete_left_links(clock)
-    }
-
+    /// Completes a rename over an object with hard links: it keeps the name of one of them.
     fn complete_renames(&mut self, clock: &mut Clock) -> Result<(), Error> {
         for (slot, shadowed) in std::mem::take(&mut self.shadows) {
             let older = self.objects.find(shadowed).filter(|&other| {
@@ -222,6 +216,8 @@ impl<M: Mtd> Yaffs<M> {
         Ok(())
     }
 
+    /// Deletes hard links whose object took their name, and those that lead to nothing and would lead to the next
+    /// object with that number.
     fn delete_left_links(&mut self, clock: &mut Clock) -> Result<(), Error> {
         let links: Vec<(Slot, Option<Slot>)> = self
             .objects

@@ -46,10 +46,7 @@ pub struct Options {
     pub disable_soft_deletion: bool,
     /// Whether every chunk is checked to be erased before it is programmed.
     pub always_check_erased: bool,
-    /// Whether what the sources lose is kept: the size to which a truncation made a file grow over a large hole;
-    /// hard links, when the power fails in a change of the object that they lead to; and the zeros of a small
-    /// hole, when it fails before they are written.
-    /// `docs/models/yaffs2.md` has the list.
+    /// Whether what the sources lose at a power cut is kept: `docs/design/yaffs2.md` has the list.
     pub repaired: bool,
     /// Whether the times of eight bytes are written too (since 2012).
     pub long_times: bool,
@@ -114,16 +111,6 @@ pub enum Mistake {
     IgnoresShrinkHeaders,
     /// Erases the block being collected before its last chunk was copied.
     ErasesBeforeCopy,
-}
-
-impl Mistake {
-    /// Every mistake.
-    pub const ALL: [Self; 4] = [
-        Self::KeepsStaleCheckpoints,
-        Self::IgnoresSequence,
-        Self::IgnoresShrinkHeaders,
-        Self::ErasesBeforeCopy,
-    ];
 }
 
 impl Default for Options {

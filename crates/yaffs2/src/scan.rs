@@ -423,7 +423,6 @@ impl<M: Mtd> Yaffs<M> {
         }
         let variant = self.new_variant(kind);
         self.objects.get_mut(slot).variant = variant;
-        self.checkpoint.forget_size();
         Ok(())
     }
 

@@ -166,6 +166,7 @@ impl<M: Mtd> Yaffs<M> {
         }
         let existing = self.find_chunk(slot, tags.chunk);
         if existing > 0 {
+            // The sources read the tags of both.
             self.read_chunk(clock, chunk, None)?;
             let old = self.read_chunk(clock, existing, None)?.tags.unwrap_or_default();
             if !is_next(old.serial, tags.serial) {

@@ -51,7 +51,7 @@ fn forged(options: &Options, root: bool) -> RamMtd {
     let header = ObjectHeader { shadows, name: b"dir".to_vec(), ..header };
     header.emit(&mut data, ORDER, true);
     let extra = tags.extra.map(|extra| Extra { shadows: true, ..extra });
-    let tags = Tags { extra, serial: tags.serial + 1 & 3, ..tags };
+    let tags = Tags { extra, serial: (tags.serial + 1) & 3, ..tags };
     let oob = match options.tags {
         TAGS1 => tags1::emit(&tags, ORDER, Layout1::Packed),
         _ => tags.emit(ORDER).to_vec(),
