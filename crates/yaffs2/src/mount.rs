@@ -153,7 +153,9 @@ impl<M: Mtd> Yaffs<M> {
             for dir in [self.dirs.unlinked, self.dirs.deleted] {
                 let gone: Vec<Slot> = self.objects.children(dir).collect();
                 for slot in gone {
-                    self.delete_object(clock, slot).or_else(Error::unless_flash)?;
+                    if self.objects.try_get(slot).is_some() {
+                        self.delete_object(clock, slot).or_else(Error::unless_flash)?;
+                    }
                 }
             }
         }
@@ -268,6 +270,10 @@ impl<M: Mtd> Yaffs<M> {
     fn empty_directory(&mut self, clock: &mut Clock, dir: Slot, depth: u32) -> Result<(), Error> {
         let children: Vec<Slot> = self.objects.children(dir).collect();
         for child in children {
+            // A hard link goes when its object takes its name.
+            if self.objects.try_get(child).is_none() {
+                continue;
+            }
             if self.objects.is_directory(child) && depth < DEPTH_MAX {
                 self.empty_directory(clock, child, depth + 1)?;
             }
