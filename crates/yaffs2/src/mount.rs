@@ -259,7 +259,9 @@ impl<M: Mtd> Yaffs<M> {
                 let Some(number) = chunk_number(index) else { break };
                 if self.find_chunk(file, number) == 0 {
                     let place = FileChunk { file, number, bytes: to_u32(self.layout.chunk) };
-                    self.write_data(clock, place, &zeros, true)?;
+                    if self.write_data(clock, place, &zeros, true)?.is_none() {
+                        break;
+                    }
                 }
             }
         }

@@ -207,8 +207,11 @@ impl<M: Mtd> Yaffs<M> {
             self.space.erased_blocks += 1;
         } else if info.sequence == self.space.sequence {
             info.state = State::Allocating;
-            (self.space.block, self.space.page) = (Some(block), page);
-            self.space.finder = block;
+            // Two blocks with the same number are forged: one of them is full.
+            if let Some(other) = self.space.block.replace(block).filter(|&other| other != block) {
+                self.blocks.get_mut(other).state = State::Full;
+            }
+            (self.space.page, self.space.finder) = (page, block);
         }
     }
 
