@@ -22,13 +22,11 @@ mod scenario;
 mod snapshot;
 #[path = "../../../fuzz/harness/trace.rs"]
 mod trace;
-#[path = "../../../fuzz/harness/yaffs2.rs"]
-mod yaffs2;
 
 /// A fuzz target: its name, and what it does with an input.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 7] = [
     ("elf", elf::run),
     ("fio_job", fio_job::run),
     ("gdb", gdb::run),
@@ -36,11 +34,10 @@ const TARGETS: [Target; 8] = [
     ("scenario", scenario::run),
     ("snapshot", snapshot::run),
     ("trace", trace::run),
-    ("yaffs2", yaffs2::run),
 ];
 
 /// The targets that are played again elsewhere, and the one that keeps no corpus.
-const ELSEWHERE: [&str; 4] = ["codec", "jffs2", "ubi", "ubifs"];
+const ELSEWHERE: [&str; 5] = ["codec", "jffs2", "ubi", "ubifs", "yaffs2"];
 
 /// Far above what any input takes, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);

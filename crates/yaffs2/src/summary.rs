@@ -112,7 +112,8 @@ impl<M: Mtd> Yaffs<M> {
         for page in shape.described..self.layout.chunks_per_block {
             if self.blocks.is_used(block, page) {
                 self.blocks.set_used(block, page, false);
-                self.blocks.get_mut(block).in_use -= 1;
+                let info = self.blocks.get_mut(block);
+                info.in_use = info.in_use.saturating_sub(1);
                 self.space.free_chunks += 1;
             }
         }

@@ -3,13 +3,13 @@
 //! An input is a shape, options, and the written part of one erase block after the other, so that a
 //! small input makes a whole flash; whatever the bytes are, they mean something.
 
-use super::{WalkCounts, background, walk, within_limits};
+use super::{WalkCounts, background, walk, within_limits, write_on};
 use boardlab_jffs2::format::{ByteOrder, OobCleanmarker};
 use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_mtd::stats::Stats;
 use boardlab_mtd::{BlockIndex, Mtd, PageIndex, RamMtd};
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::{FileSystem, Kind, NewInode, PAGE_SIZE, SetAttr};
+use boardlab_vfs::FileSystem;
 
 /// A kind of flash: how many blocks of how many pages of how many bytes; NOR has one page a block.
 #[derive(Debug, Clone, Copy)]
@@ -177,38 +177,6 @@ impl Flash {
         found.count_reads(&self.device);
         found
     }
-}
-
-/// Every operation that writes, on names that were there and on new ones; whether they succeed is
-/// the image's affair.
-fn write_on(fs: &mut dyn FileSystem, clock: &mut Clock) {
-    let root = fs.root();
-    let names: Vec<_> = fs.readdir(clock, root).unwrap_or_default();
-    let content: Vec<u8> = (0..PAGE_SIZE).map(|at| (at * at / 7).to_le_bytes()[0]).collect();
-    for (index, entry) in names.iter().take(6).enumerate() {
-        let new = [b"new", &entry.name[..entry.name.len().min(100)]].concat();
-        let _ = match index % 4 {
-            0 => fs.unlink(clock, root, &entry.name),
-            1 => fs.rename(clock, root, &entry.name, root, &new),
-            2 => fs.link(clock, entry.ino, root, &new),
-            _ => fs.rmdir(clock, root, &entry.name),
-        };
-        let cut = SetAttr { size: Some(5_000), mode: Some(0o600), ..SetAttr::default() };
-        let _ = fs.setattr(clock, entry.ino, &cut);
-        let _ = fs.write_page(clock, entry.ino, 1, &content, 100..2_000);
-        let _ = fs.setxattr(clock, entry.ino, b"user.colour", Some(b"blue"));
-        let _ = fs.evict_inode(clock, entry.ino);
-    }
-    if let Ok(file) = fs.create(clock, root, b"a new file", &NewInode::of(Kind::File, 0o644)) {
-        for page in 0..4 {
-            let _ = fs.write_page(clock, file, page, &content, 0..PAGE_SIZE);
-        }
-        let _ = fs.fsync(clock, file);
-        let _ = fs.evict_inode(clock, file);
-    }
-    background(fs, clock);
-    let _ = fs.sync(clock);
-    let _ = fs.unmount(clock);
 }
 
 /// What the compressors take as soon as something is written, whatever the size of the flash.

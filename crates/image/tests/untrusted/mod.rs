@@ -1,8 +1,8 @@
 //! What a fuzzer's input stands for, and everything that is done with a flash of unknown content.
 //!
 //! Shared by the targets in `fuzz/targets`, which search, and `tests/fuzzed_flash.rs`, which runs again
-//! what was found. [`jffs2`], [`ubi`] and [`ubifs`] are the three kinds of flash; [`pieces`] is what
-//! the inputs of the last two consist of.
+//! what was found. [`jffs2`], [`ubi`], [`ubifs`] and [`yaffs2`] are the kinds of flash; [`pieces`] is what
+//! the inputs of UBI and UBIFS consist of.
 
 #![allow(dead_code, reason = "every user needs another part")]
 
@@ -10,12 +10,13 @@ pub(crate) mod jffs2;
 pub(crate) mod pieces;
 pub(crate) mod ubi;
 pub(crate) mod ubifs;
+pub(crate) mod yaffs2;
 
 use boardlab_image::Walk;
 use boardlab_mtd::stats::Stats;
 use boardlab_mtd::{Kind as Operation, Mtd};
 use boardlab_sim::Clock;
-use boardlab_vfs::{FileSystem, Ino, Kind, PAGE_SIZE};
+use boardlab_vfs::{FileSystem, Ino, Kind, NewInode, PAGE_SIZE, SetAttr};
 use peak_alloc::PeakAlloc;
 use std::collections::BTreeSet;
 
@@ -87,6 +88,38 @@ fn read_file(fs: &mut dyn FileSystem, clock: &mut Clock, file: (Ino, u64), found
             found.bytes += PAGE_SIZE as u64;
         }
     }
+}
+
+/// Every operation that writes, on names that were there and on new ones; whether they succeed is
+/// the image's affair.
+fn write_on(fs: &mut dyn FileSystem, clock: &mut Clock) {
+    let root = fs.root();
+    let names: Vec<_> = fs.readdir(clock, root).unwrap_or_default();
+    let content: Vec<u8> = (0..PAGE_SIZE).map(|at| (at * at / 7).to_le_bytes()[0]).collect();
+    for (index, entry) in names.iter().take(6).enumerate() {
+        let new = [b"new", &entry.name[..entry.name.len().min(100)]].concat();
+        let _ = match index % 4 {
+            0 => fs.unlink(clock, root, &entry.name),
+            1 => fs.rename(clock, root, &entry.name, root, &new),
+            2 => fs.link(clock, entry.ino, root, &new),
+            _ => fs.rmdir(clock, root, &entry.name),
+        };
+        let cut = SetAttr { size: Some(5_000), mode: Some(0o600), ..SetAttr::default() };
+        let _ = fs.setattr(clock, entry.ino, &cut);
+        let _ = fs.write_page(clock, entry.ino, 1, &content, 100..2_000);
+        let _ = fs.setxattr(clock, entry.ino, b"user.colour", Some(b"blue"));
+        let _ = fs.evict_inode(clock, entry.ino);
+    }
+    if let Ok(file) = fs.create(clock, root, b"a new file", &NewInode::of(Kind::File, 0o644)) {
+        for page in 0..4 {
+            let _ = fs.write_page(clock, file, page, &content, 0..PAGE_SIZE);
+        }
+        let _ = fs.fsync(clock, file);
+        let _ = fs.evict_inode(clock, file);
+    }
+    background(fs, clock);
+    let _ = fs.sync(clock);
+    let _ = fs.unmount(clock);
 }
 
 /// Does `work` with a flash of `size` bytes. Fails when it takes more memory than four times the size
