@@ -65,6 +65,12 @@ impl Contents {
         Self { source, start: self.start + skipped, length: self.length - skipped }
     }
 
+    /// The first `length` bytes, as far as they exist.
+    #[must_use]
+    pub(crate) fn first(&self, length: Bytes) -> Self {
+        Self { length: self.length.min(length.get()), ..self.clone() }
+    }
+
     /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their number.
     ///
     /// # Errors
@@ -115,7 +121,7 @@ impl Contents {
 }
 
 /// The bytes that a [`Reader`] fetches at once.
-const WINDOW: usize = 16 * 1_024;
+pub(crate) const WINDOW: Bytes = Bytes::kib(16);
 /// The windows that it keeps: one for each place at which a filesystem reads by turns, such as its index,
 /// its inodes and its data.
 const WINDOWS: usize = 128;
@@ -152,7 +158,7 @@ impl Reader {
     /// As [`Contents::read`].
     pub(crate) fn read(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
         let in_memory = matches!(*self.contents.source, Source::Memory(_));
-        if in_memory || buffer.len() > WINDOW / 2 {
+        if in_memory || Bytes::of(buffer) * 2 > WINDOW {
             return self.contents.read(offset, buffer);
         }
         let mut done = 0;
@@ -168,8 +174,7 @@ impl Reader {
 
     /// Reads the bytes from `offset` on that lie in one window, none beyond the end.
     fn take(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
-        let size = Bytes::new(WINDOW as u64);
-        let start = size * (offset / size);
+        let start = WINDOW * (offset / WINDOW);
         match self.windows.iter().position(|window| window.start == start) {
             Some(at) => self.windows[..=at].rotate_right(1),
             None => self.fetch(start)?,
@@ -186,7 +191,7 @@ impl Reader {
         let full = self.windows.len() == WINDOWS;
         let oldest = if full { self.windows.pop() } else { None };
         let mut window = Window { start, ..oldest.unwrap_or_default() };
-        window.bytes.resize(WINDOW, 0);
+        window.bytes.resize(WINDOW.to_usize(), 0);
         let read = self.contents.read(start, &mut window.bytes)?;
         window.bytes.truncate(read);
         self.windows.insert(0, window);

@@ -196,6 +196,10 @@ impl Dump {
         start: Bytes,
         target: &mut [u8],
     ) -> Result<(), MtdError> {
+        // Processors take long to fill nothing at an address that there is not, as empty slices have.
+        if target.is_empty() {
+            return Ok(());
+        }
         match &self.blocks[slot(block)] {
             Layer::Erased => target.fill(0xFF),
             Layer::Changed(bytes) => {
@@ -207,7 +211,9 @@ impl Dump {
                 // Bytes that the operating system cannot read are as lost as uncorrectable ones.
                 let read = self.file.read(offset, target);
                 let read = read.map_err(|_| self.unreadable(block, start, target.len()))?;
-                target[read..].fill(0xFF);
+                if read < target.len() {
+                    target[read..].fill(0xFF);
+                }
             }
         }
         Ok(())
@@ -347,6 +353,35 @@ impl Dump {
             Some(health) if health.corrected == 0 => self.note_clean(number),
             Some(health) => seen.add(health),
         }
+    }
+
+    /// Reads a page, corrected as far as possible, and its first OOB bytes as they are. Both are filled even
+    /// where bits are wrong, and left alone where the file cannot be read.
+    ///
+    /// # Errors
+    /// Those of [`Mtd::read`] and [`RawPages::read_raw`].
+    pub(crate) fn read_with_oob(
+        &mut self,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<ReadHealth, MtdError> {
+        self.check_raw(page, data, oob)?;
+        let (block, start) = self.place(page)?;
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.resize(self.shape.raw_page().to_usize(), 0);
+        let copied = self.copy_raw(block, start, &mut scratch);
+        let mut seen = ReadOutcome::default();
+        if copied.is_ok() {
+            self.correct(u64::from(page.0), &mut scratch, &mut seen);
+            let (main, spare) = scratch.split_at(self.shape.page.to_usize());
+            data.copy_from_slice(main);
+            oob.copy_from_slice(&spare[..oob.len()]);
+        }
+        self.scratch = scratch;
+        copied?;
+        let offset = self.shape.page * u64::from(page.0);
+        if seen.lost { Err(MtdError::Uncorrectable { offset }) } else { Ok(seen.health) }
     }
 
     /// Programs a raw page: bits go from 1 to 0 only. Empty halves stay as they are.

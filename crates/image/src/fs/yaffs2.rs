@@ -38,7 +38,7 @@ use boardlab_sim::{Bytes, Clock};
 use boardlab_yaffs2::{Options, Yaffs};
 use flash::ImageFlash;
 use headers::Headers;
-use pages::Pages;
+use pages::{Pages, Verdict};
 use std::ops::Range;
 use survey::{Fit, Survey};
 
@@ -51,6 +51,8 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
 };
 /// The name of the older format.
 const YAFFS1: &str = "YAFFS1";
+/// Pages that show whether a file has nothing else.
+const SAMPLES: u64 = 256;
 /// The fewest blocks that YAFFS mounts when it keeps none for garbage collection.
 const BLOCKS_MIN: u32 = 4;
 
@@ -134,12 +136,34 @@ impl Flash {
         (!length.is_multiple_of(raw)).then(|| self.at + raw * length.div_ceil(raw))
     }
 
+    /// Whether the file begins with a page of it, and pages from all over the file, if they are programmed,
+    /// have tags that fit them.
+    fn covers(&self, contents: &Contents) -> bool {
+        let pages = &self.fit.pages;
+        let raw = pages.raw();
+        let count = contents.length() / raw;
+        let distance = count.div_ceil(SAMPLES).max(1);
+        let verdict = |number: u64| pages.judge(&contents.window(raw * number, raw.to_usize()));
+        let begins = self.at.is_zero() && matches!(verdict(0), Verdict::Right { .. });
+        begins
+            && contents.length().is_multiple_of(raw)
+            && (0..SAMPLES)
+                .map(|sample| sample * distance)
+                .take_while(|number| *number < count)
+                .all(|number| verdict(number) != Verdict::Wrong)
+    }
+
     const fn name(&self) -> &'static str {
         if self.fit.pages.place.is_yaffs2() { TYPE.name } else { YAFFS1 }
     }
 }
 
 impl Image {
+    /// Whether the file has nothing else.
+    fn covers(&self, contents: &Contents) -> bool {
+        self.flash.as_ref().is_some_and(|flash| flash.covers(contents))
+    }
+
     /// The flash that `hints` mean.
     fn choose(&self, contents: &Contents, hints: &Hints) -> Result<Flash, Error> {
         let flash = self.with_pages(contents, hints)?;

@@ -10,12 +10,17 @@ use crate::spare::Spare;
 use boardlab_sim::Bytes;
 use boardlab_yaffs2::format::summary::SummaryShape;
 use boardlab_yaffs2::format::tags::Checked;
-use boardlab_yaffs2::format::{SUMMARY, tags};
+use boardlab_yaffs2::format::{SUMMARY, Tags, tags};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Pages that are looked at.
+/// Pages that are looked at, and those of them that are the first.
 const PAGES: u64 = 16_384;
+const FIRST_PAGES: u64 = 4_096;
+/// Borders that suffice among the first pages.
+const BORDERS: usize = 12;
+/// The distance of the pages that are looked at where the first ones have one number.
+const DISTANCE: usize = 61;
 /// Pages of a block that are possible, the most first.
 const SIZES: [u64; 8] = [256, 128, 64, 32, 16, 8, 4, 2];
 /// The usual ones, of large and of small pages.
@@ -72,43 +77,100 @@ impl Blocks {
     }
 }
 
+/// Looks at the tags of pages.
+struct Viewer<'a> {
+    pages: &'a Pages,
+    phase: Bytes,
+    /// Where the bytes with the tags begin in a raw page, and these bytes.
+    start: Bytes,
+    tail: Vec<u8>,
+    reader: Reader,
+}
+
+impl<'a> Viewer<'a> {
+    fn new(contents: &Contents, fit: &'a Fit) -> Self {
+        let Fit { ref pages, phase, .. } = *fit;
+        let in_band = pages.place == Place::InBand;
+        let tags = if in_band { Bytes::new(tags::SIZE as u64) } else { Bytes::ZERO };
+        let start = pages.page - tags;
+        let tail = vec![0; (pages.raw() - start).to_usize()];
+        Self { pages, phase, start, tail, reader: Reader::new(contents.clone()) }
+    }
+
+    /// The tags of a page, and whether they are right; `None` beyond the end.
+    fn look(&mut self, number: u64) -> Option<(Option<Tags>, Checked)> {
+        let at = self.phase + self.pages.raw() * number + self.start;
+        if self.reader.read(at, &mut self.tail).unwrap_or(0) < self.tail.len() {
+            return None;
+        }
+        let (data, spare) = self.tail.split_at(self.tail.len() - self.pages.oob.to_usize());
+        Some(self.pages.place.tags(data, spare, self.pages.order))
+    }
+
+    /// The spare bytes of the page that was looked at last.
+    fn spare(&self) -> &[u8] {
+        &self.tail[self.tail.len() - self.pages.oob.to_usize()..]
+    }
+}
+
+impl Sight {
+    fn of(tags: Option<Tags>, checked: Checked) -> Self {
+        match (tags, checked) {
+            (None, _) => Self::Erased,
+            (_, Checked::Wrong) => Self::Unknown,
+            (Some(tags), _) => Self::Sequence(tags.sequence),
+        }
+    }
+}
+
 impl Sights {
     fn of(contents: &Contents, fit: &Fit, mark: Option<&Range<usize>>) -> Self {
         let mut sights = Self::default();
-        let Pages { page, oob, order, ref place } = fit.pages;
-        let start =
-            if *place == Place::InBand { page - Bytes::new(tags::SIZE as u64) } else { page };
-        let mut tail = vec![0; (fit.pages.raw() - start).to_usize()];
-        let mut reader = Reader::new(contents.clone());
-        let (mut before, mut run) = (Sight::Erased, 0);
+        let mut viewer = Viewer::new(contents, fit);
+        let mut before = (Sight::Erased, 0);
         for number in 0..PAGES {
-            let at = fit.phase + fit.pages.raw() * number;
-            if reader.read(at + start, &mut tail).unwrap_or(0) < tail.len() {
+            if number == FIRST_PAGES && sights.are_enough(&mut viewer) {
                 break;
             }
-            let (data, spare) = tail.split_at(tail.len() - oob.to_usize());
-            let sight = match place.tags(data, spare, order) {
-                (None, _) => Sight::Erased,
-                (_, Checked::Wrong) => Sight::Unknown,
-                (Some(tags), _) => {
-                    let sum = tags.object == SUMMARY && tags.chunk == 1 && place.is_yaffs2();
-                    sights.summaries.extend(sum.then_some(number));
-                    Sight::Sequence(tags.sequence)
-                }
-            };
-            if let Sight::Sequence(_) = sight {
+            let Some((tags, checked)) = viewer.look(number) else { break };
+            let sight = Sight::of(tags, checked);
+            if let (Sight::Sequence(_), Some(tags)) = (sight, tags) {
+                let erased = |mark: &Range<usize>| {
+                    viewer.spare()[mark.clone()].iter().all(|&byte| byte == 0xFF)
+                };
                 sights.programmed += 1;
-                let erased = |mark: &Range<usize>| spare[mark.clone()].iter().all(|&b| b == 0xFF);
                 sights.unmarked += u64::from(mark.is_some_and(erased));
-                run = if before == sight { run + 1 } else { 1 };
-                sights.longest = sights.longest.max(run);
-                if before != sight && before != Sight::Unknown {
-                    sights.borders.push(number);
-                }
+                let is_yaffs2 = fit.pages.place.is_yaffs2();
+                let sum = tags.object == SUMMARY && tags.chunk == 1 && is_yaffs2;
+                sights.summaries.extend(sum.then_some(number));
             }
-            before = sight;
+            before = sights.add(number, sight, before);
         }
         sights
+    }
+
+    /// Adds the sight of a page behind one of which there were `run` of its kind; returns the same for it.
+    fn add(&mut self, number: u64, sight: Sight, (before, run): (Sight, u64)) -> (Sight, u64) {
+        let Sight::Sequence(_) = sight else { return (sight, run) };
+        let run = if before == sight { run + 1 } else { 1 };
+        self.longest = self.longest.max(run);
+        if before != sight && before != Sight::Unknown {
+            self.borders.push(number);
+        }
+        (sight, run)
+    }
+
+    /// Whether there are many borders among the first pages, or most likely none anywhere.
+    fn are_enough(&self, viewer: &mut Viewer<'_>) -> bool {
+        if self.borders.len() > 1 {
+            return self.borders.len() >= BORDERS;
+        }
+        let numbers = (0..PAGES).step_by(DISTANCE);
+        let seen = numbers.map_while(|number| viewer.look(number));
+        let seen = seen.map(|(tags, checked)| Sight::of(tags, checked));
+        let mut sequences = seen.filter(|sight| matches!(sight, Sight::Sequence(_)));
+        let first = sequences.next();
+        sequences.all(|sight| Some(sight) == first)
     }
 
     /// How many borders are borders of blocks of so many pages, and the pages in front of the first block.

@@ -3,13 +3,18 @@
 //! Layer: rank 7. Main types: [`ImageFlash`]; [`PastState`], an older state that it is in.
 
 use super::pages::{Pages, Place};
+use crate::contents::WINDOW;
 use crate::dump::Dump;
-use boardlab_mtd::{BlockIndex, Error, Geometry, Mtd, Oob, PageIndex, RawPages, ReadResult};
+use crate::spare::Spare;
+use boardlab_mtd::{
+    BlockIndex, Error, Geometry, Mtd, Oob, PageIndex, RawPages, ReadHealth, ReadResult,
+};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_yaffs2::format::Tags;
-use boardlab_yaffs2::format::tags::Checked;
+use boardlab_yaffs2::format::tags::{self, Checked};
 use boardlab_yaffs2::format::tags1::Layout1;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A dump as YAFFS sees it.
 #[derive(Debug, Clone)]
@@ -19,12 +24,57 @@ pub(super) struct ImageFlash {
     pub(super) pages: Pages,
     /// The spare bytes in the order in which YAFFS gets them.
     free: Vec<usize>,
+    /// Those of all pages, as far as they were read. Clones share them.
+    known: Arc<KnownSpare>,
+    /// All spare bytes of the page that was read last.
+    spare: Vec<u8>,
     /// The spare bytes of bad-block marks.
     mark: Option<Range<usize>>,
     /// The older state that is shown.
     pub(super) past: Option<PastState>,
     /// The pages in use, in order, with their objects: what the audit has read.
     pub(super) holders: Vec<(u32, u32)>,
+}
+
+/// The free spare bytes of pages that were read.
+#[derive(Debug, Clone)]
+struct KnownSpare {
+    /// Of a page.
+    length: usize,
+    bytes: Vec<u8>,
+    /// By page, whether they are here.
+    there: Vec<bool>,
+}
+
+impl KnownSpare {
+    fn new(pages: u64, length: usize) -> Self {
+        let pages = usize::try_from(pages).expect("pages are counted in u32");
+        Self { length, bytes: vec![0; pages * length], there: vec![false; pages] }
+    }
+
+    fn range(&self, page: PageIndex) -> Range<usize> {
+        let start = slot(page) * self.length;
+        start..start + self.length
+    }
+
+    fn get(&self, page: PageIndex) -> Option<&[u8]> {
+        self.there[slot(page)].then(|| &self.bytes[self.range(page)])
+    }
+
+    fn put(&mut self, page: PageIndex, bytes: &[u8]) {
+        let range = self.range(page);
+        self.bytes[range].copy_from_slice(bytes);
+        self.there[slot(page)] = true;
+    }
+
+    fn forget(&mut self, pages: Range<u64>) {
+        let slot = |page| usize::try_from(page).expect("pages are counted in u32");
+        self.there[slot(pages.start)..slot(pages.end)].fill(false);
+    }
+}
+
+fn slot(page: PageIndex) -> usize {
+    usize::try_from(page.0).expect("boardlab runs where usize holds u32")
 }
 
 /// An older state of a flash.
@@ -66,7 +116,9 @@ impl ImageFlash {
         }
         let available = Bytes::new(free.len() as u64);
         geometry.oob = geometry.oob.map(|oob| Oob { available, ..oob });
-        Self { dump, geometry, pages, free, mark, past: None, holders: Vec::new() }
+        let spare = vec![0xFF; pages.oob.to_usize()];
+        let known = Arc::new(KnownSpare::new(geometry.page_count(), free.len()));
+        Self { dump, geometry, pages, free, known, spare, mark, past: None, holders: Vec::new() }
     }
 
     pub(super) const fn dump(&self) -> &Dump {
@@ -76,6 +128,9 @@ impl ImageFlash {
     /// Erases a block, whatever mark it has.
     pub(super) fn blank(&mut self, block: BlockIndex) {
         self.dump.blank(block);
+        let pages = self.dump.shape().pages_per_block();
+        let first = u64::from(block.0) * pages;
+        Arc::make_mut(&mut self.known).forget(first..first + pages);
     }
 
     /// A page: whether all of it could be corrected, and its tags. `data` is filled in any case.
@@ -85,22 +140,46 @@ impl ImageFlash {
         page: PageIndex,
         data: &mut [u8],
     ) -> Result<PageLook, Error> {
-        let start = self.geometry.page_range(page)?.start;
-        let whole = match self.dump.read(clock, start, data) {
+        let read = if self.spare.is_empty() {
+            let start = self.geometry.page_range(page)?.start;
+            self.dump.read(clock, start, data)
+        } else {
+            self.dump.read_with_oob(page, data, &mut self.spare)
+        };
+        let whole = match read {
             Ok(_) => true,
             Err(Error::Uncorrectable { .. }) => false,
             Err(error) => return Err(error),
         };
-        let spare = if self.pages.oob.is_zero() { Vec::new() } else { self.spare(clock, page)? };
-        let (tags, checked) = self.pages.place.tags(data, &spare, self.pages.order);
+        let (tags, checked) = self.pages.place.tags(data, &self.spare, self.pages.order);
         Ok(PageLook { whole, tags, checked })
     }
 
-    /// All spare bytes of a page.
-    fn spare(&mut self, clock: &mut Clock, page: PageIndex) -> Result<Vec<u8>, Error> {
-        let mut spare = vec![0xFF; self.pages.oob.to_usize()];
-        self.dump.read_raw(clock, page, &mut [], &mut spare)?;
-        Ok(spare)
+    /// The tags of a page that was read before, where nothing but them can be wrong: its data have no ECC, and
+    /// the file could be read. All of it was, with the spare bytes in front of it and its own.
+    pub(super) fn known_tags(&self, page: PageIndex) -> Option<(Option<Tags>, Checked)> {
+        let corrects = self.dump.spare().is_some_and(Spare::corrects);
+        let read_with_others = self.pages.raw() <= WINDOW
+            && !u64::from(page.0).is_multiple_of(self.dump.shape().pages_per_block());
+        if corrects || !read_with_others {
+            return None;
+        }
+        let known = self.known.get(page).filter(|known| !known.is_empty())?;
+        let mut bytes = [0; tags::PROTECTED];
+        bytes[..known.len()].copy_from_slice(known);
+        Some(self.pages.place.parse(&mut bytes[..known.len()], self.pages.order))
+    }
+
+    /// Reads all spare bytes of a page.
+    fn read_spare(&mut self, clock: &mut Clock, page: PageIndex) -> Result<(), Error> {
+        self.dump.read_raw(clock, page, &mut [], &mut self.spare)
+    }
+
+    /// The spare bytes that YAFFS gets of the page that was read last.
+    fn gather(&self, buffer: &mut [u8]) {
+        for (byte, &at) in buffer.iter_mut().zip(&self.free) {
+            *byte = self.spare[at];
+        }
     }
 
     /// The zero bits in a byte of the bad-block mark of `block` that has the most.
@@ -115,8 +194,8 @@ impl ImageFlash {
         let mut zeros = 0;
         for page in first..first + pages.min(2) {
             let page = PageIndex(u32::try_from(page).expect("pages are counted in u32"));
-            let spare = self.spare(clock, page)?;
-            let most = spare[mark.clone()].iter().map(|byte| byte.count_zeros()).max();
+            self.read_spare(clock, page)?;
+            let most = self.spare[mark.clone()].iter().map(|byte| byte.count_zeros()).max();
             zeros = zeros.max(most.unwrap_or(0));
         }
         Ok(zeros)
@@ -142,11 +221,25 @@ impl Mtd for ImageFlash {
 
     fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {
         self.geometry.oob_range(page, Bytes::of(buffer))?;
-        let spare = self.spare(clock, page)?;
-        for (byte, &at) in buffer.iter_mut().zip(&self.free) {
-            *byte = spare[at];
+        self.read_spare(clock, page)?;
+        self.gather(buffer);
+        if buffer.len() == self.free.len() {
+            Arc::make_mut(&mut self.known).put(page, buffer);
         }
-        Ok(boardlab_mtd::ReadHealth::default())
+        Ok(ReadHealth::default())
+    }
+
+    fn read_page(
+        &mut self,
+        _clock: &mut Clock,
+        page: PageIndex,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> ReadResult {
+        self.geometry.oob_range(page, Bytes::of(oob))?;
+        let read = self.dump.read_with_oob(page, data, &mut self.spare);
+        self.gather(oob);
+        read
     }
 
     fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {

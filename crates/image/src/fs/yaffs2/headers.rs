@@ -15,6 +15,7 @@ use super::recognise;
 use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::fs::{DetectedFileSystem, Detector};
+use crate::identify::sweep::Sweep;
 use boardlab_sim::Bytes;
 use boardlab_yaffs2::format::{ByteOrder, ObjectHeader, ObjectType, header};
 
@@ -27,6 +28,8 @@ const BIG_AT: Bytes = Bytes::new(4);
 const PLACES: usize = 1 << 16;
 /// The headers that suffice: so many, from everywhere in the file.
 const HEADERS: usize = 96;
+/// The beginning of a file in which the headers suffice if YAFFS covers all of it.
+const BEGINNING: Bytes = Bytes::kib(256);
 
 /// The places in a file where an object header may begin.
 #[derive(Debug, Default)]
@@ -82,6 +85,13 @@ impl Detector for Headers {
     }
 
     fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
+
+    fn covers(&self, contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
+        let mut headers = Self::default();
+        Sweep::of(&contents.first(BEGINNING), &mut [&mut headers]);
+        let (_, image) = recognise(&headers, contents, &[])?;
+        image.covers(contents).then(|| Box::new(image) as _)
+    }
 
     fn conclude(
         self: Box<Self>,

@@ -97,24 +97,30 @@ impl Place {
         spare: &[u8],
         order: ByteOrder,
     ) -> (Option<Tags>, Checked) {
-        let gathered: Vec<u8> = self.bytes().iter().map(|&at| spare[at]).collect();
+        if *self == Self::InBand {
+            let start = data.len() - tags::SIZE;
+            return (Tags::parse(&data[start..], order), Checked::Right);
+        }
+        let mut gathered = [0xFF; tags::PROTECTED];
+        let bytes = self.bytes();
+        gathered.iter_mut().zip(bytes).for_each(|(byte, &at)| *byte = spare[at]);
+        self.parse(&mut gathered[..bytes.len()], order)
+    }
+
+    /// The tags in these spare bytes, which may be corrected; `None` if they are erased, and for tags in band.
+    pub(super) fn parse(&self, gathered: &mut [u8], order: ByteOrder) -> (Option<Tags>, Checked) {
         match self {
-            Self::InBand => {
-                let start = data.len() - tags::SIZE;
-                (Tags::parse(&data[start..], order), Checked::Right)
-            }
+            Self::InBand => (None, Checked::Right),
             Self::Spare(_) => {
-                let (packed, code) = gathered.split_at(tags::SIZE);
-                let mut packed = packed.to_vec();
-                let protected = code.len() + tags::SIZE == tags::PROTECTED;
-                let checked = if protected && packed[..4] != [0xFF; 4] {
-                    TagsEcc::parse(code, order).correct(&mut packed)
+                let (packed, code) = gathered.split_at_mut(tags::SIZE);
+                let checked = if !code.is_empty() && packed[..4] != [0xFF; 4] {
+                    TagsEcc::parse(code, order).correct(packed)
                 } else {
                     Checked::Right
                 };
-                (Tags::parse(&packed, order), checked)
+                (Tags::parse(packed, order), checked)
             }
-            Self::Yaffs1(layout, _) => tags1::parse(&gathered, order, *layout),
+            Self::Yaffs1(layout, _) => tags1::parse(gathered, order, *layout),
         }
     }
 }

@@ -27,7 +27,7 @@ const FIRST: usize = 6;
 /// Headers that are judged, each with the pages behind it.
 const JUDGED: usize = 32;
 /// Pages of which a header is the first.
-const RUN: u64 = 4;
+const RUN: usize = 4;
 /// Offsets of the first page that are tried.
 const CLASSES: usize = 2;
 /// Places that are tried further.
@@ -52,10 +52,30 @@ pub(super) struct Fit {
 impl Fit {
     /// Better fits have more.
     fn score(&self, length: Bytes) -> (isize, bool) {
-        let sum = |count: usize| isize::try_from(count).unwrap_or(isize::MAX / 4);
         let whole = (length - self.phase.min(length)).is_multiple_of(self.pages.raw());
-        (sum(self.right) + sum(self.by_code) - sum(self.wrong), whole)
+        (signed(self.right + self.by_code) - signed(self.wrong), whole)
     }
+}
+
+/// A shape that is tried.
+struct Trial {
+    /// Its place in the list.
+    number: usize,
+    page: Bytes,
+    oob: Bytes,
+    /// The headers that begin pages of it.
+    classes: Vec<(Bytes, Vec<Bytes>)>,
+    /// The best score that they may give.
+    most: isize,
+}
+
+fn signed(count: usize) -> isize {
+    isize::try_from(count).unwrap_or(isize::MAX / 4)
+}
+
+/// Every which header of a class is judged.
+fn distance(class: usize) -> usize {
+    class.div_ceil(JUDGED).max(1)
 }
 
 /// The headers of a file.
@@ -76,13 +96,28 @@ impl Survey<'_> {
         self.best_of(self.unusual_shapes())
     }
 
+    /// The best fit of these shapes, the first one of equal ones. Shapes that cannot become better than one
+    /// that was tried are left out.
     fn best_of(&self, shapes: Vec<(Bytes, Bytes)>) -> Option<Fit> {
-        let fits = shapes.into_iter().filter_map(|(page, oob)| self.fit(page, oob));
+        let mut tried: Vec<Trial> =
+            (0..).zip(shapes).map(|(number, shape)| self.trial(number, shape)).collect();
+        tried.sort_by_key(|trial| (std::cmp::Reverse(trial.most), trial.number));
         let length = self.contents.length();
-        let better = |best: Fit, next: Fit| {
-            if next.score(length) > best.score(length) { next } else { best }
-        };
-        fits.reduce(better).filter(|best| best.right > best.wrong)
+        let mut best: Option<(usize, Fit)> = None;
+        for trial in tried {
+            let reached = best.as_ref().map(|(_, fit)| fit.score(length).0);
+            if reached.is_some_and(|reached| trial.most < reached) {
+                break;
+            }
+            let Some(fit) = self.fit(&trial) else { continue };
+            let rank = |number, fit: &Fit| (fit.score(length), std::cmp::Reverse(number));
+            let better =
+                best.as_ref().is_none_or(|best| rank(trial.number, &fit) > rank(best.0, &best.1));
+            if better {
+                best = Some((trial.number, fit));
+            }
+        }
+        best.map(|(_, fit)| fit).filter(|fit| fit.right > fit.wrong)
     }
 
     /// Pages of a power of two bytes, with any number of spare bytes that fits the distances of headers.
@@ -120,14 +155,29 @@ impl Survey<'_> {
         classes.into_iter().map(|(phase, class)| (Bytes::new(phase), class)).collect()
     }
 
-    fn fit(&self, page: Bytes, oob: Bytes) -> Option<Fit> {
+    fn trial(&self, number: usize, (page, oob): (Bytes, Bytes)) -> Trial {
+        let classes = self.classes(page + oob);
+        let most = classes.iter().map(|(_, class)| self.most(class.len())).max();
+        Trial { number, page, oob, classes, most: most.unwrap_or(isize::MIN) }
+    }
+
+    /// The best score with so many headers in a class.
+    fn most(&self, class: usize) -> isize {
+        let distance = distance(class);
+        let judged = class.div_ceil(distance) * RUN;
+        let strays = (self.headers.len() - class).div_ceil(distance);
+        signed(2 * judged) - signed(strays)
+    }
+
+    fn fit(&self, trial: &Trial) -> Option<Fit> {
         let length = self.contents.length();
-        let classes = self.classes(page + oob).into_iter();
-        let fits = classes.filter_map(|(phase, class)| self.fit_class(page, oob, phase, &class));
+        let classes = trial.classes.iter();
+        let fits = classes.filter_map(|(phase, class)| self.fit_class(trial, *phase, class));
         fits.reduce(|best, next| if next.score(length) > best.score(length) { next } else { best })
     }
 
-    fn fit_class(&self, page: Bytes, oob: Bytes, phase: Bytes, class: &[Bytes]) -> Option<Fit> {
+    fn fit_class(&self, trial: &Trial, phase: Bytes, class: &[Bytes]) -> Option<Fit> {
+        let Trial { page, oob, .. } = *trial;
         let raw = page + oob;
         let windows: Vec<Vec<u8>> =
             class.iter().take(FIRST).map(|&at| self.contents.window(at, raw.to_usize())).collect();
@@ -155,14 +205,15 @@ impl Survey<'_> {
         let (mut right, mut by_code, mut wrong, mut first) = (0, 0, 0, None);
         // Headers outside of the class are none with these pages.
         let strays = self.headers.len() - class.len();
-        let raw = pages.raw();
-        let distance = class.len().div_ceil(JUDGED).max(1);
+        let raw = pages.raw().to_usize();
+        let distance = distance(class.len());
         for &at in class.iter().step_by(distance) {
+            let run = self.contents.window(at, raw * RUN);
             for number in 0..RUN {
-                let window = self.contents.window(at + raw * number, raw.to_usize());
+                let page = run.get(number * raw..(number + 1) * raw).unwrap_or_default();
                 let verdict = match number {
-                    0 => pages.judge_header(&window),
-                    _ => pages.judge(&window),
+                    0 => pages.judge_header(page),
+                    _ => pages.judge(page),
                 };
                 match verdict {
                     Verdict::Right { by_code: sure } => {
