@@ -149,6 +149,12 @@ impl<M> Yaffs<M> {
         &self.findings
     }
 
+    /// Whether the object with a number has a header on the flash, as far as the mount found one.
+    #[must_use]
+    pub fn knows_header_of(&self, object: u32) -> bool {
+        self.objects.find(object).is_some_and(|slot| self.objects.get(slot).header > 0)
+    }
+
     /// What was done since the mount.
     #[must_use]
     pub const fn counts(&self) -> Counts {

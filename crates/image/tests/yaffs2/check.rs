@@ -3,7 +3,7 @@
 use crate::images::{RAW, faults, findings, large};
 use crate::maker::{Maker, directory, file};
 use boardlab_codec::hamming;
-use boardlab_image::finding::Severity;
+use boardlab_image::finding::{Finding, Severity};
 
 #[test]
 fn two_objects_of_one_name_are_told() {
@@ -67,6 +67,22 @@ fn a_summary_that_lies_is_told() {
     let faults = faults(&image);
     let lies = faults.iter().filter(|fault| fault.starts_with("a block summary: says object"));
     assert_eq!(lies.count(), 2, "{faults:?}");
+}
+
+#[test]
+fn tags_that_cannot_be_corrected_contradict_nothing() {
+    let image = large();
+    let mut told = 0;
+    // Pages that the summaries of their blocks describe; not all are in use. The first of a block has its number.
+    for page in (0..32).filter(|page| (1..15).contains(&(page % 16))) {
+        let mut image = image.clone();
+        image[page * RAW + 2_051] ^= 4;
+        image[page * RAW + 2_059] ^= 0x10;
+        assert_eq!(faults(&image), [""; 0], "page {page}");
+        let tags = |one: &&Finding| one.found.starts_with("tags with more wrong bits");
+        told += findings(&image).iter().filter(tags).count();
+    }
+    assert!(told > 10, "{told}");
 }
 
 #[test]

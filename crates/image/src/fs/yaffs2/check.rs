@@ -14,6 +14,7 @@ use boardlab_vfs::FileSystem;
 use boardlab_yaffs2::Yaffs;
 use boardlab_yaffs2::block::State;
 use boardlab_yaffs2::format::summary::{self, ENTRY, HEADER};
+use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::{ObjectHeader, ObjectType, SUMMARY, Tags};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +89,8 @@ impl Checker<'_> {
     /// Reads a page, and its tags if they are right.
     fn look(&mut self, page: PageIndex) -> Option<(bool, Tags)> {
         let look = self.fs.device_mut().look(self.clock, page, &mut self.page).ok()?;
-        Some((look.whole, look.tags?))
+        let tags = look.tags.filter(|_| look.checked != Checked::Wrong)?;
+        Some((look.whole, tags))
     }
 
     fn check_chunks(&mut self) {
