@@ -5,6 +5,9 @@
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 
+/// Zero bits in a byte of a bad-block mark that may be bits that flipped: what retires a block writes zeros.
+pub(crate) const FLIPPED: u32 = 2;
+
 /// The damage on a flash.
 #[derive(Debug, Clone, Default)]
 pub struct Audit {

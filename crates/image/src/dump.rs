@@ -157,29 +157,32 @@ impl Dump {
         if self.shape.is_nand() { self.shape.page } else { Bytes::new(512) }
     }
 
-    /// The number of zero bits in the bad-block mark of `block` that has the most; 0 where there is
-    /// no mark.
+    /// The number of zero bits in the byte of the bad-block mark of `block` that has the most; 0 where there
+    /// is no mark.
     ///
     /// # Errors
     /// As [`Mtd::is_bad`].
     pub fn mark_zeros(&mut self, block: BlockIndex) -> Result<u32, MtdError> {
-        let zeros = |mark: &[u8]| mark.iter().map(|byte| byte.count_zeros()).max().unwrap_or(0);
-        Ok(self.marks(block)?.iter().map(|mark| zeros(mark)).max().unwrap_or(0))
+        let place = self.spare.as_ref().map(Spare::mark);
+        place.map_or(Ok(0), |place| self.zeros_at(block, &place))
     }
 
-    /// The bad-block marks in the pages of `block` that may have one.
-    fn marks(&mut self, block: BlockIndex) -> Result<Vec<Vec<u8>>, MtdError> {
+    /// The same for a mark in these OOB bytes.
+    pub(crate) fn zeros_at(
+        &mut self,
+        block: BlockIndex,
+        place: &Range<usize>,
+    ) -> Result<u32, MtdError> {
         self.geometry.block_range(block)?;
-        let Some(place) = self.spare.as_ref().map(Spare::mark) else { return Ok(Vec::new()) };
         let within = Bytes::new(place.start as u64);
-        let mut marks = Vec::new();
+        let (mut mark, mut most) = (vec![0; place.len()], 0);
         for page in 0..self.shape.pages_per_block().min(2) {
             let start = self.shape.raw_page() * page + self.shape.page + within;
-            let mut mark = vec![0; place.len()];
             self.copy_raw(block, start, &mut mark)?;
-            marks.push(mark);
+            let zeros = mark.iter().map(|byte| byte.count_zeros());
+            most = zeros.fold(most, u32::max);
         }
-        Ok(marks)
+        Ok(most)
     }
 
     /// The number of blocks that differ from the file.

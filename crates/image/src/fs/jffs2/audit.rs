@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main function: [`audit`].
 
-use crate::audit::{Audit, Place};
+use crate::audit::{Audit, FLIPPED, Place};
 use crate::dump::Dump;
 use crate::error::Error;
 use crate::names::shown;
@@ -16,8 +16,6 @@ use boardlab_sim::Clock;
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Zero bits in a byte of a bad-block mark that may be bit flips.
-const FLIPPED: u32 = 2;
 /// The number of ranges of a file that are listed; more are counted.
 const RANGES: usize = 4;
 

@@ -5,7 +5,7 @@
 
 use super::flash::{ImageFlash, PageLook};
 use super::pages::{Verdict, object_header};
-use crate::audit::{Audit, Place};
+use crate::audit::{Audit, FLIPPED, Place};
 use crate::error::Error;
 use crate::names::shown;
 use boardlab_mtd::{BlockIndex, PageIndex};
@@ -15,10 +15,8 @@ use boardlab_yaffs2::block::State;
 use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::{DELETED, SUMMARY, Tags};
 use boardlab_yaffs2::{Layout, Yaffs};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Zero bits in a byte of a bad-block mark that may be bit flips.
-const FLIPPED: u32 = 2;
 /// The places that are listed; more are counted.
 const PLACES: usize = 10_000;
 /// The pieces of a file that are listed.
@@ -36,6 +34,8 @@ struct Auditor<'a> {
     audit: Audit,
     page: Vec<u8>,
     holders: Vec<(u32, u32)>,
+    /// What each object lost.
+    hurt: BTreeMap<u32, Vec<String>>,
     /// Objects with a header, and those that others mention.
     with_header: BTreeSet<u32>,
     mentioned: BTreeSet<u32>,
@@ -50,6 +50,7 @@ pub(super) fn audit(fs: &mut Yaffs<ImageFlash>, clock: &mut Clock) -> Result<Aud
         audit: Audit::default(),
         page,
         holders: Vec::new(),
+        hurt: BTreeMap::new(),
         with_header: BTreeSet::new(),
         mentioned: BTreeSet::new(),
     };
@@ -58,7 +59,9 @@ pub(super) fn audit(fs: &mut Yaffs<ImageFlash>, clock: &mut Clock) -> Result<Aud
     auditor.tell_missing_headers();
     auditor.tell_bad_blocks()?;
     auditor.tell_past();
-    let Auditor { fs, mut audit, holders, .. } = auditor;
+    let Auditor { fs, mut audit, holders, hurt, .. } = auditor;
+    audit.inode_damage =
+        hurt.into_iter().map(|(object, words)| (object, words.join("; "))).collect();
     fs.device_mut().holders = holders;
     audit.places.sort_by_key(|place| place.at);
     Ok(audit)
@@ -74,25 +77,30 @@ impl Auditor<'_> {
         look.map_err(Error::from)
     }
 
+    /// Adds a place because of which something is missing, or may be.
     fn add(&mut self, at: Option<Bytes>, what: String, meaning: &'static str, ino: Option<u32>) {
-        if self.audit.places.len() == PLACES {
-            self.audit.more += 1;
-            return;
-        }
-        let is_loss = !meaning.starts_with("nothing");
-        self.audit.places.push(Place { at, what, meaning, is_loss, ino });
+        self.push(Place { at, what, meaning, is_loss: true, ino });
     }
 
-    fn hurt(&mut self, object: u32, words: &str) {
-        let damage = self.audit.inode_damage.entry(object).or_default();
-        match damage.matches(';').count() {
-            _ if damage.is_empty() => *damage = words.into(),
-            PIECES.. if !damage.ends_with("and more") => damage.push_str("; and more"),
-            PIECES.. => {}
-            _ => {
-                damage.push_str("; ");
-                damage.push_str(words);
-            }
+    /// Adds a place that cost nothing.
+    fn note(&mut self, at: Option<Bytes>, what: &str, meaning: &'static str, ino: Option<u32>) {
+        self.push(Place { at, what: what.into(), meaning, is_loss: false, ino });
+    }
+
+    fn push(&mut self, place: Place) {
+        if self.audit.places.len() < PLACES {
+            self.audit.places.push(place);
+        } else {
+            self.audit.more += 1;
+        }
+    }
+
+    fn hurt(&mut self, object: u32, words: String) {
+        let pieces = self.hurt.entry(object).or_default();
+        match pieces.len() {
+            ..PIECES => pieces.push(words),
+            PIECES => pieces.push("and more".into()),
+            _ => {}
         }
     }
 
@@ -127,12 +135,12 @@ impl Auditor<'_> {
         self.audit.damaged += u64::from(damaged);
         if look.checked == Checked::Corrected {
             let object = look.tags.map(|tags| tags.object);
-            self.add(at, "tags with a wrong bit".into(), "nothing: it was corrected", object);
+            self.note(at, "tags with a wrong bit", "nothing: it was corrected", object);
         }
         let Some(tags) = look.tags.filter(|_| look.checked != Checked::Wrong) else {
             // YAFFS knows this chunk by the summary of its block.
             let what = "tags with more wrong bits than can be corrected";
-            self.add(at, what.into(), "nothing: the summary of the block says the same", None);
+            self.note(at, what, "nothing: the summary of the block says the same", None);
             return Ok(());
         };
         let kind = if tags.chunk == 0 { HEADERS } else { DATA };
@@ -144,7 +152,7 @@ impl Auditor<'_> {
         if kind == SUMMARIES {
             if !look.whole {
                 let what = "a block summary that cannot be corrected";
-                self.add(at, what.into(), "nothing: the tags say the same", None);
+                self.note(at, what, "nothing: the tags say the same", None);
             }
             return Ok(());
         }
@@ -173,14 +181,15 @@ impl Auditor<'_> {
         if tags.chunk == 0 {
             let what = "an object header that cannot be corrected".to_owned();
             self.add(at, what, "the name and all attributes", Some(object));
-            self.hurt(object, "its header cannot be read: name, mode, owner and times are lost");
+            let words = "its header cannot be read: name, mode, owner and times are lost";
+            self.hurt(object, words.into());
             return;
         }
         let first = u64::from(tags.chunk - 1) * self.fs.layout().chunk_bytes();
         let last = first + u64::from(tags.bytes.max(1)) - 1;
         let what = format!("data that cannot be corrected, bytes {first} to {last}");
         self.add(at, what, "a piece of a file", Some(object));
-        self.hurt(object, &format!("bytes {first} to {last} cannot be corrected"));
+        self.hurt(object, format!("bytes {first} to {last} cannot be corrected"));
     }
 
     /// What the mount found besides valid chunks.
@@ -269,10 +278,11 @@ impl Auditor<'_> {
     fn tell_missing_headers(&mut self) {
         // The summary of a block may know a header whose tags are wrong.
         let missing = self.mentioned.difference(&self.with_header).copied();
-        let missing: Vec<u32> = missing.filter(|&object| !self.fs.knows_header_of(object)).collect();
+        let missing: Vec<u32> =
+            missing.filter(|&object| !self.fs.knows_header_of(object)).collect();
         for object in missing.into_iter().filter(|&object| object > DELETED) {
             let words = "its header is missing: name, mode, owner and times are made up";
-            self.hurt(object, words);
+            self.hurt(object, words.into());
             let meaning = "its name: it is shown in lost+found";
             self.add(None, format!("object {object} without a header"), meaning, Some(object));
             self.audit.unknown_loss = true;
@@ -285,7 +295,7 @@ impl Auditor<'_> {
         let dead: Vec<u32> = dead.map(|(block, _)| block).collect();
         for block in dead {
             let index: BlockIndex = Layout::block_of(block);
-            let zeros = self.fs.device_mut().mark_zeros(self.clock, index)?;
+            let zeros = self.fs.device_mut().mark_zeros(index)?;
             if (1..=FLIPPED).contains(&zeros) && self.has_chunks(block)? {
                 self.audit.doubtful_blocks.push(index.0);
                 self.audit.unknown_loss = true;

@@ -182,23 +182,10 @@ impl ImageFlash {
         }
     }
 
-    /// The zero bits in a byte of the bad-block mark of `block` that has the most.
-    pub(super) fn mark_zeros(
-        &mut self,
-        clock: &mut Clock,
-        block: BlockIndex,
-    ) -> Result<u32, Error> {
-        let Some(mark) = self.mark.clone() else { return Ok(0) };
-        let pages = self.dump.shape().pages_per_block();
-        let first = u64::from(block.0) * pages;
-        let mut zeros = 0;
-        for page in first..first + pages.min(2) {
-            let page = PageIndex(u32::try_from(page).expect("pages are counted in u32"));
-            self.read_spare(clock, page)?;
-            let most = self.spare[mark.clone()].iter().map(|byte| byte.count_zeros()).max();
-            zeros = zeros.max(most.unwrap_or(0));
-        }
-        Ok(zeros)
+    /// The zero bits in the byte of the bad-block mark of `block` that has the most.
+    pub(super) fn mark_zeros(&mut self, block: BlockIndex) -> Result<u32, Error> {
+        let Some(mark) = &self.mark else { return Ok(0) };
+        self.dump.zeros_at(block, mark)
     }
 }
 
@@ -242,7 +229,7 @@ impl Mtd for ImageFlash {
         read
     }
 
-    fn is_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
-        Ok(self.mark_zeros(clock, block)? > 0)
+    fn is_bad(&mut self, _clock: &mut Clock, block: BlockIndex) -> Result<bool, Error> {
+        Ok(self.mark_zeros(block)? > 0)
     }
 }
