@@ -20,10 +20,11 @@ import jefferson
 import mqsim
 import qemu
 import ubi
+import unyaffs
 from measure import Difference, Missing, run
 
 HERE = Path(__file__).resolve().parent
-PEERS = {"QEMU": qemu, "fio": fio, "jefferson": jefferson, "ubi_reader": ubi, "MQSim": mqsim}
+PEERS = {"QEMU": qemu, "fio": fio, "jefferson": jefferson, "ubi_reader": ubi, "unyaffs": unyaffs, "MQSim": mqsim}
 
 
 class Context:

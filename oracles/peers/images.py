@@ -121,8 +121,8 @@ def inode(number, version, data):
     return padded(head + struct.pack("<II", crc(data), crc(head)) + data)
 
 
-def used(image, tree, changed):
-    """The image after use: a file removed, one renamed, one made shorter; `changed` gets the tree as it then is."""
+def change(tree, changed):
+    """Copies the tree and uses the copy: a file is removed, one renamed, one made shorter."""
     if changed.exists():
         shutil.rmtree(changed)
     shutil.copytree(tree, changed, symlinks=True)
@@ -130,6 +130,11 @@ def used(image, tree, changed):
     (folder / "f9").unlink()
     (folder / "f8").rename(folder / "renamed")
     (folder / "f0").write_bytes(b"newer\n")
+
+
+def used(image, tree, changed):
+    """The image after use; `changed` gets the tree as it then is."""
+    change(tree, changed)
     _, parent, _, _ = dirent_of(image, b"f9")
     renamed, shorter = dirent_of(image, b"f8")[3], dirent_of(image, b"f0")[3]
     return (image + dirent(parent, 1000, 0, b"f9") + dirent(parent, 1001, renamed, b"renamed")
