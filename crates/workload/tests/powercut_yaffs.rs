@@ -43,6 +43,12 @@ fn nothing_is_lost_at_any_cut_of_yaffs2_without_checkpoints_and_summaries() {
 }
 
 #[test]
+fn nothing_is_lost_at_any_cut_of_yaffs2_where_whole_chunks_bypass_the_cache() {
+    let options = Options { bypass_aligned: true, ..options() };
+    assert_nothing_lost(&nand(), 600, &options);
+}
+
+#[test]
 fn nothing_is_lost_at_any_cut_of_yaffs1() {
     let tags = TagsPlace::Yaffs1(Layout1::Around);
     let flash = RamMtd::nand(60, 32, Bytes::new(512), Bytes::new(16));

@@ -23,6 +23,8 @@ use boardlab_sim::Clock;
 
 /// How often a write is tried, each time in another block.
 const ATTEMPTS: u32 = 5 * 64;
+/// How often a block that is not erased is erased again.
+const ERASES: u32 = 1;
 
 /// The account of chunks and blocks.
 #[derive(Debug, Clone, Default)]
@@ -62,35 +64,70 @@ impl<M: Mtd> Yaffs<M> {
     }
 
     /// The next erased block.
-    fn next_erased_block(&mut self) -> Option<Block> {
+    fn next_erased_block(&mut self, clock: &mut Clock) -> Result<Option<Block>, Error> {
         if self.space.erased_blocks < 1 {
-            return None;
+            return Ok(None);
         }
         for _ in self.layout.all() {
             let next = self.space.finder + 1;
             let next = if self.layout.all().contains(&next) { next } else { Layout::FIRST };
             self.space.finder = next;
-            let block = self.blocks.get_mut(next);
-            if block.state == State::Empty {
-                block.state = State::Allocating;
+            if self.blocks.get(next).state == State::Empty && self.is_erased_block(clock, next)? {
                 self.space.sequence += 1;
-                block.sequence = self.space.sequence;
                 self.space.erased_blocks -= 1;
-                return Some(next);
+                let block = self.blocks.get_mut(next);
+                block.state = State::Allocating;
+                block.sequence = self.space.sequence;
+                return Ok(Some(next));
             }
         }
-        None
+        Ok(None)
     }
 
-    fn take_chunk(&mut self, use_reserve: bool) -> Option<Chunk> {
+    /// Whether a block that seems to be erased is so. The sources look at the first chunk alone, and only if they
+    /// have not erased the block themselves. But where an erase was broken off, cells that seem to be erased lose
+    /// what is written. A repaired YAFFS erases again what was erased before the mount, and looks at all chunks.
+    fn is_erased_block(&mut self, clock: &mut Clock, block: Block) -> Result<bool, Error> {
+        if !self.options.repaired {
+            return Ok(true);
+        }
+        for _ in 0..=ERASES {
+            let sure = self.blocks.get(block).skip_erased_check;
+            if !sure && !self.erase_flash(clock, block)? {
+                break;
+            }
+            let erased = self.are_chunks_erased(clock, block)?;
+            self.blocks.get_mut(block).skip_erased_check = erased;
+            if erased {
+                return Ok(true);
+            }
+        }
+        self.counts.erase_failures += 1;
+        self.space.erased_blocks -= 1;
+        self.space.free_chunks -= self.chunks_per_block();
+        self.retire_block(clock, block)?;
+        Ok(false)
+    }
+
+    fn are_chunks_erased(&mut self, clock: &mut Clock, block: Block) -> Result<bool, Error> {
+        for page in 0..self.layout.chunks_per_block {
+            if !self.is_erased(clock, self.layout.chunk_of(block, page))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn take_chunk(&mut self, clock: &mut Clock, use_reserve: bool) -> Result<Option<Chunk>, Error> {
         if self.space.block.is_none() {
-            self.space.block = self.next_erased_block();
+            self.space.block = self.next_erased_block(clock)?;
             self.space.page = 0;
         }
         if !use_reserve && !self.has_room_for(1) {
-            return None;
+            return Ok(None);
         }
-        let (block, page) = (self.space.block?, self.space.page);
+        let Some(block) = self.space.block else { return Ok(None) };
+        let page = self.space.page;
         let info = self.blocks.get_mut(block);
         info.in_use += 1;
         self.space.page += 1;
@@ -100,7 +137,7 @@ impl<M: Mtd> Yaffs<M> {
             self.space.block = None;
         }
         self.blocks.set_used(block, page, true);
-        Some(self.layout.chunk_of(block, page))
+        Ok(Some(self.layout.chunk_of(block, page)))
     }
 
     /// Takes no more chunks from the present block.
@@ -124,7 +161,7 @@ impl<M: Mtd> Yaffs<M> {
     ) -> Result<Option<Chunk>, Error> {
         self.invalidate_checkpoint(clock)?;
         for attempt in 0..=ATTEMPTS {
-            let Some(chunk) = self.take_chunk(use_reserve) else { return Ok(None) };
+            let Some(chunk) = self.take_chunk(clock, use_reserve)? else { return Ok(None) };
             self.counts.retried_writes += u64::from(attempt > 0);
             let (block, _) = self.layout.place(chunk);
             let info = self.blocks.get_mut(block);

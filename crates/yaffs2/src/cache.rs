@@ -97,17 +97,23 @@ impl<M: Mtd> Yaffs<M> {
         Ok(())
     }
 
-    /// Writes the dirty chunks of a file.
+    /// Writes the dirty chunks of a file, as they lie in the cache. A repaired YAFFS writes them by their place in
+    /// the file: where only the later ones come to the flash, the zeros of a hole before them are missing, and what
+    /// was truncated there shows.
     pub(crate) fn flush_file_cache(
         &mut self,
         clock: &mut Clock,
         object: Slot,
         discard: bool,
     ) -> Result<(), Error> {
-        for at in 0..self.cache.entries.len() {
-            if self.cache.entries[at].object == Some(object) {
-                self.flush_entry(clock, at, discard)?;
-            }
+        let entries = (0..).zip(&self.cache.entries);
+        let of_file = entries.filter(|(_, entry)| entry.object == Some(object));
+        let mut places: Vec<(u32, usize)> = of_file.map(|(at, entry)| (entry.chunk, at)).collect();
+        if self.options.repaired {
+            places.sort_unstable();
+        }
+        for (_, at) in places {
+            self.flush_entry(clock, at, discard)?;
         }
         Ok(())
     }
@@ -129,8 +135,11 @@ impl<M: Mtd> Yaffs<M> {
             return Ok(free);
         }
         let entries = self.cache.entries.iter().enumerate();
-        let (oldest, _) =
+        let (oldest, entry) =
             entries.min_by_key(|(_, entry)| entry.last_use).expect("not without entries");
+        if let (true, Some(object)) = (self.options.repaired && entry.dirty, entry.object) {
+            self.flush_file_cache(clock, object, false)?;
+        }
         self.flush_entry(clock, oldest, true)?;
         Ok(oldest)
     }

@@ -231,6 +231,9 @@ impl<M: Mtd> Yaffs<M> {
         let FileChunk { file: slot, number, bytes } = place;
         let whole = part.len() == self.layout.chunk;
         if whole && self.options.bypass_aligned && !self.in_band() {
+            if self.options.repaired {
+                self.flush_file_cache(clock, slot, false)?;
+            }
             let written = self.write_data(clock, place, part, false)?;
             self.cache.invalidate_chunk(slot, number);
             return Ok(written.is_some());

@@ -264,7 +264,11 @@ impl<M: Mtd> Yaffs<M> {
             return Ok((State::Dead, 0));
         }
         let read = self.read_raw_chunk(clock, first, None)?;
+        // The sources believe tags that they cannot correct: where the first program of a block was torn, the block
+        // gets any number, and all later ones go on from there until none is left.
+        let torn = self.options.repaired && (!read.whole || read.ecc == Ecc::Unfixed);
         Ok(match read.tags {
+            Some(_) if torn => (State::NeedsScan, 0),
             Some(tags) => (State::NeedsScan, tags.sequence),
             None if read.ecc == Ecc::Unfixed => (State::NeedsScan, 0),
             None => (State::Empty, 0),

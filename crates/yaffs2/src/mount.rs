@@ -27,6 +27,8 @@ const DEPTH_MAX: u32 = 100;
 pub struct Findings {
     /// Chunks whose tags have more wrong bits than can be corrected.
     pub uncorrectable_tags: Vec<Chunk>,
+    /// With `Options::repaired`, chunks that were being programmed when the power failed: an older one counts.
+    pub torn: Vec<Chunk>,
     /// Chunks whose tags cannot be.
     pub bad_tags: Vec<Chunk>,
     /// Blocks whose sequence number cannot be: YAFFS never uses them again.

@@ -105,6 +105,10 @@ impl<M: Mtd> Yaffs<M> {
             State::NeedsScan if (SEQUENCE_FIRST..SEQUENCE_END).contains(&sequence) => {
                 return Ok(Some(sequence));
             }
+            // Nothing in it can have this number, so it is erased.
+            State::NeedsScan if self.options.repaired && sequence == 0 => {
+                return Ok(Some(sequence));
+            }
             State::NeedsScan => self.findings.bad_sequences.push(block),
             _ => {}
         }
@@ -120,7 +124,7 @@ impl<M: Mtd> Yaffs<M> {
         let summary = self.read_summary(clock, block)?;
         let described = self.layout.summary.map_or(0, |shape| shape.described);
         let pages = if summary.is_some() { described } else { self.layout.chunks_per_block };
-        let mut found = false;
+        let (mut found, mut programmed) = (false, summary.is_some());
         for page in (0..pages).rev() {
             let state = self.blocks.get(block).state;
             if !matches!(state, State::NeedsScan | State::Allocating) {
@@ -136,6 +140,14 @@ impl<M: Mtd> Yaffs<M> {
                     (read.tags, if read.whole { read.ecc } else { Ecc::Unfixed })
                 }
             };
+            let last = tags.is_some() && !programmed;
+            programmed |= last;
+            let believed = ecc < Ecc::Unfixed && !self.blocks.is_used(block, page);
+            if last && believed && self.options.repaired && self.is_torn(clock, chunk)? {
+                self.findings.torn.push(chunk);
+                self.space.free_chunks += 1;
+                continue;
+            }
             self.scan_chunk(clock, &ScannedChunk { chunk, tags, ecc }, &mut found, links)?;
         }
         let info = self.blocks.get_mut(block);
@@ -147,6 +159,16 @@ impl<M: Mtd> Yaffs<M> {
             self.erase_block(clock, block)?;
         }
         Ok(())
+    }
+
+    /// Whether the data of a chunk cannot be read, though its tags can: the power failed while it was programmed.
+    /// The sources take it for the newest one of its data.
+    pub(crate) fn is_torn(&mut self, clock: &mut Clock, chunk: Chunk) -> Result<bool, Error> {
+        let mut data = self.buffer();
+        let read = self.read_chunk(clock, chunk, Some(&mut data));
+        self.give_back(data);
+        let read = read?;
+        Ok(!read.whole || read.ecc == Ecc::Unfixed)
     }
 
     fn has_bad_tags(&self, tags: &Tags, block: Block) -> bool {

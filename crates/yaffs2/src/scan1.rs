@@ -164,6 +164,7 @@ impl<M: Mtd> Yaffs<M> {
         if self.objects.get(slot).file().is_none() {
             return self.drop_chunk1(clock, chunk);
         }
+        let base = u64::from(tags.chunk - 1) * self.layout.chunk_bytes();
         let existing = self.find_chunk(slot, tags.chunk);
         if existing > 0 {
             // The sources read the tags of both.
@@ -172,16 +173,33 @@ impl<M: Mtd> Yaffs<M> {
             if !is_next(old.serial, tags.serial) {
                 return self.drop_chunk1(clock, chunk);
             }
+            if self.options.repaired && self.is_torn(clock, chunk)? {
+                self.findings.torn.push(chunk);
+                return self.drop_chunk1(clock, chunk);
+            }
             self.drop_chunk1(clock, existing)?;
+            if self.options.repaired {
+                self.take_end1(slot, base + u64::from(old.bytes), base);
+            }
         }
         self.put_chunk(slot, tags.chunk, chunk);
-        let end = u64::from(tags.chunk - 1) * self.layout.chunk_bytes() + u64::from(tags.bytes);
+        let end = base + u64::from(tags.bytes);
         if let Some(file) = self.objects.get_mut(slot).file_mut()
             && file.stored_size < end
         {
             (file.stored_size, file.size) = (end, end);
         }
         Ok(())
+    }
+
+    /// The last chunk of a file is replaced by one that may be shorter: the header with the shorter size was
+    /// written before.
+    fn take_end1(&mut self, slot: Slot, end: u64, base: u64) {
+        if let Some(file) = self.objects.get_mut(slot).file_mut()
+            && file.stored_size == end
+        {
+            (file.stored_size, file.size) = (base, base);
+        }
     }
 
     /// One of two copies is of no use.

@@ -3,7 +3,9 @@
 //! Each test makes a state durable, cuts the power at every operation of one action, and looks at what a mount
 //! finds. `docs/models/yaffs2.md` has the table.
 
-use boardlab_mtd::{PowerCut, RamMtd, TearOutcome};
+use boardlab_mtd::{
+    BlockIndex, Error, Geometry, Mtd, PageIndex, PowerCut, RamMtd, ReadResult, TearOutcome,
+};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{FileSystem, Ino, Kind, NewInode, SetAttr};
 use boardlab_yaffs2::format::tags1::Layout1;
@@ -223,4 +225,174 @@ fn a_truncation_brings_older_data_back() {
     };
     assert!(run(as_the_sources()).iter().any(|values| values.contains(&1)));
     assert!(run(repaired()).iter().all(|values| !values.contains(&1)));
+}
+
+/// A flash on which the data of one page cannot be corrected, and its spare bytes can.
+#[derive(Debug)]
+struct Torn {
+    flash: RamMtd,
+    page: u32,
+}
+
+impl Mtd for Torn {
+    fn geometry(&self) -> &Geometry {
+        self.flash.geometry()
+    }
+
+    fn read(&mut self, clock: &mut Clock, offset: Bytes, buffer: &mut [u8]) -> ReadResult {
+        if offset / self.geometry().write_size == u64::from(self.page) {
+            return Err(Error::Uncorrectable { offset });
+        }
+        self.flash.read(clock, offset, buffer)
+    }
+
+    fn program(&mut self, clock: &mut Clock, offset: Bytes, data: &[u8]) -> Result<(), Error> {
+        self.flash.program(clock, offset, data)
+    }
+
+    fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        self.flash.erase(clock, block)
+    }
+
+    fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, oob: &mut [u8]) -> ReadResult {
+        self.flash.read_oob(clock, page, oob)
+    }
+
+    fn program_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error> {
+        self.flash.program_oob(clock, page, data, oob)
+    }
+}
+
+/// The pages of a block of [`nand`] that are programmed.
+fn programmed(flash: &mut RamMtd, block: u32) -> Vec<PageIndex> {
+    let mut is_programmed = |page: &PageIndex| {
+        let mut tags = [0; 28];
+        flash.read_oob(&mut Clock::new(), *page, &mut tags).unwrap();
+        tags != [0xFF; 28]
+    };
+    (block * 8..block * 8 + 8).map(PageIndex).filter(|page| is_programmed(page)).collect()
+}
+
+/// The flash after these changes, whose power failed behind them.
+fn left(options: &Options, act: impl FnOnce(&mut Bench)) -> RamMtd {
+    let options = Options { hide_lost_and_found: true, ..options.clone() };
+    let mut bench = Bench::mount(PowerCut::new(nand(), Seed::new(1)), &options);
+    act(&mut bench);
+    bench.fs.into_device().into_inner()
+}
+
+#[test]
+fn a_torn_chunk_with_right_tags_takes_the_place_of_an_older_one() {
+    let run = |options: Options| {
+        let options = Options { caches: 0, hide_lost_and_found: true, ..options };
+        let mut flash = left(&options, |bench| {
+            let file = bench.file("file");
+            bench.write(file, 0, 2_048, 1);
+            bench.sync();
+            bench.write(file, 0, 2_048, 2);
+        });
+        let pages: Vec<_> = (0..40).flat_map(|block| programmed(&mut flash, block)).collect();
+        let mut clock = Clock::new();
+        let flash = Torn { flash, page: pages.last().unwrap().0 };
+        let mut fs = Yaffs::mount(&mut clock, flash, options).unwrap();
+        let root = fs.root();
+        let file = fs.lookup(&mut clock, root, b"file").unwrap();
+        let mut content = [0; 4_096];
+        fs.read_page(&mut clock, file, 0, &mut content).ok().map(|_| content[0])
+    };
+    assert_eq!(run(as_the_sources()), None);
+    assert_eq!(run(repaired()), Some(1));
+}
+
+#[test]
+fn a_torn_first_chunk_leaves_no_sequence_numbers() {
+    let run = |options: Options| {
+        let mut flash = left(&options, |bench| {
+            bench.file("before");
+            bench.sync();
+        });
+        // Tags with the last number there is, and a wrong code.
+        let spare = [[0xFE, 0xFE, 0xFF, 0xEF].as_slice(), &[0; 12], &[0xA5; 12]].concat();
+        flash.program_oob(&mut Clock::new(), PageIndex(9 * 8), &[0; 2_048], &spare).unwrap();
+        let options = Options { hide_lost_and_found: true, write_checkpoint: false, ..options };
+        let mut flash = PowerCut::new(flash, Seed::new(1));
+        for name in ["one", "two", "three"] {
+            let mut bench = Bench::mount(flash, &options);
+            bench.file(name);
+            bench.sync();
+            flash = bench.fs.into_device();
+        }
+        Bench::mount(flash, &options).names()
+    };
+    assert_eq!(run(repaired()), ["before", "one", "three", "two"]);
+    assert!(run(as_the_sources()).len() < 4);
+}
+
+#[test]
+fn an_erase_that_was_broken_off_spoils_what_is_written_later() {
+    let run = |options: Options| {
+        let mut flash = left(&options, |bench| {
+            bench.file("file");
+            bench.sync();
+        });
+        // The first chunk of each erased block is so, and another one is not.
+        for block in 0..40 {
+            if programmed(&mut flash, block).is_empty() {
+                let page = PageIndex(block * 8 + 3);
+                flash.program_oob(&mut Clock::new(), page, &[0x5A; 2_048], &[0xFF; 28]).unwrap();
+            }
+        }
+        let options = Options {
+            hide_lost_and_found: true,
+            read_checkpoint: false,
+            summary: false,
+            ..options
+        };
+        let mut bench = Bench::mount(PowerCut::new(flash, Seed::new(1)), &options);
+        let file = bench.find("file");
+        for page in 0..8 {
+            bench.write(file, page, 4_096, 0xFF);
+        }
+        bench.sync();
+        let mut content = vec![0; 4_096];
+        (0..8).all(|page| {
+            bench.fs.read_page(&mut bench.clock, file, page, &mut content).unwrap();
+            content.iter().all(|&byte| byte == 0xFF)
+        })
+    };
+    assert!(!run(as_the_sources()));
+    assert!(run(repaired()));
+}
+
+#[test]
+fn a_chunk_that_passes_the_cache_is_there_without_what_was_written_before() {
+    let run = |options: Options| {
+        let options = Options { bypass_aligned: true, read_checkpoint: false, ..options };
+        let prepare = |bench: &mut Bench| {
+            let file = bench.file("file");
+            bench.write(file, 0, 1_000, 7);
+        };
+        let act = |fs: &mut Fs, clock: &mut Clock| {
+            let root = fs.root();
+            let content = vec![9; 4_096];
+            let file = fs.lookup(clock, root, b"file").unwrap();
+            let _ = fs.write_page(clock, file, 0, &content, 1_000..1_500);
+            let _ = fs.write_page(clock, file, 1, &content, 0..4_096);
+            let _ = fs.fsync(clock, file);
+        };
+        found((nand(), &options), &prepare, &act, &|bench| {
+            let (size, ino) = (bench.size("file"), bench.find("file"));
+            let mut content = vec![0; 4_096];
+            bench.fs.read_page(&mut bench.clock, ino, 0, &mut content).unwrap();
+            (size > 4_096, content[1_200])
+        })
+    };
+    assert!(run(as_the_sources()).contains(&(true, 0)));
+    assert!(!run(repaired()).contains(&(true, 0)));
 }

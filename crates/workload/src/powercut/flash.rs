@@ -4,6 +4,7 @@
 //! [`Cut`], a fork of the device as the cut leaves it. Forks are copy-on-write, so one run serves
 //! all cuts.
 
+use super::matrix::CutPoint;
 use boardlab_mtd::{BlockIndex, Change, Error, Geometry, Kind, Mtd, PageIndex, ReadResult};
 use boardlab_mtd::{Tear, TearOutcome};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
@@ -24,6 +25,13 @@ pub struct Cut<M> {
     pub clock: Clock,
     /// The device afterwards.
     pub flash: M,
+}
+
+impl<M> Cut<M> {
+    /// The operation, and how it was torn.
+    pub(super) const fn point(&self) -> CutPoint {
+        CutPoint { number: self.number, torn: self.torn }
+    }
 }
 
 /// Which operations are cut.

@@ -153,16 +153,31 @@ pub fn explore<B: Bench>(
     flash.sample(plan.first);
     flash.brown_out(plan.brownout_one_in);
     let mut lives = plan.seed.stream("lives");
+    let mut life = None;
     while flash.operations() < plan.operations {
-        let settled = runner.step().map_err(broken)?;
-        runner.fs.check_tables().map_err(Error::damaged).map_err(broken)?;
+        let step = runner.step();
+        let step =
+            step.and_then(|it| runner.fs.check_tables().map_err(Error::damaged).map(|()| it));
+        let settled = match (step, life) {
+            (Ok(settled), _) => settled,
+            (Err(error), None) => return Err(broken(error)),
+            (Err(error), Some((at, kind))) => {
+                // What this life began with, or what it had of earlier ones.
+                let loss = recovery::fails("use", error);
+                matrix.fail(false, kind, Failure { at, second: None, loss });
+                matrix.ended = Some(flash.operations());
+                break;
+            }
+        };
         let cuts = flash.take_cuts();
         let last = last_of_a_life(&cuts, plan.life_one_in, &mut lives);
         judge(bench, plan, &runner, cuts, &mut matrix);
+        let begins = last.as_ref().map(|cut| (cut.point(), cut.kind));
         if let Some(cut) = last
             && live_on(bench, plan, &flash, cut, &mut runner, &mut matrix)
         {
             matrix.lives += 1;
+            life = begins;
         } else {
             // Data are durable from the return of a sync on, not during it.
             runner.settle(settled);

@@ -71,7 +71,7 @@ fn twice<B: Bench>(
     before: CutContext<'_>,
     cut: Cut<B::Flash>,
 ) -> CutVerdict {
-    let at = CutPoint { number: cut.number, torn: cut.torn };
+    let at = cut.point();
     let seed = plan.seed.child(&format!("recovery from {at}"));
     let flash = ForkingFlash::new(cut.flash, seed);
     if plan.second_one_in > 0 && seed.stream("again").chance(1, plan.second_one_in) {
@@ -131,7 +131,7 @@ impl<B: Bench> RecoveryRun<'_, B> {
     /// Recovers from the cuts since the last call.
     fn judge_seconds(&mut self, shadow: &Shadow) {
         for cut in self.flash.take_cuts() {
-            let at = CutPoint { number: cut.number, torn: cut.torn };
+            let at = cut.point();
             let flash = ForkingFlash::new(cut.flash, self.seed.child("second"));
             let loss = recover(self.bench, cut.clock, &flash, shadow, true).err();
             self.seconds.push(NestedCut { at, kind: cut.kind, loss });
@@ -182,6 +182,6 @@ fn rest(fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<(), Loss> {
     Err(Loss::Unsteady("the background work has no end".into()))
 }
 
-fn fails(what: &'static str, error: Error) -> Loss {
+pub(super) fn fails(what: &'static str, error: Error) -> Loss {
     Loss::Fails { what, path: "/".into(), error }
 }

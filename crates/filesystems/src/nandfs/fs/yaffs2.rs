@@ -36,6 +36,8 @@ struct Yaffs2System {
     caches: usize,
     /// Whether writes of whole chunks bypass that cache.
     bypass_aligned: bool,
+    /// Whether what the sources lose at a power cut is kept.
+    repaired: bool,
 }
 
 fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
@@ -43,12 +45,14 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let checkpoint = section.required::<bool>("checkpoint");
     let caches = section.key::<u64>("caches").within(0, CACHES_MAX).required();
     let bypass_aligned = section.required::<bool>("bypass_aligned");
+    let repaired = section.required::<bool>("repaired");
     section.finish()?;
     Ok(Arc::new(Yaffs2System {
         summary: summary?,
         checkpoint: checkpoint?,
         caches: usize::try_from(caches?).expect("20 at most"),
         bypass_aligned: bypass_aligned?,
+        repaired: repaired?,
     }))
 }
 
@@ -78,6 +82,7 @@ impl Yaffs2System {
             read_checkpoint: self.checkpoint,
             write_checkpoint: self.checkpoint,
             long_times,
+            repaired: self.repaired,
             version,
             ..Options::default()
         }

@@ -163,12 +163,13 @@ fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
 
 fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
     let (cuts, second) = (matrix.cuts(), matrix.second_cuts());
+    let operations = matrix.ended.unwrap_or(cut.operations);
     let mut tried = format!(
         "{} of {} that change{} the flash {} run, and the power was cut {} in them",
-        counted(cut.operations, "operation"),
+        counted(operations, "operation"),
         cut.system,
-        if cut.operations == 1 { "s" } else { "" },
-        if cut.operations == 1 { "was" } else { "were" },
+        if operations == 1 { "s" } else { "" },
+        if operations == 1 { "was" } else { "were" },
         counted(cuts, "time"),
     );
     if second > 0 {
@@ -183,6 +184,9 @@ fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
             "; {} in these runs said that {were} done, falsely",
             counted(matrix.brownouts, "erase")
         );
+    }
+    if matrix.ended.is_some() {
+        tried += "; then an action failed that must not, in a run that went on from a cut, and the run ended";
     }
     let Some(first) = matrix.failures.first() else {
         return match cuts {
