@@ -25,6 +25,7 @@ fn explored(flash: RamMtd, plan: &Plan, options: &Options) -> Matrix {
 
 fn assert_nothing_lost(flash: &RamMtd, short: u64, options: &Options) {
     for plan in runs(short, plan) {
+        let plan = Plan { brownout_one_in: 10, ..plan };
         let matrix = explored(flash.clone(), &plan, options);
         powercut_plans::assert_nothing_lost_by(Kind::ProgramOob, &matrix, &plan);
         assert!(matrix.second_cuts() > 20, "{matrix:?}");
