@@ -9,10 +9,10 @@
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
-    Compression, Compressor, Flash, FolderOptions, Made, MakeError, of_folder, of_folder_with,
-    of_ini,
+    Compression, Compressor, Flash, FolderOptions, Made, MakeError, NewTags, of_folder,
+    of_folder_with, of_ini,
 };
-use boardlab_image::{Contents, Damage, Hints, MountedImage, open};
+use boardlab_image::{ByteOrder, Contents, Damage, Hints, MountedImage, open};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
 use boardlab_vfs::script::content;
 use boardlab_vfs::{FileSystem, Kind, Mount};
@@ -58,7 +58,7 @@ fn nand() -> Flash {
         erase_counter: 0,
         image_seq: Some(7),
         oob: None,
-        ecc: (1, Bytes::new(256)),
+        ecc: None,
     }
 }
 
@@ -68,6 +68,8 @@ fn options(compression: Compression) -> FolderOptions {
         max_lebs: 400,
         compression,
         fix_up: false,
+        tags: NewTags::Free,
+        order: ByteOrder::Little,
         volume: Some("rootfs".into()),
         taking: Taking::default(),
     }
@@ -195,7 +197,7 @@ fn a_folder_is_read_again_from_images_for_every_flash_with_every_compression() {
     let small = Flash { page: Bytes::new(512), block: Bytes::kib(16), sub_page: None, ..nand() };
     let shifted = Flash { vid_offset: Some(Bytes::kib(2)), sub_page: None, ..nand() };
     let spare = Flash { oob: Some(Bytes::new(64)), ..nand() };
-    let strong = Flash { oob: Some(Bytes::new(128)), ecc: (8, Bytes::new(512)), ..nand() };
+    let strong = Flash { oob: Some(Bytes::new(128)), ecc: Some((8, Bytes::new(512))), ..nand() };
     let compressors = [Compressor::None, Compressor::Lzo, Compressor::Zlib, Compressor::Zstd];
     let compressions =
         compressors.map(Compression::Only).into_iter().chain([Compression::FavorLzo]);

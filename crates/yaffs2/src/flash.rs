@@ -208,7 +208,7 @@ impl<M: Mtd> Yaffs<M> {
             TagsPlace::Yaffs1(layout) => {
                 let mut spare = tags1::emit(tags, order, layout);
                 if layout == Layout1::Around {
-                    put_data1_codes(data, &mut spare);
+                    tags1::protect(data, &mut spare);
                 }
                 self.device.program_oob(clock, page, data, &spare)
             }
@@ -295,24 +295,9 @@ impl<M: Mtd> Yaffs<M> {
 /// The position of the mark of a bad block of YAFFS1.
 const BLOCK_STATUS: usize = 5;
 
-/// The positions of the two codes of the data among the spare bytes. Their first two bytes are in the order
-/// of SmartMedia.
-const CODES1: [usize; 2] = [8, 13];
-
-fn code1(step: &[u8]) -> [u8; 3] {
-    let [upper, lower, columns] = hamming::calculate(hamming::Step::Bytes256, step);
-    [lower, upper, columns]
-}
-
-fn put_data1_codes(data: &[u8], spare: &mut [u8]) {
-    for (step, at) in data.chunks(256).zip(CODES1) {
-        spare[at..at + 3].copy_from_slice(&code1(step));
-    }
-}
-
 fn correct_data1(data: &mut [u8], spare: &[u8]) -> Ecc {
     let mut worst = Ecc::Clean;
-    for (step, at) in data.chunks_mut(256).zip(CODES1) {
+    for (step, at) in data.chunks_mut(256).zip(tags1::CODES) {
         let stored = [spare[at + 1], spare[at], spare[at + 2]];
         let found = hamming::calculate(hamming::Step::Bytes256, step);
         let ecc = match hamming::correct(hamming::Step::Bytes256, step, stored, found) {

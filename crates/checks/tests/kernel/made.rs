@@ -3,8 +3,9 @@
 use crate::stack::manifest_of_dump;
 use boardlab_checks::binary::Scratch;
 use boardlab_checks::nandsim::Flash;
+use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, FolderOptions, of_folder};
+use boardlab_image::make::{Compression, FolderOptions, NewTags, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::script::content;
 use std::fs::{self, File};
@@ -39,13 +40,15 @@ pub(crate) fn made(flash: Flash, mebibytes: usize) -> (String, Vec<u8>) {
         erase_counter: 3,
         image_seq: Some(7),
         oob: Some(bytes(flash.oob)),
-        ecc: (1, Bytes::new(256)),
+        ecc: None,
     };
     let options = FolderOptions {
         fs: "ubifs".into(),
         max_lebs: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
         compression: Compression::FavorLzo,
         fix_up: true,
+        tags: NewTags::Free,
+        order: ByteOrder::Little,
         volume: Some("volume".into()),
         taking: Taking::default(),
     };

@@ -4,8 +4,9 @@
 //! `ubinize`, whose letters their help names.
 
 use super::size;
+use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions, is_on_flash};
+use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions, NewTags, is_on_flash};
 use boardlab_sim::Bytes;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ Examples:
   boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create rootfs board.ubifs --page 2KiB --block 128KiB --max-blocks 1000 --volume-only
   boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
+  boardlab image create rootfs mk.yaffs2 --fs yaffs2 --tags start --page 2KiB --oob 64 --block 128KiB
   boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
 
 /// What an image is made of, and for which flash.
@@ -53,10 +55,9 @@ pub(crate) struct Create {
     /// Spare bytes after each page, with ECC as Linux computes it; none if left out
     #[arg(long, value_name = "SIZE", value_parser = size)]
     oob: Option<Bytes>,
-    /// Bits that the ECC corrects in so many bytes, with --oob: 1 is Hamming, more is BCH
-    #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, default_value = "1/256")]
-    #[arg(requires = "oob")]
-    ecc: (u32, Bytes),
+    /// Bits that the ECC corrects in so many bytes, with --oob: 1 is Hamming, more is BCH [default: 1/256]
+    #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, requires = "oob")]
+    ecc: Option<(u32, Bytes)>,
     /// What is made of a folder.
     #[command(flatten)]
     folder: OfFolder,
@@ -66,9 +67,15 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder")]
 struct OfFolder {
-    /// Filesystem to make: ubifs, or yaffs2 with --oob [default: ubifs]
+    /// Filesystem to make: ubifs or yaffs2; with pages of 512 bytes the latter is YAFFS1 [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
+    /// Place of the tags of YAFFS2 [default: free]
+    #[arg(long, value_name = "PLACE")]
+    tags: Option<Tags>,
+    /// Write YAFFS2 for a big-endian board
+    #[arg(long)]
+    big_endian: bool,
     /// Logical erase blocks that the filesystem may grow to (mkfs.ubifs -c)
     #[arg(long, value_name = "N")]
     max_blocks: Option<u32>,
@@ -87,6 +94,27 @@ struct OfFolder {
     /// Give all files to root (mkfs.ubifs -U)
     #[arg(long)]
     squash_uids: bool,
+}
+
+/// Where tags lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tags {
+    /// In the spare bytes that the ECC of Linux leaves free
+    Free,
+    /// From the first spare byte on, without ECC of the data, as mkyaffs2image writes them
+    Start,
+    /// At the end of each page, for parts without free spare bytes
+    InBand,
+}
+
+impl From<Tags> for NewTags {
+    fn from(tags: Tags) -> Self {
+        match tags {
+            Tags::Free => Self::Free,
+            Tags::Start => Self::Start,
+            Tags::InBand => Self::InBand,
+        }
+    }
 }
 
 /// Compressions.
@@ -141,6 +169,8 @@ impl Create {
             max_lebs: max_blocks.or(unlimited)?,
             fs,
             compression: compression.unwrap_or(Kind::Lzo).into(),
+            tags: self.folder.tags.map_or(NewTags::Free, NewTags::from),
+            order: if self.folder.big_endian { ByteOrder::Big } else { ByteOrder::Little },
             fix_up: self.folder.fix_up,
             volume: (!self.folder.volume_only).then(name),
             taking: Taking { squash: self.folder.squash_uids, latest },
@@ -152,6 +182,8 @@ impl Create {
         let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let given = [
             (fs.is_some(), "--fs"),
+            (self.folder.tags.is_some(), "--tags"),
+            (self.folder.big_endian, "--big-endian"),
             (max_blocks.is_some(), "--max-blocks"),
             (compression.is_some(), "--compression"),
             (volume_name.is_some(), "--volume-name"),
@@ -179,6 +211,16 @@ impl Create {
             (self.image_seq.is_some(), "--image-seq"),
             (self.erase_counter > 0, "--erase-counter"),
         ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
+    /// A given option that is for a filesystem on the flash itself, although none is made.
+    pub(crate) fn for_flash(&self) -> Option<&'static str> {
+        if self.folder.fs.as_deref().is_some_and(is_on_flash) {
+            return None;
+        }
+        let given =
+            [(self.folder.tags.is_some(), "--tags"), (self.folder.big_endian, "--big-endian")];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 

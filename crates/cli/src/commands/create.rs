@@ -64,6 +64,10 @@ fn make(create: &Create, is_folder: bool, seed: Seed) -> Result<Made, MakeError>
         let why = "the filesystem lies on the flash itself, without UBI";
         return Err(MakeError::Useless { option, why });
     }
+    if let Some(option) = create.for_flash() {
+        let why = "UBIFS has no tags, and is little-endian everywhere: give --fs yaffs2 too";
+        return Err(MakeError::Useless { option, why });
+    }
     if let Some(option) = create.for_ubi() {
         return Err(MakeError::Useless { option, why: "a volume alone has no such thing" });
     }

@@ -11,7 +11,9 @@ pub use boardlab_ubifs::mkfs::Compression;
 pub use error::{IniProblem, MakeError};
 pub use tree::{LeftOut, Taking, Tree};
 
-use boardlab_sim::Seed;
+use crate::shape::Shape;
+use boardlab_codec::ByteOrder;
+use boardlab_sim::{Bytes, Seed};
 
 /// The volume that a filesystem is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +32,38 @@ pub struct VolumeFormat {
     pub seed: Seed,
 }
 
+/// The flash that a filesystem is made for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlashFormat {
+    /// The flash, with the spare bytes that the image has.
+    pub shape: Shape,
+    /// The bits that the ECC corrects, in so many bytes each; `None` where the user leaves that open.
+    pub ecc: Option<(u32, Bytes)>,
+    /// The place of the tags.
+    pub tags: NewTags,
+    /// The byte order.
+    pub order: ByteOrder,
+}
+
+/// Where the tags of a new YAFFS2 lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NewTags {
+    /// In the spare bytes that the ECC of Linux leaves free.
+    #[default]
+    Free,
+    /// From the first spare byte on, without ECC of the data, as mkyaffs2image writes them.
+    Start,
+    /// At the end of each page.
+    InBand,
+}
+
 /// A filesystem that was made.
 #[derive(Debug, Clone, Default)]
 pub struct NewFileSystem {
     /// Its name in the report.
     pub name: &'static str,
+    /// Whether it lies on the flash itself, and not in a volume.
+    pub on_flash: bool,
     /// The volume, or the dump of a flash with OOB bytes.
     pub bytes: Vec<u8>,
     /// Its LEBs, or erase blocks.

@@ -16,7 +16,7 @@ use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::files::{MakeError, NewFileSystem, Tree, VolumeFormat};
+use crate::files::{FlashFormat, MakeError, NewFileSystem, Tree, VolumeFormat};
 use crate::finding::Finding;
 use crate::places::Places;
 use crate::shape::Shape;
@@ -45,9 +45,8 @@ pub struct FileSystemType {
 /// Makes a filesystem of files for a volume. What it has no place for is noted among the files.
 pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeError>;
 
-/// Makes a filesystem of files as a dump of a flash with OOB bytes. What it has no place for is noted among
-/// the files.
-pub type CreateDump = fn(&mut Tree, Shape, &Spare) -> Result<NewFileSystem, MakeError>;
+/// Makes a filesystem of files as a dump of a flash. What it has no place for is noted among the files.
+pub type CreateDump = fn(&mut Tree, &FlashFormat) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
 pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE, yaffs2::TYPE];

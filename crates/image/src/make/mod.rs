@@ -8,13 +8,16 @@
 
 mod ini;
 pub mod report;
-mod spare;
+pub(crate) mod spare;
 
-pub use crate::files::{Compression, Compressor, MakeError, NewFileSystem, VolumeFormat};
+pub use crate::files::{
+    Compression, Compressor, FlashFormat, MakeError, NewFileSystem, NewTags, VolumeFormat,
+};
 
 use crate::files::{LeftOut, Taking, Tree};
 use crate::fs::{ALL, Create, CreateDump, FileSystemType};
 use crate::shape::Shape;
+use boardlab_codec::ByteOrder;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_ubi::create::{self, Content};
 use boardlab_ubi::{Layout, NewVolume};
@@ -38,8 +41,8 @@ pub struct Flash {
     pub image_seq: Option<u32>,
     /// The spare bytes of a page in the image; `None` for none.
     pub oob: Option<Bytes>,
-    /// The bits that the ECC corrects, in so many bytes each.
-    pub ecc: (u32, Bytes),
+    /// The bits that the ECC corrects, in so many bytes each; `None` for one in 256.
+    pub ecc: Option<(u32, Bytes)>,
 }
 
 /// What is made of a folder.
@@ -53,6 +56,10 @@ pub struct FolderOptions {
     pub compression: Compression,
     /// Whether the first mount rewrites LEBs that are partly erased.
     pub fix_up: bool,
+    /// The place of the tags of YAFFS2.
+    pub tags: NewTags,
+    /// The byte order of YAFFS2.
+    pub order: ByteOrder,
     /// The name of the volume; `None` for the volume alone, without UBI.
     pub volume: Option<String>,
     /// How files are taken.
@@ -222,14 +229,10 @@ fn of_folder_on_flash(
     options: &FolderOptions,
     create: CreateDump,
 ) -> Result<Made, MakeError> {
-    let oob = flash.oob.ok_or(MakeError::Missing {
-        option: "--oob SIZE",
-        why: "the tags of each page lie in its spare bytes",
-    })?;
-    let shape = Shape::nand(flash.page, oob, flash.block);
-    let spare = spare::of(shape, flash.ecc)?;
-    let mut tree = Tree::of(folder, &options.taking)?;
-    let mut made = create(&mut tree, shape, &spare)?;
+    let shape = Shape::nand(flash.page, flash.oob.unwrap_or(Bytes::ZERO), flash.block);
+    let FolderOptions { tags, order, ref taking, .. } = *options;
+    let mut tree = Tree::of(folder, taking)?;
+    let mut made = create(&mut tree, &FlashFormat { shape, ecc: flash.ecc, tags, order })?;
     let bytes = std::mem::take(&mut made.bytes);
     let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
     Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: tree.left_out })

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Function: [`report`].
 
-use super::{Made, MadeVolume, is_on_flash};
+use super::{Made, MadeVolume};
 use crate::files::{LeftOut, NewFileSystem};
 use crate::names::shown;
 use crate::tables::ImageReport;
@@ -38,7 +38,7 @@ pub fn report(input: &str, output: &str, made: &Made) -> ImageReport {
 
 fn image(output: &str, made: &Made) -> Table {
     let page = made.shape.page;
-    let on_flash = made.filesystem.as_ref().is_some_and(|one| is_on_flash(one.name));
+    let on_flash = made.filesystem.as_ref().is_some_and(|one| one.on_flash);
     let is_whole = made.layout.is_some() || on_flash;
     let block = if is_whole { "erase block" } else { "logical erase block" };
     Table::new("image", "Image")
@@ -78,7 +78,7 @@ fn volumes(volumes: &[MadeVolume], made: &Made) -> Table {
 }
 
 fn files(filesystem: &NewFileSystem) -> Table {
-    let on_flash = is_on_flash(filesystem.name);
+    let on_flash = filesystem.on_flash;
     let (id, blocks) = if on_flash { ("block_count", "blocks") } else { ("leb_count", "LEBs") };
     Table::new("filesystem", "Filesystem")
         .of([(Row::new(filesystem.name, ""), ())])

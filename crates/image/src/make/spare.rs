@@ -12,6 +12,9 @@ use crate::spare::Spare;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 
+/// The code of Linux that needs no option.
+const DEFAULT: (u32, Bytes) = (1, Bytes::new(256));
+
 /// The image with spare bytes, if `flash` asks for them. Pages that are erased stay erased.
 pub(super) fn with_spare(made: Made, flash: &Flash) -> Result<Made, MakeError> {
     let Some(oob) = flash.oob else { return Ok(made) };
@@ -36,7 +39,8 @@ pub(super) fn with_spare(made: Made, flash: &Flash) -> Result<Made, MakeError> {
 }
 
 /// The use of the spare bytes by Linux with an ECC of so many bits in so many bytes.
-pub(super) fn of(shape: Shape, (bits, step): (u32, Bytes)) -> Result<Spare, MakeError> {
+pub(crate) fn of(shape: Shape, ecc: Option<(u32, Bytes)>) -> Result<Spare, MakeError> {
+    let (bits, step) = ecc.unwrap_or(DEFAULT);
     let oob = shape.oob;
     let fits = shape.check().is_ok() && !oob.is_zero();
     let expected = "the spare bytes of a NAND page, such as 64".to_owned();

@@ -1,12 +1,12 @@
 //! Images that are made of a folder, read again.
 
 use crate::images::{damage, faults, info, opened, told};
-use boardlab_image::Hints;
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
-    Compression, Compressor, Flash, FolderOptions, Made, MakeError, is_on_flash, of_folder,
+    Compression, Compressor, Flash, FolderOptions, Made, MakeError, NewTags, is_on_flash, of_folder,
 };
+use boardlab_image::{ByteOrder, Contents, Hints, Kind, identify};
 use boardlab_result::Value;
 use boardlab_sim::{Bytes, Seed};
 use std::fs;
@@ -39,16 +39,26 @@ const fn flash(page: u64, oob: u64, block: u64) -> Flash {
         erase_counter: 0,
         image_seq: None,
         oob: Some(Bytes::new(oob)),
-        ecc: (1, Bytes::new(256)),
+        ecc: None,
     }
 }
 
 fn made(folder: &Scratch, flash: &Flash) -> Result<Made, MakeError> {
+    made_as(folder, flash, (NewTags::Free, ByteOrder::Little))
+}
+
+fn made_as(
+    folder: &Scratch,
+    flash: &Flash,
+    (tags, order): (NewTags, ByteOrder),
+) -> Result<Made, MakeError> {
     let options = FolderOptions {
         fs: "yaffs2".into(),
         max_lebs: 0,
         compression: Compression::Only(Compressor::None),
         fix_up: false,
+        tags,
+        order,
         volume: None,
         taking: Taking { squash: true, latest: Some(1_000_000_000) },
     };
@@ -105,6 +115,33 @@ fn an_image_of_a_folder_has_its_files() {
 }
 
 #[test]
+fn every_place_of_tags_and_both_byte_orders_hold_the_same_files() {
+    let folder = filled("places");
+    let expected = told(&made(&folder, &flash(2_048, 64, 131_072)).unwrap().bytes);
+    let bare = |page, block| Flash { oob: None, ..flash(page, 0, block) };
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        for (tags, flash) in [
+            (NewTags::Free, flash(2_048, 64, 131_072)),
+            (NewTags::Start, flash(2_048, 64, 131_072)),
+            (NewTags::Start, flash(4_096, 128, 262_144)),
+            (NewTags::InBand, bare(2_048, 131_072)),
+            (NewTags::InBand, bare(4_096, 262_144)),
+            (NewTags::InBand, flash(2_048, 64, 131_072)),
+            // YAFFS1.
+            (NewTags::Free, flash(512, 16, 16_384)),
+        ] {
+            let case = format!("{tags:?} {order} {} {:?}", flash.page, flash.oob);
+            let made = made_as(&folder, &flash, (tags, order)).unwrap();
+            assert_eq!(told(&made.bytes), expected, "{case}");
+            assert_eq!(faults(&made.bytes), [""; 0], "{case}");
+            let name = if flash.page == Bytes::new(512) { "YAFFS1" } else { "YAFFS2" };
+            let identity = identify(&Contents::of(made.bytes.clone()));
+            assert_eq!(identity.main().kind, Kind::FileSystem(name), "{case}");
+        }
+    }
+}
+
+#[test]
 fn the_same_files_give_the_same_bytes() {
     let folder = filled("same");
     let of = || made(&folder, &flash(2_048, 64, 131_072)).unwrap().bytes;
@@ -115,8 +152,22 @@ fn the_same_files_give_the_same_bytes() {
 #[test]
 fn what_does_not_fit_is_refused_or_told() {
     let folder = filled("refused");
-    let refused = made(&folder, &flash(512, 16, 16_384)).unwrap_err();
+    let little = |tags| (tags, ByteOrder::Little);
+    let refused = made_as(&folder, &flash(512, 16, 16_384), little(NewTags::Start)).unwrap_err();
     assert!(refused.help().contains("1 KiB or more"), "{refused}: {}", refused.help());
+    let refused = made(&folder, &flash(512, 64, 16_384)).unwrap_err();
+    assert_eq!(refused.help(), "expected 16 for YAFFS1");
+    let refused = made_as(&folder, &flash(2_048, 16, 131_072), little(NewTags::Start)).unwrap_err();
+    assert_eq!(refused.help(), "expected 28 or more");
+    let weak = Some((1, Bytes::new(256)));
+    for (flash, tags) in [
+        (flash(512, 16, 16_384), NewTags::Free),
+        (flash(2_048, 64, 131_072), NewTags::Start),
+        (Flash { oob: None, ..flash(2_048, 64, 131_072) }, NewTags::InBand),
+    ] {
+        let refused = made_as(&folder, &Flash { ecc: weak, ..flash }, little(tags)).unwrap_err();
+        assert!(matches!(refused, MakeError::Useless { option: "--ecc", .. }), "{refused}");
+    }
     let refused = made(&folder, &flash(2_048, 32, 131_072)).unwrap_err();
     assert_eq!(refused.help(), "expected 28 bytes for the tags beside the ECC");
     let refused = made(&folder, &Flash { oob: None, ..flash(2_048, 64, 131_072) }).unwrap_err();

@@ -16,6 +16,7 @@
 
 use super::tags::Checked;
 use super::{ByteOrder, Tags};
+use boardlab_codec::hamming;
 
 /// Bytes of the tags.
 pub const SIZE: usize = 8;
@@ -41,6 +42,21 @@ fn gather(spare: &[u8], layout: Layout1) -> [u8; SIZE] {
     match layout {
         Layout1::Around => AROUND.map(|at| spare[at]),
         Layout1::Packed => spare[..SIZE].try_into().expect("eight bytes"),
+    }
+}
+
+/// The positions of the two codes of the data among the [`SPARE`] bytes. Their first two bytes are in the order
+/// of SmartMedia.
+pub const CODES: [usize; 2] = [8, 13];
+
+/// Puts the codes of 512 bytes of data into spare bytes with tags around the status.
+///
+/// # Panics
+/// When there are fewer than [`SPARE`].
+pub fn protect(data: &[u8], spare: &mut [u8]) {
+    for (step, at) in data.chunks(256).zip(CODES) {
+        let [upper, lower, columns] = hamming::calculate(hamming::Step::Bytes256, step);
+        spare[at..at + 3].copy_from_slice(&[lower, upper, columns]);
     }
 }
 

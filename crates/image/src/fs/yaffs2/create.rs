@@ -5,13 +5,15 @@
 //! and writes a checkpoint when it ends. A page of zeros is a hole.
 
 use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
-use crate::files::{MakeError, NewFileSystem};
+use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags};
+use crate::make::spare;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Kind;
 use boardlab_yaffs2::format::header::Times;
 use boardlab_yaffs2::format::tags::{self, TagsEcc};
+use boardlab_yaffs2::format::tags1::{self, Layout1};
 use boardlab_yaffs2::format::{
     ALIAS_MAX, ByteOrder, CHUNK_MAX, Extra, OBJECT_MAX, ObjectHeader, ObjectType, ROOT,
     SEQUENCE_FIRST, Tags, header, xattr,
@@ -19,38 +21,40 @@ use boardlab_yaffs2::format::{
 
 /// The number of the first object that a program creates.
 const FIRST: u32 = 257;
-/// The byte order of all that can be made.
-const ORDER: ByteOrder = ByteOrder::Little;
+/// The count of bytes of a header without extra information.
+const HEADER_BYTES: u32 = 0xFFFF;
+/// Bytes of a page of YAFFS1.
+const PAGE1: Bytes = Bytes::new(512);
+/// The most pages of an erase block: what checkpoints have bits for.
+const PAGES_MAX: u64 = 511;
 
 /// Makes the filesystem. What it has no place for is noted in `tree`.
 ///
 /// # Errors
-/// [`MakeError::Value`], [`MakeError::TooMany`].
-pub(super) fn create(
-    tree: &mut Tree,
-    shape: Shape,
-    spare: &Spare,
-) -> Result<NewFileSystem, MakeError> {
-    if shape.page < Bytes::kib(1) {
-        return Err(value("--page", &shape.page.to_string(), "1 KiB or more"));
-    }
-    if spare.available() < Bytes::new(tags::PROTECTED as u64) {
-        let expected = format!("{} bytes for the tags beside the ECC", tags::PROTECTED);
-        return Err(value("--oob", &shape.oob.get().to_string(), &expected));
-    }
-    if shape.pages_per_block() > 511 {
-        return Err(value("--block", &shape.block.to_string(), "511 pages at most"));
+/// [`MakeError::Value`], [`MakeError::Missing`], [`MakeError::Useless`], [`MakeError::TooMany`].
+pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSystem, MakeError> {
+    let FlashFormat { shape, order, .. } = *format;
+    let place = Place::of(format)?;
+    if shape.pages_per_block() > PAGES_MAX {
+        let expected = format!("{PAGES_MAX} pages at most");
+        return Err(value("--block", &shape.block.to_string(), &expected));
     }
     let most = OBJECT_MAX - FIRST;
     if u32::try_from(tree.nodes.len()).map_or(true, |count| count > most) {
         return Err(MakeError::TooMany { found: tree.nodes.len(), most });
     }
+    let name = if place == Place::Around { "yaffs1" } else { "yaffs2" };
+    let tail = if place == Place::InBand { tags::SIZE } else { 0 };
+    let spare = place.spare(format)?;
     let mut making = Making {
         shape,
+        order,
+        place,
         spare,
+        chunk: shape.page.to_usize() - tail,
         numbers: Vec::new(),
         pages: 0,
-        counts: NewFileSystem { name: "yaffs2", ..NewFileSystem::default() },
+        counts: NewFileSystem { name, on_flash: true, ..NewFileSystem::default() },
     };
     for index in 0..tree.nodes.len() {
         making.add(tree, index);
@@ -62,9 +66,86 @@ fn value(option: &'static str, found: &str, expected: &str) -> MakeError {
     MakeError::Value { option, found: found.replace(' ', ""), expected: expected.into() }
 }
 
-struct Making<'a> {
+/// Where the tags of all pages lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// YAFFS2: in the spare bytes that the ECC leaves free.
+    Free,
+    /// YAFFS2: from the first spare byte on.
+    Start,
+    /// YAFFS2: at the end of the page.
+    InBand,
+    /// YAFFS1: around the page status, with the codes of the data.
+    Around,
+}
+
+impl Place {
+    fn of(format: &FlashFormat) -> Result<Self, MakeError> {
+        let FlashFormat { shape, ecc, tags, .. } = *format;
+        let has_spare = !shape.oob.is_zero();
+        if !has_spare && tags != NewTags::InBand {
+            let why =
+                "the tags of each page lie in its spare bytes, unless they are --tags in-band";
+            return Err(MakeError::Missing { option: "--oob SIZE", why });
+        }
+        let useless = |option, why| Err(MakeError::Useless { option, why });
+        match tags {
+            NewTags::Free if shape.page == PAGE1 => {
+                if ecc.is_some() {
+                    return useless("--ecc", "YAFFS1 has a code of its own: 1 bit in 256 bytes");
+                }
+                let found = shape.oob.get().to_string();
+                let fits = shape.oob == Bytes::new(tags1::SPARE as u64);
+                if fits { Ok(Self::Around) } else { Err(value("--oob", &found, "16 for YAFFS1")) }
+            }
+            _ if shape.page < Bytes::kib(1) => {
+                let expected = "1 KiB or more, or 512 without --tags for YAFFS1";
+                Err(value("--page", &shape.page.to_string(), expected))
+            }
+            NewTags::Free => Ok(Self::Free),
+            NewTags::Start if ecc.is_some() => {
+                useless("--ecc", "mkyaffs2image writes none for the data")
+            }
+            NewTags::Start => Ok(Self::Start),
+            NewTags::InBand if ecc.is_some() && !has_spare => {
+                useless("--ecc", "it lies in spare bytes: give --oob too")
+            }
+            NewTags::InBand => Ok(Self::InBand),
+        }
+    }
+
+    /// The use of the spare bytes by the driver, where it has any.
+    fn spare(self, format: &FlashFormat) -> Result<Option<Spare>, MakeError> {
+        let FlashFormat { shape, ecc, .. } = *format;
+        let oob = || shape.oob.get().to_string();
+        let tags = Bytes::new(tags::PROTECTED as u64);
+        match self {
+            Self::Around => Ok(None),
+            Self::Start if shape.oob < tags => {
+                Err(value("--oob", &oob(), &format!("{} or more", tags.get())))
+            }
+            Self::Start => Ok(None),
+            Self::InBand if shape.oob.is_zero() => Ok(None),
+            Self::InBand => spare::of(shape, ecc).map(Some),
+            Self::Free => {
+                let spare = spare::of(shape, ecc)?;
+                if spare.available() < tags {
+                    let expected = format!("{} bytes for the tags beside the ECC", tags.get());
+                    return Err(value("--oob", &oob(), &expected));
+                }
+                Ok(Some(spare))
+            }
+        }
+    }
+}
+
+struct Making {
     shape: Shape,
-    spare: &'a Spare,
+    order: ByteOrder,
+    place: Place,
+    spare: Option<Spare>,
+    /// Data bytes of a chunk.
+    chunk: usize,
     /// The numbers of all nodes; `None` for what is left out.
     numbers: Vec<Option<u32>>,
     /// Pages so far.
@@ -72,15 +153,38 @@ struct Making<'a> {
     counts: NewFileSystem,
 }
 
-impl Making<'_> {
+impl Making {
     /// Programs the next page.
     fn chunk(&mut self, data: &[u8], tags: &Tags) {
         let block = u32::try_from(self.pages / self.shape.pages_per_block());
-        let sequence = SEQUENCE_FIRST + 1 + block.expect("an image in memory has few blocks");
-        let packed = Tags { sequence, ..*tags }.emit(ORDER);
-        let code = TagsEcc::of(&packed).emit(ORDER);
-        self.counts.bytes.extend_from_slice(data);
-        self.counts.bytes.extend(self.spare.protect(data, &[&packed[..], &code].concat()));
+        // mkyaffs2image gives all blocks the first number.
+        let number = if self.place == Place::Start { Ok(0) } else { block.map(|block| block + 1) };
+        let sequence = SEQUENCE_FIRST + number.expect("an image in memory has few blocks");
+        let packed = Tags { sequence, ..*tags }.emit(self.order);
+        let code = TagsEcc::of(&packed).emit(self.order);
+        let free = [&packed[..], &code].concat();
+        let bytes = &mut self.counts.bytes;
+        bytes.extend_from_slice(data);
+        let end = bytes.len() + self.shape.oob.to_usize();
+        match (self.place, &self.spare) {
+            (Place::Free, Some(spare)) => bytes.extend(spare.protect(data, &free)),
+            (Place::Free, None) => unreachable!("there is a driver"),
+            (Place::Start, _) => bytes.extend(free),
+            (Place::InBand, spare) => {
+                bytes.extend(packed);
+                let page = [data, &packed].concat();
+                let oob = spare.as_ref().map(|spare| spare.protect(&page, &[]));
+                bytes.extend(oob.unwrap_or_default());
+            }
+            (Place::Around, _) => {
+                let mut spare = tags1::emit(tags, self.order, Layout1::Around);
+                tags1::protect(data, &mut spare);
+                bytes.extend(spare);
+            }
+        }
+        if self.place == Place::Start {
+            bytes.resize(end, 0xFF);
+        }
         self.pages += 1;
     }
 
@@ -152,7 +256,7 @@ impl Making<'_> {
     }
 
     fn file(&mut self, tree: &mut Tree, index: usize, number: u32, header: ObjectHeader) {
-        let size_max = Bytes::new(u64::from(CHUNK_MAX)) * self.shape.page.get();
+        let size_max = Bytes::new(u64::from(CHUNK_MAX)) * self.chunk as u64;
         let mut content = match Content::open(&tree.nodes[index].host) {
             Ok(content) if content.size <= size_max.get() => content,
             Ok(content) => return self.leave_out(tree, index, Why::Size(content.size)),
@@ -163,7 +267,7 @@ impl Making<'_> {
         let header = ObjectHeader { size: Some(content.size), ..header };
         self.header(tree, index, number, &header);
         let size = content.size;
-        let mut page = PendingPage { number: 0, data: vec![0; self.shape.page.to_usize()] };
+        let mut page = PendingPage { number: 0, data: vec![0; self.chunk], end: 0 };
         loop {
             match content.next() {
                 Ok(None) => break,
@@ -175,6 +279,12 @@ impl Making<'_> {
             }
         }
         self.flush(number, size, &mut page);
+        // YAFFS1 takes the end of the data for the size, and what reads images of mkyaffs2image counts the chunks.
+        let pages = size.div_ceil(self.chunk as u64);
+        if matches!(self.place, Place::Around | Place::Start) && page.end < pages {
+            page.number = pages - 1;
+            self.program(number, size, &mut page);
+        }
     }
 
     /// Takes a block of content, which may be some pages or a part of one.
@@ -186,30 +296,43 @@ impl Making<'_> {
         (start, bytes): (u64, &[u8]),
     ) {
         let length = page.data.len();
-        let mut at = start;
-        for piece in bytes.chunks(length) {
-            let number = at / self.shape.page.get();
+        let (mut at, mut rest) = (start, bytes);
+        while !rest.is_empty() {
+            let (number, within) = (at / length as u64, Bytes::new(at % length as u64).to_usize());
             if page.number != number {
                 self.flush(object, size, page);
                 page.number = number;
             }
-            let within = Bytes::new(at % self.shape.page.get()).to_usize();
+            let (piece, more) = rest.split_at(rest.len().min(length - within));
             page.data[within..within + piece.len()].copy_from_slice(piece);
-            at += Bytes::of(piece).get();
+            (at, rest) = (at + Bytes::of(piece).get(), more);
         }
     }
 
     /// Programs a page of content, unless it is a hole.
     fn flush(&mut self, object: u32, size: u64, page: &mut PendingPage) {
-        if page.data.iter().all(|&byte| byte == 0) {
-            return;
+        if page.data.iter().any(|&byte| byte != 0) {
+            self.program(object, size, page);
         }
-        let chunk = u32::try_from(page.number + 1).expect("the size was checked");
-        let left = size - page.number * self.shape.page.get();
-        let bytes = u32::try_from(left.min(self.shape.page.get())).expect("a page at most");
-        let tags = Tags { object, chunk, bytes, ..Tags::default() };
-        self.chunk(&page.data, &tags);
+    }
+
+    /// Programs a page of content; as mkyaffs2image does, behind the hole before it.
+    fn program(&mut self, object: u32, size: u64, page: &mut PendingPage) {
+        if self.place == Place::Start {
+            let zeros = vec![0; self.chunk];
+            (page.end..page.number).for_each(|hole| self.content(object, size, (hole, &zeros)));
+        }
+        self.content(object, size, (page.number, &page.data));
         page.data.fill(0);
+        page.end = page.number + 1;
+    }
+
+    fn content(&mut self, object: u32, size: u64, (number, data): (u64, &[u8])) {
+        let chunk = u32::try_from(number + 1).expect("the size was checked");
+        let chunk_bytes = self.chunk as u64;
+        let left = size - number * chunk_bytes;
+        let bytes = u32::try_from(left.min(chunk_bytes)).expect("a page at most");
+        self.chunk(data, &Tags { object, chunk, bytes, ..Tags::default() });
     }
 
     fn leave_out(&mut self, tree: &mut Tree, index: usize, why: Why) {
@@ -219,11 +342,11 @@ impl Making<'_> {
 
     /// Programs the header of an object, with its extended attributes behind it.
     fn header(&mut self, tree: &mut Tree, index: usize, object: u32, header: &ObjectHeader) {
-        let mut data = vec![0xFF; self.shape.page.to_usize()];
-        header.emit(&mut data, ORDER, true);
+        let mut data = vec![0xFF; self.chunk];
+        header.emit(&mut data, self.order, true);
         let attributes = std::mem::take(&mut tree.nodes[index].attributes);
         for (name, value) in attributes {
-            if xattr::set(&mut data[header::SIZE..], ORDER, &name, &value).is_err() {
+            if xattr::set(&mut data[header::SIZE..], self.order, &name, &value).is_err() {
                 tree.leave_out(index, Why::NoRoom(name));
             }
         }
@@ -234,7 +357,10 @@ impl Making<'_> {
             equivalent: header.equivalent.unwrap_or(0),
             ..Extra::default()
         };
-        self.chunk(&data, &Tags { object, extra: Some(extra), ..Tags::default() });
+        let extra = (self.place != Place::Start).then_some(extra);
+        // Without that, a header says that it has as many bytes as there can be.
+        let bytes = if extra.is_some() { 0 } else { HEADER_BYTES };
+        self.chunk(&data, &Tags { object, bytes, extra, ..Tags::default() });
     }
 
     /// The dump, up to the end of its last block.
@@ -253,6 +379,8 @@ struct PendingPage {
     /// Its number in the file.
     number: u64,
     data: Vec<u8>,
+    /// The page behind the last one that was programmed.
+    end: u64,
 }
 
 fn header_of(node: &Node, kind: ObjectType, parent: u32) -> ObjectHeader {
