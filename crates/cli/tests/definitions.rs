@@ -312,6 +312,8 @@ const PAST: &str = "crates/image/tests/yaffs2/past.rs";
 const RAW: &str = "crates/cli/tests/volumes.rs";
 /// Holds what is made of a folder or an .ini with each option.
 const MAKE: &str = "crates/image/tests/make.rs";
+/// Holds what is made of a folder with each place of the tags and both byte orders.
+const MADE: &str = "crates/image/tests/yaffs2/made.rs";
 /// Holds what a check finds.
 const CHECK: &str = "crates/image/tests/check.rs";
 const OS: &str = "crates/cli/tests/os";
@@ -444,6 +446,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image create", "oob", Test(MAKE)),
     ("image create", "ecc", Test(MAKE)),
     ("image create", "fs", Test(MAKE)),
+    ("image create", "tags", Test(MADE)),
+    ("image create", "big-endian", Test(MADE)),
     ("image create", "max-blocks", Test(MAKE)),
     ("image create", "compression", Test(MAKE)),
     ("image create", "volume-name", Test(MAKE)),

@@ -55,7 +55,7 @@ pub(crate) struct Create {
     /// Spare bytes after each page, with ECC as Linux computes it; none if left out
     #[arg(long, value_name = "SIZE", value_parser = size)]
     oob: Option<Bytes>,
-    /// Bits that the ECC corrects in so many bytes, with --oob: 1 is Hamming, more is BCH [default: 1/256]
+    /// Bits that the ECC corrects in so many bytes: 1 is Hamming, more BCH [default: 1/256]
     #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, requires = "oob")]
     ecc: Option<(u32, Bytes)>,
     /// What is made of a folder.
@@ -67,7 +67,7 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder")]
 struct OfFolder {
-    /// Filesystem to make: ubifs or yaffs2; with pages of 512 bytes the latter is YAFFS1 [default: ubifs]
+    /// Filesystem to make: ubifs, or yaffs2 (YAFFS1 with pages of 512 bytes) [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
     /// Place of the tags of YAFFS2 [default: free]

@@ -198,6 +198,43 @@ pub(crate) const CASES: &[Case] = &[
         &["--oob has no effect here: a volume alone has no such thing", "leave out --oob"],
     )
     .at("tree"),
+    create(
+        "create of UBIFS with a place of tags",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+            "--tags=start",
+        ],
+        &["--tags has no effect here: UBIFS has no tags", "leave out --tags"],
+    )
+    .at("tree"),
+    create(
+        "create of YAFFS1 for a big-endian board",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=yaffs2",
+            "--page=512",
+            "--block=16KiB",
+            "--oob=16",
+            "--big-endian",
+        ],
+        &["--big-endian has no effect here", "not built"],
+    )
+    .at("tree"),
+    create(
+        "create of YAFFS2 without spare bytes",
+        &["image", "create", "tree", "o", "--fs=yaffs2", "--page=2KiB", "--block=128KiB"],
+        &["the tags of each page lie in its spare bytes", "--tags in-band", "give --oob SIZE"],
+    )
+    .at("tree"),
     ini(
         "create of an .ini with an option for folders",
         b"[a]\n",

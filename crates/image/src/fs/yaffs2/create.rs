@@ -94,6 +94,11 @@ impl Place {
                 if ecc.is_some() {
                     return useless("--ecc", "YAFFS1 has a code of its own: 1 bit in 256 bytes");
                 }
+                if format.order == ByteOrder::Big {
+                    let why =
+                        "YAFFS1 of such a board has its bits in another order, which is not built";
+                    return useless("--big-endian", why);
+                }
                 let found = shape.oob.get().to_string();
                 let fits = shape.oob == Bytes::new(tags1::SPARE as u64);
                 if fits { Ok(Self::Around) } else { Err(value("--oob", &found, "16 for YAFFS1")) }
