@@ -65,12 +65,6 @@ impl Contents {
         Self { source, start: self.start + skipped, length: self.length - skipped }
     }
 
-    /// The first `length` bytes, as far as they exist.
-    #[must_use]
-    pub(crate) fn first(&self, length: Bytes) -> Self {
-        Self { length: self.length.min(length.get()), ..self.clone() }
-    }
-
     /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their number.
     ///
     /// # Errors

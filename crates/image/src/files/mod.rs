@@ -12,6 +12,7 @@ pub use error::{IniProblem, MakeError};
 pub use tree::{LeftOut, Taking, Tree};
 
 use crate::shape::Shape;
+use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
 use boardlab_sim::{Bytes, Seed};
 
@@ -55,6 +56,29 @@ pub enum NewTags {
     Start,
     /// At the end of each page.
     InBand,
+}
+
+/// The code of Linux that needs no option.
+const ECC: (u32, Bytes) = (1, Bytes::new(256));
+
+/// The use of the spare bytes by Linux with an ECC of so many bits in so many bytes.
+pub(crate) fn linux_spare(shape: Shape, ecc: Option<(u32, Bytes)>) -> Result<Spare, MakeError> {
+    let (bits, step) = ecc.unwrap_or(ECC);
+    let oob = shape.oob;
+    let fits = shape.check().is_ok() && !oob.is_zero();
+    let expected = "the spare bytes of a NAND page, such as 64".to_owned();
+    let found = oob.get().to_string();
+    if !fits {
+        return Err(MakeError::Value { option: "--oob", found, expected });
+    }
+    Spare::linux(shape, bits, step).ok_or_else(|| MakeError::Value {
+        option: "--ecc",
+        found: format!("{bits}/{}", step.get()),
+        expected: format!(
+            "a code of Linux that fits {} spare bytes: 1/256 (Hamming), 4/512, 8/512 (BCH)",
+            oob.get()
+        ),
+    })
 }
 
 /// A filesystem that was made.

@@ -8,7 +8,7 @@
 
 mod ini;
 pub mod report;
-pub(crate) mod spare;
+mod spare;
 
 pub use crate::files::{
     Compression, Compressor, FlashFormat, MakeError, NewFileSystem, NewTags, VolumeFormat,

@@ -5,8 +5,7 @@
 //! and writes a checkpoint when it ends. A page of zeros is a hole.
 
 use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
-use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags};
-use crate::make::spare;
+use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_sim::Bytes;
@@ -131,9 +130,9 @@ impl Place {
             }
             Self::Start => Ok(None),
             Self::InBand if shape.oob.is_zero() => Ok(None),
-            Self::InBand => spare::of(shape, ecc).map(Some),
+            Self::InBand => linux_spare(shape, ecc).map(Some),
             Self::Free => {
-                let spare = spare::of(shape, ecc)?;
+                let spare = linux_spare(shape, ecc)?;
                 if spare.available() < tags {
                     let expected = format!("{} bytes for the tags beside the ECC", tags.get());
                     return Err(value("--oob", &oob(), &expected));

@@ -15,9 +15,9 @@ use super::recognise;
 use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::fs::{DetectedFileSystem, Detector};
-use crate::identify::sweep::Sweep;
 use boardlab_sim::Bytes;
 use boardlab_yaffs2::format::{ByteOrder, ObjectHeader, ObjectType, header};
+use memchr::memmem;
 
 const LITTLE: &[u8] = &[0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF];
 const BIG: &[u8] = &[0, 0, 0, 1, 0xFF, 0xFF];
@@ -29,7 +29,7 @@ const PLACES: usize = 1 << 16;
 /// The headers that suffice: so many, from everywhere in the file.
 const HEADERS: usize = 96;
 /// The beginning of a file in which the headers suffice if YAFFS covers all of it.
-const BEGINNING: Bytes = Bytes::kib(256);
+const BEGINNING: usize = 256 << 10;
 
 /// The places in a file where an object header may begin.
 #[derive(Debug, Default)]
@@ -38,6 +38,19 @@ pub(super) struct Headers {
 }
 
 impl Headers {
+    /// Those in the beginning of a file.
+    fn at_the_beginning(contents: &Contents) -> Self {
+        let bytes = contents.window(Bytes::ZERO, BEGINNING);
+        let all = |magic| memmem::find_iter(&bytes, magic);
+        let mut starts: Vec<usize> = [LITTLE, BIG].into_iter().flat_map(all).collect();
+        starts.sort_unstable();
+        let mut headers = Self::default();
+        for start in starts {
+            headers.look(Bytes::new(start as u64), &bytes[start..]);
+        }
+        headers
+    }
+
     /// Some of the places that have a header, in order, and the byte order of most of them.
     pub(super) fn sound(&self, contents: &Contents) -> Option<(Vec<Bytes>, ByteOrder)> {
         let sound = |&(at, order): &(Bytes, ByteOrder)| {
@@ -87,9 +100,7 @@ impl Detector for Headers {
     fn look_at_end(&mut self, _at: Bytes, _head: &[u8]) {}
 
     fn covers(&self, contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
-        let mut headers = Self::default();
-        Sweep::of(&contents.first(BEGINNING), &mut [&mut headers]);
-        let (_, image) = recognise(&headers, contents, &[])?;
+        let (_, image) = recognise(&Self::at_the_beginning(contents), contents, &[])?;
         image.covers(contents).then(|| Box::new(image) as _)
     }
 
