@@ -1,6 +1,7 @@
 //! Wrong bits: what is corrected, and what is told of the rest.
 
 use crate::images::{LINUX_MANIFEST, RAW, TREE, damage, info, large, linux, moved, opened, told};
+use boardlab_image::audit::Place;
 use boardlab_image::{Hints, MountedImage, Walk};
 use boardlab_sim::Seed;
 use boardlab_vfs::{FileSystem, Kind, Mount};
@@ -138,4 +139,14 @@ fn copies_of_an_image_are_read_side_by_side() {
     let of =
         |MountedImage { fs, mut clock, .. }| manifest(&mut Mount::new(fs), &mut clock).unwrap();
     assert_eq!(of(image), of(copy));
+}
+
+#[test]
+fn a_dump_of_two_filesystems_is_told() {
+    let one = large();
+    let both = damage(&[one.clone(), one.clone()].concat());
+    assert!(!both.is_whole());
+    let what = |place: &Place| place.what.ends_with("with the sequence number of another block");
+    assert_eq!(both.audit.places.iter().filter(|place| what(place)).count(), 1);
+    assert!(!damage(&one).audit.places.iter().any(what));
 }

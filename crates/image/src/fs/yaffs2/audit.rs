@@ -5,6 +5,7 @@
 
 use super::flash::{ImageFlash, PageLook};
 use super::pages::{Verdict, object_header};
+use super::past;
 use crate::audit::{Audit, FLIPPED, Place};
 use crate::error::Error;
 use crate::names::shown;
@@ -13,7 +14,7 @@ use boardlab_result::prose::counted;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_yaffs2::block::State;
 use boardlab_yaffs2::format::tags::Checked;
-use boardlab_yaffs2::format::{DELETED, SUMMARY, Tags};
+use boardlab_yaffs2::format::{DELETED, SEQUENCE_FIRST, SUMMARY, Tags};
 use boardlab_yaffs2::{Layout, Yaffs};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +59,7 @@ pub(super) fn audit(fs: &mut Yaffs<ImageFlash>, clock: &mut Clock) -> Result<Aud
     auditor.tell_findings()?;
     auditor.tell_missing_headers();
     auditor.tell_bad_blocks()?;
+    auditor.tell_shared_sequences();
     auditor.tell_past();
     let Auditor { fs, mut audit, holders, hurt, .. } = auditor;
     audit.inode_damage =
@@ -302,6 +304,23 @@ impl Auditor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Blocks of one sequence number, which a flash never has, but for the blocks of mkyaffs2image.
+    fn tell_shared_sequences(&mut self) {
+        let mut seen = BTreeSet::new();
+        let sequences = past::sequences(self.fs).into_iter();
+        let shared = sequences
+            .filter(|&(_, sequence)| sequence > SEQUENCE_FIRST && !seen.insert(sequence))
+            .map(|(block, _)| block);
+        let shared: Vec<BlockIndex> = shared.collect();
+        let Some(first) = shared.first() else { return };
+        let pages = self.fs.device().dump().shape().block;
+        let count = counted(shared.len(), "block");
+        let what = format!("{count} with the sequence number of another block");
+        let meaning = "which of them is newer: a dump of several filesystems has such blocks";
+        self.add(Some(pages * u64::from(first.0)), what, meaning, None);
+        self.audit.unknown_loss = true;
     }
 
     fn tell_past(&mut self) {
