@@ -144,7 +144,7 @@ impl Guest {
     }
 
     /// Boots the guest, runs the shell script `job` and lets the power fail as soon as the serial console
-    /// has `text`. Everything that came over the console.
+    /// has a line with `text`, to its end. Everything that came over the console.
     ///
     /// # Panics
     /// When the machine ends before.
@@ -159,10 +159,11 @@ impl Guest {
         loop {
             let ended = child.try_wait().expect("a child can be waited for").is_some();
             let said = fs::read(&console).unwrap_or_default();
-            if String::from_utf8_lossy(&said).contains(text) {
+            let said = String::from_utf8_lossy(&said);
+            if said.split_inclusive('\n').any(|line| line.contains(text) && line.ends_with('\n')) {
                 break;
             }
-            assert!(!ended, "no {text} on the console:\n{}", String::from_utf8_lossy(&said));
+            assert!(!ended, "no {text} on the console:\n{said}");
             thread::sleep(Duration::from_millis(5));
         }
         kill_group(&mut child);
