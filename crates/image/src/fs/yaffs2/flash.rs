@@ -159,9 +159,8 @@ impl ImageFlash {
     /// the file could be read. All of it was, with the spare bytes in front of it and its own.
     pub(super) fn known_tags(&self, page: PageIndex) -> Option<(Option<Tags>, Checked)> {
         let corrects = self.dump.spare().is_some_and(Spare::corrects);
-        let read_with_others = self.pages.raw() <= WINDOW
-            && !u64::from(page.0).is_multiple_of(self.dump.shape().pages_per_block());
-        if corrects || !read_with_others {
+        let before = PageIndex(page.0.checked_sub(1)?);
+        if corrects || self.pages.raw() > WINDOW || self.known.get(before).is_none() {
             return None;
         }
         let known = self.known.get(page).filter(|known| !known.is_empty())?;
@@ -211,7 +210,10 @@ impl Mtd for ImageFlash {
         self.read_spare(clock, page)?;
         self.gather(buffer);
         if buffer.len() == self.free.len() {
-            Arc::make_mut(&mut self.known).put(page, buffer);
+            // A copy that reads on has no need of its own table.
+            if let Some(known) = Arc::get_mut(&mut self.known) {
+                known.put(page, buffer);
+            }
         }
         Ok(ReadHealth::default())
     }
