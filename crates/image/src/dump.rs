@@ -359,7 +359,7 @@ impl Dump {
     }
 
     /// Reads a page, corrected as far as possible, and its first OOB bytes as they are. Both are filled even
-    /// where bits are wrong, and left alone where the file cannot be read.
+    /// where bits are wrong, and erased where the file cannot be read.
     ///
     /// # Errors
     /// Those of [`Mtd::read`] and [`RawPages::read_raw`].
@@ -378,8 +378,13 @@ impl Dump {
         if copied.is_ok() {
             self.correct(u64::from(page.0), &mut scratch, &mut seen);
             let (main, spare) = scratch.split_at(self.shape.page.to_usize());
-            data.copy_from_slice(main);
+            data.copy_from_slice(&main[..data.len()]);
             oob.copy_from_slice(&spare[..oob.len()]);
+        } else {
+            data.fill(0xFF);
+            if self.copy_raw(block, start + self.shape.page, oob).is_err() {
+                oob.fill(0xFF);
+            }
         }
         self.scratch = scratch;
         copied?;

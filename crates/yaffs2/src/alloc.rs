@@ -86,7 +86,7 @@ impl<M: Mtd> Yaffs<M> {
 
     /// Whether a block that seems to be erased is so. The sources look at the first chunk alone, and only if they
     /// have not erased the block themselves. But where an erase was broken off, cells that seem to be erased lose
-    /// what is written. A repaired YAFFS erases again what was erased before the mount, and looks at all chunks.
+    /// what is written. A repaired YAFFS erases again what was erased before a scan, and looks at all chunks.
     fn is_erased_block(&mut self, clock: &mut Clock, block: Block) -> Result<bool, Error> {
         if !self.options.repaired {
             return Ok(true);

@@ -268,11 +268,23 @@ impl<M: Mtd> Yaffs<M> {
         // gets any number, and all later ones go on from there until none is left.
         let torn = self.options.repaired && (!read.whole || read.ecc == Ecc::Unfixed);
         Ok(match read.tags {
-            Some(_) if torn => (State::NeedsScan, 0),
+            Some(_) if torn => (State::NeedsScan, self.number_of_others(clock, block)?),
             Some(tags) => (State::NeedsScan, tags.sequence),
             None if read.ecc == Ecc::Unfixed => (State::NeedsScan, 0),
             None => (State::Empty, 0),
         })
+    }
+
+    /// The sequence number that the other chunks of a block have; 0 without any.
+    fn number_of_others(&mut self, clock: &mut Clock, block: Block) -> Result<u32, Error> {
+        for page in 1..self.layout.chunks_per_block {
+            let chunk = self.layout.chunk_of(block, page);
+            let read = self.read_raw_chunk(clock, chunk, None)?;
+            if let (Some(tags), true) = (read.tags, read.whole && read.ecc < Ecc::Unfixed) {
+                return Ok(tags.sequence);
+            }
+        }
+        Ok(0)
     }
 
     /// YAFFS1 finds marks of bad blocks itself, in the first two chunks.

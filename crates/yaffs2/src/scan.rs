@@ -105,7 +105,7 @@ impl<M: Mtd> Yaffs<M> {
             State::NeedsScan if (SEQUENCE_FIRST..SEQUENCE_END).contains(&sequence) => {
                 return Ok(Some(sequence));
             }
-            // Nothing in it can have this number, so it is erased.
+            // No chunk in it has right tags, so it is erased.
             State::NeedsScan if self.options.repaired && sequence == 0 => {
                 return Ok(Some(sequence));
             }

@@ -170,7 +170,8 @@ impl<M: Mtd> Yaffs<M> {
             // The sources read the tags of both.
             self.read_chunk(clock, chunk, None)?;
             let old = self.read_chunk(clock, existing, None)?.tags.unwrap_or_default();
-            if !is_next(old.serial, tags.serial) {
+            let kept = !is_next(old.serial, tags.serial);
+            if kept && !(self.options.repaired && self.is_torn(clock, existing)?) {
                 return self.drop_chunk1(clock, chunk);
             }
             if self.options.repaired && self.is_torn(clock, chunk)? {
@@ -192,8 +193,8 @@ impl<M: Mtd> Yaffs<M> {
         Ok(())
     }
 
-    /// The last chunk of a file is replaced by one that may be shorter: the header with the shorter size was
-    /// written before.
+    /// The last chunk of a file is replaced by one that may be shorter. Its header has the larger size until the
+    /// truncation is through.
     fn take_end1(&mut self, slot: Slot, end: u64, base: u64) {
         if let Some(file) = self.objects.get_mut(slot).file_mut()
             && file.stored_size == end

@@ -52,7 +52,7 @@ pub(crate) struct Create {
     /// Number of the image; drawn with --seed if left out (ubinize -Q)
     #[arg(long, value_name = "N")]
     image_seq: Option<u32>,
-    /// Spare bytes after each page, with ECC as Linux computes it; none if left out
+    /// Spare bytes after each page, with an ECC unless --tags start; none if left out
     #[arg(long, value_name = "SIZE", value_parser = size)]
     oob: Option<Bytes>,
     /// Bits that the ECC corrects in so many bytes: 1 is Hamming, more BCH [default: 1/256]

@@ -108,7 +108,9 @@ impl Flash {
         let mark = self.blocks.mark.clone().filter(|mark| !mark.clone().any(is_code));
         let dump = Dump::with_spare(contents.from(self.at), self.shape(), spare)?;
         let dump = dump.extended(BLOCKS_MIN)?;
-        Ok(ImageFlash::new(dump, self.fit.pages.clone(), mark, linux_order))
+        let mut flash = ImageFlash::new(dump, self.fit.pages.clone(), mark, linux_order);
+        flash.blocks_known = self.blocks.known;
+        Ok(flash)
     }
 
     fn options(&self) -> Options {

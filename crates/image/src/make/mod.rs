@@ -41,7 +41,7 @@ pub struct Flash {
     pub image_seq: Option<u32>,
     /// The spare bytes of a page in the image; `None` for none.
     pub oob: Option<Bytes>,
-    /// The bits that the ECC corrects, in so many bytes each; `None` for one in 256.
+    /// The bits that the ECC corrects, in so many bytes each; `None` for one in 256, where there is an ECC.
     pub ecc: Option<(u32, Bytes)>,
 }
 

@@ -150,3 +150,22 @@ fn a_dump_of_two_filesystems_is_told() {
     assert_eq!(both.audit.places.iter().filter(|place| what(place)).count(), 1);
     assert!(!damage(&one).audit.places.iter().any(what));
 }
+
+#[test]
+fn a_page_whose_data_and_tags_are_wrong_is_a_loss_also_where_a_summary_knows_it() {
+    let bytes = large();
+    let mut told = 0;
+    for page in 1..15 {
+        let mut bytes = bytes.clone();
+        for start in [page * RAW, page * RAW + 2_050] {
+            bytes[start + 1] ^= 4;
+            bytes[start + 9] ^= 0x10;
+        }
+        let damage = damage(&bytes);
+        let both = |place: &&Place| place.what.ends_with("and data too");
+        let here = damage.audit.places.iter().filter(both).count();
+        told += here;
+        assert_eq!(here > 0, !damage.is_whole(), "page {page}: {:?}", damage.audit.places);
+    }
+    assert!(told > 5, "{told}");
+}

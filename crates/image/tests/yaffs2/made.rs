@@ -147,6 +147,15 @@ fn every_place_of_tags_and_both_byte_orders_hold_the_same_files() {
 }
 
 #[test]
+fn a_block_that_is_larger_than_the_usual_one_is_no_second_filesystem() {
+    let folder = filled("block");
+    // One block of 128 pages, and nothing that shows its size.
+    let made = made(&folder, &flash(2_048, 64, 262_144)).unwrap();
+    assert_eq!(faults(&made.bytes), [""; 0]);
+    assert!(damage(&made.bytes).is_whole());
+}
+
+#[test]
 fn the_same_files_give_the_same_bytes() {
     let folder = filled("same");
     let of = || made(&folder, &flash(2_048, 64, 131_072)).unwrap().bytes;
@@ -177,6 +186,12 @@ fn what_does_not_fit_is_refused_or_told() {
     assert_eq!(refused.help(), "expected 28 bytes for the tags beside the ECC");
     let refused = made(&folder, &Flash { oob: None, ..flash(2_048, 64, 131_072) }).unwrap_err();
     assert!(matches!(refused, MakeError::Missing { .. }), "{refused}");
+    // More than 2^20 chunks of 512 bytes, none of which takes room.
+    let large = folder.0.join("large");
+    fs::File::create(&large).unwrap().set_len(600 << 20).unwrap();
+    let yaffs1 = made(&folder, &flash(512, 16, 16_384)).unwrap();
+    assert_eq!(yaffs1.left_out.len(), 1, "{:?}", yaffs1.left_out);
+    fs::remove_file(&large).unwrap();
     std::os::unix::fs::symlink("x".repeat(200), folder.0.join("long")).unwrap();
     let made = made(&folder, &flash(2_048, 64, 131_072)).unwrap();
     assert_eq!(made.left_out.len(), 1);

@@ -102,16 +102,8 @@ impl Matrix {
         let table = if second { &mut self.second } else { &mut self.first };
         let tally = table.entry((kind, torn)).or_default();
         tally.cuts += 1;
-        if let Some(failure) = failure {
-            self.fail(second, kind, failure);
-        }
-    }
-
-    /// Counts the failure of a cut that was counted.
-    pub(super) fn fail(&mut self, second: bool, kind: Kind, failure: Failure) {
-        let table = if second { &mut self.second } else { &mut self.first };
-        let torn = failure.second.unwrap_or(failure.at).torn;
-        table.entry((kind, torn)).or_default().failed += 1;
+        let Some(failure) = failure else { return };
+        tally.failed += 1;
         if self.failures.len() < Self::FAILURES_MAX {
             self.failures.push(failure);
         }

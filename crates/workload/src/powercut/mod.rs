@@ -164,7 +164,9 @@ pub fn explore<B: Bench>(
             (Err(error), Some((at, kind))) => {
                 // What this life began with, or what it had of earlier ones.
                 let loss = recovery::fails("use", error);
-                matrix.fail(false, kind, Failure { at, second: None, loss });
+                let failure = Failure { at, second: None, loss };
+                // One more trial of this cut.
+                matrix.count(false, kind, at.torn, Some(failure));
                 matrix.ended = Some(flash.operations());
                 break;
             }

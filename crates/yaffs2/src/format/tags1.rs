@@ -45,6 +45,9 @@ fn gather(spare: &[u8], layout: Layout1) -> [u8; SIZE] {
     }
 }
 
+/// The largest number of a chunk in its file.
+pub const CHUNK_MAX: u32 = 0xF_FFFF;
+
 /// The positions of the two codes of the data among the [`SPARE`] bytes. Their first two bytes are in the order
 /// of SmartMedia.
 pub const CODES: [usize; 2] = [8, 13];
@@ -65,7 +68,7 @@ pub fn protect(data: &[u8], spare: &mut [u8]) {
 pub fn emit(tags: &Tags, order: ByteOrder, layout: Layout1) -> Vec<u8> {
     let mut packed = [0; SIZE];
     let first =
-        tags.chunk & 0xF_FFFF | (u32::from(tags.serial) & 3) << 20 | (tags.bytes & 0x3FF) << 22;
+        tags.chunk & CHUNK_MAX | (u32::from(tags.serial) & 3) << 20 | (tags.bytes & 0x3FF) << 22;
     let second = tags.object & 0x3_FFFF;
     match layout {
         Layout1::Packed if tags.deleted => {
@@ -121,7 +124,7 @@ pub fn parse(spare: &[u8], order: ByteOrder, layout: Layout1) -> (Option<Tags>, 
     };
     let tags = Tags {
         object: words[1] & 0x3_FFFF,
-        chunk: words[0] & 0xF_FFFF,
+        chunk: words[0] & CHUNK_MAX,
         bytes: words[0] >> 22,
         serial: u8::try_from(words[0] >> 20 & 3).expect("two bits"),
         deleted,

@@ -142,6 +142,12 @@ impl Auditor<'_> {
         let Some(tags) = look.tags.filter(|_| look.checked != Checked::Wrong) else {
             // YAFFS knows this chunk by the summary of its block.
             let what = "tags with more wrong bits than can be corrected";
+            if !look.whole {
+                let what = format!("{what}, and data too");
+                self.add(at, what, "a name or a piece of a file", None);
+                self.audit.unknown_loss = true;
+                return Ok(());
+            }
             self.note(at, what, "nothing: the summary of the block says the same", None);
             return Ok(());
         };
@@ -308,6 +314,9 @@ impl Auditor<'_> {
 
     /// Blocks of one sequence number, which a flash never has, but for the blocks of mkyaffs2image.
     fn tell_shared_sequences(&mut self) {
+        if !self.fs.device().blocks_known {
+            return;
+        }
         let mut seen = BTreeSet::new();
         let sequences = past::sequences(self.fs).into_iter();
         let shared = sequences
@@ -315,11 +324,11 @@ impl Auditor<'_> {
             .map(|(block, _)| block);
         let shared: Vec<BlockIndex> = shared.collect();
         let Some(first) = shared.first() else { return };
-        let pages = self.fs.device().dump().shape().block;
+        let size = self.fs.device().dump().shape().block;
         let count = counted(shared.len(), "block");
         let what = format!("{count} with the sequence number of another block");
         let meaning = "which of them is newer: a dump of several filesystems has such blocks";
-        self.add(Some(pages * u64::from(first.0)), what, meaning, None);
+        self.add(Some(size * u64::from(first.0)), what, meaning, None);
         self.audit.unknown_loss = true;
     }
 

@@ -206,7 +206,10 @@ impl Sights {
         match (full.or(possible.first()), self.borders.len()) {
             (Some(size), 2..) => (*size, true),
             _ if pages.page < Bytes::kib(1) => (USUAL_SMALL, false),
-            _ => (USUAL, false),
+            // Not less than what one number was seen in.
+            _ => {
+                (possible.iter().rev().copied().find(|&size| size >= USUAL).unwrap_or(USUAL), false)
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A YAFFS2 made of the files of a folder: a dump as Linux leaves it, chunk after chunk.
+//! A YAFFS made of the files of a folder: a dump as Linux or mkyaffs2image leaves it, chunk after chunk.
 //!
-//! Layer: rank 7. Main function: [`create`]. Each object has one header with the extra information in its tags,
-//! and a file has its data behind it. There are neither summaries nor a checkpoint: the first mount scans all,
-//! and writes a checkpoint when it ends. A page of zeros is a hole.
+//! Layer: rank 7. Main function: [`create`]. Each object has one header, and a file has its data behind it. There
+//! are neither summaries nor a checkpoint: the first mount scans all, and writes a checkpoint when it ends. A page
+//! of zeros is a hole, unless the image is to be that of mkyaffs2image, whose headers have no extra information.
 
 use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
 use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare};
@@ -20,6 +20,8 @@ use boardlab_yaffs2::format::{
 
 /// The number of the first object that a program creates.
 const FIRST: u32 = 257;
+/// The largest file whose holes are written out.
+const WRITTEN_MAX: Bytes = Bytes::mib(1_024);
 /// The count of bytes of a header without extra information.
 const HEADER_BYTES: u32 = 0xFFFF;
 /// Bytes of a page of YAFFS1.
@@ -86,6 +88,10 @@ impl Place {
             let why =
                 "the tags of each page lie in its spare bytes, unless they are --tags in-band";
             return Err(MakeError::Missing { option: "--oob SIZE", why });
+        }
+        if shape.check().is_err() {
+            let found = shape.oob.get().to_string();
+            return Err(value("--oob", &found, "the spare bytes of a NAND page, such as 64"));
         }
         let useless = |option, why| Err(MakeError::Useless { option, why });
         match tags {
@@ -260,7 +266,11 @@ impl Making {
     }
 
     fn file(&mut self, tree: &mut Tree, index: usize, number: u32, header: ObjectHeader) {
-        let size_max = Bytes::new(u64::from(CHUNK_MAX)) * self.chunk as u64;
+        let chunks = if self.place == Place::Around { tags1::CHUNK_MAX } else { CHUNK_MAX };
+        let size_max = Bytes::new(u64::from(chunks)) * self.chunk as u64;
+        // Where holes are written out, the image has all of it.
+        let size_max =
+            if self.place == Place::Start { size_max.min(WRITTEN_MAX) } else { size_max };
         let mut content = match Content::open(&tree.nodes[index].host) {
             Ok(content) if content.size <= size_max.get() => content,
             Ok(content) => return self.leave_out(tree, index, Why::Size(content.size)),

@@ -30,6 +30,8 @@ pub(super) struct ImageFlash {
     spare: Vec<u8>,
     /// The spare bytes of bad-block marks.
     mark: Option<Range<usize>>,
+    /// Whether the size of its blocks is known.
+    pub(super) blocks_known: bool,
     /// The older state that is shown.
     pub(super) past: Option<PastState>,
     /// The pages in use, in order, with their objects: what the audit has read.
@@ -118,7 +120,18 @@ impl ImageFlash {
         geometry.oob = geometry.oob.map(|oob| Oob { available, ..oob });
         let spare = vec![0xFF; pages.oob.to_usize()];
         let known = Arc::new(KnownSpare::new(geometry.page_count(), free.len()));
-        Self { dump, geometry, pages, free, known, spare, mark, past: None, holders: Vec::new() }
+        Self {
+            dump,
+            geometry,
+            pages,
+            free,
+            known,
+            spare,
+            mark,
+            blocks_known: false,
+            past: None,
+            holders: Vec::new(),
+        }
     }
 
     pub(super) const fn dump(&self) -> &Dump {
@@ -133,7 +146,7 @@ impl ImageFlash {
         Arc::make_mut(&mut self.known).forget(first..first + pages);
     }
 
-    /// A page: whether all of it could be corrected, and its tags. `data` is filled in any case.
+    /// A page: whether all of it could be read and corrected, and its tags. `data` is filled in any case.
     pub(super) fn look(
         &mut self,
         clock: &mut Clock,
