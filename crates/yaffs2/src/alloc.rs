@@ -128,15 +128,13 @@ impl<M: Mtd> Yaffs<M> {
         }
         let Some(block) = self.space.block else { return Ok(None) };
         let page = self.space.page;
-        let info = self.blocks.get_mut(block);
-        info.in_use += 1;
+        self.blocks.take(block, page);
         self.space.page += 1;
         self.space.free_chunks -= 1;
         if self.space.page >= self.layout.chunks_per_block {
-            info.state = State::Full;
+            self.blocks.get_mut(block).state = State::Full;
             self.space.block = None;
         }
-        self.blocks.set_used(block, page, true);
         Ok(Some(self.layout.chunk_of(block, page)))
     }
 
@@ -277,9 +275,8 @@ impl<M: Mtd> Yaffs<M> {
             return Ok(());
         }
         self.space.free_chunks += 1;
-        self.blocks.set_used(block, page, false);
-        let info = self.blocks.get_mut(block);
-        info.in_use = info.in_use.saturating_sub(1);
+        self.blocks.release(block, page);
+        let info = self.blocks.get(block);
         let closed = matches!(state, State::Full | State::Collecting);
         if info.in_use == 0 && !info.has_shrink_header && closed {
             self.erase_block(clock, block)?;

@@ -170,14 +170,19 @@ impl Blocks {
         self.bits[self.row(block).start + to_usize(page / 8)] >> (page % 8) & 1 == 1
     }
 
-    pub(crate) fn set_used(&mut self, block: Block, page: u32, used: bool) {
+    /// Takes a chunk into use.
+    pub(crate) fn take(&mut self, block: Block, page: u32) {
         let at = self.row(block).start + to_usize(page / 8);
-        let bit = 1 << (page % 8);
-        if used {
-            self.bits[at] |= bit;
-        } else {
-            self.bits[at] &= !bit;
-        }
+        self.bits[at] |= 1 << (page % 8);
+        self.get_mut(block).in_use += 1;
+    }
+
+    /// Takes a chunk out of use. On a forged flash that may happen twice.
+    pub(crate) fn release(&mut self, block: Block, page: u32) {
+        let at = self.row(block).start + to_usize(page / 8);
+        self.bits[at] &= !(1 << (page % 8));
+        let info = self.get_mut(block);
+        info.in_use = info.in_use.saturating_sub(1);
     }
 
     pub(crate) fn clear_used(&mut self, block: Block) {

@@ -3,6 +3,7 @@
 //! Layer: rank 5. [`Error`] is for operations, [`MountError`] for a refused mount. Damaged chunks are no
 //! error of a mount: YAFFS ignores them.
 
+use crate::format::BLOCK_CHUNKS_MAX;
 use boardlab_vfs::Errno;
 use std::fmt;
 
@@ -142,7 +143,7 @@ impl fmt::Display for MountError {
                 write!(f, "{blocks} erase blocks: with its reserve YAFFS needs at least {least}")
             }
             Self::LargeBlock { chunks } => {
-                write!(f, "{chunks} pages in an erase block: YAFFS counts to 511")
+                write!(f, "{chunks} pages in an erase block: YAFFS counts to {BLOCK_CHUNKS_MAX}")
             }
             Self::Flash(error) => error.fmt(f),
         }

@@ -7,7 +7,7 @@
 use crate::Yaffs;
 use crate::block::State;
 use crate::error::Error;
-use crate::format::tags::{Checked, TagsEcc};
+use crate::format::tags::Checked;
 use crate::format::tags1::{self, Layout1};
 use crate::format::{Tags, tags, to_u32};
 use crate::layout::{Block, Chunk, Layout};
@@ -128,13 +128,8 @@ impl<M: Mtd> Yaffs<M> {
         let mut spare = [0xFF; TAGS_MAX];
         let length = if protected { tags::PROTECTED } else { tags::SIZE };
         let (ecc, whole) = self.read_with_spare(clock, chunk, data, &mut spare[..length])?;
-        let order = self.options.byte_order;
-        let (packed, code) = spare.split_at_mut(tags::SIZE);
-        let mut checked = Checked::Right;
-        if protected && packed[..4] != [0xFF; 4] {
-            checked = TagsEcc::parse(code, order).correct(packed);
-        }
-        Ok(ChunkRead { tags: Tags::parse(packed, order), ecc: ecc.max(checked.into()), whole })
+        let (tags, checked) = tags::parse(&spare[..length], self.options.byte_order);
+        Ok(ChunkRead { tags, ecc: ecc.max(checked.into()), whole })
     }
 
     fn read_in_band(
@@ -198,11 +193,7 @@ impl<M: Mtd> Yaffs<M> {
                 self.device.program(clock, start, &whole)
             }
             TagsPlace::Oob { ecc } => {
-                let packed = tags.emit(order);
-                let mut spare = packed.to_vec();
-                if ecc {
-                    spare.extend(TagsEcc::of(&packed).emit(order));
-                }
+                let spare = tags::emit(tags, order, ecc);
                 self.device.program_oob(clock, page, data, &spare)
             }
             TagsPlace::Yaffs1(layout) => {

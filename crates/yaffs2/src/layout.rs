@@ -6,7 +6,7 @@
 
 use crate::error::MountError;
 use crate::format::summary::SummaryShape;
-use crate::format::{tags, tags1, to_u32, to_usize};
+use crate::format::{BLOCK_CHUNKS_MAX, tags, tags1, to_u32, to_usize};
 use crate::options::{Options, TagsPlace, Word};
 use boardlab_mtd::{BlockIndex, Geometry, PageIndex};
 use boardlab_sim::Bytes;
@@ -57,7 +57,7 @@ impl Layout {
         let available = geometry.oob.map_or(Bytes::ZERO, |oob| oob.available).get();
         check_page(page.get(), available, options.tags)?;
         let chunks_per_block =
-            u32::try_from(pages).ok().filter(|&chunks| chunks <= 511).ok_or({
+            u32::try_from(pages).ok().filter(|&chunks| chunks <= BLOCK_CHUNKS_MAX).ok_or({
                 MountError::LargeBlock { chunks: u32::try_from(pages).unwrap_or(u32::MAX) }
             })?;
         let least = options.reserved_blocks + 4;

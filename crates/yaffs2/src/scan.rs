@@ -142,7 +142,11 @@ impl<M: Mtd> Yaffs<M> {
             };
             let last = tags.is_some() && !programmed;
             programmed |= last;
-            let believed = ecc < Ecc::Unfixed && !self.blocks.is_used(block, page);
+            // A summary with right tags and wrong content is in use already. The sources count it as free too.
+            if self.blocks.is_used(block, page) {
+                continue;
+            }
+            let believed = ecc < Ecc::Unfixed;
             if last && believed && self.options.repaired && self.is_torn(clock, chunk)? {
                 self.findings.torn.push(chunk);
                 self.space.free_chunks += 1;
@@ -188,10 +192,6 @@ impl<M: Mtd> Yaffs<M> {
     ) -> Result<(), Error> {
         let ScannedChunk { chunk, tags, ecc } = *scanned;
         let (block, page) = self.layout.place(chunk);
-        // A summary with right tags and wrong content is in use already. The sources count it as free too.
-        if self.blocks.is_used(block, page) {
-            return Ok(());
-        }
         let Some(tags) = tags.filter(|_| ecc < Ecc::Unfixed) else {
             if tags.is_none() && ecc < Ecc::Unfixed {
                 self.scan_unused(block, page, *found);
@@ -209,8 +209,7 @@ impl<M: Mtd> Yaffs<M> {
             return Ok(());
         }
         *found = true;
-        self.blocks.set_used(block, page, true);
-        self.blocks.get_mut(block).in_use += 1;
+        self.blocks.take(block, page);
         if tags.chunk > 0 {
             self.scan_data(clock, chunk, &tags)
         } else {

@@ -142,8 +142,7 @@ impl<M: Mtd> Yaffs<M> {
                 self.space.free_chunks += 1;
                 continue;
             }
-            self.blocks.set_used(block, page, true);
-            self.blocks.get_mut(block).in_use += 1;
+            self.blocks.take(block, page);
             if tags.chunk > 0 {
                 self.scan_data1(clock, chunk, &tags)?;
             } else {

@@ -42,8 +42,7 @@ impl<M: Mtd> Yaffs<M> {
             if !whole {
                 break;
             }
-            self.blocks.set_used(block, page, true);
-            self.blocks.get_mut(block).in_use += 1;
+            self.blocks.take(block, page);
             self.space.free_chunks -= 1;
         }
         self.blocks.get_mut(block).has_summary |= whole;
@@ -76,8 +75,7 @@ impl<M: Mtd> Yaffs<M> {
             let found = read.tags.map(|tags| (tags.object, tags.chunk, tags.bytes));
             let right = read.whole && read.ecc < Ecc::Unfixed && found == Some(wanted);
             if right {
-                self.blocks.set_used(block, page, true);
-                self.blocks.get_mut(block).in_use += 1;
+                self.blocks.take(block, page);
                 last = Some(SummaryHeader::parse(&data, self.options.byte_order));
                 part.copy_from_slice(&data[HEADER..HEADER + part.len()]);
             }
@@ -111,9 +109,7 @@ impl<M: Mtd> Yaffs<M> {
         };
         for page in shape.described..self.layout.chunks_per_block {
             if self.blocks.is_used(block, page) {
-                self.blocks.set_used(block, page, false);
-                let info = self.blocks.get_mut(block);
-                info.in_use = info.in_use.saturating_sub(1);
+                self.blocks.release(block, page);
                 self.space.free_chunks += 1;
             }
         }

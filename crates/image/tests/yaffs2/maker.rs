@@ -2,8 +2,7 @@
 
 use boardlab_codec::ByteOrder;
 use boardlab_yaffs2::format::header::Times;
-use boardlab_yaffs2::format::tags::TagsEcc;
-use boardlab_yaffs2::format::{ObjectHeader, ObjectType, Tags, header};
+use boardlab_yaffs2::format::{ObjectHeader, ObjectType, Tags, header, tags};
 
 /// An image that is being made: tags at spare byte 0, one sequence number unless another is given.
 #[derive(Debug, Clone)]
@@ -30,12 +29,10 @@ impl Maker {
         let start = self.bytes.len();
         self.bytes.resize(start + self.page + self.oob, 0xFF);
         self.bytes[start..start + data.len()].copy_from_slice(data);
-        let packed = Tags { sequence: self.sequence, ..*tags }.emit(self.order);
-        let spare = &mut self.bytes[start + self.page..];
-        spare[..16].copy_from_slice(&packed);
-        if self.code {
-            spare[16..28].copy_from_slice(&TagsEcc::of(&packed).emit(self.order));
-        }
+        let tags = Tags { sequence: self.sequence, ..*tags };
+        let packed = tags::emit(&tags, self.order, self.code);
+        let start = start + self.page;
+        self.bytes[start..start + packed.len()].copy_from_slice(&packed);
     }
 
     pub(crate) fn header(&mut self, object: u32, header: &ObjectHeader) {

@@ -34,6 +34,8 @@ pub const SUMMARY: u32 = 0x10;
 pub const OBJECT_MAX: u32 = 0x3_FFFF;
 /// The largest number of a chunk of a file: trees have at most eight levels above the lowest.
 pub const CHUNK_MAX: u32 = (1 << 28) - 1;
+/// The most chunks of an erase block: what the records of blocks in checkpoints count to.
+pub const BLOCK_CHUNKS_MAX: u32 = 511;
 
 /// The sequence number of blocks before the first.
 pub const SEQUENCE_FIRST: u32 = 0x1000;

@@ -161,6 +161,33 @@ pub enum Checked {
     Wrong,
 }
 
+/// The tags as spare bytes: [`PROTECTED`] with their code, [`SIZE`] without.
+#[must_use]
+pub fn emit(tags: &Tags, order: ByteOrder, protected: bool) -> Vec<u8> {
+    let packed = tags.emit(order);
+    let mut spare = packed.to_vec();
+    if protected {
+        spare.extend(TagsEcc::of(&packed).emit(order));
+    }
+    spare
+}
+
+/// The tags in spare bytes, corrected by their code if there is one behind them; `None` on a chunk that was not
+/// programmed.
+///
+/// # Panics
+/// When there are neither [`SIZE`] nor [`PROTECTED`].
+#[must_use]
+pub fn parse(spare: &[u8], order: ByteOrder) -> (Option<Tags>, Checked) {
+    let (packed, code) = spare.split_at(SIZE);
+    let mut packed: [u8; SIZE] = packed.try_into().expect("split there");
+    let mut checked = Checked::Right;
+    if !code.is_empty() && packed[..4] != [0xFF; 4] {
+        checked = TagsEcc::parse(code, order).correct(&mut packed);
+    }
+    (Tags::parse(&packed, order), checked)
+}
+
 impl TagsEcc {
     /// The code of `bytes`.
     #[must_use]

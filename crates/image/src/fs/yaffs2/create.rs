@@ -11,11 +11,11 @@ use crate::spare::Spare;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Kind;
 use boardlab_yaffs2::format::header::Times;
-use boardlab_yaffs2::format::tags::{self, TagsEcc};
+use boardlab_yaffs2::format::tags;
 use boardlab_yaffs2::format::tags1::{self, Layout1};
 use boardlab_yaffs2::format::{
-    ALIAS_MAX, ByteOrder, CHUNK_MAX, Extra, OBJECT_MAX, ObjectHeader, ObjectType, ROOT,
-    SEQUENCE_FIRST, Tags, header, xattr,
+    ALIAS_MAX, BLOCK_CHUNKS_MAX, ByteOrder, CHUNK_MAX, Extra, OBJECT_MAX, ObjectHeader, ObjectType,
+    ROOT, SEQUENCE_FIRST, Tags, header, xattr,
 };
 
 /// The number of the first object that a program creates.
@@ -26,8 +26,6 @@ const WRITTEN_MAX: Bytes = Bytes::mib(1_024);
 const HEADER_BYTES: u32 = 0xFFFF;
 /// Bytes of a page of YAFFS1.
 const PAGE1: Bytes = Bytes::new(512);
-/// The most pages of an erase block: what checkpoints have bits for.
-const PAGES_MAX: u64 = 511;
 
 /// Makes the filesystem. What it has no place for is noted in `tree`.
 ///
@@ -36,22 +34,20 @@ const PAGES_MAX: u64 = 511;
 pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSystem, MakeError> {
     let FlashFormat { shape, order, .. } = *format;
     let place = Place::of(format)?;
-    if shape.pages_per_block() > PAGES_MAX {
-        let expected = format!("{PAGES_MAX} pages at most");
+    if shape.pages_per_block() > BLOCK_CHUNKS_MAX.into() {
+        let expected = format!("{BLOCK_CHUNKS_MAX} pages at most");
         return Err(value("--block", &shape.block.to_string(), &expected));
     }
     let most = OBJECT_MAX - FIRST;
     if u32::try_from(tree.nodes.len()).map_or(true, |count| count > most) {
         return Err(MakeError::TooMany { found: tree.nodes.len(), most });
     }
-    let name = if place == Place::Around { "yaffs1" } else { "yaffs2" };
-    let tail = if place == Place::InBand { tags::SIZE } else { 0 };
-    let spare = place.spare(format)?;
+    let name = if matches!(place, Place::Around) { "yaffs1" } else { "yaffs2" };
+    let tail = if matches!(place, Place::InBand(_)) { tags::SIZE } else { 0 };
     let mut making = Making {
         shape,
         order,
         place,
-        spare,
         chunk: shape.page.to_usize() - tail,
         numbers: Vec::new(),
         pages: 0,
@@ -68,14 +64,14 @@ fn value(option: &'static str, found: &str, expected: &str) -> MakeError {
 }
 
 /// Where the tags of all pages lie.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 enum Place {
     /// YAFFS2: in the spare bytes that the ECC leaves free.
-    Free,
+    Free(Spare),
     /// YAFFS2: from the first spare byte on.
     Start,
-    /// YAFFS2: at the end of the page.
-    InBand,
+    /// YAFFS2: at the end of the page; an ECC of it in spare bytes, if there are any.
+    InBand(Option<Spare>),
     /// YAFFS1: around the page status, with the codes of the data.
     Around,
 }
@@ -89,11 +85,12 @@ impl Place {
                 "the tags of each page lie in its spare bytes, unless they are --tags in-band";
             return Err(MakeError::Missing { option: "--oob SIZE", why });
         }
+        let oob = shape.oob.get().to_string();
         if shape.check().is_err() {
-            let found = shape.oob.get().to_string();
-            return Err(value("--oob", &found, "the spare bytes of a NAND page, such as 64"));
+            return Err(value("--oob", &oob, "the spare bytes of a NAND page, such as 64"));
         }
         let useless = |option, why| Err(MakeError::Useless { option, why });
+        let protected = Bytes::new(tags::PROTECTED as u64);
         match tags {
             NewTags::Free if shape.page == PAGE1 => {
                 if ecc.is_some() {
@@ -104,48 +101,39 @@ impl Place {
                         "YAFFS1 of such a board has its bits in another order, which is not built";
                     return useless("--big-endian", why);
                 }
-                let found = shape.oob.get().to_string();
                 let fits = shape.oob == Bytes::new(tags1::SPARE as u64);
-                if fits { Ok(Self::Around) } else { Err(value("--oob", &found, "16 for YAFFS1")) }
+                if fits { Ok(Self::Around) } else { Err(value("--oob", &oob, "16 for YAFFS1")) }
             }
             _ if shape.page < Bytes::kib(1) => {
                 let expected = "1 KiB or more, or 512 without --tags for YAFFS1";
                 Err(value("--page", &shape.page.to_string(), expected))
             }
-            NewTags::Free => Ok(Self::Free),
+            NewTags::Free => {
+                let spare = linux_spare(shape, ecc)?;
+                if spare.available() < protected {
+                    let expected = format!("{} bytes for the tags beside the ECC", protected.get());
+                    return Err(value("--oob", &oob, &expected));
+                }
+                Ok(Self::Free(spare))
+            }
             NewTags::Start if ecc.is_some() => {
                 useless("--ecc", "mkyaffs2image writes none for the data")
             }
+            NewTags::Start if shape.oob < protected => {
+                Err(value("--oob", &oob, &format!("{} or more", protected.get())))
+            }
             NewTags::Start => Ok(Self::Start),
-            NewTags::InBand if ecc.is_some() && !has_spare => {
+            NewTags::InBand if has_spare => Ok(Self::InBand(Some(linux_spare(shape, ecc)?))),
+            NewTags::InBand if ecc.is_some() => {
                 useless("--ecc", "it lies in spare bytes: give --oob too")
             }
-            NewTags::InBand => Ok(Self::InBand),
+            NewTags::InBand => Ok(Self::InBand(None)),
         }
     }
 
-    /// The use of the spare bytes by the driver, where it has any.
-    fn spare(self, format: &FlashFormat) -> Result<Option<Spare>, MakeError> {
-        let FlashFormat { shape, ecc, .. } = *format;
-        let oob = || shape.oob.get().to_string();
-        let tags = Bytes::new(tags::PROTECTED as u64);
-        match self {
-            Self::Around => Ok(None),
-            Self::Start if shape.oob < tags => {
-                Err(value("--oob", &oob(), &format!("{} or more", tags.get())))
-            }
-            Self::Start => Ok(None),
-            Self::InBand if shape.oob.is_zero() => Ok(None),
-            Self::InBand => linux_spare(shape, ecc).map(Some),
-            Self::Free => {
-                let spare = linux_spare(shape, ecc)?;
-                if spare.available() < tags {
-                    let expected = format!("{} bytes for the tags beside the ECC", tags.get());
-                    return Err(value("--oob", &oob(), &expected));
-                }
-                Ok(Some(spare))
-            }
-        }
+    /// Whether it is to be the image that mkyaffs2image makes.
+    const fn is_start(&self) -> bool {
+        matches!(self, Self::Start)
     }
 }
 
@@ -153,7 +141,6 @@ struct Making {
     shape: Shape,
     order: ByteOrder,
     place: Place,
-    spare: Option<Spare>,
     /// Data bytes of a chunk.
     chunk: usize,
     /// The numbers of all nodes; `None` for what is left out.
@@ -168,33 +155,30 @@ impl Making {
     fn chunk(&mut self, data: &[u8], tags: &Tags) {
         let block = u32::try_from(self.pages / self.shape.pages_per_block());
         // mkyaffs2image gives all blocks the first number.
-        let number = if self.place == Place::Start { Ok(0) } else { block.map(|block| block + 1) };
+        let number = if self.place.is_start() { Ok(0) } else { block.map(|block| block + 1) };
         let sequence = SEQUENCE_FIRST + number.expect("an image in memory has few blocks");
-        let packed = Tags { sequence, ..*tags }.emit(self.order);
-        let code = TagsEcc::of(&packed).emit(self.order);
-        let free = [&packed[..], &code].concat();
-        let bytes = &mut self.counts.bytes;
-        bytes.extend_from_slice(data);
-        let end = bytes.len() + self.shape.oob.to_usize();
-        match (self.place, &self.spare) {
-            (Place::Free, Some(spare)) => bytes.extend(spare.protect(data, &free)),
-            (Place::Free, None) => unreachable!("there is a driver"),
-            (Place::Start, _) => bytes.extend(free),
-            (Place::InBand, spare) => {
-                bytes.extend(packed);
-                let page = [data, &packed].concat();
-                let oob = spare.as_ref().map(|spare| spare.protect(&page, &[]));
-                bytes.extend(oob.unwrap_or_default());
+        let tags = Tags { sequence, ..*tags };
+        let protected = tags::emit(&tags, self.order, true);
+        let spare = match &self.place {
+            Place::Free(spare) => spare.protect(data, &protected),
+            Place::Start => {
+                let mut spare = protected;
+                spare.resize(self.shape.oob.to_usize(), 0xFF);
+                spare
             }
-            (Place::Around, _) => {
-                let mut spare = tags1::emit(tags, self.order, Layout1::Around);
+            Place::InBand(spare) => {
+                let packed = tags.emit(self.order);
+                let oob = spare.as_ref().map(|spare| spare.protect(&[data, &packed].concat(), &[]));
+                [packed.to_vec(), oob.unwrap_or_default()].concat()
+            }
+            Place::Around => {
+                let mut spare = tags1::emit(&tags, self.order, Layout1::Around);
                 tags1::protect(data, &mut spare);
-                bytes.extend(spare);
+                spare
             }
-        }
-        if self.place == Place::Start {
-            bytes.resize(end, 0xFF);
-        }
+        };
+        self.counts.bytes.extend_from_slice(data);
+        self.counts.bytes.extend(spare);
         self.pages += 1;
     }
 
@@ -265,12 +249,18 @@ impl Making {
         self.header(tree, index, number, &header);
     }
 
+    /// The largest file.
+    fn size_max(&self) -> Bytes {
+        let of = |chunks: u32| Bytes::new(u64::from(chunks)) * self.chunk as u64;
+        match self.place {
+            Place::Around => of(tags1::CHUNK_MAX),
+            Place::Start => of(CHUNK_MAX).min(WRITTEN_MAX),
+            Place::Free(_) | Place::InBand(_) => of(CHUNK_MAX),
+        }
+    }
+
     fn file(&mut self, tree: &mut Tree, index: usize, number: u32, header: ObjectHeader) {
-        let chunks = if self.place == Place::Around { tags1::CHUNK_MAX } else { CHUNK_MAX };
-        let size_max = Bytes::new(u64::from(chunks)) * self.chunk as u64;
-        // Where holes are written out, the image has all of it.
-        let size_max =
-            if self.place == Place::Start { size_max.min(WRITTEN_MAX) } else { size_max };
+        let size_max = self.size_max();
         let mut content = match Content::open(&tree.nodes[index].host) {
             Ok(content) if content.size <= size_max.get() => content,
             Ok(content) => return self.leave_out(tree, index, Why::Size(content.size)),
@@ -332,7 +322,7 @@ impl Making {
 
     /// Programs a page of content; as mkyaffs2image does, behind the hole before it.
     fn program(&mut self, object: u32, size: u64, page: &mut PendingPage) {
-        if self.place == Place::Start {
+        if self.place.is_start() {
             let zeros = vec![0; self.chunk];
             (page.end..page.number).for_each(|hole| self.content(object, size, (hole, &zeros)));
         }
@@ -371,7 +361,7 @@ impl Making {
             equivalent: header.equivalent.unwrap_or(0),
             ..Extra::default()
         };
-        let extra = (self.place != Place::Start).then_some(extra);
+        let extra = (!self.place.is_start()).then_some(extra);
         // Without that, a header says that it has as many bytes as there can be.
         let bytes = if extra.is_some() { 0 } else { HEADER_BYTES };
         self.chunk(&data, &Tags { object, bytes, extra, ..Tags::default() });

@@ -11,7 +11,7 @@ use boardlab_mtd::{
 };
 use boardlab_sim::{Bytes, Clock};
 use boardlab_yaffs2::format::Tags;
-use boardlab_yaffs2::format::tags::{self, Checked};
+use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::tags1::Layout1;
 use std::ops::Range;
 use std::sync::Arc;
@@ -69,9 +69,10 @@ impl KnownSpare {
         self.there[slot(page)] = true;
     }
 
-    fn forget(&mut self, pages: Range<u64>) {
-        let slot = |page| usize::try_from(page).expect("pages are counted in u32");
-        self.there[slot(pages.start)..slot(pages.end)].fill(false);
+    fn forget(&mut self, block: BlockIndex, pages: u64) {
+        let pages = usize::try_from(pages).expect("pages are counted in u32");
+        let first = slot(PageIndex(block.0)) * pages;
+        self.there[first..first + pages].fill(false);
     }
 }
 
@@ -142,8 +143,7 @@ impl ImageFlash {
     pub(super) fn blank(&mut self, block: BlockIndex) {
         self.dump.blank(block);
         let pages = self.dump.shape().pages_per_block();
-        let first = u64::from(block.0) * pages;
-        Arc::make_mut(&mut self.known).forget(first..first + pages);
+        Arc::make_mut(&mut self.known).forget(block, pages);
     }
 
     /// A page: whether all of it could be read and corrected, and its tags. `data` is filled in any case.
@@ -177,9 +177,7 @@ impl ImageFlash {
             return None;
         }
         let known = self.known.get(page).filter(|known| !known.is_empty())?;
-        let mut bytes = [0; tags::PROTECTED];
-        bytes[..known.len()].copy_from_slice(known);
-        Some(self.pages.place.parse(&mut bytes[..known.len()], self.pages.order))
+        Some(self.pages.place.parse(known, self.pages.order))
     }
 
     /// Reads all spare bytes of a page.

@@ -5,7 +5,7 @@
 
 use boardlab_sim::Bytes;
 use boardlab_yaffs2::TagsPlace;
-use boardlab_yaffs2::format::tags::{Checked, TagsEcc};
+use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::tags1::{self, Layout1};
 use boardlab_yaffs2::format::{
     ByteOrder, CHUNK_MAX, OBJECT_MAX, ObjectHeader, ObjectType, SEQUENCE_CHECKPOINT, SEQUENCE_END,
@@ -104,22 +104,14 @@ impl Place {
         let mut gathered = [0xFF; tags::PROTECTED];
         let bytes = self.bytes();
         gathered.iter_mut().zip(bytes).for_each(|(byte, &at)| *byte = spare[at]);
-        self.parse(&mut gathered[..bytes.len()], order)
+        self.parse(&gathered[..bytes.len()], order)
     }
 
-    /// The tags in these spare bytes, which may be corrected; `None` if they are erased, and for tags in band.
-    pub(super) fn parse(&self, gathered: &mut [u8], order: ByteOrder) -> (Option<Tags>, Checked) {
+    /// The tags in these spare bytes; `None` if they are erased, and for tags in band.
+    pub(super) fn parse(&self, gathered: &[u8], order: ByteOrder) -> (Option<Tags>, Checked) {
         match self {
             Self::InBand => (None, Checked::Right),
-            Self::Spare(_) => {
-                let (packed, code) = gathered.split_at_mut(tags::SIZE);
-                let checked = if !code.is_empty() && packed[..4] != [0xFF; 4] {
-                    TagsEcc::parse(code, order).correct(packed)
-                } else {
-                    Checked::Right
-                };
-                (Tags::parse(packed, order), checked)
-            }
+            Self::Spare(_) => tags::parse(gathered, order),
             Self::Yaffs1(layout, _) => tags1::parse(gathered, order, *layout),
         }
     }
