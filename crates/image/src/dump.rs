@@ -354,7 +354,7 @@ impl Dump {
         match corrected {
             None => seen.lost = true,
             Some(health) if health.corrected == 0 => self.note_clean(number),
-            Some(health) => seen.add(health),
+            Some(health) => seen.health.add(health.corrected, health.worst),
         }
     }
 
@@ -567,13 +567,6 @@ struct ReadOutcome {
     health: ReadHealth,
     /// Something could not be corrected.
     lost: bool,
-}
-
-impl ReadOutcome {
-    fn add(&mut self, page: ReadHealth) {
-        self.health.corrected = self.health.corrected.saturating_add(page.corrected);
-        self.health.worst = self.health.worst.max(page.worst);
-    }
 }
 
 fn slot(block: BlockIndex) -> usize {

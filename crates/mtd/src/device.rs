@@ -18,6 +18,16 @@ pub struct ReadHealth {
     pub worst: u32,
 }
 
+impl ReadHealth {
+    /// Adds what was corrected in a further part: so many bits in all, and at most so many in a step.
+    pub const fn add(&mut self, corrected: u32, worst: u32) {
+        self.corrected = self.corrected.saturating_add(corrected);
+        if worst > self.worst {
+            self.worst = worst;
+        }
+    }
+}
+
 /// What a read gives.
 pub type ReadResult = Result<ReadHealth, Error>;
 
@@ -73,11 +83,10 @@ pub trait Mtd {
             Err(error) if !matches!(error, Error::Uncorrectable { .. }) => return Err(error),
             spare => spare,
         };
-        let main = self.read(clock, start, data)?;
-        spare.map(|spare| ReadHealth {
-            corrected: spare.corrected + main.corrected,
-            worst: spare.worst.max(main.worst),
-        })
+        let mut health = self.read(clock, start, data)?;
+        let spare = spare?;
+        health.add(spare.corrected, spare.worst);
+        Ok(health)
     }
 
     /// Programs a page and its free OOB bytes at once; either may be empty.

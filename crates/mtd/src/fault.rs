@@ -175,8 +175,7 @@ fn corrupt_read(
             }
         }
         Some((Fault::ReadCorrected(bits), _)) => {
-            health.corrected += bits;
-            health.worst = health.worst.max(bits);
+            health.add(bits, bits);
         }
         Some((Fault::ReadUncorrectable, _)) => return Err(Error::Uncorrectable { offset }),
         _ => {}

@@ -137,8 +137,7 @@ impl Driver {
             let (row, column) = self.place(port, at);
             let (part, rest) = left.split_at_mut(left.len().min(self.page - column));
             let met = self.read_part(port, clock, row, column, part)?;
-            health.corrected += met.corrected;
-            health.worst = health.worst.max(met.worst);
+            health.add(met.corrected, met.worst);
             if met.failed_steps > 0 && failed.is_none() {
                 failed = Some(at);
             }
