@@ -1,6 +1,6 @@
-//! Deflate in JFFS2 and UBIFS.
+//! Deflate in JFFS2, UBIFS and LogFS.
 //!
-//! Layer: rank 1. Main types: [`Jffs2Deflate`] and [`RawDeflate`], which compress, and [`Inflate`].
+//! Layer: rank 1. Main types: [`Jffs2Deflate`], [`RawDeflate`] and [`ZlibDeflate`], which compress, and [`Inflate`].
 //! Each reuses its memory between calls, but no state, so a clone is a new object. Source: Linux 6.1
 //! `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. They use zlib 1.3; Linux has its ancestor 1.1.3.
 //! With the same level, window (32 KiB) and memory (level 8), both find the same matches.
@@ -138,13 +138,45 @@ impl RawDeflate {
     /// Compresses all of `input`; returns the length, or `None` if the output is too small.
     #[must_use]
     pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
-        self.stream.reset();
-        let status = self.stream.compress(input, output, FlushCompress::Finish).ok()?;
-        (status == Status::StreamEnd).then(|| usize::try_from(self.stream.total_out()).ok())?
+        finish(&mut self.stream, input, output)
     }
 }
 
-/// The decompressor of both formats.
+/// Deflate with header and checksum, as in LogFS.
+#[derive(Debug)]
+pub struct ZlibDeflate {
+    stream: Compress,
+    level: u32,
+}
+
+impl Clone for ZlibDeflate {
+    fn clone(&self) -> Self {
+        Self::new(self.level)
+    }
+}
+
+impl ZlibDeflate {
+    /// A compressor of level 0 to 9 with a window of 32 KiB.
+    #[must_use]
+    pub fn new(level: u32) -> Self {
+        Self { stream: Compress::new(Compression::new(level), true), level }
+    }
+
+    /// Compresses all of `input`; returns the length, or `None` if the output is too small.
+    #[must_use]
+    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        finish(&mut self.stream, input, output)
+    }
+}
+
+/// Compresses all of `input` at once.
+fn finish(stream: &mut Compress, input: &[u8], output: &mut [u8]) -> Option<usize> {
+    stream.reset();
+    let status = stream.compress(input, output, FlushCompress::Finish).ok()?;
+    (status == Status::StreamEnd).then(|| usize::try_from(stream.total_out()).ok())?
+}
+
+/// The decompressor of all formats.
 #[derive(Debug)]
 pub struct Inflate {
     stream: Decompress,
@@ -190,6 +222,14 @@ impl Inflate {
     /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`].
     pub fn raw(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
         self.run(false, input, output)
+    }
+
+    /// Decompresses a zlib stream and verifies its checksum; returns the number of bytes written.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`], [`Error::OutputFull`] or [`Error::Corrupt`].
+    pub fn zlib(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {
+        self.run(true, input, output)
     }
 
     fn run(&mut self, header: bool, input: &[u8], output: &mut [u8]) -> Result<usize, Error> {

@@ -79,6 +79,12 @@ pub trait FileSystem {
         i64::MAX.unsigned_abs()
     }
 
+    /// Whether the inode of a file is written before [`FileSystem::fsync`], when it is dirty. LogFS did not
+    /// (`logfs_fsync`, `fs/logfs/file.c`), and lost sizes.
+    fn writes_inodes_on_fsync(&self) -> bool {
+        true
+    }
+
     /// The root directory.
     fn root(&self) -> Ino;
 

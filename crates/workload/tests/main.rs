@@ -18,6 +18,7 @@ mod model;
 mod mtd_debug;
 mod powercut;
 mod powercut_jffs2;
+mod powercut_logfs;
 mod powercut_plans;
 mod powercut_ubifs;
 mod powercut_yaffs;

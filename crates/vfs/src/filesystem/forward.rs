@@ -41,6 +41,11 @@ macro_rules! pass_on {
             $by!(self, reads_pages_to_overwrite())
         }
     };
+    ($by:ident writes_inodes_on_fsync) => {
+        fn writes_inodes_on_fsync(&self) -> bool {
+            $by!(self, writes_inodes_on_fsync())
+        }
+    };
     ($by:ident size_max) => {
         fn size_max(&self) -> u64 {
             $by!(self, size_max())
@@ -374,7 +379,7 @@ macro_rules! forward {
     ($($holder:ty),*) => {$(
         impl<F: crate::FileSystem + ?Sized> crate::FileSystem for $holder {
             pass_on! { held:
-                caching reads_pages_to_overwrite size_max root lookup getattr setattr create tmpfile
+                caching reads_pages_to_overwrite size_max writes_inodes_on_fsync root lookup getattr setattr create tmpfile
                 link unlink rmdir rename readdir unreachable_entries readlink read_page
                 read_page_to_change take_read_ahead read_extents write_page closed begin_write reserve_page
                 page_dirtied release_page begin_truncation write_inode take_dirtied getxattr

@@ -98,7 +98,9 @@ impl<F: FileSystem> Mount<F> {
         if let Some(error) = self.inodes.get_mut(&ino).and_then(|inode| inode.lost.take()) {
             return Err(error);
         }
-        self.write_inode(clock, ino)?;
+        if self.fs.writes_inodes_on_fsync() {
+            self.write_inode(clock, ino)?;
+        }
         self.ask(clock, |fs, clock| fs.fsync(clock, ino))
     }
 

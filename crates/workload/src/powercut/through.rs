@@ -103,7 +103,9 @@ impl<F: FileSystem> FileSystem for WriteThrough<F> {
     }
 
     fn fsync(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
-        self.fs.write_inode(clock, ino)?;
+        if self.fs.writes_inodes_on_fsync() {
+            self.fs.write_inode(clock, ino)?;
+        }
         self.ask(clock, |fs, clock| fs.fsync(clock, ino))
     }
 

@@ -2,6 +2,7 @@
 //! filesystems. `BOARDLAB_MODEL_OPS` gives the operations of a run, `BOARDLAB_MODEL_SEED` the seed.
 
 mod jffs2;
+mod logfs;
 mod ubifs;
 mod yaffs;
 
@@ -57,6 +58,8 @@ impl<F: FileSystem> Pair<F> {
                 self.refused += 1;
                 self.follow(action, 0);
             }
+            // A filesystem without attributes.
+            (Err(error), Action::Xattr { .. }) if error.errno() == Some(Errno::OpNotSupp) => {}
             (Ok(Answer::Written(count)), Action::Write { length, .. }) if count < length => {
                 self.refused += 1;
                 self.follow(action, *count);

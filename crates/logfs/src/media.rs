@@ -1,0 +1,272 @@
+//! The pages of the flash in memory: those that were read, and those that are not written yet.
+//!
+//! Layer: rank 5. Main type: [`Media`]. Everything is read in pages of 4 KiB, which stay in memory while
+//! there is room. What an open segment gets is in such pages until it is written, and longer: they are
+//! released with the segment.
+//!
+//! Source: Linux 3.12, `get_mapping_page`, `__logfs_buf_write` and `wbuf_read` in `fs/logfs/segment.c`;
+//! `fs/logfs/dev_mtd.c`.
+
+use boardlab_mtd::{BlockIndex, Error, Mtd};
+use boardlab_sim::{Bytes, Clock};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Bytes of a page.
+pub(crate) const PAGE: u64 = 4_096;
+const PAGE_LEN: usize = 4_096;
+
+#[derive(Debug, Clone)]
+struct Page {
+    bytes: Box<[u8]>,
+    /// Whether it belongs to an open segment.
+    held: bool,
+    stamp: u64,
+}
+
+/// A flash and pages of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Media<M> {
+    pub(crate) device: M,
+    pages: BTreeMap<u64, Page>,
+    by_use: BTreeMap<u64, u64>,
+    uses: u64,
+    limit: usize,
+    /// Reads with more bit errors than can be corrected.
+    pub(crate) uncorrectable: u64,
+}
+
+/// The pages that a range touches, each with its bytes in it.
+fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
+    let end = at + length as u64;
+    (at / PAGE..end.div_ceil(PAGE)).map(move |page| {
+        let within = |at: u64| usize::try_from(at - page * PAGE).expect("within a page");
+        (page, within(at.max(page * PAGE))..within(end.min((page + 1) * PAGE)))
+    })
+}
+
+impl<M: Mtd> Media<M> {
+    pub(crate) fn new(device: M, cache: Bytes) -> Self {
+        let limit = (cache.to_usize() / PAGE_LEN).max(8);
+        let (pages, by_use) = (BTreeMap::new(), BTreeMap::new());
+        Self { device, pages, by_use, uses: 0, limit, uncorrectable: 0 }
+    }
+
+    /// Bytes in memory.
+    pub(crate) fn cached(&self) -> usize {
+        self.pages.len() * PAGE_LEN
+    }
+
+    /// Forgets all pages but those of open segments.
+    pub(crate) fn shrink(&mut self) {
+        self.by_use.clear();
+        self.pages.retain(|_, page| page.held);
+    }
+
+    fn make_room(&mut self) {
+        while self.by_use.len() >= self.limit {
+            let Some((_, index)) = self.by_use.pop_first() else { break };
+            self.pages.remove(&index);
+        }
+    }
+
+    fn touch(&mut self, index: u64) {
+        self.uses += 1;
+        let uses = self.uses;
+        if let Some(page) = self.pages.get_mut(&index).filter(|page| !page.held) {
+            self.by_use.remove(&page.stamp);
+            page.stamp = uses;
+            self.by_use.insert(uses, index);
+        }
+    }
+
+    /// Reads a page from the flash unless it is in memory. Data that cannot be corrected are kept: their
+    /// checksums decide.
+    fn fill(&mut self, clock: &mut Clock, index: u64) -> Result<(), Error> {
+        if self.pages.contains_key(&index) {
+            self.touch(index);
+            return Ok(());
+        }
+        let mut bytes = vec![0xFF; PAGE_LEN].into_boxed_slice();
+        let start = index * PAGE;
+        let size = self.device.geometry().size().get();
+        let length = usize::try_from(size.saturating_sub(start).min(PAGE)).expect("at most a page");
+        match self.device.read(clock, Bytes::new(start), &mut bytes[..length]) {
+            Err(Error::Uncorrectable { .. }) => self.uncorrectable += 1,
+            Err(error) => return Err(error),
+            Ok(_) => {}
+        }
+        self.make_room();
+        self.uses += 1;
+        self.by_use.insert(self.uses, index);
+        self.pages.insert(index, Page { bytes, held: false, stamp: self.uses });
+        Ok(())
+    }
+
+    /// Reads bytes (`wbuf_read`).
+    pub(crate) fn read(
+        &mut self,
+        clock: &mut Clock,
+        at: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
+        let mut done = 0;
+        for (index, range) in pieces(at, buffer.len()) {
+            self.fill(clock, index)?;
+            let page = &self.pages[&index];
+            buffer[done..done + range.len()].copy_from_slice(&page.bytes[range.clone()]);
+            done += range.len();
+        }
+        Ok(())
+    }
+
+    /// Keeps a page in memory until its segment is closed.
+    fn hold(&mut self, index: u64) -> &mut Page {
+        let erased = || Page { bytes: vec![0xFF; PAGE_LEN].into(), held: true, stamp: 0 };
+        let page = self.pages.entry(index).or_insert_with(erased);
+        if !page.held {
+            self.by_use.remove(&page.stamp);
+            page.held = true;
+        }
+        page
+    }
+
+    /// Changes bytes of an open segment in memory (`logfs_buf_write`).
+    pub(crate) fn write(&mut self, at: u64, data: &[u8]) {
+        let mut done = 0;
+        for (index, range) in pieces(at, data.len()) {
+            let piece = &data[done..done + range.len()];
+            done += range.len();
+            self.hold(index).bytes[range].copy_from_slice(piece);
+        }
+    }
+
+    /// As [`Media::write`], for a page of which other bytes are on the flash (`logfs_buf_recover`).
+    pub(crate) fn recover(&mut self, clock: &mut Clock, at: u64, data: &[u8]) -> Result<(), Error> {
+        for (index, _) in pieces(at, data.len().max(1)) {
+            self.fill(clock, index)?;
+            self.hold(index);
+        }
+        self.write(at, data);
+        Ok(())
+    }
+
+    /// Copies bytes of an open segment, which are in memory.
+    pub(crate) fn peek(&self, at: u64, buffer: &mut [u8]) {
+        let mut done = 0;
+        for (index, range) in pieces(at, buffer.len()) {
+            let count = range.len();
+            if let Some(page) = self.pages.get(&index) {
+                buffer[done..done + count].copy_from_slice(&page.bytes[range]);
+            }
+            done += count;
+        }
+    }
+
+    /// Fills bytes of an open segment with 0xFF in memory.
+    pub(crate) fn pad(&mut self, range: Range<u64>) {
+        let length = usize::try_from(range.end - range.start).expect("within a segment");
+        for (index, range) in pieces(range.start, length) {
+            self.hold(index).bytes[range].fill(0xFF);
+        }
+    }
+
+    /// Programs bytes that are in memory, in whole pages or parts of one.
+    pub(crate) fn program(
+        &mut self,
+        clock: &mut Clock,
+        range: Range<u64>,
+        unit: u32,
+    ) -> Result<(), Error> {
+        let step = u64::from(unit).max(PAGE);
+        let mut at = range.start;
+        let mut buffer = Vec::new();
+        while at < range.end {
+            let end = (at / step * step + step).min(range.end);
+            let length = usize::try_from(end - at).expect("at most a write unit");
+            buffer.resize(length, 0xFF);
+            let mut done = 0;
+            for (index, within) in pieces(at, length) {
+                let count = within.len();
+                buffer[done..done + count].copy_from_slice(&self.hold(index).bytes[within]);
+                done += count;
+            }
+            self.device.program(clock, Bytes::new(at), &buffer)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Programs bytes that are not of an open segment; what is in memory of them is forgotten.
+    pub(crate) fn program_directly(
+        &mut self,
+        clock: &mut Clock,
+        at: u64,
+        data: &[u8],
+    ) -> Result<(), Error> {
+        self.forget(at..at + data.len() as u64);
+        self.device.program(clock, Bytes::new(at), data)
+    }
+
+    fn forget(&mut self, range: Range<u64>) {
+        let indexes: Vec<u64> = self
+            .pages
+            .range(range.start / PAGE..range.end.div_ceil(PAGE))
+            .map(|(&index, _)| index)
+            .collect();
+        for index in indexes {
+            if let Some(page) = self.pages.remove(&index) {
+                self.by_use.remove(&page.stamp);
+            }
+        }
+    }
+
+    /// Lets go of the pages of a segment that is written (`freeseg`).
+    pub(crate) fn release(&mut self, range: Range<u64>) {
+        let pages = self.pages.range_mut(range.start / PAGE..range.end / PAGE);
+        for (&index, page) in pages.filter(|(_, page)| page.held) {
+            self.uses += 1;
+            page.held = false;
+            page.stamp = self.uses;
+            self.by_use.insert(self.uses, index);
+        }
+        let kept = self.limit;
+        while self.by_use.len() > kept {
+            let Some((_, index)) = self.by_use.pop_first() else { break };
+            self.pages.remove(&index);
+        }
+    }
+
+    /// Erases the blocks of a segment.
+    pub(crate) fn erase(
+        &mut self,
+        clock: &mut Clock,
+        blocks: Range<u32>,
+        bytes: Range<u64>,
+    ) -> Result<(), Error> {
+        for block in blocks {
+            self.device.erase(clock, BlockIndex(block))?;
+        }
+        for (_, page) in self.pages.range_mut(bytes.start / PAGE..bytes.end / PAGE) {
+            page.bytes.fill(0xFF);
+        }
+        Ok(())
+    }
+
+    /// Whether these bytes of the flash are erased, whatever is in memory; not when they cannot be
+    /// corrected (`logfs_mtd_can_write_buf`).
+    pub(crate) fn is_erased(
+        &mut self,
+        clock: &mut Clock,
+        at: u64,
+        length: u32,
+    ) -> Result<bool, Error> {
+        let length = usize::try_from(length).expect("usize holds u32");
+        let mut bytes = vec![0; length];
+        match self.device.read(clock, Bytes::new(at), &mut bytes) {
+            Err(Error::Uncorrectable { .. }) => Ok(false),
+            Err(error) => Err(error),
+            Ok(health) => Ok(health.corrected == 0 && crate::format::is_erased(&bytes)),
+        }
+    }
+}
