@@ -66,7 +66,7 @@ fn options(compression: Compression) -> FolderOptions {
     FolderOptions {
         fs: "ubifs".into(),
         max_lebs: 400,
-        compression,
+        compression: Some(compression),
         fix_up: false,
         tags: NewTags::Free,
         order: ByteOrder::Little,

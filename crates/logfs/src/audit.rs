@@ -1,20 +1,31 @@
 //! A walk through all objects, which compares what the filesystem says of itself with what is there.
 //!
-//! Layer: rank 5. [`Logfs::audit`] returns every [`Fault`]. It reads everything, as a kernel never does.
+//! Layer: rank 5. [`Logfs::audit`] returns an [`Audit`] with every [`Fault`]. It reads everything, as a kernel never
+//! does.
 
 use crate::Logfs;
 use crate::error::{Damage, Error, What};
 use crate::format::dentry::{self, Dentry};
 use crate::format::object::{self, ObjectHeader};
 use crate::format::{
-    BLOCK, BLOCK_SHIFT, BlockId, DIRECT, FULL, INODE_POINTERS, MASTER, POINTERS, ROOT,
-    SEGMENT_FILE, SegmentEntry, offset_of, span,
+    BLOCK, BlockId, DIRECT, FULL, INODE_POINTERS, MASTER, POINTERS, ROOT, SEGMENT_FILE,
+    SegmentEntry, offset_of, span,
 };
 use crate::store::{to_u32, to_usize};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
+
+/// What an audit has found.
+#[derive(Debug, Clone, Default)]
+pub struct Audit {
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+    /// All objects that something leads to: their bytes on the flash, and their blocks; in order.
+    pub objects: Vec<(Range<u64>, BlockId)>,
+}
 
 /// A contradiction on the flash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,6 +166,8 @@ struct Walk {
     level: BTreeMap<u64, u8>,
     /// The objects that pointers lead to.
     seen: BTreeMap<u64, BlockId>,
+    /// Their bytes on the flash.
+    stored: BTreeMap<u64, u32>,
     names: BTreeMap<u64, u32>,
     total: u64,
 }
@@ -165,7 +178,7 @@ impl<M: Mtd> Logfs<M> {
     ///
     /// # Errors
     /// Those of the flash; damaged objects are faults.
-    pub fn audit(&mut self, clock: &mut Clock) -> Result<Vec<Fault>, Error> {
+    pub fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         if !self.options.read_only {
             self.commit(clock)?;
         }
@@ -193,7 +206,9 @@ impl<M: Mtd> Logfs<M> {
         if found != expected {
             walk.faults.push(Fault::TotalUsed { found, expected });
         }
-        Ok(walk.faults)
+        let range = |(&at, &id)| (at..at + u64::from(walk.stored[&at]), id);
+        let objects = walk.seen.iter().map(range).collect();
+        Ok(Audit { faults: walk.faults, objects })
     }
 
     /// Walks through the blocks of an inode.
@@ -239,6 +254,7 @@ impl<M: Mtd> Logfs<M> {
             }
         };
         walk.seen.insert(at, id);
+        walk.stored.insert(at, header.stored());
         let bytes = self.counted(&header, id.gc_level());
         let segment = self.layout.segment_of(at);
         *walk.valid.entry(segment).or_default() += u64::from(bytes);
@@ -311,7 +327,8 @@ impl<M: Mtd> Logfs<M> {
             *walk.names.entry(entry.ino).or_default() += 1;
             let found = self.find_entry(clock, dir, &entry.name)?;
             let reached = found.is_some_and(|(_, found)| found == pos);
-            if !reached || pos << BLOCK_SHIFT >= size || entry.name.len() > dentry::NAME_MAX {
+            if !reached || pos >= size.div_ceil(BLOCK as u64) || entry.name.len() > dentry::NAME_MAX
+            {
                 walk.faults.push(Fault::Misplaced { dir, pos });
             }
             match self.get(clock, entry.ino) {

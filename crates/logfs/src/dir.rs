@@ -79,7 +79,7 @@ impl<M: Mtd> Logfs<M> {
     }
 
     fn is_beyond(&self, dir: u64, pos: u64) -> Result<bool, Error> {
-        Ok(pos << BLOCK_SHIFT >= self.inode(dir)?.disk.size)
+        Ok(pos >= self.inode(dir)?.disk.size.div_ceil(BLOCK as u64))
     }
 
     /// The entry of a name (`logfs_get_dd_page`). Names that are not ASCII lie elsewhere when a CPU with

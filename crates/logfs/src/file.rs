@@ -201,7 +201,9 @@ impl<M: Mtd> Logfs<M> {
         }
         if size > old {
             self.cut_behind(clock, ino)?;
-            self.inode_mut(ino)?.disk.size = size;
+            let inode = self.inode_mut(ino)?;
+            inode.disk.size = size;
+            inode.grown = true;
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ const WEAR_PERIOD: u64 = 100;
 const SCAN: u32 = 512;
 /// Candidates in a list.
 const LIST: usize = 64;
+/// Free segments that emptying one takes at most: for its level, for inodes, and for two levels above them.
+const FREE_MIN: usize = 4;
 /// Searches of the whole flash before garbage collection gives up.
 const ROUNDS: u32 = 128;
 
@@ -178,9 +180,15 @@ impl Collector {
         self.remove(found.segment).map(|candidate| (candidate.segment, candidate.erase_count))
     }
 
-    /// The segment to empty next (`get_candidate`).
-    fn best(&self) -> Option<Candidate> {
-        let farthest = self.free_count().min(AREAS - 1);
+    /// The segment to empty next (`get_candidate`). With few free segments the kernel looks only near the root, and
+    /// stops on a full flash when nothing can be emptied there, though emptying a segment takes fewer.
+    fn best(&self, faithful: bool) -> Option<Candidate> {
+        let free = self.free_count() + self.reserve.by_key.len();
+        let farthest = if !faithful && free >= FREE_MIN {
+            AREAS - 1
+        } else {
+            self.free_count().min(AREAS - 1)
+        };
         let mut best: Option<Candidate> = None;
         for distance in (0..=farthest).rev() {
             let Some(candidate) = self.first(&self.low[distance]) else { continue };
@@ -345,7 +353,7 @@ impl<M: Mtd> Logfs<M> {
     }
 
     fn collect_best(&mut self, clock: &mut Clock) -> Result<bool, Error> {
-        let Some(candidate) = self.collector.best() else { return Ok(false) };
+        let Some(candidate) = self.collector.best(self.options.faithful) else { return Ok(false) };
         self.collector.remove(candidate.segment);
         self.counts.collections += 1;
         self.collect_segment(clock, candidate.segment)?;

@@ -241,6 +241,10 @@ impl<M: Mtd> Logfs<M> {
             disk.pointers[DIRECT] = change.pointer;
             disk.height += 1;
             self.note_inode_word(ino, WORD_MODE);
+            if !self.options.faithful {
+                // The kernel commits the height without the pointer, unless that changes once more.
+                self.note_inode_word(ino, pointer_word(DIRECT));
+            }
         }
     }
 

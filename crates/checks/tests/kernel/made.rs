@@ -45,7 +45,7 @@ pub(crate) fn made(flash: Flash, mebibytes: usize) -> (String, Vec<u8>) {
     let options = FolderOptions {
         fs: "ubifs".into(),
         max_lebs: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
-        compression: Compression::FavorLzo,
+        compression: Some(Compression::FavorLzo),
         fix_up: true,
         tags: NewTags::Free,
         order: ByteOrder::Little,

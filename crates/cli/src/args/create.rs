@@ -22,6 +22,7 @@ Examples:
   boardlab image create rootfs board.ubifs --page 2KiB --block 128KiB --max-blocks 1000 --volume-only
   boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs mk.yaffs2 --fs yaffs2 --tags start --page 2KiB --oob 64 --block 128KiB
+  boardlab image create rootfs board.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 2048
   boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
 
 /// What an image is made of, and for which flash.
@@ -67,7 +68,7 @@ pub(crate) struct Create {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder")]
 struct OfFolder {
-    /// Filesystem to make: ubifs, or yaffs2 (YAFFS1 with pages of 512 bytes) [default: ubifs]
+    /// Filesystem: ubifs, yaffs2 (YAFFS1 with pages of 512 bytes) or logfs [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
     /// Place of the tags of YAFFS2 [default: free]
@@ -76,10 +77,10 @@ struct OfFolder {
     /// Write YAFFS2 for a big-endian board
     #[arg(long)]
     big_endian: bool,
-    /// Logical erase blocks that the filesystem may grow to (mkfs.ubifs -c)
+    /// Logical erase blocks that UBIFS may grow to (mkfs.ubifs -c); for LogFS, blocks of the flash
     #[arg(long, value_name = "N")]
     max_blocks: Option<u32>,
-    /// Compression of the content (mkfs.ubifs -x) [default: lzo]
+    /// Compression of the content (mkfs.ubifs -x) [default: lzo; for LogFS none, or zlib]
     #[arg(long, value_name = "NAME")]
     compression: Option<Kind>,
     /// Name of the UBI volume [default: rootfs]
@@ -168,7 +169,7 @@ impl Create {
         Some(FolderOptions {
             max_lebs: max_blocks.or(unlimited)?,
             fs,
-            compression: compression.unwrap_or(Kind::Lzo).into(),
+            compression: compression.map(Compression::from),
             tags: self.folder.tags.map_or(NewTags::Free, NewTags::from),
             order: if self.folder.big_endian { ByteOrder::Big } else { ByteOrder::Little },
             fix_up: self.folder.fix_up,
@@ -196,13 +197,11 @@ impl Create {
 
     /// A given option that is for UBI and UBIFS only, although neither is made.
     pub(crate) fn for_volume(&self) -> Option<&'static str> {
-        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+        let OfFolder { fs, volume_name, .. } = &self.folder;
         if !fs.as_deref().is_some_and(is_on_flash) {
             return None;
         }
         let given = [
-            (max_blocks.is_some(), "--max-blocks"),
-            (compression.is_some(), "--compression"),
             (volume_name.is_some(), "--volume-name"),
             (self.folder.volume_only, "--volume-only"),
             (self.folder.fix_up, "--fix-up"),

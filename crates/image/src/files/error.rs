@@ -71,6 +71,13 @@ pub enum MakeError {
         /// The most.
         most: u32,
     },
+    /// The files do not fit on the flash.
+    Full {
+        /// The files that did.
+        files: u64,
+    },
+    /// The filesystem does not fit the flash.
+    Unfit(String),
     /// The filesystem cannot be made.
     Mkfs(MkfsError),
     /// UBI cannot be made.
@@ -183,6 +190,8 @@ impl MakeError {
                 format!("give --max-blocks {needed} or more, another --compression, or fewer files")
             }
             Self::TooMany { .. } => "leave files out, or make an archive of some".into(),
+            Self::Full { .. } => "give a larger flash by --max-blocks, or fewer files".into(),
+            Self::Unfit(_) => "check --page, --block and --max-blocks".into(),
             Self::Mkfs(_) => "check --page, --block and --max-blocks".into(),
             Self::Ubi(_) => "check --page, --block, --sub-page and --vid-offset".into(),
             Self::Flash(problem) => problem.help(),
@@ -256,6 +265,8 @@ impl fmt::Display for MakeError {
             Self::TooMany { found, most } => {
                 write!(f, "{found} files are more than the {most} that YAFFS2 can number")
             }
+            Self::Full { files } => write!(f, "the flash is full after {files} files"),
+            Self::Unfit(problem) => f.write_str(problem),
             Self::Mkfs(problem) => problem.fmt(f),
             Self::Ubi(problem) => problem.fmt(f),
             Self::Flash(problem) => problem.fmt(f),

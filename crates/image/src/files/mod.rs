@@ -44,6 +44,10 @@ pub struct FlashFormat {
     pub tags: NewTags,
     /// The byte order.
     pub order: ByteOrder,
+    /// The erase blocks of the flash; 0 where the user leaves that open.
+    pub blocks: u32,
+    /// The compression; `None` where the user leaves that open.
+    pub compression: Option<Compression>,
 }
 
 /// Where the tags of a new YAFFS2 lie.

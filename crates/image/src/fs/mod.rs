@@ -6,6 +6,7 @@
 //! the flash of the image. All other operations on images use only these.
 
 pub(crate) mod jffs2;
+mod logfs;
 mod ubifs;
 mod yaffs2;
 
@@ -49,7 +50,7 @@ pub type Create = fn(&mut Tree, &VolumeFormat) -> Result<NewFileSystem, MakeErro
 pub type CreateDump = fn(&mut Tree, &FlashFormat) -> Result<NewFileSystem, MakeError>;
 
 /// All supported filesystems.
-pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE, yaffs2::TYPE];
+pub const ALL: &[FileSystemType] = &[jffs2::TYPE, ubifs::TYPE, yaffs2::TYPE, logfs::TYPE];
 
 /// Searches an untrusted file for a filesystem: it judges each place with one of its magic numbers.
 pub trait Detector {

@@ -50,10 +50,10 @@ pub struct Flash {
 pub struct FolderOptions {
     /// The filesystem.
     pub fs: String,
-    /// The LEBs that it may grow to.
+    /// The LEBs that it may grow to, or the erase blocks of its flash; 0 where the user leaves that open.
     pub max_lebs: u32,
-    /// The compression.
-    pub compression: Compression,
+    /// The compression; `None` where the user leaves that open.
+    pub compression: Option<Compression>,
     /// Whether the first mount rewrites LEBs that are partly erased.
     pub fix_up: bool,
     /// The place of the tags of YAFFS2.
@@ -188,6 +188,7 @@ pub fn of_folder_with(
     }
     let FolderOptions { max_lebs, compression, fix_up, ref taking, .. } = *options;
     let (leb_size, min_io) = (layout.leb_size, layout.min_io);
+    let compression = compression.unwrap_or(Compression::Only(Compressor::Lzo));
     let volume = VolumeFormat { leb_size, min_io, max_lebs, compression, fix_up, seed };
     let mut tree = Tree::of(folder, taking)?;
     let mut made = create(&mut tree, &volume)?;
@@ -230,9 +231,10 @@ fn of_folder_on_flash(
     create: CreateDump,
 ) -> Result<Made, MakeError> {
     let shape = Shape::nand(flash.page, flash.oob.unwrap_or(Bytes::ZERO), flash.block);
-    let FolderOptions { tags, order, ref taking, .. } = *options;
+    let FolderOptions { tags, order, max_lebs: blocks, compression, ref taking, .. } = *options;
     let mut tree = Tree::of(folder, taking)?;
-    let mut made = create(&mut tree, &FlashFormat { shape, ecc: flash.ecc, tags, order })?;
+    let format = FlashFormat { shape, ecc: flash.ecc, tags, order, blocks, compression };
+    let mut made = create(&mut tree, &format)?;
     let bytes = std::mem::take(&mut made.bytes);
     let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
     Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: tree.left_out })

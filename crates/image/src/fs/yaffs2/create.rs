@@ -34,6 +34,14 @@ const PAGE1: Bytes = Bytes::new(512);
 pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSystem, MakeError> {
     let FlashFormat { shape, order, .. } = *format;
     let place = Place::of(format)?;
+    if format.blocks > 0 {
+        let why = "YAFFS takes all blocks of the flash that it is written to";
+        return Err(MakeError::Useless { option: "--max-blocks", why });
+    }
+    if format.compression.is_some() {
+        let why = "YAFFS compresses nothing";
+        return Err(MakeError::Useless { option: "--compression", why });
+    }
     if shape.pages_per_block() > BLOCK_CHUNKS_MAX.into() {
         let expected = format!("{BLOCK_CHUNKS_MAX} pages at most");
         return Err(value("--block", &shape.block.to_string(), &expected));

@@ -1,0 +1,208 @@
+//! LogFS images.
+//!
+//! Layer: rank 7. In reading order: [`survey`] finds the superblock and derives the flash from it, this file mounts
+//! it, [`audit`] puts the damage into words, [`detail`] what the superblock says; [`create`] makes new images.
+//!
+//! The state is that of the last commit, as a mount of Linux has it. Changes that the journal notes are in memory.
+
+mod audit;
+mod create;
+mod detail;
+mod survey;
+
+use super::{
+    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage,
+    refuse_as_of, refuse_volumes,
+};
+use crate::audit::Audit;
+use crate::contents::Contents;
+use crate::detection::Detection;
+use crate::dump::Dump;
+use crate::error::{Error, TruncatedPart};
+use crate::finding::Finding;
+use crate::places::Places;
+use crate::shape::Shape;
+use crate::spare::Spare;
+use audit::Opened;
+use boardlab_codec::ByteOrder;
+use boardlab_logfs::format::{Superblock, superblock};
+use boardlab_logfs::{Logfs, Options};
+use boardlab_result::RunResult;
+use boardlab_sim::{Bytes, Clock};
+use std::ops::Range;
+
+/// The entry in the list of filesystems.
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "LogFS",
+    search: || Box::new(Search::default()),
+    create: None,
+    create_dump: Some(create::create),
+};
+
+/// Where the magic number lies in a superblock.
+const MAGIC_AT: Bytes = Bytes::new(24);
+/// The magic numbers that are remembered.
+const PLACES: usize = 64;
+/// Bytes of the file for each byte of flash that a superblock may claim, in a truncated file: one in so many.
+const CLAIM: u64 = 8;
+
+/// The places of magic numbers.
+#[derive(Debug, Default)]
+struct Search {
+    places: Vec<Bytes>,
+}
+
+impl Detector for Search {
+    fn magics(&self) -> &'static [&'static [u8]] {
+        const NEW: [u8; 8] = superblock::MAGIC.to_be_bytes();
+        const OLD: [u8; 8] = superblock::OLD_MAGIC.to_be_bytes();
+        &[&NEW, &OLD]
+    }
+
+    fn look(&mut self, at: Bytes, _head: &[u8]) {
+        if at >= MAGIC_AT && self.places.len() < PLACES {
+            self.places.push(at - MAGIC_AT);
+        }
+    }
+
+    fn has_enough(&self) -> bool {
+        self.places.len() == PLACES
+    }
+
+    fn look_at_end(&mut self, at: Bytes, head: &[u8]) {
+        self.look(at, head);
+    }
+
+    fn covers(&self, contents: &Contents) -> Option<Box<dyn DetectedFileSystem>> {
+        let (_, image) = survey::recognise(contents, &[Bytes::ZERO], &[])?;
+        let whole = image.at.is_zero() && image.needed() == contents.length();
+        whole.then(|| Box::new(image) as _)
+    }
+
+    fn conclude(
+        self: Box<Self>,
+        contents: &Contents,
+        other: &[Detection],
+    ) -> Option<(Detection, Box<dyn DetectedFileSystem>)> {
+        let (found, image) = survey::recognise(contents, &self.places, other)?;
+        Some((found, Box::new(image)))
+    }
+}
+
+/// A detected LogFS.
+#[derive(Debug)]
+struct Image {
+    /// The offset of the flash in the file.
+    at: Bytes,
+    shape: Shape,
+    superblock: Superblock,
+}
+
+impl Image {
+    /// Bytes of the file that the filesystem takes.
+    fn needed(&self) -> Bytes {
+        let blocks = self.superblock.size.div_ceil(self.shape.block.get());
+        self.at + self.shape.raw_block() * blocks
+    }
+
+    /// The bytes that the file should have, when it is truncated.
+    fn truncated(&self, contents: &Contents) -> Option<Bytes> {
+        (contents.length() < self.needed()).then(|| self.needed())
+    }
+
+    /// The flash.
+    fn dump(&self, contents: &Contents) -> Result<Dump, Error> {
+        let spare = self.spare(contents);
+        let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
+        let blocks = self.superblock.size.div_ceil(self.shape.block.get());
+        let believable = contents.length().get() * CLAIM / self.shape.block.get();
+        let blocks = u32::try_from(blocks.min(believable.max(1))).unwrap_or(u32::MAX);
+        dump.extended(blocks)
+    }
+
+    /// Refuses what the user says of the flash and the image contradicts.
+    fn agrees(&self, hints: &Hints) -> Result<(), Error> {
+        let found = self.shape;
+        let expected = Shape {
+            page: hints.page.unwrap_or(found.page),
+            oob: hints.oob.unwrap_or(found.oob),
+            block: hints.block.unwrap_or(found.block),
+        };
+        expected.check().map_err(|problem| Error::Unsound { problem })?;
+        if let Some(expected) = hints.order.filter(|&order| order != ByteOrder::Big) {
+            return Err(Error::WrongByteOrder { expected, found: ByteOrder::Big, at: self.at });
+        }
+        // The page of a file without OOB bytes is a guess, and an erase block may be a part of a segment.
+        let page = found.oob.is_zero() || expected.page == found.page;
+        let block = found.block.is_multiple_of(expected.block);
+        if page && block && expected.oob == found.oob {
+            return Ok(());
+        }
+        Err(Error::WrongShape { expected, found })
+    }
+}
+
+impl DetectedFileSystem for Image {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn spare(&self, contents: &Contents) -> Option<Spare> {
+        let detect = || Spare::detect(&contents.from(self.at), self.shape, Bytes::ZERO, None);
+        (!self.shape.oob.is_zero()).then(detect)
+    }
+
+    fn tell(
+        &self,
+        run: &mut RunResult,
+        _contents: &Contents,
+        _hints: &Hints,
+        audit: Option<&Audit>,
+    ) {
+        run.tables.push(detail::filesystem(&self.superblock, audit));
+        run.findings.extend(detail::without_spare(self.shape));
+    }
+
+    fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
+        refuse_volumes(hints)?;
+        if hints.commit.is_some() {
+            let what = "LogFS, whose older commits lead to segments that were erased since";
+            return Err(Error::NotFor { option: "--commit", what });
+        }
+        refuse_as_of(hints, "LogFS, whose objects have no sequence numbers")?;
+        self.agrees(hints)?;
+        let truncated = self.truncated(contents);
+        if let (Some(needed), false) = (truncated, hints.partial) {
+            let block = (contents.length() - self.at) / self.shape.raw_block();
+            let cut = TruncatedPart::Block { shape: self.shape, block };
+            return Err(Error::Truncated { length: contents.length(), needed, cut });
+        }
+        let options = Options { read_only: true, ..Options::default() };
+        let mut clock = Clock::new();
+        let fs = Logfs::mount(&mut clock, self.dump(contents)?, options)
+            .map_err(|problem| Error::Mount(problem.into()))?;
+        Ok(MountedImage { fs: Box::new(Opened::new(fs)), clock, at: self.at, truncated })
+    }
+}
+
+impl ImageFileSystem for Opened {
+    fn dump(&self) -> &Dump {
+        self.fs.device()
+    }
+
+    fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
+        audit::audit(self, clock)
+    }
+
+    fn findings(&mut self, _clock: &mut Clock, places: &Places) -> Vec<Finding> {
+        audit::findings(self, places)
+    }
+
+    fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
+        self.inodes_of(range.start.get()..range.end.get())
+    }
+}

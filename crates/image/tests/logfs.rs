@@ -1,0 +1,18 @@
+//! Images of LogFS: that of a kernel, damaged and forged ones, and new ones.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a test fails by panicking and says so"
+)]
+
+#[path = "logfs/damage.rs"]
+mod damage;
+#[path = "logfs/images.rs"]
+mod images;
+#[path = "logfs/layouts.rs"]
+mod layouts;
+#[cfg(unix)]
+#[path = "logfs/made.rs"]
+mod made;
+#[path = "logfs/untrusted.rs"]
+mod untrusted;
