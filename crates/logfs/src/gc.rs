@@ -631,7 +631,9 @@ impl<M: Mtd> Logfs<M> {
         let used = journal.segments.iter().zip(&journal.erase_counts).filter(|&(&it, _)| it > 0);
         let least = used.map(|(_, &count)| count).min().unwrap_or_default();
         let mut most = free.erase_count;
-        for segment in self.superblock_segments {
+        let layout_end = self.layout.segments;
+        for segment in self.superblock_segments.into_iter().filter(|&segment| segment < layout_end)
+        {
             most = most.max(self.segment_entry(clock, segment)?.erase_count());
         }
         if least > most + 2 * WEAR_DELTA { self.move_journal(clock) } else { Ok(()) }

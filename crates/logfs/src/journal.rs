@@ -110,11 +110,25 @@ impl<M: Mtd> Logfs<M> {
                     self.sync_area(clock, which)?;
                 }
             }
-            if self.failing.is_empty() {
-                return Ok(());
+            if !self.failing.is_empty() {
+                self.rescue(clock)?;
+                continue;
             }
-            self.rescue(clock)?;
+            if !self.options.faithful {
+                self.close_full_areas(clock)?;
+            }
+            return Ok(());
         }
+    }
+
+    /// Closes segments that are full to the last byte: a kernel would lay their write buffer over the next segment.
+    fn close_full_areas(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        for which in 0..AREAS {
+            if self.areas[which].open && self.areas[which].used == self.layout.segment_size {
+                self.close_area(clock, which)?;
+            }
+        }
+        Ok(())
     }
 
     /// Fills write units up whose rest would not fit into an entry of the journal: a kernel does not read
@@ -238,7 +252,8 @@ impl<M: Mtd> Logfs<M> {
         let packed = if kind == EntryKind::Anchor { None } else { self.pack(clock, bytes) };
         let stored = packed.as_deref().unwrap_or(bytes);
         self.host.spend(clock, Work::Crc, stored.len());
-        let mut entry = journal::emit(kind, packed.is_some(), bytes.len(), stored);
+        let unpacked = packed.as_ref().map(|_| bytes.len());
+        let mut entry = journal::emit(kind, unpacked, stored, journal::BY_KERNEL);
         if self.open_area(clock, JOURNAL, to_u32(entry.len()))? {
             return Ok(Put::Again);
         }

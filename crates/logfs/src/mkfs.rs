@@ -273,15 +273,29 @@ impl<M: Mtd> Maker<'_, M> {
         for (kind, data) in entries {
             offsets.extend((self.at(segment) + bytes.len() as u64).to_be_bytes());
             let mut packed = vec![0; BLOCK];
-            match deflate.compress(&data, &mut packed).filter(|&length| length < data.len()) {
-                Some(length) => {
-                    bytes.extend(journal::emit(kind, true, data.len(), &packed[..length]));
-                }
-                None => bytes.extend(journal::emit(kind, false, data.len(), &data)),
-            }
+            let length = deflate.compress(&data, &mut packed).filter(|&length| length < data.len());
+            let stored = length.map_or(&data[..], |length| &packed[..length]);
+            let unpacked = length.map(|_| data.len());
+            bytes.extend(journal::emit(kind, unpacked, stored, journal::BY_MKLOGFS));
         }
-        bytes.extend(journal::emit(EntryKind::Commit, false, offsets.len(), &offsets));
+        bytes.extend(journal::emit(EntryKind::Commit, None, &offsets, journal::BY_MKLOGFS));
+        bytes.resize(self.size(), 0);
         self.program(clock, self.at(segment), bytes)
+    }
+}
+
+/// Whether the first good erase block has no superblock because it is erased.
+///
+/// # Errors
+/// As [`Format::make`].
+pub fn is_blank<M: Mtd>(clock: &mut Clock, device: &mut M) -> Result<bool, MountError> {
+    let [first, _] = crate::mount::superblock_places(clock, device)?;
+    let mut head = [0; crate::format::superblock::SIZE];
+    match device.read(clock, Bytes::new(first), &mut head) {
+        Ok(_) | Err(boardlab_mtd::Error::Uncorrectable { .. }) => {
+            Ok(crate::format::is_erased(&head))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

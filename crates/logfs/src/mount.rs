@@ -77,16 +77,27 @@ pub(crate) fn superblock_places<M: Mtd>(
 fn read_superblocks<M: Mtd>(
     clock: &mut Clock,
     media: &mut Media<M>,
-    places: [u64; 2],
+    places: &mut [u64; 2],
     findings: &mut Findings,
 ) -> Result<Superblock, MountError> {
     let mut copies = Vec::new();
-    for (copy, place) in places.into_iter().enumerate() {
+    for (copy, place) in places.iter().copied().enumerate() {
         let mut bytes = [0; superblock::SIZE];
         media.read(clock, place, &mut bytes)?;
         match Superblock::parse(&bytes) {
             Ok(found) => copies.push(found),
             Err(malformed) => findings.bad_superblocks[copy] = Some(malformed),
+        }
+    }
+    // A filesystem smaller than the device has its last copy elsewhere, and says where.
+    if let ([first], [None, Some(_)]) = (&copies[..], findings.bad_superblocks) {
+        let mut bytes = [0; superblock::SIZE];
+        let inside = media.device.geometry().size().get() - superblock::SIZE as u64;
+        media.read(clock, first.places[1].min(inside), &mut bytes)?;
+        if let Ok(last) = Superblock::parse(&bytes) {
+            findings.bad_superblocks[1] = None;
+            places[1] = first.places[1];
+            copies.push(last);
         }
     }
     if let [Some(first), Some(last)] = findings.bad_superblocks {
@@ -104,8 +115,8 @@ impl<M: Mtd> Logfs<M> {
     pub fn mount(clock: &mut Clock, device: M, options: Options) -> Result<Self, MountError> {
         let mut media = Media::new(device, options.cache);
         let mut findings = Findings::default();
-        let places = superblock_places(clock, &mut media.device)?;
-        let superblock = read_superblocks(clock, &mut media, places, &mut findings)?;
+        let mut places = superblock_places(clock, &mut media.device)?;
+        let superblock = read_superblocks(clock, &mut media, &mut places, &mut findings)?;
         let [incompatible, read_only, ..] = superblock.features;
         if incompatible > 0 || (read_only > 0 && !options.read_only) {
             let bits = if incompatible > 0 { incompatible } else { read_only };
@@ -307,6 +318,10 @@ impl<M: Mtd> Logfs<M> {
     /// that does not exist.
     fn write_superblock(&mut self, clock: &mut Clock, copy: usize) -> Result<(), Error> {
         let segment = self.superblock_segments[copy];
+        if segment >= self.layout.segments {
+            // It lies behind the filesystem, on a device that is larger.
+            return Ok(());
+        }
         let entry = self.segment_entry(clock, segment)?;
         let erase_count = if entry.is_bad() { 1 } else { entry.erase_count() + 1 };
         let entry =

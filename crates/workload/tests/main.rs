@@ -14,6 +14,7 @@ mod fio_oracle;
 mod fio_output;
 mod fio_refusals;
 mod kernel_ubifs;
+mod logfs_oracle;
 mod model;
 mod mtd_debug;
 mod powercut;

@@ -55,8 +55,7 @@ struct Search {
 impl Detector for Search {
     fn magics(&self) -> &'static [&'static [u8]] {
         const NEW: [u8; 8] = superblock::MAGIC.to_be_bytes();
-        const OLD: [u8; 8] = superblock::OLD_MAGIC.to_be_bytes();
-        &[&NEW, &OLD]
+        &[&NEW]
     }
 
     fn look(&mut self, at: Bytes, _head: &[u8]) {

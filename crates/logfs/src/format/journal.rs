@@ -126,16 +126,23 @@ impl EntryHeader {
     }
 }
 
-/// An entry as it lies on flash: header, `data` as stored, and zeros up to a multiple of 16.
+/// The end of the header as the kernel writes it.
+pub const BY_KERNEL: [u8; 5] = *b"HEADR";
+/// The end of the header as `mklogfs` writes it.
+pub const BY_MKLOGFS: [u8; 5] = *b"headr";
+
+/// An entry as it lies on flash: header, `data` as stored, and zeros up to a multiple of 16. `end` are the last bytes
+/// of the header, which nobody reads.
 ///
 /// # Panics
 /// When there are more than 65,535 bytes.
 #[must_use]
-pub fn emit(kind: EntryKind, compressed: bool, unpacked: usize, data: &[u8]) -> Vec<u8> {
+pub fn emit(kind: EntryKind, unpacked: Option<usize>, data: &[u8], end: [u8; 5]) -> Vec<u8> {
+    let (compressed, unpacked) = (unpacked.is_some(), unpacked.unwrap_or(data.len()));
     let short = |length: usize| u16::try_from(length).expect("entries are shorter than 64 KiB");
     let mut fields = Writer::<HEADER>::new();
     fields.skip(4).u16(short(data.len())).u16(short(unpacked)).u16(kind.number());
-    fields.u8(u8::from(compressed)).put(b"HEADR");
+    fields.u8(u8::from(compressed)).put(&end);
     let mut entry = [&fields.done()[..], data].concat();
     let sum = crc(&entry[4..]);
     entry[..4].copy_from_slice(&sum.to_be_bytes());
@@ -327,7 +334,7 @@ mod tests {
 
     #[test]
     fn an_entry_has_a_header_and_ends_at_a_multiple_of_16() {
-        let bytes = emit(EntryKind::Dynamic, false, 5, &[1, 2, 3, 4, 5]);
+        let bytes = emit(EntryKind::Dynamic, None, &[1, 2, 3, 4, 5], BY_KERNEL);
         assert_eq!(bytes.len(), 32);
         assert_eq!(bytes[4..21], *b"\0\x05\0\x05\0\x03\0HEADR\x01\x02\x03\x04\x05");
         let header = EntryHeader::parse(&bytes).unwrap();

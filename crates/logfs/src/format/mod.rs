@@ -185,6 +185,9 @@ impl fmt::Display for Malformed {
         match self {
             Self::Short { found, needed } => write!(f, "{found} bytes are there, {needed} needed"),
             Self::Erased => f.write_str("it is erased"),
+            Self::Magic(superblock::OLD_MAGIC) => {
+                f.write_str("it is of Linux 2.6.34 or older, whose journal differs")
+            }
             Self::Magic(found) => {
                 write!(f, "magic {found:#018x} instead of {:#018x}", superblock::MAGIC)
             }

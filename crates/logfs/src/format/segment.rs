@@ -164,7 +164,7 @@ impl SegmentEntry {
 mod tests {
     use super::*;
 
-    /// Segment 5 of the image that a kernel wrote: `oracles` in the project's shared files.
+    /// Segment 13 of the image of Linux 3.6 in the tests of `image`.
     #[test]
     fn a_header_is_read_and_written() {
         let header = SegmentHeader {

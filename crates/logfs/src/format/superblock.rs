@@ -19,8 +19,10 @@ use super::{BLOCK_SHIFT, JOURNAL_SEGMENTS, Malformed, check_crc, crc};
 
 /// The magic number of Linux since 2.6.35.
 pub const MAGIC: u64 = 0x7A3A_8E5C_B9D5_BF67;
-/// The magic number of the first patches.
+/// The magic number of Linux 2.6.34 and of the patches before, whose journal has other headers: it is not read.
 pub const OLD_MAGIC: u64 = 0xB21F_205A_C97E_8168;
+/// The largest unit that is written at once: it must fit into an entry of the journal.
+const WRITE_SHIFT_MAX: u8 = 15;
 /// Bytes of a superblock.
 pub const SIZE: usize = 256;
 /// Where the second copy begins before the end of its segment.
@@ -75,7 +77,7 @@ impl Superblock {
         let mut fields = whole;
         fields.skip(MAGIC_AT);
         let magic = fields.u64();
-        if magic != MAGIC && magic != OLD_MAGIC {
+        if magic != MAGIC {
             return Err(Malformed::Magic(magic));
         }
         let header = SegmentHeader::parse(bytes)?;
@@ -115,7 +117,7 @@ impl Superblock {
         if !(BLOCK_SHIFT + 1..=30).contains(&self.segment_shift) {
             return wrong("segment_shift", self.segment_shift);
         }
-        if self.write_shift > 16 || self.write_shift >= self.segment_shift {
+        if self.write_shift > WRITE_SHIFT_MAX || self.write_shift >= self.segment_shift {
             return wrong("write_shift", self.write_shift);
         }
         if self.journal.iter().all(|&segment| segment == 0) {
@@ -214,7 +216,7 @@ mod tests {
     fn impossible_shifts_are_refused() {
         for (name, wrong) in [
             ("segment_shift", Superblock { segment_shift: 31, ..sample() }),
-            ("write_shift", Superblock { write_shift: 17, ..sample() }),
+            ("write_shift", Superblock { write_shift: 16, ..sample() }),
             ("block_shift", Superblock { block_shift: 9, ..sample() }),
             ("journal_seg", Superblock { journal: [0; JOURNAL_SEGMENTS], ..sample() }),
         ] {

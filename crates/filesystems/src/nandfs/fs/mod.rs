@@ -5,6 +5,7 @@
 //! alone. In a module `findings` each says why its figures differ from the print.
 
 mod jffs2;
+mod logfs;
 mod ubifs;
 mod yaffs2;
 
@@ -33,7 +34,7 @@ pub(super) struct FileSystemType {
 }
 
 /// All filesystems, in the order of the columns.
-pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, ubifs::TYPE];
+pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, logfs::TYPE, ubifs::TYPE];
 
 /// The setting in which every filesystem is mounted.
 #[derive(Debug, Clone)]

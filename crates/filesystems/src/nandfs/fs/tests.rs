@@ -18,6 +18,7 @@ struct ToySystem;
 const TYPES: &[FileSystemType] = &[
     super::jffs2::TYPE,
     super::yaffs2::TYPE,
+    super::logfs::TYPE,
     super::ubifs::TYPE,
     FileSystemType { name: "toy", read: read_toy, explain: |_| unreachable!("no print has it") },
 ];

@@ -504,10 +504,11 @@ mod tests {
         let worn = ["errors.bits=true", "errors.pe_cycles=60000", "errors.factory_bad=5 %"];
         let port = PortCosts::default();
         let (sound, worn) = (measured(port), measured_with(port, &worn));
-        let [jffs2, yaffs2, ubifs] =
-            [0, 1, 2].map(|at| [&worn, &sound].map(|all| all[at].capacity.stored));
+        let [jffs2, yaffs2, logfs, ubifs] =
+            [0, 1, 2, 3].map(|at| [&worn, &sound].map(|all| all[at].capacity.stored));
         assert!(jffs2[0] < jffs2[1], "bad blocks take room");
         assert!(yaffs2[0] < yaffs2[1], "bad blocks take room");
+        assert!(logfs[0] <= logfs[1], "LogFS keeps segments for them from the start");
         assert!(ubifs[0] <= ubifs[1], "UBI keeps blocks for them from the start");
     }
 

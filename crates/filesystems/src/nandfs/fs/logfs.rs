@@ -1,0 +1,130 @@
+//! LogFS in the experiment.
+//!
+//! Layer: rank 10. Main type: `LogfsSystem`. The publication is older than LogFS in Linux, which came with 2.6.34: the
+//! format and the code here are those of 2.6.35 and later.
+
+mod findings;
+
+use super::{FileSystemType, Mounted, OnFlash, Reading, Setting, System};
+use crate::nandfs::scenario::Kernel;
+use boardlab_document::{Read, Section};
+use boardlab_experiment::Cause;
+use boardlab_logfs::mkfs::{self, Format};
+use boardlab_logfs::{Logfs, Options};
+use boardlab_mtd::Mtd;
+use boardlab_nand::Nand;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::{FileSystem, Structure, Work};
+use boardlab_workload::powercut::ForkingFlash;
+use std::sync::Arc;
+
+/// Its entry in the list.
+pub(super) const TYPE: FileSystemType =
+    FileSystemType { name: "logfs", read, explain: findings::explain };
+
+/// The section `[logfs]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LogfsSystem {
+    /// Whether files are compressed with zlib.
+    compress: bool,
+    /// Whether what the kernel loses or leaves behind is mirrored.
+    faithful: bool,
+}
+
+fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
+    let compress = section.required::<bool>("compress");
+    let faithful = section.required::<bool>("faithful");
+    section.finish()?;
+    Ok(Arc::new(LogfsSystem { compress: compress?, faithful: faithful? }))
+}
+
+impl LogfsSystem {
+    /// An erased flash gets an empty filesystem.
+    fn mounted<M: Mtd>(
+        self,
+        setting: &Setting,
+        mut device: M,
+        clock: &mut Clock,
+    ) -> Result<Logfs<M>, Cause> {
+        let segment_shift = small_segment(&device);
+        if mkfs::is_blank(clock, &mut device)? {
+            let format = Format { compress: self.compress, segment_shift, ..Format::default() };
+            let write_shift = segment_shift.and_then(|_| write_shift(&device));
+            Format { write_shift, ..format }.make(clock, &mut device)?;
+        }
+        let options =
+            Options { host: setting.host.clone(), faithful: self.faithful, ..Options::default() };
+        Ok(Logfs::mount(clock, device, options)?)
+    }
+}
+
+/// The segment of a flash that is too small for those of 128 KiB, as those of power cuts are.
+fn small_segment<M: Mtd>(device: &M) -> Option<u8> {
+    const SMALL: u64 = 40 << 17;
+    let size = device.geometry().size().get();
+    let block = device.geometry().regions.first()?.size.get();
+    let shift = u8::try_from(block.max(1).ilog2()).ok()?.max(mkfs::SEGMENT_SHIFT_MIN);
+    (size < SMALL).then_some(shift)
+}
+
+/// The write unit of small segments: a page.
+fn write_shift<M: Mtd>(device: &M) -> Option<u8> {
+    u8::try_from(device.geometry().write_size.get().max(1).ilog2()).ok()
+}
+
+impl System for LogfsSystem {
+    fn uses(&self, _kernel: Kernel, work: Work) -> bool {
+        let always = [Work::Call, Work::Lookup, Work::Page, Work::Copy, Work::Crc, Work::Node];
+        // The journal is compressed in any case.
+        always.contains(&work) || matches!(work, Work::Deflate | Work::Inflate)
+    }
+
+    fn readings(&self, _kernel: Kernel) -> Vec<Reading> {
+        let with = |name, compress| {
+            let other = Self { compress, ..*self };
+            let system = (other != *self).then(|| -> Arc<dyn System> { Arc::new(other) });
+            Reading { name, system, verify_write: false }
+        };
+        vec![with("plain", false), with("zlib", true)]
+    }
+
+    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        Ok(OnFlash { fs: Box::new(self.mounted(setting, nand, clock)?), attach: None })
+    }
+
+    fn mount_watched(
+        &self,
+        setting: &Setting,
+        flash: ForkingFlash<Nand>,
+        clock: &mut Clock,
+    ) -> Result<Box<dyn FileSystem>, Cause> {
+        let fs = self.mounted(setting, flash, clock)?;
+        Ok(Box::new(boardlab_workload::powercut::WriteThrough::new(fs)))
+    }
+}
+
+impl Mounted for Logfs<Nand> {
+    fn flash(&self) -> &Nand {
+        self.device()
+    }
+
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+        Ok(self.into_device())
+    }
+
+    fn structures(&self) -> Vec<Structure> {
+        Self::structures(self)
+    }
+
+    fn reserved(&self) -> Vec<(&'static str, Bytes)> {
+        let segment = Bytes::new(u64::from(self.layout().segment_size));
+        let journal = u64::from(self.layout().journal_segments);
+        let levels = u64::from(self.layout().levels);
+        let spare = u64::from(self.superblock().bad_segment_reserve);
+        vec![
+            ("superblocks and journal", segment * (2 + journal)),
+            ("segments being written and for garbage collection", segment * (2 * levels)),
+            ("segments in reserve for bad ones", segment * spare),
+        ]
+    }
+}

@@ -1,0 +1,141 @@
+//! Why the figures of LogFS differ from the print.
+//!
+//! Layer: rank 10. Function: [`explain`].
+
+use crate::nandfs::findings::{Explanations, Told, listed, mib, rate};
+use crate::nandfs::run::measure::{Column, PHASES, ReadingFigures, memory};
+use boardlab_document::error::Error;
+use boardlab_result::prose::{float, real};
+
+/// The texts about LogFS.
+pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
+    Ok(Explanations {
+        mount: mount(told)?,
+        listing: listing(told)?,
+        throughput: throughput(told)?,
+        ram: ram(told)?,
+        metadata: metadata(told)?,
+    })
+}
+
+fn reading<'c>(column: &'c Column, name: &str) -> Option<&'c ReadingFigures> {
+    column.readings.iter().find(|one| one.name == name)
+}
+
+/// The same on every flash.
+fn mount(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let (run, port) = (&column.mounting.mount, ports[0]);
+    let printed = print.number("table3.2", "mount", column.system)?;
+    let levels: Vec<_> = column
+        .by_level
+        .iter()
+        .map(|one| format!("{} at {}", one.mount.with(port), one.level))
+        .collect();
+    Ok(format!(
+        "The mount of LogFS ({} printed) reads two superblocks, the headers of the journal's segments, one segment of the journal, and some \
+         blocks of the segment file: {} page reads and {} here, in {}. That is nearly the same at every fill level ({}) and on every flash: the \
+         shortest mount of the four, as in the print. With {:.0} ns more for each byte of the bus it takes the printed time.",
+        print.quote("table3.2", "mount", column.system)?,
+        run.counts.reads,
+        mib(run.counts.bytes),
+        run.with(port),
+        levels.join(", "),
+        (printed * 1.0 - float(run.with(port).as_nanos())) / float(run.counts.bytes),
+    ))
+}
+
+/// An inode is an object of 228 bytes.
+fn listing(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let ls = column.mounting.ls;
+    let printed = print.number("table3.2", "ls", column.system)?;
+    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
+    Ok(format!(
+        "The ls of LogFS ({} printed) reads an entry and an inode of every file: 294 and 228 bytes, of which many share a page, so that there \
+         are {} page reads for {} files. The time is that of the number of files, which is not published: {}. At this rate the printed time is \
+         enough for about {:.0} files, so the flash held few large ones, as the ls of YAFFS2 says too.",
+        print.quote("table3.2", "ls", column.system)?,
+        ls.counts.reads,
+        column.mounting.files,
+        each.join(", "),
+        printed / ls.with(ports[0]).as_secs_f64() / 1e9 * float(column.mounting.files),
+    ))
+}
+
+/// Blocks of 4 KiB, and one object after another.
+fn throughput(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, ports, .. } = *told;
+    let Some(run) = column.throughput.first() else { return Ok(String::new()) };
+    let zlib = reading(column, "zlib").map(|one| &one.throughput);
+    let mut ours = Vec::new();
+    for (at, phase) in PHASES.iter().enumerate() {
+        let name = phase.replace('_', " ");
+        let packed = zlib.map_or_else(String::new, |other| {
+            format!(", with compression {}", rate(other, at, ports))
+        });
+        ours.push(format!(
+            "{name} {}{packed} ({} printed)",
+            rate(run, at, ports),
+            print.quote("table3.3", phase, column.system)?,
+        ));
+    }
+    Ok(format!(
+        "The rates of LogFS are those of the flash and its port unless files are compressed, which table 2.1 denies and the text of the \
+         publication says: {}. Without compression every block of 4 KiB takes a little more than two pages of the bus, and the order of its \
+         writes does not matter to the flash: the printed random write is slower than the sequential one, as that of a CPU is. Both columns of \
+         compression are in the table of readings. The printed rates of reads are near those of YAFFS2 doubled, as for the same slow port with \
+         less work for each page.",
+        ours.join("; "),
+    ))
+}
+
+/// Pools and pages.
+fn ram(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, .. } = *told;
+    let mounted = &column.mounting.mounted;
+    let kib = |one: u64| real(boardlab_sim::Bytes::new(one)) / 1_024.0;
+    let each: Vec<_> = mounted
+        .iter()
+        .map(|one| format!("{} of {} ({:.0} KiB)", one.count, one.name, kib(one.total().get())))
+        .collect();
+    Ok(format!(
+        "The printed {} of RAM of LogFS are not those of structures that are built at the mount: LogFS builds hardly any. {:.0} KiB here are: {}. \
+         The pages of the flash are those that the mount has read or that open segments hold; the kernel can give most of them back. With \
+         those of what ls reads there are {:.0} KiB.",
+        print.quote("table3.4", "ram", column.system)?,
+        real(memory(mounted)) / 1_024.0,
+        each.join(", "),
+        real(memory(&column.mounting.listed)) / 1_024.0,
+    ))
+}
+
+/// Where the space goes.
+fn metadata(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, .. } = *told;
+    let capacity = &column.capacity;
+    let kib = |bytes: u64| bytes / 1_024;
+    let parts: Vec<_> = capacity
+        .reserved
+        .iter()
+        .map(|(name, size)| format!("{name} {} KiB", kib(size.get())))
+        .collect();
+    let by_size: Vec<_> = column
+        .by_size
+        .iter()
+        .map(|(file, full)| match *file == capacity.flash {
+            true => format!("{} KiB with one", kib(full.metadata().get())),
+            false => format!("{} KiB with files of {file}", kib(full.metadata().get())),
+        })
+        .collect();
+    Ok(format!(
+        "The printed {} of metadata of LogFS are those of a flash filled by few large files. Fixed are: {}. Every segment leaves an end that is too \
+         short for the next block, up to 4,123 bytes of 131,072, which LogFS counts as used in advance; a block has a header of 28 bytes, and \
+         512 blocks an indirect one. The rest is that of the files: {} (table3.5-files). Of the {} KiB of this run the unused ends of the last \
+         blocks of files are a part.",
+        print.quote("table3.5", "metadata", column.system)?,
+        parts.join(", "),
+        by_size.join(", "),
+        kib(capacity.metadata().get()),
+    ))
+}
