@@ -1,5 +1,7 @@
 //! Tests of LogFS on whole flashes.
 
+mod weaknesses;
+
 use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, Options};
 use boardlab_mtd::RamMtd;

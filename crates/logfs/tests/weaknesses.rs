@@ -1,0 +1,336 @@
+//! What LogFS of Linux loses or stops on, with a faithful mount, and that the default keeps it. Those marked "seen" were
+//! seen on Linux 3.12; `docs/models/logfs.md` lists them all.
+
+use boardlab_logfs::format::SegmentHeader;
+use boardlab_logfs::format::segment::SegmentKind;
+use boardlab_logfs::mkfs::Format;
+use boardlab_logfs::{Logfs, MountError, Options};
+use boardlab_mtd::{Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
+use boardlab_sim::{Bytes, Clock, Seed};
+use boardlab_vfs::{Errno, FileSystem, Mount};
+
+const BLOCK: usize = 4_096;
+
+fn nand() -> RamMtd {
+    RamMtd::nand(64, 64, Bytes::kib(2), Bytes::new(64))
+}
+
+fn made(format: Format) -> (Clock, RamMtd) {
+    let (mut clock, mut flash) = (Clock::new(), nand());
+    format.make(&mut clock, &mut flash).unwrap();
+    (clock, flash)
+}
+
+fn options(faithful: bool) -> Options {
+    Options { faithful, ..Options::default() }
+}
+
+fn mounted<M: Mtd>(clock: &mut Clock, flash: M, faithful: bool) -> Mount<Logfs<M>> {
+    let fs =
+        Logfs::mount(clock, flash, options(faithful)).unwrap_or_else(|error| panic!("{error}"));
+    Mount::new(fs)
+}
+
+fn noise(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    Seed::new(1).stream("logfs.weaknesses").fill(&mut bytes);
+    bytes
+}
+
+fn write<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock, path: &str, at: u64, data: &[u8]) {
+    let fd = mount.open(clock, path).or_else(|_| mount.create(clock, path, 0o644)).unwrap();
+    assert_eq!(mount.write(clock, fd, at, data).unwrap(), data.len());
+    mount.close(clock, fd).unwrap();
+}
+
+fn read<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock, path: &str) -> Vec<u8> {
+    let size = mount.stat(clock, path).unwrap().size;
+    let fd = mount.open(clock, path).unwrap();
+    let mut data = vec![0; usize::try_from(size).unwrap()];
+    assert_eq!(mount.read(clock, fd, 0, &mut data).unwrap(), data.len());
+    mount.close(clock, fd).unwrap();
+    data
+}
+
+/// The flash as a power cut leaves it now.
+fn cut<F: Clone>(mount: &Mount<Logfs<F>>) -> F
+where
+    F: Mtd,
+{
+    mount.fs().device().clone()
+}
+
+/// Seen.
+#[test]
+fn the_last_block_is_lost_when_a_file_is_cut_at_its_end() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        let data = noise(40 * BLOCK);
+        for (path, blocks) in [("/direct", 10), ("/indirect", 40)] {
+            write(&mut mount, &mut clock, path, 0, &data[..blocks * BLOCK]);
+        }
+        mount.sync(&mut clock).unwrap();
+        mount.truncate(&mut clock, "/indirect", 3 * BLOCK as u64).unwrap();
+        mount.sync(&mut clock).unwrap();
+        mount.drop_caches(&mut clock).unwrap();
+        let found = read(&mut mount, &mut clock, "/indirect");
+        assert!(found[..2 * BLOCK] == data[..2 * BLOCK]);
+        assert_eq!(found[2 * BLOCK..] == data[2 * BLOCK..3 * BLOCK], !faithful);
+        assert_eq!(found[2 * BLOCK..].iter().all(|&byte| byte == 0), faithful);
+    }
+}
+
+/// Seen.
+#[test]
+fn old_bytes_come_back_when_a_short_file_shrinks_and_grows() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        write(&mut mount, &mut clock, "/file", 0, &noise(10 * BLOCK));
+        mount.sync(&mut clock).unwrap();
+        mount.truncate(&mut clock, "/file", 8_200).unwrap();
+        mount.truncate(&mut clock, "/file", 10 * BLOCK as u64).unwrap();
+        mount.sync(&mut clock).unwrap();
+        mount.drop_caches(&mut clock).unwrap();
+        let found = read(&mut mount, &mut clock, "/file");
+        assert_eq!(found[4 * BLOCK..].iter().all(|&byte| byte == 0), !faithful);
+    }
+}
+
+/// Seen. What such a kernel left is cleared when the file grows under a default mount.
+#[test]
+fn old_bytes_that_a_kernel_has_left_do_not_come_back() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, true);
+    write(&mut mount, &mut clock, "/file", 0, &noise(10 * BLOCK));
+    mount.sync(&mut clock).unwrap();
+    mount.truncate(&mut clock, "/file", 8_192).unwrap();
+    mount.unmount(&mut clock).unwrap();
+    let mut mount = mounted(&mut clock, mount.into_fs().into_device(), false);
+    mount.truncate(&mut clock, "/file", 10 * BLOCK as u64).unwrap();
+    mount.sync(&mut clock).unwrap();
+    mount.drop_caches(&mut clock).unwrap();
+    let found = read(&mut mount, &mut clock, "/file");
+    assert!(found[2 * BLOCK..].iter().all(|&byte| byte == 0));
+    assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+}
+
+/// Seen.
+#[test]
+fn fsync_forgets_a_size_that_grew_within_the_last_block() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        write(&mut mount, &mut clock, "/file", 0, b"hello");
+        mount.sync(&mut clock).unwrap();
+        let fd = mount.open(&mut clock, "/file").unwrap();
+        mount.write(&mut clock, fd, 5, b" world").unwrap();
+        mount.fsync(&mut clock, fd).unwrap();
+        let flash = cut(&mount);
+        let mut mount = mounted(&mut clock, flash, faithful);
+        let found = read(&mut mount, &mut clock, "/file");
+        assert_eq!(found, if faithful { &b"hello"[..] } else { b"hello world" });
+    }
+}
+
+/// Seen: ten empty files and one of 28 blocks leave a write buffer of 4,068 bytes.
+#[test]
+fn a_write_buffer_that_does_not_compress_makes_the_next_mount_fail() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        for number in 0..10 {
+            write(&mut mount, &mut clock, &format!("/f{number}"), 0, b"");
+        }
+        let data = noise(28 * BLOCK);
+        write(&mut mount, &mut clock, "/big", 0, &data);
+        mount.unmount(&mut clock).unwrap();
+        let flash = mount.into_fs().into_device();
+        let again = Logfs::mount(&mut clock, flash.clone(), options(true));
+        assert_eq!(again.is_err(), faithful);
+        // A mount of ours reads both.
+        let mut mount = mounted(&mut clock, flash, false);
+        assert!(read(&mut mount, &mut clock, "/big") == data);
+        assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+    }
+}
+
+/// The power fails between the first page of a new segment of the journal and its first commit.
+#[test]
+fn a_new_journal_segment_without_a_commit_makes_the_next_mount_fail() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        write(&mut mount, &mut clock, "/file", 0, b"hello");
+        mount.sync(&mut clock).unwrap();
+        let mut flash = cut(&mount);
+        // The segment with the commit is 2, the next is 3.
+        let header = SegmentHeader {
+            kind: SegmentKind::Journal,
+            level: 0,
+            segment: 3,
+            erase_count: 1,
+            gec: 0x2000,
+        };
+        let mut page = vec![0xFF; 2_048];
+        page[..24].copy_from_slice(&header.emit());
+        flash.program(&mut clock, Bytes::new(3 << 17), &page).unwrap();
+        let again = Logfs::mount(&mut clock, flash, options(faithful));
+        if faithful {
+            assert!(matches!(again, Err(MountError::NoCommit { .. })));
+            continue;
+        }
+        let mut mount = Mount::new(again.unwrap());
+        assert_eq!(mount.fs().findings().journal_segments_without_commit, 1);
+        assert_eq!(read(&mut mount, &mut clock, "/file"), b"hello");
+    }
+}
+
+/// The power fails while blocks are written that no commit has yet.
+#[test]
+fn an_interrupted_write_stops_the_next_mount() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        write(&mut mount, &mut clock, "/file", 0, &noise(3 * BLOCK));
+        mount.sync(&mut clock).unwrap();
+        let mut flash = cut(&mount);
+        let open = (0..64_u64).rev().map(|segment| segment << 17).find(|&start| {
+            let mut head = [0; 24];
+            flash.read(&mut clock, Bytes::new(start), &mut head).unwrap();
+            let header = SegmentHeader::parse(&head);
+            header.is_ok_and(|header| header.level == 0 && header.gec > 0x1000)
+        });
+        // Its first three blocks are written; the fourth page was being programmed.
+        let next = Bytes::new(open.unwrap() + 3 * BLOCK as u64);
+        flash.program(&mut clock, next, &noise(2_048)).unwrap();
+        let again = Logfs::mount(&mut clock, flash, options(faithful));
+        if faithful {
+            // It looks for a free segment before it knows any.
+            let error = again.err().expect("a kernel's mount stops").to_string();
+            assert_eq!(error, "no segment is free, and none can be made free");
+            continue;
+        }
+        let mut mount = Mount::new(again.unwrap_or_else(|error| panic!("{error}")));
+        assert_eq!(mount.fs().findings().interrupted_segments.len(), 1);
+        assert!(read(&mut mount, &mut clock, "/file") == noise(3 * BLOCK));
+        assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+    }
+}
+
+/// Seen: the kernel dereferences a null pointer.
+#[test]
+fn an_unformatted_flash_is_refused() {
+    let refused = Logfs::mount(&mut Clock::new(), nand(), Options::default()).unwrap_err();
+    assert!(matches!(refused, MountError::NotLogfs { .. }), "{refused}");
+    let text = refused.to_string();
+    assert!(text.contains("magic 0xffffffffffffffff instead of 0x7a3a8e5cb9d5bf67"), "{text}");
+}
+
+/// Seen: pages are programmed twice. `RamMtd` lets that happen as NAND does, and the bits that both cleared remain.
+#[test]
+fn small_write_units_are_programmed_once() {
+    let format = Format { write_shift: Some(11), ..Format::default() };
+    let (mut clock, flash) = made(format);
+    let mut mount = mounted(&mut clock, flash, false);
+    let data = noise(20 * BLOCK);
+    for block in 0..20 {
+        let at = block * BLOCK;
+        write(&mut mount, &mut clock, "/file", at as u64, &data[at..at + BLOCK]);
+        mount.sync(&mut clock).unwrap();
+    }
+    mount.unmount(&mut clock).unwrap();
+    let mut mount = mounted(&mut clock, mount.into_fs().into_device(), false);
+    assert!(read(&mut mount, &mut clock, "/file") == data);
+    assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+}
+
+/// The kernel stops; here there is no space, and what is there stays.
+#[test]
+fn a_full_flash_refuses_and_goes_on() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let mut files = 0;
+    let data = noise(50_000);
+    let refused = loop {
+        let path = format!("/f{files}");
+        let fd = match mount.create(&mut clock, &path, 0o644) {
+            Ok(fd) => fd,
+            Err(error) => break error,
+        };
+        let written = mount.write(&mut clock, fd, 0, &data);
+        mount.fsync(&mut clock, fd).unwrap();
+        mount.close(&mut clock, fd).unwrap();
+        match written {
+            Ok(count) if count == data.len() => files += 1,
+            Ok(_) => {
+                mount.unlink(&mut clock, &path).unwrap();
+                break Errno::NoSpc.into();
+            }
+            Err(error) => {
+                mount.unlink(&mut clock, &path).unwrap();
+                break error;
+            }
+        }
+    };
+    assert_eq!(refused.errno(), Some(Errno::NoSpc));
+    assert!(files > 40, "{files}");
+    for number in 0..files / 2 {
+        mount.unlink(&mut clock, &format!("/f{number}")).unwrap();
+    }
+    mount.sync(&mut clock).unwrap();
+    write(&mut mount, &mut clock, "/new", 0, &data);
+    mount.unmount(&mut clock).unwrap();
+    let mut mount = mounted(&mut clock, mount.into_fs().into_device(), false);
+    assert!(read(&mut mount, &mut clock, &format!("/f{}", files - 1)) == data);
+    assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+}
+
+#[test]
+fn pages_above_4_kib_and_small_flashes_are_refused() {
+    let mut clock = Clock::new();
+    for (mut flash, text) in [
+        (RamMtd::nand(64, 64, Bytes::kib(8), Bytes::new(256)), "write size is 4096, expected 8192"),
+        (RamMtd::nand(20, 64, Bytes::kib(2), Bytes::new(64)), "segments is 20, expected 28"),
+    ] {
+        let refused = Format::default().make(&mut clock, &mut flash).unwrap_err();
+        assert_eq!(refused.to_string(), text);
+    }
+}
+
+/// The kernel lets a file grow to 8 TiB, and stops when a page behind 512 GiB is written.
+#[test]
+fn a_file_ends_at_512_gib() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let fd = mount.create(&mut clock, "/file", 0o644).unwrap();
+    let end = 512_u64 << 30;
+    assert_eq!(mount.write(&mut clock, fd, end - 4, b"last").unwrap(), 4);
+    let refused = mount.write(&mut clock, fd, end, b"x").unwrap_err();
+    assert_eq!(refused.errno(), Some(Errno::FBig));
+    mount.close(&mut clock, fd).unwrap();
+    mount.unmount(&mut clock).unwrap();
+    let mut mount = mounted(&mut clock, mount.into_fs().into_device(), false);
+    assert_eq!(mount.stat(&mut clock, "/file").unwrap().size, end);
+    assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+}
+
+/// The kernel does not look whether a program succeeded.
+#[test]
+fn a_program_that_fails_loses_nothing() {
+    let (mut clock, flash) = made(Format::default());
+    let rule = Rule::new(Fault::ProgramFails, Trigger::Chance { numerator: 1, denominator: 40 });
+    let faulty = FaultInjector::new(flash, Seed::new(1)).rule(rule);
+    let mut mount = mounted(&mut clock, faulty, false);
+    let data = noise(60 * BLOCK);
+    write(&mut mount, &mut clock, "/file", 0, &data);
+    mount.sync(&mut clock).unwrap();
+    mount.unmount(&mut clock).unwrap();
+    let bad = mount.fs().counts().bad_segments;
+    assert!(bad > 0);
+    let flash = mount.into_fs().into_device().into_inner();
+    let mut mount = mounted(&mut clock, flash, false);
+    assert!(read(&mut mount, &mut clock, "/file") == data);
+    assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+}
