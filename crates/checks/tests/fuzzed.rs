@@ -37,7 +37,7 @@ const TARGETS: [Target; 7] = [
 ];
 
 /// The targets that are played again elsewhere, and the one that keeps no corpus.
-const ELSEWHERE: [&str; 5] = ["codec", "jffs2", "ubi", "ubifs", "yaffs2"];
+const ELSEWHERE: [&str; 6] = ["codec", "jffs2", "logfs", "ubi", "ubifs", "yaffs2"];
 
 /// Far above what any input takes, also on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);

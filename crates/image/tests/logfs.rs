@@ -14,5 +14,7 @@ mod layouts;
 #[cfg(unix)]
 #[path = "logfs/made.rs"]
 mod made;
+#[path = "logfs/mend.rs"]
+mod mend;
 #[path = "logfs/untrusted.rs"]
 mod untrusted;

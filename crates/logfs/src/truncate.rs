@@ -149,7 +149,7 @@ impl<M: Mtd> Logfs<M> {
         Ok(shadow.new | full)
     }
 
-    /// Cuts off the blocks behind the end of a file that grows: a kernel may have left some.
+    /// Cuts off what lies behind the end of a file that grows: a kernel may have left blocks, and bytes in the last one.
     pub(crate) fn cut_behind(&mut self, clock: &mut Clock, ino: u64) -> Result<(), Error> {
         let disk = &self.inode(ino)?.disk;
         let size = disk.size;
@@ -158,10 +158,24 @@ impl<M: Mtd> Logfs<M> {
         }
         let end = size.div_ceil(BLOCK_BYTES);
         let next = self.seek_data(clock, ino, end)?;
-        if self.find(clock, BlockId::data(ino, next))?.is_some() {
+        let more = self.find(clock, BlockId::data(ino, next))?.is_some();
+        if more || self.ends_in_old_bytes(clock, ino, size)? {
             self.cut(clock, ino, size)?;
             self.mark_dirty(ino);
         }
         Ok(())
+    }
+
+    /// Whether the block in which the file ends has bytes behind that end.
+    fn ends_in_old_bytes(&mut self, clock: &mut Clock, ino: u64, size: u64) -> Result<bool, Error> {
+        let id = BlockId::data(ino, size >> BLOCK_SHIFT);
+        let keep = usize::try_from(size % BLOCK_BYTES).expect("below a block");
+        if keep == 0 {
+            return Ok(false);
+        }
+        let Some(at) = self.find(clock, id)? else { return Ok(false) };
+        let mut data = vec![0; BLOCK];
+        self.read_object(clock, id, at, &mut data)?;
+        Ok(data[keep..].iter().any(|&byte| byte > 0))
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of LogFS on whole flashes.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod weaknesses;
 
 use boardlab_logfs::mkfs::Format;

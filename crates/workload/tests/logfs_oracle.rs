@@ -11,6 +11,8 @@ use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{Host, Mount, WallClock};
 use boardlab_workload::tree::{self, Shape, manifest};
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const BASIC: &str = include_str!("../../../oracles/logfs/jobs/basic.job");
 const COLLECT: &str = include_str!("../../../oracles/logfs/jobs/collect.job");
@@ -278,9 +280,26 @@ fn image(shape: Shape, seed: u64, page: u64, compress: bool, blocks: u32) -> (Ve
     (mount.into_fs().into_device().image(), text)
 }
 
+/// What `oracles/logfs/read.py`, which was written from the specification alone, finds in an image without contradiction.
+fn read_by_python(image: &[u8]) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("logfs.bin");
+    std::fs::write(&path, image).unwrap();
+    let read = |action: &str| {
+        let mut python = Command::new("python3");
+        let done = python.arg(root.join("oracles/logfs/read.py")).arg(action).arg(&path).output();
+        let done = done.expect("python3 is there");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        assert!(done.status.success(), "{} {}", text(done.stdout), text(done.stderr));
+        text(done.stdout)
+    };
+    assert_eq!(read("check"), "");
+    read("manifest")
+}
+
 #[test]
-fn a_kernel_has_found_in_images_of_ours_what_is_in_them() {
-    let folder = std::env::var_os("BOARDLAB_LOGFS_IMAGES").map(std::path::PathBuf::from);
+fn a_kernel_and_an_independent_reader_find_in_images_of_ours_what_is_in_them() {
+    let folder = std::env::var_os("BOARDLAB_LOGFS_IMAGES").map(PathBuf::from);
     let full = folder.is_some() || std::env::var_os("BOARDLAB_FULL").is_some();
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -307,6 +326,7 @@ fn a_kernel_has_found_in_images_of_ours_what_is_in_them() {
                 continue;
             }
             compared += 1;
+            assert_eq!(comparable(&read_by_python(&image)), comparable(&text), "{line}");
             // The kernel stopped on one of them, for a reason of its own.
             let image_alone = format!("{} -", line.rsplit_once(' ').unwrap().0);
             if !IMAGES.lines().any(|known| known == line || known == image_alone) {

@@ -91,10 +91,10 @@ pub(crate) const CASES: &[Case] = &[
     )
     .with(RUN),
     Case::line(
-        "filesystem that is not built",
-        [FILE, "system", "system = \"logfs\""],
-        "\"logfs\"",
-        &["`powercut.system`: `logfs` is not known here", "known: jffs2"],
+        "filesystem that is not known",
+        [FILE, "system", "system = \"f2fs\""],
+        "\"f2fs\"",
+        &["`powercut.system`: `f2fs` is not known here", "known: jffs2"],
     )
     .with(RUN),
     Case::line(

@@ -68,14 +68,31 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
         mountings("table3.2-data", &by_data, &data, data_sheet),
     ]
     .into_iter()
+    .chain([chips(columns, data_sheet)])
     .chain(attaches(columns, data_sheet))
     .collect()
+}
+
+/// The mount of an empty filesystem by size of the flash.
+fn chips(columns: &[Column], port: Port) -> Table {
+    let rows = columns.iter().flat_map(|one| {
+        one.by_chip.iter().map(|run| (Row::new(format!("{}/{}", one.system, run.size), ""), run))
+    });
+    Table::new("table3.2-chips", "Mount of an empty filesystem by size of the flash")
+        .of(rows)
+        .column("mount_ns", "mount", |run| time(run.mount.with(port)))
+        .column("mount_reads_count", "page reads", |run| Cell::int(run.mount.counts.reads))
+        .table()
 }
 
 /// The attach of a volume manager by size of the flash, where there is one.
 fn attaches(columns: &[Column], port: Port) -> Option<Table> {
     let rows = columns.iter().flat_map(|one| {
-        one.by_chip.iter().map(|run| (Row::new(format!("{}/{}", one.system, run.chip), ""), run))
+        let each = one
+            .by_chip
+            .iter()
+            .filter_map(|run| run.attach.as_ref().map(|attach| (run.size, attach)));
+        each.map(|(size, attach)| (Row::new(format!("{}/{size}", one.system), ""), attach))
     });
     let with_map = |cell: fn(&Attach, Port) -> Cell| {
         move |run: &&ChipAttach| run.map.as_ref().map_or_else(Cell::none, |map| cell(map, port))

@@ -30,7 +30,7 @@ impl Scratch {
         symlink("dir/hello", path.join("link")).unwrap();
         fs::set_permissions(path.join("noise"), fs::Permissions::from_mode(0o4750)).unwrap();
         (0..40).for_each(|number| {
-            fs::write(path.join(format!("dir/f{number}")), vec![1; number]).unwrap()
+            fs::write(path.join(format!("dir/f{number}")), vec![1; number]).unwrap();
         });
         Self(path)
     }

@@ -1,8 +1,8 @@
 //! Images that somebody has changed: no panic, no endless loop, no wrong bytes without a word.
 
 use crate::images::{MANIFEST, linux, opened, plain};
+use crate::mend::mend;
 use boardlab_image::{Contents, Damage, Hints, identify, open};
-use boardlab_logfs::format::crc;
 use boardlab_sim::Seed;
 use boardlab_vfs::Mount;
 use boardlab_workload::tree::manifest;
@@ -54,7 +54,7 @@ fn changed_bytes_are_survived() {
             bytes[at] = bytes[at].wrapping_add(1 + u8::try_from(noise.below(255)).unwrap());
         }
         if round % 2 == 0 {
-            mend(&mut bytes);
+            mend(&mut bytes, 1 << 17);
         }
         if let Some(found) = examine(bytes) {
             read += 1;
@@ -64,56 +64,10 @@ fn changed_bytes_are_survived() {
     assert!(read > 100, "{read} of 400 could be read, {same} were whole");
 }
 
-/// Makes the checksums of all segments, superblocks, objects and journal entries right.
-fn mend(bytes: &mut [u8]) {
-    let put = |bytes: &mut [u8], at: usize, sum: u32| {
-        bytes[at..at + 4].copy_from_slice(&sum.to_be_bytes())
-    };
-    for start in (0..bytes.len()).step_by(1 << 17) {
-        let sum = crc(&bytes[start + 4..start + 24]);
-        put(bytes, start, sum);
-        match bytes[start + 6] {
-            1 => {
-                let sum = crc(&bytes[start + 36..start + 256]);
-                put(bytes, start + 32, sum);
-            }
-            2 => {
-                for at in (start + 32..start + (1 << 17) - 16).step_by(16) {
-                    let length = usize::from(u16::from_be_bytes([bytes[at + 4], bytes[at + 5]]));
-                    let is_entry = bytes[at + 11..at + 15].eq_ignore_ascii_case(b"head");
-                    if is_entry && at + 16 + length <= bytes.len() {
-                        let sum = crc(&bytes[at + 4..at + 16 + length]);
-                        put(bytes, at, sum);
-                    }
-                }
-            }
-            _ => {
-                let mut at = start + 24;
-                while at + 28 < start + (1 << 17) && bytes[at..at + 28].iter().any(|&it| it != 0xFF)
-                {
-                    let length = usize::from(u16::from_be_bytes([bytes[at + 4], bytes[at + 5]]));
-                    if length > 4_096 || at + 28 + length > bytes.len() {
-                        break;
-                    }
-                    // The end of what is being written is in the journal.
-                    if bytes[at + 28..at + 28 + length].ends_with(&[0xFF; 8]) {
-                        break;
-                    }
-                    let (header, data) =
-                        (crc(&bytes[at + 4..at + 24]), crc(&bytes[at + 28..at + 28 + length]));
-                    put(bytes, at, header);
-                    put(bytes, at + 24, data);
-                    at += 28 + length;
-                }
-            }
-        }
-    }
-}
-
 #[test]
 fn the_whole_image_still_is_what_it_was() {
     let mut bytes = plain(&linux());
-    mend(&mut bytes);
+    mend(&mut bytes, 1 << 17);
     let found = opened(&bytes, &Hints::default()).unwrap();
     let mut clock = found.clock;
     assert_eq!(manifest(&mut Mount::new(found.fs), &mut clock).unwrap(), MANIFEST);

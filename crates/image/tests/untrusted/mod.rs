@@ -1,12 +1,13 @@
 //! What a fuzzer's input stands for, and everything that is done with a flash of unknown content.
 //!
 //! Shared by the targets in `fuzz/targets`, which search, and `tests/fuzzed_flash.rs`, which runs again
-//! what was found. [`jffs2`], [`ubi`], [`ubifs`] and [`yaffs2`] are the kinds of flash; [`pieces`] is what
-//! the inputs of UBI and UBIFS consist of.
+//! what was found. [`jffs2`], [`logfs`], [`ubi`], [`ubifs`] and [`yaffs2`] are the kinds of flash;
+//! [`pieces`] is what the inputs of UBI and UBIFS consist of.
 
 #![allow(dead_code, reason = "every user needs another part")]
 
 pub(crate) mod jffs2;
+pub(crate) mod logfs;
 pub(crate) mod pieces;
 pub(crate) mod ubi;
 pub(crate) mod ubifs;

@@ -4,7 +4,7 @@ use crate::images::{damage, faults, info, opened, told};
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
-    Compression, Compressor, Flash, FolderOptions, Made, MakeError, NewTags, is_on_flash, of_folder,
+    Flash, FolderOptions, Made, MakeError, NewTags, is_on_flash, of_folder,
 };
 use boardlab_image::{ByteOrder, Contents, Hints, Kind, identify};
 use boardlab_result::Value;
@@ -55,7 +55,7 @@ fn made_as(
     let options = FolderOptions {
         fs: "yaffs2".into(),
         max_lebs: 0,
-        compression: Compression::Only(Compressor::None),
+        compression: None,
         fix_up: false,
         tags,
         order,

@@ -10,7 +10,7 @@
 //! would never reach the flash.
 
 use super::measure::{
-    Attach, Capacity, ChipAttach, Column, Counts, Mounting, Phase, Throughput, TimedWork,
+    Capacity, Chip, ChipAttach, Column, Counts, Mounting, Phase, Throughput, TimedWork,
 };
 use crate::nandfs::fs::{AttachBy, Mounted, OnFlash, System};
 use crate::nandfs::scenario::errors::Errors;
@@ -128,7 +128,7 @@ impl Lab<'_> {
         let (capacity, mut virtual_time) = capacity.take();
         let mut by_chip = Vec::new();
         for (made, spent) in chips.into_iter().rev().map(Slot::take) {
-            by_chip.extend(made);
+            by_chip.push(made);
             virtual_time += spent;
         }
         let (mut mountings, mut runs) = (Vec::new(), Vec::new());
@@ -185,47 +185,53 @@ impl Lab<'_> {
 
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
     pub(super) fn fresh(&self) -> Result<Nand, Cause> {
-        let Scenario { file, errors, .. } = self.scenario;
-        let part = Arc::new(file.part.clone());
-        let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
-        let mut clock = Clock::new();
+        self.made(self.erased(Arc::new(self.scenario.file.part.clone()))?, &mut Clock::new())
+    }
+
+    /// An erased flash of `part`.
+    fn erased(&self, part: Arc<Part>) -> Result<Nand, Cause> {
+        Ok(attach(self.scenario, part, self.port, (self.seed, &self.scenario.errors))?)
+    }
+
+    /// `nand` with an empty filesystem, every block erased and marked.
+    fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
         let setting = self.scenario.setting(self.seed);
-        let OnFlash { mut fs, .. } = self.system.mount(&setting, nand, &mut clock)?;
+        let OnFlash { mut fs, .. } = self.system.mount(&setting, nand, clock)?;
         for _ in 0..BACKGROUND_MAX {
-            if !fs.background(&mut clock)? {
+            if !fs.background(clock)? {
                 break;
             }
         }
-        fs.unmount(&mut clock)?;
-        fs.into_flash(&mut clock)
+        fs.unmount(clock)?;
+        fs.into_flash(clock)
     }
 
-    /// Attaches a flash of the size `chip`, of the scenario's blocks; also returns the virtual time.
-    fn chip(&self, chip: Bytes) -> Result<(Option<ChipAttach>, Duration), Cause> {
-        let mut virtual_time = Duration::ZERO;
-        let mut attach = |by| self.attach_chip(chip, by, &mut virtual_time);
-        let Some(scan) = attach(AttachBy::Scan)? else { return Ok((None, Duration::ZERO)) };
-        let map = attach(AttachBy::Map)?;
-        heap::trim();
-        Ok((Some(ChipAttach { chip, scan, map }), virtual_time))
-    }
-
-    fn attach_chip(
-        &self,
-        chip: Bytes,
-        by: AttachBy,
-        virtual_time: &mut Duration,
-    ) -> Result<Option<Attach>, Cause> {
-        let Scenario { file, errors, .. } = self.scenario;
-        let geometry = file.part.geometry;
-        let blocks = u32::try_from(chip / geometry.block_size())?;
+    /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
+    fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
+        let geometry = self.scenario.file.part.geometry;
+        let blocks = u32::try_from(size / geometry.block_size())?;
         let geometry = NandGeometry { blocks, ..geometry };
-        let part = Arc::new(Part { geometry, ..file.part.clone() });
-        let nand = attach(self.scenario, part, self.port, (self.seed, errors))?;
+        let part = Arc::new(Part { geometry, ..self.scenario.file.part.clone() });
         let mut clock = Clock::new();
-        let made = self.system.attach(&self.scenario.setting(self.seed), nand, by, &mut clock)?;
-        *virtual_time += clock.now().since(Instant::ZERO);
-        Ok(made)
+        let attach = self.attaches(&part, &mut clock)?;
+        let nand = self.made(self.erased(part)?, &mut clock)?;
+        let begun = (clock.now(), Counts::of(&nand));
+        let (mount, _) = self.mount_with_attach(nand, &mut clock, self.fill_cache())?;
+        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
+        drop(mount);
+        heap::trim();
+        let mount = TimedWork::between(begun, mounted);
+        Ok((Chip { size, mount, attach }, clock.now().since(Instant::ZERO)))
+    }
+
+    /// Attaches the volume manager of the filesystem, where it has one.
+    fn attaches(&self, part: &Arc<Part>, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
+        let mut attach = |by| {
+            let nand = self.erased(Arc::clone(part))?;
+            self.system.attach(&self.scenario.setting(self.seed), nand, by, clock)
+        };
+        let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
+        Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
     }
 
     /// The page cache of the board.

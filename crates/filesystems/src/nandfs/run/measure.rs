@@ -93,11 +93,20 @@ pub(crate) struct Attach {
     pub memory: Bytes,
 }
 
+/// A flash of one size with an empty filesystem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Chip {
+    /// Main bytes of the flash.
+    pub size: Bytes,
+    /// The mount, with the attach of a volume manager below.
+    pub mount: TimedWork,
+    /// The attaches of a volume manager, where there is one.
+    pub attach: Option<ChipAttach>,
+}
+
 /// The attaches of a volume manager on a flash of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChipAttach {
-    /// Main bytes of the flash.
-    pub chip: Bytes,
     /// By the headers of all blocks.
     pub scan: Attach,
     /// By a map of them on the flash.
@@ -207,8 +216,8 @@ pub(crate) struct Column {
     pub by_level: Vec<Mounting>,
     /// The same with other data in files of that size, at a level of its own.
     pub by_data: Vec<Mounting>,
-    /// The attach of a volume manager below, by size of the flash; empty without one.
-    pub by_chip: Vec<ChipAttach>,
+    /// The mount of an empty filesystem by size of the flash.
+    pub by_chip: Vec<Chip>,
     /// tiobench, by kind of data.
     pub throughput: Vec<Throughput>,
     /// The flash filled to the end.

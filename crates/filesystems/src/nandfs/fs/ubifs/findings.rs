@@ -3,7 +3,7 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, listed, mib, percent, rate};
-use crate::nandfs::run::measure::{ChipAttach, Column, PHASES, Phase, Throughput, memory};
+use crate::nandfs::run::measure::{Chip, ChipAttach, Column, PHASES, Phase, Throughput, memory};
 use boardlab_document::error::Error;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::{float, real};
@@ -52,15 +52,15 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
 
 /// The attach of the largest flash that was compared.
 fn largest(column: &Column, port: Port) -> String {
-    let Some(ChipAttach { chip, scan, map }) = column.by_chip.iter().max_by_key(|one| one.chip)
-    else {
+    let largest = column.by_chip.iter().max_by_key(|one| one.size);
+    let Some(&Chip { size, attach: Some(ChipAttach { scan, map }), .. }) = largest else {
         return String::new();
     };
     let map = map.map_or_else(String::new, |map| {
         format!(", and {} by a fastmap, which kernels since 3.7 can keep", map.run.with(port))
     });
     format!(
-        " A flash of {chip} takes {} by scan{map}; UBI holds {} in RAM for it (table3.2-attach).",
+        " A flash of {size} takes {} by scan{map}; UBI holds {} in RAM for it (table3.2-attach).",
         scan.run.with(port),
         mib(scan.memory.get()),
     )
