@@ -281,25 +281,25 @@ const MECHANISMS: &[Mechanism] = &[
     Mechanism {
         what: "the port of the flash, for blocks that LogFS writes in order",
         scenario: "nand-filesystems",
-        set: &["board.nand_port.per_byte=340 ns", "tiobench.data=[\"zero\"]"],
+        set: &["board.nand_port.per_byte=315 ns", "tiobench.data=[\"zero\"]"],
         cells: &[("table3.3", "sequential_write", "logfs")],
     },
     Mechanism {
         what: "the port of the flash, for blocks that LogFS writes at random places",
         scenario: "nand-filesystems",
-        set: &["board.nand_port.per_byte=451 ns", "tiobench.data=[\"zero\"]"],
+        set: &["board.nand_port.per_byte=424 ns", "tiobench.data=[\"zero\"]"],
         cells: &[("table3.3", "random_write", "logfs")],
     },
     Mechanism {
         what: "the port of the flash, for blocks that LogFS reads in order",
         scenario: "nand-filesystems",
-        set: &["board.nand_port.per_byte=346 ns", "tiobench.data=[\"zero\"]"],
+        set: &["board.nand_port.per_byte=325 ns", "tiobench.data=[\"zero\"]"],
         cells: &[("table3.3", "sequential_read", "logfs")],
     },
     Mechanism {
         what: "the port of the flash, for blocks that LogFS reads at random places",
         scenario: "nand-filesystems",
-        set: &["board.nand_port.per_byte=436 ns", "tiobench.data=[\"zero\"]"],
+        set: &["board.nand_port.per_byte=412 ns", "tiobench.data=[\"zero\"]"],
         cells: &[("table3.3", "random_read", "logfs")],
     },
     Mechanism {
