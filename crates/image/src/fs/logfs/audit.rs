@@ -208,7 +208,7 @@ pub(super) fn findings(opened: &Opened, places: &Places) -> Vec<Finding> {
         findings.push(Finding::new(Severity::Warning, "the superblocks", found, expected));
     }
     if found.aliases > 0 {
-        let words = format!("{} in the journal alone", counted(found.aliases, "pointer or count"));
+        let words = format!("{} in the journal alone", counted(found.aliases, "changed word"));
         findings.push(Finding::new(Severity::Note, "the journal", words, "usual"));
     }
     findings
