@@ -440,7 +440,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
     let (said, help) = of(nand(), FolderOptions { fs: "jffs2".into(), ..lzo() });
     assert_eq!(
         (said.as_str(), help.as_str()),
-        ("no image of JFFS2 can be made", "expected ubifs or yaffs2")
+        ("no image of JFFS2 can be made", "expected ubifs or yaffs2 or logfs")
     );
     for (flash, option) in [
         (Flash { page: Bytes::new(3_000), ..nand() }, "--page 3000B"),

@@ -28,22 +28,22 @@ pub(crate) const CASES: &[Case] = &[
         "ls of SquashFS",
         b"hsqs12345678901234567890\0\0\0\0\x04\0\0\0",
         &[
-            "found a SquashFS filesystem instead of JFFS2 or UBIFS or YAFFS2 (version 4.0, little-endian): superblock `hsqs` \
+            "found a SquashFS filesystem instead of JFFS2 or UBIFS or YAFFS2 or LogFS (version 4.0, little-endian): superblock `hsqs` \
              at 0x0",
-            "expected JFFS2 or UBIFS or YAFFS2; unsquashfs reads it: unsquashfs -o 0 FILE",
+            "expected JFFS2 or UBIFS or YAFFS2 or LogFS; unsquashfs reads it: unsquashfs -o 0 FILE",
         ],
     ),
     ls(
         "ls of a UBI image",
         b"UBI#\x01\0\0\0 and no more",
-        &["found a UBI image instead of JFFS2 or UBIFS or YAFFS2"],
+        &["found a UBI image instead of JFFS2 or UBIFS or YAFFS2 or LogFS"],
     ),
     ls("ls of an empty file", b"", &["the image is empty", "take it again"]),
     ls("ls of erased flash", &[0xFF; 8_192], &["found erased flash", "the right partition"]),
     ls(
         "ls of a scenario",
         b"[scenario]\ntitle = \"nothing\"\n",
-        &["found text instead of JFFS2 or UBIFS or YAFFS2"],
+        &["found text instead of JFFS2 or UBIFS or YAFFS2 or LogFS"],
     ),
     ls(
         "ls of a truncated image",
@@ -260,7 +260,7 @@ pub(crate) const CASES: &[Case] = &[
         "dump.bin",
         b"[scenario]\ntitle = \"nothing\"\n",
         "dump.bin",
-        &["found text instead of JFFS2 or UBIFS or YAFFS2"],
+        &["found text instead of JFFS2 or UBIFS or YAFFS2 or LogFS"],
     )
     .with(&["image", "check", "dump.bin"])
     .called("check of text"),
