@@ -76,6 +76,17 @@ impl Spare {
         Self { layout, engine: None }
     }
 
+    /// [`Spare::detect`], unless the dump has no spare bytes.
+    #[must_use]
+    pub fn detect_if_any(
+        contents: &Contents,
+        shape: Shape,
+        known: Bytes,
+        marker: Option<usize>,
+    ) -> Option<Self> {
+        (!shape.oob.is_zero()).then(|| Self::detect(contents, shape, known, marker))
+    }
+
     /// Detects the layout of a dump by the ECC bytes of its programmed pages: pages at regular
     /// distances, and those from the file offset `known` on. `marker` is the offset of a
     /// cleanmarker in the OOB area, if there is one.

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod asked;
 #[path = "logfs/damage.rs"]
 mod damage;
 #[path = "logfs/images.rs"]

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod asked;
 #[path = "yaffs2/check.rs"]
 mod check;
 #[path = "yaffs2/damage.rs"]

@@ -6,12 +6,13 @@
 use crate::Logfs;
 use crate::error::{Damage, Error, What};
 use crate::format::dentry::{self, Dentry};
-use crate::format::object::{self, ObjectHeader};
+use crate::format::object::{ObjectHeader, ObjectKind};
 use crate::format::{
     BLOCK, BlockId, DIRECT, FULL, INODE_POINTERS, MASTER, POINTERS, ROOT, SEGMENT_FILE,
     SegmentEntry, offset_of, span,
 };
-use crate::store::{to_u32, to_usize};
+use crate::store::to_usize;
+use crate::tree::{pointers_of, words_of};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use std::collections::BTreeMap;
@@ -198,9 +199,16 @@ impl<M: Mtd> Logfs<M> {
             }
             self.trim();
         }
-        for &ino in &inodes {
-            self.audit_inode(clock, ino, &mut walk)?;
+        // The blocks of each directory.
+        let mut entries: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+        for (&at, id) in walk.seen.iter().filter(|(_, id)| self.kind_of(**id) == ObjectKind::Dentry)
+        {
+            entries.entry(id.ino).or_default().push((id.index, at));
         }
+        for &ino in &inodes {
+            self.audit_directory(clock, ino, entries.remove(&ino).unwrap_or_default(), &mut walk)?;
+        }
+        self.audit_links(&inodes, &mut walk);
         self.audit_segments(clock, &mut walk)?;
         let (found, expected) = (self.space.used, walk.total);
         if found != expected {
@@ -255,7 +263,7 @@ impl<M: Mtd> Logfs<M> {
         };
         walk.seen.insert(at, id);
         walk.stored.insert(at, header.stored());
-        let bytes = self.counted(&header, id.gc_level());
+        let bytes = header.counted(id.gc_level());
         let segment = self.layout.segment_of(at);
         *walk.valid.entry(segment).or_default() += u64::from(bytes);
         walk.level.entry(segment).or_insert_with(|| id.gc_level());
@@ -265,12 +273,11 @@ impl<M: Mtd> Logfs<M> {
             return Ok(used);
         }
         self.load(clock, id, at)?;
-        let words: Vec<u64> =
-            (0..POINTERS).map(|slot| self.nodes.word(id, slot).unwrap_or_default()).collect();
-        let unused = if id.level == 1 && id.index == 0 { DIRECT } else { 0 };
-        if pointer & FULL > 0 && words[unused..].iter().any(|word| word & FULL == 0) {
+        let bytes = self.nodes.get(id).unwrap_or_default();
+        if pointer & FULL > 0 && pointers_of(id, bytes).any(|pointer| pointer & FULL == 0) {
             walk.faults.push(Fault::HiddenHole(id));
         }
+        let words: Vec<u64> = words_of(bytes).collect();
         for (slot, pointer) in words.into_iter().enumerate().filter(|&(_, pointer)| pointer > 0) {
             let index = id.index * POINTERS as u64 + slot as u64;
             let below = BlockId { ino: id.ino, level: id.level - 1, index };
@@ -296,25 +303,15 @@ impl<M: Mtd> Logfs<M> {
         Ok(header)
     }
 
-    fn counted(&self, header: &ObjectHeader, level: u8) -> u32 {
-        if level == 0 { header.stored() } else { object::HEADER_BYTES + to_u32(header.kind.size()) }
-    }
-
-    /// Looks at the entries of a directory, and counts the names of inodes.
+    /// Looks at the entries of a directory, by their blocks and offsets, and counts the names of inodes.
     fn audit_directory(
         &mut self,
         clock: &mut Clock,
         dir: u64,
+        entries: Vec<(u64, u64)>,
         walk: &mut Walk,
     ) -> Result<(), Error> {
-        let blocks: Vec<(u64, u64)> = walk
-            .seen
-            .iter()
-            .filter(|(_, id)| id.ino == dir && id.level == 0)
-            .map(|(&at, id)| (id.index, at))
-            .collect();
-        let size = self.inode(dir)?.disk.size;
-        for (pos, at) in blocks {
+        for (pos, at) in entries {
             let id = BlockId::data(dir, pos);
             self.load(clock, id, at)?;
             let entry = match Dentry::parse(self.nodes.get(id).unwrap_or_default()) {
@@ -327,13 +324,12 @@ impl<M: Mtd> Logfs<M> {
             *walk.names.entry(entry.ino).or_default() += 1;
             let found = self.find_entry(clock, dir, &entry.name)?;
             let reached = found.is_some_and(|(_, found)| found == pos);
-            if !reached || pos >= size.div_ceil(BLOCK as u64) || entry.name.len() > dentry::NAME_MAX
-            {
+            if !reached || self.is_beyond(dir, pos)? || entry.name.len() > dentry::NAME_MAX {
                 walk.faults.push(Fault::Misplaced { dir, pos });
             }
             match self.get(clock, entry.ino) {
                 Ok(inode) => {
-                    let expected = inode.kind().map_or(0, boardlab_vfs::Kind::dirent_type);
+                    let expected = inode.dirent_type();
                     let found = entry.kind;
                     if found != expected {
                         walk.faults.push(Fault::Type { dir, pos, found, expected });
@@ -349,22 +345,9 @@ impl<M: Mtd> Logfs<M> {
         Ok(())
     }
 
-    fn audit_inode(&mut self, clock: &mut Clock, ino: u64, walk: &mut Walk) -> Result<(), Error> {
-        if self.inodes.get(&ino).is_some_and(crate::inode::Inode::is_directory) {
-            self.audit_directory(clock, ino, walk)?;
-        }
-        Ok(())
-    }
-
     /// Compares links with names, once all directories were read.
-    fn audit_links(&mut self, walk: &mut Walk) {
-        let inodes: Vec<u64> = walk
-            .seen
-            .values()
-            .filter(|id| id.ino == MASTER && id.level == 0)
-            .map(|id| id.index)
-            .collect();
-        for ino in inodes {
+    fn audit_links(&self, inodes: &[u64], walk: &mut Walk) {
+        for &ino in inodes {
             let Some(inode) = self.inodes.get(&ino) else { continue };
             if ino == ROOT || ino == SEGMENT_FILE {
                 continue;
@@ -383,7 +366,6 @@ impl<M: Mtd> Logfs<M> {
 
     /// Compares the segment file with what is in the segments.
     fn audit_segments(&mut self, clock: &mut Clock, walk: &mut Walk) -> Result<(), Error> {
-        self.audit_links(walk);
         for segment in 0..self.layout.segments {
             let entry = match self.segment_entry(clock, segment) {
                 Ok(entry) => entry,

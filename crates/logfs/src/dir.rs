@@ -78,7 +78,8 @@ impl<M: Mtd> Logfs<M> {
         Dentry::parse(bytes).map(Some).map_err(|cause| Error::Impossible { ino: dir, cause })
     }
 
-    fn is_beyond(&self, dir: u64, pos: u64) -> Result<bool, Error> {
+    /// Whether a block lies behind the end of a directory.
+    pub(crate) fn is_beyond(&self, dir: u64, pos: u64) -> Result<bool, Error> {
         Ok(pos >= self.inode(dir)?.disk.size.div_ceil(BLOCK as u64))
     }
 
@@ -172,33 +173,30 @@ impl<M: Mtd> Logfs<M> {
         self.target_of(clock, ino)
     }
 
-    /// Writes an entry into the first free block of its name (`logfs_write_dir`).
+    /// Writes an entry into a block that [`Logfs::free_position`] has found (`logfs_write_dir`).
     fn add_entry(
         &mut self,
         clock: &mut Clock,
-        dir: u64,
+        (dir, pos): (u64, u64),
         name: &[u8],
         ino: u64,
     ) -> Result<(), Error> {
-        let hash = dentry::hash(name, true);
-        let kind = self.inode(ino)?.kind().map_or(0, Kind::dirent_type);
-        for round in 0..dentry::ROUNDS {
-            let pos = dentry::position(hash, round);
-            let id = BlockId::data(dir, pos);
-            if self.find(clock, id)?.is_some() {
-                continue;
-            }
-            let entry = Dentry { ino, kind, name: name.to_vec() };
-            self.pause(clock)?;
-            self.write_entry(clock, id, &entry)?;
-            let disk = &mut self.inode_mut(dir)?.disk;
-            disk.size = disk.size.max((pos + 1) << BLOCK_SHIFT);
-            return Ok(());
-        }
-        Err(Errno::NoSpc.into())
+        self.write_entry(clock, (dir, pos), name, ino)?;
+        let disk = &mut self.inode_mut(dir)?.disk;
+        disk.size = disk.size.max((pos + 1) << BLOCK_SHIFT);
+        Ok(())
     }
 
-    fn write_entry(&mut self, clock: &mut Clock, id: BlockId, entry: &Dentry) -> Result<(), Error> {
+    fn write_entry(
+        &mut self,
+        clock: &mut Clock,
+        (dir, pos): (u64, u64),
+        name: &[u8],
+        ino: u64,
+    ) -> Result<(), Error> {
+        let entry = Dentry { ino, kind: self.inode(ino)?.dirent_type(), name: name.to_vec() };
+        self.pause(clock)?;
+        let id = BlockId::data(dir, pos);
         self.nodes.insert(id, entry.emit().into());
         let written = self.change(clock, Target { id, data: None }, true);
         if written.is_err() {
@@ -265,21 +263,21 @@ impl<M: Mtd> Logfs<M> {
             return Err(Errno::Exist.into());
         }
         self.begin(clock, true)?;
-        self.check_position(clock, dir, name)?;
+        let pos = self.free_position(clock, dir, name)?;
         let ino = self.new_inode(clock, dir, new)?;
-        let done = self.create_named(clock, dir, name, (ino, new));
+        let done = self.create_named(clock, (dir, pos), name, (ino, new));
         self.settle(done)?;
         self.trim();
         Ok(ino)
     }
 
-    /// Refuses a name all of whose blocks are taken.
-    fn check_position(&mut self, clock: &mut Clock, dir: u64, name: &[u8]) -> Result<(), Error> {
+    /// The first free block for the entry of a name. Refuses a name all of whose blocks are taken.
+    fn free_position(&mut self, clock: &mut Clock, dir: u64, name: &[u8]) -> Result<u64, Error> {
         let hash = dentry::hash(name, true);
         for round in 0..dentry::ROUNDS {
-            let id = BlockId::data(dir, dentry::position(hash, round));
-            if self.find(clock, id)?.is_none() {
-                return Ok(());
+            let pos = dentry::position(hash, round);
+            if self.find(clock, BlockId::data(dir, pos))?.is_none() {
+                return Ok(pos);
             }
         }
         Err(Errno::NoSpc.into())
@@ -288,7 +286,7 @@ impl<M: Mtd> Logfs<M> {
     fn create_named(
         &mut self,
         clock: &mut Clock,
-        dir: u64,
+        place: (u64, u64),
         name: &[u8],
         (ino, new): (u64, &NewInode<'_>),
     ) -> Result<(), Error> {
@@ -297,9 +295,20 @@ impl<M: Mtd> Logfs<M> {
             self.pause(clock)?;
             self.write_target(clock, ino, new.target)?;
         }
+        self.give_name(clock, place, name, ino)
+    }
+
+    /// Writes an inode, which counts the name already, and then its entry.
+    fn give_name(
+        &mut self,
+        clock: &mut Clock,
+        (dir, pos): (u64, u64),
+        name: &[u8],
+        ino: u64,
+    ) -> Result<(), Error> {
         self.write_inode_step(clock, ino)?;
         self.attach(dir, Transaction::NoVictim);
-        self.add_entry(clock, dir, name, ino)?;
+        self.add_entry(clock, (dir, pos), name, ino)?;
         self.touch(clock, dir)?;
         self.write_inode_step(clock, dir)
     }
@@ -333,8 +342,8 @@ impl<M: Mtd> Logfs<M> {
             return Err(Errno::Exist.into());
         }
         self.begin(clock, true)?;
-        self.check_position(clock, dir, name)?;
-        let done = self.link_named(clock, ino, dir, name);
+        let pos = self.free_position(clock, dir, name)?;
+        let done = self.link_named(clock, (dir, pos), name, ino);
         self.settle(done)?;
         self.trim();
         Ok(())
@@ -343,18 +352,14 @@ impl<M: Mtd> Logfs<M> {
     fn link_named(
         &mut self,
         clock: &mut Clock,
-        ino: u64,
-        dir: u64,
+        place: (u64, u64),
         name: &[u8],
+        ino: u64,
     ) -> Result<(), Error> {
         self.touch_inode(clock, ino)?;
         self.inode_mut(ino)?.disk.links += 1;
         self.attach(ino, Transaction::Victim(ino));
-        self.write_inode_step(clock, ino)?;
-        self.attach(dir, Transaction::NoVictim);
-        self.add_entry(clock, dir, name, ino)?;
-        self.touch(clock, dir)?;
-        self.write_inode_step(clock, dir)
+        self.give_name(clock, place, name, ino)
     }
 
     /// Takes a name from an inode and writes it (`logfs_remove_inode`).
@@ -446,12 +451,13 @@ impl<M: Mtd> Logfs<M> {
             }
         }
         self.begin(clock, true)?;
-        if target.is_none() {
-            self.check_position(clock, new_dir, new_name)?;
-        }
         let done = match target {
             Some(target) => self.rename_over(clock, (old_dir, pos), (new_dir, target), moved.ino),
-            None => self.rename_to(clock, (old_dir, pos), (new_dir, new_name), moved.ino),
+            None => {
+                let new_pos = self.free_position(clock, new_dir, new_name)?;
+                let (old, new) = ((old_dir, pos), (new_dir, new_pos));
+                self.rename_to(clock, old, (new, new_name), moved.ino)
+            }
         };
         self.settle(done)?;
         self.trim();
@@ -462,11 +468,11 @@ impl<M: Mtd> Logfs<M> {
         &mut self,
         clock: &mut Clock,
         (old_dir, pos): (u64, u64),
-        (new_dir, new_name): (u64, &[u8]),
+        ((new_dir, new_pos), new_name): ((u64, u64), &[u8]),
         ino: u64,
     ) -> Result<(), Error> {
         self.attach(new_dir, Transaction::Rename { dir: old_dir, pos, victim: 0 });
-        self.add_entry(clock, new_dir, new_name, ino)?;
+        self.add_entry(clock, (new_dir, new_pos), new_name, ino)?;
         self.touch(clock, new_dir)?;
         self.write_inode_step(clock, new_dir)?;
         self.remove_old_entry(clock, old_dir, pos)
@@ -487,11 +493,8 @@ impl<M: Mtd> Logfs<M> {
         ino: u64,
     ) -> Result<(), Error> {
         let victim = target.ino;
-        let kind = self.inode(ino)?.kind().map_or(0, Kind::dirent_type);
         self.attach(new_dir, Transaction::Rename { dir: old_dir, pos, victim });
-        self.pause(clock)?;
-        let entry = Dentry { ino, kind, name: target.name };
-        self.write_entry(clock, BlockId::data(new_dir, target_pos), &entry)?;
+        self.write_entry(clock, (new_dir, target_pos), &target.name, ino)?;
         self.touch(clock, new_dir)?;
         self.write_inode_step(clock, new_dir)?;
         self.remove_old_entry(clock, old_dir, pos)?;

@@ -432,23 +432,14 @@ impl<M: Mtd> Logfs<M> {
             match self.validity(clock, at, &object, header.level)? {
                 Validity::Valid => {
                     self.move_object(clock, at, &object, header.level)?;
-                    cleaned += self.counted_bytes(&object, header.level);
+                    cleaned += object.counted(header.level);
                 }
-                Validity::UntilCommit => cleaned += self.counted_bytes(&object, header.level),
+                Validity::UntilCommit => cleaned += object.counted(header.level),
                 Validity::Invalid => {}
             }
             within += object.stored();
         }
         Ok(Some(cleaned))
-    }
-
-    /// Bytes that an object counts for in the segment file.
-    fn counted_bytes(&self, object: &ObjectHeader, level: u8) -> u32 {
-        if level == 0 {
-            object.stored()
-        } else {
-            object::HEADER_BYTES + crate::store::to_u32(object.kind.size())
-        }
     }
 
     fn block_of(object: &ObjectHeader, level: u8) -> BlockId {
@@ -570,7 +561,7 @@ impl<M: Mtd> Logfs<M> {
         let end = if self.options.faithful { self.layout.segment_size } else { area.used };
         let cleaned = self.empty_segment(clock, segment, end)?;
         self.settle_valid(clock, segment, valid, cleaned)?;
-        self.media.release(self.layout.at(segment, 0)..self.layout.at(segment + 1, 0));
+        self.media.release(self.layout.bytes_of(segment));
         Ok(())
     }
 
@@ -588,7 +579,7 @@ impl<M: Mtd> Logfs<M> {
             self.collector.rescuing = false;
             emptied?;
             self.changed = true;
-            self.media.release(self.layout.at(segment, 0)..self.layout.at(segment + 1, 0));
+            self.media.release(self.layout.bytes_of(segment));
             self.failing.retain(|&other| other != segment);
             self.mark_bad(clock, segment)?;
         }

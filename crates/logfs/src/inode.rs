@@ -52,6 +52,11 @@ impl Inode {
         self.is_file() || self.is_directory() || self.is_symlink()
     }
 
+    /// Its type in directory entries; 0 for one that Linux does not know.
+    pub(crate) fn dirent_type(&self) -> u8 {
+        self.kind().map_or(0, Kind::dirent_type)
+    }
+
     /// What it is; `None` for a type that Linux does not know.
     pub(crate) fn kind(&self) -> Option<Kind> {
         Some(match self.format() {

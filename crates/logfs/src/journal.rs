@@ -278,29 +278,19 @@ impl<M: Mtd> Logfs<M> {
         let mut aliases = Vec::with_capacity(self.aliases.count);
         for block in self.aliases.in_order() {
             let Some(changed) = self.aliases.get(block) else { continue };
-            match &changed.home {
-                Home::Here(values) => aliases
-                    .extend(values.iter().rev().map(|&(word, value)| Alias { block, word, value })),
-                Home::Inode => {
-                    let inode = self.inodes.get(&block.index);
-                    let value =
-                        |word| inode.and_then(|inode| inode.disk.word(word)).unwrap_or_default();
-                    aliases.extend(changed.words().map(|word| Alias {
-                        block,
-                        word,
-                        value: value(word),
-                    }));
-                }
-                Home::Node => {
-                    let value =
-                        |word: u16| self.nodes.word(block, usize::from(word)).unwrap_or_default();
-                    aliases.extend(changed.words().map(|word| Alias {
-                        block,
-                        word,
-                        value: value(word),
-                    }));
-                }
+            if let Home::Here(values) = &changed.home {
+                let values = values.iter().rev();
+                aliases.extend(values.map(|&(word, value)| Alias { block, word, value }));
+                continue;
             }
+            let inode = self.inodes.get(&block.index).filter(|_| changed.home == Home::Inode);
+            aliases.extend(changed.words().map(|word| {
+                let value = match inode {
+                    Some(inode) => inode.disk.word(word),
+                    None => self.nodes.word(block, usize::from(word)),
+                };
+                Alias { block, word, value: value.unwrap_or_default() }
+            }));
         }
         aliases
     }
@@ -396,9 +386,7 @@ impl<M: Mtd> Logfs<M> {
         }
         let present = self.areas[JOURNAL];
         if present.open {
-            self.media.release(
-                self.layout.at(present.segment, 0)..self.layout.at(present.segment + 1, 0),
-            );
+            self.media.release(self.layout.bytes_of(present.segment));
         }
         self.journal = Journal { segments, erase_counts, entries: Vec::new() };
         // The last of them, so that the first is the next.

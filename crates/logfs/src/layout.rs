@@ -7,6 +7,7 @@ use crate::format::object::SEGMENT_RESERVE;
 use crate::format::segment::JOURNAL_START;
 use crate::format::{AREAS, Superblock, journal};
 use boardlab_mtd::Geometry;
+use std::ops::Range;
 
 /// More aliases than these are written back (`MAX_OBJ_ALIASES`).
 const ALIASES_MAX: u32 = 2_600;
@@ -104,6 +105,12 @@ impl Layout {
     #[must_use]
     pub const fn at(&self, segment: u32, within: u32) -> u64 {
         ((segment as u64) << self.segment_shift) + within as u64
+    }
+
+    /// The offsets of a segment.
+    #[must_use]
+    pub const fn bytes_of(&self, segment: u32) -> Range<u64> {
+        self.at(segment, 0)..self.at(segment, self.segment_size)
     }
 }
 

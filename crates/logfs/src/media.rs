@@ -32,8 +32,6 @@ pub(crate) struct Media<M> {
     by_use: BTreeMap<u64, u64>,
     uses: u64,
     limit: usize,
-    /// Reads with more bit errors than can be corrected.
-    pub(crate) uncorrectable: u64,
 }
 
 /// The pages that a range touches, each with its bytes in it.
@@ -49,7 +47,7 @@ impl<M: Mtd> Media<M> {
     pub(crate) fn new(device: M, cache: Bytes) -> Self {
         let limit = (cache.to_usize() / PAGE_LEN).max(8);
         let (pages, by_use) = (BTreeMap::new(), BTreeMap::new());
-        Self { device, pages, by_use, uses: 0, limit, uncorrectable: 0 }
+        Self { device, pages, by_use, uses: 0, limit }
     }
 
     /// Bytes in memory.
@@ -63,8 +61,9 @@ impl<M: Mtd> Media<M> {
         self.pages.retain(|_, page| page.held);
     }
 
-    fn make_room(&mut self) {
-        while self.by_use.len() >= self.limit {
+    /// Forgets the pages that were not used for the longest time, until so many are left.
+    fn forget_idle(&mut self, left: usize) {
+        while self.by_use.len() > left {
             let Some((_, index)) = self.by_use.pop_first() else { break };
             self.pages.remove(&index);
         }
@@ -92,11 +91,10 @@ impl<M: Mtd> Media<M> {
         let size = self.device.geometry().size().get();
         let length = usize::try_from(size.saturating_sub(start).min(PAGE)).expect("at most a page");
         match self.device.read(clock, Bytes::new(start), &mut bytes[..length]) {
-            Err(Error::Uncorrectable { .. }) => self.uncorrectable += 1,
+            Ok(_) | Err(Error::Uncorrectable { .. }) => {}
             Err(error) => return Err(error),
-            Ok(_) => {}
         }
-        self.make_room();
+        self.forget_idle(self.limit - 1);
         self.uses += 1;
         self.by_use.insert(self.uses, index);
         self.pages.insert(index, Page { bytes, held: false, stamp: self.uses });
@@ -230,11 +228,7 @@ impl<M: Mtd> Media<M> {
             page.stamp = self.uses;
             self.by_use.insert(self.uses, index);
         }
-        let kept = self.limit;
-        while self.by_use.len() > kept {
-            let Some((_, index)) = self.by_use.pop_first() else { break };
-            self.pages.remove(&index);
-        }
+        self.forget_idle(self.limit);
     }
 
     /// Erases the blocks of a segment.

@@ -21,7 +21,6 @@ use crate::{Logfs, Options, block, gc, space};
 use boardlab_codec::zlib::{Inflate, ZlibDeflate};
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
-use boardlab_vfs::Host;
 use std::collections::BTreeMap;
 
 /// The level of compression (`COMPR_LEVEL`).
@@ -147,7 +146,7 @@ impl<M: Mtd> Logfs<M> {
         findings: Findings,
     ) -> Self {
         let collector = gc::Collector::new(superblock.bad_segment_reserve);
-        let host = std::mem::replace(&mut options.clone().host, Host::free());
+        let host = options.host.clone();
         let journal = Journal::new(superblock.journal);
         Self {
             media,
@@ -286,15 +285,9 @@ impl<M: Mtd> Logfs<M> {
 
     /// Repairs what a power cut has left (`logfs_make_writeable`).
     fn make_writable(&mut self, clock: &mut Clock) -> Result<(), MountError> {
-        let [first, last] = self.findings.bad_superblocks.map(|bad| bad.is_some());
-        if first || last || self.findings.superblocks_differ {
-            let differ = self.findings.superblocks_differ;
-            let copies: Vec<usize> = [(0, first || differ), (1, last || differ)]
-                .into_iter()
-                .filter(|it| it.1)
-                .map(|it| it.0)
-                .collect();
-            for copy in copies {
+        let bad = self.findings.bad_superblocks.map(|bad| bad.is_some());
+        for (copy, bad) in bad.into_iter().enumerate() {
+            if bad || self.findings.superblocks_differ {
                 self.write_superblock(clock, copy)?;
             }
         }

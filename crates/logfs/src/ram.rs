@@ -6,7 +6,7 @@
 //! mounts share.
 
 use crate::Logfs;
-use crate::format::{BLOCK, POINTERS};
+use crate::format::BLOCK;
 use boardlab_mtd::Mtd;
 use boardlab_sim::Bytes;
 use boardlab_vfs::Structure;
@@ -53,13 +53,4 @@ impl<M: Mtd> Logfs<M> {
             of("page of the flash", BLOCK as u64, count(self.media.cached()) / BLOCK as u64),
         ]
     }
-
-    /// Words of blocks that are in the journal alone.
-    #[must_use]
-    pub const fn alias_count(&self) -> usize {
-        self.aliases.count
-    }
-
-    /// The words of an indirect block.
-    pub const WORDS: usize = POINTERS;
 }

@@ -46,10 +46,6 @@ pub(crate) fn to_u32(length: usize) -> u32 {
 }
 
 impl<M: Mtd> Logfs<M> {
-    fn bytes_of(&self, segment: u32) -> Range<u64> {
-        self.layout.at(segment, 0)..self.layout.at(segment, self.layout.segment_size)
-    }
-
     /// Reads bytes of the flash through the pages in memory.
     pub(crate) fn read_bytes(
         &mut self,
@@ -72,7 +68,7 @@ impl<M: Mtd> Logfs<M> {
     pub(crate) fn erase_segment(&mut self, clock: &mut Clock, segment: u32) -> Result<(), Error> {
         self.collector.gec += 1;
         let first = segment * self.layout.blocks;
-        let bytes = self.bytes_of(segment);
+        let bytes = self.layout.bytes_of(segment);
         Ok(self.media.erase(clock, first..first + self.layout.blocks, bytes)?)
     }
 
@@ -141,12 +137,13 @@ impl<M: Mtd> Logfs<M> {
         self.areas[which].open = false;
         let end = self.layout.segment_size;
         if area.written < end {
-            self.media
-                .pad(self.layout.at(area.segment, area.used)..self.bytes_of(area.segment).end);
+            self.media.pad(
+                self.layout.at(area.segment, area.used)..self.layout.bytes_of(area.segment).end,
+            );
             self.program_area(clock, which, area.written..end)?;
         }
         if !self.failing.contains(&area.segment) {
-            self.media.release(self.bytes_of(area.segment));
+            self.media.release(self.layout.bytes_of(area.segment));
         }
         Ok(())
     }
@@ -423,16 +420,11 @@ impl<M: Mtd> Logfs<M> {
             return Ok(0);
         }
         let header = self.read_header(clock, id, at)?;
-        Ok(if id.gc_level() == 0 { header.stored() } else { counted(header.kind) })
+        Ok(header.counted(id.gc_level()))
     }
 
     /// The shadow of a written object.
     pub(crate) fn note_shadow(&mut self, shadow: Shadow) {
         self.space.note(shadow, self.layout.segment_shift);
     }
-}
-
-/// Bytes that an object of this kind counts for when it is not compressed.
-fn counted(kind: ObjectKind) -> u32 {
-    object::HEADER_BYTES + to_u32(kind.size())
 }

@@ -38,16 +38,20 @@ fn pointer_word(index: usize) -> u16 {
     WORD_POINTERS + u16::try_from(index).expect("below 17")
 }
 
-/// Whether an indirect block has pointers, and whether all lead to no hole. The first block of the lowest level
-/// does not use its first 16.
+/// The words of a block.
+pub(crate) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_be_bytes(word.try_into().expect("eight bytes")))
+}
+
+/// The pointers of an indirect block that are in use. The first block of the lowest level does not use its first 16.
+pub(crate) fn pointers_of(id: BlockId, bytes: &[u8]) -> impl Iterator<Item = u64> {
+    words_of(bytes).skip(if id.level == 1 && id.index == 0 { DIRECT } else { 0 })
+}
+
+/// Whether an indirect block has pointers, and whether all lead to no hole.
 fn fill_of(id: BlockId, bytes: &[u8]) -> (bool, bool) {
-    let unused = if id.level == 1 && id.index == 0 { DIRECT } else { 0 };
-    let (mut some, mut all) = (false, true);
-    for word in bytes.chunks_exact(8).skip(unused) {
-        some |= word.iter().any(|&byte| byte != 0);
-        all &= word[0] & 0x80 != 0;
-    }
-    (some, all)
+    let add = |(some, all), pointer| (some | (pointer > 0), all & (pointer & FULL > 0));
+    pointers_of(id, bytes).fold((false, true), add)
 }
 
 impl<M: Mtd> Logfs<M> {
@@ -314,17 +318,17 @@ impl<M: Mtd> Logfs<M> {
             for level in (1..=height).rev() {
                 let id = BlockId::leading_to(ino, level, block);
                 self.load(clock, id, offset_of(pointer))?;
-                let step = span(level - 1);
-                let mut slot = id.slot(block);
-                let word = |slot| self.nodes.word(id, slot).unwrap_or_default();
-                while slot < POINTERS && !wanted(word(slot)) {
-                    slot += 1;
-                    block = (block / step + 1) * step;
+                let (step, first) = (span(level - 1), id.slot(block));
+                let words = words_of(self.nodes.get(id).unwrap_or_default());
+                let found = words.enumerate().skip(first).find(|&(_, word)| wanted(word));
+                let (slot, word) = found.unwrap_or((POINTERS, 0));
+                if slot > first {
+                    block = (block / step + (slot - first) as u64) * step;
                 }
                 if slot == POINTERS {
                     continue 'down;
                 }
-                pointer = word(slot);
+                pointer = word;
                 if pointer == 0 {
                     return Ok(block);
                 }

@@ -7,13 +7,15 @@
 
 use super::fs::FileSystemType;
 use super::run::fit::{self, Fit, Observation};
-use super::run::measure::{Column, Mounting, PHASES, Throughput};
+use super::run::measure::{Column, Mounting, PHASES, ReadingFigures, Throughput, TimedWork};
 use super::tables::Ports;
 use boardlab_document::error::Error;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
+use boardlab_parts::nand::board::Port;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{MIB, float, real};
+use boardlab_vfs::Structure;
 
 /// The print and the figures of a filesystem.
 pub(super) struct Told<'t> {
@@ -22,6 +24,67 @@ pub(super) struct Told<'t> {
     /// The printed times of all filesystems.
     pub(super) observations: &'t [Observation],
     pub(super) ports: Ports,
+}
+
+/// What the texts of several filesystems say in the same words.
+impl Told<'_> {
+    /// Another way to run the filesystem.
+    pub(super) fn reading(&self, name: &str) -> Option<&ReadingFigures> {
+        self.column.readings.iter().find(|one| one.name == name)
+    }
+
+    /// The mount at each fill level.
+    pub(super) fn mounts_by_level(&self) -> String {
+        let told = |one: &Mounting| format!("{} at {}", one.mount.with(self.ports[0]), one.level);
+        joined(self.column.by_level.iter().map(told))
+    }
+
+    /// ls with each size of files.
+    pub(super) fn lists_by_file(&self) -> String {
+        joined(self.column.by_file.iter().map(|one| {
+            format!("{} with {} files of {}", one.ls.with(self.ports[0]), one.files, one.file)
+        }))
+    }
+
+    /// The number of files for which the printed time of ls is enough.
+    pub(super) fn files_of_printed_ls(&self) -> Result<f64, Error> {
+        let run = &self.column.mounting;
+        let printed = self.print.number("table3.2", "ls", self.column.system)?;
+        Ok(printed / run.ls.with(self.ports[0]).as_secs_f64() / 1e9 * float(run.files))
+    }
+
+    /// The metadata of a full flash with each size of files.
+    pub(super) fn metadata_by_size(&self) -> String {
+        let flash = self.column.capacity.flash;
+        joined(self.column.by_size.iter().map(|(file, full)| {
+            let whole = full.metadata().get() / 1_024;
+            match *file == flash {
+                true => format!("{whole} KiB with one"),
+                false => format!("{whole} KiB with files of {file}"),
+            }
+        }))
+    }
+
+    /// What of a full flash is kept back, whatever the files are.
+    pub(super) fn reserved(&self) -> String {
+        let all = self.column.capacity.reserved.iter();
+        joined(all.map(|(name, size)| format!("{name} {} KiB", size.get() / 1_024)))
+    }
+}
+
+/// Texts with commas between them.
+pub(super) fn joined(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// A structure in RAM.
+pub(super) fn structure(one: &Structure) -> String {
+    format!("{} of {} ({:.0} KiB)", one.count, one.name, real(one.total()) / 1_024.0)
+}
+
+/// The nanoseconds a byte of the bus with which a run takes the printed time.
+pub(super) fn per_byte(run: &TimedWork, port: Port, printed_ns: f64) -> f64 {
+    (printed_ns - float(run.with(port).as_nanos())) / float(run.counts.bytes)
 }
 
 /// Why the figures of a filesystem differ from the print.
@@ -146,11 +209,6 @@ fn port(
 /// The rate of a phase with the part as in its data sheet.
 pub(super) fn rate(run: &Throughput, phase: usize, ports: Ports) -> String {
     format!("{:.3} MiB/s", run.phases[phase].rate(ports[0]) / MIB)
-}
-
-/// A mounting as a text: files, and the time of ls.
-pub(super) fn listed(one: &Mounting, ports: Ports) -> String {
-    format!("{} with {} files of {}", one.ls.with(ports[0]), one.files, one.file)
 }
 
 fn units(print: &Reference) -> Result<String, Error> {

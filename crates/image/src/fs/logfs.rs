@@ -98,10 +98,14 @@ struct Image {
 }
 
 impl Image {
+    /// The erase blocks of the filesystem.
+    fn blocks(&self) -> u64 {
+        self.superblock.size.div_ceil(self.shape.block.get())
+    }
+
     /// Bytes of the file that the filesystem takes.
     fn needed(&self) -> Bytes {
-        let blocks = self.superblock.size.div_ceil(self.shape.block.get());
-        self.at + self.shape.raw_block() * blocks
+        self.at + self.shape.raw_block() * self.blocks()
     }
 
     /// The bytes that the file should have, when it is truncated.
@@ -113,21 +117,15 @@ impl Image {
     fn dump(&self, contents: &Contents) -> Result<Dump, Error> {
         let spare = self.spare(contents);
         let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
-        let blocks = self.superblock.size.div_ceil(self.shape.block.get());
         let believable = contents.length().get() * CLAIM / self.shape.block.get();
-        let blocks = u32::try_from(blocks.min(believable.max(1))).unwrap_or(u32::MAX);
+        let blocks = u32::try_from(self.blocks().min(believable.max(1))).unwrap_or(u32::MAX);
         dump.extended(blocks)
     }
 
     /// Refuses what the user says of the flash and the image contradicts.
     fn agrees(&self, hints: &Hints) -> Result<(), Error> {
         let found = self.shape;
-        let expected = Shape {
-            page: hints.page.unwrap_or(found.page),
-            oob: hints.oob.unwrap_or(found.oob),
-            block: hints.block.unwrap_or(found.block),
-        };
-        expected.check().map_err(|problem| Error::Unsound { problem })?;
+        let expected = hints.shape_over(found)?;
         if let Some(expected) = hints.order.filter(|&order| order != ByteOrder::Big) {
             return Err(Error::WrongByteOrder { expected, found: ByteOrder::Big, at: self.at });
         }
@@ -147,8 +145,7 @@ impl DetectedFileSystem for Image {
     }
 
     fn spare(&self, contents: &Contents) -> Option<Spare> {
-        let detect = || Spare::detect(&contents.from(self.at), self.shape, Bytes::ZERO, None);
-        (!self.shape.oob.is_zero()).then(detect)
+        Spare::detect_if_any(&contents.from(self.at), self.shape, Bytes::ZERO, None)
     }
 
     fn tell(

@@ -105,6 +105,19 @@ pub struct Hints {
     pub as_of: Option<u64>,
 }
 
+impl Hints {
+    /// The flash that was found, with what the user says of it instead.
+    fn shape_over(&self, found: Shape) -> Result<Shape, Error> {
+        let shape = Shape {
+            page: self.page.unwrap_or(found.page),
+            oob: self.oob.unwrap_or(found.oob),
+            block: self.block.unwrap_or(found.block),
+        };
+        shape.check().map_err(|problem| Error::Unsound { problem })?;
+        Ok(shape)
+    }
+}
+
 /// A filesystem that was detected in a file.
 pub trait DetectedFileSystem: fmt::Debug {
     /// Its flash.

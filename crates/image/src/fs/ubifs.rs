@@ -226,8 +226,7 @@ impl DetectedFileSystem for Image {
     }
 
     fn spare(&self, contents: &Contents) -> Option<Spare> {
-        let detect = || Spare::detect(&contents.from(self.at), self.shape, Bytes::ZERO, None);
-        (!self.shape.oob.is_zero()).then(detect)
+        Spare::detect_if_any(&contents.from(self.at), self.shape, Bytes::ZERO, None)
     }
 
     fn tell(
@@ -287,12 +286,7 @@ fn mount(
 
 /// Refuses what the user says of the flash and the image contradicts.
 fn agrees(shape: Shape, hints: &Hints) -> Result<(), Error> {
-    let expected = Shape {
-        page: hints.page.unwrap_or(shape.page),
-        oob: hints.oob.unwrap_or(shape.oob),
-        block: hints.block.unwrap_or(shape.block),
-    };
-    expected.check().map_err(|problem| Error::Unsound { problem })?;
+    let expected = hints.shape_over(shape)?;
     if expected == shape {
         return Ok(());
     }

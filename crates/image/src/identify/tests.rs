@@ -113,28 +113,31 @@ fn other_content_is_refused_by_its_name_and_place() {
         (
             bytes_with(9_000, &[(0, b"hsqs"), (28, &[4, 0, 0, 0])]),
             [
-                "found a SquashFS filesystem instead of JFFS2 or UBIFS or YAFFS2 (version 4.0, little-endian): superblock \
+                "found a SquashFS filesystem instead of JFFS2 or UBIFS or YAFFS2 or LogFS (version 4.0, little-endian): superblock \
               `hsqs` at 0x0",
-                "expected JFFS2 or UBIFS or YAFFS2; unsquashfs reads it: unsquashfs -o 0 FILE",
+                "expected JFFS2 or UBIFS or YAFFS2 or LogFS; unsquashfs reads it: unsquashfs -o 0 FILE",
             ],
         ),
         (
             bytes_with(9_000, &[(0, b"ANDROID!")]),
             [
-                "found an Android boot image instead of JFFS2 or UBIFS or YAFFS2",
-                "expected JFFS2 or UBIFS or YAFFS2",
+                "found an Android boot image instead of JFFS2 or UBIFS or YAFFS2 or LogFS",
+                "expected JFFS2 or UBIFS or YAFFS2 or LogFS",
             ],
         ),
         (bytes_with(9_000, &[(0, &[0x1F, 0x8B, 8])]), ["compressed data instead", "unpack"]),
         (
             vec![0xFF; 9_000],
-            ["found erased flash instead of JFFS2 or UBIFS or YAFFS2", "right partition"],
+            ["found erased flash instead of JFFS2 or UBIFS or YAFFS2 or LogFS", "right partition"],
         ),
-        (vec![0; 9_000], ["found zeros instead of JFFS2 or UBIFS or YAFFS2", "did the reading"]),
+        (
+            vec![0; 9_000],
+            ["found zeros instead of JFFS2 or UBIFS or YAFFS2 or LogFS", "did the reading"],
+        ),
         (
             bytes_with(9_000, &[]),
             [
-                "unknown content instead of JFFS2 or UBIFS or YAFFS2: first bytes 80 87 8e",
+                "unknown content instead of JFFS2 or UBIFS or YAFFS2 or LogFS: first bytes 80 87 8e",
                 "checksum",
             ],
         ),

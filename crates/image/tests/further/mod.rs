@@ -153,6 +153,6 @@ fn the_other_filesystems_of_the_list_stay_what_they_are() {
     let refused = open_types(&erased, &Hints::default(), &types()).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "found erased flash instead of JFFS2 or UBIFS or YAFFS2 or toy"
+        "found erased flash instead of JFFS2 or UBIFS or YAFFS2 or LogFS or toy"
     );
 }

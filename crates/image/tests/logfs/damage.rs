@@ -1,6 +1,7 @@
 //! Wrong bits: what is corrected, and what is told of the rest.
 
-use crate::images::{MANIFEST, PAGES, RAW, damage, faults, info, linux, opened, told};
+use crate::asked::{damage, faults, info, opened};
+use crate::images::{MANIFEST, PAGES, RAW, linux, told};
 use boardlab_image::{Error, Hints, MountedImage, Walk};
 use boardlab_sim::Seed;
 

@@ -1,16 +1,11 @@
 //! The flash is found, with and without spare bytes, whatever is around it.
 
-use crate::images::{MANIFEST, RAW, cell, faults, info, linux, opened, plain, told};
+use crate::asked::{cell, faults, info, opened, shape};
+use crate::images::{MANIFEST, RAW, linux, plain, told};
 use boardlab_codec::ByteOrder;
-use boardlab_image::{Confidence, Contents, Error, Hints, Shape, identify};
+use boardlab_image::{Contents, Error, Hints, Shape, identify};
 use boardlab_result::Value;
 use boardlab_sim::Bytes;
-
-fn shape(bytes: &[u8]) -> Shape {
-    let identity = identify(&Contents::of(bytes.to_vec()));
-    assert_eq!(identity.main().confidence, Confidence::Certain, "{:?}", identity.main());
-    identity.main().shape.unwrap()
-}
 
 #[test]
 fn an_image_of_linux_is_what_its_manifest_says() {

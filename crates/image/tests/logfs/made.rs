@@ -1,6 +1,7 @@
 //! New images of the files of a folder.
 
-use crate::images::{faults, opened, told};
+use crate::asked::{faults, opened};
+use crate::images::told;
 use boardlab_codec::ByteOrder;
 use boardlab_image::Hints;
 use boardlab_image::files::Taking;

@@ -1,6 +1,7 @@
 //! Images that somebody has changed: no panic, no endless loop, no wrong bytes without a word.
 
-use crate::images::{MANIFEST, linux, opened, plain};
+use crate::asked::opened;
+use crate::images::{MANIFEST, linux, plain};
 use crate::mend::mend;
 use boardlab_image::{Contents, Damage, Hints, identify, open};
 use boardlab_sim::Seed;

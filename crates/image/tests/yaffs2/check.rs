@@ -1,6 +1,7 @@
 //! What a check finds that no mount minds.
 
-use crate::images::{RAW, faults, findings, large};
+use crate::asked::{faults, findings};
+use crate::images::{RAW, large};
 use crate::maker::{Maker, directory, file};
 use boardlab_codec::hamming;
 use boardlab_image::finding::{Finding, Severity};

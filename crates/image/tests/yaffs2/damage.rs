@@ -1,6 +1,7 @@
 //! Wrong bits: what is corrected, and what is told of the rest.
 
-use crate::images::{LINUX_MANIFEST, RAW, TREE, damage, info, large, linux, moved, opened, told};
+use crate::asked::{damage, info, opened};
+use crate::images::{LINUX_MANIFEST, RAW, TREE, large, linux, moved, told};
 use boardlab_image::audit::Place;
 use boardlab_image::{Hints, MountedImage, Walk};
 use boardlab_sim::Seed;

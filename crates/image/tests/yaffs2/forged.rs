@@ -1,6 +1,7 @@
 //! What no program writes: loops, links to nothing, enormous sizes, impossible names.
 
-use crate::images::{damage, faults, opened, told};
+use crate::asked::{damage, faults, opened};
+use crate::images::told;
 use crate::maker::{Maker, directory, file, link, named};
 use boardlab_image::walk::Item;
 use boardlab_image::{Hints, MountedImage, Walk};

@@ -1,9 +1,8 @@
-//! The images, and what is asked of all of them.
+//! The images.
 
+use crate::asked::opened;
 use boardlab_codec::zlib::Inflate;
-use boardlab_image::finding::{Finding, Severity};
-use boardlab_image::tables::{self, ImageReport};
-use boardlab_image::{Contents, Damage, Error, Hints, MountedImage, identify, open};
+use boardlab_image::{Hints, MountedImage};
 use boardlab_result::Value;
 use boardlab_vfs::Mount;
 use boardlab_workload::tree::manifest;
@@ -58,10 +57,6 @@ pub(crate) fn moved(image: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) -> V
     pages.flat_map(|(data, spare)| [data.to_vec(), change(data, spare)].concat()).collect()
 }
 
-pub(crate) fn opened(bytes: &[u8], hints: &Hints) -> Result<MountedImage, Error> {
-    open(&Contents::of(bytes.to_vec()), hints)
-}
-
 /// The manifest of an image, without lost+found, whose times are those of the mount.
 pub(crate) fn told(bytes: &[u8]) -> String {
     told_by(bytes, &Hints::default())
@@ -74,32 +69,6 @@ pub(crate) fn told_by(bytes: &[u8], hints: &Hints) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-pub(crate) fn damage(bytes: &[u8]) -> Damage {
-    Damage::of(&mut opened(bytes, &Hints::default()).unwrap()).unwrap()
-}
-
-pub(crate) fn info(bytes: &[u8]) -> ImageReport {
-    let (contents, hints) = (Contents::of(bytes.to_vec()), Hints::default());
-    let damage = open(&contents, &hints).and_then(|mut image| Damage::of(&mut image));
-    tables::info("x", &contents, &identify(&contents), &hints, Some(&damage))
-}
-
-pub(crate) fn cell(report: &ImageReport, table: &str, row: &str, column: &str) -> Value {
-    report.run.table(table).unwrap().cell(row, column).unwrap().value.clone()
-}
-
 pub(crate) fn text(text: &str) -> Value {
     Value::Text(text.into())
-}
-
-pub(crate) fn findings(bytes: &[u8]) -> Vec<Finding> {
-    let contents = Contents::of(bytes.to_vec());
-    boardlab_image::check::check(&contents, &Hints::default()).unwrap()
-}
-
-/// The findings that are no notes, in words.
-pub(crate) fn faults(bytes: &[u8]) -> Vec<String> {
-    let all = findings(bytes);
-    let bad = all.iter().filter(|one| one.severity != Severity::Note);
-    bad.map(|one| format!("{}: {}", one.what, one.found)).collect()
 }

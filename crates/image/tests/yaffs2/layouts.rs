@@ -1,20 +1,15 @@
 //! Pages, blocks and tags are found, wherever a driver or a tool puts them.
 
+use crate::asked::{cell, damage, faults, info, opened, shape};
 use crate::images::{
-    LINUX_MANIFEST, RAW, TREE, big_endian, cell, damage, faults, in_band, info, large, larger,
-    linux, moved, opened, small, text, told, told_by,
+    LINUX_MANIFEST, RAW, TREE, big_endian, in_band, large, larger, linux, moved, small, text, told,
+    told_by,
 };
 use crate::maker::{self, Maker};
 use boardlab_codec::ByteOrder;
-use boardlab_image::{Confidence, Contents, Error, Hints, Kind, Shape, identify};
+use boardlab_image::{Contents, Error, Hints, Kind, Shape, identify};
 use boardlab_result::Value;
 use boardlab_sim::Bytes;
-
-fn shape(bytes: &[u8]) -> Shape {
-    let identity = identify(&Contents::of(bytes.to_vec()));
-    assert_eq!(identity.main().confidence, Confidence::Certain, "{:?}", identity.main());
-    identity.main().shape.unwrap()
-}
 
 #[test]
 fn an_image_of_linux_is_what_its_manifest_says() {

@@ -1,6 +1,7 @@
 //! Images that are made of a folder, read again.
 
-use crate::images::{damage, faults, info, opened, told};
+use crate::asked::{damage, faults, info, opened};
+use crate::images::told;
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{

@@ -1,6 +1,7 @@
 //! Older states, by the sequence number of their last block.
 
-use crate::images::{TREE, large, opened, small, told_by};
+use crate::asked::opened;
+use crate::images::{TREE, large, small, told_by};
 use boardlab_image::{Damage, Error, Hints};
 
 fn as_of(sequence: u64) -> Hints {
@@ -26,7 +27,7 @@ fn an_older_state_has_what_was_there_and_says_so() {
     let told = damage.audit.foreign.unwrap();
     assert!(told.contains("sequence number 4099 was the newest; the newest is 4102"), "{told}");
     // The newest state misses nothing.
-    let mut newest = crate::images::opened(&image, &as_of(4_102)).unwrap();
+    let mut newest = crate::asked::opened(&image, &as_of(4_102)).unwrap();
     assert!(Damage::of(&mut newest).unwrap().is_whole());
 }
 

@@ -118,6 +118,14 @@ impl ObjectHeader {
     pub fn stored(&self) -> u32 {
         HEADER_BYTES + u32::from(self.length)
     }
+
+    /// Bytes that the object counts for in a segment of this level: those stored in the lowest, and in all others, where
+    /// nothing is compressed, those of its kind.
+    #[must_use]
+    pub fn counted(&self, level: u8) -> u32 {
+        let whole = u32::try_from(self.kind.size()).expect("at most 4,096");
+        if level == 0 { self.stored() } else { HEADER_BYTES + whole }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! Layer: rank 10. Main types: [`Counts`], [`TimedWork`], and [`Column`], all figures of one filesystem.
 //! The counts do not depend on the platform: they are the requests of a filesystem to the flash. So
 //! every time is shown with them, and the time with another port of the board follows from them:
-//! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it).
+//! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it), but for some
+//! nanoseconds with LogFS: the length of its compressed journal depends on the times of files.
 
 use boardlab_document::quantity::Ratio;
 use boardlab_nand::Nand;

@@ -306,15 +306,16 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_write_buffer_is_written_while_the_plan_sleeps() {
+    fn what_waits_in_a_write_buffer_is_written_while_the_plan_sleeps_except_by_logfs() {
         let create = step("create", "fs.create").path("/mnt").key("count", 1).key("size", 100);
         let sleep = step("sleep", "cpu.sleep").key("count", 1).key("time_ns", 60_000_000_000);
         let mut programs = Vec::new();
         perform(&[mount(), create, sleep], |_, _, counts| {
             programs.push(counts.expect("mounted").programs);
         });
-        for programs in programs.chunks(3) {
-            assert!(programs[1] < programs[2], "{programs:?}");
+        for (programs, system) in programs.chunks(3).zip(["jffs2", "yaffs2", "logfs", "ubifs"]) {
+            // LogFS fills its write units in RAM until a sync, however long that is.
+            assert_eq!(programs[1] < programs[2], system != "logfs", "{system}: {programs:?}");
         }
     }
 

@@ -48,8 +48,7 @@ impl Choice {
 #[must_use]
 pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<Spare> {
     let marker = flash.marker.filter(|marker| marker + 8 <= shape.oob.to_usize());
-    let detect = || Spare::detect(contents, shape, flash.first, marker);
-    (!shape.oob.is_zero()).then(detect)
+    Spare::detect_if_any(contents, shape, flash.first, marker)
 }
 
 /// Determines how to read the filesystem that was found in `contents`.

@@ -3,7 +3,7 @@
 //! Layer: rank 7. Main function: [`recognise`]. A superblock says where both copies lie and where the journal does;
 //! the pages, with or without OOB bytes in the file, are those with which both are there.
 
-use super::{Image, TYPE};
+use super::{Image, MAGIC_AT, TYPE};
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::shape::{LAYOUTS, Shape};
@@ -18,6 +18,8 @@ use boardlab_sim::{Bytes, Clock};
 const PAGE_MIN: u64 = 512;
 /// The page of a file without OOB bytes, unless less is written at once.
 const PAGE: u64 = 2_048;
+/// Bits of the magic number that may be wrong in a superblock which is worth correcting.
+const WRONG_BITS: u32 = 8;
 /// Bytes at the beginning of a segment of the journal that are looked at.
 const HEAD: usize = 16_384;
 
@@ -30,6 +32,11 @@ struct Fit {
     right: (usize, u8, bool),
 }
 
+/// Of two, that with which more is right; the first of equals.
+fn better(best: Fit, other: Fit) -> Fit {
+    if other.right > best.right { other } else { best }
+}
+
 /// The filesystem with a superblock at one of these places.
 pub(super) fn recognise(
     contents: &Contents,
@@ -37,8 +44,7 @@ pub(super) fn recognise(
     other: &[Detection],
 ) -> Option<(Detection, Image)> {
     let fits = places.iter().filter_map(|&place| best(contents, place));
-    // The first of equals.
-    let best = fits.reduce(|best, fit| if fit.right > best.right { fit } else { best })?;
+    let best = fits.reduce(better)?;
     let Fit { image, place, right: (entries, _, copies) } = best;
     if other.iter().any(|one| one.covers(place)) {
         return None;
@@ -91,13 +97,18 @@ fn best(contents: &Contents, place: Bytes) -> Option<Fit> {
         let right = (entries, mounts, copies(contents, &image));
         Fit { image, place, right }
     });
-    fits.reduce(|best, fit| if fit.right > best.right { fit } else { best })
+    fits.reduce(better)
 }
 
 /// The superblock at a place of the file, as it is or corrected by the ECC of its page.
 fn superblock(contents: &Contents, place: Bytes) -> Option<Superblock> {
-    if let Ok(found) = Superblock::parse(&contents.window(place, superblock::SIZE)) {
+    let bytes = contents.window(place, superblock::SIZE);
+    if let Ok(found) = Superblock::parse(&bytes) {
         return Some(found);
+    }
+    let magic = bytes.get(MAGIC_AT.to_usize()..)?.first_chunk()?;
+    if (u64::from_be_bytes(*magic) ^ superblock::MAGIC).count_ones() > WRONG_BITS {
+        return None;
     }
     let from = contents.from(place);
     LAYOUTS.iter().filter(|layout| layout.0 >= PAGE_MIN).find_map(|&(page, oob)| {

@@ -2,8 +2,7 @@
 //!
 //! Layer: rank 10. Function: [`explain`].
 
-use crate::nandfs::findings::{Explanations, Told, listed, mib, rate};
-use crate::nandfs::run::fit::Observation;
+use crate::nandfs::findings::{Explanations, Told, mib, rate};
 use crate::nandfs::run::measure::{Column, Mounting, PHASES, Phase, Throughput, memory};
 use crate::nandfs::tables::Ports;
 use boardlab_document::error::Error;
@@ -14,12 +13,12 @@ use boardlab_sim::Bytes;
 
 /// The texts about JFFS2.
 pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
-    let Told { print, column, observations, ports } = *told;
+    let Told { print, column, ports, .. } = *told;
     let ram = print.number("table3.4", "ram", column.system)?;
     let full = print.number("table3.5", "metadata", column.system)?;
     Ok(Explanations {
         mount: data(print, (column, ram), ports)?,
-        listing: listing(print, (column, observations), ports)?,
+        listing: listing(told)?,
         throughput: zeros(print, column, ports)?,
         ram: readings(print, column, ram)?,
         metadata: metadata(print, column, full)?,
@@ -72,13 +71,9 @@ fn data(
     ))
 }
 
-fn listing(
-    print: &Reference,
-    (column, observations): (&Column, &[Observation]),
-    ports: Ports,
-) -> Result<String, Error> {
+fn listing(told: &Told<'_>) -> Result<String, Error> {
+    let Told { print, column, observations, ports } = *told;
     let data_sheet = ports[0];
-    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
     let ls = column.mounting.ls;
     let printed =
         observations.iter().find(|one| one.run == ls).map_or(f64::NAN, |one| one.printed_ns);
@@ -92,7 +87,7 @@ fn listing(
         print.quote("table3.2", "ls", column.system)?,
         mib(ls.counts.bytes),
         ls.counts.reads,
-        each.join(", "),
+        told.lists_by_file(),
     ))
 }
 

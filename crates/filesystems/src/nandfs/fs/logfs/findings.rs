@@ -2,10 +2,10 @@
 //!
 //! Layer: rank 10. Function: [`explain`].
 
-use crate::nandfs::findings::{Explanations, Told, listed, mib, rate};
-use crate::nandfs::run::measure::{Column, PHASES, ReadingFigures, memory};
+use crate::nandfs::findings::{Explanations, Told, joined, mib, per_byte, rate, structure};
+use crate::nandfs::run::measure::{PHASES, memory};
 use boardlab_document::error::Error;
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::real;
 
 /// The texts about LogFS.
 pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
@@ -18,20 +18,10 @@ pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
     })
 }
 
-fn reading<'c>(column: &'c Column, name: &str) -> Option<&'c ReadingFigures> {
-    column.readings.iter().find(|one| one.name == name)
-}
-
 /// The same on every flash.
 fn mount(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
     let (run, port) = (&column.mounting.mount, ports[0]);
-    let printed = print.number("table3.2", "mount", column.system)?;
-    let levels: Vec<_> = column
-        .by_level
-        .iter()
-        .map(|one| format!("{} at {}", one.mount.with(port), one.level))
-        .collect();
     Ok(format!(
         "The mount of LogFS ({} printed) reads two superblocks, the journal and a few blocks. Of the journal there are the headers of its segments \
          and one segment, and the blocks are of the segment file; one pass of garbage collection follows. Here that is {} page reads, {} \
@@ -43,17 +33,15 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         run.counts.erases,
         mib(run.counts.bytes),
         run.with(port),
-        levels.join(", "),
-        (printed - float(run.with(port).as_nanos())) / float(run.counts.bytes),
+        told.mounts_by_level(),
+        per_byte(run, port, print.number("table3.2", "mount", column.system)?),
     ))
 }
 
 /// An inode is an object of 228 bytes.
 fn listing(told: &Told<'_>) -> Result<String, Error> {
-    let Told { print, column, ports, .. } = *told;
+    let Told { print, column, .. } = *told;
     let ls = column.mounting.ls;
-    let printed = print.number("table3.2", "ls", column.system)?;
-    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
     Ok(format!(
         "The ls of LogFS ({} printed) reads an entry and an inode of every file. They are 294 and 228 bytes, of which many share a page, so that \
          there are {} page reads for {} files. The time is that of the number of files, which is not published: {}. At this rate the printed time is \
@@ -61,8 +49,8 @@ fn listing(told: &Told<'_>) -> Result<String, Error> {
         print.quote("table3.2", "ls", column.system)?,
         ls.counts.reads,
         column.mounting.files,
-        each.join(", "),
-        printed / ls.with(ports[0]).as_secs_f64() / 1e9 * float(column.mounting.files),
+        told.lists_by_file(),
+        told.files_of_printed_ls()?,
     ))
 }
 
@@ -70,7 +58,7 @@ fn listing(told: &Told<'_>) -> Result<String, Error> {
 fn throughput(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
     let Some(run) = column.throughput.first() else { return Ok(String::new()) };
-    let zlib = reading(column, "zlib").map(|one| &one.throughput);
+    let zlib = told.reading("zlib").map(|one| &one.throughput);
     let mut ours = Vec::new();
     for (at, phase) in PHASES.iter().enumerate() {
         let name = phase.replace('_', " ");
@@ -97,13 +85,8 @@ fn throughput(told: &Told<'_>) -> Result<String, Error> {
 fn ram(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, .. } = *told;
     let mounted = &column.mounting.mounted;
-    let kib = |one: u64| real(boardlab_sim::Bytes::new(one)) / 1_024.0;
     let others = column.by_level.iter().chain(&column.by_file).chain([&column.mounting]);
     let most = others.map(|one| real(memory(&one.mounted))).fold(0.0, f64::max);
-    let each: Vec<_> = mounted
-        .iter()
-        .map(|one| format!("{} of {} ({:.0} KiB)", one.count, one.name, kib(one.total().get())))
-        .collect();
     Ok(format!(
         "The printed {} of RAM of LogFS are not structures that the mount builds, for LogFS builds hardly any. {:.0} KiB here are: {}. \
          The pages of the flash are those that the mount has read or that open segments hold; the kernel can give most of them back. Where the \
@@ -111,7 +94,7 @@ fn ram(told: &Told<'_>) -> Result<String, Error> {
          as many as printed. With those of what ls reads there are {:.0} KiB.",
         print.quote("table3.4", "ram", column.system)?,
         real(memory(mounted)) / 1_024.0,
-        each.join(", "),
+        joined(mounted.iter().map(structure)),
         most / 1_024.0,
         real(memory(&column.mounting.listed)) / 1_024.0,
     ))
@@ -120,29 +103,14 @@ fn ram(told: &Told<'_>) -> Result<String, Error> {
 /// Where the space goes.
 fn metadata(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, .. } = *told;
-    let capacity = &column.capacity;
-    let kib = |bytes: u64| bytes / 1_024;
-    let parts: Vec<_> = capacity
-        .reserved
-        .iter()
-        .map(|(name, size)| format!("{name} {} KiB", kib(size.get())))
-        .collect();
-    let by_size: Vec<_> = column
-        .by_size
-        .iter()
-        .map(|(file, full)| match *file == capacity.flash {
-            true => format!("{} KiB with one", kib(full.metadata().get())),
-            false => format!("{} KiB with files of {file}", kib(full.metadata().get())),
-        })
-        .collect();
     Ok(format!(
         "The printed {} of metadata of LogFS are those of a flash filled by few large files. Fixed are: {}. Every segment leaves an end that is too \
          short for the next block, up to 4,123 bytes of 131,072, which LogFS counts as used in advance; a block has a header of 28 bytes, and \
          512 blocks an indirect one. The rest is that of the files: {} (table3.5-files). Of the {} KiB of this run the unused ends of the last \
          blocks of files are a part.",
         print.quote("table3.5", "metadata", column.system)?,
-        parts.join(", "),
-        by_size.join(", "),
-        kib(capacity.metadata().get()),
+        told.reserved(),
+        told.metadata_by_size(),
+        column.capacity.metadata().get() / 1_024,
     ))
 }

@@ -2,11 +2,11 @@
 //!
 //! Layer: rank 10. Function: [`explain`].
 
-use crate::nandfs::findings::{Explanations, Told, listed, mib, percent, rate};
+use crate::nandfs::findings::{Explanations, Told, joined, mib, percent, rate, structure};
 use crate::nandfs::run::measure::{Chip, ChipAttach, Column, PHASES, Phase, Throughput, memory};
 use boardlab_document::error::Error;
 use boardlab_parts::nand::board::Port;
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::float;
 use boardlab_vfs::Structure;
 
 /// The texts about UBIFS.
@@ -28,11 +28,6 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
     let attach = run.attach.unwrap_or_default();
     let after = run.mount.counts - attach.counts;
     let (whole, scan) = (run.mount.with(port).as_secs_f64(), attach.with(port).as_secs_f64());
-    let levels: Vec<_> = column
-        .by_level
-        .iter()
-        .map(|one| format!("{} at {}", one.mount.with(port), one.level))
-        .collect();
     Ok(format!(
         "The mount of UBIFS ({} printed) begins with the attach of UBI, which is most of it. The attach reads the headers of \
          every block, {} page reads and {}, {} of the {:.3} s. The mount itself then reads {} pages. The attach depends on the number of \
@@ -44,7 +39,7 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         percent(scan / whole),
         whole,
         after.reads,
-        levels.join(", "),
+        told.mounts_by_level(),
         whole - scan,
         largest(column, port),
     ))
@@ -68,10 +63,8 @@ fn largest(column: &Column, port: Port) -> String {
 
 /// What ls reads.
 fn listing(told: &Told<'_>) -> Result<String, Error> {
-    let Told { print, column, ports, .. } = *told;
+    let Told { print, column, .. } = *told;
     let ls = column.mounting.ls;
-    let printed = print.number("table3.2", "ls", column.system)?;
-    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
     Ok(format!(
         "ls of UBIFS ({} printed) waits for nothing that the mount left. It reads each directory entry and each inode by the index, {} page \
          reads here, so its time is that of the number of files, which is not published: {}. At this rate the printed time is enough for \
@@ -79,8 +72,8 @@ fn listing(told: &Told<'_>) -> Result<String, Error> {
          not.",
         print.quote("table3.2", "ls", column.system)?,
         ls.counts.reads,
-        each.join(", "),
-        printed / ls.with(ports[0]).as_secs_f64() / 1e9 * float(column.mounting.files),
+        told.lists_by_file(),
+        told.files_of_printed_ls()?,
     ))
 }
 
@@ -118,10 +111,6 @@ fn ram(told: &Told<'_>) -> Result<String, Error> {
     let run = &column.mounting;
     let mut largest: Vec<&Structure> = run.mounted.iter().collect();
     largest.sort_by_key(|one| std::cmp::Reverse(one.total()));
-    let each = largest.iter().take(4).map(|one| {
-        format!("{} of {} ({:.0} KiB)", one.count, one.name, real(one.total()) / 1_024.0)
-    });
-    let each: Vec<_> = each.collect();
     let [mounted, listed] = [&run.mounted, &run.listed].map(|all| memory(all).get());
     Ok(format!(
         "The printed {} of RAM of UBIFS and UBI stand beside {:.0} KiB after the mount and {:.0} KiB after ls here. The largest: {}. The \
@@ -130,7 +119,7 @@ fn ram(told: &Told<'_>) -> Result<String, Error> {
         print.quote("table3.4", "ram", column.system)?,
         float(mounted) / 1_024.0,
         float(listed) / 1_024.0,
-        each.join(", "),
+        joined(largest.into_iter().take(4).map(structure)),
     ))
 }
 
@@ -139,9 +128,6 @@ fn metadata(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, .. } = *told;
     let capacity = &column.capacity;
     let printed = print.number("table3.5", "metadata", column.system)?;
-    let parts = capacity.reserved.iter();
-    let parts: Vec<_> =
-        parts.map(|(name, size)| format!("{name} {} KiB", size.get() / 1_024)).collect();
     let fixed: u64 = capacity.reserved.iter().map(|(_, size)| size.get()).sum();
     let whole = capacity.metadata().get();
     Ok(format!(
@@ -152,7 +138,7 @@ fn metadata(told: &Told<'_>) -> Result<String, Error> {
         whole / 1_024,
         print.quote("table3.5", "metadata", column.system)?,
         (float(whole) / printed - 1.0) * 100.0,
-        parts.join(", "),
+        told.reserved(),
         whole.saturating_sub(fixed) / 1_024,
     ))
 }

@@ -2,11 +2,10 @@
 //!
 //! Layer: rank 10. Function: [`explain`].
 
-use crate::nandfs::findings::{Explanations, Told, listed, mib, rate};
-use crate::nandfs::run::measure::{Column, PHASES, ReadingFigures, TimedWork, memory};
+use crate::nandfs::findings::{Explanations, Told, joined, mib, per_byte, rate, structure};
+use crate::nandfs::run::measure::{PHASES, TimedWork, memory};
 use boardlab_document::error::Error;
-use boardlab_parts::nand::board::Port;
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::real;
 
 /// The texts about YAFFS2.
 pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
@@ -19,30 +18,16 @@ pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
     })
 }
 
-fn reading<'c>(column: &'c Column, name: &str) -> Option<&'c ReadingFigures> {
-    column.readings.iter().find(|one| one.name == name)
-}
-
-/// The nanoseconds a byte of the bus with which a run takes the printed time.
-fn per_byte(run: &TimedWork, port: Port, printed_ns: f64) -> f64 {
-    (printed_ns - float(run.with(port).as_nanos())) / float(run.counts.bytes)
-}
-
 /// A checkpoint takes little, a scan much.
 fn mount(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
     let (run, port) = (&column.mounting.mount, ports[0]);
     let other = |name: &str| {
-        let found = reading(column, name).map(|one| &one.mounting.mount);
+        let found = told.reading(name).map(|one| &one.mounting.mount);
         found.map_or_else(String::new, |run| {
             format!("{} with {} page reads", run.with(port), run.counts.reads)
         })
     };
-    let levels: Vec<_> = column
-        .by_level
-        .iter()
-        .map(|one| format!("{} at {}", one.mount.with(port), one.level))
-        .collect();
     Ok(format!(
         "The mount of YAFFS2 ({} printed) reads a checkpoint, for a scan took many times as long in 2008. It takes {} here. It makes {} page reads, most \
          of them of spare bytes in search of the blocks of the checkpoint, {} in all. A scan of the tags of every page takes {}; the block \
@@ -54,25 +39,23 @@ fn mount(told: &Told<'_>) -> Result<String, Error> {
         mib(run.counts.bytes),
         other("scan"),
         other("scan-summaries"),
-        levels.join(", "),
+        told.mounts_by_level(),
         per_byte(run, port, print.number("table3.2", "mount", column.system)?),
     ))
 }
 
 /// A checkpoint has no attributes: the header of every file is read.
 fn listing(told: &Told<'_>) -> Result<String, Error> {
-    let Told { print, column, ports, .. } = *told;
+    let Told { print, column, .. } = *told;
     let ls = column.mounting.ls;
-    let printed = print.number("table3.2", "ls", column.system)?;
-    let each: Vec<_> = column.by_file.iter().map(|one| listed(one, ports)).collect();
     Ok(format!(
         "The ls of YAFFS2 ({} printed) reads the header of every file, a page each. A checkpoint has neither names nor attributes, so there \
          are {} page reads here. The time is that of the number of files, which is not published: {}. At this rate the printed time is \
          enough for about {:.0} files, so the flash held few large ones. Files of that size also bring the RAM near the print (table3.4).",
         print.quote("table3.2", "ls", column.system)?,
         ls.counts.reads,
-        each.join(", "),
-        printed / ls.with(ports[0]).as_secs_f64() / 1e9 * float(column.mounting.files),
+        told.lists_by_file(),
+        told.files_of_printed_ls()?,
     ))
 }
 
@@ -82,7 +65,7 @@ fn throughput(told: &Told<'_>) -> Result<String, Error> {
     let (Some(run), port) = (column.throughput.first(), ports[0]) else {
         return Ok(String::new());
     };
-    let verified = reading(column, "verify-after-write").map(|one| &one.throughput);
+    let verified = told.reading("verify-after-write").map(|one| &one.throughput);
     let needs = |phase: usize, run: &TimedWork| -> Result<f64, Error> {
         let rate = print.number("table3.3", PHASES[phase], column.system)?;
         Ok(per_byte(run, port, real(column.throughput[0].phases[phase].moved) / rate * 1e9))
@@ -118,10 +101,6 @@ fn throughput(told: &Told<'_>) -> Result<String, Error> {
 fn ram(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, .. } = *told;
     let mounted = &column.mounting.mounted;
-    let each = mounted.iter().take(4).map(|one| {
-        format!("{} of {} ({:.0} KiB)", one.count, one.name, real(one.total()) / 1_024.0)
-    });
-    let each: Vec<_> = each.collect();
     let by_file = column.by_file.iter().map(|one| {
         format!("{:.0} KiB with files of {}", real(memory(&one.mounted)) / 1_024.0, one.file)
     });
@@ -132,33 +111,20 @@ fn ram(told: &Told<'_>) -> Result<String, Error> {
          print. What ls reads adds nothing, for names and attributes have their place in the objects.",
         print.quote("table3.4", "ram", column.system)?,
         by_file.join(", "),
-        each.join(", "),
+        joined(mounted.iter().take(4).map(structure)),
     ))
 }
 
 /// Where the space goes.
 fn metadata(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, .. } = *told;
-    let capacity = &column.capacity;
-    let kib = |bytes: u64| bytes / 1_024;
-    let by_size: Vec<_> = column
-        .by_size
-        .iter()
-        .map(|(file, full)| match *file == capacity.flash {
-            true => format!("{} KiB with one", kib(full.metadata().get())),
-            false => format!("{} KiB with files of {file}", kib(full.metadata().get())),
-        })
-        .collect();
-    let parts =
-        capacity.reserved.iter().map(|(name, size)| format!("{name} {} KiB", kib(size.get())));
-    let parts: Vec<_> = parts.collect();
     Ok(format!(
         "The printed {} of metadata of YAFFS2 are those of a flash filled by one file or a few. Each file takes a page for its header, and \
          an unused end of its last page: {} (table3.5-files). Of the {} KiB of this run, fixed are: {}. The tags of pages are in the spare \
          bytes, which the figure leaves out.",
         print.quote("table3.5", "metadata", column.system)?,
-        by_size.join(", "),
-        kib(capacity.metadata().get()),
-        parts.join(", "),
+        told.metadata_by_size(),
+        column.capacity.metadata().get() / 1_024,
+        told.reserved(),
     ))
 }
