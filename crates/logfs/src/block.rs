@@ -9,76 +9,59 @@
 
 use crate::format::{BlockId, POINTERS};
 use crate::transaction::Transaction;
+use boardlab_vfs::LruMap;
 use std::collections::BTreeMap;
-
-/// A block in memory.
-#[derive(Debug, Clone)]
-struct Node {
-    bytes: Box<[u8]>,
-    stamp: u64,
-}
 
 /// The blocks in memory.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Nodes {
-    map: BTreeMap<BlockId, Node>,
-    by_use: BTreeMap<u64, BlockId>,
-    uses: u64,
-}
+pub(crate) struct Nodes(LruMap<BlockId, Box<[u8]>>);
 
 impl Nodes {
     pub(crate) fn len(&self) -> usize {
-        self.map.len()
+        self.0.len()
     }
 
     pub(crate) fn contains(&self, id: BlockId) -> bool {
-        self.map.contains_key(&id)
+        self.0.contains(id)
     }
 
     pub(crate) fn get(&self, id: BlockId) -> Option<&[u8]> {
-        self.map.get(&id).map(|node| &*node.bytes)
+        self.0.peek(id).map(|bytes| &**bytes)
     }
 
     /// The bytes of a block, which is then the most recently used one.
     pub(crate) fn touch(&mut self, id: BlockId) -> Option<&mut [u8]> {
-        let node = self.map.get_mut(&id)?;
-        self.by_use.remove(&node.stamp);
-        self.uses += 1;
-        node.stamp = self.uses;
-        self.by_use.insert(self.uses, id);
-        Some(&mut node.bytes)
+        self.0.get(id).map(|bytes| &mut **bytes)
     }
 
     pub(crate) fn insert(&mut self, id: BlockId, bytes: Box<[u8]>) {
-        self.remove(id);
-        self.uses += 1;
-        self.by_use.insert(self.uses, id);
-        self.map.insert(id, Node { bytes, stamp: self.uses });
+        self.0.insert(id, bytes);
     }
 
     pub(crate) fn remove(&mut self, id: BlockId) -> Option<Box<[u8]>> {
-        let node = self.map.remove(&id)?;
-        self.by_use.remove(&node.stamp);
-        Some(node.bytes)
+        self.0.remove(id)
     }
 
     /// The blocks of an inode.
     pub(crate) fn of_inode(&self, ino: u64) -> Vec<BlockId> {
         let first = BlockId { ino, level: 0, index: 0 };
         let end = BlockId { ino: ino + 1, level: 0, index: 0 };
-        self.map.range(first..end).map(|(&id, _)| id).collect()
+        self.0.keys_within(first..end).collect()
     }
 
-    /// Forgets the blocks that were not used for the longest time and that nothing holds, until `limit` are
-    /// left.
+    /// Forgets the blocks that were not used for the longest time, until `limit` are left. One with changed words
+    /// stays, and counts as used now.
     pub(crate) fn trim(&mut self, limit: usize, aliases: &Aliases) {
-        if self.map.len() <= limit {
-            return;
-        }
-        let surplus = self.map.len() - limit;
-        let idle = self.by_use.values().copied().filter(|&id| !aliases.is_in_node(id));
-        for id in idle.take(surplus).collect::<Vec<_>>() {
-            self.remove(id);
+        for _ in 0..self.len() {
+            if self.len() <= limit {
+                return;
+            }
+            let Some(id) = self.0.oldest() else { return };
+            if aliases.is_in_node(id) {
+                self.0.get(id);
+            } else {
+                self.0.remove(id);
+            }
         }
     }
 

@@ -9,6 +9,7 @@
 
 use boardlab_mtd::{BlockIndex, Error, Mtd};
 use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::LruMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -16,22 +17,21 @@ use std::ops::Range;
 pub(crate) const PAGE: u64 = 4_096;
 const PAGE_LEN: usize = 4_096;
 
-#[derive(Debug, Clone)]
-struct Page {
-    bytes: Box<[u8]>,
-    /// Whether it belongs to an open segment.
-    held: bool,
-    stamp: u64,
-}
+type Page = Box<[u8]>;
 
 /// A flash and pages of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Media<M> {
     pub(crate) device: M,
-    pages: BTreeMap<u64, Page>,
-    by_use: BTreeMap<u64, u64>,
-    uses: u64,
+    /// Pages of open segments.
+    held: BTreeMap<u64, Page>,
+    /// Pages that can be read again.
+    idle: LruMap<u64, Page>,
     limit: usize,
+}
+
+fn erased() -> Page {
+    vec![0xFF; PAGE_LEN].into()
 }
 
 /// The pages that a range touches, each with its bytes in it.
@@ -46,59 +46,52 @@ fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
 impl<M: Mtd> Media<M> {
     pub(crate) fn new(device: M, cache: Bytes) -> Self {
         let limit = (cache.to_usize() / PAGE_LEN).max(8);
-        let (pages, by_use) = (BTreeMap::new(), BTreeMap::new());
-        Self { device, pages, by_use, uses: 0, limit }
+        Self { device, held: BTreeMap::new(), idle: LruMap::default(), limit }
     }
 
     /// Bytes in memory.
     pub(crate) fn cached(&self) -> usize {
-        self.pages.len() * PAGE_LEN
+        (self.held.len() + self.idle.len()) * PAGE_LEN
     }
 
     /// Forgets all pages but those of open segments.
     pub(crate) fn shrink(&mut self) {
-        self.by_use.clear();
-        self.pages.retain(|_, page| page.held);
+        self.idle = LruMap::default();
     }
 
-    /// Forgets the pages that were not used for the longest time, until so many are left.
-    fn forget_idle(&mut self, left: usize) {
-        while self.by_use.len() > left {
-            let Some((_, index)) = self.by_use.pop_first() else { break };
-            self.pages.remove(&index);
+    /// Forgets the pages that were not used for the longest time, until so many are left. Returns the last one.
+    fn forget_idle(&mut self, left: usize) -> Option<Page> {
+        let mut last = None;
+        while self.idle.len() > left
+            && let Some(index) = self.idle.oldest()
+        {
+            last = self.idle.remove(index);
         }
+        last
     }
 
-    fn touch(&mut self, index: u64) {
-        self.uses += 1;
-        let uses = self.uses;
-        if let Some(page) = self.pages.get_mut(&index).filter(|page| !page.held) {
-            self.by_use.remove(&page.stamp);
-            page.stamp = uses;
-            self.by_use.insert(uses, index);
-        }
+    /// The bytes of a page that is in memory.
+    fn page(&self, index: u64) -> Option<&[u8]> {
+        self.held.get(&index).or_else(|| self.idle.peek(index)).map(|page| &**page)
     }
 
     /// Reads a page from the flash unless it is in memory. Data that cannot be corrected are kept: their
     /// checksums decide.
-    fn fill(&mut self, clock: &mut Clock, index: u64) -> Result<(), Error> {
-        if self.pages.contains_key(&index) {
-            self.touch(index);
-            return Ok(());
-        }
-        let mut bytes = vec![0xFF; PAGE_LEN].into_boxed_slice();
+    fn fill(&mut self, clock: &mut Clock, index: u64) -> Result<&[u8], Error> {
         let start = index * PAGE;
-        let size = self.device.geometry().size().get();
-        let length = usize::try_from(size.saturating_sub(start).min(PAGE)).expect("at most a page");
-        match self.device.read(clock, Bytes::new(start), &mut bytes[..length]) {
-            Ok(_) | Err(Error::Uncorrectable { .. }) => {}
-            Err(error) => return Err(error),
+        if !self.held.contains_key(&index) && self.idle.get(index).is_none() {
+            let size = self.device.geometry().size().get();
+            let length = size.saturating_sub(start).min(PAGE);
+            let length = usize::try_from(length).expect("at most a page");
+            let mut page = self.forget_idle(self.limit - 1).unwrap_or_else(erased);
+            page.fill(0xFF);
+            match self.device.read(clock, Bytes::new(start), &mut page[..length]) {
+                Ok(_) | Err(Error::Uncorrectable { .. }) => {}
+                Err(error) => return Err(error),
+            }
+            self.idle.insert(index, page);
         }
-        self.forget_idle(self.limit - 1);
-        self.uses += 1;
-        self.by_use.insert(self.uses, index);
-        self.pages.insert(index, Page { bytes, held: false, stamp: self.uses });
-        Ok(())
+        Ok(self.page(index).unwrap_or_default())
     }
 
     /// Reads bytes (`wbuf_read`).
@@ -110,23 +103,18 @@ impl<M: Mtd> Media<M> {
     ) -> Result<(), Error> {
         let mut done = 0;
         for (index, range) in pieces(at, buffer.len()) {
-            self.fill(clock, index)?;
-            let page = &self.pages[&index];
-            buffer[done..done + range.len()].copy_from_slice(&page.bytes[range.clone()]);
-            done += range.len();
+            let count = range.len();
+            buffer[done..done + count].copy_from_slice(&self.fill(clock, index)?[range]);
+            done += count;
         }
         Ok(())
     }
 
     /// Keeps a page in memory until its segment is closed.
-    fn hold(&mut self, index: u64) -> &mut Page {
-        let erased = || Page { bytes: vec![0xFF; PAGE_LEN].into(), held: true, stamp: 0 };
-        let page = self.pages.entry(index).or_insert_with(erased);
-        if !page.held {
-            self.by_use.remove(&page.stamp);
-            page.held = true;
-        }
-        page
+    fn hold(&mut self, index: u64) -> &mut [u8] {
+        let idle = &mut self.idle;
+        let page = self.held.entry(index);
+        page.or_insert_with(|| idle.remove(index).unwrap_or_else(erased))
     }
 
     /// Changes bytes of an open segment in memory (`logfs_buf_write`).
@@ -135,7 +123,7 @@ impl<M: Mtd> Media<M> {
         for (index, range) in pieces(at, data.len()) {
             let piece = &data[done..done + range.len()];
             done += range.len();
-            self.hold(index).bytes[range].copy_from_slice(piece);
+            self.hold(index)[range].copy_from_slice(piece);
         }
     }
 
@@ -154,8 +142,8 @@ impl<M: Mtd> Media<M> {
         let mut done = 0;
         for (index, range) in pieces(at, buffer.len()) {
             let count = range.len();
-            if let Some(page) = self.pages.get(&index) {
-                buffer[done..done + count].copy_from_slice(&page.bytes[range]);
+            if let Some(page) = self.page(index) {
+                buffer[done..done + count].copy_from_slice(&page[range]);
             }
             done += count;
         }
@@ -165,7 +153,7 @@ impl<M: Mtd> Media<M> {
     pub(crate) fn pad(&mut self, range: Range<u64>) {
         let length = usize::try_from(range.end - range.start).expect("within a segment");
         for (index, range) in pieces(range.start, length) {
-            self.hold(index).bytes[range].fill(0xFF);
+            self.hold(index)[range].fill(0xFF);
         }
     }
 
@@ -186,7 +174,7 @@ impl<M: Mtd> Media<M> {
             let mut done = 0;
             for (index, within) in pieces(at, length) {
                 let count = within.len();
-                buffer[done..done + count].copy_from_slice(&self.hold(index).bytes[within]);
+                buffer[done..done + count].copy_from_slice(&self.hold(index)[within]);
                 done += count;
             }
             self.device.program(clock, Bytes::new(at), &buffer)?;
@@ -207,26 +195,18 @@ impl<M: Mtd> Media<M> {
     }
 
     fn forget(&mut self, range: Range<u64>) {
-        let indexes: Vec<u64> = self
-            .pages
-            .range(range.start / PAGE..range.end.div_ceil(PAGE))
-            .map(|(&index, _)| index)
-            .collect();
-        for index in indexes {
-            if let Some(page) = self.pages.remove(&index) {
-                self.by_use.remove(&page.stamp);
-            }
+        for index in range.start / PAGE..range.end.div_ceil(PAGE) {
+            self.held.remove(&index);
+            self.idle.remove(index);
         }
     }
 
     /// Lets go of the pages of a segment that is written (`freeseg`).
     pub(crate) fn release(&mut self, range: Range<u64>) {
-        let pages = self.pages.range_mut(range.start / PAGE..range.end / PAGE);
-        for (&index, page) in pages.filter(|(_, page)| page.held) {
-            self.uses += 1;
-            page.held = false;
-            page.stamp = self.uses;
-            self.by_use.insert(self.uses, index);
+        for index in range.start / PAGE..range.end / PAGE {
+            if let Some(page) = self.held.remove(&index) {
+                self.idle.insert(index, page);
+            }
         }
         self.forget_idle(self.limit);
     }
@@ -241,8 +221,11 @@ impl<M: Mtd> Media<M> {
         for block in blocks {
             self.device.erase(clock, BlockIndex(block))?;
         }
-        for (_, page) in self.pages.range_mut(bytes.start / PAGE..bytes.end / PAGE) {
-            page.bytes.fill(0xFF);
+        for index in bytes.start / PAGE..bytes.end / PAGE {
+            let page = self.held.get_mut(&index).or_else(|| self.idle.peek_mut(index));
+            if let Some(page) = page {
+                page.fill(0xFF);
+            }
         }
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! active list, and mapped files.
 
 use crate::filesystem::PAGE_SIZE;
+use crate::lru::LruMap;
 use crate::node::Ino;
 use boardlab_sim::{Bytes, Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,8 +82,6 @@ pub(crate) type Key = (Ino, u64);
 #[derive(Debug, Clone)]
 struct Page {
     content: Box<[u8]>,
-    /// The time of the last use, counted in uses of the cache.
-    stamp: u64,
     /// The dirty bytes.
     changed: Option<Range<usize>>,
 }
@@ -100,9 +99,7 @@ struct Dirty {
 #[derive(Debug, Clone)]
 pub(crate) struct PageCache {
     limit: usize,
-    uses: u64,
-    pages: BTreeMap<Key, Page>,
-    by_use: BTreeMap<u64, Key>,
+    pages: LruMap<Key, Page>,
     dirty: BTreeMap<Ino, Dirty>,
     /// The dirty inodes in the order in which they became dirty (`b_dirty` in Linux).
     by_age: BTreeMap<u64, Ino>,
@@ -114,9 +111,7 @@ impl PageCache {
     pub(crate) fn new(size: Bytes) -> Self {
         Self {
             limit: (size.to_usize() / PAGE_SIZE).max(1),
-            uses: 0,
-            pages: BTreeMap::new(),
-            by_use: BTreeMap::new(),
+            pages: LruMap::default(),
             dirty: BTreeMap::new(),
             by_age: BTreeMap::new(),
             next_turn: 0,
@@ -125,7 +120,7 @@ impl PageCache {
     }
 
     pub(crate) fn contains(&self, key: Key) -> bool {
-        self.pages.contains_key(&key)
+        self.pages.contains(key)
     }
 
     pub(crate) fn bytes(&self) -> Bytes {
@@ -138,20 +133,12 @@ impl PageCache {
 
     /// Returns the page and makes it the most recently used one.
     pub(crate) fn get(&mut self, key: Key) -> Option<&mut [u8]> {
-        let page = self.pages.get_mut(&key)?;
-        self.by_use.remove(&page.stamp);
-        self.uses += 1;
-        page.stamp = self.uses;
-        self.by_use.insert(self.uses, key);
-        Some(&mut page.content)
+        self.pages.get(key).map(|page| &mut *page.content)
     }
 
     /// Adds a page that is not there yet; the caller has made room.
     pub(crate) fn insert(&mut self, key: Key, content: Box<[u8]>) {
-        self.uses += 1;
-        self.by_use.insert(self.uses, key);
-        let page = Page { content, stamp: self.uses, changed: None };
-        let replaced = self.pages.insert(key, page);
+        let replaced = self.pages.insert(key, Page { content, changed: None });
         assert!(replaced.is_none(), "PageCache::insert: {key:?} was there");
     }
 
@@ -159,19 +146,17 @@ impl PageCache {
     /// is room.
     pub(crate) fn victim(&self) -> Option<Key> {
         let full = self.pages.len() >= self.limit;
-        self.by_use.values().next().copied().filter(|_| full)
+        self.pages.oldest().filter(|_| full)
     }
 
     pub(crate) fn remove(&mut self, key: Key) {
         self.mark_clean(key);
-        if let Some(page) = self.pages.remove(&key) {
-            self.by_use.remove(&page.stamp);
-        }
+        self.pages.remove(key);
     }
 
     /// Marks these bytes of a page as dirty.
     pub(crate) fn mark_dirty(&mut self, key: Key, changed: Range<usize>, now: Instant) {
-        let Some(page) = self.pages.get_mut(&key) else { return };
+        let Some(page) = self.pages.peek_mut(key) else { return };
         let all = page.changed.take();
         page.changed =
             Some(all.map_or(changed.clone(), |all| {
@@ -214,7 +199,7 @@ impl PageCache {
     }
 
     pub(crate) fn mark_clean(&mut self, key: Key) {
-        if let Some(page) = self.pages.get_mut(&key) {
+        if let Some(page) = self.pages.peek_mut(key) {
             page.changed = None;
         }
         if let Some(dirty) = self.dirty.get_mut(&key.0) {
@@ -225,7 +210,7 @@ impl PageCache {
 
     /// The content of a dirty page, and its dirty bytes.
     pub(crate) fn dirty_range(&self, key: Key) -> Option<(&[u8], Range<usize>)> {
-        let page = self.pages.get(&key)?;
+        let page = self.pages.peek(key)?;
         page.changed.clone().map(|changed| (&*page.content, changed))
     }
 
@@ -267,12 +252,11 @@ impl PageCache {
         let dirty = self.dirty.get(&ino);
         let mut released: Vec<u64> =
             dirty.map_or_else(Vec::new, |dirty| dirty.pages.range(beyond..).copied().collect());
-        let gone: Vec<Key> =
-            self.pages.range((ino, beyond)..=(ino, u64::MAX)).map(|(&key, _)| key).collect();
+        let gone: Vec<Key> = self.pages.keys_within((ino, beyond)..=(ino, u64::MAX)).collect();
         gone.into_iter().for_each(|key| self.remove(key));
         let tail = usize::try_from(size % unit).expect("less than a page");
         let last = size / unit;
-        let Some(page) = self.pages.get_mut(&(ino, last)).filter(|_| tail > 0) else {
+        let Some(page) = self.pages.peek_mut((ino, last)).filter(|_| tail > 0) else {
             return released;
         };
         page.content[tail..].fill(0);
@@ -289,8 +273,6 @@ impl PageCache {
     /// Drops every clean page.
     pub(crate) fn drop_clean(&mut self) {
         self.pages.retain(|_, page| page.changed.is_some());
-        let pages = &self.pages;
-        self.by_use.retain(|_, key| pages.contains_key(key));
     }
 }
 

@@ -15,6 +15,7 @@ pub mod cache;
 pub mod error;
 pub mod filesystem;
 pub mod host;
+pub mod lru;
 pub mod memory;
 pub mod mount;
 pub mod node;
@@ -28,6 +29,7 @@ pub use filesystem::{
     Caching, Contradiction, FileExtent, FileSystem, PAGE_SIZE, PageWrite, Truncation,
 };
 pub use host::{Cost, Host, Work};
+pub use lru::LruMap;
 pub use memory::MemoryFs;
 pub use mount::{Fd, Mount, OpenFlags};
 pub use node::{
