@@ -97,6 +97,8 @@ use std::cell::RefCell;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The key that names the file which a file extends.
+const EXTENDS: &str = "extends";
 /// The key of the title.
 const TITLE: &str = "title";
 
@@ -204,6 +206,29 @@ impl Document {
         self.overridden |= other.overridden;
         self.swept |= other.swept;
         self.renamed.extend(other.renamed);
+    }
+
+    /// The section at the dotted `path`, or the top level if that is empty.
+    fn section_mut(&mut self, path: &str) -> Option<&mut Node> {
+        match path {
+            "" => Some(&mut self.root),
+            path => self.root.entry_mut(path).map(|entry| &mut entry.node),
+        }
+    }
+
+    /// Takes the name of the file that the section at `path` extends, or the top level if that is empty.
+    pub fn take_extended(&mut self, path: &str) -> Option<Node> {
+        let Content::Table(node::Table(keys)) = &mut self.section_mut(path)?.content else {
+            return None;
+        };
+        keys.shift_remove(EXTENDS).map(|entry| entry.node)
+    }
+
+    /// Puts the keys of `base` that the section at `path` lacks, or the top level if that is empty, into it.
+    pub fn extend(&mut self, path: &str, base: Self) {
+        let Some(section) = self.section_mut(path) else { return };
+        section.extend(base.root);
+        self.renamed.extend(base.renamed);
     }
 
     /// Applies `overrides` in order; the last one for a key wins.

@@ -195,6 +195,30 @@ impl Node {
         }
     }
 
+    /// Puts the keys of `base` that this section lacks into it, section by section, in the order of `base`.
+    pub(crate) fn extend(&mut self, base: Self) {
+        if self.is_sourced() || base.is_sourced() {
+            return;
+        }
+        let (Content::Table(Table(own)), Content::Table(Table(all))) =
+            (&mut self.content, base.content)
+        else {
+            return;
+        };
+        let mut rest = std::mem::take(own);
+        for (key, theirs) in all {
+            let entry = match rest.shift_remove(&key) {
+                Some(mut ours) => {
+                    ours.node.extend(theirs.node);
+                    ours
+                }
+                None => theirs,
+            };
+            own.insert(key, entry);
+        }
+        own.extend(rest);
+    }
+
     /// Whether this is a value with its origin: `{ value = ..., origin = ..., source = ... }`.
     ///
     /// Two of the three keys are enough, so that a forgotten or misspelled one is reported as such.

@@ -126,8 +126,7 @@ fn an_example_sets_another_value_and_uses_the_command_of_the_key() {
             "boardlab powercut nand-filesystems --set powercut.operations=10000",
         ),
         ("powercut.system", "boardlab powercut nand-filesystems --set powercut.system=yaffs2"),
-        // There is one board for each scenario.
-        ("board", "boardlab list keys card-fio"),
+        ("board", "boardlab run nand-filesystems --set board=at91sam9260"),
     ] {
         assert_eq!(text(&explained(key), "example", "text"), example, "{key}");
     }

@@ -41,8 +41,8 @@ fn the_board_of_the_evaluation_has_a_cost_for_every_kind_of_work() {
         let cost = board.costs[work as usize];
         assert!(cost.each > 0, "{}", work.name());
     }
-    assert_eq!(board.data_sheet.per_command, Duration::ZERO);
-    assert_eq!(board.data_sheet.per_byte, Duration::ZERO);
+    assert_eq!(board.port.per_command, Duration::ZERO);
+    assert_eq!(board.port.per_byte, Duration::ZERO);
 }
 
 #[test]

@@ -5,10 +5,10 @@
 //! function: [`compose`], which makes one document of a scenario, its part, its board and the
 //! user's `--set`. A path may stand for a name: it contains a `/` or ends in `.toml`.
 
-use boardlab_document::error::{Error, FileProblem};
+use boardlab_document::error::{At, Error, FileProblem, Message, Other};
 use boardlab_document::files::{mounted, mounts};
 use boardlab_document::source::{Kind, Source};
-use boardlab_document::{Document, Override};
+use boardlab_document::{Document, Node, Override};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,6 +97,9 @@ pub fn find(kind: Kind, name: &str, folder: Option<&Path>) -> Result<Arc<Source>
     }
 }
 
+/// Files that extend each other.
+const DEEPEST: usize = 8;
+
 /// The name of the scenario that runs a fio job file on a card.
 pub const FIO: &str = "card-fio";
 
@@ -140,19 +143,60 @@ pub fn compose_source<S: AsRef<str>>(source: &Arc<Source>, set: &[S]) -> Result<
 pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result<Document, Error> {
     let names = |one: &&Override| mounted(&one.path()).is_some();
     let (files, values): (Vec<_>, Vec<_>) = overrides.iter().partition(names);
-    let mut document = Document::parse(source)?;
+    let mut document = extended(source, 0)?;
     document.set(files)?;
     for key in mounts(&document) {
         let (Some(node), Some(kind)) = (document.get(&key), mounted(&key)) else { continue };
-        // Otherwise it is a section written in place, or an error that the reader reports.
-        let Some(name) = node.as_text() else { continue };
-        let place = node.place().clone();
-        let found = find(kind, name, place.source().folder()).map_err(|error| error.at(&place))?;
-        let part = Document::parse(&found)?;
-        document.mount(&key, part, parts_of);
+        if let Some(name) = node.as_text() {
+            let part = extended(&find_at(kind, name, node)?, 0)?;
+            document.mount(&key, part, parts_of);
+        } else if let Some(name) = document.take_extended(&key) {
+            // A section written in place; the reader reports other errors.
+            document.extend(&key, base(kind, &name, 0)?);
+        }
     }
     document.set(values)?;
     Ok(document)
+}
+
+/// The file that `name` names, which stands at `node`.
+fn find_at(kind: Kind, name: &str, node: &Node) -> Result<Arc<Source>, Error> {
+    let place = node.place();
+    find(kind, name, place.source().folder()).map_err(|error| error.at(place))
+}
+
+/// The document in `source`, with what the file has that it extends. So many files extended others before.
+fn extended(source: &Arc<Source>, depth: usize) -> Result<Document, Error> {
+    let mut document = Document::parse(source)?;
+    if let (Some(name), Some(kind)) = (document.take_extended(""), source.kind()) {
+        document.extend("", base(kind, &name, depth)?);
+    }
+    Ok(document)
+}
+
+/// The document that a key `extends` names.
+fn base(kind: Kind, node: &Node, depth: usize) -> Result<Document, Error> {
+    let refused = |title: String, label: &str, help: &str| {
+        let message = Message { title, label: label.into(), help: help.into() };
+        Error::from(Other { at: At::Place(node.place().clone()), message })
+    };
+    let Some(name) = node.as_text() else {
+        let help = "extends = \"nand-filesystems\"";
+        return Err(refused(
+            format!("`extends` is {}", node.noun()),
+            "expected a name or a path",
+            help,
+        ));
+    };
+    if depth == DEEPEST {
+        let help = "does a file extend itself?";
+        return Err(refused(
+            format!("more than {DEEPEST} files extend each other"),
+            "expected fewer",
+            help,
+        ));
+    }
+    extended(&find_at(kind, name, node)?, depth + 1)
 }
 
 #[cfg(test)]

@@ -367,3 +367,57 @@ proptest! {
         prop_assert_eq!(document.get(&key).and_then(|node| node.as_text()), Some(written.as_str()));
     }
 }
+
+/// A scenario takes what it does not say from the one that it extends, a part in place from a part.
+#[test]
+fn a_file_has_the_keys_of_the_file_that_it_extends() {
+    let folder = Folder::new("extends");
+    let base =
+        format!("extends = \"{}\"\nworkload = {{ bytes = \"2 B\" }}\n", data("scenario.toml"));
+    folder.file("base.toml", base.as_bytes());
+    let part = format!(
+        "[part]\nextends = \"{}\"\nprogram = {{ typical = \"7 us\" }}\n",
+        data("parts/part.toml")
+    );
+    let own = folder.file("own.toml", format!("extends = \"./base.toml\"\n{part}").as_bytes());
+    let document = compose(&own, &[] as &[&str]).unwrap();
+    assert!(!document.is_overridden() && document.source().name() == own);
+    let text = |path: &str| document.get(path).unwrap().written();
+    assert_eq!(
+        (text("workload.bytes"), text("part.program.typical")),
+        ("2 B".into(), "7 us".into())
+    );
+    let plain = compose(&data("scenario.toml"), &[] as &[&str]).unwrap();
+    let [keys, plain_keys] =
+        [&document, &plain].map(|one| one.values().into_keys().collect::<Vec<_>>());
+    assert_eq!(
+        keys, plain_keys,
+        "nothing lacks, nothing was added, and the order is that of the base"
+    );
+    assert_eq!(document.get("part.program.typical").unwrap().place().source().name(), own);
+    let set = compose(&own, &["part.program.typical=9us"]).unwrap();
+    assert_eq!(set.get("part.program.typical").unwrap().written(), "9us");
+}
+
+#[test]
+fn a_file_that_extends_nothing_known_says_so() {
+    let composed = |text: &str| {
+        let source = Source::new(Kind::Scenario, "x.toml", text);
+        compose_source(&source, &[] as &[&str]).map(|_| ()).unwrap_err().to_string()
+    };
+    let error = composed("extends = \"nor-wrte\"\n");
+    assert!(
+        error.contains("unknown scenario `nor-wrte`") && error.contains("--> x.toml:1:11"),
+        "{error}"
+    );
+    assert!(error.contains("did you mean `nor-write`"), "{error}");
+    let error = composed("part = { extends = 5 }\n");
+    assert!(
+        error.contains("`extends` is an integer") && error.contains("--> x.toml:1:20"),
+        "{error}"
+    );
+    let folder = Folder::new("circle");
+    let circle = folder.file("circle.toml", b"extends = \"./circle.toml\"\n");
+    let error = compose(&circle, &[] as &[&str]).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("more than 8 files extend each other"), "{error}");
+}

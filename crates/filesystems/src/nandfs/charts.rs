@@ -38,11 +38,11 @@ impl Print<'_> {
 pub(super) fn mount(
     run: &mut RunResult,
     columns: &[Column],
-    [data_sheet, fitted]: Ports,
+    ports: Ports,
     print: &Print<'_>,
 ) -> Result<(), Error> {
     let mut bars = Vec::new();
-    for (label, port) in [("data sheet", data_sheet), ("fitted port", fitted)] {
+    for (label, port) in ports.labelled() {
         bars.extend(columns.iter().map(|Column { system, mounting, .. }| {
             let [mount, ls] = [mounting.mount, mounting.ls].map(|run| seconds(run.with(port)));
             (format!("{system}, {label}"), mount, ls)
@@ -68,12 +68,12 @@ pub(super) fn mount(
 pub(super) fn throughput(
     run: &mut RunResult,
     columns: &[Column],
-    [data_sheet, _]: Ports,
+    ports: Ports,
     print: &Print<'_>,
 ) -> Result<(), Error> {
     let caption = "tiobench writes zeros unless it is told otherwise, and zeros compress to nearly \
                    nothing; other data tell what a product would see. percent:N is N percent random, the \
-                   rest zero. Part as in its data sheet.";
+                   rest zero.";
     let axes = [Axis::fitting("test"), Axis::from_zero("throughput (MiB/s)")];
     let mut chart = Chart::new("throughput", "Throughput by kind of data", caption, axes);
     for phase in PHASES {
@@ -84,7 +84,7 @@ pub(super) fn throughput(
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
     for (data, name) in kinds.map(|run| &run.data).enumerate() {
         let rate = |((at, _), one): ((usize, _), &Column)| {
-            round(one.throughput[data].phases[at].rate(data_sheet) / MIB, 3)
+            round(one.throughput[data].phases[at].rate(ports.board) / MIB, 3)
         };
         let points = each().enumerate().map(|(x, bar)| (float(x), rate(bar)));
         run.plot(&mut chart, (format!("throughput_{name}"), name), "MiB/s", Style::Bars, points);
@@ -173,7 +173,7 @@ pub(super) fn sizes(
 }
 
 /// Draws the mount time against the fill level.
-pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitted]: Ports) {
+pub(super) fn levels(run: &mut RunResult, columns: &[Column], ports: Ports) {
     let percent = |one: &Mounting| one.level.as_f64() * 100.0;
     let caption =
         "From the call of mount to its return. table3.2-levels has the pages read for it.";
@@ -181,10 +181,8 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], [data_sheet, fitte
     let title = "Mount time against fill level";
     let mut chart = Chart::new("mount-by-level", title, caption, axes);
     for Column { system, by_level, .. } in columns {
-        for (label, end, port, style) in [
-            ("data sheet", "", data_sheet, Style::Line),
-            ("fitted port", "_fitted", fitted, Style::Dashed),
-        ] {
+        let styles = [("", Style::Line), ("_fitted", Style::Dashed)];
+        for ((label, port), (end, style)) in ports.labelled().into_iter().zip(styles) {
             let points = by_level.iter().map(|one| (percent(one), seconds(one.mount.with(port))));
             let names = (format!("mount_by_level_{system}{end}"), format!("{system}, {label}"));
             run.plot(&mut chart, names, "s", style, points);

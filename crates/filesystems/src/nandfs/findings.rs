@@ -35,14 +35,15 @@ impl Told<'_> {
 
     /// The mount at each fill level.
     pub(super) fn mounts_by_level(&self) -> String {
-        let told = |one: &Mounting| format!("{} at {}", one.mount.with(self.ports[0]), one.level);
+        let told =
+            |one: &Mounting| format!("{} at {}", one.mount.with(self.ports.board), one.level);
         joined(self.column.by_level.iter().map(told))
     }
 
     /// ls with each size of files.
     pub(super) fn lists_by_file(&self) -> String {
         joined(self.column.by_file.iter().map(|one| {
-            format!("{} with {} files of {}", one.ls.with(self.ports[0]), one.files, one.file)
+            format!("{} with {} files of {}", one.ls.with(self.ports.board), one.files, one.file)
         }))
     }
 
@@ -50,7 +51,7 @@ impl Told<'_> {
     pub(super) fn files_of_printed_ls(&self) -> Result<f64, Error> {
         let run = &self.column.mounting;
         let printed = self.print.number("table3.2", "ls", self.column.system)?;
-        Ok(printed / run.ls.with(self.ports[0]).as_secs_f64() / 1e9 * float(run.files))
+        Ok(printed / run.ls.with(self.ports.board).as_secs_f64() / 1e9 * float(run.files))
     }
 
     /// The metadata of a full flash with each size of files.
@@ -134,7 +135,7 @@ pub(super) fn observations(
 pub(super) fn all(
     run: &mut RunResult,
     (types, columns, reference): (&[FileSystemType], &[Column], &Reference),
-    (observations, fit): (&[Observation], &Fit),
+    (observations, fit, used): (&[Observation], &Fit, Port),
     ports: Ports,
 ) -> Result<Vec<Explaining>, Error> {
     let mut explaining = Vec::new();
@@ -153,12 +154,12 @@ pub(super) fn all(
         });
     }
     run.answer = explaining.first().map(|one| one.mount);
-    on_print(run, port((reference, columns), observations, ports)?);
+    on_print(run, port((reference, columns), observations, (ports.board, used))?);
     on_print(run, units(reference)?);
-    if fit.port != ports[1] {
+    if fit.port != used {
         run.warnings.push(format!(
             "The fitted constants of the board ({} a command, {} a byte) differ from the fit to this run ({} and {}): see table fit.",
-            ports[1].per_command, ports[1].per_byte, fit.port.per_command, fit.port.per_byte,
+            used.per_command, used.per_byte, fit.port.per_command, fit.port.per_byte,
         ));
     }
     Ok(explaining)
@@ -176,7 +177,7 @@ pub(super) fn mib(bytes: u64) -> String {
 fn port(
     (print, columns): (&Reference, &[Column]),
     all: &[Observation],
-    [data_sheet, fitted]: Ports,
+    (data_sheet, fitted): (Port, Port),
 ) -> Result<String, Error> {
     let told = |one: &Column| -> Result<String, Error> {
         let mount = one.mounting.mount;
@@ -208,7 +209,7 @@ fn port(
 
 /// The rate of a phase with the part as in its data sheet.
 pub(super) fn rate(run: &Throughput, phase: usize, ports: Ports) -> String {
-    format!("{:.3} MiB/s", run.phases[phase].rate(ports[0]) / MIB)
+    format!("{:.3} MiB/s", run.phases[phase].rate(ports.board) / MIB)
 }
 
 fn units(print: &Reference) -> Result<String, Error> {

@@ -11,6 +11,7 @@ pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
 use super::scenario::Scenario;
+use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
 use boardlab_document::Reading;
 use boardlab_experiment::reference::Reference;
@@ -65,7 +66,7 @@ fn assemble(
     columns: &[Column],
     print: Option<&Reference>,
 ) -> Result<(), Failure> {
-    let ports = [scenario.board.data_sheet, scenario.board.fitted];
+    let ports = Ports::of(&scenario.board);
     run.tables = tables::mountings_and_counts(columns, ports);
     run.tables.extend(tables::throughputs(columns, ports));
     run.tables.extend([
@@ -75,11 +76,11 @@ fn assemble(
         tables::metadata_by_size(columns),
     ]);
     run.tables.extend(tables::readings(columns, ports));
-    if let Some(reference) = print {
+    if let (Some(reference), Some(used)) = (print, ports.fitted) {
         let (names, observations) = findings::observations(columns, reference)?;
         let fit = fit::fit(&observations);
-        run.tables.push(tables::fitted(&names, &observations, &fit, ports));
-        let fitted = (observations.as_slice(), &fit);
+        run.tables.push(tables::fitted(&names, &observations, &fit, (ports.board, used)));
+        let fitted = (observations.as_slice(), &fit, used);
         let explaining = findings::all(run, (types, columns, reference), fitted, ports)?;
         verdicts::verdicts(run, reference, &explaining)?;
     }

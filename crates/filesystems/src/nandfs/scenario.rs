@@ -64,15 +64,17 @@ section! {
             section.section("tiobench", |tiobench| Tiobench::read(tiobench, room(&file))),
         /// The filesystems, by the names of their columns.
         pub systems: Systems = systems(&section, types),
+        /// The names of those that get columns.
+        pub measured as "systems": Vec<&'static str> = measured(&section, types),
         /// What `boardlab powercut` cuts.
         pub powercut: PowerCut =
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),
     }
-    check(file, kernel, errors, compare, systems) {
+    check(file, kernel, errors, compare, systems, measured) {
         fits(&section, &file.part, kernel.profile)?;
-        fits_kernel(&section, systems, *kernel)?;
+        fits_kernel(&section, (systems, measured), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
-        unused::refuse(&section, &file.part, (kernel.profile, systems), errors)?;
+        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), errors)?;
     }
 }
 
@@ -85,6 +87,25 @@ fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
     let read = |one: &FileSystemType| (one.name, section.section(one.name, one.read));
     let all: Vec<_> = types.iter().map(read).collect();
     all.into_iter().map(|(name, system)| Ok((name, system?))).collect()
+}
+
+/// The filesystems that get columns: those that the key `systems` names, or all.
+fn measured(section: &Section<'_>, types: &[FileSystemType]) -> Read<Vec<&'static str>> {
+    const KEY: &str = "systems";
+    let known = || types.iter().map(|one| one.name);
+    let Some(named) = section.optional::<Vec<String>>(KEY)? else { return Ok(known().collect()) };
+    once(section, KEY, &named)?;
+    if named.is_empty() || !named.iter().all(|name| known().any(|one| one == name)) {
+        let expected = format!("some of {}", known().collect::<Vec<_>>().join(", "));
+        let help = "each is a column of the tables; without this key all are";
+        return Err(section.refuse(
+            KEY,
+            "names no filesystem, or one that is not there",
+            &expected,
+            help,
+        ));
+    }
+    Ok(known().filter(|one| named.iter().any(|name| name == one)).collect())
 }
 
 /// A kernel, as far as flash and filesystems differ.
@@ -148,6 +169,8 @@ section! {
         pub data_level: Ratio,
         /// Sizes of the flash.
         pub chips: Vec<Bytes>,
+        /// Whether other ways to run each filesystem are measured too.
+        pub readings: bool => or(true),
     }
     check(files, levels, data, data_level, chips) {
         once(&section, "files", files)?;
@@ -293,8 +316,12 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
 }
 
 /// Refuses settings of a filesystem that the kernel does not have.
-fn fits_kernel(section: &Section<'_>, systems: &Systems, kernel: KernelSettings) -> Read<()> {
-    for (name, system) in systems {
+fn fits_kernel(
+    section: &Section<'_>,
+    (systems, measured): (&Systems, &[&str]),
+    kernel: KernelSettings,
+) -> Read<()> {
+    for (name, system) in systems.iter().filter(|(name, _)| measured.contains(name)) {
         if let Some(Missing { problem, expected, help }) = system.missing(kernel) {
             return Err(section.refuse(name, problem, expected, help));
         }

@@ -7,13 +7,43 @@ use super::run::fit::{self, Fit, Observation};
 use super::run::measure::{
     Attach, ChipAttach, Column, Mounting, PHASES, ReadingFigures, TimedWork, memory,
 };
-use boardlab_parts::nand::board::Port;
+use boardlab_parts::nand::board::{BoardSpec, Port};
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Duration};
 
-/// The port as the part's data sheet has it, and as fitted.
-pub(super) type Ports = [Port; 2];
+/// The ports with which times are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    /// That of the board.
+    pub(super) board: Port,
+    /// The one fitted to published figures, where there is one.
+    pub(super) fitted: Option<Port>,
+}
+
+impl Ports {
+    /// The ports of a board.
+    pub(super) const fn of(board: &BoardSpec) -> Self {
+        Self { board: board.port, fitted: board.fitted }
+    }
+
+    /// What the times of the board's port stand for.
+    pub(super) fn label(self) -> &'static str {
+        if self.board == Port::default() { "data sheet" } else { "port of the board" }
+    }
+
+    /// The ports with what they are called: that of the board first.
+    pub(super) fn labelled(self) -> Vec<(&'static str, Port)> {
+        let fitted = self.fitted.map(|fitted| ("fitted port", fitted));
+        [(self.label(), self.board)].into_iter().chain(fitted).collect()
+    }
+
+    fn title(self, what: &str) -> String {
+        let port =
+            if self.board == Port::default() { "part as in its data sheet" } else { self.label() };
+        format!("{what}, {port}")
+    }
+}
 
 fn time(span: Duration) -> Cell {
     Cell::int(span.as_nanos())
@@ -45,7 +75,7 @@ pub(super) fn at_the_head(mut table: Table) -> Table {
 
 /// Table 3.2, and the tables that explain it.
 pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Table> {
-    let [data_sheet, fitted] = ports;
+    let port = ports.board;
     let named = |runs: fn(&Column) -> &[Mounting], name: fn(&Mounting) -> String| {
         let each =
             columns.iter().flat_map(|one| runs(one).iter().map(move |run| (one.system, run)));
@@ -58,19 +88,22 @@ pub(super) fn mountings_and_counts(columns: &[Column], ports: Ports) -> Vec<Tabl
     let level = columns.iter().find_map(|one| one.by_data.first());
     let level = level.map_or_else(String::new, |run| format!(", flash {} full", run.level));
     let by_data = format!("Mount and ls by data in the files{level}");
-    let title = "Mount and ls, part as in its data sheet";
-    vec![
-        at_the_head(mount("table3.2", title, columns, data_sheet)),
-        mount("table3.2-fitted", "Mount and ls, fitted port", columns, fitted),
-        mount_counts(columns, ports),
-        mountings("table3.2-files", "Mount and ls by size of the files", &files, data_sheet),
-        mountings("table3.2-levels", "Mount and ls by fill level", &levels, data_sheet),
-        mountings("table3.2-data", &by_data, &data, data_sheet),
-    ]
-    .into_iter()
-    .chain([chips(columns, data_sheet)])
-    .chain(attaches(columns, data_sheet))
-    .collect()
+    let fitted = ports
+        .fitted
+        .map(|fitted| mount("table3.2-fitted", "Mount and ls, fitted port", columns, fitted));
+    let first = mount("table3.2", &ports.title("Mount and ls"), columns, port);
+    [at_the_head(first)]
+        .into_iter()
+        .chain(fitted)
+        .chain([
+            mount_counts(columns, ports),
+            mountings("table3.2-files", "Mount and ls by size of the files", &files, port),
+            mountings("table3.2-levels", "Mount and ls by fill level", &levels, port),
+            mountings("table3.2-data", &by_data, &data, port),
+            chips(columns, port),
+        ])
+        .chain(attaches(columns, port))
+        .collect()
 }
 
 /// The mount of an empty filesystem by size of the flash.
@@ -109,25 +142,29 @@ fn attaches(columns: &[Column], port: Port) -> Option<Table> {
 }
 
 /// Table 3.3 for each kind of data, and the counts for it. The first kind is that of the print.
-pub(super) fn throughputs(columns: &[Column], [data_sheet, fitted]: Ports) -> Vec<Table> {
+pub(super) fn throughputs(columns: &[Column], ports: Ports) -> Vec<Table> {
     let kinds = columns.first().into_iter().flat_map(|one| &one.throughput);
     let mut all = Vec::new();
     for (index, data) in kinds.map(|run| &run.data).enumerate() {
-        let title = format!("tiobench, data: {data}, part as in its data sheet");
+        let title = ports.title(&format!("tiobench, data: {data}"));
         let id = match index {
             0 => "table3.3".into(),
             _ => format!("table3.3-{}", data.replace(':', "-")),
         };
-        let table = throughput(&id, &title, (columns, index), data_sheet);
+        let table = throughput(&id, &title, (columns, index), ports.board);
         if index > 0 {
             all.push(table);
         } else {
             all.push(at_the_head(table));
             let title = format!("tiobench, data: {data}, fitted port");
-            all.push(throughput("table3.3-fitted", &title, (columns, index), fitted));
+            all.extend(
+                ports
+                    .fitted
+                    .map(|fitted| throughput("table3.3-fitted", &title, (columns, index), fitted)),
+            );
         }
     }
-    all.push(throughput_counts(columns, [data_sheet, fitted]));
+    all.push(throughput_counts(columns, ports));
     all
 }
 
@@ -158,13 +195,17 @@ fn counts<'c>(
     id: &str,
     title: &str,
     columns: &[Column],
-    [data_sheet, fitted]: Ports,
+    ports: Ports,
     runs: impl Iterator<Item = (String, &'c Column, &'c TimedWork)>,
 ) -> Table {
     let table = Table::new(id, title)
         .of(runs.map(|(id, column, run)| (Row::new(id, ""), (column, run))))
-        .column("time_ns", "data sheet", |(_, run)| time(run.with(data_sheet)))
-        .column("fitted_ns", "fitted port", |(_, run)| time(run.with(fitted)))
+        .column("time_ns", ports.label(), |(_, run)| time(run.with(ports.board)));
+    let table = match ports.fitted {
+        Some(fitted) => table.column("fitted_ns", "fitted port", |(_, run)| time(run.with(fitted))),
+        None => table,
+    };
+    let table = table
         .column("commands_count", "commands", |(_, run)| Cell::int(run.counts.commands))
         .column("moved_bytes", "bytes", |(_, run)| Cell::int(run.counts.bytes))
         .column("reads_count", "page reads", |(_, run)| Cell::int(run.counts.reads))
@@ -271,22 +312,30 @@ pub(super) fn metadata_by_size(columns: &[Column]) -> Table {
 }
 
 /// All figures of the ways to run a filesystem that the publication leaves open.
-pub(super) fn readings(columns: &[Column], [data_sheet, fitted]: Ports) -> Option<Table> {
+pub(super) fn readings(columns: &[Column], ports: Ports) -> Option<Table> {
+    let port = ports.board;
     let rows = columns.iter().flat_map(|one| one.readings.iter().map(move |run| (one.system, run)));
     let rows = rows.map(|(system, run)| (Row::new(format!("{system}/{}", run.name), ""), run));
-    let rate = |at: usize, port: Port| {
+    let rate = |at: usize| {
         move |run: &&ReadingFigures| Cell::real(run.throughput.phases[at].rate(port).round())
     };
-    let table = Table::new("readings", "Ways to run a filesystem, part as in its data sheet")
-        .of(rows)
-        .column("mount_ns", "mount", |run| time(run.mounting.mount.with(data_sheet)))
-        .column("mount_fitted_ns", "fitted port", |run| time(run.mounting.mount.with(fitted)))
+    let table = Table::new("readings", ports.title("Ways to run a filesystem")).of(rows).column(
+        "mount_ns",
+        "mount",
+        |run| time(run.mounting.mount.with(port)),
+    );
+    let mount = |fitted| move |run: &&ReadingFigures| time(run.mounting.mount.with(fitted));
+    let table = match ports.fitted {
+        Some(fitted) => table.column("mount_fitted_ns", "fitted port", mount(fitted)),
+        None => table,
+    };
+    let table = table
         .column("mount_reads_count", "page reads", |run| Cell::int(run.mounting.mount.counts.reads))
-        .column("ls_ns", "ls", |run| time(run.mounting.ls.with(data_sheet)))
-        .column("sequential_write_bytes_per_s", "sequential write", rate(0, data_sheet))
-        .column("random_write_bytes_per_s", "random write", rate(1, data_sheet))
-        .column("sequential_read_bytes_per_s", "sequential read", rate(2, data_sheet))
-        .column("random_read_bytes_per_s", "random read", rate(3, data_sheet))
+        .column("ls_ns", "ls", |run| time(run.mounting.ls.with(port)))
+        .column("sequential_write_bytes_per_s", "sequential write", rate(0))
+        .column("random_write_bytes_per_s", "random write", rate(1))
+        .column("sequential_read_bytes_per_s", "sequential read", rate(2))
+        .column("random_read_bytes_per_s", "random read", rate(3))
         .column("mounted_bytes", "RAM", |run| size(memory(&run.mounting.mounted)))
         .column("metadata_bytes", "metadata", |run| size(run.capacity.metadata()))
         .table();
@@ -298,7 +347,7 @@ pub(super) fn fitted(
     names: &[String],
     all: &[Observation],
     fit: &Fit,
-    [data_sheet, used]: Ports,
+    (data_sheet, used): (Port, Port),
 ) -> Table {
     let mut table = Table::new("fit", "Two platform constants fitted to all time cells at once")
         .column("per_command_ns", "a command")

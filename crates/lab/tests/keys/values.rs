@@ -33,6 +33,7 @@ const GIVEN: &[(&str, &[&str])] = &[
     ("published.phases", &["[\"0 ms\", \"1 ms\"]"]),
     ("exec.slot.clock", &["6 MHz", "3 MHz"]),
     ("fill.data", &["zero", "text"]),
+    ("systems", &["[\"jffs2\"]"]),
     ("limits.bad_marks", &["[\"first\", \"last\"]", "[\"first\"]", "[\"last\"]"]),
     (
         "experiment1.job",

@@ -1,9 +1,10 @@
 //! Board files of the NAND experiment: CPU, memory and the port to the flash.
 //!
-//! Layer: rank 8. Main types: [`BoardSpec`], and [`Port`], the two constants that the publication
-//! does not determine. The file has them twice, as zero (the part's data sheet alone) and fitted.
+//! Layer: rank 8. Main types: [`BoardSpec`], and [`Port`], two constants. Of the published board, where the
+//! publication does not determine them, the file has them twice: as zero (the part's data sheet alone) and fitted.
 //! Left out: interrupts, other tasks, DMA.
 
+use super::cpu_core::Core;
 use super::limits;
 use boardlab_document::{Read, Section, fields, keys, section};
 use boardlab_sim::{Bytes, Duration, Hertz};
@@ -20,10 +21,10 @@ pub struct BoardSpec {
     pub clock: Hertz,
     /// Cycles of each kind of work, in the order of [`Work::ALL`].
     pub costs: [Cost; Work::ALL.len()],
-    /// The port with the times of the part's data sheet alone.
-    pub data_sheet: Port,
-    /// The port fitted to the published figures.
-    pub fitted: Port,
+    /// The port; with zeros, the times of the part's data sheet alone.
+    pub port: Port,
+    /// The port fitted to published figures, where there are any.
+    pub fitted: Option<Port>,
 }
 
 /// The time that the port of the CPU adds to the times of the part.
@@ -38,8 +39,8 @@ pub struct Port {
 section! {
     /// The section `nand_port`.
     struct Ports(section) {
-        data_sheet: Port = constants(&section),
-        fitted: Port => section(|fitted| {
+        port: Port = constants(&section),
+        fitted: Option<Port> => optional_section(|fitted| {
             let constants = constants(&fitted);
             fitted.finish().and(constants)
         }),
@@ -63,10 +64,22 @@ section! {
 }
 
 section! {
-    /// The section `cpu`.
-    struct Cpu {
+    /// The section `cpu`: the cycles of each kind of work, or the core from which they follow.
+    struct Cpu(section) {
         clock: Hertz => within(Hertz::from_hz(1_000_000), Hertz::from_hz(100_000_000_000)),
-        work: [Cost; Work::ALL.len()] => section(work),
+        core: Option<Core> => optional_section(Core::read),
+        work: Option<[Cost; Work::ALL.len()]> = {
+            let derived = core.as_ref().is_ok_and(Option::is_some);
+            if derived { Ok(None) } else { section.section("work", work).map(Some) }
+        },
+    }
+}
+
+impl Cpu {
+    /// The cost of each kind of work.
+    fn costs(&self) -> [Cost; Work::ALL.len()] {
+        let derived = |core: Core| Work::ALL.map(|kind| core.cost(self.clock, kind));
+        self.work.or_else(|| self.core.map(derived)).expect("one of both was read")
     }
 }
 
@@ -89,7 +102,7 @@ pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     section.needs(
         &["nand_port"],
         "describes no port to a NAND flash",
-        "a board with [nand_port], [memory] and [cpu.work]",
+        "a board with [nand_port], [memory], and [cpu.core] or [cpu.work]",
         "use --set board=mips-327, or add what that board has: boardlab list keys nand-filesystems",
     )?;
     // The title is for `boardlab list`.
@@ -98,9 +111,9 @@ pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     let cpu = section.section("cpu", Cpu::read);
     let ports = section.section("nand_port", Ports::read);
     section.finish()?;
-    let (Memory { ram, kernel }, Cpu { clock, work }, _) = (memory?, cpu?, title?);
-    let Ports { data_sheet, fitted } = ports?;
-    Ok(BoardSpec { ram, kernel, clock, costs: work, data_sheet, fitted })
+    let (Memory { ram, kernel }, cpu, _) = (memory?, cpu?, title?);
+    let Ports { port, fitted } = ports?;
+    Ok(BoardSpec { ram, kernel, clock: cpu.clock, costs: cpu.costs(), port, fitted })
 }
 
 fn work(section: Section<'_>) -> Read<[Cost; Work::ALL.len()]> {

@@ -67,7 +67,8 @@ pub(crate) fn columns(
         lab.add_readings(&mut column, request)?;
         Ok(column)
     };
-    scenario.systems.iter().map(column).collect()
+    let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
+    scenario.systems.iter().filter(measured).map(column).collect()
 }
 
 /// A filesystem below a page cache.

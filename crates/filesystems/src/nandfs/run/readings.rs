@@ -31,9 +31,10 @@ impl Lab<'_> {
             (size, crew.add(own.system, HELP, work))
         });
         let full: Vec<_> = full.collect();
-        let readings = self.system.readings(kernel.profile);
+        let readings = compare.readings.then(|| self.system.readings(kernel.profile));
         let readings = readings
             .into_iter()
+            .flatten()
             .map(|reading| crew.add(own.system, HELP, move || self.reading(&reading, own)));
         let readings: Vec<_> = readings.collect();
         crew.perform(request)?;
@@ -102,7 +103,7 @@ mod tests {
         let scenario = read.expect("right").value;
         let named = scenario.systems.iter().find(|(name, _)| *name == "yaffs2");
         let (_, system) = named.expect("in the list");
-        let port = scenario.board.data_sheet;
+        let port = scenario.board.port;
         let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
         let (full, _) = lab.full(file).unwrap_or_else(|error| panic!("{error}"));
         full.stored.get()

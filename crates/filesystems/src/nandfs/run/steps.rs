@@ -82,7 +82,7 @@ impl<'a> Bench<'a> {
         seed: Seed,
         system: &'a dyn System,
     ) -> Result<Self, Cause> {
-        let lab = Lab { scenario, seed, port: scenario.board.data_sheet, system };
+        let lab = Lab { scenario, seed, port: scenario.board.port, system };
         let flash = Some(lab.fresh()?);
         Ok(Self { lab, clock: Clock::new(), flash, mount: None })
     }

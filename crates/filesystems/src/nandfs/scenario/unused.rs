@@ -24,7 +24,7 @@ const UNUSED: [(&str, &str); 9] = [
 pub(crate) fn refuse(
     section: &Section<'_>,
     part: &Part,
-    (kernel, systems): (Kernel, &Systems),
+    (kernel, systems, measured): (Kernel, &Systems, &[&str]),
     errors: &Errors,
 ) -> Read<()> {
     let mut all: Vec<Read<()>> = Vec::new();
@@ -42,8 +42,13 @@ pub(crate) fn refuse(
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
     }
+    let (measured, others): (Vec<_>, Vec<_>) =
+        systems.iter().partition(|(name, _)| measured.contains(name));
+    for (name, _) in others {
+        idle(name, "with a key `systems` that leaves this filesystem out", "add it to that list");
+    }
     for work in Work::ALL {
-        if !systems.iter().any(|(_, system)| system.uses(kernel, work)) {
+        if !measured.iter().any(|(_, system)| system.uses(kernel, work)) {
             let key = format!("board.cpu.work.{}", work.name());
             let why = "here: no filesystem with these settings does this work";
             idle(&key, why, "compare ubifs.compressor and kernel.profile");

@@ -57,6 +57,7 @@ const BENCHES: &[Bench] = &[
             WORN,
             ("Linux 6.1", &["kernel.profile=linux-6.1"]),
             ("whole pages", &["ubifs.sub_pages=false"]),
+            DERIVED,
             (
                 "several bits",
                 &[
@@ -73,7 +74,7 @@ const BENCHES: &[Bench] = &[
         scenario: "nand-filesystems",
         base: small!("part=w25n01gv", "kernel.profile=linux-6.1"),
         own: nothing,
-        contexts: &[WRONG_BITS, WORN],
+        contexts: &[WRONG_BITS, WORN, DERIVED],
     },
 ];
 
@@ -97,6 +98,9 @@ const ELSEWHERE: &[Elsewhere] = &[
     },
     Elsewhere { bench: "nand-filesystems, serial", keys: &["errors.bits"], context: "wrong bits" },
 ];
+
+/// A board whose costs follow from its core.
+const DERIVED: (&str, &[&str]) = ("derived costs", &["board=at91sam9260"]);
 
 /// What matters when blocks fail.
 const WEAR: &[&str] = &["part.timing.erase_max", "part.limits.endurance", "errors.pe_cycles"];

@@ -34,7 +34,7 @@ fn size(run: &Mounting, port: Port) -> (f64, f64) {
 fn data(
     print: &Reference,
     (column, printed): (&Column, f64),
-    [data_sheet, _]: Ports,
+    ports: Ports,
 ) -> Result<String, Error> {
     let told = |one: &Mounting| {
         let (mounted, listed) = (memory(&one.mounted).get(), memory(&one.listed).get());
@@ -42,18 +42,18 @@ fn data(
             "{}: {} files, mount {}, ls {}, RAM {} and after ls {}",
             one.data,
             one.files,
-            one.mount.with(data_sheet),
-            one.ls.with(data_sheet),
+            one.mount.with(ports.board),
+            one.ls.with(ports.board),
             mib(mounted),
             mib(listed),
         )
     };
     let each: Vec<_> = column.by_data.iter().map(told).collect();
-    let sizes = || column.by_data.iter().map(|one| size(one, data_sheet));
+    let sizes = || column.by_data.iter().map(|one| size(one, ports.board));
     let more = sizes().max_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
     let less = sizes().min_by(|one, other| one.1.total_cmp(&other.1)).unwrap_or_default();
     let per_byte = (more.0 - less.0) / (more.1 - less.1);
-    let (seconds, bytes) = size(&column.mounting, data_sheet);
+    let (seconds, bytes) = size(&column.mounting, ports.board);
     let level = column.by_data.first().map_or_else(String::new, |one| one.level.to_string());
     Ok(format!(
         "The contents of the files, which are not published, move the mount time most: from {:.2} s to {:.2} s. JFFS2 writes at most a \
@@ -73,12 +73,12 @@ fn data(
 
 fn listing(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, observations, ports } = *told;
-    let data_sheet = ports[0];
+    let port = ports.board;
     let ls = column.mounting.ls;
     let printed =
         observations.iter().find(|one| one.run == ls).map_or(f64::NAN, |one| one.printed_ns);
     let seconds = printed / 1e9;
-    let moved = float(ls.counts.bytes) / ls.with(data_sheet).as_secs_f64() * seconds / MIB;
+    let moved = float(ls.counts.bytes) / ls.with(port).as_secs_f64() * seconds / MIB;
     Ok(format!(
         "In the printed {} of ls this bus moves {moved:.0} MiB, but here ls reads {}. After a mount JFFS2 checks every inode, and for that \
          it reads every node with its data, {} pages here. How long ls waits depends on files that the publication does not describe: at \

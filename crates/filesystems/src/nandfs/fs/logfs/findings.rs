@@ -21,7 +21,7 @@ pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
 /// The same on every flash.
 fn mount(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
-    let (run, port) = (&column.mounting.mount, ports[0]);
+    let (run, port) = (&column.mounting.mount, ports.board);
     Ok(format!(
         "The mount of LogFS ({} printed) reads two superblocks, the journal and a few blocks. Of the journal there are the headers of its segments \
          and one segment, and the blocks are of the segment file; one pass of garbage collection follows. Here that is {} page reads, {} \

@@ -24,7 +24,7 @@ pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
 fn mount(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
     let run = &column.mounting;
-    let port = ports[0];
+    let port = ports.board;
     let attach = run.attach.unwrap_or_default();
     let after = run.mount.counts - attach.counts;
     let (whole, scan) = (run.mount.with(port).as_secs_f64(), attach.with(port).as_secs_f64());

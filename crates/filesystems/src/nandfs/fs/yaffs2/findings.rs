@@ -21,7 +21,7 @@ pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
 /// A checkpoint takes little, a scan much.
 fn mount(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
-    let (run, port) = (&column.mounting.mount, ports[0]);
+    let (run, port) = (&column.mounting.mount, ports.board);
     let other = |name: &str| {
         let found = told.reading(name).map(|one| &one.mounting.mount);
         found.map_or_else(String::new, |run| {
@@ -62,7 +62,7 @@ fn listing(told: &Told<'_>) -> Result<String, Error> {
 /// The only rates of the print that no compression hides.
 fn throughput(told: &Told<'_>) -> Result<String, Error> {
     let Told { print, column, ports, .. } = *told;
-    let (Some(run), port) = (column.throughput.first(), ports[0]) else {
+    let (Some(run), port) = (column.throughput.first(), ports.board) else {
         return Ok(String::new());
     };
     let verified = told.reading("verify-after-write").map(|one| &one.throughput);
