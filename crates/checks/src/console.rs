@@ -32,11 +32,12 @@ pub const TOOLS: [&str; 2] = ["arm-none-eabi-gcc", "gdb-multiarch"];
 /// Commands that belong to a reader's clone and are not run.
 const KNOWN: [&str; 4] = ["make", "git", "cd", "cargo install"];
 /// Folders whose files a command may name.
-const DATA: [&str; 6] = [
+const DATA: [&str; 7] = [
     "parts",
     "boards",
     "scenarios",
     "reference",
+    "docs/tasks",
     "crates/image/tests/data",
     "crates/realview/guests",
 ];

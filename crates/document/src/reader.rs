@@ -36,6 +36,7 @@ use crate::source::{GRID, Kind, Place, SET};
 use boardlab_result::Parameter;
 use indexmap::{IndexMap, IndexSet};
 use std::cell::{Cell, RefCell};
+use std::path::Path;
 
 /// What one reading gathers.
 #[derive(Debug)]
@@ -343,6 +344,13 @@ impl<'a> Section<'a> {
 
     pub(super) fn below(&self, key: &str) -> String {
         if self.0.path.is_empty() { key.into() } else { format!("{}.{key}", self.0.path) }
+    }
+
+    /// The folder from which a path in the value of `key` counts: that of the file which has the value, or `None` for the
+    /// current one, as where `--set` gives it.
+    #[must_use]
+    pub fn folder_of(&self, key: &str) -> Option<&'a Path> {
+        self.node_of(key)?.bare().place().source().folder()
     }
 
     pub(super) fn node_of(&self, key: &str) -> Option<&'a Node> {

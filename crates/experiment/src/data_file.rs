@@ -3,16 +3,14 @@
 //! Layer: rank 9. Functions: [`path`], [`read`].
 
 use boardlab_document::error::reason;
-use boardlab_document::source::ARGUMENTS;
 use boardlab_document::{Read, Section, SourcedValue};
 use boardlab_sim::Bytes;
 use std::path::{Path, PathBuf};
 
-/// The path of the file that `named` names: relative to `folder`, the scenario's, or to the current
-/// folder if an argument such as `--set` names it.
-pub fn path(named: &SourcedValue<String>, folder: Option<&Path>) -> PathBuf {
-    let named_here = !ARGUMENTS.contains(&named.parameter.source.as_str());
-    folder.filter(|_| named_here).unwrap_or(Path::new("")).join(&named.value)
+/// The path of the file that `key` of `section` names: relative to the file that has the key, or to the current folder
+/// if an argument such as `--set` names it.
+pub fn path(section: &Section<'_>, key: &str, named: &SourcedValue<String>) -> PathBuf {
+    section.folder_of(key).unwrap_or(Path::new("")).join(&named.value)
 }
 
 /// Reads the file at `path`, which `key` of `section` names: at most `room` bytes, the capacity of

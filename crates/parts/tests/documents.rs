@@ -371,15 +371,15 @@ proptest! {
 /// A scenario takes what it does not say from the one that it extends, a part in place from a part.
 #[test]
 fn a_file_has_the_keys_of_the_file_that_it_extends() {
-    let folder = Folder::new("extends");
+    let (folder, elsewhere) = (Folder::new("extends"), Folder::new("extended"));
     let base =
         format!("extends = \"{}\"\nworkload = {{ bytes = \"2 B\" }}\n", data("scenario.toml"));
-    folder.file("base.toml", base.as_bytes());
+    let base = elsewhere.file("base.toml", base.as_bytes());
     let part = format!(
         "[part]\nextends = \"{}\"\nprogram = {{ typical = \"7 us\" }}\n",
         data("parts/part.toml")
     );
-    let own = folder.file("own.toml", format!("extends = \"./base.toml\"\n{part}").as_bytes());
+    let own = folder.file("own.toml", format!("extends = \"{base}\"\n{part}").as_bytes());
     let document = compose(&own, &[] as &[&str]).unwrap();
     assert!(!document.is_overridden() && document.source().name() == own);
     let text = |path: &str| document.get(path).unwrap().written();
@@ -397,6 +397,19 @@ fn a_file_has_the_keys_of_the_file_that_it_extends() {
     assert_eq!(document.get("part.program.typical").unwrap().place().source().name(), own);
     let set = compose(&own, &["part.program.typical=9us"]).unwrap();
     assert_eq!(set.get("part.program.typical").unwrap().written(), "9us");
+    // A path counts from the file that has it.
+    for (set, expected) in [(None, Some(elsewhere.0.clone())), (Some("workload.bytes=3B"), None)] {
+        let document = compose(&own, set.as_slice()).unwrap();
+        let folder = document.read(|top| {
+            let folder = top.section("workload", |workload| {
+                workload.leave_rest();
+                Ok(workload.folder_of("bytes").map(Path::to_path_buf))
+            });
+            top.leave_rest();
+            folder
+        });
+        assert_eq!(folder.unwrap().value, expected);
+    }
 }
 
 #[test]

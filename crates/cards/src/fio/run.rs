@@ -33,7 +33,7 @@ pub(super) const HELP: &str = "write less, or choose another part: boardlab list
 
 pub(super) fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
-    let reading = document.read(|section| Scenario::read(section, document.source().folder()))?;
+    let reading = document.read(Scenario::read)?;
     let title = format!("fio on {}", reading.value.composition.name());
     let run = request.blank(&title, reading.parameters);
     Ok((reading.value, run))

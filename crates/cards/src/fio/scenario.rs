@@ -25,7 +25,7 @@ const JOBS: Bytes = Bytes::mib(1);
 section! {
     /// The scenario of a fio bench, checked.
     #[derive(Debug, Clone)]
-    pub(crate) struct Scenario(section, folder: Option<&Path>) {
+    pub(crate) struct Scenario(section) {
         /// What it is about, in one line.
         pub title: String,
         /// The name of the experiment.
@@ -38,7 +38,7 @@ section! {
             device.finish().and(fill)
         }),
         /// The jobs.
-        pub jobs: Jobs = section.section("fio", |fio| jobs(&fio, folder)),
+        pub jobs: Jobs = section.section("fio", |fio| jobs(&fio)),
     }
     check(composition) {
         match composition {
@@ -146,7 +146,7 @@ fn composition(section: &Section<'_>) -> Read<Composition> {
 }
 
 /// The jobs of the section `fio`.
-pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
+pub(crate) fn jobs(section: &Section<'_>) -> Read<Jobs> {
     let inline = section.key::<String>("job").optional();
     let file = section.key::<String>("file").optional_sourced();
     let variables = section.optional_section("variables", |section| {
@@ -158,7 +158,7 @@ pub(crate) fn jobs(section: &Section<'_>, folder: Option<&Path>) -> Read<Jobs> {
     section.finish()?;
     let (inline, variables) = (inline?, variables?.unwrap_or_default());
     if let Some(file) = file? {
-        let path = data_file::path(&file, folder);
+        let path = data_file::path(section, "file", &file);
         let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
         let text = String::from_utf8(bytes).map_err(|_| {
             let help = "is it the right file?";

@@ -26,8 +26,7 @@ use study::{Study, study};
 
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
-    let folder = document.source().folder();
-    let reading = document.read(|section| scenario::read(&section, folder))?;
+    let reading = document.read(|section| scenario::read(&section))?;
     let title = format!("Life of {}", reading.value.part.name);
     let mut run = request.blank(&title, reading.parameters);
     let UnusedLoads { jobs, trace } = &reading.value.unused;

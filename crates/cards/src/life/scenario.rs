@@ -13,7 +13,7 @@ use boardlab_parts::card::unused;
 use boardlab_parts::managed::unused::{by_choice, choosers};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::trace::{Action, BeyondEnd, Disk, Order, UnalignedPolicy};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The most cards of one run.
 const CARDS: u64 = 10_000;
@@ -124,9 +124,9 @@ pub enum Places {
 section! {
     /// A block trace.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub(crate) struct Trace(section, folder: Option<&Path>) {
+    pub(crate) struct Trace(section) {
         /// Its path.
-        pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&file, folder)),
+        pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&section, "file", &file)),
         /// The events of blkparse that count.
         pub action: Action => one_of(ACTIONS).or(Action::default()),
         /// The disk; all if `None`.
@@ -220,15 +220,15 @@ section! {
 }
 
 /// Reads a whole scenario, its part and board mounted in place of their names.
-pub(crate) fn read(section: &Section<'_>, folder: Option<&Path>) -> Read<Scenario> {
+pub(crate) fn read(section: &Section<'_>) -> Read<Scenario> {
     let title = section.required::<String>("title");
     let experiment = section.required::<String>("experiment");
     let part = section.section("part", part::read);
     let host = section.section("board", board::read);
     let workload = section.section("workload", workload);
     let pattern = section.optional_section("pattern", pattern);
-    let jobs = section.optional_section("fio", |fio| scenario::jobs(&fio, folder));
-    let trace = section.optional_section("trace", |trace| Trace::read(trace, folder));
+    let jobs = section.optional_section("fio", |fio| scenario::jobs(&fio));
+    let trace = section.optional_section("trace", Trace::read);
     let life = section.section("life", Life::read);
     let what_if = section.section("what_if", WhatIf::read);
     section.finish()?;

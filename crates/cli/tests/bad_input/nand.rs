@@ -160,13 +160,21 @@ pub(crate) const CASES: &[Case] = &[
         &["missing key `crc` in `board.cpu.work`"],
     )
     .with(RUN),
-    Case::no_section(
-        "port that was not fitted",
-        [BOARD, "[nand_port.fitted]"],
-        "nand-board.toml:",
-        &["missing key `fitted` in `board.nand_port`"],
-    )
-    .with(RUN),
+    Case::arguments(
+        "costs beside a core",
+        &["run", FILE, "--set", "board=at91sam9260", "--set", "board.cpu.work.crc.each=1"],
+        &["`board.cpu.work`", "stands beside `core`, from which all costs follow"],
+    ),
+    Case::arguments(
+        "core with an impossible cache",
+        &["run", FILE, "--set", "board=at91sam9260", "--set", "board.cpu.core.cache=1B"],
+        &["`board.cpu.core.cache`: `1B` is too small"],
+    ),
+    Case::arguments(
+        "filesystem that is not there",
+        &["run", FILE, "--set", "systems=[\"ext4\"]"],
+        &["`systems`", "names no filesystem, or one that is not there", "yaffs2, logfs"],
+    ),
     Case::arguments(
         "board without a way to a NAND",
         &["run", FILE, "--set", "board=powerpc-800"],

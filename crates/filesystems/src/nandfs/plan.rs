@@ -50,7 +50,9 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
             "The agent writes no data of these kinds, so tiobench is left out with them: {kinds}."
         ));
     }
-    for (name, device) in request.targets(&DEVICES) {
+    let measured = |(name, _): &(&'static str, _)| scenario.measured.contains(name);
+    let devices: Vec<_> = DEVICES.into_iter().filter(measured).collect();
+    for (name, device) in request.targets(&devices) {
         let failed = |error| Failure::run(name, error, HELP);
         let system = scenario.systems.iter().find(|(other, _)| *other == name);
         let (_, system) = system.expect("a scenario has all filesystems");

@@ -70,11 +70,12 @@ section! {
         pub powercut: PowerCut =
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),
     }
-    check(file, kernel, errors, compare, systems, measured) {
+    check(file, kernel, errors, compare, systems, measured, powercut) {
         fits(&section, &file.part, kernel.profile)?;
-        fits_kernel(&section, (systems, measured), *kernel)?;
+        let used = [&measured[..], &[powercut.system]].concat();
+        fits_kernel(&section, (systems, &used), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
-        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), errors)?;
+        unused::refuse(&section, &file.part, (kernel.profile, systems, &used), errors)?;
     }
 }
 
@@ -318,10 +319,10 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
 /// Refuses settings of a filesystem that the kernel does not have.
 fn fits_kernel(
     section: &Section<'_>,
-    (systems, measured): (&Systems, &[&str]),
+    (systems, used): (&Systems, &[&str]),
     kernel: KernelSettings,
 ) -> Read<()> {
-    for (name, system) in systems.iter().filter(|(name, _)| measured.contains(name)) {
+    for (name, system) in systems.iter().filter(|(name, _)| used.contains(name)) {
         if let Some(Missing { problem, expected, help }) = system.missing(kernel) {
             return Err(section.refuse(name, problem, expected, help));
         }

@@ -27,8 +27,7 @@ const HELP: &str = "boot the kernel by hand, with `boardlab os run`: it is to be
 const HELP_QEMU: &str = "`qemu.command` is to be qemu-system-arm, which also has to boot the kernel; one that is not installed is left out";
 
 pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
-    let folder = request.document.source().folder();
-    Ok(request.document.read(|section| Scenario::read(section, folder))?)
+    Ok(request.document.read(Scenario::read)?)
 }
 
 /// Whether `request` can be run; a checksum of its kernel.

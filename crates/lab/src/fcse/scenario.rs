@@ -15,14 +15,14 @@ use boardlab_realview::Program;
 use boardlab_sd::Kind;
 use boardlab_sim::{Bytes, Duration};
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use unused::unused;
 
 section! {
-    /// A scenario of the context-switch experiment, checked. The kernel's path starts in `folder`, the scenario's; if
-    /// `--set` names it, in the current folder.
+    /// A scenario of the context-switch experiment, checked. The kernel's path starts in the folder of the file
+    /// that names it; if `--set` does, in the current folder.
     #[derive(Debug, Clone)]
-    pub struct Scenario(section, folder: Option<&Path>) {
+    pub struct Scenario(section) {
         /// What it is, one line.
         pub title: String,
         /// The experiment that reads it.
@@ -30,7 +30,7 @@ section! {
         /// The board.
         pub computer as "board": Computer => section(board::read),
         /// Where the kernel is; nothing for the one that comes with boardlab.
-        pub path: Option<PathBuf> = section.sourced("kernel").map(|named| kernel_path(&named, folder)),
+        pub path: Option<PathBuf> = section.sourced("kernel").map(|named| kernel_path(&section, &named)),
         /// The kernel.
         pub kernel: Program = path.clone() => kernel_at,
         /// Table 1.
@@ -148,8 +148,8 @@ fn kernel_at(section: &Section<'_>, path: Option<PathBuf>) -> Read<Program> {
     })
 }
 
-fn kernel_path(named: &SourcedValue<String>, folder: Option<&Path>) -> Option<PathBuf> {
-    (named.value != built_in::NAME).then(|| data_file::path(named, folder))
+fn kernel_path(section: &Section<'_>, named: &SourcedValue<String>) -> Option<PathBuf> {
+    (named.value != built_in::NAME).then(|| data_file::path(section, "kernel", named))
 }
 
 fn narrow(list: Vec<u64>) -> Vec<u32> {

@@ -58,8 +58,7 @@ pub(super) struct WhatIfs {
 }
 
 pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
-    let folder = request.document.source().folder();
-    Ok(request.document.read(|section| scenario::read(&section, request.seed, folder))?)
+    Ok(request.document.read(|section| scenario::read(&section, request.seed))?)
 }
 
 /// Whether `request` can be run; a checksum of the file to write, where there is one.

@@ -16,13 +16,12 @@ use boardlab_nor::{Part, Pause};
 use boardlab_parts::nor::board::{self, BoardSpec};
 use boardlab_parts::nor::{limits, part};
 use boardlab_sim::{Bytes, Duration, Seed};
-use std::path::Path;
 use std::sync::Arc;
 
 section! {
     /// A scenario of the NOR experiment, checked.
     #[derive(Debug, Clone)]
-    pub struct Scenario(section, seed: Seed, folder: Option<&Path>) {
+    pub struct Scenario(section, seed: Seed) {
         /// What it is, one line.
         pub title: String,
         /// The experiment that reads it.
@@ -46,7 +45,7 @@ section! {
         pub data: Arc<[u8]> = section.section("workload", |workload| {
             let room = part.as_ref().ok().zip(board.as_ref().ok());
             let room = room.map(|(part, board)| part.size() * board.chips as u64);
-            data(&workload, room, seed, folder)
+            data(&workload, room, seed)
         }),
     }
 }
@@ -257,13 +256,13 @@ impl System {
 
 /// Reads a whole scenario, its part and board mounted in place of their names.
 ///
-/// A data file that the scenario names is looked for from `folder`, the scenario's; one that
-/// `--set` names, from the current folder.
+/// A data file is looked for from the folder of the file that names it; one that `--set` names, from the current
+/// folder.
 ///
 /// # Errors
 /// Whatever is missing, unknown, of the wrong kind or cannot be, the data file included.
-pub fn read(section: &Section<'_>, seed: Seed, folder: Option<&Path>) -> Read<Scenario> {
-    let scenario = Scenario::read(*section, seed, folder)?;
+pub fn read(section: &Section<'_>, seed: Seed) -> Read<Scenario> {
+    let scenario = Scenario::read(*section, seed)?;
     unused::refuse(section, &scenario)?;
     Ok(scenario)
 }
@@ -283,12 +282,7 @@ fn with_cfi(section: Section<'_>) -> Read<Part> {
 }
 
 /// The bytes to write: those of a file, or a pattern.
-fn data(
-    section: &Section<'_>,
-    room: Option<Bytes>,
-    seed: Seed,
-    folder: Option<&Path>,
-) -> Read<Arc<[u8]>> {
+fn data(section: &Section<'_>, room: Option<Bytes>, seed: Seed) -> Read<Arc<[u8]>> {
     const PATTERNS: [&str; 4] = ["zeros", "ones", "counter", "random"];
     let named = PATTERNS.map(|name| (name, name));
     let bytes = section.key::<Bytes>("bytes").positive().required();
@@ -299,7 +293,7 @@ fn data(
     if let Some(file) = file? {
         let (why, help) = ("with workload.file", "leave the file out, or this");
         section.idle_each(["bytes", "pattern"], why, help)?;
-        let path = data_file::path(&file, folder);
+        let path = data_file::path(section, "file", &file);
         let what = format!("the flash of {room}");
         return data_file::read(section, "file", &path, room, &what).map(Into::into);
     }

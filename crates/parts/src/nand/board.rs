@@ -69,8 +69,15 @@ section! {
         clock: Hertz => within(Hertz::from_hz(1_000_000), Hertz::from_hz(100_000_000_000)),
         core: Option<Core> => optional_section(Core::read),
         work: Option<[Cost; Work::ALL.len()]> = {
-            let derived = core.as_ref().is_ok_and(Option::is_some);
-            if derived { Ok(None) } else { section.section("work", work).map(Some) }
+            match core {
+                Ok(None) => section.section("work", work).map(Some),
+                _ if section.has("work") => {
+                    let problem = "stands beside `core`, from which all costs follow";
+                    let help = "leave one of them out; a board that extends another has its costs";
+                    Err(section.refuse("work", problem, "either `core` or `work`", help))
+                }
+                _ => Ok(None),
+            }
         },
     }
 }

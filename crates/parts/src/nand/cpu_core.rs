@@ -112,21 +112,22 @@ impl Core {
     /// The cost of a kind of work at a clock.
     pub(super) fn cost(self, clock: Hertz, work: Work) -> Cost {
         let effort = effort(work);
-        let cycles = |time: Duration| {
-            let all = u128::from(time.as_nanos()) * u128::from(clock.get());
+        // The cycles of so many lines, rounded once.
+        let cycles = |lines: u64, time: Duration| {
+            let all = u128::from(lines) * u128::from(time.as_nanos()) * u128::from(clock.get());
             u64::try_from((all + 500_000_000) / 1_000_000_000).unwrap_or(u64::MAX)
         };
-        let (fetch, exchange) = (cycles(self.fetch), cycles(self.fetch + self.push));
         let lines = |bytes: Bytes| bytes.get().div_ceil(self.line.get());
         let run = |count: u64| scaled(count, self.cycles_per_instruction.millionths());
-        let missing = |count: u64, of: Bytes| scaled(count, self.missing(of)) * fetch;
+        let missing = |count: u64, of: Bytes| cycles(scaled(count, self.missing(of)), self.fetch);
         let mut each = run(effort.each);
         if effort.path {
             each += missing(effort.each / INSTRUCTIONS_A_LINE, KERNEL);
         }
-        each += lines(effort.fetched) * fetch + lines(effort.changed) * exchange;
+        each += cycles(lines(effort.fetched), self.fetch)
+            + cycles(lines(effort.changed), self.fetch + self.push);
         let kib = Bytes::kib(1);
-        let streamed = if effort.streams { lines(kib) * fetch } else { 0 };
+        let streamed = if effort.streams { cycles(lines(kib), self.fetch) } else { 0 };
         let per_kib =
             run(effort.per_byte * kib.get()) + missing(kib.get(), effort.table) + streamed;
         Cost { each, per_kib }

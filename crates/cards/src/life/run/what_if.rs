@@ -5,7 +5,6 @@
 
 use super::model::lacks;
 use crate::life::scenario::Scenario;
-use boardlab_document::Document;
 use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
 use boardlab_ftl::{CacheSize, Levelling};
@@ -78,7 +77,7 @@ fn parts(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
     };
     let mut choices = Vec::new();
     for name in wanted {
-        let document = Document::parse(&catalog::find(Kind::Part, name, None)?)?;
+        let document = catalog::read(Kind::Part, name)?;
         let part: CardPart = document.read(part::read)?.value;
         let fits = scenario.host.slot(part.face.kind).is_some();
         if part == scenario.part || lacks(&part).is_some() || (names == "all" && !fits) {

@@ -24,7 +24,7 @@ const UNUSED: [(&str, &str); 9] = [
 pub(crate) fn refuse(
     section: &Section<'_>,
     part: &Part,
-    (kernel, systems, measured): (Kernel, &Systems, &[&str]),
+    (kernel, systems, used): (Kernel, &Systems, &[&str]),
     errors: &Errors,
 ) -> Read<()> {
     let mut all: Vec<Read<()>> = Vec::new();
@@ -42,17 +42,26 @@ pub(crate) fn refuse(
         let why = "with part.ecc.bits = 1";
         idle("part.ecc.step", why, "Linux then corrects one bit in 256 bytes; set more bits");
     }
-    let (measured, others): (Vec<_>, Vec<_>) =
-        systems.iter().partition(|(name, _)| measured.contains(name));
+    let (used, others): (Vec<_>, Vec<_>) =
+        systems.iter().partition(|(name, _)| used.contains(name));
     for (name, _) in others {
-        idle(name, "with a key `systems` that leaves this filesystem out", "add it to that list");
+        idle(
+            name,
+            "with keys `systems` and `powercut.system` that leave this filesystem out",
+            "add it to the list",
+        );
     }
     for work in Work::ALL {
-        if !measured.iter().any(|(_, system)| system.uses(kernel, work)) {
+        if !used.iter().any(|(_, system)| system.uses(kernel, work)) {
             let key = format!("board.cpu.work.{}", work.name());
             let why = "here: no filesystem with these settings does this work";
             idle(&key, why, "compare ubifs.compressor and kernel.profile");
         }
+    }
+    let changes = [Work::Deflate, Work::ZstdCompress, Work::RtimeCompress, Work::RtimeDecompress];
+    if !used.iter().any(|(_, system)| changes.iter().any(|&work| system.uses(kernel, work))) {
+        let why = "here: no work of these filesystems changes more lines than it fetches";
+        idle("board.cpu.core.push", why, "leave it out");
     }
     if errors.pe_cycles == 0 {
         let help = "set errors.pe_cycles, and part.limits.endurance";
