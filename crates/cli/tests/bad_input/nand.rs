@@ -168,7 +168,7 @@ pub(crate) const CASES: &[Case] = &[
     Case::arguments(
         "core with an impossible cache",
         &["run", FILE, "--set", "board=at91sam9260", "--set", "board.cpu.core.cache=1B"],
-        &["`board.cpu.core.cache`: `1B` is too small"],
+        &["`board.cpu.core.cache`: `1B` is not from 1 KiB to 64 MiB"],
     ),
     Case::arguments(
         "filesystem that is not there",
