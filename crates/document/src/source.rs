@@ -54,8 +54,6 @@ pub const SET: &str = "--set";
 pub const GRID: &str = "--grid";
 /// The option of a sweep that names a cell of the grid.
 pub const CELL: &str = "--cell";
-/// The names of texts that are arguments.
-pub const ARGUMENTS: [&str; 3] = [SET, GRID, CELL];
 
 /// One text with its name.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +75,7 @@ impl Source {
         Arc::new(Self { name: name.into(), text: text.into(), kind: Some(kind), folder: None })
     }
 
-    /// The argument of `option`, one of [`ARGUMENTS`].
+    /// The argument of `option`, [`SET`], [`GRID`] or [`CELL`].
     #[must_use]
     pub fn argument(option: &str, text: impl Into<String>) -> Arc<Self> {
         Arc::new(Self { name: option.into(), text: text.into(), kind: None, folder: None })
@@ -130,7 +128,7 @@ impl Source {
         self.kind.is_none()
     }
 
-    /// Whether this is the argument of `option`, one of [`ARGUMENTS`].
+    /// Whether this is the argument of `option`, [`SET`], [`GRID`] or [`CELL`].
     #[must_use]
     pub fn is_argument_of(&self, option: &str) -> bool {
         self.is_argument() && self.name == option

@@ -30,9 +30,7 @@ pub(super) fn read(
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
     }
-    let Scenario { systems, measured, powercut, .. } = &reading.value;
-    let idle = |(name, _): &&(&str, _)| !measured.contains(name) && *name != powercut.system;
-    let idle: Vec<_> = systems.iter().filter(idle).map(|(name, _)| format!("{name}.")).collect();
+    let idle: Vec<_> = reading.value.unused_systems().map(|name| format!("{name}.")).collect();
     reading.parameters.retain(|one| !idle.iter().any(|section| one.key.starts_with(section)));
     Ok(reading)
 }

@@ -72,7 +72,7 @@ section! {
     }
     check(file, kernel, errors, compare, systems, measured, powercut) {
         fits(&section, &file.part, kernel.profile)?;
-        let used = [&measured[..], &[powercut.system]].concat();
+        let used = used(measured, powercut);
         fits_kernel(&section, (systems, &used), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
         unused::refuse(&section, &file.part, (kernel.profile, systems, &used), errors)?;
@@ -107,6 +107,11 @@ fn measured(section: &Section<'_>, types: &[FileSystemType]) -> Read<Vec<&'stati
         ));
     }
     Ok(known().filter(|one| named.iter().any(|name| name == one)).collect())
+}
+
+/// The filesystems that some command uses: those with columns, and that of power cuts.
+fn used(measured: &[&'static str], powercut: &PowerCut) -> Vec<&'static str> {
+    [measured, &[powercut.system]].concat()
 }
 
 /// A kernel, as far as flash and filesystems differ.
@@ -293,6 +298,12 @@ fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
 }
 
 impl Scenario {
+    /// The names of the filesystems that no command uses.
+    pub(super) fn unused_systems(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let used = used(&self.measured, &self.powercut);
+        self.systems.iter().map(|(name, _)| *name).filter(move |name| !used.contains(name))
+    }
+
     /// The setting in which its filesystems are mounted.
     pub(super) fn setting(&self, seed: Seed) -> Setting {
         Setting { kernel: self.kernel.profile, host: self.board.host(), seed }

@@ -40,7 +40,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
 };
 
 /// Where the magic number lies in a superblock.
-const MAGIC_AT: Bytes = Bytes::new(24);
+const MAGIC_AT: Bytes = Bytes::new(superblock::MAGIC_AT as u64);
 /// The magic numbers that are remembered.
 const PLACES: usize = 64;
 /// Bytes of the file for each byte of flash that a superblock may claim, in a truncated file: one in so many.

@@ -28,7 +28,8 @@ pub const SIZE: usize = 256;
 /// Where the second copy begins before the end of its segment.
 pub const LAST_COPY: u64 = 0x1000;
 
-const MAGIC_AT: usize = 24;
+/// Where the magic number lies in a superblock.
+pub const MAGIC_AT: usize = 24;
 const CRC_AT: usize = 32;
 const COVERED: usize = 36;
 

@@ -4,7 +4,7 @@
 //! publication does not determine them, the file has them twice: as zero (the part's data sheet alone) and fitted.
 //! Left out: interrupts, other tasks, DMA.
 
-use super::cpu_core::Core;
+use super::cpu_core::{self, Core};
 use super::limits;
 use boardlab_document::{Read, Section, fields, keys, section};
 use boardlab_sim::{Bytes, Duration, Hertz};
@@ -88,6 +88,12 @@ impl Cpu {
         let derived = |core: Core| Work::ALL.map(|kind| core.cost(self.clock, kind));
         self.work.or_else(|| self.core.map(derived)).expect("one of both was read")
     }
+}
+
+/// Whether the cost of a kind of work depends on `cpu.core.push`.
+#[must_use]
+pub fn pushes(work: Work) -> bool {
+    cpu_core::pushes(work)
 }
 
 impl BoardSpec {

@@ -108,6 +108,11 @@ const fn effort(work: Work) -> Effort {
     }
 }
 
+/// Whether a kind of work pushes out lines that were changed.
+pub(super) fn pushes(work: Work) -> bool {
+    !effort(work).changed.is_zero()
+}
+
 impl Core {
     /// The cost of a kind of work at a clock.
     pub(super) fn cost(self, clock: Hertz, work: Work) -> Cost {

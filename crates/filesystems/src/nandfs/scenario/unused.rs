@@ -5,6 +5,7 @@
 use super::{Errors, Kernel, Systems};
 use boardlab_document::{Read, Section};
 use boardlab_nand::Part;
+use boardlab_parts::nand::board;
 use boardlab_vfs::Work;
 
 /// Keys that no run uses, with the reason.
@@ -58,8 +59,10 @@ pub(crate) fn refuse(
             idle(&key, why, "compare ubifs.compressor and kernel.profile");
         }
     }
-    let changes = [Work::Deflate, Work::ZstdCompress, Work::RtimeCompress, Work::RtimeDecompress];
-    if !used.iter().any(|(_, system)| changes.iter().any(|&work| system.uses(kernel, work))) {
+    let pushes = |work: &Work| {
+        board::pushes(*work) && used.iter().any(|(_, system)| system.uses(kernel, *work))
+    };
+    if !Work::ALL.iter().any(pushes) {
         let why = "here: no work of these filesystems changes more lines than it fetches";
         idle("board.cpu.core.push", why, "leave it out");
     }

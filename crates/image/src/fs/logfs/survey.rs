@@ -3,7 +3,7 @@
 //! Layer: rank 7. Main function: [`recognise`]. A superblock says where both copies lie and where the journal does;
 //! the pages, with or without OOB bytes in the file, are those with which both are there.
 
-use super::{Image, MAGIC_AT, TYPE};
+use super::{Image, TYPE};
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::shape::{LAYOUTS, Shape};
@@ -106,7 +106,7 @@ fn superblock(contents: &Contents, place: Bytes) -> Option<Superblock> {
     if let Ok(found) = Superblock::parse(&bytes) {
         return Some(found);
     }
-    let magic = bytes.get(MAGIC_AT.to_usize()..)?.first_chunk()?;
+    let magic = bytes.get(superblock::MAGIC_AT..)?.first_chunk()?;
     if (u64::from_be_bytes(*magic) ^ superblock::MAGIC).count_ones() > WRONG_BITS {
         return None;
     }
