@@ -147,6 +147,7 @@ impl RawDeflate {
 pub struct ZlibDeflate {
     stream: Compress,
     level: u32,
+    bound: Bound,
 }
 
 impl Clone for ZlibDeflate {
@@ -159,13 +160,21 @@ impl ZlibDeflate {
     /// A compressor of level 0 to 9 with a window of 32 KiB.
     #[must_use]
     pub fn new(level: u32) -> Self {
-        Self { stream: Compress::new(Compression::new(level), true), level }
+        let stream = Compress::new(Compression::new(level), true);
+        Self { stream, level, bound: Bound::new() }
     }
 
-    /// Compresses all of `input`; returns the length, or `None` if the output is too small.
+    /// A stream of all of `input`, if it is smaller and has at most `limit` bytes. Input that provably does not
+    /// become smaller is not compressed; the result is the same.
     #[must_use]
-    pub fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
-        finish(&mut self.stream, input, output)
+    pub fn shrink(&mut self, input: &[u8], limit: usize) -> Option<Vec<u8>> {
+        if self.bound.is_hopeless(input) {
+            return None;
+        }
+        let mut output = vec![0; limit.min(input.len().saturating_sub(1))];
+        let length = finish(&mut self.stream, input, &mut output)?;
+        output.truncate(length);
+        Some(output)
     }
 }
 
@@ -267,7 +276,7 @@ fn jffs2_body(input: &[u8]) -> Result<Option<&[u8]>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Inflate, Jffs2Deflate, RawDeflate};
+    use super::{Inflate, Jffs2Deflate, RawDeflate, ZlibDeflate, finish};
     use crate::error::Error;
     use crate::samples::text;
     use boardlab_sim::Seed;
@@ -375,6 +384,29 @@ mod tests {
             hopeless > case_count / 25 && shrinks > case_count / 10,
             "{hopeless} hopeless, {hard} hard, {shrinks} shrink"
         );
+    }
+
+    #[test]
+    fn a_stream_is_given_where_it_is_smaller_and_nowhere_else() {
+        let full = std::env::var_os("BOARDLAB_FULL").is_some();
+        let mut stream = Seed::new(2).stream("border");
+        for level in [1, 3, 9] {
+            let (mut deflate, mut hopeless) = (ZlibDeflate::new(level), 0);
+            for case in 0..if full { 100_000 } else { 1_500 } {
+                let page = border(&mut stream);
+                hopeless += u32::from(deflate.bound.is_hopeless(&page));
+                let mut whole = vec![0; page.len() + 100];
+                let length = finish(&mut deflate.stream, &page, &mut whole).unwrap();
+                let expected = (length < page.len()).then_some(&whole[..length]);
+                let shrunk = deflate.shrink(&page, page.len());
+                assert_eq!(shrunk.as_deref(), expected, "level {level}, case {case}, seed 2");
+                if let Some(shrunk) = shrunk {
+                    assert_eq!(deflate.shrink(&page, length), Some(shrunk));
+                    assert_eq!(deflate.shrink(&page, length - 1), None, "a byte too few");
+                }
+            }
+            assert!(hopeless > 60, "{hopeless} hopeless at level {level}");
+        }
     }
 
     #[test]

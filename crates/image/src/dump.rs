@@ -343,7 +343,7 @@ impl Dump {
         if self.is_clean(number) {
             return;
         }
-        let erased = bytes.iter().all(|&byte| byte == 0xFF);
+        let erased = boardlab_mtd::is_erased(bytes);
         let (data, oob) = bytes.split_at_mut(self.shape.page.to_usize());
         let health = &mut self.health;
         let corrected = if erased {

@@ -156,7 +156,7 @@ impl Spare {
         let engine = self.engine.as_ref()?;
         let mut codes = self.codes();
         self.layout.gather_ecc(oob, 0, &mut codes);
-        let is_written = |bytes: &[u8]| bytes.iter().any(|&byte| byte != 0xFF);
+        let is_written = |bytes: &[u8]| !boardlab_mtd::is_erased(bytes);
         let steps = data.chunks(engine.step()).zip(codes.chunks_mut(engine.code_bytes()));
         let (mut right, mut wrong) = (0, 0);
         for (step, code) in steps.filter(|(step, code)| is_written(step) && is_written(code)) {

@@ -113,7 +113,7 @@ impl<M: Mtd> Volume<M> {
         for at in (0..size).step_by(buffer.len()) {
             let piece = &mut buffer[..to_usize(VERIFY_PIECE.min(size - at))];
             self.device.read(clock, start + Bytes::new(u64::from(at)), piece)?;
-            if piece.iter().any(|&byte| byte != 0xFF) {
+            if !boardlab_mtd::is_erased(piece) {
                 return Ok(false);
             }
         }

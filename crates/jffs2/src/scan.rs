@@ -285,7 +285,7 @@ impl<'v, M: Mtd> Scan<'v, M> {
             self.read_oob(page, oob)?;
         }
         let marker = if marked { cleanmarker::OOB_SIZE.min(free) } else { 0 };
-        Ok(oob[marker..].iter().all(|&byte| byte == 0xFF))
+        Ok(boardlab_mtd::is_erased(&oob[marker..]))
     }
 
     /// Fills the buffer with `length` bytes from `from` on.

@@ -20,6 +20,7 @@ use crate::{Logfs, Mistake};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::Work;
+use std::collections::BTreeMap;
 
 /// A write buffer whose used bytes are fewer than these is surely shorter as a zlib stream than a block.
 const SURELY_SHORT: u32 = 3_000;
@@ -35,6 +36,20 @@ pub(crate) struct Journal {
     pub erase_counts: [u32; JOURNAL_SEGMENTS],
     /// The offsets of the entries of this commit.
     entries: Vec<u64>,
+    packed: Packed,
+}
+
+/// The kind of an entry, and which of them it is in a commit.
+type Place = (EntryKind, usize);
+
+/// The entries that were compressed last, with their streams. A clone is a new object: it holds no state.
+#[derive(Debug, Default)]
+struct Packed(BTreeMap<Place, (Vec<u8>, Option<Vec<u8>>)>);
+
+impl Clone for Packed {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
 }
 
 impl Journal {
@@ -169,17 +184,18 @@ impl<M: Mtd> Logfs<M> {
 
     fn fits(&mut self, clock: &mut Clock, which: usize) -> bool {
         let bytes = self.area_bytes(which);
-        self.pack(clock, &bytes).is_some()
+        self.pack(clock, (EntryKind::Area, which), &bytes).is_some()
     }
 
-    /// A zlib stream of this, if it is shorter and fits into a block.
-    fn pack(&mut self, clock: &mut Clock, bytes: &[u8]) -> Option<Vec<u8>> {
+    /// A zlib stream of the entry at `place`, if it is shorter and fits into a block. The modelled CPU compresses
+    /// every time; this one takes the last stream when the entry is the same, as most are from commit to commit.
+    fn pack(&mut self, clock: &mut Clock, place: Place, bytes: &[u8]) -> Option<Vec<u8>> {
         self.host.spend(clock, Work::Deflate, bytes.len());
-        let mut packed = vec![0; BLOCK];
-        let length =
-            self.deflate.compress(bytes, &mut packed).filter(|&length| length < bytes.len())?;
-        packed.truncate(length);
-        Some(packed)
+        let last = self.journal.packed.0.entry(place).or_default();
+        if last.0 != bytes {
+            *last = (bytes.to_vec(), self.deflate.shrink(bytes, BLOCK));
+        }
+        last.1.clone()
     }
 
     /// The entry of an area: what does not fill a write unit.
@@ -216,40 +232,39 @@ impl<M: Mtd> Logfs<M> {
 
     fn write_entries(&mut self, clock: &mut Clock) -> Result<Put, Error> {
         macro_rules! put {
-            ($kind:expr, $bytes:expr) => {
+            ($place:expr, $bytes:expr) => {
                 let bytes = $bytes;
-                if self.put_entry(clock, $kind, &bytes)? == Put::Again {
+                if self.put_entry(clock, $place, &bytes)? == Put::Again {
                     return Ok(Put::Again);
                 }
             };
         }
         for which in 0..AREAS {
             if self.areas[which].open {
-                put!(EntryKind::Area, self.area_bytes(which));
+                put!((EntryKind::Area, which), self.area_bytes(which));
             }
         }
         if !self.is_mistaken(Mistake::ForgetsAliases) {
             let aliases = self.current_aliases();
-            for some in aliases.chunks(ALIASES) {
-                put!(EntryKind::Aliases, some.iter().flat_map(Alias::emit).collect::<Vec<u8>>());
+            for (number, some) in aliases.chunks(ALIASES).enumerate() {
+                put!(
+                    (EntryKind::Aliases, number),
+                    some.iter().flat_map(Alias::emit).collect::<Vec<u8>>()
+                );
             }
         }
-        put!(EntryKind::EraseCounts, journal::emit_erase_counts(&self.journal.erase_counts));
-        put!(EntryKind::Anchor, self.anchor()?.emit());
-        put!(EntryKind::Dynamic, self.dynamic().emit());
+        put!((EntryKind::EraseCounts, 0), journal::emit_erase_counts(&self.journal.erase_counts));
+        put!((EntryKind::Anchor, 0), self.anchor()?.emit());
+        put!((EntryKind::Dynamic, 0), self.dynamic().emit());
         let entries = self.journal.entries.iter().flat_map(|at| at.to_be_bytes());
-        put!(EntryKind::Commit, entries.collect::<Vec<u8>>());
+        put!((EntryKind::Commit, 0), entries.collect::<Vec<u8>>());
         self.sync_area(clock, JOURNAL)?;
         Ok(Put::Written)
     }
 
-    fn put_entry(
-        &mut self,
-        clock: &mut Clock,
-        kind: EntryKind,
-        bytes: &[u8],
-    ) -> Result<Put, Error> {
-        let packed = if kind == EntryKind::Anchor { None } else { self.pack(clock, bytes) };
+    fn put_entry(&mut self, clock: &mut Clock, place: Place, bytes: &[u8]) -> Result<Put, Error> {
+        let (kind, _) = place;
+        let packed = if kind == EntryKind::Anchor { None } else { self.pack(clock, place, bytes) };
         let stored = packed.as_deref().unwrap_or(bytes);
         self.host.spend(clock, Work::Crc, stored.len());
         let unpacked = packed.as_ref().map(|_| bytes.len());
@@ -388,7 +403,7 @@ impl<M: Mtd> Logfs<M> {
         if present.open {
             self.media.release(self.layout.bytes_of(present.segment));
         }
-        self.journal = Journal { segments, erase_counts, entries: Vec::new() };
+        self.journal = Journal { segments, erase_counts, ..Journal::default() };
         // The last of them, so that the first is the next.
         let last = segments.iter().rev().find(|&&segment| segment > 0).copied().unwrap_or_default();
         self.areas[JOURNAL] = Area { open: false, segment: last, ..Area::default() };

@@ -243,7 +243,7 @@ impl<M: Mtd> Media<M> {
         match self.device.read(clock, Bytes::new(at), &mut bytes) {
             Err(Error::Uncorrectable { .. }) => Ok(false),
             Err(error) => Err(error),
-            Ok(health) => Ok(health.corrected == 0 && crate::format::is_erased(&bytes)),
+            Ok(health) => Ok(health.corrected == 0 && boardlab_mtd::is_erased(&bytes)),
         }
     }
 }

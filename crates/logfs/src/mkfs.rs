@@ -272,10 +272,9 @@ impl<M: Mtd> Maker<'_, M> {
         let mut offsets = Vec::new();
         for (kind, data) in entries {
             offsets.extend((self.at(segment) + bytes.len() as u64).to_be_bytes());
-            let mut packed = vec![0; BLOCK];
-            let length = deflate.compress(&data, &mut packed).filter(|&length| length < data.len());
-            let stored = length.map_or(&data[..], |length| &packed[..length]);
-            let unpacked = length.map(|_| data.len());
+            let packed = deflate.shrink(&data, BLOCK);
+            let unpacked = packed.as_ref().map(|_| data.len());
+            let stored = packed.as_deref().unwrap_or(&data);
             bytes.extend(journal::emit(kind, unpacked, stored, journal::BY_MKLOGFS));
         }
         bytes.extend(journal::emit(EntryKind::Commit, None, &offsets, journal::BY_MKLOGFS));
@@ -293,7 +292,7 @@ pub fn is_blank<M: Mtd>(clock: &mut Clock, device: &mut M) -> Result<bool, Mount
     let mut head = [0; crate::format::superblock::SIZE];
     match device.read(clock, Bytes::new(first), &mut head) {
         Ok(_) | Err(boardlab_mtd::Error::Uncorrectable { .. }) => {
-            Ok(crate::format::is_erased(&head))
+            Ok(boardlab_mtd::is_erased(&head))
         }
         Err(error) => Err(error.into()),
     }

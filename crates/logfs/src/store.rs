@@ -261,12 +261,10 @@ impl<M: Mtd> Logfs<M> {
         if compress {
             let content = self.content(id, kind, data);
             self.host.spend(clock, Work::Deflate, content.len());
-            let mut packed = vec![0; content.len()];
-            if let Some(length) =
-                self.deflate.compress(&content, &mut packed).filter(|&it| it < content.len())
-            {
-                let at = self.allocate(clock, which, to_u32(length) + object::HEADER_BYTES)?;
-                return Ok((at, self.put_object(clock, at, (id, kind, true), &packed[..length])));
+            if let Some(packed) = self.deflate.shrink(&content, content.len()) {
+                let at =
+                    self.allocate(clock, which, to_u32(packed.len()) + object::HEADER_BYTES)?;
+                return Ok((at, self.put_object(clock, at, (id, kind, true), &packed)));
             }
         }
         // The segment is opened first: the content may be the entries of the segment file.

@@ -6,6 +6,7 @@
 //! - [`error`]: [`Error`], the errors of a device, and [`TearOutcome`], the results of power cuts.
 //! - [`device`]: the trait [`Mtd`], which filesystems and workloads use; [`RawPages`] is for tools
 //!   that copy NAND pages with all their OOB bytes.
+//! - [`erased`]: [`is_erased`], for all that look for unused flash.
 //! - [`ram`]: [`RamMtd`], a flash without physics; a clone of it is cheap.
 //! - [`operation`]: [`Operation`] and its [`Kind`], the operations as middleware sees them.
 //! - [`tear`]: [`Change`] and [`Tear`], interrupted operations.
@@ -33,6 +34,7 @@
 //! ```
 
 pub mod device;
+pub mod erased;
 pub mod error;
 pub mod fault;
 pub mod geometry;
@@ -46,6 +48,7 @@ pub mod tracer;
 
 pub use boardlab_sim::Trigger;
 pub use device::{Mtd, RawPages, ReadHealth, ReadResult};
+pub use erased::is_erased;
 pub use error::{Error, TearOutcome};
 pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{EraseRegion, FlashKind, Geometry, Oob};

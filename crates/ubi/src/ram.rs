@@ -86,7 +86,7 @@ impl Lebs for RamLebs {
         }
         let target = &mut content[start..start + data.len()];
         assert!(
-            target.iter().all(|&byte| byte == 0xFF),
+            boardlab_mtd::is_erased(target),
             "RamLebs::write: LEB {leb}, {} bytes from {offset} on are not erased",
             data.len()
         );

@@ -218,7 +218,7 @@ impl<M: Mtd> Yaffs<M> {
     fn is_erased(&mut self, clock: &mut Clock, chunk: Chunk) -> Result<bool, Error> {
         let mut data = self.buffer();
         let read = self.read_chunk(clock, chunk, Some(&mut data))?;
-        let erased = data.iter().all(|&byte| byte == 0xFF);
+        let erased = boardlab_mtd::is_erased(&data);
         self.give_back(data);
         Ok(read.whole && read.ecc == Ecc::Clean && erased && read.tags.is_none())
     }

@@ -1,4 +1,4 @@
-//! A proof that JFFS2's deflate cannot compress a page, in a fifth of the time of a compression.
+//! A proof that deflate cannot make a page smaller, in a fifth of the time of a compression.
 //!
 //! Layer: rank 1. Main type: [`Bound`]. It computes a lower bound of the output of zlib 1.3 with
 //! level 3 (`deflate.c`, `trees.c`) in the loop of JFFS2 in the module above. So `true` is certain,
@@ -21,6 +21,8 @@
 //! for a distance. The code length of each literal that occurs, and of the end of block, costs at
 //! least a bit, or is part of a repetition, which costs at least 3 bits for at most 6 lengths: at least
 //! half a bit.
+//!
+//! The proof holds for LogFS as well, whose stream is one block between a header of 16 bits and a checksum of 32.
 
 /// Bits of the smallest header of a dynamic Huffman code, without the code lengths of the literals.
 const HEADER: usize = 3 + 14 + 3 * 4 + 1;
@@ -52,7 +54,7 @@ impl Bound {
         Self { seen: vec![0; SLOTS / 64].into_boxed_slice() }
     }
 
-    /// Whether JFFS2 certainly cannot compress a page whose first round has these bytes.
+    /// Whether a page certainly cannot become smaller; `first` is all of it, or what JFFS2 passes in its first round.
     pub(super) fn is_hopeless(&mut self, first: &[u8]) -> bool {
         if first.len() > LONGEST || !looks_random(first) {
             return false;

@@ -32,7 +32,7 @@ pub const ERASE_COUNTS: usize = 4 * JOURNAL_SEGMENTS;
 pub const ENTRIES_MAX: usize = 256;
 
 /// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EntryKind {
     /// The list of the entries that are valid.
     Commit,

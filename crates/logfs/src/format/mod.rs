@@ -207,12 +207,6 @@ fn check_crc(found: u32, covered: &[u8]) -> Result<(), Malformed> {
     if found == expected { Ok(()) } else { Err(Malformed::Crc { found, expected }) }
 }
 
-/// Whether all bytes are 0xFF.
-#[must_use]
-pub fn is_erased(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte == 0xFF)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,8 @@
 //! The CRC covers bytes 4 to 23, the other the data as stored. Source: `struct logfs_object_header`.
 
 use super::bytes::{Reader, Writer};
-use super::{COMPRESSION_ZLIB, Malformed, check_crc, crc, is_erased};
+use super::{COMPRESSION_ZLIB, Malformed, check_crc, crc};
+use boardlab_mtd::is_erased;
 
 /// Bytes of the header.
 pub const HEADER: usize = 28;

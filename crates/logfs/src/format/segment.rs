@@ -10,7 +10,8 @@
 //! The CRC covers bytes 4 to 23. Source: `struct logfs_segment_header`, `struct logfs_segment_entry`.
 
 use super::bytes::{Reader, Writer};
-use super::{Malformed, check_crc, crc, is_erased};
+use super::{Malformed, check_crc, crc};
+use boardlab_mtd::is_erased;
 
 /// Bytes of the header.
 pub const HEADER: usize = 24;

@@ -176,7 +176,7 @@ impl<M: Mtd> Scan<'_, M> {
     fn has_foreign_data(&mut self, clock: &mut Clock, peb: PebIndex) -> Result<bool, AttachError> {
         let mut data = vec![0; to_usize(self.io.layout.leb_size)];
         match self.io.read_data(clock, peb, 0, &mut data) {
-            Ok(Health::Clean) => Ok(data.iter().any(|&byte| byte != 0xFF)),
+            Ok(Health::Clean) => Ok(!boardlab_mtd::is_erased(&data)),
             Ok(Health::Bitflips) => Ok(false),
             Err(error) if error.is_uncorrectable() => Ok(false),
             Err(error) => Err(error.into()),

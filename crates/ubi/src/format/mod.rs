@@ -122,8 +122,7 @@ fn check_header(bytes: &[u8], magic: u32) -> Result<(), Malformed> {
     };
     let found = ORDER.get32(bytes, 0..4);
     if found != magic {
-        let erased = bytes.iter().all(|&byte| byte == 0xFF);
-        return Err(if erased {
+        return Err(if boardlab_mtd::is_erased(bytes) {
             Malformed::Erased
         } else {
             Malformed::Magic { expected: magic, found }

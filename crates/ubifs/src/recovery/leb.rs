@@ -7,7 +7,6 @@
 //! Source: Linux 6.1, `fs/ubifs/recovery.c` (`ubifs_recover_leb`, `ubifs_recover_log_leb`,
 //! `fix_unclean_leb`).
 
-use super::is_empty;
 use crate::error::Problem;
 use crate::format::journal::{COMMIT_START_SIZE, CommitStart};
 use crate::format::{Group, HEADER_SIZE, Malformed, NodeType};
@@ -17,6 +16,7 @@ use crate::options::Mistake;
 use crate::scan::{Scanned, ScannedLeb};
 use crate::wbuf::GC_HEAD;
 use crate::{Error, LebIndex, Lebs, Volume};
+use boardlab_mtd::is_erased;
 use boardlab_sim::Clock;
 
 impl<L: Lebs> Volume<L> {
@@ -89,7 +89,7 @@ impl<L: Lebs> Volume<L> {
         match stop {
             Scanned::Garbage | Scanned::BadPadding => self.is_last_write(scanned, offs),
             Scanned::Damaged => self.no_more_nodes(clock, scanned, offs),
-            _ => is_empty(&scanned.bytes[usize_of(offs)..]) || self.is_last_write(scanned, offs),
+            _ => is_erased(&scanned.bytes[usize_of(offs)..]) || self.is_last_write(scanned, offs),
         }
     }
 
@@ -99,7 +99,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     fn is_empty_from(&self, scanned: &ScannedLeb, offs: u32) -> bool {
-        is_empty(scanned.bytes.get(usize_of(offs)..).unwrap_or_default())
+        is_erased(scanned.bytes.get(usize_of(offs)..).unwrap_or_default())
     }
 
     /// Whether nothing follows a damaged node (`no_more_nodes`): behind the write unit of its header,

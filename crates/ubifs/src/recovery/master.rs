@@ -7,7 +7,6 @@
 //! Source: Linux 6.1, `fs/ubifs/recovery.c` (`get_master_node`, `ubifs_recover_master_node`,
 //! `write_rcvrd_mst_node`).
 
-use super::is_empty;
 use crate::error::Problem;
 use crate::format::master::{Master, SIZE};
 use crate::format::{MAGIC, NodeType};
@@ -15,6 +14,7 @@ use crate::format::{u32_of, usize_of};
 use crate::layout::MASTER_LEB;
 use crate::scan::Scanned;
 use crate::{Error, LebIndex, Lebs, Volume};
+use boardlab_mtd::is_erased;
 use boardlab_sim::Clock;
 
 /// The bytes of the node that the copies have in common end here, and go on behind the HMAC.
@@ -134,8 +134,8 @@ impl<L: Lebs> Volume<L> {
             }
         }
         let behind = (offs + size).min(bytes.len());
-        copy.damaged = !is_empty(bytes.get(offs..behind).unwrap_or_default());
-        if !is_empty(&bytes[behind..]) {
+        copy.damaged = !is_erased(bytes.get(offs..behind).unwrap_or_default());
+        if !is_erased(&bytes[behind..]) {
             return Err(Error::at(leb, u32_of(behind), Problem::NotAPowerCut));
         }
         Ok(copy)

@@ -60,7 +60,7 @@ impl<L: Lebs> Volume<L> {
         let mut bytes = vec![0; usize_of(length)];
         let read = self.leb_read(clock, leb, offs, &mut bytes);
         match read {
-            Ok(()) if is_empty(&bytes) => return Ok(()),
+            Ok(()) if boardlab_mtd::is_erased(&bytes) => return Ok(()),
             Err(error) if !crate::io::is_uncorrectable(&error) => return Err(error),
             _ => {}
         }
@@ -141,11 +141,6 @@ impl<L: Lebs> Volume<L> {
 
 /// Argument of `find_dirty_leb`: freeable LEBs before dirty ones, but no index LEBs.
 const PICK_FREEABLE: u8 = 2;
-
-/// Whether bytes read as erased flash.
-pub(crate) fn is_empty(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte == 0xFF)
-}
 
 #[cfg(test)]
 mod tests;

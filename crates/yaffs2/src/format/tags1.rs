@@ -109,7 +109,7 @@ pub fn emit(tags: &Tags, order: ByteOrder, layout: Layout1) -> Vec<u8> {
 #[must_use]
 pub fn parse(spare: &[u8], order: ByteOrder, layout: Layout1) -> (Option<Tags>, Checked) {
     let length = if layout == Layout1::Around { SPARE } else { SIZE };
-    if spare[..length].iter().all(|&byte| byte == 0xFF) {
+    if boardlab_mtd::is_erased(&spare[..length]) {
         return (None, Checked::Right);
     }
     let packed = gather(spare, layout);

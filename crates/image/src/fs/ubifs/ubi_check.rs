@@ -15,7 +15,7 @@ use crate::finding::{Finding, Place, Severity};
 use crate::names::shown;
 use crate::places::Places;
 use crate::spare::Spare;
-use boardlab_mtd::{BlockIndex, Mtd};
+use boardlab_mtd::{BlockIndex, Mtd, is_erased};
 use boardlab_result::prose::counted;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::format::ec::{self, EcView};
@@ -381,10 +381,6 @@ impl Checking {
             self.findings.push(Finding::new(Severity::Error, what, found, expected));
         }
     }
-}
-
-fn is_erased(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte == 0xFF)
 }
 
 /// The number of a volume, or the name of an internal one.

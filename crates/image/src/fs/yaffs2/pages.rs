@@ -169,7 +169,7 @@ impl Pages {
     /// Whether the tags of a page fit its data.
     pub(super) fn verdict(&self, data: &[u8], tags: Option<Tags>, checked: Checked) -> Verdict {
         let Some(tags) = tags else {
-            let programmed = data.iter().any(|&byte| byte != 0xFF);
+            let programmed = !boardlab_mtd::is_erased(data);
             return if programmed { Verdict::Wrong } else { Verdict::Nothing };
         };
         if checked == Checked::Wrong {
