@@ -201,6 +201,9 @@ pub(crate) fn equal<T: PartialEq, E>(
 pub struct Ratio(u64);
 
 impl Ratio {
+    /// All of it.
+    pub const WHOLE: Self = Self(1_000_000);
+
     /// A ratio of `millionths`.
     #[must_use]
     pub const fn from_millionths(millionths: u64) -> Self {

@@ -4,11 +4,15 @@
 //! Function: [`in_order`], for pieces of one kind.
 
 use crate::{Cause, Failure, Progress, Request};
+use boardlab_sim::Bytes;
 use rayon::prelude::*;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
+
+/// The memory that work may take for each core. With two cores a run stays below 600 MB.
+const PER_CORE: Bytes = Bytes::mib(276);
 
 /// Returns all results in the order of the work, or the first error in that order. Collecting into a
 /// `Result` would return whichever error comes first in time.
@@ -38,15 +42,26 @@ impl<T> Slot<T> {
 /// A piece of work with its name in reports of progress.
 struct Piece<'w> {
     name: String,
+    /// Its place in the order in which pieces were added.
+    at: usize,
     is_beside: bool,
+    memory: Bytes,
     perform: Box<dyn FnOnce() -> Result<(), Failure> + Send + 'w>,
 }
 
 /// Independent pieces of work. The longest are added first, so that no core is left with one at the
-/// end.
-#[derive(Default)]
+/// end. Those that take memory come before all others, as many at a time as there is memory for.
 pub struct Crew<'w> {
     pieces: Vec<Piece<'w>>,
+    /// What those performed at a time may take together. One alone may take more.
+    memory: Bytes,
+}
+
+impl Default for Crew<'_> {
+    fn default() -> Self {
+        let cores = u64::try_from(rayon::current_num_threads()).unwrap_or(1);
+        Self { pieces: Vec::new(), memory: PER_CORE * cores }
+    }
 }
 
 impl<'w> Crew<'w> {
@@ -55,6 +70,17 @@ impl<'w> Crew<'w> {
         &mut self,
         name: impl Into<String>,
         help: &'static str,
+        work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
+    ) -> Slot<T> {
+        self.add_large(name, help, Bytes::ZERO, work)
+    }
+
+    /// Adds work for the cores that takes so much `memory`.
+    pub fn add_large<T: Send + Sync + 'w>(
+        &mut self,
+        name: impl Into<String>,
+        help: &'static str,
+        memory: Bytes,
         work: impl FnOnce() -> Result<T, Cause> + Send + 'w,
     ) -> Slot<T> {
         let slot = Arc::new(OnceLock::new());
@@ -71,7 +97,8 @@ impl<'w> Crew<'w> {
                 Err(error) => Failure::Run { system, error, help },
             }),
         });
-        self.pieces.push(Piece { name, is_beside: false, perform });
+        let at = self.pieces.len();
+        self.pieces.push(Piece { name, at, is_beside: false, memory, perform });
         Slot(slot)
     }
 
@@ -96,28 +123,92 @@ impl<'w> Crew<'w> {
     /// The first one in the order in which work was added.
     pub fn perform(self, request: &Request<'_>) -> Result<(), Failure> {
         let (finished, total) = (AtomicUsize::new(0), self.pieces.len());
-        let one = |Piece { name, perform, .. }: Piece<'w>| {
-            perform()?;
-            let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
-            (request.progress)(Progress { step: &name, done, total });
-            Ok(())
+        let one = |Piece { name, at, perform, .. }: Piece<'w>| {
+            let done = perform().map(|()| {
+                let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
+                (request.progress)(Progress { step: &name, done, total });
+            });
+            (at, done)
         };
-        let numbered = self.pieces.into_iter().enumerate();
-        let (beside, pooled): (Vec<_>, Vec<_>) = numbered.partition(|(_, piece)| piece.is_beside);
-        let mut all: Vec<(usize, Result<(), Failure>)> = thread::scope(|scope| {
+        let (beside, waiting) = self.pieces.into_iter().partition(|piece| piece.is_beside);
+        let waiting = Waiting::new(waiting, self.memory);
+        let mut all = thread::scope(|scope| {
             let one = &one;
-            let start = |(at, piece)| (at, scope.spawn(move || one(piece)));
-            let beside: Vec<_> = beside.into_iter().map(start).collect();
-            let pooled = pooled.into_par_iter().with_max_len(1);
-            let mut all: Vec<_> = pooled.map(|(at, piece)| (at, one(piece))).collect();
-            let joined = |(at, thread): (_, thread::ScopedJoinHandle<'_, _>)| {
-                (at, thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            };
-            all.extend(beside.into_iter().map(joined));
+            let beside: Vec<_> =
+                Vec::into_iter(beside).map(|piece| scope.spawn(move || one(piece))).collect();
+            rayon::scope(|scope| {
+                for _ in 0..rayon::current_num_threads() {
+                    scope.spawn(|scope| waiting.work(scope, one));
+                }
+            });
+            let mut all = waiting.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+            all.extend(
+                beside
+                    .into_iter()
+                    .map(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic))),
+            );
             all
         });
         all.sort_by_key(|(at, _)| *at);
         all.into_iter().try_for_each(|(_, done)| done)
+    }
+}
+
+/// The outcome of a piece, with its place.
+type Done = (usize, Result<(), Failure>);
+
+/// The pieces that are not begun.
+struct Waiting<'w> {
+    queue: Mutex<Queue<'w>>,
+    done: Mutex<Vec<Done>>,
+}
+
+struct Queue<'w> {
+    /// In the order in which they are begun.
+    pieces: Vec<Piece<'w>>,
+    /// The memory that no piece has taken.
+    free: Bytes,
+    performed: usize,
+}
+
+impl<'w> Waiting<'w> {
+    fn new(mut pieces: Vec<Piece<'w>>, free: Bytes) -> Self {
+        pieces.sort_by_key(|piece| std::cmp::Reverse(piece.memory));
+        let queue = Mutex::new(Queue { pieces, free, performed: 0 });
+        Self { queue, done: Mutex::default() }
+    }
+
+    /// Performs pieces as long as there is one that the memory suffices for. Never waits: who ends a piece calls for
+    /// another worker.
+    fn work<'s>(&'s self, scope: &rayon::Scope<'s>, one: &'s (impl Fn(Piece<'w>) -> Done + Sync)) {
+        while let Some((piece, taken)) = self.begin() {
+            let done = one(piece);
+            self.done.lock().unwrap_or_else(PoisonError::into_inner).push(done);
+            if self.end(taken) {
+                scope.spawn(|scope| self.work(scope, one));
+            }
+        }
+    }
+
+    /// Takes the first piece that the memory suffices for, or the first of all when none is performed.
+    fn begin(&self) -> Option<(Piece<'w>, Bytes)> {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let Queue { pieces, free, performed } = &mut *queue;
+        let fitting = pieces.iter().position(|piece| piece.memory <= *free);
+        let next = fitting.or_else(|| (*performed == 0 && !pieces.is_empty()).then_some(0))?;
+        let piece = pieces.remove(next);
+        let taken = piece.memory.min(*free);
+        *free = *free - taken;
+        *performed += 1;
+        Some((piece, taken))
+    }
+
+    /// Gives the memory of a piece back; returns whether others wait.
+    fn end(&self, taken: Bytes) -> bool {
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.free += taken;
+        queue.performed -= 1;
+        !queue.pieces.is_empty()
     }
 }
 
@@ -164,6 +255,32 @@ mod tests {
         told.sort_unstable();
         assert_eq!(told, [[1, 2], [2, 2]]);
         assert_eq!((number.take(), word.take()), (1, None));
+    }
+
+    #[test]
+    fn no_more_is_begun_than_there_is_memory_for() {
+        // What is taken, the most of it, and the most without the piece that takes more than there is.
+        let [taken, most, most_of_others] = [const { AtomicUsize::new(0) }; 3];
+        let take = |mib: usize| {
+            let now = taken.fetch_add(mib, Ordering::SeqCst) + mib;
+            most.fetch_max(now, Ordering::SeqCst);
+            if mib < 14 {
+                most_of_others.fetch_max(now, Ordering::SeqCst);
+            }
+            sleep(Duration::from_millis(2));
+            taken.fetch_sub(mib, Ordering::SeqCst);
+            Ok(())
+        };
+        let mut crew = Crew { memory: Bytes::mib(10), ..Crew::default() };
+        for mib in [3, 6, 4, 1, 9, 5, 2, 14] {
+            let (take, memory) = (&take, Bytes::mib(u64::try_from(mib).unwrap()));
+            let _ = crew.add_large("large", "", memory, move || take(mib));
+        }
+        let (done, told) = perform(crew);
+        done.unwrap();
+        assert_eq!(told.len(), 8);
+        assert_eq!(most.into_inner(), 14);
+        assert!(most_of_others.into_inner() <= 10);
     }
 
     #[test]

@@ -87,7 +87,7 @@ section! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Allowance(section) {
         /// The share of the figure.
-        pub within: Ratio => up_to(Ratio::from_millionths(1_000_000)),
+        pub within: Ratio => up_to(Ratio::WHOLE),
         /// What allows it.
         pub reason: String,
     }

@@ -67,8 +67,7 @@ impl Nodes {
 
     /// A word of a block.
     pub(crate) fn word(&self, id: BlockId, word: usize) -> Option<u64> {
-        let bytes = self.get(id)?.get(word * 8..word * 8 + 8)?;
-        Some(u64::from_be_bytes(bytes.try_into().expect("eight bytes")))
+        word_of(self.get(id)?, word)
     }
 
     /// Sets a word of a block that is in memory.
@@ -78,6 +77,12 @@ impl Nodes {
             field.copy_from_slice(&value.to_be_bytes());
         }
     }
+}
+
+/// A word of the bytes of a block.
+pub(crate) fn word_of(bytes: &[u8], word: usize) -> Option<u64> {
+    let bytes = bytes.get(word * 8..word * 8 + 8)?;
+    Some(u64::from_be_bytes(bytes.try_into().expect("eight bytes")))
 }
 
 /// Where the values of the words are that changed.
@@ -109,9 +114,14 @@ impl Changed {
 
     /// The numbers of the words, ascending.
     pub(crate) fn words(&self) -> impl Iterator<Item = u16> + use<> {
-        let words = self.words;
-        (0..u16::try_from(POINTERS).expect("512"))
-            .filter(move |&word| words[usize::from(word) / 64] >> (word % 64) & 1 == 1)
+        let all = (0..).step_by(64).zip(self.words);
+        all.flat_map(|(first, mut bits): (u16, u64)| {
+            std::iter::from_fn(move || {
+                let bit = u16::try_from(bits.trailing_zeros()).ok().filter(|_| bits != 0)?;
+                bits &= bits - 1;
+                Some(first + bit)
+            })
+        })
     }
 
     fn count(&self) -> usize {

@@ -7,7 +7,7 @@
 //!
 //! Source: Linux 3.12, `fs/logfs/journal.c`.
 
-use crate::block::Home;
+use crate::block::{Home, word_of};
 use crate::error::{Damage, Error, MountError, What};
 use crate::format::journal::{
     self, Alias, Anchor, AreaEntry, Dynamic, ENTRIES_MAX, EntryHeader, EntryKind,
@@ -247,10 +247,7 @@ impl<M: Mtd> Logfs<M> {
         if !self.is_mistaken(Mistake::ForgetsAliases) {
             let aliases = self.current_aliases();
             for (number, some) in aliases.chunks(ALIASES).enumerate() {
-                put!(
-                    (EntryKind::Aliases, number),
-                    some.iter().flat_map(Alias::emit).collect::<Vec<u8>>()
-                );
+                put!((EntryKind::Aliases, number), journal::emit_aliases(some));
             }
         }
         put!((EntryKind::EraseCounts, 0), journal::emit_erase_counts(&self.journal.erase_counts));
@@ -299,10 +296,11 @@ impl<M: Mtd> Logfs<M> {
                 continue;
             }
             let inode = self.inodes.get(&block.index).filter(|_| changed.home == Home::Inode);
+            let node = self.nodes.get(block).unwrap_or_default();
             aliases.extend(changed.words().map(|word| {
                 let value = match inode {
                     Some(inode) => inode.disk.word(word),
-                    None => self.nodes.word(block, usize::from(word)),
+                    None => word_of(node, usize::from(word)),
                 };
                 Alias { block, word, value: value.unwrap_or_default() }
             }));

@@ -266,7 +266,7 @@ impl<M: Mtd> Maker<'_, M> {
             (EntryKind::Dynamic, dynamic.emit().to_vec()),
         ];
         for some in self.aliases().chunks(BLOCK / journal::ALIAS) {
-            entries.push((EntryKind::Aliases, some.iter().flat_map(Alias::emit).collect()));
+            entries.push((EntryKind::Aliases, journal::emit_aliases(some)));
         }
         let mut deflate = ZlibDeflate::new(3);
         let mut offsets = Vec::new();

@@ -34,7 +34,7 @@ section! {
         pub composition: Composition = composition(&section),
         /// The share of it that is written, in sequence, before the jobs.
         pub fill: Ratio = section.section("device", |device| {
-            let fill = device.key("fill").up_to(Ratio::from_millionths(1_000_000)).required();
+            let fill = device.key("fill").up_to(Ratio::WHOLE).required();
             device.finish().and(fill)
         }),
         /// The jobs.

@@ -328,7 +328,7 @@ fn pattern(section: Section<'_>) -> Read<Pattern> {
     let request = section.key::<Bytes>("request").within(Bytes::new(512), Bytes::mib(1 << 10));
     let request = request.required();
     let share = |key, most| section.key::<Ratio>(key).within(LEAST, most).required();
-    let used = share("used", Ratio::from_millionths(1_000_000));
+    let used = share("used", Ratio::WHOLE);
     let trim = section.key::<Ratio>("trim").up_to(Ratio::from_millionths(950_000)).required();
     let most = Ratio::from_millionths(999_999);
     let [space, writes] = ["hot_space", "hot_writes"].map(|key| share(key, most));

@@ -2,6 +2,7 @@
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
+mod columns;
 pub(super) mod filesystem;
 pub(super) mod fit;
 pub(super) mod measure;
@@ -50,7 +51,7 @@ pub(super) fn run_types(
     types: &[FileSystemType],
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request, types)?;
-    let columns = filesystem::columns(request, &scenario, Port::default())?;
+    let columns = columns::columns(request, &scenario, Port::default())?;
     let mut run = request.blank("Flash filesystems for large NAND", parameters);
     let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);

@@ -310,6 +310,14 @@ impl Alias {
     }
 }
 
+/// The content of an entry of aliases.
+#[must_use]
+pub fn emit_aliases(aliases: &[Alias]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(aliases.len() * ALIAS);
+    aliases.iter().for_each(|alias| bytes.extend_from_slice(&alias.emit()));
+    bytes
+}
+
 /// The erase counts of the segments of the journal in `bytes`; what is missing is 0.
 #[must_use]
 pub fn parse_erase_counts(bytes: &[u8]) -> [u32; JOURNAL_SEGMENTS] {

@@ -23,7 +23,7 @@ section! {
         pub pe_cycles: Vec<u32> => with(pe_cycles),
         /// Wear of an erase in SLC mode, in thousandths of an ordinary erase.
         pub slc_wear: u32 = {
-            let all = Ratio::from_millionths(1_000_000);
+            let all = Ratio::WHOLE;
             section.key("slc_wear").up_to(all).required().map(|share| thousandths(&share))
         },
         /// The share of factory bad blocks.

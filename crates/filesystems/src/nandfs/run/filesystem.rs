@@ -1,4 +1,4 @@
-//! The runs of one filesystem on the scenario's board: fill, mount, ls, tiobench.
+//! A run of a filesystem on the scenario's board: fill, mount, ls, tiobench.
 //!
 //! Layer: rank 10. Main type: [`Lab`], the basis of all runs. A flash is filled once for all levels and
 //! forked at each of them.
@@ -9,16 +9,13 @@
 //! phase of tiobench begins with an empty page cache: otherwise the reads of a file that fits the memory
 //! would never reach the flash.
 
-use super::measure::{
-    Capacity, Chip, ChipAttach, Column, Counts, Mounting, Phase, Throughput, TimedWork,
-};
+use super::measure::{Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork};
 use crate::nandfs::fs::{AttachBy, Mounted, OnFlash, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
-use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::Cause;
 use boardlab_experiment::heap;
-use boardlab_experiment::{Cause, Failure, Request};
 use boardlab_media::NandGeometry;
 use boardlab_nand::chip::Die;
 use boardlab_nand::driver::ProfileError;
@@ -55,30 +52,14 @@ pub(crate) fn attach(
     Nand::attach(port, profile, &mut Clock::new())
 }
 
-/// Measures all filesystems, on a flash behind a port with the costs `port`.
-pub(crate) fn columns(
-    request: &Request<'_>,
-    scenario: &Scenario,
-    port: PortCosts,
-) -> Result<Vec<Column>, Failure> {
-    let column = |(name, system): &(&'static str, Arc<dyn System>)| {
-        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
-        let mut column = lab.column(name, request)?;
-        lab.add_readings(&mut column, request)?;
-        Ok(column)
-    };
-    let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
-    scenario.systems.iter().filter(measured).map(column).collect()
-}
-
 /// A filesystem below a page cache.
 pub(super) type Cached = Mount<Box<dyn Mounted>>;
 
 /// The files that fill a flash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Files {
-    size: Bytes,
-    data: Data,
+pub(super) struct Files {
+    pub(super) size: Bytes,
+    pub(super) data: Data,
 }
 
 /// The basis of all runs.
@@ -103,87 +84,6 @@ const DIRECTORY: u64 = 100;
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Lab<'_> {
-    /// Performs all runs of one filesystem on all cores. Those that fill the flash come first: the pool halves the
-    /// list, so that two cores seldom hold two full flashes.
-    fn column(&self, system: &'static str, request: &Request<'_>) -> Result<Column, Failure> {
-        let Scenario { fill, compare, tiobench, .. } = self.scenario;
-        let fresh = &self.fresh().map_err(|error| Failure::run(system, error, HELP))?;
-        let mut crew = Crew::default();
-        let capacity = crew.add(system, HELP, || {
-            timed(fresh, |nand, clock| self.capacity(fill.file, nand, clock))
-        });
-        let fills = self.fills().into_iter().map(|(files, levels)| {
-            let fill = move |nand, clock: &mut Clock| self.fill(files, &levels, nand, clock);
-            crew.add(system, HELP, move || timed(fresh, fill))
-        });
-        let fills: Vec<_> = fills.collect();
-        let throughput = tiobench.data.iter().rev().map(|&data| {
-            let run = move |nand, clock: &mut Clock| self.tiobench(data, nand, clock);
-            crew.add(system, HELP, move || timed(fresh, run))
-        });
-        let throughput: Vec<_> = throughput.collect();
-        let chips = compare.chips.iter().rev();
-        let chips = chips.map(|&chip| crew.add(system, HELP, move || self.chip(chip)));
-        let chips: Vec<_> = chips.collect();
-        crew.perform(request)?;
-        let (capacity, mut virtual_time) = capacity.take();
-        let mut by_chip = Vec::new();
-        for (made, spent) in chips.into_iter().rev().map(Slot::take) {
-            by_chip.push(made);
-            virtual_time += spent;
-        }
-        let (mut mountings, mut runs) = (Vec::new(), Vec::new());
-        for (made, spent) in fills.into_iter().map(Slot::take) {
-            mountings.extend(made);
-            virtual_time += spent;
-        }
-        for (made, spent) in throughput.into_iter().rev().map(Slot::take) {
-            runs.push(made);
-            virtual_time += spent;
-        }
-        let find = |file: Bytes, data: Data, level: Ratio| {
-            let (data, mut all) = (data.to_string(), mountings.iter());
-            let found = all
-                .find(|one: &&Mounting| (one.file, one.level) == (file, level) && one.data == data);
-            found.expect("every file, kind of data and level has its work").clone()
-        };
-        Ok(Column {
-            system,
-            errors: self.scenario.errors.rates.is_some(),
-            mounting: find(fill.file, fill.data, fill.level),
-            by_file: compare.files.iter().map(|&file| find(file, fill.data, fill.level)).collect(),
-            by_level: compare.levels.iter().map(|&one| find(fill.file, fill.data, one)).collect(),
-            by_data: compare
-                .data
-                .iter()
-                .map(|&one| find(fill.file, one, compare.data_level))
-                .collect(),
-            by_chip,
-            throughput: runs,
-            capacity,
-            by_size: Vec::new(),
-            readings: Vec::new(),
-            virtual_time,
-        })
-    }
-
-    /// Files of one size and kind, with the levels at which mount and ls are measured; the highest levels first.
-    fn fills(&self) -> Vec<(Files, Vec<Ratio>)> {
-        let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *self.scenario;
-        let mut all = vec![level];
-        all.extend(&compare.levels);
-        all.sort_unstable();
-        all.dedup();
-        let sizes = compare.files.iter().filter(|file| **file != size);
-        let sizes = sizes.map(|size| (Files { size: *size, data }, vec![level]));
-        // Not on the way to another level: each stop there writes a few nodes.
-        let other = compare.data_level;
-        let apart = compare.data.iter().filter(|kind| **kind != data || !all.contains(&other));
-        let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
-        let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
-        [vec![(Files { size, data }, all)], sizes, apart].concat()
-    }
-
     /// A flash of the scenario with an empty filesystem, every block erased and marked.
     pub(super) fn fresh(&self) -> Result<Nand, Cause> {
         self.made(self.erased(Arc::new(self.scenario.file.part.clone()))?, &mut Clock::new())
@@ -208,7 +108,7 @@ impl Lab<'_> {
     }
 
     /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
-    fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
+    pub(super) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
         let geometry = self.scenario.file.part.geometry;
         let blocks = u32::try_from(size / geometry.block_size())?;
         let geometry = NandGeometry { blocks, ..geometry };
@@ -297,7 +197,7 @@ impl Lab<'_> {
     }
 
     /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
-    fn fill(
+    pub(super) fn fill(
         &self,
         kind: Files,
         levels: &[Ratio],
@@ -447,99 +347,4 @@ pub(super) fn unmount(
 ) -> Result<Nand, Cause> {
     mount.unmount(clock)?;
     mount.into_fs().into_flash(clock)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::nandfs::fs;
-    use boardlab_parts::catalog;
-
-    /// Everything of a small part, with a port that costs `port`.
-    fn measured(port: PortCosts) -> Vec<Column> {
-        measured_with(port, &[])
-    }
-
-    /// The same with further values set.
-    fn measured_with(port: PortCosts, more: &[&str]) -> Vec<Column> {
-        let set = [
-            "part.geometry.blocks=64",
-            "fill.file=16 KiB",
-            "compare.files=[\"16 KiB\"]",
-            "compare.levels=[\"75 %\"]",
-            "compare.data=[\"text\"]",
-            "compare.chips=[\"16 MiB\"]",
-            "tiobench.size=1 MiB",
-            "tiobench.random=20",
-            "tiobench.data=[\"zero\", \"random\"]",
-        ];
-        let set = [&set, more].concat();
-        let document = catalog::compose("nand-filesystems", &set).expect("built in");
-        let scenario =
-            document.read(|section| Scenario::read(section, fs::ALL)).expect("built in").value;
-        let request = Request {
-            document: &document,
-            scenario: "nand-filesystems",
-            seed: Seed::new(1),
-            progress: &|_| (),
-        };
-        columns(&request, &scenario, port).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn a_slower_port_takes_as_much_longer_as_the_counts_say() {
-        let port = PortCosts {
-            per_command: Duration::from_micros(37),
-            per_byte: Duration::from_nanos(13),
-        };
-        let (without, with) = (measured(PortCosts::default()), measured(port));
-        let times = |column: &Column| {
-            let Column { mounting, throughput, .. } = column;
-            let phases = throughput.iter().flat_map(|run| run.phases.map(|phase| phase.run));
-            [mounting.mount, mounting.ls].into_iter().chain(phases).collect::<Vec<_>>()
-        };
-        // LogFS compresses its journal, and the times of files are in it: the checksum of an entry is a byte's work
-        // longer or shorter.
-        let off = |system: &str| Duration::from_nanos(if system == "logfs" { 1_000 } else { 0 });
-        for (one, other) in without.iter().zip(&with) {
-            for (without, with) in times(one).into_iter().zip(times(other)) {
-                let (system, expected) = (one.system, without.with(port));
-                assert_eq!(without.counts, with.counts, "{system}");
-                let difference = expected.max(with.time) - expected.min(with.time);
-                assert!(difference <= off(system), "{system}: {expected} instead of {}", with.time);
-            }
-        }
-    }
-
-    #[test]
-    fn switched_on_errors_are_corrected_and_never_reach_a_file() {
-        let worn = ["errors.bits=true", "errors.pe_cycles=60000", "errors.factory_bad=5 %"];
-        let port = PortCosts::default();
-        let (sound, worn) = (measured(port), measured_with(port, &worn));
-        let [jffs2, yaffs2, logfs, ubifs] =
-            [0, 1, 2, 3].map(|at| [&worn, &sound].map(|all| all[at].capacity.stored));
-        assert!(jffs2[0] < jffs2[1], "bad blocks take room");
-        assert!(yaffs2[0] < yaffs2[1], "bad blocks take room");
-        assert!(logfs[0] <= logfs[1], "LogFS keeps segments for them from the start");
-        assert!(ubifs[0] <= ubifs[1], "UBI keeps blocks for them from the start");
-    }
-
-    #[test]
-    fn a_flash_has_the_wear_and_the_errors_that_the_scenario_asks_for() {
-        for (set, erases, wrong) in
-            [(&[][..], 1, false), (&["errors.bits=true", "errors.pe_cycles=5000"], 5_001, true)]
-        {
-            let small = ["part.geometry.blocks=64", "tiobench.size=1 MiB"];
-            let set = [&small[..], set].concat();
-            let document = catalog::compose("nand-filesystems", &set).expect("built in");
-            let scenario =
-                document.read(|section| Scenario::read(section, fs::ALL)).expect("right").value;
-            let (_, system) = &scenario.systems[0];
-            let port = PortCosts::default();
-            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
-            let nand = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(nand.port.die().array().erase_count(63), erases);
-            assert_eq!(nand.port.die().errors().is_some(), wrong);
-        }
-    }
 }

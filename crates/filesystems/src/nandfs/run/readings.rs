@@ -1,89 +1,75 @@
-//! What is measured of a filesystem besides its column: further ways to run it, and full flashes with files
-//! of other sizes.
+//! Other ways to run a filesystem.
 //!
-//! Layer: rank 10. Function: [`Lab::add_readings`].
+//! Layer: rank 10. Main type: [`Different`], the figures of one.
 
-use super::filesystem::{HELP, Lab, timed};
-use super::measure::{Capacity, Column, ReadingFigures};
+use super::columns::memory;
+use super::filesystem::{Lab, timed};
+use super::measure::{Capacity, Column, Mounting, ReadingFigures, Throughput};
 use crate::nandfs::fs::Reading;
 use crate::nandfs::scenario::{KernelSettings, Scenario};
-use boardlab_experiment::crew::{Crew, Slot};
-use boardlab_experiment::{Cause, Failure, Request};
+use boardlab_document::quantity::Ratio;
+use boardlab_experiment::Cause;
 use boardlab_sim::{Bytes, Clock, Duration};
 
+/// The figures of a filesystem that runs in another way, where they differ from those of its column. What the
+/// column has is not measured again.
+#[derive(Debug)]
+pub(super) struct Different {
+    name: &'static str,
+    mounting: Option<Mounting>,
+    throughput: Option<Throughput>,
+    capacity: Option<Capacity>,
+}
+
+impl Different {
+    /// With those of the column.
+    pub(super) fn beside(self, own: &Column) -> ReadingFigures {
+        ReadingFigures {
+            name: self.name,
+            mounting: self.mounting.unwrap_or_else(|| own.mounting.clone()),
+            throughput: self.throughput.unwrap_or_else(|| own.throughput[0].clone()),
+            capacity: self.capacity.unwrap_or_else(|| own.capacity.clone()),
+        }
+    }
+}
+
 impl Lab<'_> {
-    /// Measures the readings of the filesystem, and how much files of other sizes leave of a full flash. What the
-    /// column has already is not measured again.
-    pub(super) fn add_readings(
-        &self,
-        column: &mut Column,
-        request: &Request<'_>,
-    ) -> Result<(), Failure> {
-        let Scenario { ref fill, ref compare, kernel, .. } = *self.scenario;
-        let (mut crew, own) = (Crew::default(), &*column);
-        let flash = self.scenario.file.part.size();
-        let sizes = compare.files.iter().copied().filter(|size| *size != flash).chain([flash]);
-        let full = sizes.map(|size| {
-            let work = move || match size == fill.file {
-                true => Ok((own.capacity.clone(), Duration::ZERO)),
-                false => self.full(size),
-            };
-            (size, crew.add(own.system, HELP, work))
-        });
-        let full: Vec<_> = full.collect();
-        let readings = compare.readings.then(|| self.system.readings(kernel.profile));
-        let readings = readings
-            .into_iter()
-            .flatten()
-            .map(|reading| crew.add(own.system, HELP, move || self.reading(&reading, own)));
-        let readings: Vec<_> = readings.collect();
-        crew.perform(request)?;
-        let full: Vec<_> = full.into_iter().map(|(size, slot)| (size, slot.take())).collect();
-        let readings: Vec<_> = readings.into_iter().map(Slot::take).collect();
-        for (size, (capacity, spent)) in full {
-            column.by_size.push((size, capacity));
-            column.virtual_time += spent;
+    /// About what a reading takes.
+    pub(super) fn memory(&self, reading: &Reading) -> Bytes {
+        match reading.system {
+            Some(_) => memory(self.scenario, Ratio::WHOLE, self.scenario.fill.file),
+            None => Bytes::ZERO,
         }
-        for (figures, spent) in readings {
-            column.readings.push(figures);
-            column.virtual_time += spent;
-        }
-        Ok(())
     }
 
-    /// Fills a flash to the end with files of one size.
-    fn full(&self, size: Bytes) -> Result<(Capacity, Duration), Cause> {
-        timed(&self.fresh()?, |nand, clock| self.capacity(size, nand, clock))
-    }
-
-    /// The figures of a reading; `own` has those of the scenario.
-    fn reading(
-        &self,
-        reading: &Reading,
-        own: &Column,
-    ) -> Result<(ReadingFigures, Duration), Cause> {
+    /// Measures a reading; also returns the virtual time.
+    pub(super) fn reading(&self, reading: &Reading) -> Result<(Different, Duration), Cause> {
         let Reading { name, ref system, verify_write } = *reading;
         let kernel = KernelSettings { verify_write, ..self.scenario.kernel };
         let scenario = Scenario { kernel, ..self.scenario.clone() };
         let lab =
             Lab { scenario: &scenario, system: system.as_deref().unwrap_or(self.system), ..*self };
-        let data = scenario.tiobench.data[0];
-        if system.is_none() {
-            let Column { mounting, capacity, throughput, .. } = own;
-            let (throughput, spent) = match kernel == self.scenario.kernel {
-                true => (throughput[0].clone(), Duration::ZERO),
-                false => timed(&lab.fresh()?, |nand, clock| lab.tiobench(data, nand, clock))?,
-            };
-            let (mounting, capacity) = (mounting.clone(), capacity.clone());
-            return Ok((ReadingFigures { name, mounting, throughput, capacity }, spent));
+        let mut different = Different { name, mounting: None, throughput: None, capacity: None };
+        let mut spent = Duration::ZERO;
+        if system.is_none() && kernel == self.scenario.kernel {
+            return Ok((different, spent));
         }
-        let (fresh, fill) = (lab.fresh()?, &scenario.fill);
-        let mounted = |nand, clock: &mut Clock| lab.mounted_at(fill.level, nand, clock);
-        let (mounting, mounts) = timed(&fresh, mounted)?;
-        let (throughput, tests) = timed(&fresh, |nand, clock| lab.tiobench(data, nand, clock))?;
-        let (capacity, fills) = timed(&fresh, |nand, clock| lab.capacity(fill.file, nand, clock))?;
-        let figures = ReadingFigures { name, mounting, throughput, capacity };
-        Ok((figures, mounts + tests + fills))
+        let (fresh, fill, data) = (lab.fresh()?, &scenario.fill, scenario.tiobench.data[0]);
+        let mut spend = |time| spent += time;
+        let (made, time) = timed(&fresh, |nand, clock| lab.tiobench(data, nand, clock))?;
+        different.throughput = Some(made);
+        spend(time);
+        if system.is_some() {
+            let mounted = |nand, clock: &mut Clock| lab.mounted_at(fill.level, nand, clock);
+            let (made, time) = timed(&fresh, mounted)?;
+            different.mounting = Some(made);
+            spend(time);
+            let full = |nand, clock: &mut Clock| lab.capacity(fill.file, nand, clock);
+            let (made, time) = timed(&fresh, full)?;
+            different.capacity = Some(made);
+            spend(time);
+        }
+        Ok((different, spent))
     }
 }
 
@@ -105,8 +91,9 @@ mod tests {
         let (_, system) = named.expect("in the list");
         let port = scenario.board.port;
         let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
-        let (full, _) = lab.full(file).unwrap_or_else(|error| panic!("{error}"));
-        full.stored.get()
+        let fresh = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
+        let full = lab.capacity(file, fresh, &mut Clock::new());
+        full.unwrap_or_else(|error| panic!("{error}")).stored.get()
     }
 
     /// The core of the sources (commit 474b3ac), in a program of a user, wrote these files to a flash of the same
