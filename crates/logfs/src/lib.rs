@@ -69,7 +69,7 @@ pub use options::{Mistake, Options};
 
 use boardlab_codec::zlib::{Inflate, ZlibDeflate};
 use boardlab_mtd::Mtd;
-use boardlab_sim::Clock;
+use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Host, Ino};
 use format::Superblock;
 use std::collections::BTreeMap;
@@ -159,6 +159,12 @@ impl<M: Mtd> Logfs<M> {
     #[must_use]
     pub const fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// Bytes that are written, and that `statfs` counts as free until the next commit.
+    #[must_use]
+    pub const fn uncounted(&self) -> Bytes {
+        Bytes::new(self.space.taken.saturating_sub(self.space.freed))
     }
 
     /// Returns the flash. What is not committed is lost: unmount first.

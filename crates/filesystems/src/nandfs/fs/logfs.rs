@@ -113,6 +113,10 @@ impl Mounted for Logfs<Nand> {
         Ok(self.into_device())
     }
 
+    fn uncounted(&self) -> Bytes {
+        Self::uncounted(self)
+    }
+
     fn structures(&self) -> Vec<Structure> {
         Self::structures(self)
     }

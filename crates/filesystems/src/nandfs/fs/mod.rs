@@ -151,6 +151,11 @@ pub(super) trait Mounted: FileSystem {
         Vec::new()
     }
 
+    /// Bytes that are written, and that `statfs` does not count before the next commit.
+    fn uncounted(&self) -> Bytes {
+        Bytes::ZERO
+    }
+
     /// The structures that its kernel would hold in RAM.
     fn structures(&self) -> Vec<Structure>;
 }

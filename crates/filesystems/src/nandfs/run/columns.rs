@@ -74,15 +74,18 @@ impl Runs {
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
         let fills = fills.collect();
-        // The files may be written anew until the flash is full, and the page cache holds them as well.
-        let memory = tiobench.size * u64::from(tiobench.threads) * 3;
+        let memory = memory_of_tiobench(lab.scenario);
         let throughput = tiobench.data.iter().map(|&data| {
             let run = move |nand, clock: &mut Clock| lab.tiobench(data, nand, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
         let throughput = throughput.collect();
-        let chips = compare.chips.iter();
-        let chips = chips.map(|&chip| crew.add(system, HELP, move || lab.chip(chip))).collect();
+        let chips = compare.chips.iter().map(|&chip| {
+            // A mount of nothing: what it holds of each block, and the marks in the spare bytes.
+            let memory = Bytes::new(chip.get() / 40);
+            crew.add_large(system, HELP, memory, move || lab.chip(chip))
+        });
+        let chips = chips.collect();
         let readings = compare.readings.then(|| lab.system.readings(kernel.profile));
         let readings = readings.into_iter().flatten().map(|reading| {
             let memory = lab.memory(&reading);
@@ -168,6 +171,12 @@ fn fills(scenario: &Scenario) -> Vec<(Files, Vec<Ratio>)> {
     let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
     let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
     [vec![(Files { size, data }, all)], sizes, apart].concat()
+}
+
+/// About what tiobench takes: its files may be written anew until the flash is full, and the page cache holds them as
+/// well.
+pub(super) fn memory_of_tiobench(scenario: &Scenario) -> Bytes {
+    scenario.tiobench.size * u64::from(scenario.tiobench.threads) * 3
 }
 
 /// About what a run takes that fills the flash with files of one size: the flash, and what the filesystem and the

@@ -332,10 +332,11 @@ pub(super) fn timed<T>(
     Ok((made, clock.now().since(Instant::ZERO)))
 }
 
-/// The fill level that the filesystem reports.
-pub(super) fn used<F: FileSystem>(mount: &mut Mount<F>, clock: &mut Clock) -> Result<Ratio, Error> {
+/// The fill level that the filesystem would report after a commit.
+pub(super) fn used(mount: &mut Cached, clock: &mut Clock) -> Result<Ratio, Error> {
     let space = mount.statfs(clock)?;
-    let used = u128::from(space.blocks - space.free.min(space.blocks)) * 1_000_000;
+    let uncounted = mount.fs().uncounted().get() / u64::from(space.block_size.max(1));
+    let used = u128::from(space.blocks - space.free.min(space.blocks) + uncounted) * 1_000_000;
     let share = used / u128::from(space.blocks.max(1));
     Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
 }

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 10. Main type: [`Different`], the figures of one.
 
-use super::columns::memory;
+use super::columns::{memory, memory_of_tiobench};
 use super::filesystem::{Lab, timed};
 use super::measure::{Capacity, Column, Mounting, ReadingFigures, Throughput};
 use crate::nandfs::fs::Reading;
@@ -38,7 +38,7 @@ impl Lab<'_> {
     pub(super) fn memory(&self, reading: &Reading) -> Bytes {
         match reading.system {
             Some(_) => memory(self.scenario, Ratio::WHOLE, self.scenario.fill.file),
-            None => Bytes::ZERO,
+            None => memory_of_tiobench(self.scenario),
         }
     }
 
