@@ -231,7 +231,7 @@ const MECHANISMS: &[Mechanism] = &[
         what: "the port of the flash, for what the mount of LogFS reads",
         scenario: "nand-filesystems",
         set: &[
-            "board.nand_port.per_byte=257 ns",
+            "board.nand_port.per_byte=576 ns",
             "compare.files=[\"64 KiB\"]",
             "compare.levels=[\"75 %\"]",
             "compare.data=[\"random\"]",
