@@ -311,6 +311,11 @@ const MECHANISMS: &[Mechanism] = &[
 /// Cells that a test of their own is about.
 const APART: &[Place] = &[
     ("table3.4", "ram", "ubifs"),
+    ("table3.6", "mount", "ubifs"),
+    ("table3.6", "throughput", "yaffs2"),
+    ("table3.6", "ram", "ubifs"),
+    ("table3.6", "flash", "ubifs"),
+    ("table3.6", "flash", "logfs"),
     ("table6-own-gap", "L-7-poll", "mean_ns"),
     ("table6-own-gap", "saving", "total_ns"),
     ("table2-1", "intel-x25-e", "write"),
@@ -406,6 +411,21 @@ pub(crate) fn assert_in_readme(name: &str, run: &RunResult) {
         let text = std::fs::read_to_string(root.join(readme)).unwrap();
         let line = text.lines().find(|line| line.starts_with(&format!("| [{name}]("))).unwrap();
         assert!(line.contains(&row), "{readme}: {line} should have{row}");
+    }
+}
+
+/// The grades differ because the figures do: by the same rule the printed figures get the printed grades. One does
+/// not: the metadata of LogFS are nine times the best, and the print calls them fair.
+#[test]
+fn the_rule_gives_the_printed_figures_the_printed_grades() {
+    let told = nandfs::PUBLISHED.findings.iter().find(|one| one.contains("in 11 of 12 cells"));
+    let told = told.expect("the finding about the rule");
+    let only = "flash of logfs, 9.3 times the best, is poor by the rule and fair in print)";
+    assert!(told.contains(only), "{told}");
+    let differing = APART.iter().filter(|place| place.0 == "table3.6");
+    for (table, row, system) in differing {
+        let cell = nandfs::PUBLISHED.table(table).unwrap().cell(row, system).unwrap();
+        assert_eq!(cell.verdict, Some(Verdict::Differs), "{row} of {system}");
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::runs::{number, ran};
 use boardlab_experiment::Action;
 use boardlab_lab::registry;
-use boardlab_result::{Origin, RunResult, Table, Verdict};
+use boardlab_result::{Origin, RunResult, Table, Value, Verdict};
 use boardlab_sim::Seed;
 use std::sync::LazyLock;
 
@@ -47,6 +47,9 @@ const PRINTED: [(&str, &[&str]); 4] = [
     ("table3.4", &["ram"]),
     ("table3.5", &["metadata", "share"]),
 ];
+
+/// The published tables of words.
+const GRADED: [&str; 2] = ["table3.6", "table3.7"];
 
 #[test]
 fn every_cell_of_a_built_filesystem_is_there_and_none_fails() {
@@ -172,7 +175,7 @@ fn data_that_compress_are_more_nodes_to_mount_to_list_and_to_hold() {
 fn the_report_begins_with_what_the_publication_prints_and_not_with_what_is_fitted() {
     let heads = |table: &&Table| table.rows.iter().any(|row| row.headline);
     let ids: Vec<_> = PUBLISHED.tables.iter().filter(heads).map(|table| &table.id).collect();
-    assert_eq!(ids, PRINTED.map(|(id, _)| id));
+    assert_eq!(ids, PRINTED.map(|(id, _)| id).into_iter().chain(GRADED).collect::<Vec<_>>());
 }
 
 #[test]
@@ -426,6 +429,65 @@ fn logfs_with_zlib_reads_faster_and_writes_slower() {
         assert!(of("zlib", column) > of("plain", column), "{column}");
     }
     assert!(of("zlib", "metadata_bytes") <= of("plain", "metadata_bytes"));
+}
+
+/// The worst multiple of the best that each grade allows, as the built-in scenario has them.
+const GRADES: [(&str, f64); 4] =
+    [("excellent", 1.25), ("good", 4.0), ("fair", 6.0), ("poor", f64::INFINITY)];
+
+#[test]
+fn each_grade_is_that_of_its_figure_and_what_has_no_grade_in_print_has_no_verdict() {
+    let text = |table: &str, row: &str, column: &str| {
+        let cell = self::table(&PUBLISHED, table).cell(row, column).unwrap();
+        let Value::Text(word) = &cell.value else { panic!("{table} {row} {column}") };
+        (word.clone(), cell.verdict)
+    };
+    let figures = |row: &str| BUILT.map(|one| number(&PUBLISHED, "table3.6-figures", row, one));
+    let rates = |system| {
+        let rows = PRINTED[1].1.iter().map(|row| number(&PUBLISHED, "table3.3", row, system));
+        rows.product::<f64>().powf(0.25)
+    };
+    assert_eq!(figures("throughput"), BUILT.map(|one| rates(one).round()));
+    assert_eq!(figures("mount"), BUILT.map(|one| number(&PUBLISHED, "table3.2", "mount", one)));
+    assert_eq!(figures("ram"), BUILT.map(|one| number(&PUBLISHED, "table3.4", "ram", one)));
+    assert_eq!(figures("flash"), BUILT.map(|one| number(&PUBLISHED, "table3.5", "share", one)));
+    for row in ["mount", "throughput", "ram", "flash"] {
+        let all = figures(row);
+        for (system, figure) in BUILT.into_iter().zip(all) {
+            let times = match row {
+                "throughput" => all.into_iter().fold(0.0, f64::max) / figure,
+                _ => figure / all.into_iter().fold(f64::INFINITY, f64::min),
+            };
+            let (word, verdict) = text("table3.6", row, system);
+            let due = GRADES.iter().find(|(_, most)| times <= *most).unwrap().0;
+            assert_eq!(word, due, "{row} of {system}: {times} times the best");
+            assert_eq!(verdict.is_none(), system == "jffs2");
+        }
+    }
+    for (product, criteria) in [
+        ("many_files_and_rare_writes", &["flash"][..]),
+        ("instant_start_and_much_ram", &["mount", "ram"]),
+        ("steady_throughput", &["throughput"]),
+    ] {
+        let points = |system: &str| {
+            let grades = criteria.iter().map(|row| text("table3.6", row, system).0);
+            let of = |word: String| GRADES.iter().rev().position(|(one, _)| *one == word).unwrap();
+            grades.map(of).sum::<usize>()
+        };
+        let (chosen, verdict) = text("table3.7", product, "system");
+        let most = BUILT.into_iter().map(points).max();
+        assert_eq!(Some(points(&chosen)), most, "{product}");
+        assert!(verdict.is_some(), "{product}");
+    }
+}
+
+#[test]
+fn other_thresholds_give_other_grades() {
+    let set = ["grades.good=125 %", "grades.fair=125 %", "systems=[\"jffs2\", \"ubifs\"]"];
+    let run = ran("nand-filesystems", &[&SMALL[..], &["compare.readings=false"], &set].concat());
+    let words: Vec<_> = table(&run, "table3.6").cells().map(|(_, _, cell)| &cell.value).collect();
+    let extreme = |word: &&Value| matches!(word, Value::Text(word) if ["excellent", "poor"].contains(&&**word));
+    assert_eq!(words.iter().filter(|word| extreme(word)).count(), 8, "{words:?}");
 }
 
 /// A part, a core and a way to fill the flash of one's own; all else is that of the built-in scenario.

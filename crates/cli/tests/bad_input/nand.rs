@@ -91,6 +91,30 @@ pub(crate) const CASES: &[Case] = &[
     )
     .with(RUN),
     Case::line(
+        "grades in the wrong order",
+        [FILE, "good", "good = \"110 %\""],
+        "\"125 %\"",
+        &[
+            "`grades.excellent`: `125 %` is 125 %, then 110 %, then 600 %",
+            "expected 100 % or more, each at least the one before",
+        ],
+    )
+    .with(RUN),
+    Case::line(
+        "criterion that is not known",
+        [FILE, "steady_throughput", "steady_throughput = [\"speed\"]"],
+        "\"speed\"",
+        &["`grades.products.steady_throughput`: `speed` is not known here", "throughput"],
+    )
+    .with(RUN),
+    Case::line(
+        "product without criteria",
+        [FILE, "steady_throughput", "steady_throughput = []"],
+        "[]",
+        &["`grades.products.steady_throughput`", "is empty"],
+    )
+    .with(RUN),
+    Case::line(
         "filesystem that is not known",
         [FILE, "system", "system = \"f2fs\""],
         "\"f2fs\"",

@@ -11,10 +11,12 @@ mod readings;
 pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
+use super::grades::Graded;
 use super::scenario::Scenario;
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
 use boardlab_document::Reading;
+use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_parts::nand::board::Port;
@@ -79,13 +81,23 @@ fn assemble(
         tables::metadata_by_size(columns),
     ]);
     run.tables.extend(tables::readings(columns, ports));
+    let grades = scenario.grades.as_ref();
+    let graded = grades.map(|grades| Graded::new(grades, columns, ports.board));
+    run.tables.extend(graded.iter().flat_map(Graded::tables));
     if let (Some(reference), Some(used)) = (print, ports.fitted) {
         let (names, observations) = findings::observations(columns, reference)?;
         let fit = fit::fit(&observations);
         run.tables.push(tables::fitted(&names, &observations, &fit, (ports.board, used)));
         let fitted = (observations.as_slice(), &fit, used);
         let explaining = findings::all(run, (types, columns, reference), fitted, ports)?;
-        verdicts::verdicts(run, reference, &explaining)?;
+        let products = match &graded {
+            Some(graded) => {
+                on_print(run, graded.on_the_print(reference, types)?);
+                Some(on_print(run, graded.on_products(reference)?))
+            }
+            None => None,
+        };
+        verdicts::verdicts(run, reference, (&explaining, products))?;
     }
     let print = charts::Print(print);
     charts::mount(run, columns, ports, &print)?;

@@ -3,6 +3,7 @@
 //! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
 pub(super) mod errors;
+pub(super) mod grades;
 mod unused;
 
 use super::fs::{FileSystemType, Missing, Setting, System};
@@ -15,6 +16,7 @@ use boardlab_parts::nand::part::{self, PartFile};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_workload::data::Data;
 use errors::Errors;
+use grades::Grades;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -66,6 +68,8 @@ section! {
         pub systems: Systems = systems(&section, types),
         /// The names of those that get columns.
         pub measured as "systems": Vec<&'static str> = measured(&section, types),
+        /// How the figures are graded; without the section they are not.
+        pub grades: Option<Grades> = section.optional_section("grades", Grades::read),
         /// What `boardlab powercut` cuts.
         pub powercut: PowerCut =
             section.section("powercut", |powercut| PowerCut::read(powercut, types)),

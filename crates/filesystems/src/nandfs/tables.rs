@@ -54,10 +54,15 @@ fn size(bytes: Bytes) -> Cell {
 }
 
 /// A row of a table with a column for each filesystem: its id, title, unit and cell.
-type SystemRow<'r> = (&'r str, &'r str, &'r str, &'r dyn Fn(&Column) -> Cell);
+pub(super) type SystemRow<'r> = (&'r str, &'r str, &'r str, &'r dyn Fn(&Column) -> Cell);
 
 /// A table with a column for each filesystem.
-fn by_system(id: &str, title: &str, columns: &[Column], rows: &[SystemRow<'_>]) -> Table {
+pub(super) fn by_system(
+    id: &str,
+    title: &str,
+    columns: &[Column],
+    rows: &[SystemRow<'_>],
+) -> Table {
     let empty = Table::new(id, title);
     let mut table = columns.iter().fold(empty, |table, one| table.column(one.system, one.system));
     for (id, title, unit, cell) in rows {

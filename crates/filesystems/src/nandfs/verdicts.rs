@@ -6,7 +6,7 @@ use super::findings::Explaining;
 use super::fs::FileSystemType;
 use super::run::measure::PHASES;
 use boardlab_document::error::Error;
-use boardlab_experiment::reference::Reference;
+use boardlab_experiment::reference::{Reference, ReferenceTable};
 use boardlab_experiment::verdict::{self, Rules, apply, is_of};
 use boardlab_result::RunResult;
 
@@ -14,13 +14,22 @@ use boardlab_result::RunResult;
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,
-    explaining: &[Explaining],
+    (explaining, products): (&[Explaining], Option<usize>),
 ) -> Result<(), Error> {
     for table in &mut run.tables {
         let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
         let Ok(published) = reference.table(&id) else { continue };
-        let rules =
-            explaining.iter().fold(Rules::default(), |rules, one| one.rules(rules, &table.id));
+        let rules = match table.id.as_str() {
+            "table3.7" => {
+                published.rows.iter().fold(Rules::default(), |rules, row| match products {
+                    Some(finding) => rules.explained(&row.id, "system", finding),
+                    None => rules,
+                })
+            }
+            id => explaining
+                .iter()
+                .fold(Rules::default(), |rules, one| one.rules(rules, (id, published))),
+        };
         apply(table, published, &rules)?;
     }
     Ok(())
@@ -28,8 +37,9 @@ pub(super) fn verdicts(
 
 impl Explaining {
     /// The rules about the cells of a table.
-    fn rules(&self, rules: Rules, table: &str) -> Rules {
+    fn rules(&self, rules: Rules, (table, published): (&str, &ReferenceTable)) -> Rules {
         let Self { system, mount, listing, throughput, ram, metadata } = *self;
+        let printed = |row: &str| published.cell(row, system).is_ok();
         match table {
             "table3.2" => rules.explained("mount", system, mount).explained("ls", system, listing),
             "table3.2-fitted" => rules.input("mount", system).input("ls", system),
@@ -38,6 +48,12 @@ impl Explaining {
             }
             "table3.3-fitted" => PHASES.iter().fold(rules, |rules, row| rules.input(*row, system)),
             "table3.4" => rules.explained("ram", system, ram),
+            "table3.6" if printed("mount") => rules
+                .explained("mount", system, mount)
+                .explained("throughput", system, throughput)
+                .explained("ram", system, ram)
+                .explained("flash", system, metadata),
+            "table3.6" => rules,
             _ => rules.explained("metadata", system, metadata).explained("share", system, metadata),
         }
     }
@@ -50,6 +66,9 @@ pub(super) fn name_parameters(run: &mut RunResult, types: &[FileSystemType]) {
     verdict::name_parameters(run, |id, key| {
         let own: &[&str] = match id {
             _ if id.starts_with("table3.2") || id.starts_with("table3.4") => &["fill."],
+            "table3.6" | "table3.6-figures" | "table3.7" => {
+                &["fill.", "tiobench.", "board.memory.", "grades."]
+            }
             _ if id.starts_with("table3.3") => &["tiobench.", "board.memory."],
             "fit" => &["fill.", "tiobench.", "board.memory."],
             _ => &[],
