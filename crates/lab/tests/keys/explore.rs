@@ -10,7 +10,7 @@ use toml::Value;
 /// A key that nothing reads.
 const UNKNOWN: &str = "zz_unknown";
 /// Sections whose keys are names that the user chooses.
-const FREE: [&str; 1] = ["fio.variables"];
+const FREE: [&str; 2] = ["fio.variables", "grades.products"];
 
 /// What the value of a key is.
 #[derive(Debug, Clone, PartialEq, Eq)]

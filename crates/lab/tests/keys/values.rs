@@ -34,6 +34,8 @@ const GIVEN: &[(&str, &[&str])] = &[
     ("exec.slot.clock", &["6 MHz", "3 MHz"]),
     ("fill.data", &["zero", "text"]),
     ("systems", &["[\"jffs2\"]"]),
+    ("many_files_and_rare_writes", &["[\"mount\"]"]),
+    ("steady_throughput", &["[\"ram\"]"]),
     ("limits.bad_marks", &["[\"first\", \"last\"]", "[\"first\"]", "[\"last\"]"]),
     (
         "experiment1.job",
