@@ -92,10 +92,10 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "grades in the wrong order",
-        [FILE, "good", "good = \"110 %\""],
-        "\"125 %\"",
+        [FILE, "excellent", "excellent = \"500 %\""],
+        "\"500 %\"",
         &[
-            "`grades.excellent`: `125 %` is 125 %, then 110 %, then 600 %",
+            "`grades.excellent`: `500 %` is 500 %, then 400 %, then 600 %",
             "expected 100 % or more, each at least the one before",
         ],
     )
