@@ -8,7 +8,7 @@ use boardlab_sim::Bytes;
 use rayon::prelude::*;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 /// The memory that work may take for each core. With two cores a program stays below 600 MB.
@@ -141,7 +141,7 @@ impl<'w> Crew<'w> {
                     scope.spawn(|scope| waiting.work(scope, one));
                 }
             });
-            let mut all = waiting.done.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let mut all = waiting.into_done();
             all.extend(
                 beside
                     .into_iter()
@@ -157,11 +157,8 @@ impl<'w> Crew<'w> {
 /// The outcome of a piece, with its place.
 type Done = (usize, Result<(), Failure>);
 
-/// The pieces that are not begun.
-struct Waiting<'w> {
-    queue: Mutex<Queue<'w>>,
-    done: Mutex<Vec<Done>>,
-}
+/// The pieces that are not begun, and what became of the others.
+struct Waiting<'w>(Mutex<Queue<'w>>);
 
 struct Queue<'w> {
     /// In the order in which they are begun.
@@ -169,22 +166,28 @@ struct Queue<'w> {
     /// The memory that no piece has taken.
     free: Bytes,
     performed: usize,
+    done: Vec<Done>,
 }
 
 impl<'w> Waiting<'w> {
     fn new(mut pieces: Vec<Piece<'w>>, free: Bytes) -> Self {
         pieces.sort_by_key(|piece| std::cmp::Reverse(piece.memory));
-        let queue = Mutex::new(Queue { pieces, free, performed: 0 });
-        Self { queue, done: Mutex::default() }
+        Self(Mutex::new(Queue { pieces, free, performed: 0, done: Vec::new() }))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue<'w>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn into_done(self) -> Vec<Done> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).done
     }
 
     /// Performs pieces as long as there is one that the memory suffices for. Never waits: who ends a piece calls for
     /// another worker.
     fn work<'s>(&'s self, scope: &rayon::Scope<'s>, one: &'s (impl Fn(Piece<'w>) -> Done + Sync)) {
         while let Some((piece, taken)) = self.begin() {
-            let done = one(piece);
-            self.done.lock().unwrap_or_else(PoisonError::into_inner).push(done);
-            if self.end(taken) {
+            if self.end(taken, one(piece)) {
                 scope.spawn(|scope| self.work(scope, one));
             }
         }
@@ -192,8 +195,8 @@ impl<'w> Waiting<'w> {
 
     /// Takes the first piece that the memory suffices for, or the first of all when none is performed.
     fn begin(&self) -> Option<(Piece<'w>, Bytes)> {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Queue { pieces, free, performed } = &mut *queue;
+        let mut queue = self.queue();
+        let Queue { pieces, free, performed, .. } = &mut *queue;
         let fitting = pieces.iter().position(|piece| piece.memory <= *free);
         let next = fitting.or_else(|| (*performed == 0 && !pieces.is_empty()).then_some(0))?;
         let piece = pieces.remove(next);
@@ -203,9 +206,10 @@ impl<'w> Waiting<'w> {
         Some((piece, taken))
     }
 
-    /// Gives the memory of a piece back; returns whether others wait.
-    fn end(&self, taken: Bytes) -> bool {
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Notes what became of a piece, and gives its memory back; returns whether others wait.
+    fn end(&self, taken: Bytes, done: Done) -> bool {
+        let mut queue = self.queue();
+        queue.done.push(done);
         queue.free += taken;
         queue.performed -= 1;
         !queue.pieces.is_empty()

@@ -232,7 +232,7 @@ fn programmed_pages(contents: &Contents, shape: Shape, known: Bytes) -> Vec<Vec<
     let far = (0..PROBES).map(|probe| probe * step).take_while(|page| *page < count);
     let pages = far.chain(near).map(|page| contents.window(raw * page, raw.to_usize()));
     let programmed = |page: &Vec<u8>| {
-        page.len() == raw.to_usize() && page[..shape.page.to_usize()].iter().any(|&b| b != 0xFF)
+        page.len() == raw.to_usize() && !boardlab_mtd::is_erased(&page[..shape.page.to_usize()])
     };
     pages.filter(programmed).take(PAGES).collect()
 }

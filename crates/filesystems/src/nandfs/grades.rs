@@ -227,9 +227,8 @@ impl<'g> Graded<'g> {
         (0..self.columns.len()).map(of).collect()
     }
 
-    /// The place of the column that suits best.
-    fn choice(&self, criteria: &[Criterion]) -> Option<usize> {
-        let points = self.points(criteria);
+    /// The place of the column with the best points.
+    fn choice(points: &[(u64, f64)]) -> Option<usize> {
         let best = points
             .iter()
             .enumerate()
@@ -247,11 +246,12 @@ impl<'g> Graded<'g> {
         table = self.columns.iter().fold(table, |table, one| table.column(one.system, one.system));
         for (name, criteria) in &self.grades.products {
             let words: Vec<_> = criteria.iter().map(|one| one.name().to_owned()).collect();
-            let choice = self.choice(criteria).map_or("", |at| self.columns[at].system);
+            let points = self.points(criteria);
+            let choice = Self::choice(&points).map_or("", |at| self.columns[at].system);
             let row = Row::new(name, name.replace('_', " "))
                 .cell("system", Cell::text(choice))
                 .cell("criteria", Cell::text(listed(&words)));
-            let points = self.points(criteria).into_iter().zip(self.columns);
+            let points = points.into_iter().zip(self.columns);
             table.rows.push(
                 points.fold(row, |row, ((points, _), one)| row.cell(one.system, Cell::int(points))),
             );
@@ -303,7 +303,7 @@ impl<'g> Graded<'g> {
         let mut told = Vec::new();
         for (name, criteria) in &self.grades.products {
             let Ok(printed) = print.quote("table3.7", name, "system") else { continue };
-            let Some(best) = self.choice(criteria) else { continue };
+            let Some(best) = Self::choice(&self.points(criteria)) else { continue };
             let ours = self.columns[best].system;
             let theirs = self.at(printed);
             let figures = |at: usize| {

@@ -24,7 +24,7 @@ pub(super) fn with_spare(made: Made, flash: &Flash) -> Result<Made, MakeError> {
     let page = shape.page.to_usize();
     let mut at = Bytes::ZERO;
     for bytes in made.bytes.chunks(page) {
-        if bytes.iter().any(|&byte| byte != 0xFF) {
+        if !boardlab_mtd::is_erased(bytes) {
             dump.program(&mut clock, at, bytes).map_err(crate::Error::from)?;
         }
         at += shape.page;

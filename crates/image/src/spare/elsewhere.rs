@@ -134,8 +134,7 @@ impl<'a> Sample<'a> {
     fn of(raw: &'a [u8], page: usize, engine: &Engine) -> Self {
         let (data, oob) = raw.split_at(page);
         let steps = data.chunks(engine.step());
-        let programmed: Vec<bool> =
-            steps.map(|step| step.iter().any(|&byte| byte != 0xFF)).collect();
+        let programmed: Vec<bool> = steps.map(|step| !boardlab_mtd::is_erased(step)).collect();
         let mut codes = vec![0; programmed.len() * engine.code_bytes()];
         engine.calculate(data, &mut codes);
         Self { data, oob, codes, programmed }
@@ -156,7 +155,7 @@ fn matches(
         let steps = steps.zip(place.chunks(code)).zip(&sample.programmed);
         for (((data, calculated), place), _) in steps.filter(|(_, programmed)| **programmed) {
             let stored: Vec<u8> = place.iter().map(|&at| sample.oob[at]).collect();
-            if stored.iter().all(|&byte| byte == 0xFF) {
+            if boardlab_mtd::is_erased(&stored) {
                 continue;
             }
             let same = stored == calculated

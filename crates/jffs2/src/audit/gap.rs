@@ -110,7 +110,7 @@ impl Auditor {
             return true;
         }
         let behind = view.at(&(range.end..view.size()));
-        let torn = length <= header::SIZE && behind.iter().all(|&byte| byte == 0xFF);
+        let torn = length <= header::SIZE && boardlab_mtd::is_erased(behind);
         let meaning = if torn { Consequence::Torn } else { Consequence::Unknown };
         let ino = like_a_header(bytes, volume.order).then(|| suspect(volume, bytes)).flatten();
         if let (Some(ino), false) = (ino, torn) {

@@ -128,7 +128,7 @@ impl Driver {
             for page in marks.pages(geometry.pages_per_block) {
                 let mark = self.profile.layout.mark().clone();
                 let spare = self.load_spare(port, clock, Row { block, page })?;
-                if spare[mark].iter().any(|&byte| byte != 0xFF) {
+                if !boardlab_mtd::is_erased(&spare[mark]) {
                     bad = true;
                     break;
                 }

@@ -135,9 +135,8 @@ impl Sights {
             let Some((tags, checked)) = viewer.look(number) else { break };
             let sight = Sight::of(tags, checked);
             if let (Sight::Sequence(_), Some(tags)) = (sight, tags) {
-                let erased = |mark: &Range<usize>| {
-                    viewer.spare()[mark.clone()].iter().all(|&byte| byte == 0xFF)
-                };
+                let erased =
+                    |mark: &Range<usize>| boardlab_mtd::is_erased(&viewer.spare()[mark.clone()]);
                 sights.programmed += 1;
                 sights.unmarked += u64::from(mark.is_some_and(erased));
                 let is_yaffs2 = fit.pages.place.is_yaffs2();
