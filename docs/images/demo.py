@@ -31,7 +31,7 @@ SCENES = [
     ("Everything that can be changed, and what it means", "boardlab list keys nor-write", 14),
     ("What does a word mean?", "boardlab explain over-provisioning", 10),
     ("What does a power cut leave of a filesystem?",
-     "boardlab powercut nand-filesystems --set powercut.operations=200", 14),
+     "boardlab powercut nand-filesystems --set powercut.operations=200 --set yaffs2.repaired=true", 16),
     ("A fio job on a card that nobody here has", "boardlab run logger.fio --set device.fill=\"100 %\"", 16),
     ("How long will the card live?",
      "boardlab life sd-life --set pattern.bytes_a_day=\"5 GB\" --set life.cards=3 --set what_if.cards=0", 16),

@@ -123,9 +123,9 @@ fn an_example_sets_another_value_and_uses_the_command_of_the_key() {
         ("board.bus.chips", "boardlab run nor-write --set board.bus.chips=2"),
         (
             "powercut.operations",
-            "boardlab powercut nand-filesystems --set powercut.operations=10000",
+            "boardlab powercut nand-filesystems --set powercut.operations=2000",
         ),
-        ("powercut.system", "boardlab powercut nand-filesystems --set powercut.system=yaffs2"),
+        ("kernel.profile", "boardlab run nand-filesystems --set kernel.profile=linux-6.1"),
         ("board", "boardlab run nand-filesystems --set board=at91sam9260"),
     ] {
         assert_eq!(text(&explained(key), "example", "text"), example, "{key}");

@@ -381,10 +381,77 @@ fn the_same_seed_gives_the_same_result() {
 }
 
 #[test]
+fn files_of_ones_own_are_stored_as_what_they_hold() {
+    let folder = std::env::temp_dir().join(format!("boardlab-nandfs-{}", std::process::id()));
+    let inner = folder.join("zeros/below");
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::create_dir_all(folder.join("mixed")).unwrap();
+    std::fs::write(inner.join("a"), vec![0; 70_000]).unwrap();
+    std::fs::write(folder.join("zeros/b"), vec![0; 30_000]).unwrap();
+    let noise = boardlab_workload::data::Data::Random.bytes(1, 80_000);
+    std::fs::write(folder.join("mixed/noise"), noise).unwrap();
+    std::fs::write(folder.join("mixed/zeros"), vec![0; 80_000]).unwrap();
+    std::os::unix::fs::symlink("b", folder.join("zeros/link")).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let data = format!(
+        "[\"zero\", \"random\", \"sample:{}\", \"sample:{}\"]",
+        path("zeros"),
+        path("mixed")
+    );
+    let own = [
+        format!("compare.data={data}"),
+        format!("tiobench.data={data}"),
+        "compare.readings=false".into(),
+        "systems=[\"jffs2\", \"yaffs2\"]".into(),
+    ];
+    let set: Vec<&str> = SMALL.iter().copied().chain(own.iter().map(String::as_str)).collect();
+    let result = run(&set);
+    std::fs::remove_dir_all(&folder).unwrap();
+    let bytes = |system: &str, data: &str| {
+        number(
+            &result,
+            "table3.3-counts",
+            &format!("{system}/{data}/sequential_write"),
+            "programs_count",
+        )
+    };
+    for system in ["jffs2", "yaffs2"] {
+        assert!((bytes(system, "sample:zeros") - bytes(system, "zero")).abs() < 0.5, "{system}");
+    }
+    let (zero, mixed, random) =
+        (bytes("jffs2", "zero"), bytes("jffs2", "sample:mixed"), bytes("jffs2", "random"));
+    let share = (mixed - zero) / (random - zero);
+    assert!((0.4..0.6).contains(&share), "half of it is noise: {share}");
+    let of = |name: &str, column: &str| number(&result, "samples", name, column);
+    for (column, expected) in [
+        ("files_count", 2.0),
+        ("total_bytes", 100_000.0),
+        ("taken_bytes", 100_000.0),
+        ("others_count", 1.0),
+    ] {
+        assert!((of("zeros", column) - expected).abs() < 0.5, "{column}");
+    }
+}
+
+/// Cuts the power of filesystems with these settings.
+fn cut(set: &[&str]) -> RunResult {
+    let cut = registry::perform(Action::PowerCut, "nand-filesystems", set, Seed::new(1), &|_| ());
+    cut.unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
 fn nothing_is_lost_by_a_power_cut() {
-    let set = ["powercut.operations=150", "powercut.exhaustive=150"];
-    let cut = registry::perform(Action::PowerCut, "nand-filesystems", &set, Seed::new(1), &|_| ());
-    let cut = cut.unwrap_or_else(|error| panic!("{error}"));
+    let set = [
+        "powercut.systems=[\"jffs2\"]",
+        "powercut.blocks=16",
+        "powercut.page=512 B",
+        "powercut.oob=16 B",
+        "powercut.live=30 %",
+        "powercut.brownout_one_in=10",
+        "powercut.operations=150",
+        "powercut.exhaustive=150",
+    ];
+    let cut = cut(&set);
     assert_eq!(cut.verdict_count(Verdict::Fail), 0, "{:?}", cut.findings);
     assert!(cut.verdict_count(Verdict::Pass) >= 6);
     let cuts: f64 = table(&cut, "powercut")
@@ -394,6 +461,41 @@ fn nothing_is_lost_by_a_power_cut() {
         .sum();
     assert!(cuts >= 450.0, "{cuts}");
     assert!(!cut.charts.is_empty());
+}
+
+#[test]
+fn power_cuts_compare_the_four_filesystems() {
+    let set = ["powercut.operations=400", "powercut.exhaustive=0", "powercut.one_in=4"];
+    let cut = cut(&set);
+    let of = |system: &str, column: &str| number(&cut, "powercut-systems", system, column);
+    let rows: Vec<_> = table(&cut, "powercut-systems").rows.iter().map(|row| &row.id).collect();
+    assert_eq!(rows, ["jffs2", "yaffs2", "logfs", "ubifs"]);
+    for system in rows {
+        let kinds = ["everything", "use", "names", "content", "attributes", "steadiness"];
+        let lost: f64 = kinds.iter().map(|kind| of(system, &format!("{kind}_count"))).sum();
+        assert!((lost - of(system, "lost_count")).abs() < 0.5, "{system}");
+        assert_eq!(lost > 0.0, system == "yaffs2", "{system}: {:?}", cut.findings);
+        let of_rows = |id: &str| {
+            let rows = table(&cut, id).rows.iter().map(|row| &row.id);
+            let rows = rows.filter(|row| row.starts_with(&format!("{system}/")));
+            rows.map(|row| number(&cut, id, row, "cuts_count")).sum::<f64>()
+        };
+        let cuts = of_rows("powercut") + of_rows("powercut-recovery");
+        assert!((cuts - of(system, "cuts_count")).abs() < 0.5 && cuts > 200.0, "{system}: {cuts}");
+        assert!(of(system, "longest_mount_ns") >= of(system, "mount_after_cut_ns"), "{system}");
+    }
+    // A commit, and a mount that replays nothing, need an unmount.
+    for system in ["logfs", "ubifs"] {
+        assert!(of(system, "mount_after_cut_ns") > 1.2 * of(system, "mount_after_unmount_ns"));
+    }
+    // JFFS2 writes nodes at once, and its buffer after 5 s; the pages of UBIFS wait for 30 s; LogFS commits by syncs.
+    let seconds = |system, column| of(system, column) / 1e9;
+    for column in ["new_file_ns", "rewritten_file_ns"] {
+        assert!((4.0..6.5).contains(&seconds("jffs2", column)), "{column}");
+        assert!((30.0..45.0).contains(&seconds("ubifs", column)), "{column}");
+        let never = table(&cut, "powercut-systems").cell("logfs", column);
+        assert_eq!(never.expect("a cell").value, Value::Text("until a sync".into()));
+    }
 }
 
 /// The mount reads two superblocks, the journal and a few blocks, whatever the flash holds.

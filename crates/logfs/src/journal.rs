@@ -18,7 +18,7 @@ use crate::format::{AREAS, BLOCK, JOURNAL_SEGMENTS, MASTER, SegmentHeader, crc};
 use crate::store::{Area, JOURNAL, to_u32, to_usize};
 use crate::{Logfs, Mistake};
 use boardlab_mtd::Mtd;
-use boardlab_sim::Clock;
+use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::Work;
 use std::collections::BTreeMap;
 
@@ -67,6 +67,21 @@ pub(crate) struct Commit {
     pub erase_counts: [u32; JOURNAL_SEGMENTS],
     pub anchor: Anchor,
     pub dynamic: Dynamic,
+}
+
+/// An entry that lists those of its commit.
+struct CommitEntry {
+    at: u64,
+    entries: Vec<u64>,
+}
+
+impl CommitEntry {
+    /// Whether the entry at `at` has bytes in a page of the flash in which this one begins.
+    fn shares_page(&self, at: u64, page: Bytes) -> bool {
+        let later = self.entries.iter().filter(|&&other| other > at && other < self.at);
+        let end = later.min().copied().unwrap_or(self.at);
+        at < self.at && end > self.at / page.get() * page.get()
+    }
 }
 
 /// Whether an entry was written, or the segment was full and everything must be written again.
@@ -457,13 +472,13 @@ impl<M: Mtd> Logfs<M> {
         }
     }
 
-    /// The offsets in the last valid commit of a segment, and its own (`logfs_read_segment`).
-    fn last_commit(
+    /// The last two valid commits of a segment, the older first (`logfs_read_segment`).
+    fn last_commits(
         &mut self,
         clock: &mut Clock,
         segment: u32,
-    ) -> Result<Option<(u64, Vec<u8>)>, Error> {
-        let mut last = None;
+    ) -> Result<[Option<CommitEntry>; 2], Error> {
+        let mut last = [None, None];
         let mut within = 0;
         let end = self.layout.segment_size - journal::HEADER_BYTES;
         while within <= end {
@@ -479,25 +494,46 @@ impl<M: Mtd> Logfs<M> {
             }
             if let Some(data) = self.read_entry(clock, at, header)? {
                 within += header.stored() - journal::HEADER_BYTES;
-                last = Some((at, data));
+                let entries = data.chunks_exact(8);
+                let entries =
+                    entries.map(|at| u64::from_be_bytes(at.try_into().expect("eight bytes")));
+                let [_, before] = last;
+                last = [before, Some(CommitEntry { at, entries: entries.collect() })];
             }
         }
         Ok(last)
     }
 
     /// Reads the state that the last commit of a segment has; `None` without a commit.
+    ///
+    /// A power cut may leave the last page of a commit with the entry that lists the others, and without one of the
+    /// others in that page. Nothing was written after it, so what the commit before leads to still stands. The kernel
+    /// refuses such a mount.
     pub(crate) fn read_commit(
         &mut self,
         clock: &mut Clock,
         segment: u32,
     ) -> Result<Option<Commit>, Error> {
-        let Some((offset, array)) = self.last_commit(clock, segment)? else { return Ok(None) };
-        let mut commit = Commit { offset, ..Commit::default() };
-        for at in array.chunks_exact(8) {
-            let at = u64::from_be_bytes(at.try_into().expect("eight bytes"));
+        let [before, last] = self.last_commits(clock, segment)?;
+        let Some(last) = last else { return Ok(None) };
+        match self.read_listed(clock, &last) {
+            Err(Error::Damaged { at, .. })
+                if !self.options.faithful
+                    && last.shares_page(at, self.media.device.geometry().write_buffer) =>
+            {
+                self.findings.torn_commit = Some(last.at);
+                before.map(|before| self.read_listed(clock, &before)).transpose()
+            }
+            commit => commit.map(Some),
+        }
+    }
+
+    fn read_listed(&mut self, clock: &mut Clock, entry: &CommitEntry) -> Result<Commit, Error> {
+        let mut commit = Commit { offset: entry.at, ..Commit::default() };
+        for &at in &entry.entries {
             self.read_into(clock, at, &mut commit)?;
         }
-        Ok(Some(commit))
+        Ok(commit)
     }
 
     fn read_into(&mut self, clock: &mut Clock, at: u64, commit: &mut Commit) -> Result<(), Error> {

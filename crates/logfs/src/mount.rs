@@ -37,6 +37,8 @@ pub struct Findings {
     pub commit: u64,
     /// Newer segments of the journal that have no commit: the power failed before the first.
     pub journal_segments_without_commit: usize,
+    /// The offset of a newer commit of which a power cut has torn the last page.
+    pub torn_commit: Option<u64>,
     /// Words that differ from those on flash.
     pub aliases: usize,
     /// Open segments that were written to after the last commit.

@@ -205,6 +205,63 @@ fn a_new_journal_segment_without_a_commit_makes_the_next_mount_fail() {
     }
 }
 
+/// The power fails in the page that has the end of a commit: the list of its entries can be read, another entry cannot.
+#[test]
+fn a_torn_page_with_a_whole_list_of_entries_stops_the_next_mount() {
+    for faithful in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, faithful);
+        write(&mut mount, &mut clock, "/file", 0, b"hello");
+        mount.sync(&mut clock).unwrap();
+        write(&mut mount, &mut clock, "/more", 0, b"world");
+        mount.sync(&mut clock).unwrap();
+        let mut flash = cut(&mount);
+        let last = mounted(&mut clock, flash.clone(), faithful).fs().findings().commit;
+        let (page, within) = (last / 2_048 * 2_048, usize::try_from(last % 2_048).unwrap());
+        assert!(within > 64, "the list begins its page at {within}");
+        let mut bytes = vec![0xFF; 2_048];
+        // The end of the entry before it.
+        bytes[within - 64..within].fill(0);
+        flash.program(&mut clock, Bytes::new(page), &bytes).unwrap();
+        let again = Logfs::mount(&mut clock, flash, options(faithful));
+        if faithful {
+            assert!(again.is_err_and(|error| error.to_string().contains("entry of the journal")));
+            continue;
+        }
+        let mut mount = Mount::new(again.unwrap());
+        assert_eq!(mount.fs().findings().torn_commit, Some(last));
+        assert!(mount.fs().findings().commit < last);
+        assert_eq!(read(&mut mount, &mut clock, "/file"), b"hello");
+        assert_eq!(mount.stat(&mut clock, "/more").unwrap_err().errno(), Some(Errno::NoEnt));
+        write(&mut mount, &mut clock, "/more", 0, b"again");
+        mount.sync(&mut clock).unwrap();
+        let mut mount = mounted(&mut clock, cut(&mount), faithful);
+        assert_eq!(mount.fs().findings().torn_commit, None);
+        assert_eq!(read(&mut mount, &mut clock, "/more"), b"again");
+    }
+}
+
+/// An entry in another page than the end of its commit was whole when the commit was: that is damage and no cut.
+#[test]
+fn damage_in_an_earlier_page_of_a_commit_is_no_torn_commit() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    // Directories and files enough for aliases of many pages.
+    for file in 0..400 {
+        write(&mut mount, &mut clock, &format!("/file{file}"), 0, &noise(100));
+    }
+    mount.sync(&mut clock).unwrap();
+    let flash = cut(&mount);
+    let last = mounted(&mut clock, flash.clone(), false).fs().findings().commit;
+    let mut refused = |pages_before: u64| {
+        let mut flash = flash.clone();
+        let page = last / 2_048 - pages_before;
+        flash.program(&mut clock, Bytes::new(page * 2_048), &[0; 2_048]).unwrap();
+        Logfs::mount(&mut clock, flash, options(false)).is_err()
+    };
+    assert!((2..6).any(&mut refused), "the commit is in fewer pages");
+}
+
 /// The power fails while blocks are written that no commit has yet.
 #[test]
 fn an_interrupted_write_stops_the_next_mount() {

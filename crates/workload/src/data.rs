@@ -9,12 +9,13 @@
 //! random part first, as in fio.
 
 use crate::source::Source;
-use boardlab_sim::{MIX_STEP, mix};
+use boardlab_sim::{Bytes, MIX_STEP, mix};
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// A kind of data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Data {
     /// Zeros, tiobench's default.
     #[default]
@@ -27,6 +28,29 @@ pub enum Data {
     Runs,
     /// This percentage of each 512 bytes is random, and the rest is zero; at most 100.
     Percent(u8),
+    /// Bytes that somebody has, from a place on that the seed determines, again and again.
+    Sample(Arc<Sample>),
+}
+
+/// What a user's own files hold.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sample {
+    /// Its name in output.
+    pub name: String,
+    /// The number of files that it is of.
+    pub files: usize,
+    /// The number of links, devices and the like beside them, which it is not of.
+    pub others: usize,
+    /// Bytes of all files.
+    pub total: Bytes,
+    /// Those that are used; a sequence of none is zeros.
+    pub bytes: Vec<u8>,
+}
+
+impl fmt::Debug for Sample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sample({:?}, {} bytes)", self.name, self.bytes.len())
+    }
 }
 
 /// The words of [`Data::Text`], as in `oracles/guest-files.c`.
@@ -45,24 +69,42 @@ const LINE: u32 = 12;
 
 /// The unit of [`Data::Percent`].
 const CHUNK: usize = 512;
+/// What a sequence of [`Data::Sample`] begins at a multiple of.
+const PAGE: usize = 4_096;
 
 impl Data {
     /// The endless sequence of this kind for `seed`.
     #[must_use]
-    pub const fn source(self, seed: u64) -> DataSource {
-        DataSource { data: self, state: seed, position: 0, held: 0, left: 0, words: 0 }
+    pub fn source(&self, seed: u64) -> DataSource {
+        let position = match self {
+            Self::Sample(sample) => {
+                let pages = sample.bytes.len().div_ceil(PAGE).max(1) as u64;
+                index(mix(seed) % pages) * PAGE
+            }
+            _ => 0,
+        };
+        DataSource { data: self.clone(), state: seed, position, held: 0, left: 0, words: 0 }
+    }
+
+    /// The sample of files that it is, if it is one.
+    #[must_use]
+    pub fn sample(&self) -> Option<&Sample> {
+        match self {
+            Self::Sample(sample) => Some(sample),
+            _ => None,
+        }
     }
 
     /// The beginning of the sequence.
     #[must_use]
-    pub fn bytes(self, seed: u64, length: usize) -> Vec<u8> {
+    pub fn bytes(&self, seed: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![0; length];
         self.source(seed).fill(&mut bytes);
         bytes
     }
 
     /// Block number `index` of a large object that is written in any order: a sequence of its own.
-    pub fn block(self, seed: u64, index: u64, buffer: &mut [u8]) {
+    pub fn block(&self, seed: u64, index: u64, buffer: &mut [u8]) {
         self.source(mix(seed ^ mix(index))).fill(buffer);
     }
 }
@@ -75,6 +117,7 @@ impl fmt::Display for Data {
             Self::Text => f.pad("text"),
             Self::Runs => f.pad("runs"),
             Self::Percent(percent) => f.pad(&format!("percent:{percent}")),
+            Self::Sample(sample) => f.pad(&format!("sample:{}", sample.name)),
         }
     }
 }
@@ -199,14 +242,32 @@ impl DataSource {
     }
 }
 
+/// Copies `bytes` from `position` on, and begins again at their end.
+fn copy_around(bytes: &[u8], position: &mut usize, buffer: &mut [u8]) {
+    if bytes.is_empty() {
+        buffer.fill(0);
+        return;
+    }
+    let mut rest = buffer;
+    while !rest.is_empty() {
+        let from = &bytes[*position % bytes.len()..];
+        let count = rest.len().min(from.len());
+        let (part, after) = rest.split_at_mut(count);
+        part.copy_from_slice(&from[..count]);
+        *position = (*position + count) % bytes.len();
+        rest = after;
+    }
+}
+
 impl Source for DataSource {
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
-        match self.data {
+        match &self.data {
             Data::Zero => buffer.fill(0),
             Data::Random => self.random(buffer),
             Data::Text => buffer.iter_mut().for_each(|byte| *byte = self.text()),
             Data::Runs => buffer.iter_mut().for_each(|byte| *byte = self.run()),
-            Data::Percent(percent) => self.percent(percent, buffer),
+            Data::Percent(percent) => self.percent(*percent, buffer),
+            Data::Sample(sample) => copy_around(&sample.bytes, &mut self.position, buffer),
         }
         buffer.len()
     }
@@ -219,9 +280,32 @@ mod tests {
     const ALL: [Data; 6] =
         [Data::Zero, Data::Random, Data::Text, Data::Runs, Data::Percent(50), Data::Percent(33)];
 
+    fn sample(length: usize) -> Data {
+        let bytes = Data::Text.bytes(9, length);
+        let (files, others, total) = (1, 0, Bytes::of(&bytes));
+        Data::Sample(Arc::new(Sample { name: "own".into(), files, others, total, bytes }))
+    }
+
+    #[test]
+    fn a_sample_is_repeated_from_a_page_on() {
+        let data = sample(3 * PAGE + 100);
+        let whole = Data::Text.bytes(9, 3 * PAGE + 100);
+        let mut begun = std::collections::BTreeSet::new();
+        for seed in 0..50 {
+            let found = data.bytes(seed, 2 * whole.len());
+            let at = (0..4).map(|page| page * PAGE);
+            let at: Vec<_> = at.filter(|&at| found.starts_with(&whole[at..])).collect();
+            assert_eq!(at.len(), 1, "{at:?}");
+            assert!(found[whole.len() - at[0]..].starts_with(&whole));
+            begun.extend(at);
+        }
+        assert_eq!(begun.len(), 4, "every page begins some sequence: {begun:?}");
+        assert_eq!(sample(0).bytes(1, 100), [0; 100]);
+    }
+
     #[test]
     fn data_do_not_depend_on_the_sizes_asked_for() {
-        for data in ALL {
+        for data in ALL.into_iter().chain([sample(10), sample(5_000)]) {
             let whole = data.bytes(7, 3_000);
             let mut source = data.source(7);
             let mut pieces = Vec::new();

@@ -139,9 +139,9 @@ fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_predicti
     assert_eq!(steps.len(), 5, "{result}");
     assert!(steps.iter().all(|row| row["cells"]["state"]["value"] == "done"), "{result}");
     for (row, off) in off(&result, "card", 5) {
-        // In real time: a busy host makes a command longer, but not shorter.
-        let limit = if full() { -0.10 } else { -0.30 };
-        assert!((limit..=0.10).contains(&off), "{row}: off by {off}");
+        // In real time: a busy host makes a command longer, and lets the throttle make up for what it held back.
+        let limits = if full() { -0.10..=0.10 } else { -0.30..=0.20 };
+        assert!(limits.contains(&off), "{row}: off by {off}");
     }
 }
 

@@ -70,6 +70,20 @@ pub(crate) const CASES: &[Case] = &[
     )
     .with(RUN),
     Case::line(
+        "sample of a folder that is not there",
+        [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = [\"sample:no/such\"]"],
+        "[\"sample:no/such\"]",
+        &["`tiobench.data`", "cannot be read: no/such: no such file or directory"],
+    )
+    .with(RUN),
+    Case::line(
+        "sample of nothing",
+        [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = [\"sample:/dev/null\"]"],
+        "[\"sample:/dev/null\"]",
+        &["`tiobench.data`", "has no file with content", "sample: and a folder with files"],
+    )
+    .with(RUN),
+    Case::line(
         "no kind of data",
         [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = []"],
         "[]",
@@ -116,9 +130,9 @@ pub(crate) const CASES: &[Case] = &[
     .with(RUN),
     Case::line(
         "filesystem that is not known",
-        [FILE, "system", "system = \"f2fs\""],
-        "\"f2fs\"",
-        &["`powercut.system`: `f2fs` is not known here", "known: jffs2"],
+        [FILE, "brownout_one_in", "systems = [\"jffs2\", \"f2fs\"]"],
+        "[\"jffs2\", \"f2fs\"]",
+        &["`powercut.systems`", "is not there", "some of jffs2, yaffs2"],
     )
     .with(RUN),
     Case::line(

@@ -42,7 +42,7 @@ type Predicted = (Step, Option<Metric>);
 pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let scenario = read(&request.request, fs::ALL)?.value;
     let mut plan = Plan::new(request.request.scenario).remark(BEYOND);
-    let left_out = scenario.tiobench.data.iter().filter(|data| !agent_has(**data));
+    let left_out = scenario.tiobench.data.iter().filter(|data| !agent_has(data));
     let left_out: Vec<_> = left_out.map(Data::to_string).collect();
     if !left_out.is_empty() {
         let kinds = left_out.join(", ");
@@ -78,7 +78,7 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
 }
 
 /// Whether the agent writes data of this kind.
-const fn agent_has(data: Data) -> bool {
+const fn agent_has(data: &Data) -> bool {
     matches!(data, Data::Zero | Data::Random)
 }
 
@@ -150,7 +150,7 @@ impl FileSystemPlan<'_> {
     fn tiobench(&self) -> Vec<Predicted> {
         let Tiobench { block, size, random, threads, presize, ref data } = self.scenario.tiobench;
         let mut steps = Vec::new();
-        for data in data.iter().filter(|data| agent_has(**data)) {
+        for data in data.iter().filter(|data| agent_has(data)) {
             for phase in PHASES {
                 let name = format!("{data}.{phase}");
                 steps.extend(self.settle(&name));

@@ -8,6 +8,7 @@ pub(super) mod fit;
 pub(super) mod measure;
 pub(super) mod powercut;
 mod readings;
+mod risk;
 pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
@@ -15,6 +16,7 @@ use super::grades::Graded;
 use super::scenario::Scenario;
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
+use boardlab_codec::crc32;
 use boardlab_document::Reading;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
@@ -38,9 +40,10 @@ pub(super) fn read(
     Ok(reading)
 }
 
-/// Checks `request`; it names no data files.
+/// Checks `request`; a checksum of the samples of files that it names.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
-    read(request, fs::ALL).map(|_| 0)
+    let scenario = read(request, fs::ALL)?.value;
+    Ok(scenario.samples().iter().fold(0, |sum, sample| crc32(sum, &sample.bytes)))
 }
 
 /// Makes tables 3.2 to 3.5 with the work of the flash, the fit, findings and charts.
@@ -81,6 +84,7 @@ fn assemble(
         tables::metadata_by_size(columns),
     ]);
     run.tables.extend(tables::readings(columns, ports));
+    run.tables.extend(tables::samples(&scenario.samples()));
     let grades = scenario.grades.as_ref();
     let graded = grades.map(|grades| Graded::new(grades, columns, ports.board));
     run.tables.extend(graded.iter().flat_map(Graded::tables));

@@ -2,19 +2,19 @@
 //!
 //! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
+mod data;
 pub(super) mod errors;
 pub(super) mod grades;
 mod unused;
 
 use super::fs::{FileSystemType, Missing, Setting, System};
-use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
-use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
+use boardlab_document::{Read, Section, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
 use boardlab_sim::{Bytes, Seed};
-use boardlab_workload::data::Data;
+use boardlab_workload::data::{Data, Sample};
 use errors::Errors;
 use grades::Grades;
 use std::ops::RangeInclusive;
@@ -67,20 +67,42 @@ section! {
         /// The filesystems, by the names of their columns.
         pub systems: Systems = systems(&section, types),
         /// The names of those that get columns.
-        pub measured as "systems": Vec<&'static str> = measured(&section, types),
+        pub measured as "systems": Vec<&'static str> =
+            named(&section, types, || types.iter().map(|one| one.name).collect()),
         /// How the figures are graded; without the section they are not.
         pub grades: Option<Grades> = section.optional_section("grades", Grades::read),
         /// What `boardlab powercut` cuts.
-        pub powercut: PowerCut =
-            section.section("powercut", |powercut| PowerCut::read(powercut, types)),
+        pub powercut: PowerCut = section.section("powercut", |powercut| {
+            PowerCut::read(powercut, types, measured.as_deref().unwrap_or_default())
+        }),
     }
-    check(file, kernel, errors, compare, systems, measured, powercut) {
+    check(file, kernel, errors, fill, compare, tiobench, systems, measured, powercut) {
         fits(&section, &file.part, kernel.profile)?;
         let used = used(measured, powercut);
         fits_kernel(&section, (systems, &used), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
+        told_apart(&section, &samples(fill, compare, tiobench))?;
         unused::refuse(&section, &file.part, (kernel.profile, systems, &used), errors)?;
     }
+}
+
+/// The samples of the user's own files, each once, by name.
+fn samples<'s>(fill: &'s Fill, compare: &'s Compare, tiobench: &'s Tiobench) -> Vec<&'s Sample> {
+    let kinds = compare.data.iter().chain(&tiobench.data).chain([&fill.data]);
+    let mut all: Vec<_> = kinds.filter_map(Data::sample).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Refuses samples of different files that output would call the same.
+fn told_apart(section: &Section<'_>, samples: &[&Sample]) -> Read<()> {
+    let Some(pair) = samples.windows(2).find(|pair| pair[0].name == pair[1].name) else {
+        return Ok(());
+    };
+    let problem = format!("is one of two that rows would call `sample:{}`", pair[0].name);
+    let help = "name a link to one of the folders, with a name of its own";
+    Err(section.refuse("fill.data", &problem, "samples whose last names differ", help))
 }
 
 fn room(file: &Read<PartFile>) -> Bytes {
@@ -94,28 +116,27 @@ fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
     all.into_iter().map(|(name, system)| Ok((name, system?))).collect()
 }
 
-/// The filesystems that get columns: those that the key `systems` names, or all.
-fn measured(section: &Section<'_>, types: &[FileSystemType]) -> Read<Vec<&'static str>> {
+/// The filesystems that the key `systems` of a section names; those of `default` without it.
+fn named(
+    section: &Section<'_>,
+    types: &[FileSystemType],
+    default: impl FnOnce() -> Vec<&'static str>,
+) -> Read<Vec<&'static str>> {
     const KEY: &str = "systems";
     let known = || types.iter().map(|one| one.name);
-    let Some(named) = section.optional::<Vec<String>>(KEY)? else { return Ok(known().collect()) };
+    let Some(named) = section.optional::<Vec<String>>(KEY)? else { return Ok(default()) };
     once(section, KEY, &named)?;
     if named.is_empty() || !named.iter().all(|name| known().any(|one| one == name)) {
+        let problem = "names no filesystem, or one that is not there";
         let expected = format!("some of {}", known().collect::<Vec<_>>().join(", "));
-        let help = "each is a column of the tables; without this key all are";
-        return Err(section.refuse(
-            KEY,
-            "names no filesystem, or one that is not there",
-            &expected,
-            help,
-        ));
+        return Err(section.refuse(KEY, problem, &expected, "without this key all are taken"));
     }
     Ok(known().filter(|one| named.iter().any(|name| name == one)).collect())
 }
 
-/// The filesystems that some command uses: those with columns, and that of power cuts.
+/// The filesystems that some command uses: those with columns, and those of power cuts.
 fn used(measured: &[&'static str], powercut: &PowerCut) -> Vec<&'static str> {
-    [measured, &[powercut.system]].concat()
+    [measured, &powercut.systems].concat()
 }
 
 /// A kernel, as far as flash and filesystems differ.
@@ -158,7 +179,7 @@ section! {
         /// Size of each file.
         pub file: Bytes => within(FILE, room),
         /// Their data.
-        pub data: Data = section.required::<Named>("data").map(|Named(data)| data),
+        pub data: Data = data::one(&section, "data"),
     }
     check(level) {
         fits_level(&section, "level", &[*level])?;
@@ -174,7 +195,7 @@ section! {
         /// Fill levels.
         pub levels: Vec<Ratio>,
         /// Kinds of data.
-        pub data: Vec<Data> => with(kinds),
+        pub data: Vec<Data> => with(data::several),
         /// How full the flash gets with each kind.
         pub data_level: Ratio,
         /// Sizes of the flash.
@@ -182,10 +203,9 @@ section! {
         /// Whether other ways to run each filesystem are measured too.
         pub readings: bool => or(true),
     }
-    check(files, levels, data, data_level, chips) {
+    check(files, levels, data_level, chips) {
         once(&section, "files", files)?;
         once(&section, "levels", levels)?;
-        once(&section, "data", data)?;
         once(&section, "chips", chips)?;
         fits_level(&section, "levels", levels)?;
         fits_level(&section, "data_level", &[*data_level])?;
@@ -212,10 +232,9 @@ section! {
         /// Whether a file gets its full size, as a hole, before it is written.
         pub presize: bool,
         /// Kinds of data, each a run of its own.
-        pub data: Vec<Data> => with(kinds),
+        pub data: Vec<Data> => with(data::several),
     }
-    check(block, size, threads, data) {
-        once(&section, "data", data)?;
+    check(block, size, threads) {
         if *size < *block * 2 || !size.is_multiple_of(*block) {
             let problem = format!("is not two or more blocks of {block}");
             let help = "tiobench moves whole blocks: compare `size` with `block`";
@@ -232,12 +251,9 @@ section! {
 section! {
     /// What `boardlab powercut` runs and cuts.
     #[derive(Debug, Clone, PartialEq, Eq)]
-    pub(crate) struct PowerCut(section, types: &[FileSystemType]) {
-        /// The filesystem.
-        pub system: &'static str = {
-            let names: Vec<_> = types.iter().map(|one| (one.name, one.name)).collect();
-            section.one_of("system", &names)
-        },
+    pub(crate) struct PowerCut(section, types: &[FileSystemType], measured: &[&'static str]) {
+        /// The filesystems, one after another.
+        pub systems: Vec<&'static str> = named(&section, types, || measured.to_vec()),
         /// Erase blocks of the flash.
         pub blocks: u32 => within(8, 4_096),
         /// Pages of each.
@@ -261,7 +277,7 @@ section! {
         /// The run continues from a cut in one action of this many; never if zero.
         pub life_one_in: u64 => up_to(CUTS).or(30),
         /// A brownout interrupts one erase in this many, which still reports success; none if zero.
-        pub brownout_one_in: u64 => up_to(CUTS).or(10),
+        pub brownout_one_in: u64 => up_to(CUTS).or(0),
     }
     check(live) {
         if *live > LIVE {
@@ -272,36 +288,12 @@ section! {
     }
 }
 
-/// Kinds of data, as examples.
-const EXAMPLES: [&str; 5] = ["zero", "random", "text", "runs", "percent:50"];
-
-/// [`Data`] as it is written in a scenario.
-struct Named(Data);
-
-impl Value for Named {
-    const NUMBER: bool = false;
-
-    fn description() -> Description {
-        let expected = "zero, random, text, runs, or percent:N with N from 0 to 100";
-        Description::new(expected, "\"percent:50\"").names(EXAMPLES)
-    }
-
-    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
-        let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
-        text.parse().map(Self).map_err(|_| {
-            let names = EXAMPLES.map(String::from).into();
-            PlacedMisfit::new(node, Misfit::UnknownName(names))
-        })
-    }
-}
-
-/// The kinds of data that a section lists.
-fn kinds(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
-    let named = section.required::<Vec<Named>>(key)?;
-    Ok(named.into_iter().map(|Named(data)| data).collect())
-}
-
 impl Scenario {
+    /// The samples of the user's own files, each once.
+    pub(super) fn samples(&self) -> Vec<&Sample> {
+        samples(&self.fill, &self.compare, &self.tiobench)
+    }
+
     /// The names of the filesystems that no command uses.
     pub(super) fn unused_systems(&self) -> impl Iterator<Item = &'static str> + '_ {
         let used = used(&self.measured, &self.powercut);

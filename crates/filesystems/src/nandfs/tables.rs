@@ -11,6 +11,7 @@ use boardlab_parts::nand::board::{BoardSpec, Port};
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::{Bytes, Duration};
+use boardlab_workload::data::Sample;
 
 /// The ports with which times are told.
 #[derive(Debug, Clone, Copy)]
@@ -345,6 +346,22 @@ pub(super) fn readings(columns: &[Column], ports: Ports) -> Option<Table> {
         .column("metadata_bytes", "metadata", |run| size(run.capacity.metadata()))
         .table();
     (!table.rows.is_empty()).then_some(table)
+}
+
+/// What the samples of the user's own files are of; `None` without any.
+pub(super) fn samples(samples: &[&Sample]) -> Option<Table> {
+    let rows = samples.iter().map(|sample| (Row::new(sample.name.as_str(), ""), *sample));
+    let table = Table::new(
+        "samples",
+        "Samples of your own files; of a large folder, pieces at even distances",
+    )
+    .of(rows)
+    .column("files_count", "files", |sample| Cell::int(sample.files as u64))
+    .column("total_bytes", "bytes", |sample| size(sample.total))
+    .column("taken_bytes", "taken", |sample| size(Bytes::of(&sample.bytes)))
+    .column("others_count", "links and devices, left out", |sample| Cell::int(sample.others as u64))
+    .table();
+    (!samples.is_empty()).then_some(table)
 }
 
 /// The observations, the fitted constants, and the residuals.

@@ -33,6 +33,7 @@ const GIVEN: &[(&str, &[&str])] = &[
     ("published.phases", &["[\"0 ms\", \"1 ms\"]"]),
     ("exec.slot.clock", &["6 MHz", "3 MHz"]),
     ("fill.data", &["zero", "text"]),
+    ("powercut.systems", &["[\"jffs2\", \"yaffs2\"]", "[\"jffs2\"]"]),
     ("systems", &["[\"jffs2\"]"]),
     ("many_files_and_rare_writes", &["[\"mount\"]"]),
     ("steady_throughput", &["[\"ram\"]"]),

@@ -75,6 +75,28 @@ pub enum Loss {
     Tables(Contradiction),
 }
 
+impl Loss {
+    /// What was lost, in a word or two: several kinds of violations have one.
+    #[must_use]
+    pub const fn what(&self) -> &'static str {
+        match self {
+            Self::DoesNotMount(_) => "everything",
+            Self::Fails { .. } | Self::Tables(_) => "use",
+            Self::NameLost(_) | Self::NameForeign(_) | Self::KindForeign(_) => "names",
+            Self::ContentForeign { .. } | Self::SizeForeign { .. } => "content",
+            Self::OwnerForeign(_)
+            | Self::TargetForeign(_)
+            | Self::XattrForeign { .. }
+            | Self::LinksWrong { .. } => "attributes",
+            Self::Unsteady(_) => "steadiness",
+        }
+    }
+
+    /// All that [`Self::what`] can be, the worst first.
+    pub const WHAT: [&'static str; 6] =
+        ["everything", "use", "names", "content", "attributes", "steadiness"];
+}
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,10 +1,11 @@
 //! The result of an exploration: the number of cuts, and of cuts with losses, by kind of operation
 //! and outcome.
 //!
-//! Layer: rank 6. Main types: [`Matrix`], [`Tally`], [`Failure`].
+//! Layer: rank 6. Main types: [`Matrix`], [`Tally`], [`Failure`], [`Mounts`].
 
 use super::check::Loss;
 use boardlab_mtd::{Kind, TearOutcome};
+use boardlab_sim::Duration;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -53,6 +54,31 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Mounts of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mounts {
+    /// How many.
+    pub count: u64,
+    /// The time of all.
+    pub total: Duration,
+    /// The time of the longest.
+    pub longest: Duration,
+}
+
+impl Mounts {
+    /// The mean, to the nanosecond below; `None` without any.
+    #[must_use]
+    pub fn mean(&self) -> Option<Duration> {
+        self.total.as_nanos().checked_div(self.count).map(Duration::from_nanos)
+    }
+
+    pub(super) fn record(&mut self, time: Duration) {
+        self.count += 1;
+        self.total += time;
+        self.longest = self.longest.max(time);
+    }
+}
+
 /// All cuts of an exploration.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Matrix {
@@ -60,6 +86,12 @@ pub struct Matrix {
     pub first: BTreeMap<(Kind, TearOutcome), Tally>,
     /// Cuts of a recovery.
     pub second: BTreeMap<(Kind, TearOutcome), Tally>,
+    /// Violations by what was lost, see [`Loss::what`].
+    pub losses: BTreeMap<&'static str, u64>,
+    /// The first mount after each cut of the run, where it succeeded.
+    pub after_cuts: Mounts,
+    /// Mounts after an unmount, of some of the same flashes a little later.
+    pub after_unmounts: Mounts,
     /// How often the run continued from one of its cuts.
     pub lives: u64,
     /// How many erases of the run reported success but were incomplete.
@@ -104,6 +136,7 @@ impl Matrix {
         tally.cuts += 1;
         let Some(failure) = failure else { return };
         tally.failed += 1;
+        *self.losses.entry(failure.loss.what()).or_default() += 1;
         if self.failures.len() < Self::FAILURES_MAX {
             self.failures.push(failure);
         }

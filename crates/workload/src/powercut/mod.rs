@@ -17,7 +17,10 @@
 //! 3. The background work (checks, garbage collection) runs to its end.
 //! 4. The run continues: more actions on the existing files and names (on half of the forks before
 //!    step 3), a sync, one more mount. Everything found or done persists.
-//! 5. On a sample, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
+//! 5. On a sample, the filesystem is unmounted, and one more mount must show the same.
+//! 6. On another, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
+//!
+//! The first mount after a cut and that after an unmount are timed.
 //!
 //! After each step the tables that the filesystem keeps in memory are consistent
 //! ([`FileSystem::check_tables`]).
@@ -42,7 +45,7 @@ mod shadow;
 
 pub use check::Loss;
 pub use flash::{Cut, ForkingFlash, Sampling};
-pub use matrix::{CutPoint, Failure, Matrix, Tally};
+pub use matrix::{CutPoint, Failure, Matrix, Mounts, Tally};
 pub use through::WriteThrough;
 
 use actions::Runner;

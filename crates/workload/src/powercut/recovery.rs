@@ -11,12 +11,15 @@ use super::matrix::{CutPoint, Failure, Matrix};
 use super::shadow::Shadow;
 use super::{Bench, Plan};
 use boardlab_mtd::Kind;
-use boardlab_sim::{Clock, Seed};
+use boardlab_sim::{Clock, Duration, Seed};
 use boardlab_vfs::{Error, FileSystem};
 use rayon::prelude::*;
 
 /// Background work that does not end within this many steps never ends.
 const BACKGROUND_MAX: u32 = 100_000;
+
+/// One recovery in this many ends with an unmount.
+const UNMOUNTED_ONE_IN: u64 = 16;
 
 /// The number of actions after each cut.
 const ACTIONS_AFTER: u32 = 8;
@@ -39,7 +42,9 @@ pub(super) fn judge<B: Bench>(
 ) {
     let before = CutContext { shadow: &runner.shadow, live: runner.live, xattrs: runner.xattrs };
     let judged: Vec<_> = cuts.into_par_iter().map(|cut| twice(bench, plan, before, cut)).collect();
-    for CutVerdict { at, kind, loss, seconds } in judged {
+    for CutVerdict { at, kind, loss, seconds, mounts: [after_cut, after_unmount] } in judged {
+        after_cut.into_iter().for_each(|time| matrix.after_cuts.record(time));
+        after_unmount.into_iter().for_each(|time| matrix.after_unmounts.record(time));
         let failure = loss.map(|loss| Failure { at, second: None, loss });
         matrix.count(false, kind, at.torn, failure);
         for NestedCut { at: second, kind, loss } in seconds {
@@ -55,6 +60,8 @@ struct CutVerdict {
     kind: Kind,
     loss: Option<Loss>,
     seconds: Vec<NestedCut>,
+    /// The times of the mounts after the cut and after an unmount, where there were such.
+    mounts: [Option<Duration>; 2],
 }
 
 /// The verdict on a cut during a recovery.
@@ -77,17 +84,19 @@ fn twice<B: Bench>(
     if plan.second_one_in > 0 && seed.stream("again").chance(1, plan.second_one_in) {
         flash.sample(plan.second);
     }
-    let mut afterwards = RecoveryRun { bench, seed, flash, seconds: Vec::new() };
+    let mut afterwards = RecoveryRun { bench, seed, flash, seconds: Vec::new(), mounts: [None; 2] };
     let loss = afterwards.all(before, cut.clock).err();
-    CutVerdict { at, kind: cut.kind, loss, seconds: afterwards.seconds }
+    let RecoveryRun { seconds, mounts, .. } = afterwards;
+    CutVerdict { at, kind: cut.kind, loss, seconds, mounts }
 }
 
-/// Steps 1 to 4 after one cut, with the cuts in them.
+/// Steps 1 to 5 after one cut, with the cuts in them.
 struct RecoveryRun<'a, B: Bench> {
     bench: &'a B,
     seed: Seed,
     flash: ForkingFlash<B::Flash>,
     seconds: Vec<NestedCut>,
+    mounts: [Option<Duration>; 2],
 }
 
 impl<B: Bench> RecoveryRun<'_, B> {
@@ -97,7 +106,8 @@ impl<B: Bench> RecoveryRun<'_, B> {
         let rest_first = stream.chance(1, 2);
         let recovered = recover(self.bench, clock, &self.flash, before.shadow, rest_first);
         self.judge_seconds(before.shadow);
-        let RecoveredFs { fs, clock, shadow } = recovered?;
+        let RecoveredFs { fs, clock, shadow, mount: time } = recovered?;
+        self.mounts[0] = Some(time);
         let CutContext { live, xattrs, .. } = before;
         let mut runner = Runner { fs, clock, shadow, stream, live, xattrs };
         let used = self.go_on(&mut runner, rest_first);
@@ -108,6 +118,27 @@ impl<B: Bench> RecoveryRun<'_, B> {
         let mut fs = mount(self.bench, &mut clock, &self.flash)?;
         let checked = check::check(fs.as_mut(), &mut clock, &shadow);
         self.judge_seconds(&shadow);
+        checked?;
+        self.unmount(fs, clock, &shadow)
+    }
+
+    /// Unmounts some of the filesystems, and mounts them once more.
+    fn unmount(
+        &mut self,
+        mut fs: Box<dyn FileSystem>,
+        mut clock: Clock,
+        shadow: &Shadow,
+    ) -> Result<(), Loss> {
+        if !self.seed.stream("unmount").chance(1, UNMOUNTED_ONE_IN) {
+            return Ok(());
+        }
+        fs.unmount(&mut clock).map_err(|error| fails("unmount", error))?;
+        drop(fs);
+        let begun = clock.now();
+        let mut fs = mount(self.bench, &mut clock, &self.flash)?;
+        self.mounts[1] = Some(clock.now().since(begun));
+        let checked = check::check(fs.as_mut(), &mut clock, shadow);
+        self.judge_seconds(shadow);
         checked
     }
 
@@ -144,6 +175,8 @@ pub(super) struct RecoveredFs {
     pub(super) fs: Box<dyn FileSystem>,
     pub(super) clock: Clock,
     pub(super) shadow: Shadow,
+    /// The time of the mount.
+    pub(super) mount: Duration,
 }
 
 /// Steps 1 and 2, and step 3 unless the filesystem is to be used before.
@@ -154,13 +187,15 @@ pub(super) fn recover<B: Bench>(
     shadow: &Shadow,
     rest_first: bool,
 ) -> Result<RecoveredFs, Loss> {
+    let begun = clock.now();
     let mut fs = mount(bench, &mut clock, flash)?;
+    let mount = clock.now().since(begun);
     check::check(fs.as_mut(), &mut clock, shadow)?;
     let found = adopt(fs.as_mut(), &mut clock).map_err(|error| fails("reading", error))?;
     if rest_first {
         rest(fs.as_mut(), &mut clock)?;
     }
-    Ok(RecoveredFs { fs, clock, shadow: found })
+    Ok(RecoveredFs { fs, clock, shadow: found, mount })
 }
 
 fn mount<B: Bench>(

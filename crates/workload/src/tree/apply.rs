@@ -122,7 +122,7 @@ fn apply_opened<F: FileSystem>(
     fd: Fd,
 ) -> Result<(), FsError> {
     match *operation {
-        Operation::Write { offset, size, data: (data, seed), chunk, .. } => {
+        Operation::Write { offset, size, data: (ref data, seed), chunk, .. } => {
             let mut write = SequentialWrite { source: data.source(seed), offset, size, chunk };
             write.run(mount, clock, fd)
         }

@@ -132,9 +132,9 @@ impl Tree {
         self.stream.below(bound)
     }
 
-    fn one_of<T: Copy>(&mut self, things: &[T]) -> T {
+    fn one_of<T: Clone>(&mut self, things: &[T]) -> T {
         let chosen = usize::try_from(self.stream.below(things.len() as u64));
-        things[chosen.expect("an index")]
+        things[chosen.expect("an index")].clone()
     }
 
     /// A random number below `bound`, for an owner, a group or a device.

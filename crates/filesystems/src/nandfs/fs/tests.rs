@@ -114,7 +114,7 @@ fn assert_nothing_is_lost(set: &[&str]) {
 fn a_further_filesystem_has_its_power_cut() {
     // It does not look whether an erase did what it said.
     let set = [
-        "powercut.system=toy",
+        "powercut.systems=[\"toy\"]",
         "powercut.operations=400",
         "powercut.exhaustive=400",
         "powercut.brownout_one_in=0",
@@ -125,7 +125,7 @@ fn a_further_filesystem_has_its_power_cut() {
 #[test]
 fn ubifs_loses_nothing_by_power_cuts_on_a_flash_that_is_large_enough() {
     let set = [
-        "powercut.system=ubifs",
+        "powercut.systems=[\"ubifs\"]",
         "powercut.blocks=80",
         "powercut.pages_per_block=64",
         "powercut.live=15 %",

@@ -70,12 +70,12 @@ impl Runs {
         let fills = fills(lab.scenario).into_iter().map(|(files, levels)| {
             let highest = levels.last().copied().unwrap_or(fill.level);
             let memory = memory(lab.scenario, highest, files.size);
-            let run = move |nand, clock: &mut Clock| lab.fill(files, &levels, nand, clock);
+            let run = move |nand, clock: &mut Clock| lab.fill(&files, &levels, nand, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
         let fills = fills.collect();
         let memory = memory_of_tiobench(lab.scenario);
-        let throughput = tiobench.data.iter().map(|&data| {
+        let throughput = tiobench.data.iter().map(|data| {
             let run = move |nand, clock: &mut Clock| lab.tiobench(data, nand, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
@@ -103,7 +103,7 @@ impl Runs {
         let capacities = self.capacities.into_iter();
         let capacities: Vec<_> = capacities.map(|(size, slot)| (size, take.one(slot))).collect();
         let mountings: Vec<_> = take.all(self.fills).concat();
-        let find = |file: Bytes, data: Data, level: Ratio| {
+        let find = |file: Bytes, data: &Data, level: Ratio| {
             let (data, mut all) = (data.to_string(), mountings.iter());
             let found = all
                 .find(|one: &&Mounting| (one.file, one.level) == (file, level) && one.data == data);
@@ -118,10 +118,10 @@ impl Runs {
         let mut column = Column {
             system: self.system,
             errors: scenario.errors.rates.is_some(),
-            mounting: find(fill.file, fill.data, fill.level),
-            by_file: compare.files.iter().map(|&file| find(file, fill.data, fill.level)).collect(),
-            by_level: levels.map(|&level| find(fill.file, fill.data, level)).collect(),
-            by_data: kinds.map(|&kind| find(fill.file, kind, compare.data_level)).collect(),
+            mounting: find(fill.file, &fill.data, fill.level),
+            by_file: compare.files.iter().map(|&file| find(file, &fill.data, fill.level)).collect(),
+            by_level: levels.map(|&level| find(fill.file, &fill.data, level)).collect(),
+            by_data: kinds.map(|kind| find(fill.file, kind, compare.data_level)).collect(),
             by_chip: take.all(self.chips),
             throughput: take.all(self.throughput),
             capacity: holds(fill.file),
@@ -158,19 +158,20 @@ fn by_size(scenario: &Scenario) -> impl Iterator<Item = Bytes> + '_ {
 
 /// Files of one size and kind, with the levels at which mount and ls are measured; the highest levels first.
 fn fills(scenario: &Scenario) -> Vec<(Files, Vec<Ratio>)> {
-    let Scenario { fill: Fill { level, file: size, data }, ref compare, .. } = *scenario;
-    let mut all = vec![level];
+    let Scenario { fill: Fill { level, file: size, data }, compare, .. } = scenario;
+    let of = |size: Bytes, data: &Data| Files { size, data: data.clone() };
+    let mut all = vec![*level];
     all.extend(&compare.levels);
     all.sort_unstable();
     all.dedup();
-    let sizes = compare.files.iter().filter(|file| **file != size);
-    let sizes = sizes.map(|size| (Files { size: *size, data }, vec![level]));
+    let sizes = compare.files.iter().filter(|file| *file != size);
+    let sizes = sizes.map(|size| (of(*size, data), vec![*level]));
     // Not on the way to another level: each stop there writes a few nodes.
     let other = compare.data_level;
-    let apart = compare.data.iter().filter(|kind| **kind != data || !all.contains(&other));
-    let apart = apart.map(|data| (Files { size, data: *data }, vec![other]));
+    let apart = compare.data.iter().filter(|kind| *kind != data || !all.contains(&other));
+    let apart = apart.map(|data| (of(*size, data), vec![other]));
     let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
-    [vec![(Files { size, data }, all)], sizes, apart].concat()
+    [vec![(of(*size, data), all)], sizes, apart].concat()
 }
 
 /// About what tiobench takes: its files may be written anew until the flash is full, and the page cache holds them as

@@ -56,7 +56,7 @@ pub(crate) fn attach(
 pub(super) type Cached = Mount<Box<dyn Mounted>>;
 
 /// The files that fill a flash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Files {
     pub(super) size: Bytes,
     pub(super) data: Data,
@@ -172,7 +172,7 @@ impl Lab<'_> {
     /// Mounts and lists a fork of a filled flash.
     fn mounting(
         &self,
-        (level, Files { size, data }, files): (Ratio, Files, u64),
+        (level, Files { size, data }, files): (Ratio, &Files, u64),
         nand: Nand,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
@@ -185,7 +185,7 @@ impl Lab<'_> {
         let listed = (clock.now(), Counts::of(mount.fs().flash()));
         Ok(Mounting {
             level,
-            file: size,
+            file: *size,
             data: data.to_string(),
             files,
             attach,
@@ -199,7 +199,7 @@ impl Lab<'_> {
     /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
     pub(super) fn fill(
         &self,
-        kind: Files,
+        kind: &Files,
         levels: &[Ratio],
         mut nand: Nand,
         clock: &mut Clock,
@@ -224,8 +224,8 @@ impl Lab<'_> {
         nand: Nand,
         clock: &mut Clock,
     ) -> Result<Mounting, Cause> {
-        let Fill { file: size, data, .. } = self.scenario.fill;
-        let mut all = self.fill(Files { size, data }, &[level], nand, clock)?;
+        let Fill { file: size, data, .. } = self.scenario.fill.clone();
+        let mut all = self.fill(&Files { size, data }, &[level], nand, clock)?;
         all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
     }
 
@@ -235,7 +235,7 @@ impl Lab<'_> {
         mount: &mut Mount<F>,
         clock: &mut Clock,
         file: u64,
-        Files { size, data }: Files,
+        Files { size, data }: &Files,
     ) -> Result<u64, Error> {
         let dir = format!("/d{:04}", file / DIRECTORY);
         if file.is_multiple_of(DIRECTORY) {
@@ -264,7 +264,7 @@ impl Lab<'_> {
     /// Runs tiobench with one kind of data on an empty flash.
     pub(super) fn tiobench(
         &self,
-        data: Data,
+        data: &Data,
         nand: Nand,
         clock: &mut Clock,
     ) -> Result<Throughput, Cause> {
@@ -274,7 +274,7 @@ impl Lab<'_> {
             size,
             block,
             random_operations: random,
-            data,
+            data: data.clone(),
             seed: self.seed.child("tiobench"),
             presize,
             drop_caches: true,
@@ -307,9 +307,9 @@ impl Lab<'_> {
         let flash = nand.port.part().size();
         let mut mount = self.mount(nand, clock, self.fill_cache())?;
         let mut stored = Bytes::ZERO;
+        let kind = Files { size, data: Data::Random };
         for file in 0.. {
-            let kind = Files { size, data: Data::Random };
-            match self.write_file(&mut mount, clock, file, kind) {
+            match self.write_file(&mut mount, clock, file, &kind) {
                 Ok(written) => stored += Bytes::new(written),
                 Err(error) if error.errno() == Some(Errno::NoSpc) => break,
                 Err(error) => return Err(error.into()),

@@ -4,7 +4,8 @@
 //! that garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model
 //! and limits: `docs/models/power-cut.md`.
 
-use super::filesystem;
+use super::filesystem::{self, HELP, Lab};
+use super::risk::Risk;
 use crate::nandfs::fs::{ALL, FileSystemType, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario};
@@ -14,13 +15,13 @@ use boardlab_experiment::{Cause, Failure, Progress, Request};
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, TearOutcome};
 use boardlab_nand::{Nand, Part};
-use boardlab_parts::nand::board::Port;
-use boardlab_result::prose::{counted, float};
+use boardlab_result::prose::{counted, float, listed, percent_of};
 use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table, Verdict};
-use boardlab_sim::{Clock, Seed};
+use boardlab_sim::{Clock, Duration, Seed};
 use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{
-    Bench, ExplorationError, ForkingFlash, Matrix, MountFailure, Plan, Sampling, Tally, explore,
+    Bench, ExplorationError, ForkingFlash, Loss, Matrix, MountFailure, Plan, Sampling, Tally,
+    explore,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -59,67 +60,187 @@ pub(crate) fn powercut_types(
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
-    let failed = |error: Cause| {
-        let help = "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=96 \
-             --set powercut.pages_per_block=64; yaffs2 needs larger pages too, --set powercut.page=2KiB \
-             --set powercut.oob=64B";
-        Failure::run(cut.system, error, help)
-    };
-    let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
-    let geometry = NandGeometry { blocks, pages_per_block, page, oob };
-    let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
-    let nand =
-        filesystem::attach(&scenario, part, Port::default(), (request.seed, &Errors::default()));
-    let nand = nand.map_err(|error| failed(Box::new(error)))?;
-    let live_bytes = cut.live.of(nand.port.part().size()).get();
-    let named = scenario.systems.iter().find(|(name, _)| *name == cut.system);
-    let (_, system) = named.expect("the scenario names one of them");
-    let bench = Cutting { scenario: &scenario, system: &**system, nand };
-    let plan = Plan {
-        seed: request.seed,
-        operations: cut.operations,
-        first: Sampling { exhaustive: cut.exhaustive, one_in: cut.one_in },
-        second_one_in: cut.second_one_in,
-        second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
-        life_one_in: cut.life_one_in,
-        brownout_one_in: cut.brownout_one_in,
-        live_bytes,
-    };
-    let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
-    let matrix = explore(&bench, &plan, &|done| {
-        let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
-        (request.progress)(Progress { step: "operations", done, total });
-    });
-    let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
-    let title = format!("Power cuts: {}", cut.system);
+    let each = cut.systems.iter().map(|system| Explored::new(request, &scenario, system));
+    let all = each.collect::<Result<Vec<_>, _>>()?;
+    let title = format!("Power cuts: {}", cut.systems.join(", "));
     let mut run = request.blank(&title, parameters);
     run.tables = vec![
-        table("powercut", "Cuts of the run, by operation and outcome", &matrix.first),
-        table("powercut-recovery", "Second cuts, during the recovery", &matrix.second),
+        systems(&all),
+        table("powercut", "Cuts of the run, by operation and outcome", &all, first),
+        table("powercut-recovery", "Second cuts, during the recovery", &all, second),
     ];
-    if !matrix.failures.is_empty() {
-        run.tables.push(failures(&matrix));
+    if all.iter().any(|one| !one.matrix.failures.is_empty()) {
+        run.tables.push(failures(&all));
     }
-    picture(&mut run, "powercut", "Survived cuts", &matrix.first);
-    picture(&mut run, "powercut-recovery", "Survived second cuts", &matrix.second);
-    find(&mut run, summary(cut, &matrix, request));
+    picture(&mut run, "powercut", "Survived cuts", &all, first);
+    picture(&mut run, "powercut-recovery", "Survived second cuts", &all, second);
+    for one in &all {
+        find(&mut run, summary(cut, one, request));
+    }
+    if let Some(mounts) = mounts(&all) {
+        find(&mut run, mounts);
+    }
+    find(&mut run, risks(&all));
     Ok(run)
+}
+
+/// What the cuts left of a filesystem.
+struct Explored {
+    system: &'static str,
+    matrix: Matrix,
+    risk: Risk,
+}
+
+impl Explored {
+    /// Runs a filesystem, and cuts its power.
+    fn new(
+        request: &Request<'_>,
+        scenario: &Scenario,
+        name: &'static str,
+    ) -> Result<Self, Failure> {
+        let cut = &scenario.powercut;
+        let failed = |error: Cause| {
+            let help = "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=96 \
+                 --set powercut.pages_per_block=64 --set powercut.page=2KiB --set powercut.oob=64B";
+            Failure::run(name, error, help)
+        };
+        let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
+        let geometry = NandGeometry { blocks, pages_per_block, page, oob };
+        let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
+        let errors = (request.seed, &Errors::default());
+        let nand = filesystem::attach(scenario, part, scenario.board.port, errors);
+        let nand = nand.map_err(|error| failed(Box::new(error)))?;
+        let live_bytes = cut.live.of(nand.port.part().size()).get();
+        let named = scenario.systems.iter().find(|(system, _)| *system == name);
+        let (_, system) = named.expect("the scenario names some of them");
+        let bench = Cutting { scenario, system: &**system, nand };
+        let plan = Plan {
+            seed: request.seed,
+            operations: cut.operations,
+            first: Sampling { exhaustive: cut.exhaustive, one_in: cut.one_in },
+            second_one_in: cut.second_one_in,
+            second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
+            life_one_in: cut.life_one_in,
+            brownout_one_in: cut.brownout_one_in,
+            live_bytes,
+        };
+        let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
+        let matrix = explore(&bench, &plan, &|done| {
+            let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
+            (request.progress)(Progress { step: name, done, total });
+        });
+        let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
+        let port = scenario.board.port;
+        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        let risk = lab.risk().map_err(|error| Failure::run(name, error, HELP))?;
+        Ok(Self { system: name, matrix, risk })
+    }
+}
+
+/// What was lost of each filesystem, for how long data are at risk, and the mounts after cuts.
+fn systems(all: &[Explored]) -> Table {
+    let time =
+        |span: Option<Duration>| span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()));
+    let risk = |span: Option<Duration>| match span {
+        Some(span) => Cell::int(span.as_nanos()),
+        None => Cell::text("until a sync"),
+    };
+    let rows = all.iter().map(|one| (Row::new(one.system, ""), one));
+    let mut table = Table::new("powercut-systems", "What power cuts do to each filesystem")
+        .of(rows)
+        .column("cuts_count", "cuts", |one| Cell::int(one.matrix.cuts() + one.matrix.second_cuts()))
+        .column("lost_count", "lost", |one| lost(one.matrix.failed()));
+    for what in Loss::WHAT {
+        let count = move |one: &&Explored| {
+            Cell::int(one.matrix.losses.get(what).copied().unwrap_or_default())
+        };
+        table = table.column(format!("{what}_count"), what, count);
+    }
+    table
+        .column("mount_after_cut_ns", "mount", move |one| time(one.matrix.after_cuts.mean()))
+        .column("longest_mount_ns", "longest", move |one| {
+            let mounts = one.matrix.after_cuts;
+            time((mounts.count > 0).then_some(mounts.longest))
+        })
+        .column("mount_after_unmount_ns", "clean", move |one| {
+            time(one.matrix.after_unmounts.mean())
+        })
+        .column("new_file_ns", "new at risk", move |one| risk(one.risk.new))
+        .column("rewritten_file_ns", "old at risk", move |one| risk(one.risk.rewritten))
+        .table()
+}
+
+fn lost(count: u64) -> Cell {
+    let verdict = if count == 0 { Verdict::Pass } else { Verdict::Fail };
+    Cell { verdict: Some(verdict), ..Cell::int(count) }
+}
+
+fn first(matrix: &Matrix) -> &Tallies {
+    &matrix.first
+}
+
+fn second(matrix: &Matrix) -> &Tallies {
+    &matrix.second
+}
+
+/// How the mounts after cuts compare with those after unmounts.
+fn mounts(all: &[Explored]) -> Option<String> {
+    let ratios = all.iter().filter_map(|Explored { system, matrix, .. }| {
+        let (cut, unmounted) = (matrix.after_cuts.mean()?, matrix.after_unmounts.mean()?);
+        let ratio = float(cut.as_nanos()) / float(unmounted.as_nanos().max(1));
+        Some((ratio, *system, cut, unmounted))
+    });
+    let ratios: Vec<_> = ratios.collect();
+    let (most, slowest, ..) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let each = ratios.iter().map(|(ratio, system, cut, unmounted)| {
+        format!("{system} {cut} and {unmounted} ({})", percent_of(*ratio))
+    });
+    Some(format!(
+        "A power cut changes the time of a mount of {slowest} most, to {}. Means after a cut and after an unmount: {}.",
+        percent_of(*most),
+        listed(&each.collect::<Vec<_>>())
+    ))
+}
+
+/// For how long data are at risk.
+fn risks(all: &[Explored]) -> String {
+    let never: Vec<_> = all.iter().filter(|one| one.risk.new.is_none()).collect();
+    let longest = all.iter().max_by_key(|one| one.risk.new);
+    let headline = match (never.as_slice(), longest) {
+        ([], Some(Explored { system, risk: Risk { new: Some(span), .. }, .. })) => {
+            format!("Without a sync, a new file of {system} is at risk for {span}")
+        }
+        (never, _) => {
+            let names: Vec<_> = never.iter().map(|one| one.system.to_owned()).collect();
+            format!("Without a sync, a power cut takes back every new file of {}", listed(&names))
+        }
+    };
+    let told = |span: Option<Duration>| match span {
+        Some(Duration::ZERO) => "at no time".into(),
+        Some(span) => format!("for {span}"),
+        None => "until somebody syncs".into(),
+    };
+    let each = all.iter().map(|Explored { system, risk: Risk { new, rewritten }, .. }| {
+        format!("{system} {}, and {}", told(*new), told(*rewritten))
+    });
+    format!(
+        "{headline}. 4 KiB were written on a board that is idle otherwise. A new file, and new content of an old one, were at risk: {}.",
+        each.collect::<Vec<_>>().join("; ")
+    )
 }
 
 type Tallies = BTreeMap<(Kind, TearOutcome), Tally>;
 
-fn table(id: &str, title: &str, tallies: &Tallies) -> Table {
-    let rows = tallies.iter().map(|((kind, torn), tally)| {
-        (Row::new(format!("{}/{}", kind.name(), torn.name()), ""), tally)
+fn table(id: &str, title: &str, all: &[Explored], of: fn(&Matrix) -> &Tallies) -> Table {
+    let rows = all.iter().flat_map(|one| {
+        of(&one.matrix).iter().map(|((kind, torn), tally)| {
+            (Row::new(format!("{}/{}/{}", one.system, kind.name(), torn.name()), ""), tally)
+        })
     });
-    let lost = |tally: &&Tally| {
-        let verdict = if tally.failed == 0 { Verdict::Pass } else { Verdict::Fail };
-        Cell { verdict: Some(verdict), ..Cell::int(tally.failed) }
-    };
     Table::new(id, title)
         .of(rows)
         .column("cuts_count", "cuts", |tally| Cell::int(tally.cuts))
-        .column("lost_count", "something lost", lost)
+        .column("lost_count", "something lost", |tally| lost(tally.failed))
         .column("survived_ratio", "survived", |tally| Cell::real(survived(**tally)))
         .table()
 }
@@ -128,8 +249,11 @@ fn survived(tally: Tally) -> f64 {
     float(tally.cuts - tally.failed) / float(tally.cuts.max(1))
 }
 
-fn failures(matrix: &Matrix) -> Table {
-    let rows = (1..).zip(&matrix.failures).map(|(at, one)| (Row::new(format!("{at}"), ""), one));
+fn failures(all: &[Explored]) -> Table {
+    let rows = all.iter().flat_map(|Explored { system, matrix, .. }| {
+        let each = (1..).zip(&matrix.failures);
+        each.map(move |(at, one)| (Row::new(format!("{system}/{at}"), ""), one))
+    });
     Table::new("powercut-losses", "What was lost first; the same seed cuts the same way again")
         .of(rows)
         .column("operation_count", "operation", |one| Cell::int(one.at.number))
@@ -141,33 +265,52 @@ fn failures(matrix: &Matrix) -> Table {
         .table()
 }
 
-/// Draws a matrix: a row for each kind of operation, a column for each outcome.
-fn picture(run: &mut RunResult, id: &str, title: &str, tallies: &Tallies) {
-    let kinds: BTreeSet<Kind> = tallies.keys().map(|(kind, _)| *kind).collect();
-    let outcomes: BTreeSet<TearOutcome> = tallies.keys().map(|(_, torn)| *torn).collect();
+/// Draws a matrix: a row for each filesystem and kind of operation, a column for each outcome.
+fn picture(
+    run: &mut RunResult,
+    id: &str,
+    title: &str,
+    all: &[Explored],
+    of: fn(&Matrix) -> &Tallies,
+) {
+    let keys = || all.iter().flat_map(|one| of(&one.matrix).keys());
+    let outcomes: BTreeSet<TearOutcome> = keys().map(|(_, torn)| *torn).collect();
+    let kinds: BTreeSet<Kind> = keys().map(|(kind, _)| *kind).collect();
     let caption = "After each cut the flash is mounted, compared with what may be true, used on, mounted and compared again.";
     let axes = [Axis::fitting("what the cut left of the operation"), Axis::from_zero("survived")];
     let mut chart = Chart::new(id, title, caption, axes);
     chart.categories = outcomes.iter().map(|torn| torn.name().replace('_', " ")).collect();
-    for kind in kinds {
-        let points = (0_u32..).zip(&outcomes).filter_map(|(position, torn)| {
-            Some((f64::from(position), survived(*tallies.get(&(kind, *torn))?)))
-        });
-        let curve = format!("{id}_{}", kind.name());
-        run.plot(&mut chart, (curve, kind.name()), "ratio", Style::Heat, points);
+    for Explored { system, matrix, .. } in all {
+        for kind in &kinds {
+            let points = (0_u32..).zip(&outcomes).filter_map(|(position, torn)| {
+                Some((f64::from(position), survived(*of(matrix).get(&(*kind, *torn))?)))
+            });
+            let (curve, name) = (format!("{id}_{system}_{}", kind.name()), kind.name());
+            run.plot(
+                &mut chart,
+                (curve, format!("{system}: {name}")),
+                "ratio",
+                Style::Heat,
+                points,
+            );
+        }
     }
     if !chart.layers.is_empty() {
         run.charts.push(chart);
     }
 }
 
-fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
+fn summary(
+    cut: &PowerCut,
+    Explored { system, matrix, .. }: &Explored,
+    request: &Request<'_>,
+) -> String {
     let (cuts, second) = (matrix.cuts(), matrix.second_cuts());
     let operations = matrix.ended.unwrap_or(cut.operations);
     let mut tried = format!(
         "{} of {} that change{} the flash {} run, and the power was cut {} in them",
         counted(operations, "operation"),
-        cut.system,
+        system,
         if operations == 1 { "s" } else { "" },
         if operations == 1 { "was" } else { "were" },
         counted(cuts, "time"),
@@ -196,14 +339,14 @@ fn summary(cut: &PowerCut, matrix: &Matrix, request: &Request<'_>) -> String {
             _ => format!(
                 "{} lost nothing that was synced in {}. {tried}. After every cut the flash mounted, nothing that was synced was lost or \
                  changed, no file had foreign data, the filesystem remained usable, and the next mount showed the same.",
-                cut.system,
+                system,
                 counted(cuts + second, "power cut"),
             ),
         };
     };
     let set = if request.document.is_overridden() { " with the same --set" } else { "" };
     format!(
-        "Something was wrong after {}. {tried}. The first loss: {first}. `boardlab powercut {} --seed {}`{set} cuts the same \
+        "Something was wrong with {system} after {}. {tried}. The first loss: {first}. `boardlab powercut {} --seed {}`{set} cuts the same \
          operations in the same way.",
         counted(matrix.failed(), "power cut"),
         request.scenario,

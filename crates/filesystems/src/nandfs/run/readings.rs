@@ -54,7 +54,7 @@ impl Lab<'_> {
         if system.is_none() && kernel == self.scenario.kernel {
             return Ok((different, spent));
         }
-        let (fresh, fill, data) = (lab.fresh()?, &scenario.fill, scenario.tiobench.data[0]);
+        let (fresh, fill, data) = (lab.fresh()?, &scenario.fill, &scenario.tiobench.data[0]);
         let mut spend = |time| spent += time;
         let (made, time) = timed(&fresh, |nand, clock| lab.tiobench(data, nand, clock))?;
         different.throughput = Some(made);

@@ -48,7 +48,7 @@ pub(crate) fn refuse(
     for (name, _) in others {
         idle(
             name,
-            "with keys `systems` and `powercut.system` that leave this filesystem out",
+            "with keys `systems` and `powercut.systems` that leave this filesystem out",
             "add it to the list",
         );
     }

@@ -91,7 +91,10 @@ pub(super) fn audit(opened: &mut Opened, clock: &mut Clock) -> Result<Audit, Err
         }
     }
     let findings = opened.fs.findings();
-    if !findings.interrupted_segments.is_empty() || findings.journal_segments_without_commit > 0 {
+    if !findings.interrupted_segments.is_empty()
+        || findings.journal_segments_without_commit > 0
+        || findings.torn_commit.is_some()
+    {
         let text = "The filesystem was not unmounted, and something was being written: the state is that of the last commit.";
         audit.foreign = Some(text.into());
     }
