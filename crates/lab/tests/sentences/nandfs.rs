@@ -42,17 +42,17 @@ const CASES: [Case; 2] = [
                 not: &["2000", "jffs2"],
             },
             Sentence {
-                about: "changes the time of a mount",
+                about: "changes the time of a mount most for",
                 says: &[
-                    "jffs2 {powercut-systems jffs2 mount_after_cut_ns}",
-                    "logfs {powercut-systems logfs mount_after_cut_ns}",
+                    "jffs2 {powercut-times jffs2 mount_after_cut_ns}",
+                    "logfs {powercut-times logfs mount_after_cut_ns}",
                 ],
                 not: &["yaffs2", "ubifs"],
             },
             Sentence {
                 about: "Without a sync",
                 says: &[
-                    "jffs2 for {powercut-systems jffs2 new_file_ns}",
+                    "jffs2 for {powercut-times jffs2 new_file_ns}",
                     "every new file of logfs",
                     "logfs until somebody syncs",
                 ],

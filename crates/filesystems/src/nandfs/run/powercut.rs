@@ -66,6 +66,7 @@ pub(crate) fn powercut_types(
     let mut run = request.blank(&title, parameters);
     run.tables = vec![
         systems(&all),
+        times(&all),
         table("powercut", "Cuts of the run, by operation and outcome", &all, first),
         table("powercut-recovery", "Second cuts, during the recovery", &all, second),
     ];
@@ -137,36 +138,43 @@ impl Explored {
     }
 }
 
-/// What was lost of each filesystem, for how long data are at risk, and the mounts after cuts.
+/// How much was lost of each filesystem, and what.
 fn systems(all: &[Explored]) -> Table {
-    let time =
-        |span: Option<Duration>| span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()));
-    let risk = |span: Option<Duration>| match span {
-        Some(span) => Cell::int(span.as_nanos()),
-        None => Cell::text("until a sync"),
-    };
     let rows = all.iter().map(|one| (Row::new(one.system, ""), one));
-    let mut table = Table::new("powercut-systems", "What power cuts do to each filesystem")
+    let mut table = Table::new("powercut-systems", "What power cuts take from each filesystem")
         .of(rows)
         .column("cuts_count", "cuts", |one| Cell::int(one.matrix.cuts() + one.matrix.second_cuts()))
-        .column("lost_count", "lost", |one| lost(one.matrix.failed()));
+        .column("lost_count", "something lost", |one| lost(one.matrix.failed()));
     for what in Loss::WHAT {
         let count = move |one: &&Explored| {
             Cell::int(one.matrix.losses.get(what).copied().unwrap_or_default())
         };
         table = table.column(format!("{what}_count"), what, count);
     }
-    table
-        .column("mount_after_cut_ns", "mount", move |one| time(one.matrix.after_cuts.mean()))
-        .column("longest_mount_ns", "longest", move |one| {
+    table.table()
+}
+
+/// The mounts after cuts and unmounts, and for how long data are at risk.
+fn times(all: &[Explored]) -> Table {
+    let mean =
+        |span: Option<Duration>| span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()));
+    let risk = |span: Option<Duration>| match span {
+        Some(span) => Cell::int(span.as_nanos()),
+        None => Cell::text("until a sync"),
+    };
+    let rows = all.iter().map(|one| (Row::new(one.system, ""), one));
+    Table::new("powercut-times", "Mounts after power cuts, and for how long data are at risk")
+        .of(rows)
+        .column("mount_after_cut_ns", "mount after a cut", |one| mean(one.matrix.after_cuts.mean()))
+        .column("longest_mount_ns", "the longest", |one| {
             let mounts = one.matrix.after_cuts;
-            time((mounts.count > 0).then_some(mounts.longest))
+            mean((mounts.count > 0).then_some(mounts.longest))
         })
-        .column("mount_after_unmount_ns", "clean", move |one| {
-            time(one.matrix.after_unmounts.mean())
+        .column("mount_after_unmount_ns", "after an unmount", |one| {
+            mean(one.matrix.after_unmounts.mean())
         })
-        .column("new_file_ns", "new at risk", move |one| risk(one.risk.new))
-        .column("rewritten_file_ns", "old at risk", move |one| risk(one.risk.rewritten))
+        .column("new_file_ns", "new file at risk", |one| risk(one.risk.new))
+        .column("rewritten_file_ns", "new content at risk", |one| risk(one.risk.rewritten))
         .table()
 }
 
@@ -192,12 +200,16 @@ fn mounts(all: &[Explored]) -> Option<String> {
     });
     let ratios: Vec<_> = ratios.collect();
     let (most, slowest, ..) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let told = |ratio: f64| match ratio {
+        ratio if ratio < 2.0 => percent_of(ratio),
+        ratio => format!("{ratio:.1} times"),
+    };
     let each = ratios.iter().map(|(ratio, system, cut, unmounted)| {
-        format!("{system} {cut} and {unmounted} ({})", percent_of(*ratio))
+        format!("{system} {cut} and {unmounted} ({})", told(*ratio))
     });
     Some(format!(
-        "A power cut changes the time of a mount of {slowest} most, to {}. Means after a cut and after an unmount: {}.",
-        percent_of(*most),
+        "A power cut changes the time of a mount most for {slowest}, to {}. Means after a cut and after an unmount: {}.",
+        told(*most),
         listed(&each.collect::<Vec<_>>())
     ))
 }
@@ -221,7 +233,9 @@ fn risks(all: &[Explored]) -> String {
         None => "until somebody syncs".into(),
     };
     let each = all.iter().map(|Explored { system, risk: Risk { new, rewritten }, .. }| {
-        format!("{system} {}, and {}", told(*new), told(*rewritten))
+        let (new, rewritten) = (told(*new), told(*rewritten));
+        let both = if new == rewritten { new } else { format!("{new} and {rewritten}") };
+        format!("{system} {both}")
     });
     format!(
         "{headline}. 4 KiB were written on a board that is idle otherwise. A new file, and new content of an old one, were at risk: {}.",
