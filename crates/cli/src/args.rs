@@ -257,8 +257,9 @@ Examples:
   boardlab life sd-life --set workload.kind=trace --set trace.file=week.txt --set what_if.cards=0";
 
 const POWERCUT: &str = "\
-A small flash of the scenario's section [powercut] is cut, every way in which an operation can be torn; \
-then it is mounted again. The exit status is 1 if anything is lost.
+The power of a small flash is cut, in every way in which an operation can be torn; then it is mounted again, with \
+each filesystem that the scenario's section [powercut] names. The exit status is 1 if anything is lost, as \
+by YAFFS2 unless yaffs2.repaired is set.
 
 Examples:
   boardlab powercut nand-filesystems

@@ -3,7 +3,7 @@
 //! Layer: rank 9. Functions: [`path`], [`read`], and [`sample`] for a folder of files.
 
 use boardlab_document::error::reason;
-use boardlab_document::{Read, Section, SourcedValue};
+use boardlab_document::{Read, Section};
 use boardlab_sim::Bytes;
 use std::fs::{self, DirEntry, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -11,13 +11,17 @@ use std::path::{Path, PathBuf};
 
 /// Bytes that are taken from one place of a large sample.
 const PIECE: u64 = 64 << 10;
-/// The most files of a sample.
-const FILES: usize = 1_000_000;
+/// The most files and folders of a sample.
+const ENTRIES: usize = 1_000_000;
+/// The most bytes of its files.
+const TOTAL: Bytes = Bytes::mib(1 << 20);
+/// The fewest: a block that a filesystem compresses would hold fewer again and again.
+const LEAST: Bytes = Bytes::kib(4);
 
 /// The path of the file that `key` of `section` names: relative to the file that has the key, or to the current folder
 /// if an argument such as `--set` names it.
-pub fn path(section: &Section<'_>, key: &str, named: &SourcedValue<String>) -> PathBuf {
-    section.folder_of(key).unwrap_or(Path::new("")).join(&named.value)
+pub fn path(section: &Section<'_>, key: &str, named: &str) -> PathBuf {
+    section.folder_of(key).unwrap_or(Path::new("")).join(named)
 }
 
 /// Reads the file at `path`, which `key` of `section` names: at most `room` bytes, the capacity of
@@ -66,8 +70,8 @@ pub struct FolderSample {
     pub taken: Vec<u8>,
 }
 
-/// Reads the files at and below `path`, which `key` of `section` names, in the order of their names: at most `limit`
-/// bytes of them.
+/// Reads the files at and below `path`, which `key` of `section` names, at most `limit` bytes of them: those of a
+/// folder in the order of their names, and then those of its folders.
 pub fn sample(section: &Section<'_>, key: &str, path: &Path, limit: Bytes) -> Read<FolderSample> {
     let refuse = |problem: &str| {
         section.refuse(
@@ -82,12 +86,14 @@ pub fn sample(section: &Section<'_>, key: &str, path: &Path, limit: Bytes) -> Re
     };
     let mut found = Found::default();
     found.add(path).map_err(unreadable)?;
-    if found.files.len() > FILES {
-        return Err(refuse(&format!("has more than {FILES} files")));
+    if found.entries > ENTRIES {
+        return Err(refuse(&format!("has more than {ENTRIES} files and folders")));
     }
-    let total: u64 = found.files.iter().map(|(_, size)| size).sum();
-    if total == 0 {
-        return Err(refuse("has no file with content"));
+    let total = found.files.iter().try_fold(0_u64, |sum, (_, size)| sum.checked_add(*size));
+    let total = total.filter(|&total| total <= TOTAL.get());
+    let total = total.ok_or_else(|| refuse(&format!("has files of more than {TOTAL}")))?;
+    if total < LEAST.get() {
+        return Err(refuse(&format!("has files of {total} bytes in all, fewer than {LEAST}")));
     }
     let mut taken = Vec::new();
     let mut start = 0;
@@ -96,8 +102,8 @@ pub fn sample(section: &Section<'_>, key: &str, path: &Path, limit: Bytes) -> Re
         read_pieces(path, pieces, &mut taken).map_err(|error| unreadable((path.clone(), error)))?;
         start += size;
     }
-    if taken.is_empty() {
-        return Err(refuse("has no file with content any more"));
+    if Bytes::of(&taken) < LEAST {
+        return Err(refuse("has lost its files while they were read"));
     }
     let (files, others, total) = (found.files.len(), found.others, Bytes::new(total));
     Ok(FolderSample { files, others, total, taken })
@@ -108,6 +114,8 @@ pub fn sample(section: &Section<'_>, key: &str, path: &Path, limit: Bytes) -> Re
 struct Found {
     files: Vec<(PathBuf, u64)>,
     others: usize,
+    /// All of these and the folders.
+    entries: usize,
 }
 
 impl Found {
@@ -122,8 +130,10 @@ impl Found {
         let mut folders = vec![path.to_owned()];
         while let Some(folder) = folders.pop() {
             let at = |error| (folder.clone(), error);
-            let entries = fs::read_dir(&folder).map_err(at)?;
+            let left = ENTRIES + 1 - self.entries;
+            let entries = fs::read_dir(&folder).map_err(at)?.take(left);
             let mut entries: Vec<DirEntry> = entries.collect::<Result<_, _>>().map_err(at)?;
+            self.entries += entries.len();
             entries.sort_by_key(DirEntry::file_name);
             let first = folders.len();
             for entry in entries {
@@ -136,7 +146,7 @@ impl Found {
                 }
             }
             folders[first..].reverse();
-            if self.files.len() > FILES {
+            if self.entries > ENTRIES {
                 break;
             }
         }

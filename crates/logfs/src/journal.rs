@@ -18,7 +18,7 @@ use crate::format::{AREAS, BLOCK, JOURNAL_SEGMENTS, MASTER, SegmentHeader, crc};
 use crate::store::{Area, JOURNAL, to_u32, to_usize};
 use crate::{Logfs, Mistake};
 use boardlab_mtd::Mtd;
-use boardlab_sim::{Bytes, Clock};
+use boardlab_sim::Clock;
 use boardlab_vfs::Work;
 use std::collections::BTreeMap;
 
@@ -72,15 +72,17 @@ pub(crate) struct Commit {
 /// An entry that lists those of its commit.
 struct CommitEntry {
     at: u64,
+    /// The first byte behind it.
+    end: u64,
     entries: Vec<u64>,
 }
 
 impl CommitEntry {
-    /// Whether the entry at `at` has bytes in a page of the flash in which this one begins.
-    fn shares_page(&self, at: u64, page: Bytes) -> bool {
+    /// Whether the entry at `at` has bytes in the page of the flash in which this one ends.
+    fn shares_page(&self, at: u64, page: u64) -> bool {
         let later = self.entries.iter().filter(|&&other| other > at && other < self.at);
         let end = later.min().copied().unwrap_or(self.at);
-        at < self.at && end > self.at / page.get() * page.get()
+        at < self.at && end > (self.end - 1) / page * page
     }
 }
 
@@ -498,7 +500,8 @@ impl<M: Mtd> Logfs<M> {
                 let entries =
                     entries.map(|at| u64::from_be_bytes(at.try_into().expect("eight bytes")));
                 let [_, before] = last;
-                last = [before, Some(CommitEntry { at, entries: entries.collect() })];
+                let end = at + u64::from(header.stored());
+                last = [before, Some(CommitEntry { at, end, entries: entries.collect() })];
             }
         }
         Ok(last)
@@ -517,15 +520,46 @@ impl<M: Mtd> Logfs<M> {
         let [before, last] = self.last_commits(clock, segment)?;
         let Some(last) = last else { return Ok(None) };
         match self.read_listed(clock, &last) {
-            Err(Error::Damaged { at, .. })
-                if !self.options.faithful
-                    && last.shares_page(at, self.media.device.geometry().write_buffer) =>
+            Err(Error::Damaged { at, cause: Damage::Hole, .. })
+                if !self.options.faithful && self.is_torn(clock, &last, at)? =>
             {
                 self.findings.torn_commit = Some(last.at);
                 before.map(|before| self.read_listed(clock, &before)).transpose()
             }
             commit => commit.map(Some),
         }
+    }
+
+    /// Whether a commit that lacks the entry at `at` was torn by a power cut: then it was the last thing written, and
+    /// neither the journal nor an open segment goes on behind it.
+    fn is_torn(&mut self, clock: &mut Clock, commit: &CommitEntry, at: u64) -> Result<bool, Error> {
+        let page = self.media.device.geometry().write_buffer.get();
+        if !commit.shares_page(at, page) {
+            return Ok(false);
+        }
+        let next = commit.end.next_multiple_of(page);
+        let behind = self.layout.segment_of(next) == self.layout.segment_of(commit.at);
+        let length = u32::try_from(page).expect("a page fits u32");
+        if behind && !self.media.is_erased(clock, next, length)? {
+            return Ok(false);
+        }
+        let mut found = Commit::default();
+        for &entry in &commit.entries {
+            // Those that cannot be read say nothing.
+            let _ = self.read_into(clock, entry, &mut found);
+        }
+        let unit = self.layout.write_size;
+        for (AreaEntry { segment, used, .. }, _) in found.areas {
+            let written = used / unit * unit;
+            let inside = segment > 0 && segment < self.layout.segments;
+            if inside
+                && written + unit <= self.layout.segment_size
+                && !self.media.is_erased(clock, self.layout.at(segment, written), unit)?
+            {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn read_listed(&mut self, clock: &mut Clock, entry: &CommitEntry) -> Result<Commit, Error> {

@@ -6,7 +6,7 @@ use boardlab_logfs::format::segment::SegmentKind;
 use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, MountError, Options};
 use boardlab_mtd::{Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
-use boardlab_sim::{Bytes, Clock, Seed};
+use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::{Errno, FileSystem, Mount};
 
 const BLOCK: usize = 4_096;
@@ -241,25 +241,61 @@ fn a_torn_page_with_a_whole_list_of_entries_stops_the_next_mount() {
     }
 }
 
+/// The end of the last commit is damaged, after something was written behind it: an older commit may lead to segments
+/// that are used anew, so the mount is refused.
+#[test]
+fn damage_in_a_commit_that_was_not_the_last_thing_written_is_no_torn_one() {
+    for journal in [true, false] {
+        let (mut clock, flash) = made(Format::default());
+        let mut mount = mounted(&mut clock, flash, false);
+        write(&mut mount, &mut clock, "/file", 0, b"hello");
+        mount.sync(&mut clock).unwrap();
+        write(&mut mount, &mut clock, "/more", 0, b"world");
+        mount.sync(&mut clock).unwrap();
+        let last = mounted(&mut clock, cut(&mount), false).fs().findings().commit;
+        let mut flash = if journal {
+            cut(&mount)
+        } else {
+            // Whole units of data, of which no commit tells.
+            write(&mut mount, &mut clock, "/large", 0, &noise(40 * BLOCK));
+            let later = clock.now() + Duration::from_secs(60);
+            mount.idle(&mut clock, later).unwrap();
+            cut(&mount)
+        };
+        let (page, within) = (last / 2_048 * 2_048, usize::try_from(last % 2_048).unwrap());
+        let mut bytes = vec![0xFF; 2_048];
+        bytes[within - 64..within].fill(0);
+        flash.program(&mut clock, Bytes::new(page), &bytes).unwrap();
+        if journal {
+            flash.program(&mut clock, Bytes::new(page + 2_048), &[0; 2_048]).unwrap();
+        }
+        let again = Logfs::mount(&mut clock, flash, options(false));
+        assert!(again.is_err_and(|error| error.to_string().contains("entry of the journal")));
+    }
+}
+
 /// An entry in another page than the end of its commit was whole when the commit was: that is damage and no cut.
 #[test]
 fn damage_in_an_earlier_page_of_a_commit_is_no_torn_commit() {
     let (mut clock, flash) = made(Format::default());
     let mut mount = mounted(&mut clock, flash, false);
-    // Directories and files enough for aliases of many pages.
+    // Files enough for a commit of several pages.
     for file in 0..400 {
         write(&mut mount, &mut clock, &format!("/file{file}"), 0, &noise(100));
     }
     mount.sync(&mut clock).unwrap();
     let flash = cut(&mount);
     let last = mounted(&mut clock, flash.clone(), false).fs().findings().commit;
-    let mut refused = |pages_before: u64| {
+    let refused = |pages_before: &u64| {
+        let mut clock = Clock::new();
         let mut flash = flash.clone();
         let page = last / 2_048 - pages_before;
         flash.program(&mut clock, Bytes::new(page * 2_048), &[0; 2_048]).unwrap();
-        Logfs::mount(&mut clock, flash, options(false)).is_err()
+        let again = Logfs::mount(&mut clock, flash, options(false));
+        again.is_err_and(|error| error.to_string().contains("entry of the journal"))
     };
-    assert!((2..6).any(&mut refused), "the commit is in fewer pages");
+    let all: Vec<_> = (2..6).filter(refused).collect();
+    assert_eq!(all, [2], "the pages with entries of the commit alone, but for the last two");
 }
 
 /// The power fails while blocks are written that no commit has yet.

@@ -80,7 +80,11 @@ pub(crate) const CASES: &[Case] = &[
         "sample of nothing",
         [FILE, "data = [\"zero\", \"percent:50\", \"random\"]", "data = [\"sample:/dev/null\"]"],
         "[\"sample:/dev/null\"]",
-        &["`tiobench.data`", "has no file with content", "sample: and a folder with files"],
+        &[
+            "`tiobench.data`",
+            "has files of 0 bytes in all, fewer than 4 KiB",
+            "sample: and a folder with files",
+        ],
     )
     .with(RUN),
     Case::line(

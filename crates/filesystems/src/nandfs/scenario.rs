@@ -68,7 +68,7 @@ section! {
         pub systems: Systems = systems(&section, types),
         /// The names of those that get columns.
         pub measured as "systems": Vec<&'static str> =
-            named(&section, types, || types.iter().map(|one| one.name).collect()),
+            named(&section, types, (|| types.iter().map(|one| one.name).collect(), "all without this key")),
         /// How the figures are graded; without the section they are not.
         pub grades: Option<Grades> = section.optional_section("grades", Grades::read),
         /// What `boardlab powercut` cuts.
@@ -81,28 +81,35 @@ section! {
         let used = used(measured, powercut);
         fits_kernel(&section, (systems, &used), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
-        told_apart(&section, &samples(fill, compare, tiobench))?;
+        told_apart(&section, fill, compare, tiobench)?;
         unused::refuse(&section, &file.part, (kernel.profile, systems, &used), errors)?;
     }
 }
 
-/// The samples of the user's own files, each once, by name.
-fn samples<'s>(fill: &'s Fill, compare: &'s Compare, tiobench: &'s Tiobench) -> Vec<&'s Sample> {
-    let kinds = compare.data.iter().chain(&tiobench.data).chain([&fill.data]);
-    let mut all: Vec<_> = kinds.filter_map(Data::sample).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
-}
-
 /// Refuses samples of different files that output would call the same.
-fn told_apart(section: &Section<'_>, samples: &[&Sample]) -> Read<()> {
-    let Some(pair) = samples.windows(2).find(|pair| pair[0].name == pair[1].name) else {
-        return Ok(());
-    };
-    let problem = format!("is one of two that rows would call `sample:{}`", pair[0].name);
-    let help = "name a link to one of the folders, with a name of its own";
-    Err(section.refuse("fill.data", &problem, "samples whose last names differ", help))
+fn told_apart(
+    section: &Section<'_>,
+    fill: &Fill,
+    compare: &Compare,
+    tiobench: &Tiobench,
+) -> Read<()> {
+    let named = [
+        ("fill.data", std::slice::from_ref(&fill.data)),
+        ("compare.data", &compare.data),
+        ("tiobench.data", &tiobench.data),
+    ];
+    let mut seen: Vec<&Sample> = Vec::new();
+    for (key, kinds) in named {
+        for sample in kinds.iter().filter_map(Data::sample) {
+            if seen.iter().any(|other| other.name == sample.name && *other != sample) {
+                let problem = format!("has a second sample that rows would call `{}`", sample.name);
+                let help = "name a link to one of the folders, with a name of its own";
+                return Err(section.refuse(key, &problem, "samples whose last names differ", help));
+            }
+            seen.push(sample);
+        }
+    }
+    Ok(())
 }
 
 fn room(file: &Read<PartFile>) -> Bytes {
@@ -120,7 +127,7 @@ fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
 fn named(
     section: &Section<'_>,
     types: &[FileSystemType],
-    default: impl FnOnce() -> Vec<&'static str>,
+    (default, without): (impl FnOnce() -> Vec<&'static str>, &str),
 ) -> Read<Vec<&'static str>> {
     const KEY: &str = "systems";
     let known = || types.iter().map(|one| one.name);
@@ -129,7 +136,7 @@ fn named(
     if named.is_empty() || !named.iter().all(|name| known().any(|one| one == name)) {
         let problem = "names no filesystem, or one that is not there";
         let expected = format!("some of {}", known().collect::<Vec<_>>().join(", "));
-        return Err(section.refuse(KEY, problem, &expected, "without this key all are taken"));
+        return Err(section.refuse(KEY, problem, &expected, without));
     }
     Ok(known().filter(|one| named.iter().any(|name| name == one)).collect())
 }
@@ -253,7 +260,11 @@ section! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct PowerCut(section, types: &[FileSystemType], measured: &[&'static str]) {
         /// The filesystems, one after another.
-        pub systems: Vec<&'static str> = named(&section, types, || measured.to_vec()),
+        pub systems: Vec<&'static str> = named(
+            &section,
+            types,
+            (|| measured.to_vec(), "those of the top level without this key"),
+        ),
         /// Erase blocks of the flash.
         pub blocks: u32 => within(8, 4_096),
         /// Pages of each.
@@ -291,7 +302,11 @@ section! {
 impl Scenario {
     /// The samples of the user's own files, each once.
     pub(super) fn samples(&self) -> Vec<&Sample> {
-        samples(&self.fill, &self.compare, &self.tiobench)
+        let kinds = self.compare.data.iter().chain(&self.tiobench.data).chain([&self.fill.data]);
+        let mut all: Vec<_> = kinds.filter_map(Data::sample).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     /// The names of the filesystems that no command uses.
@@ -374,6 +389,33 @@ mod tests {
     use crate::nandfs::fs;
     use boardlab_media::{CellKind, ErrorRates};
     use boardlab_parts::catalog;
+
+    #[test]
+    fn samples_of_one_name_are_told_apart_where_the_second_stands() {
+        let folder = std::env::temp_dir().join(format!("boardlab-samples-{}", std::process::id()));
+        let path = |name: &str| format!("sample:{}", folder.join(name).display());
+        for (name, byte) in [("a/own", 1), ("b/own", 2)] {
+            std::fs::create_dir_all(folder.join(name)).unwrap();
+            std::fs::write(folder.join(name).join("file"), [byte; 5_000]).unwrap();
+        }
+        let compare = format!("compare.data=[\"{}\"]", path("a/own"));
+        let of = |key: &str, list: String| scenario(&[&compare, &format!("{key}={list}")]);
+        let same = of("tiobench.data", format!("[\"zero\", \"{}\"]", path("a/own"))).unwrap();
+        assert_eq!(same.samples().len(), 1);
+        let other = of("tiobench.data", format!("[\"zero\", \"{}\"]", path("b/own")));
+        let both = of("compare.data", format!("[\"{}\", \"{}\"]", path("a/own"), path("b/own")));
+        let twice = of("compare.data", format!("[\"{}\", \"{}\"]", path("a/own"), path("a/own")));
+        std::fs::remove_dir_all(&folder).unwrap();
+        for (refused, says) in [
+            (other, "`tiobench.data`"),
+            (both, "a second sample that rows would call `own`"),
+            (twice, "names a thing twice"),
+        ] {
+            let error = refused.map(|_| ()).unwrap_err();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(scenario(&["fill.data=sample:"]).is_err_and(|error| error.contains("not known")));
+    }
 
     /// The scenario with values set, or the error.
     fn scenario(set: &[&str]) -> Result<Scenario, String> {

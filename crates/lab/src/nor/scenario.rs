@@ -293,7 +293,7 @@ fn data(section: &Section<'_>, room: Option<Bytes>, seed: Seed) -> Read<Arc<[u8]
     if let Some(file) = file? {
         let (why, help) = ("with workload.file", "leave the file out, or this");
         section.idle_each(["bytes", "pattern"], why, help)?;
-        let path = data_file::path(section, "file", &file);
+        let path = data_file::path(section, "file", &file.value);
         let what = format!("the flash of {room}");
         return data_file::read(section, "file", &path, room, &what).map(Into::into);
     }

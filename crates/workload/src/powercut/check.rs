@@ -69,8 +69,8 @@ pub enum Loss {
         /// Names that lead to it.
         names: u32,
     },
-    /// The same check gave another result after one more mount.
-    Unsteady(String),
+    /// The background work has no end.
+    Endless,
     /// The in-memory tables of the filesystem are inconsistent.
     Tables(Contradiction),
 }
@@ -81,20 +81,18 @@ impl Loss {
     pub const fn what(&self) -> &'static str {
         match self {
             Self::DoesNotMount(_) => "everything",
-            Self::Fails { .. } | Self::Tables(_) => "use",
+            Self::Fails { .. } | Self::Tables(_) | Self::Endless => "use",
             Self::NameLost(_) | Self::NameForeign(_) | Self::KindForeign(_) => "names",
             Self::ContentForeign { .. } | Self::SizeForeign { .. } => "content",
             Self::OwnerForeign(_)
             | Self::TargetForeign(_)
             | Self::XattrForeign { .. }
             | Self::LinksWrong { .. } => "attributes",
-            Self::Unsteady(_) => "steadiness",
         }
     }
 
     /// All that [`Self::what`] can be, the worst first.
-    pub const WHAT: [&'static str; 6] =
-        ["everything", "use", "names", "content", "attributes", "steadiness"];
+    pub const WHAT: [&'static str; 5] = ["everything", "use", "names", "content", "attributes"];
 }
 
 impl fmt::Display for Loss {
@@ -119,7 +117,7 @@ impl fmt::Display for Loss {
             Self::LinksWrong { path, found, names } => {
                 write!(f, "{path} has a link count of {found} and {names} names")
             }
-            Self::Unsteady(what) => write!(f, "another mount changed something: {what}"),
+            Self::Endless => f.write_str("the background work has no end"),
             Self::Tables(contradiction) => contradiction.fmt(f),
         }
     }

@@ -88,9 +88,9 @@ pub struct Matrix {
     pub second: BTreeMap<(Kind, TearOutcome), Tally>,
     /// Violations by what was lost, see [`Loss::what`].
     pub losses: BTreeMap<&'static str, u64>,
-    /// The first mount after each cut of the run, where it succeeded.
+    /// The first mount after each cut of the run that showed what may be true.
     pub after_cuts: Mounts,
-    /// Mounts after an unmount, of some of the same flashes a little later.
+    /// Mounts after an unmount, of some of these flashes a little later.
     pub after_unmounts: Mounts,
     /// How often the run continued from one of its cuts.
     pub lives: u64,

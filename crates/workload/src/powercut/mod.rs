@@ -18,7 +18,7 @@
 //! 4. The run continues: more actions on the existing files and names (on half of the forks before
 //!    step 3), a sync, one more mount. Everything found or done persists.
 //! 5. On a sample, the filesystem is unmounted, and one more mount must show the same.
-//! 6. On another, the power is cut again at operations of steps 1 to 4, and steps 1 to 3 follow.
+//! 6. On another, the power is cut again at operations of steps 1 to 5, and steps 1 to 3 follow.
 //!
 //! The first mount after a cut and that after an unmount are timed.
 //!

@@ -214,7 +214,7 @@ fn rest(fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<(), Loss> {
             return fs.check_tables().map_err(Loss::Tables);
         }
     }
-    Err(Loss::Unsteady("the background work has no end".into()))
+    Err(Loss::Endless)
 }
 
 pub(super) fn fails(what: &'static str, error: Error) -> Loss {

@@ -95,7 +95,7 @@ impl Lab<'_> {
     }
 
     /// `nand` with an empty filesystem, every block erased and marked.
-    fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
+    pub(super) fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
         let setting = self.scenario.setting(self.seed);
         let OnFlash { mut fs, .. } = self.system.mount(&setting, nand, clock)?;
         for _ in 0..BACKGROUND_MAX {

@@ -4,7 +4,7 @@
 //! that garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model
 //! and limits: `docs/models/power-cut.md`.
 
-use super::filesystem::{self, HELP, Lab};
+use super::filesystem::{self, Lab};
 use super::risk::Risk;
 use crate::nandfs::fs::{ALL, FileSystemType, System};
 use crate::nandfs::scenario::errors::Errors;
@@ -60,8 +60,11 @@ pub(crate) fn powercut_types(
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = super::read(request, types)?;
     let cut = &scenario.powercut;
-    let each = cut.systems.iter().map(|system| Explored::new(request, &scenario, system));
-    let all = each.collect::<Result<Vec<_>, _>>()?;
+    // Each is mounted before the first is explored: what cannot be is told at once.
+    let all = cut.systems.iter().map(|system| Prepared::new(request, &scenario, system));
+    let all = all.collect::<Result<Vec<_>, _>>()?;
+    let all = all.into_iter().map(|prepared| prepared.explored(request));
+    let all = all.collect::<Result<Vec<_>, _>>()?;
     let title = format!("Power cuts: {}", cut.systems.join(", "));
     let mut run = request.blank(&title, parameters);
     run.tables = vec![
@@ -92,29 +95,44 @@ struct Explored {
     risk: Risk,
 }
 
-impl Explored {
-    /// Runs a filesystem, and cuts its power.
+/// A filesystem that could be mounted.
+struct Prepared<'s> {
+    name: &'static str,
+    bench: Cutting<'s>,
+    risk: Risk,
+}
+
+fn failed(name: &str, error: Cause) -> Failure {
+    let help = "the filesystem fails without any cut: a larger flash may do, --set powercut.blocks=192 \
+         --set powercut.pages_per_block=64, with less on it, --set powercut.live=\"20 %\"";
+    Failure::run(name, error, help)
+}
+
+impl<'s> Prepared<'s> {
+    /// Mounts a filesystem, and measures for how long data are at risk in it.
     fn new(
         request: &Request<'_>,
-        scenario: &Scenario,
+        scenario: &'s Scenario,
         name: &'static str,
     ) -> Result<Self, Failure> {
-        let cut = &scenario.powercut;
-        let failed = |error: Cause| {
-            let help = "the filesystem fails without any cut: try a larger flash, --set powercut.blocks=96 \
-                 --set powercut.pages_per_block=64 --set powercut.page=2KiB --set powercut.oob=64B";
-            Failure::run(name, error, help)
-        };
-        let PowerCut { blocks, pages_per_block, page, oob, .. } = *cut;
+        let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
         let geometry = NandGeometry { blocks, pages_per_block, page, oob };
         let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
         let errors = (request.seed, &Errors::default());
-        let nand = filesystem::attach(scenario, part, scenario.board.port, errors);
-        let nand = nand.map_err(|error| failed(Box::new(error)))?;
-        let live_bytes = cut.live.of(nand.port.part().size()).get();
+        let port = scenario.board.port;
+        let nand = filesystem::attach(scenario, part, port, errors);
+        let nand = nand.map_err(|error| failed(name, Box::new(error)))?;
         let named = scenario.systems.iter().find(|(system, _)| *system == name);
         let (_, system) = named.expect("the scenario names some of them");
-        let bench = Cutting { scenario, system: &**system, nand };
+        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        let risk = lab.risk(nand.clone()).map_err(|error| failed(name, error))?;
+        Ok(Self { name, bench: Cutting { scenario, system: &**system, nand }, risk })
+    }
+
+    /// Runs it, and cuts its power.
+    fn explored(self, request: &Request<'_>) -> Result<Explored, Failure> {
+        let Self { name, bench, risk } = self;
+        let cut = &bench.scenario.powercut;
         let plan = Plan {
             seed: request.seed,
             operations: cut.operations,
@@ -123,18 +141,15 @@ impl Explored {
             second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
             life_one_in: cut.life_one_in,
             brownout_one_in: cut.brownout_one_in,
-            live_bytes,
+            live_bytes: cut.live.of(bench.nand.port.part().size()).get(),
         };
         let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
         let matrix = explore(&bench, &plan, &|done| {
             let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
             (request.progress)(Progress { step: name, done, total });
         });
-        let matrix = matrix.map_err(|broken: ExplorationError| failed(Box::new(broken)))?;
-        let port = scenario.board.port;
-        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
-        let risk = lab.risk().map_err(|error| Failure::run(name, error, HELP))?;
-        Ok(Self { system: name, matrix, risk })
+        let matrix = matrix.map_err(|broken: ExplorationError| failed(name, Box::new(broken)))?;
+        Ok(Explored { system: name, matrix, risk })
     }
 }
 
@@ -199,17 +214,14 @@ fn mounts(all: &[Explored]) -> Option<String> {
         Some((ratio, *system, cut, unmounted))
     });
     let ratios: Vec<_> = ratios.collect();
-    let (most, slowest, ..) = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let told = |ratio: f64| match ratio {
-        ratio if ratio < 2.0 => percent_of(ratio),
-        ratio => format!("{ratio:.1} times"),
-    };
+    let change = |ratio: f64| ratio.max(f64::MIN_POSITIVE).ln().abs();
+    let (most, system, ..) = ratios.iter().max_by(|a, b| change(a.0).total_cmp(&change(b.0)))?;
     let each = ratios.iter().map(|(ratio, system, cut, unmounted)| {
-        format!("{system} {cut} and {unmounted} ({})", told(*ratio))
+        format!("{system} {cut} and {unmounted} ({})", percent_of(*ratio))
     });
     Some(format!(
-        "A power cut changes the time of a mount most for {slowest}, to {}. Means after a cut and after an unmount: {}.",
-        told(*most),
+        "After a power cut a mount of {system} takes {} of the time after an unmount. Means after a cut and after an unmount: {}.",
+        percent_of(*most),
         listed(&each.collect::<Vec<_>>())
     ))
 }
@@ -219,6 +231,9 @@ fn risks(all: &[Explored]) -> String {
     let never: Vec<_> = all.iter().filter(|one| one.risk.new.is_none()).collect();
     let longest = all.iter().max_by_key(|one| one.risk.new);
     let headline = match (never.as_slice(), longest) {
+        ([], Some(Explored { risk: Risk { new: Some(Duration::ZERO), .. }, .. })) => {
+            "A power cut takes back no new file, synced or not".into()
+        }
         ([], Some(Explored { system, risk: Risk { new: Some(span), .. }, .. })) => {
             format!("Without a sync, a new file of {system} is at risk for {span}")
         }

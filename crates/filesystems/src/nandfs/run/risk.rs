@@ -30,9 +30,9 @@ pub(super) struct Risk {
 }
 
 impl Lab<'_> {
-    /// Measures it on an empty flash of the scenario's part.
-    pub(super) fn risk(&self) -> Result<Risk, Cause> {
-        let fresh = self.fresh()?;
+    /// Measures it on `nand`, which is erased.
+    pub(super) fn risk(&self, nand: Nand) -> Result<Risk, Cause> {
+        let fresh = self.made(nand, &mut Clock::new())?;
         Ok(Risk {
             new: self.until_durable(fresh.clone(), false)?,
             rewritten: self.until_durable(fresh, true)?,
@@ -60,7 +60,7 @@ impl Lab<'_> {
             // Between programs the flash stays as it is.
             if programs != Some(now) {
                 programs = Some(now);
-                if self.holds(flash.clone(), &content(1))? {
+                if self.holds(flash.clone(), &content(1)).unwrap_or(false) {
                     return Ok(Some(clock.now().since(begun)));
                 }
             }
@@ -70,7 +70,7 @@ impl Lab<'_> {
         Ok(None)
     }
 
-    /// Whether a flash whose power failed has the file with this content.
+    /// Whether a flash whose power failed has the file with this content; what cannot be mounted or read has not.
     fn holds(&self, flash: Nand, content: &[u8]) -> Result<bool, Cause> {
         let mut clock = Clock::new();
         let mut mount = self.mount(flash, &mut clock, self.page_cache())?;

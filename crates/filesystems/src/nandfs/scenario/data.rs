@@ -8,7 +8,6 @@ use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value};
 use boardlab_experiment::data_file::{self, FolderSample};
 use boardlab_sim::Bytes;
 use boardlab_workload::data::{Data, Sample};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Kinds of data, as examples.
@@ -36,7 +35,7 @@ impl Value for Named {
 
     fn read(node: &Node) -> Result<Self, PlacedMisfit> {
         let text = node.as_text().ok_or_else(|| PlacedMisfit::of_type(node))?;
-        if let Some(path) = text.strip_prefix(SAMPLE) {
+        if let Some(path) = text.strip_prefix(SAMPLE).filter(|path| !path.is_empty()) {
             return Ok(Self::Own(path.to_owned()));
         }
         text.parse().map(Self::Made).map_err(|_| {
@@ -56,8 +55,7 @@ pub(super) fn several(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
     let named = section.required::<Vec<Named>>(key)?;
     let all = named.into_iter().map(|named| data(section, key, named));
     let all: Vec<Data> = all.collect::<Read<_>>()?;
-    let names: Vec<_> = all.iter().map(Data::to_string).collect();
-    once(section, key, &names)?;
+    once(section, key, &all)?;
     Ok(all)
 }
 
@@ -66,11 +64,11 @@ fn data(section: &Section<'_>, key: &str, named: Named) -> Read<Data> {
         Named::Made(data) => return Ok(data),
         Named::Own(path) => path,
     };
-    let path = section.folder_of(key).unwrap_or(Path::new("")).join(path);
+    let path = data_file::path(section, key, &path);
     let FolderSample { files, others, total, taken: bytes } =
         data_file::sample(section, key, &path, SAMPLE_MAX)?;
     let name = path.file_name().map_or_else(|| "own".into(), |name| name.to_string_lossy());
-    // The name stands in the identifiers of rows, where a slash would be a part.
-    let name = name.replace('/', "_");
+    // The name stands in the identifiers of rows.
+    let name = name.replace(|one: char| one.is_control() || one.is_whitespace(), "_");
     Ok(Data::Sample(Arc::new(Sample { name, files, others, total, bytes })))
 }
