@@ -158,7 +158,7 @@ pub(crate) fn jobs(section: &Section<'_>) -> Read<Jobs> {
     section.finish()?;
     let (inline, variables) = (inline?, variables?.unwrap_or_default());
     if let Some(file) = file? {
-        let path = data_file::path(section, "file", &file);
+        let path = data_file::path(section, "file", &file.value);
         let bytes = data_file::read(section, "file", &path, JOBS, "a job file")?;
         let text = String::from_utf8(bytes).map_err(|_| {
             let help = "is it the right file?";

@@ -126,7 +126,7 @@ section! {
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub(crate) struct Trace(section) {
         /// Its path.
-        pub file: PathBuf = section.sourced("file").map(|file| data_file::path(&section, "file", &file)),
+        pub file: PathBuf = section.sourced::<String>("file").map(|file| data_file::path(&section, "file", &file.value)),
         /// The events of blkparse that count.
         pub action: Action => one_of(ACTIONS).or(Action::default()),
         /// The disk; all if `None`.

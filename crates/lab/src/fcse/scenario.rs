@@ -149,7 +149,7 @@ fn kernel_at(section: &Section<'_>, path: Option<PathBuf>) -> Read<Program> {
 }
 
 fn kernel_path(section: &Section<'_>, named: &SourcedValue<String>) -> Option<PathBuf> {
-    (named.value != built_in::NAME).then(|| data_file::path(section, "kernel", named))
+    (named.value != built_in::NAME).then(|| data_file::path(section, "kernel", &named.value))
 }
 
 fn narrow(list: Vec<u64>) -> Vec<u32> {
