@@ -42,7 +42,7 @@ const CASES: [Case; 2] = [
                 not: &["2000", "jffs2"],
             },
             Sentence {
-                about: "changes the time of a mount most for",
+                about: "of the time after an unmount",
                 says: &[
                     "jffs2 {powercut-times jffs2 mount_after_cut_ns}",
                     "logfs {powercut-times logfs mount_after_cut_ns}",
