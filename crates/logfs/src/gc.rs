@@ -542,12 +542,22 @@ impl<M: Mtd> Logfs<M> {
     }
 
     fn is_interrupted(&mut self, clock: &mut Clock, which: usize) -> Result<bool, Error> {
-        let (area, unit) = (self.areas[which], self.layout.write_size);
-        if !area.open || area.written + unit > self.layout.segment_size {
+        let area = self.areas[which];
+        Ok(area.open && self.goes_on(clock, area.segment, area.written)?)
+    }
+
+    /// Whether something was programmed in a segment behind its first `written` bytes.
+    pub(crate) fn goes_on(
+        &mut self,
+        clock: &mut Clock,
+        segment: u32,
+        written: u32,
+    ) -> Result<bool, Error> {
+        let unit = self.layout.write_size;
+        if written + unit > self.layout.segment_size {
             return Ok(false);
         }
-        let at = self.layout.at(area.segment, area.written);
-        Ok(!self.media.is_erased(clock, at, unit)?)
+        Ok(!self.media.is_erased(clock, self.layout.at(segment, written), unit)?)
     }
 
     fn empty_interrupted(

@@ -74,14 +74,21 @@ struct CommitEntry {
     at: u64,
     /// The first byte behind it.
     end: u64,
-    entries: Vec<u64>,
+    /// The offsets of the entries as they are stored.
+    list: Vec<u8>,
 }
 
 impl CommitEntry {
+    /// The offsets of the entries.
+    fn entries(&self) -> impl Iterator<Item = u64> + use<'_> {
+        let each = self.list.chunks_exact(8);
+        each.map(|at| u64::from_be_bytes(at.try_into().expect("eight bytes")))
+    }
+
     /// Whether the entry at `at` has bytes in the page of the flash in which this one ends.
     fn shares_page(&self, at: u64, page: u64) -> bool {
-        let later = self.entries.iter().filter(|&&other| other > at && other < self.at);
-        let end = later.min().copied().unwrap_or(self.at);
+        let end = self.entries().filter(|&other| other > at && other < self.at).min();
+        let end = end.unwrap_or(self.at);
         at < self.at && end > (self.end - 1) / page * page
     }
 }
@@ -494,14 +501,11 @@ impl<M: Mtd> Logfs<M> {
             {
                 continue;
             }
-            if let Some(data) = self.read_entry(clock, at, header)? {
+            if let Some(list) = self.read_entry(clock, at, header)? {
                 within += header.stored() - journal::HEADER_BYTES;
-                let entries = data.chunks_exact(8);
-                let entries =
-                    entries.map(|at| u64::from_be_bytes(at.try_into().expect("eight bytes")));
                 let [_, before] = last;
                 let end = at + u64::from(header.stored());
-                last = [before, Some(CommitEntry { at, end, entries: entries.collect() })];
+                last = [before, Some(CommitEntry { at, end, list })];
             }
         }
         Ok(last)
@@ -544,7 +548,7 @@ impl<M: Mtd> Logfs<M> {
             return Ok(false);
         }
         let mut found = Commit::default();
-        for &entry in &commit.entries {
+        for entry in commit.entries() {
             // Those that cannot be read say nothing.
             let _ = self.read_into(clock, entry, &mut found);
         }
@@ -552,10 +556,7 @@ impl<M: Mtd> Logfs<M> {
         for (AreaEntry { segment, used, .. }, _) in found.areas {
             let written = used / unit * unit;
             let inside = segment > 0 && segment < self.layout.segments;
-            if inside
-                && written + unit <= self.layout.segment_size
-                && !self.media.is_erased(clock, self.layout.at(segment, written), unit)?
-            {
+            if inside && self.goes_on(clock, segment, written)? {
                 return Ok(false);
             }
         }
@@ -564,7 +565,7 @@ impl<M: Mtd> Logfs<M> {
 
     fn read_listed(&mut self, clock: &mut Clock, entry: &CommitEntry) -> Result<Commit, Error> {
         let mut commit = Commit { offset: entry.at, ..Commit::default() };
-        for &at in &entry.entries {
+        for at in entry.entries() {
             self.read_into(clock, at, &mut commit)?;
         }
         Ok(commit)

@@ -93,23 +93,33 @@ fn told_apart(
     compare: &Compare,
     tiobench: &Tiobench,
 ) -> Read<()> {
-    let named = [
+    let mut seen: Vec<&Sample> = Vec::new();
+    for (key, sample) in samples(fill, compare, tiobench) {
+        if seen.iter().any(|other| other.name == sample.name && *other != sample) {
+            let problem = format!("has a second sample that rows would call `{}`", sample.name);
+            let help = "name a link to one of the folders, with a name of its own";
+            return Err(section.refuse(key, &problem, "samples whose last names differ", help));
+        }
+        seen.push(sample);
+    }
+    Ok(())
+}
+
+/// The samples of the user's own files, with the keys that name them.
+fn samples<'s>(
+    fill: &'s Fill,
+    compare: &'s Compare,
+    tiobench: &'s Tiobench,
+) -> impl Iterator<Item = (&'static str, &'s Sample)> {
+    let keys = [
         ("fill.data", std::slice::from_ref(&fill.data)),
         ("compare.data", &compare.data),
         ("tiobench.data", &tiobench.data),
     ];
-    let mut seen: Vec<&Sample> = Vec::new();
-    for (key, kinds) in named {
-        for sample in kinds.iter().filter_map(Data::sample) {
-            if seen.iter().any(|other| other.name == sample.name && *other != sample) {
-                let problem = format!("has a second sample that rows would call `{}`", sample.name);
-                let help = "name a link to one of the folders, with a name of its own";
-                return Err(section.refuse(key, &problem, "samples whose last names differ", help));
-            }
-            seen.push(sample);
-        }
-    }
-    Ok(())
+    let of = |(key, kinds): (_, &'s [Data])| {
+        kinds.iter().filter_map(Data::sample).map(move |sample| (key, sample))
+    };
+    keys.into_iter().flat_map(of)
 }
 
 fn room(file: &Read<PartFile>) -> Bytes {
@@ -302,8 +312,8 @@ section! {
 impl Scenario {
     /// The samples of the user's own files, each once.
     pub(super) fn samples(&self) -> Vec<&Sample> {
-        let kinds = self.compare.data.iter().chain(&self.tiobench.data).chain([&self.fill.data]);
-        let mut all: Vec<_> = kinds.filter_map(Data::sample).collect();
+        let all = samples(&self.fill, &self.compare, &self.tiobench);
+        let mut all: Vec<_> = all.map(|(_, sample)| sample).collect();
         all.sort_unstable();
         all.dedup();
         all

@@ -115,7 +115,7 @@ impl<B: Bench> RecoveryRun<'_, B> {
         used?;
         let Runner { fs, mut clock, shadow, .. } = runner;
         drop(fs);
-        let mut fs = mount(self.bench, &mut clock, &self.flash)?;
+        let (mut fs, _) = mount(self.bench, &mut clock, &self.flash)?;
         let checked = check::check(fs.as_mut(), &mut clock, &shadow);
         self.judge_seconds(&shadow);
         checked?;
@@ -134,9 +134,8 @@ impl<B: Bench> RecoveryRun<'_, B> {
         }
         fs.unmount(&mut clock).map_err(|error| fails("unmount", error))?;
         drop(fs);
-        let begun = clock.now();
-        let mut fs = mount(self.bench, &mut clock, &self.flash)?;
-        self.mounts[1] = Some(clock.now().since(begun));
+        let (mut fs, time) = mount(self.bench, &mut clock, &self.flash)?;
+        self.mounts[1] = Some(time);
         let checked = check::check(fs.as_mut(), &mut clock, shadow);
         self.judge_seconds(shadow);
         checked
@@ -187,9 +186,7 @@ pub(super) fn recover<B: Bench>(
     shadow: &Shadow,
     rest_first: bool,
 ) -> Result<RecoveredFs, Loss> {
-    let begun = clock.now();
-    let mut fs = mount(bench, &mut clock, flash)?;
-    let mount = clock.now().since(begun);
+    let (mut fs, mount) = mount(bench, &mut clock, flash)?;
     check::check(fs.as_mut(), &mut clock, shadow)?;
     let found = adopt(fs.as_mut(), &mut clock).map_err(|error| fails("reading", error))?;
     if rest_first {
@@ -198,13 +195,16 @@ pub(super) fn recover<B: Bench>(
     Ok(RecoveredFs { fs, clock, shadow: found, mount })
 }
 
+/// Mounts; also returns the time.
 fn mount<B: Bench>(
     bench: &B,
     clock: &mut Clock,
     flash: &ForkingFlash<B::Flash>,
-) -> Result<Box<dyn FileSystem>, Loss> {
+) -> Result<(Box<dyn FileSystem>, Duration), Loss> {
+    let begun = clock.now();
     let mounted = bench.mount(clock, flash.clone());
-    mounted.map_err(|error| Loss::DoesNotMount(error.to_string()))
+    let fs = mounted.map_err(|error| Loss::DoesNotMount(error.to_string()))?;
+    Ok((fs, clock.now().since(begun)))
 }
 
 /// Runs the background work to its end.

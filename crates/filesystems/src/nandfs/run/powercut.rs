@@ -171,7 +171,7 @@ fn systems(all: &[Explored]) -> Table {
 
 /// The mounts after cuts and unmounts, and for how long data are at risk.
 fn times(all: &[Explored]) -> Table {
-    let mean =
+    let time =
         |span: Option<Duration>| span.map_or_else(Cell::none, |span| Cell::int(span.as_nanos()));
     let risk = |span: Option<Duration>| match span {
         Some(span) => Cell::int(span.as_nanos()),
@@ -180,13 +180,13 @@ fn times(all: &[Explored]) -> Table {
     let rows = all.iter().map(|one| (Row::new(one.system, ""), one));
     Table::new("powercut-times", "Mounts after power cuts, and for how long data are at risk")
         .of(rows)
-        .column("mount_after_cut_ns", "mount after a cut", |one| mean(one.matrix.after_cuts.mean()))
+        .column("mount_after_cut_ns", "mount after a cut", |one| time(one.matrix.after_cuts.mean()))
         .column("longest_mount_ns", "the longest", |one| {
             let mounts = one.matrix.after_cuts;
-            mean((mounts.count > 0).then_some(mounts.longest))
+            time((mounts.count > 0).then_some(mounts.longest))
         })
         .column("mount_after_unmount_ns", "after an unmount", |one| {
-            mean(one.matrix.after_unmounts.mean())
+            time(one.matrix.after_unmounts.mean())
         })
         .column("new_file_ns", "new file at risk", |one| risk(one.risk.new))
         .column("rewritten_file_ns", "new content at risk", |one| risk(one.risk.rewritten))

@@ -5,14 +5,14 @@
 //! fail; the flash as it is then is mounted and read. What is not there yet is at risk.
 
 use super::filesystem::{Cached, Lab};
+use super::steps::{content, write_and_close};
 use boardlab_experiment::Cause;
 use boardlab_nand::Nand;
-use boardlab_sim::{Clock, Duration, Instant};
+use boardlab_sim::{Bytes, Clock, Duration};
 use boardlab_vfs::{Errno, Error};
-use boardlab_workload::data::Data;
 
 /// Bytes of the file: a setting, or a line of a log.
-const FILE: usize = 4 << 10;
+const FILE: Bytes = Bytes::kib(4);
 /// The path of the file.
 const PATH: &str = "/setting";
 /// How exactly the time is told.
@@ -42,16 +42,12 @@ impl Lab<'_> {
     fn until_durable(&self, nand: Nand, again: bool) -> Result<Option<Duration>, Cause> {
         let mut clock = Clock::new();
         let mut mount = self.mount(nand, &mut clock, self.page_cache())?;
-        let content = |version| {
-            let mut bytes = vec![0; FILE];
-            Data::Random.block(0, version, &mut bytes);
-            bytes
-        };
+        let [old, new] = [0, 1].map(|version| content(version, FILE));
         if again {
-            write(&mut mount, &mut clock, &content(0))?;
+            write(&mut mount, &mut clock, &old)?;
             mount.sync(&mut clock)?;
         }
-        write(&mut mount, &mut clock, &content(1))?;
+        write(&mut mount, &mut clock, &new)?;
         let begun = clock.now();
         let mut programs = None;
         while clock.now().since(begun) < LONGEST {
@@ -60,11 +56,11 @@ impl Lab<'_> {
             // Between programs the flash stays as it is.
             if programs != Some(now) {
                 programs = Some(now);
-                if self.holds(flash.clone(), &content(1)).unwrap_or(false) {
+                if self.holds(flash.clone(), &new).unwrap_or(false) {
                     return Ok(Some(clock.now().since(begun)));
                 }
             }
-            let until: Instant = clock.now() + STEP;
+            let until = clock.now() + STEP;
             mount.idle(&mut clock, until)?;
         }
         Ok(None)
@@ -90,6 +86,5 @@ fn write(mount: &mut Cached, clock: &mut Clock, content: &[u8]) -> Result<(), Er
         Err(error) if error.errno() == Some(Errno::NoEnt) => mount.create(clock, PATH, 0o644)?,
         fd => fd?,
     };
-    mount.write(clock, fd, 0, content)?;
-    mount.close(clock, fd)
+    write_and_close(mount, clock, fd, content)
 }

@@ -11,7 +11,7 @@ use boardlab_experiment::Cause;
 use boardlab_measure::plan::Step;
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration, Phase, Seed};
-use boardlab_vfs::{Errno, Error};
+use boardlab_vfs::{Errno, Error, Fd};
 use boardlab_workload::data::Data;
 use boardlab_workload::tiobench::{self, Draw, Test, TestResult, Tiobench};
 use boardlab_workload::tree;
@@ -258,7 +258,7 @@ fn file(number: u64) -> String {
 }
 
 /// The content of a small file, or of what is appended.
-fn content(number: u64, size: Bytes) -> Vec<u8> {
+pub(super) fn content(number: u64, size: Bytes) -> Vec<u8> {
     let mut bytes = vec![0; size.to_usize()];
     Data::Random.block(0, number, &mut bytes);
     bytes
@@ -266,8 +266,17 @@ fn content(number: u64, size: Bytes) -> Vec<u8> {
 
 fn create(mount: &mut Cached, clock: &mut Clock, number: u64, size: Bytes) -> Result<(), Error> {
     let fd = mount.create(clock, file(number), 0o600)?;
-    let data = content(number, size);
-    if mount.write(clock, fd, 0, &data)? < data.len() {
+    write_and_close(mount, clock, fd, &content(number, size))
+}
+
+/// Writes the beginning of an open file.
+pub(super) fn write_and_close(
+    mount: &mut Cached,
+    clock: &mut Clock,
+    fd: Fd,
+    data: &[u8],
+) -> Result<(), Error> {
+    if mount.write(clock, fd, 0, data)? < data.len() {
         return Err(Errno::NoSpc.into());
     }
     mount.close(clock, fd)
