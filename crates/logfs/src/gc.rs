@@ -18,8 +18,6 @@ use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A segment that was erased so many times less than others is moved.
-const WEAR_DELTA: u32 = 397;
 /// Erases between two such moves.
 const WEAR_PERIOD: u64 = 100;
 /// Entries of the segment file that are looked at at once.
@@ -597,7 +595,7 @@ impl<M: Mtd> Logfs<M> {
     }
 
     /// Moves a segment that is erased seldom (`logfs_wl_pass`). The comparison is the kernel's: it lets a segment
-    /// be moved that was erased less than 397 times more than the best free one, and so nearly always.
+    /// be moved that was erased less than `wear_delta` times more than the best free one, and so nearly always.
     fn level_wear(&mut self, clock: &mut Clock) -> Result<(), Error> {
         if self.collector.next_wear_move >= self.collector.gec {
             return Ok(());
@@ -609,7 +607,7 @@ impl<M: Mtd> Logfs<M> {
         ) else {
             return Ok(());
         };
-        if seldom.erase_count < free.erase_count + WEAR_DELTA {
+        if seldom.erase_count < free.erase_count + self.options.wear_delta {
             self.collector.remove(seldom.segment);
             self.counts.wear_moves += 1;
             self.collect_segment(clock, seldom.segment)?;
@@ -637,7 +635,7 @@ impl<M: Mtd> Logfs<M> {
         {
             most = most.max(self.segment_entry(clock, segment)?.erase_count());
         }
-        if least > most + 2 * WEAR_DELTA { self.move_journal(clock) } else { Ok(()) }
+        if least > most + 2 * self.options.wear_delta { self.move_journal(clock) } else { Ok(()) }
     }
 
     /// Deletes inodes without names that nobody has open, which a collection met. The kernel keeps them for

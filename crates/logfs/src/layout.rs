@@ -67,6 +67,9 @@ impl Layout {
         let segments = superblock.size >> superblock.segment_shift;
         let segments =
             u32::try_from(segments).map_err(|_| unfit("segments", segments, u32::MAX.into()))?;
+        if segments == 0 {
+            return Err(unfit("filesystem_size", superblock.size, segment_size.into()));
+        }
         let journal = superblock.journal.iter().copied().filter(|&segment| segment > 0);
         if let Some(beyond) = journal.clone().find(|&segment| segment >= segments) {
             return Err(unfit("journal_seg", beyond.into(), u64::from(segments) - 1));

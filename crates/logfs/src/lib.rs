@@ -72,7 +72,7 @@ use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{Host, Ino};
 use format::Superblock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A mounted LogFS.
 #[derive(Debug, Clone)]
@@ -109,6 +109,8 @@ pub struct Logfs<M> {
     pub(crate) changed: bool,
     /// Whether an error made the filesystem read-only.
     pub(crate) failed: bool,
+    /// Segments that could not be erased or programmed since the mount.
+    pub(crate) worn_out: BTreeSet<u32>,
 }
 
 /// Counts of a mounted LogFS.
@@ -141,6 +143,20 @@ impl<M: Mtd> Logfs<M> {
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The number of segments that could not be erased or programmed since the mount, those of the journal included.
+    ///
+    /// # Panics
+    /// Never: a flash has fewer than 2^32 segments.
+    #[must_use]
+    pub fn failed_segments(&self) -> u32 {
+        u32::try_from(self.worn_out.len()).expect("segment numbers are u32")
+    }
+
+    /// The segments of the journal.
+    pub fn journal_segments(&self) -> impl Iterator<Item = u32> + '_ {
+        self.journal.segments.iter().copied().filter(|&segment| segment > 0)
     }
 
     /// The superblock.

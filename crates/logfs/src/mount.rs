@@ -21,7 +21,7 @@ use crate::{Logfs, Options, block, gc, space};
 use boardlab_codec::zlib::{Inflate, ZlibDeflate};
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The level of compression (`COMPR_LEVEL`).
 const ZLIB_LEVEL: u32 = 3;
@@ -167,6 +167,7 @@ impl<M: Mtd> Logfs<M> {
             numbers: Numbers::default(),
             pending: Pending::default(),
             failing: Vec::new(),
+            worn_out: BTreeSet::new(),
             dirtied: Vec::new(),
             orphans: Vec::new(),
             findings,

@@ -20,8 +20,16 @@ pub struct Options {
     pub cache: Bytes,
     /// Whether what the kernel loses or leaves behind is mirrored: `docs/models/logfs.md` has the list.
     pub faithful: bool,
+    /// How far apart erase counters may be for a segment that was erased seldom to be moved; the journal is moved when
+    /// its segments were erased by more than twice as much more often than others (`WL_DELTA` in `gc.c`).
+    pub wear_delta: u32,
     /// A bug to inject, for tests of tests.
     pub mistake: Option<Mistake>,
+}
+
+impl Options {
+    /// The kernel's [`Options::wear_delta`].
+    pub const WEAR_DELTA: u32 = 397;
 }
 
 impl Default for Options {
@@ -33,6 +41,7 @@ impl Default for Options {
             wall: WallClock::default(),
             cache: Bytes::mib(8),
             faithful: false,
+            wear_delta: Self::WEAR_DELTA,
             mistake: None,
         }
     }

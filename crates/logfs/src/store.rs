@@ -69,7 +69,12 @@ impl<M: Mtd> Logfs<M> {
         self.collector.gec += 1;
         let first = segment * self.layout.blocks;
         let bytes = self.layout.bytes_of(segment);
-        Ok(self.media.erase(clock, first..first + self.layout.blocks, bytes)?)
+        let erased = self.media.erase(clock, first..first + self.layout.blocks, bytes);
+        erased.map_err(Error::from).inspect_err(|error| {
+            if !error.is_power_cut() {
+                self.worn_out.insert(segment);
+            }
+        })
     }
 
     /// Programs bytes of an area. The kernel writes whole pages of memory: with smaller write units it programs
@@ -209,6 +214,7 @@ impl<M: Mtd> Logfs<M> {
     /// Takes a segment out of use that cannot be erased or programmed. The kernel remembers it until the
     /// unmount; here the segment file does.
     pub(crate) fn mark_bad(&mut self, clock: &mut Clock, segment: u32) -> Result<(), Error> {
+        self.worn_out.insert(segment);
         self.counts.bad_segments += 1;
         self.space.bad_segments += 1;
         self.collector.reserved.insert(segment);

@@ -3,7 +3,8 @@
 //! Layer: rank 5. The kernel (`logfs_truncate` and what it calls, Linux 3.12, `fs/logfs/readwrite.c`) does it
 //! in steps of 8 MiB from the end, and has two faults, which a faithful mount mirrors: a file without indirect
 //! blocks keeps its blocks unless it becomes shorter than one, so that old bytes come back when it grows again;
-//! and the block in which the file then ends is lost when it ends at its end.
+//! and the block in which the file then ends is lost when it ends at its end. A hole at the end of a file it goes
+//! through step by step, and for ever if a damaged inode is long enough; here such a hole is one step.
 
 use crate::Logfs;
 use crate::error::Error;
@@ -16,6 +17,8 @@ use boardlab_sim::Clock;
 const BLOCK_BYTES: u64 = 4_096;
 /// Bytes that are cut off at once.
 const STEP: u64 = 8 << 20;
+/// A file with more than so many bytes may end in a hole that is left out.
+const LONG: u64 = 64 * STEP;
 
 impl<M: Mtd> Logfs<M> {
     /// Makes a file shorter.
@@ -32,6 +35,10 @@ impl<M: Mtd> Logfs<M> {
             size = size.max(STEP);
         }
         while size > target {
+            if size - target > LONG {
+                let end = self.end_of_blocks(clock, ino, size)?.next_multiple_of(STEP);
+                size = size.min(end.max(target) + STEP);
+            }
             size = size.saturating_sub(STEP).max(target);
             self.collect(clock)?;
             if !faithful {
@@ -45,6 +52,45 @@ impl<M: Mtd> Logfs<M> {
         }
         self.inode_mut(ino)?.disk.size = target;
         Ok(())
+    }
+
+    /// The byte behind the last block of a file that begins before `size`; what follows is a hole.
+    fn end_of_blocks(&mut self, clock: &mut Clock, ino: u64, size: u64) -> Result<u64, Error> {
+        let disk = &self.inode(ino)?.disk;
+        let (level, pointer) = (disk.height.min(HEIGHT_MAX), disk.pointers[DIRECT]);
+        let below = size.div_ceil(BLOCK_BYTES);
+        let mut last = None;
+        if pointer > 0 && level > 0 {
+            last = self.last_below(clock, BlockId { ino, level, index: 0 }, pointer, below)?;
+        }
+        Ok(last.map_or(DIRECT as u64, |block| block + 1) * BLOCK_BYTES)
+    }
+
+    /// The last block of data below `limit` that a block leads to.
+    fn last_below(
+        &mut self,
+        clock: &mut Clock,
+        id: BlockId,
+        pointer: u64,
+        limit: u64,
+    ) -> Result<Option<u64>, Error> {
+        if id.level == 0 {
+            return Ok(Some(id.index));
+        }
+        self.load(clock, id, offset_of(pointer))?;
+        let (level, step) = (id.level - 1, span(id.level - 1));
+        for slot in (0..POINTERS).rev() {
+            let index = id.index * POINTERS as u64 + slot as u64;
+            let pointer = self.nodes.word(id, slot).unwrap_or_default();
+            if pointer > 0 && index * step < limit {
+                let child = BlockId { index, level, ..id };
+                let last = self.last_below(clock, child, pointer, limit)?;
+                if last.is_some() {
+                    return Ok(last);
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn cut(&mut self, clock: &mut Clock, ino: u64, size: u64) -> Result<(), Error> {

@@ -445,3 +445,38 @@ fn a_program_that_fails_loses_nothing() {
     assert!(read(&mut mount, &mut clock, "/file") == data);
     assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
 }
+
+/// The kernel goes through the hole in steps of 8 MiB, and writes the inode after each.
+#[test]
+fn a_long_hole_is_cut_off_at_once() {
+    const FAR: u64 = 1 << 38;
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let (first, middle) = (noise(3 * BLOCK), noise(2 * BLOCK));
+    write(&mut mount, &mut clock, "/sparse", 0, &first);
+    write(&mut mount, &mut clock, "/sparse", FAR, &middle);
+    mount.truncate(&mut clock, "/sparse", FAR + FAR / 2).unwrap();
+    mount.truncate(&mut clock, "/sparse", FAR + BLOCK as u64).unwrap();
+    mount.sync(&mut clock).unwrap();
+    let fd = mount.open(&mut clock, "/sparse").unwrap();
+    let mut found = vec![0; BLOCK];
+    assert_eq!(mount.read(&mut clock, fd, FAR, &mut found).unwrap(), BLOCK);
+    assert_eq!(found, middle[..BLOCK]);
+    mount.close(&mut clock, fd).unwrap();
+    let before = mount.fs().counts().objects;
+    mount.truncate(&mut clock, "/sparse", first.len() as u64).unwrap();
+    let written = mount.fs().counts().objects - before;
+    assert!(written < 50, "{written} objects");
+    assert_eq!(read(&mut mount, &mut clock, "/sparse"), first);
+    let used = |mount: &mut Mount<_>, clock: &mut Clock| {
+        let space = mount.statfs(clock).unwrap();
+        space.blocks - space.free
+    };
+    mount.unlink(&mut clock, "/sparse").unwrap();
+    mount.sync(&mut clock).unwrap();
+    let empty = used(&mut mount, &mut clock);
+    write(&mut mount, &mut clock, "/far", FAR, &middle);
+    mount.unlink(&mut clock, "/far").unwrap();
+    mount.sync(&mut clock).unwrap();
+    assert_eq!(used(&mut mount, &mut clock), empty, "its blocks are free again");
+}
