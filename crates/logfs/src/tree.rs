@@ -200,7 +200,7 @@ impl<M: Mtd> Logfs<M> {
         if this.pointer > 0 {
             self.load(clock, id, offset_of(this.pointer))?;
         } else if !self.nodes.contains(id) {
-            self.nodes.insert(id, vec![0; BLOCK].into());
+            self.begin_block(id, vec![0; BLOCK]);
         }
         let pointer = self.nodes.word(id, slot).unwrap_or_default();
         let mut child = Change { pointer, ..*this };
@@ -222,6 +222,12 @@ impl<M: Mtd> Logfs<M> {
         }
     }
 
+    /// Begins an indirect block. Changed words of one that is not there can only be damage of the journal.
+    fn begin_block(&mut self, id: BlockId, bytes: Vec<u8>) {
+        self.aliases.remove(id);
+        self.nodes.insert(id, bytes.into());
+    }
+
     /// Adds levels of indirect blocks until a block has its place (`grow_inode`).
     fn grow(&mut self, clock: &mut Clock, block: BlockId) -> Result<(), Error> {
         let ino = block.ino;
@@ -238,7 +244,7 @@ impl<M: Mtd> Logfs<M> {
             let id = BlockId { ino, level: height + 1, index: 0 };
             let mut bytes = vec![0; BLOCK];
             bytes[..8].copy_from_slice(&pointer.to_be_bytes());
-            self.nodes.insert(id, bytes.into());
+            self.begin_block(id, bytes);
             let mut change = Change { pointer: 0, write: true, replace: false };
             self.replace(clock, Target { id, data: None }, &mut change)?;
             let disk = &mut self.inode_mut(ino)?.disk;
