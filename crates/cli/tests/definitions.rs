@@ -171,7 +171,7 @@ fn tune_life_and_powercut_complete_to_the_scenarios_that_have_them() {
         ("tune", "", "nor-write\n"),
         ("life", "", "sd-life\n"),
         ("powercut", "", "nand-filesystems\nown-nand.toml\n"),
-        ("run", "n", "nand-filesystems\nnand-steps\nnor-write\n"),
+        ("run", "n", "nand-filesystems\nnand-steps\nnand-wear\nnor-write\n"),
         ("run", "o", "own-nand.toml\n"),
         ("list keys", "o", "own-nand.toml\nos\n"),
     ] {

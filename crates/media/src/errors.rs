@@ -330,7 +330,9 @@ impl Lifetime {
         u64::from(erases) >= life + more
     }
 
-    fn life(&self, block: u32) -> u64 {
+    /// The erases of a block after which the next one fails; zero for a factory bad block.
+    #[must_use]
+    pub fn life(&self, block: u32) -> u64 {
         if self.is_bad_from_the_factory(block) {
             return 0;
         }

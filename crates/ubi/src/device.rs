@@ -10,7 +10,7 @@ use crate::format::vtbl::Record;
 use crate::format::{LAYOUT_VOLUME, to_usize};
 use crate::io::Io;
 use crate::layout::Layout;
-use crate::lebs::Error;
+use crate::lebs::{Error, PebIndex};
 use crate::options::Mistake;
 use crate::state::{Space, VolumeInfo, VolumeState};
 use crate::vtbl::Table;
@@ -118,6 +118,17 @@ impl<M: Mtd> Ubi<M> {
     #[must_use]
     pub const fn layout(&self) -> &Layout {
         &self.io.layout
+    }
+
+    /// The blocks that are free.
+    pub fn free_pebs(&self) -> impl Iterator<Item = PebIndex> + '_ {
+        self.wl.free.iter().map(|(_, peb)| PebIndex(peb))
+    }
+
+    /// The blocks in reserve for those that go bad.
+    #[must_use]
+    pub const fn bad_reserve(&self) -> u32 {
+        self.space.bad_reserve
     }
 
     /// The erase counter of each block in service.

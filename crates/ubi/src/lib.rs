@@ -62,5 +62,6 @@ pub use lebs::{Error, LebIndex, Lebs, PebIndex, Shape};
 pub use options::{FastmapMode, Mistake, Options};
 pub use ram::RamLebs;
 pub use state::VolumeInfo;
+pub use tree::Tree;
 pub use vmt::NewVolume;
 pub use volume::{Volume, VolumeMut};

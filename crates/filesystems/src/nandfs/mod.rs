@@ -12,11 +12,11 @@
 
 mod charts;
 mod findings;
-mod fs;
+pub(crate) mod fs;
 mod grades;
 mod plan;
-mod run;
-mod scenario;
+pub(crate) mod run;
+pub(crate) mod scenario;
 mod tables;
 mod verdicts;
 

@@ -3,9 +3,9 @@
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
 mod columns;
-pub(super) mod filesystem;
+pub(crate) mod filesystem;
 pub(super) mod fit;
-pub(super) mod measure;
+pub(crate) mod measure;
 pub(super) mod powercut;
 mod readings;
 mod risk;

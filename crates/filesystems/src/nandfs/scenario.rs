@@ -2,18 +2,18 @@
 //!
 //! Layer: rank 10. Main types: [`Scenario`] and its sections.
 
-mod data;
-pub(super) mod errors;
+pub(crate) mod data;
+pub(crate) mod errors;
 pub(super) mod grades;
-mod unused;
+pub(crate) mod unused;
 
-use super::fs::{FileSystemType, Missing, Setting, System};
+use super::fs::{FileSystemType, Missing, System};
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Read, Section, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
-use boardlab_sim::{Bytes, Seed};
+use boardlab_sim::Bytes;
 use boardlab_workload::data::{Data, Sample};
 use errors::Errors;
 use grades::Grades;
@@ -82,6 +82,8 @@ section! {
         fits_kernel(&section, (systems, &used), *kernel)?;
         fits_chips(&section, &compare.chips, &file.part)?;
         told_apart(&section, fill, compare, tiobench)?;
+        let why = "here: erase counters never get so far apart";
+        section.idle("ubifs.wl_threshold", why, "boardlab run nand-wear uses it")?;
         unused::refuse(&section, &file.part, (kernel.profile, systems, &used), errors)?;
     }
 }
@@ -127,14 +129,14 @@ fn room(file: &Read<PartFile>) -> Bytes {
 }
 
 /// The sections of the filesystems, all of which are read before the first error counts.
-fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
+pub(crate) fn systems(section: &Section<'_>, types: &[FileSystemType]) -> Read<Systems> {
     let read = |one: &FileSystemType| (one.name, section.section(one.name, one.read));
     let all: Vec<_> = types.iter().map(read).collect();
     all.into_iter().map(|(name, system)| Ok((name, system?))).collect()
 }
 
 /// The filesystems that the key `systems` of a section names; those of `default` without it.
-fn named(
+pub(crate) fn named(
     section: &Section<'_>,
     types: &[FileSystemType],
     (default, without): (impl FnOnce() -> Vec<&'static str>, &str),
@@ -324,15 +326,10 @@ impl Scenario {
         let used = used(&self.measured, &self.powercut);
         self.systems.iter().map(|(name, _)| *name).filter(move |name| !used.contains(name))
     }
-
-    /// The setting in which its filesystems are mounted.
-    pub(super) fn setting(&self, seed: Seed) -> Setting {
-        Setting { kernel: self.kernel.profile, host: self.board.host(), seed }
-    }
 }
 
 /// Refuses a part that the kernel's driver or the filesystem cannot use.
-fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
+pub(crate) fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
     if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
         let problem = "has no driver for a chip that corrects by itself";
         let expected = "a kernel with drivers/mtd/nand/spi";
@@ -349,7 +346,7 @@ fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
 }
 
 /// Refuses settings of a filesystem that the kernel does not have.
-fn fits_kernel(
+pub(crate) fn fits_kernel(
     section: &Section<'_>,
     (systems, used): (&Systems, &[&str]),
     kernel: KernelSettings,
@@ -374,7 +371,7 @@ fn fits_chips(section: &Section<'_>, chips: &[Bytes], part: &Part) -> Read<()> {
 }
 
 /// Refuses a fill level that leaves no room for what a filesystem keeps for itself.
-fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
+pub(crate) fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
     if levels.iter().all(|level| *level <= FILL) {
         return Ok(());
     }
@@ -384,7 +381,7 @@ fn fits_level(section: &Section<'_>, key: &str, levels: &[Ratio]) -> Read<()> {
 }
 
 /// Refuses a list with a repeated entry: each is a row, and the names of rows differ.
-fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> {
+pub(crate) fn once<T: PartialEq>(section: &Section<'_>, key: &str, list: &[T]) -> Read<()> {
     let repeated = list.iter().enumerate().any(|(at, one)| list[..at].contains(one));
     if repeated {
         let (problem, help) = ("names a thing twice", "each is one row of a table");

@@ -22,6 +22,7 @@ mod fcse;
 mod fio;
 mod life;
 mod nandfs;
+mod nandwear;
 mod nor;
 mod os;
 mod sata;
@@ -45,6 +46,7 @@ pub(crate) const GROUPS: &[Group] = &[
     fio::GROUP,
     life::GROUP,
     nandfs::GROUP,
+    nandwear::GROUP,
     nor::GROUP,
     sata::GROUP,
     sdwear::GROUP,

@@ -9,6 +9,7 @@ mod fcse;
 mod fio;
 mod life;
 mod nandfs;
+mod nandwear;
 mod nor;
 mod sata;
 mod sdwear;
@@ -25,8 +26,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Folders that have cases: every one whose runs have findings.
-const FOLDERS: [&str; 9] =
-    ["block", "fcse", "fio", "flash", "life", "nandfs", "nor", "sata", "sdwear"];
+const FOLDERS: [&str; 10] =
+    ["block", "fcse", "fio", "flash", "life", "nandfs", "nandwear", "nor", "sata", "sdwear"];
 
 /// A sentence that is looked at.
 struct Sentence {

@@ -2,7 +2,7 @@
 
 mod findings;
 
-use super::{FileSystemType, Mounted, OnFlash, Setting, System};
+use super::{FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
@@ -41,6 +41,7 @@ impl Jffs2System {
             host: setting.host.clone(),
             seed: setting.seed,
             compression: Compression { lzo, ..Compression::default() },
+            read_only: setting.read_only,
             summary: self.summary,
             profile,
             ..Options::default()
@@ -55,6 +56,10 @@ impl System for Jffs2System {
             Work::ZstdCompress | Work::ZstdDecompress => false,
             _ => true,
         }
+    }
+
+    fn levelling(&self, _kernel: Kernel) -> Levelling {
+        Levelling { pick: Pick::InTurn, moves: Moves::Oldest }
     }
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {

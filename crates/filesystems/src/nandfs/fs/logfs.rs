@@ -5,7 +5,9 @@
 
 mod findings;
 
-use super::{FileSystemType, Mounted, OnFlash, Reading, Setting, System};
+use super::{
+    Census, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System,
+};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
@@ -29,13 +31,16 @@ struct LogfsSystem {
     compress: bool,
     /// Whether what the kernel loses or leaves behind is mirrored.
     faithful: bool,
+    /// The difference of erase counters to which data at rest and the journal are levelled.
+    wear_delta: u32,
 }
 
 fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let compress = section.required::<bool>("compress");
     let faithful = section.required::<bool>("faithful");
     section.finish()?;
-    Ok(Arc::new(LogfsSystem { compress: compress?, faithful: faithful? }))
+    let wear_delta = Options::WEAR_DELTA;
+    Ok(Arc::new(LogfsSystem { compress: compress?, faithful: faithful?, wear_delta }))
 }
 
 impl LogfsSystem {
@@ -52,8 +57,9 @@ impl LogfsSystem {
             let write_shift = segment_shift.and_then(|_| write_shift(&device));
             Format { write_shift, ..format }.make(clock, &mut device)?;
         }
-        let options =
-            Options { host: setting.host.clone(), faithful: self.faithful, ..Options::default() };
+        let Self { faithful, wear_delta, .. } = self;
+        let (host, read_only) = (setting.host.clone(), setting.read_only);
+        let options = Options { host, read_only, faithful, wear_delta, ..Options::default() };
         Ok(Logfs::mount(clock, device, options)?)
     }
 }
@@ -89,6 +95,18 @@ impl System for LogfsSystem {
         vec![with("plain", false), with("zlib", true)]
     }
 
+    fn levelling(&self, _kernel: Kernel) -> Levelling {
+        Levelling { pick: Pick::InTurn, moves: Moves::LeastWorn }
+    }
+
+    fn wear_threshold(&self) -> Option<u32> {
+        Some(self.wear_delta)
+    }
+
+    fn with_wear_threshold(&self, erases: u32) -> Option<Arc<dyn System>> {
+        Some(Arc::new(Self { wear_delta: erases, ..*self }))
+    }
+
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
         Ok(OnFlash { fs: Box::new(self.mounted(setting, nand, clock)?), attach: None })
     }
@@ -111,6 +129,16 @@ impl Mounted for Logfs<Nand> {
 
     fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
         Ok(self.into_device())
+    }
+
+    fn bad_blocks(&self) -> usize {
+        usize::try_from(self.failed_segments() * self.layout().blocks).expect("usize holds u32")
+    }
+
+    fn census(&self) -> Census {
+        let blocks = self.layout().blocks;
+        let journal = self.journal_segments().flat_map(|one| one * blocks..(one + 1) * blocks);
+        Census { journal: journal.collect(), ..Census::default() }
     }
 
     fn uncounted(&self) -> Bytes {

@@ -24,31 +24,33 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A filesystem that a scenario can have: a column of each table.
-pub(super) struct FileSystemType {
+pub(crate) struct FileSystemType {
     /// The name of its column, and of its section of a scenario.
     pub name: &'static str,
     /// Reads that section.
     pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
     /// Why its figures differ from the print.
-    pub explain: fn(&Told<'_>) -> Result<Explanations, Error>,
+    pub(super) explain: fn(&Told<'_>) -> Result<Explanations, Error>,
 }
 
 /// All filesystems, in the order of the columns.
-pub(super) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, logfs::TYPE, ubifs::TYPE];
+pub(crate) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, logfs::TYPE, ubifs::TYPE];
 
 /// The setting in which every filesystem is mounted.
 #[derive(Debug, Clone)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     /// The kernel that it runs in.
     pub kernel: Kernel,
     /// The costs of the CPU.
     pub host: Host,
     /// The seed of its random streams.
     pub seed: Seed,
+    /// Whether nothing may be written.
+    pub read_only: bool,
 }
 
 /// A filesystem with the settings of the scenario.
-pub(super) trait System: fmt::Debug + Send + Sync {
+pub(crate) trait System: fmt::Debug + Send + Sync {
     /// Whether runs can need a kind of work of the CPU.
     fn uses(&self, kernel: Kernel, work: Work) -> bool;
 
@@ -60,6 +62,20 @@ pub(super) trait System: fmt::Debug + Send + Sync {
     /// Ways to run it that are measured besides.
     fn readings(&self, _kernel: Kernel) -> Vec<Reading> {
         Vec::new()
+    }
+
+    /// How it levels the wear of the blocks.
+    fn levelling(&self, kernel: Kernel) -> Levelling;
+
+    /// The difference of erase counters at which it moves data that lie still; `None` if that does not depend on
+    /// counters.
+    fn wear_threshold(&self) -> Option<u32> {
+        None
+    }
+
+    /// The same with another such threshold.
+    fn with_wear_threshold(&self, _erases: u32) -> Option<Arc<dyn System>> {
+        None
     }
 
     /// Mounts it on `nand`; an empty flash gets an empty filesystem.
@@ -98,7 +114,7 @@ pub(super) trait System: fmt::Debug + Send + Sync {
 
 /// A way to run a filesystem that the publication leaves open.
 #[derive(Debug)]
-pub(super) struct Reading {
+pub(crate) struct Reading {
     /// Its name.
     pub name: &'static str,
     /// The filesystem, unless it is that of the scenario.
@@ -107,9 +123,51 @@ pub(super) struct Reading {
     pub verify_write: bool,
 }
 
+/// How a filesystem levels wear, or the volume manager below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Levelling {
+    /// Which free block it writes next.
+    pub pick: Pick,
+    /// When it moves data that lie still.
+    pub moves: Moves,
+}
+
+/// Which free block is written next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pick {
+    /// The one that has been free the longest.
+    InTurn,
+    /// One of medium wear.
+    Median,
+}
+
+/// When data that lie still are moved, so that their block takes part in the wear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moves {
+    /// At no time.
+    Never,
+    /// Once in so much work, whatever the wear, those that lie longest.
+    Oldest,
+    /// Once in so much work, those in the block that was erased least.
+    LeastWorn,
+    /// When the erase counters are as far apart as [`System::wear_threshold`].
+    Apart,
+}
+
+/// The blocks of a mounted filesystem, as far as their wear is not that of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Census {
+    /// The blocks of a journal at a fixed place.
+    pub journal: Vec<u32>,
+    /// The blocks that are free, where a volume manager knows them.
+    pub free: Option<Vec<u32>>,
+    /// How many blocks may go bad, where the filesystem keeps some for that.
+    pub reserve: Option<u32>,
+}
+
 /// How a volume manager finds its blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AttachBy {
+pub(crate) enum AttachBy {
     /// By the headers of all blocks.
     Scan,
     /// By a map on the flash.
@@ -118,7 +176,7 @@ pub(super) enum AttachBy {
 
 /// A setting that a kernel does not have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Missing {
+pub(crate) struct Missing {
     /// A clause that follows the section's name.
     pub problem: &'static str,
     /// What is due instead.
@@ -128,7 +186,7 @@ pub(super) struct Missing {
 }
 
 /// A filesystem right after its mount.
-pub(super) struct OnFlash {
+pub(crate) struct OnFlash {
     /// The filesystem.
     pub fs: Box<dyn Mounted>,
     /// The part of the mount that a volume manager below took for itself.
@@ -136,7 +194,7 @@ pub(super) struct OnFlash {
 }
 
 /// A filesystem on a flash.
-pub(super) trait Mounted: FileSystem {
+pub(crate) trait Mounted: FileSystem {
     /// The flash.
     fn flash(&self) -> &Nand;
 
@@ -145,6 +203,16 @@ pub(super) trait Mounted: FileSystem {
     /// # Errors
     /// Those of a volume manager below.
     fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause>;
+
+    /// Blocks that are bad, by their marks or by what the filesystem remembers.
+    fn bad_blocks(&self) -> usize {
+        self.flash().driver.bad_blocks().count()
+    }
+
+    /// What wear depends on.
+    fn census(&self) -> Census {
+        Census::default()
+    }
 
     /// Parts of the flash that never hold content of files.
     fn reserved(&self) -> Vec<(&'static str, Bytes)> {

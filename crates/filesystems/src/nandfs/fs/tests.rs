@@ -31,6 +31,10 @@ fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
 }
 
 impl System for ToySystem {
+    fn levelling(&self, _kernel: Kernel) -> Levelling {
+        Levelling { pick: Pick::InTurn, moves: Moves::Never }
+    }
+
     fn uses(&self, _: Kernel, _: Work) -> bool {
         false
     }

@@ -6,7 +6,10 @@
 
 mod findings;
 
-use super::{AttachBy, FileSystemType, Missing, Mounted, OnFlash, Setting, System};
+use super::{
+    AttachBy, Census, FileSystemType, Levelling, Missing, Mounted, Moves, OnFlash, Pick, Setting,
+    System,
+};
 use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
 use crate::nandfs::scenario::{Kernel, KernelSettings};
 use boardlab_document::{Read, Section};
@@ -18,6 +21,7 @@ use boardlab_ubi::{FastmapMode, NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Compressor, Options, Profile, Ubifs};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::{ForkingFlash, WriteThrough};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Its entry in the list.
@@ -33,7 +37,7 @@ const COMPRESSORS: [(&str, Compressor); 4] = [
 ];
 
 /// The section `[ubifs]`.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 struct UbifsSystem {
     /// What compresses the content of files.
     compressor: Compressor,
@@ -43,19 +47,31 @@ struct UbifsSystem {
     fastmap: bool,
     /// Whether a read of pages in sequence reads what lies behind them on flash as well.
     bulk_read: bool,
+    /// The difference of erase counters at which UBI moves data that lie still.
+    wl_threshold: u32,
 }
+
+/// What Linux lets be configured (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+const THRESHOLDS: RangeInclusive<u64> = 2..=65_536;
+/// What it is without a choice.
+const THRESHOLD: u32 = 4_096;
 
 fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let compressor = section.one_of("compressor", &COMPRESSORS);
     let sub_pages = section.required::<bool>("sub_pages");
     let fastmap = section.required::<bool>("fastmap");
     let bulk_read = section.required::<bool>("bulk_read");
+    let threshold =
+        section.key::<u64>("wl_threshold").within(*THRESHOLDS.start(), *THRESHOLDS.end());
+    let threshold = threshold.optional();
     section.finish()?;
     Ok(Arc::new(UbifsSystem {
         compressor: compressor?,
         sub_pages: sub_pages?,
         fastmap: fastmap?,
         bulk_read: bulk_read?,
+        wl_threshold: threshold?
+            .map_or(THRESHOLD, |one| u32::try_from(one).expect("65,536 at most")),
     }))
 }
 
@@ -72,6 +88,7 @@ impl UbifsSystem {
             beb_limit,
             sub_page: self.sub_pages.then_some(bytes),
             fastmap: if self.fastmap { FastmapMode::Convert } else { FastmapMode::Absent },
+            wl_threshold: self.wl_threshold,
             ..boardlab_ubi::Options::default()
         }
     }
@@ -89,6 +106,7 @@ impl UbifsSystem {
             compressor: Some(self.compressor),
             bulk_read: self.bulk_read,
             check_data_crc,
+            read_only: setting.read_only,
             profile,
             ..Options::default()
         }
@@ -161,6 +179,18 @@ impl System for UbifsSystem {
         self.fastmap.then_some(Missing { problem, expected, help })
     }
 
+    fn levelling(&self, _kernel: Kernel) -> Levelling {
+        Levelling { pick: Pick::Median, moves: Moves::Apart }
+    }
+
+    fn wear_threshold(&self) -> Option<u32> {
+        Some(self.wl_threshold)
+    }
+
+    fn with_wear_threshold(&self, erases: u32) -> Option<Arc<dyn System>> {
+        Some(Arc::new(Self { wl_threshold: erases, ..*self }))
+    }
+
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
         let (begun, sub_page) = ((clock.now(), Counts::of(&nand)), nand.subpage());
         let volume = self.open(nand, (setting.kernel, sub_page), clock)?;
@@ -213,6 +243,13 @@ impl Mounted for Ubifs<Volume<Nand>> {
         let mut ubi = self.into_lebs().into_ubi();
         while ubi.background(clock)? {}
         Ok(ubi.detach(clock)?)
+    }
+
+    fn census(&self) -> Census {
+        let ubi = self.lebs().ubi();
+        let free = ubi.free_pebs().map(|peb| peb.0).collect();
+        let reserve = Some(ubi.bad_reserve());
+        Census { free: Some(free), reserve, ..Census::default() }
     }
 
     fn structures(&self) -> Vec<Structure> {

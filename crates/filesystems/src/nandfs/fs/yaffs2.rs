@@ -5,7 +5,7 @@
 
 mod findings;
 
-use super::{FileSystemType, Mounted, OnFlash, Reading, Setting, System};
+use super::{FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
@@ -67,21 +67,24 @@ fn tags(geometry: &Geometry) -> TagsPlace {
 }
 
 impl Yaffs2System {
-    /// The module of 2008 wrote times of four bytes.
+    /// The module of 2008 wrote times of four bytes, and moved no data that lie still: blocks are refreshed since
+    /// February 2010.
     fn options(&self, setting: &Setting, geometry: &Geometry) -> Options {
-        let (version, long_times) = match setting.kernel {
-            Kernel::Linux26 => (Version::Y2008, false),
-            Kernel::Linux61 => (Version::Y2026, true),
+        let (version, long_times, refresh_period) = match setting.kernel {
+            Kernel::Linux26 => (Version::Y2008, false, 0),
+            Kernel::Linux61 => (Version::Y2026, true, 500),
         };
         Options {
             tags: tags(geometry),
             host: setting.host.clone(),
             caches: self.caches,
             bypass_aligned: self.bypass_aligned,
+            read_only: setting.read_only,
             summary: self.summary,
             read_checkpoint: self.checkpoint,
             write_checkpoint: self.checkpoint,
             long_times,
+            refresh_period,
             repaired: self.repaired,
             version,
             ..Options::default()
@@ -115,6 +118,14 @@ impl System for Yaffs2System {
         ];
         all.extend((kernel == Kernel::Linux26).then_some(verified));
         all
+    }
+
+    fn levelling(&self, kernel: Kernel) -> Levelling {
+        let moves = match kernel {
+            Kernel::Linux26 => Moves::Never,
+            Kernel::Linux61 => Moves::Oldest,
+        };
+        Levelling { pick: Pick::InTurn, moves }
     }
 
     fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {

@@ -3,10 +3,11 @@
 //! Layer: rank 10. Function: [`columns`]. All runs are independent of each other, so they are one crew; those that
 //! fill the flash take the most memory, and come first.
 
-use super::filesystem::{Files, HELP, Lab, timed};
+use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
 use super::readings::Different;
 use crate::nandfs::scenario::{Fill, Scenario};
+use crate::stand::Files;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::{Failure, Request};
@@ -24,7 +25,7 @@ pub(crate) fn columns(
     let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
     let mut labs = Vec::new();
     for (name, system) in scenario.systems.iter().filter(measured) {
-        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        let lab = Lab::new(scenario, &**system, (request.seed, port));
         let fresh = lab.fresh().map_err(|error| Failure::run(*name, error, HELP))?;
         labs.push((*name, lab, fresh));
     }
@@ -275,7 +276,7 @@ mod tests {
                 document.read(|section| Scenario::read(section, fs::ALL)).expect("right").value;
             let (_, system) = &scenario.systems[0];
             let port = Port::default();
-            let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
+            let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
             let nand = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(nand.port.die().array().erase_count(63), erases);
             assert_eq!(nand.port.die().errors().is_some(), wrong);

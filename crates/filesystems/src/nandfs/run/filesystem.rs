@@ -10,112 +10,62 @@
 //! would never reach the flash.
 
 use super::measure::{Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork};
-use crate::nandfs::fs::{AttachBy, Mounted, OnFlash, System};
-use crate::nandfs::scenario::errors::Errors;
-use crate::nandfs::scenario::{Fill, Kernel, Scenario, Tiobench as Options};
+use crate::nandfs::fs::{AttachBy, Mounted, System};
+use crate::nandfs::scenario::{Fill, Scenario, Tiobench as Options};
+use crate::stand::{Files, Stand, unmount, used};
 use boardlab_document::quantity::Ratio;
-use boardlab_experiment::Cause;
-use boardlab_experiment::heap;
+use boardlab_experiment::{Cause, heap};
 use boardlab_media::NandGeometry;
-use boardlab_nand::chip::Die;
-use boardlab_nand::driver::ProfileError;
-use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
+use boardlab_nand::{Nand, Part};
 use boardlab_parts::nand::board::Port as PortCosts;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions};
+use boardlab_vfs::{Errno, Error, Mount};
 use boardlab_workload::data::Data;
 use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
-use boardlab_workload::{Source, tree};
+use boardlab_workload::tree;
+use std::ops::Deref;
 use std::sync::Arc;
 
-/// A new flash of `part` behind the driver of the scenario's kernel, on a port with these costs.
-pub(crate) fn attach(
-    scenario: &Scenario,
-    part: Arc<Part>,
-    costs: PortCosts,
-    (seed, errors): (Seed, &Errors),
-) -> Result<Nand, ProfileError> {
-    let profile = match scenario.kernel.profile {
-        Kernel::Linux26 => Profile::linux_2_6(&part)?,
-        Kernel::Linux61 => Profile::linux_6_1(&part)?,
-    };
-    let profile = Profile { verify_write: scenario.kernel.verify_write, ..profile };
-    let setup = errors.setup(seed.child("nand"));
-    let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
-    errors.wear(&mut die);
-    let timing = PortTiming {
-        per_command: costs.per_command,
-        per_byte: costs.per_byte,
-        ..PortTiming::default()
-    };
-    let port = Port::new(die, timing).map_err(ProfileError::Part)?;
-    Nand::attach(port, profile, &mut Clock::new())
-}
-
-/// A filesystem below a page cache.
-pub(super) type Cached = Mount<Box<dyn Mounted>>;
-
-/// The files that fill a flash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Files {
-    pub(super) size: Bytes,
-    pub(super) data: Data,
-}
-
-/// The basis of all runs.
+/// The runs of a scenario with one filesystem.
 #[derive(Clone, Copy)]
 pub(super) struct Lab<'a> {
     pub(super) scenario: &'a Scenario,
-    pub(super) seed: Seed,
-    pub(super) port: PortCosts,
-    pub(super) system: &'a dyn System,
+    stand: Stand<'a>,
+}
+
+impl<'a> Deref for Lab<'a> {
+    type Target = Stand<'a>;
+    fn deref(&self) -> &Stand<'a> {
+        &self.stand
+    }
 }
 
 /// What to try when a filesystem fails.
 pub(super) const HELP: &str =
     "less data or a larger part may do: compare `fill` and `tiobench` with the part";
-/// Bytes of one write when the flash is filled.
-const CHUNK: usize = 32 << 10;
-/// The largest page cache while the flash is filled.
-const FILL_CACHE: Bytes = Bytes::mib(1);
-/// Files of one directory.
-const DIRECTORY: u64 = 100;
-/// The most background steps; more never end.
-const BACKGROUND_MAX: u32 = 10_000_000;
 
-impl Lab<'_> {
-    /// A flash of the scenario with an empty filesystem, every block erased and marked.
-    pub(super) fn fresh(&self) -> Result<Nand, Cause> {
-        self.made(self.erased(Arc::new(self.scenario.file.part.clone()))?, &mut Clock::new())
-    }
-
-    /// An erased flash of `part`.
-    fn erased(&self, part: Arc<Part>) -> Result<Nand, Cause> {
-        Ok(attach(self.scenario, part, self.port, (self.seed, &self.scenario.errors))?)
-    }
-
-    /// `nand` with an empty filesystem, every block erased and marked.
-    pub(super) fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
-        let setting = self.scenario.setting(self.seed);
-        let OnFlash { mut fs, .. } = self.system.mount(&setting, nand, clock)?;
-        for _ in 0..BACKGROUND_MAX {
-            if !fs.background(clock)? {
-                break;
-            }
-        }
-        fs.unmount(clock)?;
-        fs.into_flash(clock)
+impl<'a> Lab<'a> {
+    /// Those of `scenario`, on a port with these costs.
+    pub(super) fn new(
+        scenario: &'a Scenario,
+        system: &'a dyn System,
+        (seed, port): (Seed, PortCosts),
+    ) -> Self {
+        let Scenario { file, board, kernel, errors, .. } = scenario;
+        let (part, kernel) = (&file.part, *kernel);
+        let stand = Stand { part, board, kernel, errors, port, system, seed, read_only: false };
+        Self { scenario, stand }
     }
 
     /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
     pub(super) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
-        let geometry = self.scenario.file.part.geometry;
+        let geometry = self.part.geometry;
         let blocks = u32::try_from(size / geometry.block_size())?;
         let geometry = NandGeometry { blocks, ..geometry };
-        let part = Arc::new(Part { geometry, ..self.scenario.file.part.clone() });
+        let part = Arc::new(Part { geometry, ..self.part.clone() });
         let mut clock = Clock::new();
         let attach = self.attaches(&part, &mut clock)?;
-        let nand = self.made(self.erased(part)?, &mut clock)?;
+        let nand = self.made(self.attach(part)?, &mut clock)?;
         let begun = (clock.now(), Counts::of(&nand));
         let (mount, _) = self.mount_with_attach(nand, &mut clock, self.fill_cache())?;
         let mounted = (clock.now(), Counts::of(mount.fs().flash()));
@@ -128,45 +78,11 @@ impl Lab<'_> {
     /// Attaches the volume manager of the filesystem, where it has one.
     fn attaches(&self, part: &Arc<Part>, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
         let mut attach = |by| {
-            let nand = self.erased(Arc::clone(part))?;
-            self.system.attach(&self.scenario.setting(self.seed), nand, by, clock)
+            let nand = self.attach(Arc::clone(part))?;
+            self.system.attach(&self.setting(), nand, by, clock)
         };
         let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
         Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
-    }
-
-    /// The page cache of the board.
-    pub(super) fn page_cache(&self) -> Bytes {
-        self.scenario.board.page_cache()
-    }
-
-    /// The page cache while the flash is filled: files that are written and never read again need none, and a whole
-    /// one holds as much of this machine's memory as the flash itself.
-    pub(super) fn fill_cache(&self) -> Bytes {
-        self.page_cache().min(FILL_CACHE)
-    }
-
-    pub(super) fn mount(
-        &self,
-        nand: Nand,
-        clock: &mut Clock,
-        cache: Bytes,
-    ) -> Result<Mount<Box<dyn Mounted>>, Cause> {
-        Ok(self.mount_with_attach(nand, clock, cache)?.0)
-    }
-
-    /// Mounts; also returns what the attach of a volume manager below took.
-    pub(super) fn mount_with_attach(
-        &self,
-        nand: Nand,
-        clock: &mut Clock,
-        cache: Bytes,
-    ) -> Result<(Cached, Option<TimedWork>), Cause> {
-        let setting = self.scenario.setting(self.seed);
-        let OnFlash { fs, attach } = self.system.mount(&setting, nand, clock)?;
-        // Linux reads nothing ahead on MTD, and UBIFS switches it off.
-        let cache = CacheOptions { readahead: 1, ..CacheOptions::with_cache(cache) };
-        Ok((Mount::with_host(fs, self.scenario.board.host(), cache), attach))
     }
 
     /// Mounts and lists a fork of a filled flash.
@@ -227,38 +143,6 @@ impl Lab<'_> {
         let Fill { file: size, data, .. } = self.scenario.fill.clone();
         let mut all = self.fill(&Files { size, data }, &[level], nand, clock)?;
         all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
-    }
-
-    /// Writes file number `file`, a hundred to a directory.
-    fn write_file<F: FileSystem>(
-        &self,
-        mount: &mut Mount<F>,
-        clock: &mut Clock,
-        file: u64,
-        Files { size, data }: &Files,
-    ) -> Result<u64, Error> {
-        let dir = format!("/d{:04}", file / DIRECTORY);
-        if file.is_multiple_of(DIRECTORY) {
-            mount.mkdir(clock, &dir, 0o755)?;
-        }
-        let fd = mount.create(clock, format!("{dir}/f{file:07}"), 0o644)?;
-        let seed = self.seed.child(&format!("file.{file}"));
-        let mut source = data.source(seed.get());
-        let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
-        while offset < size.get() {
-            let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
-            source.fill(&mut chunk[..left]);
-            let written = match mount.write(clock, fd, offset, &chunk[..left]) {
-                Err(error) if error.errno() == Some(Errno::NoSpc) && offset > 0 => 0,
-                written => written?,
-            };
-            offset += u64::try_from(written).expect("a length fits u64");
-            if written < left {
-                break;
-            }
-        }
-        mount.close(clock, fd)?;
-        Ok(offset)
     }
 
     /// Runs tiobench with one kind of data on an empty flash.
@@ -330,22 +214,4 @@ pub(super) fn timed<T>(
     // The fork is gone, and the next one may be filled on another thread.
     heap::trim();
     Ok((made, clock.now().since(Instant::ZERO)))
-}
-
-/// The fill level that the filesystem would report after a commit.
-pub(super) fn used(mount: &mut Cached, clock: &mut Clock) -> Result<Ratio, Error> {
-    let space = mount.statfs(clock)?;
-    let uncounted = mount.fs().uncounted().get() / u64::from(space.block_size.max(1));
-    let used = u128::from(space.blocks - space.free.min(space.blocks) + uncounted) * 1_000_000;
-    let share = used / u128::from(space.blocks.max(1));
-    Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
-}
-
-/// Unmounts, and returns the flash.
-pub(super) fn unmount(
-    mut mount: Mount<Box<dyn Mounted>>,
-    clock: &mut Clock,
-) -> Result<Nand, Cause> {
-    mount.unmount(clock)?;
-    mount.into_fs().into_flash(clock)
 }

@@ -4,11 +4,12 @@
 //! that garbage collection works all the time; `boardlab_workload::powercut` runs on it and cuts. Model
 //! and limits: `docs/models/power-cut.md`.
 
-use super::filesystem::{self, Lab};
+use super::filesystem::Lab;
 use super::risk::Risk;
-use crate::nandfs::fs::{ALL, FileSystemType, System};
+use crate::nandfs::fs::{ALL, FileSystemType, Setting, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario};
+use crate::stand::Stand;
 use boardlab_document::Reading;
 use boardlab_experiment::finding::find;
 use boardlab_experiment::{Cause, Failure, Progress, Request};
@@ -28,7 +29,8 @@ use std::sync::Arc;
 
 /// A filesystem on a small flash.
 struct Cutting<'a> {
-    scenario: &'a Scenario,
+    cut: &'a PowerCut,
+    setting: Setting,
     system: &'a dyn System,
     nand: Nand,
 }
@@ -45,7 +47,7 @@ impl Bench for Cutting<'_> {
         clock: &mut Clock,
         flash: ForkingFlash<Nand>,
     ) -> Result<Box<dyn FileSystem>, MountFailure> {
-        self.system.mount_watched(&self.scenario.setting(Seed::new(1)), flash, clock)
+        self.system.mount_watched(&self.setting, flash, clock)
     }
 }
 
@@ -118,21 +120,21 @@ impl<'s> Prepared<'s> {
         let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
         let geometry = NandGeometry { blocks, pages_per_block, page, oob };
         let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
-        let errors = (request.seed, &Errors::default());
-        let port = scenario.board.port;
-        let nand = filesystem::attach(scenario, part, port, errors);
-        let nand = nand.map_err(|error| failed(name, Box::new(error)))?;
         let named = scenario.systems.iter().find(|(system, _)| *system == name);
         let (_, system) = named.expect("the scenario names some of them");
-        let lab = Lab { scenario, seed: request.seed, port, system: &**system };
+        let (system, cut) = (&**system, &scenario.powercut);
+        let lab = Lab::new(scenario, system, (request.seed, scenario.board.port));
+        let nand = Stand { errors: &Errors::default(), ..*lab }.attach(part);
+        let nand = nand.map_err(|error| failed(name, Box::new(error)))?;
         let risk = lab.risk(nand.clone()).map_err(|error| failed(name, error))?;
-        Ok(Self { name, bench: Cutting { scenario, system: &**system, nand }, risk })
+        let setting = Setting { seed: Seed::new(1), ..lab.setting() };
+        Ok(Self { name, bench: Cutting { cut, setting, system, nand }, risk })
     }
 
     /// Runs it, and cuts its power.
     fn explored(self, request: &Request<'_>) -> Result<Explored, Failure> {
         let Self { name, bench, risk } = self;
-        let cut = &bench.scenario.powercut;
+        let cut = bench.cut;
         let plan = Plan {
             seed: request.seed,
             operations: cut.operations,

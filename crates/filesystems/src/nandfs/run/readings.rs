@@ -47,8 +47,8 @@ impl Lab<'_> {
         let Reading { name, ref system, verify_write } = *reading;
         let kernel = KernelSettings { verify_write, ..self.scenario.kernel };
         let scenario = Scenario { kernel, ..self.scenario.clone() };
-        let lab =
-            Lab { scenario: &scenario, system: system.as_deref().unwrap_or(self.system), ..*self };
+        let other = system.as_deref().unwrap_or(self.system);
+        let lab = Lab::new(&scenario, other, (self.seed, self.port));
         let mut different = Different { name, mounting: None, throughput: None, capacity: None };
         let mut spent = Duration::ZERO;
         if system.is_none() && kernel == self.scenario.kernel {
@@ -90,7 +90,7 @@ mod tests {
         let named = scenario.systems.iter().find(|(name, _)| *name == "yaffs2");
         let (_, system) = named.expect("in the list");
         let port = scenario.board.port;
-        let lab = Lab { scenario: &scenario, seed: Seed::new(1), port, system: &**system };
+        let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
         let fresh = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
         let full = lab.capacity(file, fresh, &mut Clock::new());
         full.unwrap_or_else(|error| panic!("{error}")).stored.get()

@@ -4,8 +4,9 @@
 //! back what is old, and the filesystem does its background work. After every program of the flash the power could
 //! fail; the flash as it is then is mounted and read. What is not there yet is at risk.
 
-use super::filesystem::{Cached, Lab};
+use super::filesystem::Lab;
 use super::steps::{content, write_and_close};
+use crate::stand::Cached;
 use boardlab_experiment::Cause;
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration};

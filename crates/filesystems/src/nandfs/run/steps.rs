@@ -3,9 +3,10 @@
 //! Layer: rank 10. Main type: [`Bench`], a flash with a filesystem. What a step takes depends on those
 //! before it, so all steps of a plan are performed in their order. Source: `docs/formats/measurement-plan.md`.
 
-use super::filesystem::{Cached, Lab, unmount, used};
+use super::filesystem::Lab;
 use crate::nandfs::fs::System;
 use crate::nandfs::scenario::Scenario;
+use crate::stand::{Cached, unmount, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_measure::plan::Step;
@@ -82,7 +83,7 @@ impl<'a> Bench<'a> {
         seed: Seed,
         system: &'a dyn System,
     ) -> Result<Self, Cause> {
-        let lab = Lab { scenario, seed, port: scenario.board.port, system };
+        let lab = Lab::new(scenario, system, (seed, scenario.board.port));
         let flash = Some(lab.fresh()?);
         Ok(Self { lab, clock: Clock::new(), flash, mount: None })
     }

@@ -46,7 +46,7 @@ impl Value for Named {
 }
 
 /// The kind of data that `key` names.
-pub(super) fn one(section: &Section<'_>, key: &str) -> Read<Data> {
+pub(crate) fn one(section: &Section<'_>, key: &str) -> Read<Data> {
     data(section, key, section.required(key)?)
 }
 

@@ -46,11 +46,7 @@ pub(crate) fn refuse(
     let (used, others): (Vec<_>, Vec<_>) =
         systems.iter().partition(|(name, _)| used.contains(name));
     for (name, _) in others {
-        idle(
-            name,
-            "with keys `systems` and `powercut.systems` that leave this filesystem out",
-            "add it to the list",
-        );
+        idle(name, "with lists of systems that leave this filesystem out", "add it to the list");
     }
     for work in Work::ALL {
         if !used.iter().any(|(_, system)| system.uses(kernel, work)) {

@@ -1,0 +1,245 @@
+//! Runs all filesystems at all levels, and makes the result.
+//!
+//! Layer: rank 10. Functions: [`check`], [`run`]. Main type: [`Course`], a filesystem at a level.
+
+pub(super) mod pool;
+pub(super) mod rewriting;
+
+use super::scenario::{Scenario, UNUSED, Wear};
+use super::{charts, findings, tables};
+use crate::nandfs::fs::{self, FileSystemType, System};
+use crate::nandfs::scenario::errors::Errors;
+use crate::stand::{NAND, Stand};
+use boardlab_codec::crc32;
+use boardlab_document::Reading;
+use boardlab_document::quantity::Ratio;
+use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::{Failure, Request};
+use boardlab_media::Lifetime;
+use boardlab_result::RunResult;
+use boardlab_result::prose::float;
+use boardlab_sim::{Bytes, Duration, Seed};
+use pool::{CYCLES_MAX, Pool};
+use rewriting::{Ended, Observation};
+use std::sync::Arc;
+
+/// What to try when a filesystem fails.
+const HELP: &str = "a lower level or a larger flash may do: compare wear.levels with wear.chip";
+/// About what a run takes besides the flash.
+const MEMORY: Bytes = Bytes::mib(24);
+
+fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
+    let mut reading = request.document.read(|section| Scenario::read(section, types))?;
+    let Scenario { systems, measured, .. } = &reading.value;
+    let idle = systems.iter().filter(|(name, _)| !measured.contains(name));
+    let mut idle: Vec<_> = idle.map(|(name, _)| format!("{name}.")).collect();
+    idle.extend(UNUSED.map(|(key, _)| key.to_owned()));
+    reading.parameters.retain(|one| !idle.iter().any(|start| one.key.starts_with(start)));
+    Ok(reading)
+}
+
+/// Checks `request`; a checksum of the sample of files that it names.
+pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
+    let scenario = read(request, fs::ALL)?.value;
+    Ok(scenario.sample().map_or(0, |sample| crc32(0, &sample.bytes)))
+}
+
+/// Wears flashes out.
+pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let Reading { value: scenario, parameters } = read(request, fs::ALL)?;
+    let courses = courses(request, &scenario)?;
+    let mut run = request.blank("Wear of a NAND by filesystem and fill level", parameters);
+    run.tables = tables::all(&courses, &scenario);
+    findings::add(&mut run, &courses, &scenario);
+    charts::draw(&mut run, &courses, &scenario.wear);
+    run.virtual_time_ns = courses.iter().map(|one| one.spent.as_nanos()).sum();
+    Ok(run)
+}
+
+/// A filesystem at a level.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) system: &'static str,
+    pub(super) level: Ratio,
+    pub(super) seen: Observation,
+    /// By the rated cycles.
+    pub(super) lives: Vec<(u64, Life)>,
+    /// Parts that ran to their end, with what was expected of them.
+    pub(super) checks: Vec<Check>,
+    pub(super) spent: Duration,
+}
+
+/// A life that was extrapolated, in writings of the file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Life {
+    /// Until the first block dies.
+    pub(super) first: f64,
+    /// Until the filesystem cannot write any more.
+    pub(super) end: f64,
+}
+
+/// A part of few cycles that ran to its end.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// The rated cycles of the part whose levelling it has in proportion; `None` if levelling does not depend on them.
+    pub(super) of: Option<u64>,
+    pub(super) expected: Life,
+    pub(super) ended: Ended,
+}
+
+/// A filesystem with what its runs will give.
+struct Running<'s> {
+    name: &'static str,
+    system: &'s Arc<dyn System>,
+    capacity: Slot<Bytes>,
+    levels: Vec<AtLevel>,
+}
+
+struct AtLevel {
+    level: Ratio,
+    seen: Slot<Observation>,
+    ends: Vec<(Option<u64>, Slot<Ended>)>,
+}
+
+/// What all runs stand on.
+struct Base<'s> {
+    scenario: &'s Scenario,
+    seed: Seed,
+    errors: Errors,
+}
+
+impl Base<'_> {
+    fn stand<'s>(&'s self, system: &'s dyn System) -> Stand<'s> {
+        let Scenario { file, board, kernel, .. } = self.scenario;
+        let (part, kernel, errors, port) = (&file.part, *kernel, &self.errors, board.port);
+        Stand { part, board, kernel, errors, port, system, seed: self.seed, read_only: false }
+    }
+}
+
+fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Failure> {
+    let base = &Base { scenario, seed: request.seed, errors: Errors::default() };
+    let systems = scenario.systems.iter().filter(|(name, _)| scenario.measured.contains(name));
+    let mut crew = Crew::default();
+    let wear = &scenario.wear;
+    let memory = wear.chip + MEMORY;
+    // The lives come first, for they are the longest.
+    let ends: Vec<Vec<Vec<_>>> = systems
+        .clone()
+        .map(|(name, system)| {
+            let levels = wear.levels.iter().map(|&level| {
+                let checked = wear.check_levels.contains(&level);
+                let scaled = scaled(system, wear).into_iter().filter(|_| checked);
+                let end = scaled.map(|(of, system)| {
+                    let run = move || rewriting::to_the_end(base.stand(&*system), wear, level);
+                    (of, crew.add_large(*name, HELP, memory, run))
+                });
+                end.collect()
+            });
+            levels.collect()
+        })
+        .collect();
+    let running = systems.zip(ends).map(|((name, system), ends)| {
+        let levels = wear.levels.iter().zip(ends).map(|(&level, ends)| {
+            let run = move || rewriting::observe(base.stand(&**system), wear, level);
+            AtLevel { level, seen: crew.add_large(*name, HELP, memory, run), ends }
+        });
+        let levels = levels.collect();
+        let run = move || rewriting::capacity(base.stand(&**system), wear);
+        Running { name, system, capacity: crew.add_large(*name, HELP, memory, run), levels }
+    });
+    let running: Vec<_> = running.collect();
+    crew.perform(request)?;
+    let model = Model { scenario, seed: request.seed };
+    Ok(running.into_iter().flat_map(|one| model.courses(one)).collect())
+}
+
+/// The filesystem on parts of few cycles: as it is, or with its levelling in proportion to each rating.
+fn scaled(system: &Arc<dyn System>, wear: &Wear) -> Vec<(Option<u64>, Arc<dyn System>)> {
+    let Some(threshold) = system.wear_threshold() else {
+        return vec![(None, Arc::clone(system))];
+    };
+    let each = wear.endurance.iter().filter_map(|&cycles| {
+        let threshold = in_proportion(threshold, (cycles, wear.check_cycles));
+        Some((Some(cycles), system.with_wear_threshold(threshold)?))
+    });
+    each.collect()
+}
+
+/// A threshold of a part with so many rated cycles on one with others.
+fn in_proportion(threshold: u32, (cycles, others): (u64, u32)) -> u32 {
+    let scaled = u64::from(threshold) * u64::from(others);
+    u32::try_from(((scaled + cycles / 2) / cycles).max(1)).unwrap_or(u32::MAX)
+}
+
+/// Lives from what was observed.
+struct Model<'a> {
+    scenario: &'a Scenario,
+    seed: Seed,
+}
+
+impl Model<'_> {
+    fn courses(&self, running: Running<'_>) -> Vec<Course> {
+        let Running { name, system, capacity, levels } = running;
+        let (wear, capacity) = (&self.scenario.wear, capacity.take());
+        let taken = levels.into_iter().map(|one| {
+            let ends: Vec<_> = one.ends.into_iter().map(|(of, slot)| (of, slot.take())).collect();
+            (one.level, one.seen.take(), ends)
+        });
+        let courses = taken.map(|(level, seen, ends)| {
+            let life = |cycles, like: u64| self.life(&**system, &seen, capacity, (cycles, like));
+            let lives = wear.endurance.iter().map(|&cycles| (cycles, life(cycles, cycles)));
+            let lives = lives.collect();
+            let checks = ends.into_iter().map(|(of, ended)| {
+                let cycles = u64::from(wear.check_cycles);
+                Check { of, expected: life(cycles, of.unwrap_or(cycles)), ended }
+            });
+            let checks: Vec<_> = checks.collect();
+            let run = checks.iter().map(|check| check.ended.rewrites).sum::<u64>();
+            let run = run + seen.rewrites;
+            let spent = Duration::from_nanos(seen.each.as_nanos().saturating_mul(run));
+            Course { system: name, level, seen, lives, checks, spent }
+        });
+        courses.collect()
+    }
+
+    /// The life of a part with so many rated cycles, whose levelling is that of one with `like` in proportion.
+    fn life(
+        &self,
+        system: &dyn System,
+        seen: &Observation,
+        capacity: Bytes,
+        (cycles, like): (u64, u64),
+    ) -> Life {
+        let Scenario { wear, file, kernel, .. } = self.scenario;
+        let gone_through = u32::try_from(cycles).unwrap_or(u32::MAX).min(CYCLES_MAX);
+        let setup = Lifetime::new(self.seed.child(NAND), gone_through, 0, 0);
+        let block = file.part.geometry.block_size();
+        let blocks = 0..u32::try_from(wear.chip / block).expect("few blocks");
+        let room = capacity.get().saturating_sub((seen.rest + wear.file).get()) / block.get();
+        let spare = seen.reserve.map_or(room, |reserve| room.min(reserve.into()));
+        let threshold = system.wear_threshold().unwrap_or_default();
+        let lives: Vec<_> = blocks.map(|block| setup.life(block)).collect();
+        // It goes on from what was observed while no block would have died.
+        let (before, written) = match cycles > u64::from(gone_through) {
+            true => (vec![0; lives.len()], 0.0),
+            false => seen.last_below(&lives),
+        };
+        let pool = Pool {
+            levelling: system.levelling(kernel.profile),
+            threshold: in_proportion(threshold, (like, gone_through)),
+            erases_per_move: seen.erases_per_move,
+            lives,
+            before,
+            hot: seen.hot.clone(),
+            journal: seen.journal.clone(),
+            journal_share: seen.journal_share,
+            held: usize::try_from(wear.file.div_ceil(block)).expect("a few"),
+            spare: usize::try_from(spare).expect("few blocks"),
+            seed: self.seed,
+        };
+        let lasted = pool.lasts();
+        let scale = float(cycles) / f64::from(gone_through);
+        let rewrites = |erases: u64| written + float(erases) * scale / seen.erases_per_rewrite;
+        Life { first: rewrites(lasted.first), end: rewrites(lasted.end) }
+    }
+}

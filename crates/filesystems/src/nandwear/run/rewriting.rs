@@ -1,0 +1,490 @@
+//! One file that is written over and over beside data at rest.
+//!
+//! Layer: rank 10. Main types: [`Rewriting`]; [`Observation`] of it until it is steady; [`Ended`], of a part that ran to
+//! its end.
+
+use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
+use crate::nandwear::scenario::Wear;
+use crate::stand::{Cached, Files, Stand, path, used};
+use boardlab_document::quantity::Ratio;
+use boardlab_experiment::Cause;
+use boardlab_media::NandGeometry;
+use boardlab_nand::Part;
+use boardlab_result::prose::{float, real};
+use boardlab_sim::{Bytes, Clock, Duration, Instant};
+use boardlab_vfs::{Errno, Error};
+use boardlab_workload::Source;
+use std::sync::Arc;
+
+/// The path of the file.
+const PATH: &str = "/state";
+/// Rated cycles that no block of an observation reaches.
+const ENDLESS: u32 = u32::MAX / 4;
+/// As many erases as the flash has blocks are a round. Two spans of so many rounds are compared.
+const SPAN: usize = 6;
+/// The most rounds until the run counts as not steady.
+const ROUNDS: usize = 48;
+/// How much erases and spread of two spans may differ.
+const STEADY: [f64; 2] = [0.02, 0.05];
+/// A block whose erases are so many times farther apart than usual held data at rest in between.
+const PAUSE: f64 = 3.0;
+
+/// A flash with data at rest, and a file that is written over and over.
+struct Rewriting<'a> {
+    stand: Stand<'a>,
+    wear: &'a Wear,
+    mount: Cached,
+    clock: Clock,
+    /// Files at rest, and their bytes.
+    files: u64,
+    rest: Bytes,
+    /// How often the file was written.
+    rewrites: u64,
+    content: Vec<u8>,
+    begun: Instant,
+    /// Time of all writings until they were durable.
+    writing: Duration,
+    before: Vec<u32>,
+    programs: u64,
+}
+
+/// The flash at the end of a round.
+#[derive(Debug, Clone)]
+struct Round {
+    rewrites: u64,
+    programs: u64,
+    /// Of each block since the file was first written.
+    erases: Vec<u32>,
+}
+
+impl Round {
+    fn total(&self) -> u64 {
+        self.erases.iter().map(|&one| u64::from(one)).sum()
+    }
+
+    fn most(&self) -> u32 {
+        self.erases.iter().copied().max().unwrap_or_default()
+    }
+
+    fn never(&self) -> usize {
+        self.erases.iter().filter(|&&one| one == 0).count()
+    }
+}
+
+/// What a filesystem does to the flash once it is steady.
+#[derive(Debug, Clone)]
+pub(crate) struct Observation {
+    /// Bytes of the files at rest.
+    pub rest: Bytes,
+    /// How often the file was written until it was steady; `None` if it did not become so.
+    pub steady: Option<u64>,
+    /// How often it was written in all.
+    pub rewrites: u64,
+    /// Bytes that are programmed for each byte of the file.
+    pub amplification: f64,
+    /// Erases for one writing of the file.
+    pub erases_per_rewrite: f64,
+    /// Erases of each block during the observation, and at the end of each round before.
+    pub erases: Vec<u32>,
+    rounds: Vec<Round>,
+    /// How far the most worn block gets ahead of the mean for each erase of that.
+    pub spread: f64,
+    /// Blocks that take the erases, those of the journal left out.
+    pub hot: Vec<u32>,
+    pub journal: Vec<u32>,
+    /// The share of the erases that the journal takes.
+    pub journal_share: f64,
+    /// Thousandths of erases from one move of data at rest to the next, if there were any.
+    pub erases_per_move: Option<u64>,
+    /// Blocks in reserve for those that go bad.
+    pub reserve: Option<u32>,
+    /// From one writing to the next.
+    pub each: Duration,
+    /// From the begin of a writing until it is durable.
+    pub durable: Duration,
+}
+
+impl Observation {
+    /// The erases at the end of the last round in which every block was below its life, and how often the file was
+    /// written then.
+    pub(crate) fn last_below(&self, lives: &[u64]) -> (Vec<u64>, f64) {
+        let below = |round: &&Round| {
+            round.erases.iter().zip(lives).all(|(&erases, &life)| u64::from(erases) < life)
+        };
+        let last = self.rounds.iter().rev().find(below);
+        last.map_or_else(
+            || (vec![0; lives.len()], 0.0),
+            |round| (round.erases.iter().map(|&one| one.into()).collect(), float(round.rewrites)),
+        )
+    }
+}
+
+/// How a part ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    /// How often the file was written when the first block went bad.
+    pub first: u64,
+    /// How often it could be written.
+    pub rewrites: u64,
+    /// What the filesystem said at last.
+    pub last: String,
+    /// Blocks that are marked bad.
+    pub bad: usize,
+    /// The next mount.
+    pub mounts: Mounts,
+    /// Files at rest that are lost or changed after it.
+    pub lost: u64,
+}
+
+/// The capacity of a flash for files at rest.
+pub(crate) fn capacity(stand: Stand<'_>, wear: &Wear) -> Result<Bytes, Cause> {
+    let full = Rewriting::filled(stand, wear, None, ENDLESS)?;
+    Ok(full.rest)
+}
+
+impl<'a> Rewriting<'a> {
+    /// A flash that is filled to a level, or until there is no room.
+    fn filled(
+        stand: Stand<'a>,
+        wear: &'a Wear,
+        level: Option<Ratio>,
+        endurance: u32,
+    ) -> Result<Self, Cause> {
+        let blocks = u32::try_from(wear.chip / stand.part.geometry.block_size())?;
+        let geometry = NandGeometry { blocks, ..stand.part.geometry };
+        let part = Arc::new(Part { geometry, endurance, ..stand.part.clone() });
+        let mut clock = Clock::new();
+        let nand = stand.made(stand.attach(part)?, &mut clock)?;
+        let mut mount = stand.mount(nand, &mut clock, stand.fill_cache())?;
+        let (mut files, mut rest) = (0, Bytes::ZERO);
+        let kind = Files { size: wear.rest, data: wear.data.clone() };
+        while match level {
+            Some(level) => used(&mut mount, &mut clock)? < level,
+            None => true,
+        } {
+            match stand.write_file(&mut mount, &mut clock, files, &kind) {
+                Ok(written) => rest += Bytes::new(written),
+                Err(error) if error.errno() == Some(Errno::NoSpc) && level.is_none() => break,
+                Err(error) => return Err(error.into()),
+            }
+            files += 1;
+        }
+        let content = vec![0; wear.file.to_usize()];
+        let (begun, before) = (clock.now(), Vec::new());
+        let (rewrites, programs, writing) = (0, 0, Duration::ZERO);
+        let mut all = Self {
+            stand,
+            wear,
+            mount,
+            clock,
+            files,
+            rest,
+            rewrites,
+            content,
+            begun,
+            writing,
+            before,
+            programs,
+        };
+        if level.is_some() {
+            all.begin()?;
+        }
+        Ok(all)
+    }
+
+    /// Writes the file for the first time.
+    fn begin(&mut self) -> Result<(), Cause> {
+        self.mount.sync(&mut self.clock)?;
+        let fd = self.mount.create(&mut self.clock, PATH, 0o644)?;
+        self.mount.close(&mut self.clock, fd)?;
+        self.rewrite()?;
+        self.rewrites = 0;
+        self.begun = self.clock.now();
+        self.writing = Duration::ZERO;
+        self.programs = self.mount.fs().flash().counts().programs;
+        self.before = self.erase_counts();
+        Ok(())
+    }
+
+    fn erase_counts(&self) -> Vec<u32> {
+        let array = self.mount.fs().flash().port.die().array();
+        (0..array.geometry().blocks).map(|block| array.erase_count(block)).collect()
+    }
+
+    fn bad_blocks(&self) -> usize {
+        self.mount.fs().bad_blocks()
+    }
+
+    fn fill_content(&mut self, version: u64) {
+        let seed = self.stand.seed.child("state").get().wrapping_add(version);
+        self.wear.data.source(seed).fill(&mut self.content);
+    }
+
+    /// Writes the file anew, makes it durable, and lets the rest of the period pass.
+    fn rewrite(&mut self) -> Result<(), Error> {
+        self.fill_content(self.rewrites);
+        let begun = self.clock.now();
+        let next = begun + self.wear.period;
+        let (mount, clock) = (&mut self.mount, &mut self.clock);
+        let fd = mount.open(clock, PATH)?;
+        mount.write(clock, fd, 0, &self.content)?;
+        mount.fsync(clock, fd)?;
+        mount.close(clock, fd)?;
+        self.writing += clock.now().since(begun);
+        mount.idle(clock, next)?;
+        self.rewrites += 1;
+        Ok(())
+    }
+
+    fn round(&self) -> Round {
+        let now = self.erase_counts();
+        let erases = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
+        let programs = self.mount.fs().flash().counts().programs - self.programs;
+        Round { rewrites: self.rewrites, programs, erases }
+    }
+}
+
+/// Writes the file until the erases are steady.
+pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Observation, Cause> {
+    let mut run = Rewriting::filled(stand, wear, Some(level), ENDLESS)?;
+    let census = run.mount.fs().census();
+    let blocks = run.before.len();
+    let mut paused = Pauses::new(blocks);
+    let mut rounds: Vec<Round> = vec![run.round()];
+    let mut steady = None;
+    while rounds.len() <= ROUNDS && steady.is_none() {
+        run.rewrite()?;
+        let now = run.round();
+        paused.note(&now.erases);
+        if now.total() >= float_rounds(rounds.len(), blocks) {
+            rounds.push(now);
+            steady = is_steady(&rounds).then_some(run.rewrites);
+        }
+    }
+    let figures = Figures { rounds: &rounds, paused: &paused, census: &census };
+    let levelling = stand.system.levelling(stand.kernel.profile);
+    let hot = figures.hot(levelling);
+    let last = rounds.last().expect("the first is there");
+    let span = run.clock.now().since(run.begun);
+    Ok(Observation {
+        rest: run.rest,
+        steady,
+        rewrites: run.rewrites,
+        amplification: figures.amplification(stand.part, wear.file),
+        erases_per_rewrite: figures.erases_per_rewrite(),
+        spread: figures.spread(),
+        journal_share: figures.journal_share(),
+        erases_per_move: figures.erases_per_move(levelling),
+        erases: last.erases.clone(),
+        hot,
+        journal: census.journal.clone(),
+        reserve: census.reserve,
+        each: Duration::from_nanos(span.as_nanos() / run.rewrites.max(1)),
+        durable: Duration::from_nanos(run.writing.as_nanos() / run.rewrites.max(1)),
+        rounds,
+    })
+}
+
+fn float_rounds(rounds: usize, blocks: usize) -> u64 {
+    u64::try_from(rounds * blocks).expect("a few rounds of blocks")
+}
+
+/// Whether the last two spans have the same erases for a writing, and the spread grows as much.
+fn is_steady(rounds: &[Round]) -> bool {
+    // In the first round the flash is not full of the file's remains yet.
+    let Some(from) = rounds.len().checked_sub(2 * SPAN + 1).filter(|&from| from > 0) else {
+        return false;
+    };
+    let [a, b, c] = [from, from + SPAN, from + 2 * SPAN].map(|at| &rounds[at]);
+    let near = |one: f64, other: f64, share: f64| (one - other).abs() <= share * one.max(other);
+    near(erases_of(a, b), erases_of(b, c), STEADY[0]) && near(ahead(a, b), ahead(b, c), STEADY[1])
+}
+
+/// Erases for one writing, from one round to another.
+fn erases_of(from: &Round, to: &Round) -> f64 {
+    float(to.total() - from.total()) / float((to.rewrites - from.rewrites).max(1))
+}
+
+/// How much more erases the most worn block has than the mean one, from one round to another.
+fn ahead(from: &Round, to: &Round) -> f64 {
+    let mean = float(to.total() - from.total()) / float(to.erases.len());
+    float(to.most() - from.most()) / mean
+}
+
+/// How many erases of the whole flash lie between two erases of a block.
+struct Pauses {
+    total: u64,
+    erased_at: Vec<u64>,
+    erases: Vec<u32>,
+    /// With the erase, counted over the flash, that ends it.
+    all: Vec<(u64, u64)>,
+}
+
+impl Pauses {
+    fn new(blocks: usize) -> Self {
+        Self { total: 0, erased_at: vec![0; blocks], erases: vec![0; blocks], all: Vec::new() }
+    }
+
+    fn note(&mut self, now: &[u32]) {
+        for (block, &now) in now.iter().enumerate() {
+            for _ in self.erases[block]..now {
+                self.total += 1;
+                self.all.push((self.total, self.total - self.erased_at[block]));
+                self.erased_at[block] = self.total;
+            }
+            self.erases[block] = now;
+        }
+    }
+
+    /// The median of those that end behind an erase of the flash.
+    fn median(&self, behind: u64) -> u64 {
+        let late = self.all.iter().filter(|(at, _)| *at > behind);
+        let mut spans: Vec<_> = late.map(|(_, span)| *span).collect();
+        spans.sort_unstable();
+        spans.get(spans.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// What the rounds of an observation say.
+struct Figures<'o> {
+    rounds: &'o [Round],
+    paused: &'o Pauses,
+    census: &'o Census,
+}
+
+impl Figures<'_> {
+    /// The last two spans.
+    fn late(&self) -> [&Round; 2] {
+        let last = self.rounds.len() - 1;
+        [&self.rounds[last.saturating_sub(2 * SPAN).max(1)], &self.rounds[last]]
+    }
+
+    fn amplification(&self, part: &Part, file: Bytes) -> f64 {
+        let [from, to] = self.late();
+        let programmed = part.geometry.page * (to.programs - from.programs);
+        real(programmed) / real(file * (to.rewrites - from.rewrites).max(1))
+    }
+
+    fn erases_per_rewrite(&self) -> f64 {
+        let [from, to] = self.late();
+        erases_of(from, to)
+    }
+
+    fn spread(&self) -> f64 {
+        let [from, to] = self.late();
+        ahead(from, to)
+    }
+
+    /// The blocks among which the erases go round.
+    fn hot(&self, levelling: Levelling) -> Vec<u32> {
+        let [from, to] = self.late();
+        let beside = |block: &u32| !self.census.journal.contains(block);
+        let blocks = 0..u32::try_from(to.erases.len()).expect("block numbers fit u32");
+        let at = |block: u32| usize::try_from(block).expect("usize holds u32");
+        match levelling.pick {
+            Pick::InTurn => {
+                let late = |&block: &u32| to.erases[at(block)] - from.erases[at(block)];
+                let mut all: Vec<_> = blocks.filter(beside).collect();
+                all.sort_by_key(|block| std::cmp::Reverse(late(block)));
+                let latest = &self.rounds[self.rounds.len().saturating_sub(1 + SPAN)];
+                let count = self.paused.median(latest.total());
+                all.truncate(usize::try_from(count).expect("no more than blocks"));
+                all
+            }
+            Pick::Median => {
+                let free = self.census.free.clone().unwrap_or_default();
+                let first = &self.rounds[1.min(self.rounds.len() - 1)];
+                blocks
+                    .filter(|block| free.contains(block) || first.erases[at(*block)] > 0)
+                    .collect()
+            }
+        }
+    }
+
+    fn journal_share(&self) -> f64 {
+        let [from, to] = self.late();
+        let of = |round: &Round| -> u64 {
+            let erases = |&block: &u32| round.erases.get(usize::try_from(block).ok()?);
+            self.census.journal.iter().filter_map(erases).map(|&one| u64::from(one)).sum()
+        };
+        float(of(to) - of(from)) / float((to.total() - from.total()).max(1))
+    }
+
+    /// How often a block that was never erased before is erased: it held data at rest. When there is none left, those
+    /// count whose erases are far apart.
+    fn erases_per_move(&self, levelling: Levelling) -> Option<u64> {
+        if !matches!(levelling.moves, Moves::Oldest | Moves::LeastWorn) {
+            return None;
+        }
+        let [from, to] = self.late();
+        let moves = match to.never() {
+            0 => {
+                let pause = float(self.paused.median(from.total())) * PAUSE;
+                let late = self.paused.all.iter().filter(|(at, _)| *at > from.total());
+                late.filter(|(_, span)| float(*span) > pause).count()
+            }
+            never => from.never() - never,
+        };
+        let erases = (to.total() - from.total()) * 1_000;
+        erases.checked_div(u64::try_from(moves).expect("fewer than erases"))
+    }
+}
+
+/// Writes the file until the filesystem refuses, on a part of so few rated cycles that its blocks die.
+pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Ended, Cause> {
+    let mut run = Rewriting::filled(stand, wear, Some(level), wear.check_cycles)?;
+    let mut first = None;
+    let refused = loop {
+        let refused = run.rewrite().err();
+        if first.is_none() && (refused.is_some() || run.bad_blocks() > 0) {
+            first = Some(run.rewrites);
+        }
+        if let Some(refused) = refused {
+            break refused;
+        }
+    };
+    let (bad, (mounts, lost)) = (run.bad_blocks(), run.left());
+    let first = first.unwrap_or(run.rewrites);
+    let (rewrites, last) = (run.rewrites, refused.to_string());
+    Ok(Ended { first, rewrites, last, bad, mounts, lost })
+}
+
+/// How a flash can be mounted after its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mounts {
+    Yes,
+    ReadOnly,
+    No,
+}
+
+impl Rewriting<'_> {
+    /// How the flash can be mounted when the power goes off now, and how many files at rest are lost then.
+    fn left(&self) -> (Mounts, u64) {
+        for (mounts, read_only) in [(Mounts::Yes, false), (Mounts::ReadOnly, true)] {
+            let (stand, mut clock) = (Stand { read_only, ..self.stand }, Clock::new());
+            let flash = self.mount.fs().flash().clone();
+            if let Ok(mut mount) = stand.mount(flash, &mut clock, stand.fill_cache()) {
+                return (mounts, self.lost(&mut mount, &mut clock));
+            }
+        }
+        (Mounts::No, self.files)
+    }
+
+    /// How many files at rest are missing or changed.
+    fn lost(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
+        let mut expected = vec![0; self.wear.rest.to_usize()];
+        let mut found = expected.clone();
+        let mut lost = 0;
+        for file in 0..self.files {
+            self.stand.fill_with(file, &self.wear.data, &mut expected);
+            let whole = mount.open(clock, path(file)).and_then(|fd| {
+                let length = mount.read(clock, fd, 0, &mut found)?;
+                mount.close(clock, fd)?;
+                Ok(length)
+            });
+            let same = whole.is_ok_and(|length| length == found.len() && found == expected);
+            lost += u64::from(!same);
+        }
+        lost
+    }
+}

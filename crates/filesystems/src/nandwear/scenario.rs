@@ -1,0 +1,146 @@
+//! The scenario of the wear experiment: the flash, the data at rest, and the file that is written over and over.
+//!
+//! Layer: rank 10. Main types: [`Scenario`], [`Wear`].
+
+use crate::nandfs::fs::FileSystemType;
+use crate::nandfs::scenario::errors::Errors;
+use crate::nandfs::scenario::{
+    KernelSettings, Systems, data, fits, fits_kernel, fits_level, named, once, systems, unused,
+};
+use boardlab_document::quantity::Ratio;
+use boardlab_document::{Read, Section, section};
+use boardlab_nand::Part;
+use boardlab_parts::nand::board::{self, BoardSpec};
+use boardlab_parts::nand::part::{self, PartFile};
+use boardlab_sim::{Bytes, Duration};
+use boardlab_workload::data::{Data, Sample};
+use std::ops::RangeInclusive;
+
+/// Blocks of the flash.
+const BLOCKS: RangeInclusive<u64> = 64..=4_096;
+/// Rated cycles that are extrapolated to, and those of parts that run to their end.
+const ENDURANCE: RangeInclusive<u64> = 10..=10_000_000;
+const CHECKED: RangeInclusive<u64> = 10..=1_000;
+/// The smallest files, and the share of the flash that the file may take.
+const FILE: Bytes = Bytes::kib(1);
+const SHARE: u64 = 16;
+/// From one writing to the next.
+const PERIOD: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
+
+/// Keys of the part that no run uses, with the reason.
+pub(super) const UNUSED: [(&str, &str); 5] = [
+    ("part.geometry.blocks", "here: wear.chip says how many there are"),
+    ("part.limits.endurance", "here: wear.endurance and wear.check_cycles say how many cycles"),
+    ("part.limits.bad_blocks", "here: no block is bad at first"),
+    ("part.limits.bad_marks", "here: no block is bad at first"),
+    ("part.errors", "here: bits do not go wrong, blocks die"),
+];
+
+section! {
+    /// A scenario of the wear experiment, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section, types: &[FileSystemType]) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The part.
+        pub file as "part": PartFile => section(part::read),
+        /// The board.
+        pub board: BoardSpec => section(board::read),
+        /// The kernel that driver and filesystems belong to.
+        pub kernel: KernelSettings => section(KernelSettings::read),
+        /// What is written.
+        pub wear: Wear,
+        /// The filesystems, by the names of their columns.
+        pub systems: Systems = systems(&section, types),
+        /// The names of those that are run.
+        pub measured as "systems": Vec<&'static str> =
+            named(&section, types, (|| types.iter().map(|one| one.name).collect(), "all without this key")),
+    }
+    check(file, kernel, wear, systems, measured) {
+        fits(&section, &file.part, kernel.profile)?;
+        fits_kernel(&section, (systems, measured), *kernel)?;
+        wear.fits(&section, &file.part)?;
+        for (key, why) in UNUSED {
+            section.idle(key, why, "leave it out")?;
+        }
+        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), &Errors::default())?;
+    }
+}
+
+section! {
+    /// What is written.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Wear(section) {
+        /// The size of the flash, in blocks of the part.
+        pub chip: Bytes,
+        /// How full it is of data at rest.
+        pub levels: Vec<Ratio>,
+        /// Size of each file at rest.
+        pub rest: Bytes,
+        /// Size of the file that is written over and over.
+        pub file: Bytes,
+        /// Data of all files.
+        pub data: Data = data::one(&section, "data"),
+        /// From one writing to the next.
+        pub period: Duration => within(*PERIOD.start(), *PERIOD.end()),
+        /// Rated cycles of parts that lives are extrapolated to.
+        pub endurance: Vec<u64>,
+        /// Rated cycles of parts that run to their end.
+        pub check_cycles: u32 => within(*CHECKED.start(), *CHECKED.end()),
+        /// How full these are.
+        pub check_levels: Vec<Ratio>,
+    }
+    check(levels, endurance, check_levels) {
+        for (key, list) in [("levels", levels), ("check_levels", check_levels)] {
+            once(&section, key, list)?;
+            fits_level(&section, key, list)?;
+        }
+        once(&section, "endurance", endurance)?;
+        if endurance.is_empty() || !endurance.iter().all(|one| ENDURANCE.contains(one)) {
+            let expected = format!("one or more, each from {} to {}", ENDURANCE.start(), ENDURANCE.end());
+            return Err(section.refuse("endurance", "cannot be", &expected, "rated cycles of a data sheet"));
+        }
+        if !check_levels.iter().all(|level| levels.contains(level)) {
+            let problem = "has a level that `levels` has not";
+            return Err(section.refuse("check_levels", problem, "some of `levels`", "add it there"));
+        }
+        if levels.is_empty() {
+            return Err(section.refuse("levels", "is empty", "one or more", "such as [\"75 %\"]"));
+        }
+    }
+}
+
+impl Wear {
+    /// Refuses what does not fit the part.
+    fn fits(&self, section: &Section<'_>, part: &Part) -> Read<()> {
+        let block = part.geometry.block_size();
+        let help = "compare with the blocks of the part, and with `chip`";
+        let refuse =
+            |problem: &str, expected: &str| Err(section.refuse("wear", problem, expected, help));
+        if self.chip != block * (self.chip / block) || !BLOCKS.contains(&(self.chip / block)) {
+            let [low, high] = [block * *BLOCKS.start(), block * *BLOCKS.end()];
+            return refuse(
+                "has a `chip` that is not so many whole blocks of the part",
+                &format!("{low} to {high}, in blocks of {block}"),
+            );
+        }
+        let most = Bytes::new(self.chip.get() / SHARE);
+        let files = [("rest", self.rest), ("file", self.file)];
+        for (key, size) in files {
+            if !(FILE..=most).contains(&size) {
+                let problem = format!("has a `{key}` that is too small or too large a file");
+                return refuse(&problem, &format!("from {FILE} to {most}, a sixteenth of `chip`"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scenario {
+    /// The sample of the user's own files, if that is the data.
+    pub(crate) fn sample(&self) -> Option<&Sample> {
+        self.wear.data.sample()
+    }
+}

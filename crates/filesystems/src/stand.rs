@@ -1,0 +1,200 @@
+//! The test stand of all runs: a flash on a board, and a filesystem in a kernel.
+//!
+//! Layer: rank 10. Main type: [`Stand`].
+
+use crate::nandfs::fs::{Mounted, OnFlash, Setting, System};
+use crate::nandfs::run::measure::TimedWork;
+use crate::nandfs::scenario::errors::Errors;
+use crate::nandfs::scenario::{Kernel, KernelSettings};
+use boardlab_document::quantity::Ratio;
+use boardlab_experiment::Cause;
+use boardlab_nand::chip::Die;
+use boardlab_nand::driver::ProfileError;
+use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
+use boardlab_parts::nand::board::{BoardSpec, Port as PortCosts};
+use boardlab_sim::{Bytes, Clock, Seed};
+use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions};
+use boardlab_workload::Source;
+use boardlab_workload::data::Data;
+use std::sync::Arc;
+
+/// A filesystem below a page cache.
+pub(crate) type Cached = Mount<Box<dyn Mounted>>;
+
+/// The files that fill a flash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Files {
+    pub(crate) size: Bytes,
+    pub(crate) data: Data,
+}
+
+/// The basis of all runs.
+#[derive(Clone, Copy)]
+pub(crate) struct Stand<'a> {
+    pub(crate) part: &'a Part,
+    pub(crate) board: &'a BoardSpec,
+    pub(crate) kernel: KernelSettings,
+    pub(crate) errors: &'a Errors,
+    /// What the port of the board costs, unless it is another one.
+    pub(crate) port: PortCosts,
+    pub(crate) system: &'a dyn System,
+    pub(crate) seed: Seed,
+    /// Whether it is mounted so that nothing may be written.
+    pub(crate) read_only: bool,
+}
+
+/// Bytes of one write when the flash is filled.
+const CHUNK: usize = 32 << 10;
+/// The largest page cache while the flash is filled.
+const FILL_CACHE: Bytes = Bytes::mib(1);
+/// Files of one directory.
+const DIRECTORY: u64 = 100;
+/// The most background steps; more never end.
+const BACKGROUND_MAX: u32 = 10_000_000;
+
+impl Stand<'_> {
+    /// A new flash of `part` behind the driver of the kernel, every block with the wear of the scenario.
+    pub(crate) fn attach(&self, part: Arc<Part>) -> Result<Nand, ProfileError> {
+        let profile = match self.kernel.profile {
+            Kernel::Linux26 => Profile::linux_2_6(&part)?,
+            Kernel::Linux61 => Profile::linux_6_1(&part)?,
+        };
+        let profile = Profile { verify_write: self.kernel.verify_write, ..profile };
+        let setup = self.errors.setup(self.seed.child(NAND));
+        let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
+        self.errors.wear(&mut die);
+        let timing = PortTiming {
+            per_command: self.port.per_command,
+            per_byte: self.port.per_byte,
+            ..PortTiming::default()
+        };
+        let port = Port::new(die, timing).map_err(ProfileError::Part)?;
+        Nand::attach(port, profile, &mut Clock::new())
+    }
+
+    /// The setting in which the filesystem is mounted.
+    pub(crate) fn setting(&self) -> Setting {
+        let (kernel, host, seed) = (self.kernel.profile, self.board.host(), self.seed);
+        Setting { kernel, host, seed, read_only: self.read_only }
+    }
+
+    /// A flash of the part with an empty filesystem, every block erased and marked.
+    pub(crate) fn fresh(&self) -> Result<Nand, Cause> {
+        self.made(self.attach(Arc::new(self.part.clone()))?, &mut Clock::new())
+    }
+
+    /// `nand` with an empty filesystem, every block erased and marked.
+    pub(crate) fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
+        let OnFlash { mut fs, .. } = self.system.mount(&self.setting(), nand, clock)?;
+        for _ in 0..BACKGROUND_MAX {
+            if !fs.background(clock)? {
+                break;
+            }
+        }
+        fs.unmount(clock)?;
+        fs.into_flash(clock)
+    }
+
+    /// The page cache of the board.
+    pub(crate) fn page_cache(&self) -> Bytes {
+        self.board.page_cache()
+    }
+
+    /// The page cache while the flash is filled: files that are written and never read again need none, and a whole
+    /// one holds as much of this machine's memory as the flash itself.
+    pub(crate) fn fill_cache(&self) -> Bytes {
+        self.page_cache().min(FILL_CACHE)
+    }
+
+    pub(crate) fn mount(
+        &self,
+        nand: Nand,
+        clock: &mut Clock,
+        cache: Bytes,
+    ) -> Result<Cached, Cause> {
+        Ok(self.mount_with_attach(nand, clock, cache)?.0)
+    }
+
+    /// Mounts; also returns what the attach of a volume manager below took.
+    pub(crate) fn mount_with_attach(
+        &self,
+        nand: Nand,
+        clock: &mut Clock,
+        cache: Bytes,
+    ) -> Result<(Cached, Option<TimedWork>), Cause> {
+        let OnFlash { fs, attach } = self.system.mount(&self.setting(), nand, clock)?;
+        // Linux reads nothing ahead on MTD, and UBIFS switches it off.
+        let cache = CacheOptions { readahead: 1, ..CacheOptions::with_cache(cache) };
+        Ok((Mount::with_host(fs, self.board.host(), cache), attach))
+    }
+
+    /// Writes file number `file`, a hundred to a directory; returns how much of it found room.
+    pub(crate) fn write_file<F: FileSystem>(
+        &self,
+        mount: &mut Mount<F>,
+        clock: &mut Clock,
+        file: u64,
+        Files { size, data }: &Files,
+    ) -> Result<u64, Error> {
+        if file.is_multiple_of(DIRECTORY) {
+            mount.mkdir(clock, directory(file), 0o755)?;
+        }
+        let fd = mount.create(clock, path(file), 0o644)?;
+        let mut source = self.source(file, data);
+        let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
+        while offset < size.get() {
+            let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
+            source.fill(&mut chunk[..left]);
+            let written = match mount.write(clock, fd, offset, &chunk[..left]) {
+                Err(error) if error.errno() == Some(Errno::NoSpc) && offset > 0 => 0,
+                written => written?,
+            };
+            offset += u64::try_from(written).expect("a length fits u64");
+            if written < left {
+                break;
+            }
+        }
+        mount.close(clock, fd)?;
+        Ok(offset)
+    }
+
+    /// The content of file number `file` from its start.
+    fn source(&self, file: u64, data: &Data) -> impl Source + use<> {
+        data.source(self.seed.child(&format!("file.{file}")).get())
+    }
+
+    /// Fills `content` with what [`Stand::write_file`] writes.
+    pub(crate) fn fill_with(&self, file: u64, data: &Data, content: &mut [u8]) {
+        let mut source = self.source(file, data);
+        for chunk in content.chunks_mut(CHUNK) {
+            source.fill(chunk);
+        }
+    }
+}
+
+/// What the random streams of the flash are called.
+pub(crate) const NAND: &str = "nand";
+
+fn directory(file: u64) -> String {
+    format!("/d{:04}", file / DIRECTORY)
+}
+
+/// The path of file number `file`.
+pub(crate) fn path(file: u64) -> String {
+    format!("{}/f{file:07}", directory(file))
+}
+
+/// The fill level that the filesystem would report after a commit.
+pub(crate) fn used(mount: &mut Cached, clock: &mut Clock) -> Result<Ratio, Error> {
+    let space = mount.statfs(clock)?;
+    let uncounted = mount.fs().uncounted().get() / u64::from(space.block_size.max(1));
+    let used = u128::from(space.blocks - space.free.min(space.blocks) + uncounted) * 1_000_000;
+    let share = used / u128::from(space.blocks.max(1));
+    Ok(Ratio::from_millionths(u64::try_from(share).unwrap_or(u64::MAX)))
+}
+
+/// Unmounts, and returns the flash.
+pub(crate) fn unmount(mut mount: Cached, clock: &mut Clock) -> Result<Nand, Cause> {
+    mount.unmount(clock)?;
+    mount.into_fs().into_flash(clock)
+}
