@@ -99,8 +99,9 @@ impl<M: Mtd> Logfs<M> {
             return Ok(());
         }
         let disk = &mut self.inode_mut(ino)?.disk;
-        disk.used =
-            (disk.used + u64::from(shadow.new_bytes)).saturating_sub(u64::from(shadow.old_bytes));
+        // That of a damaged inode may be anything.
+        let more = disk.used.saturating_add(shadow.new_bytes.into());
+        disk.used = more.saturating_sub(shadow.old_bytes.into());
         self.note_inode_word(ino, WORD_USED);
         self.note_inode_word(ino, WORD_SIZE);
         Ok(())

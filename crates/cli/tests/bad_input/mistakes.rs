@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 84] = [
+const MISTAKES: [(&[&str], &[&str]); 89] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -45,6 +45,26 @@ const MISTAKES: [(&[&str], &[&str]); 84] = [
     (&["life", "nor-write"], &["`life` has no meaning for `nor-write`", "boardlab tune nor-write"]),
     (&["tune", "sata"], &["boardlab run sata-ssd", "boardlab list scenarios"]),
     (&["powercut", "card-fio"], &["boardlab run card-fio"]),
+    (
+        &["run", "nand-wear", "--set", "wear.file=4 MiB"],
+        &["is too small or too large a file", "1 KiB to 2 MiB, a sixteenth of wear.chip"],
+    ),
+    (
+        &["run", "nand-wear", "--set", "wear.chip=1 MiB"],
+        &["is not whole blocks", "8 MiB to 512 MiB, in blocks of 128 KiB"],
+    ),
+    (
+        &["run", "nand-wear", "--set", "wear.check_levels=[\"60 %\"]"],
+        &["has a level that `levels` has not", "add it there"],
+    ),
+    (
+        &["run", "nand-wear", "--set", "part.limits.endurance=5"],
+        &["part.limits.endurance", "wear.endurance and wear.check_cycles say"],
+    ),
+    (
+        &["run", "nand-filesystems", "--set", "ubifs.wl_threshold=64"],
+        &["erase counters never get so far apart", "boardlab run nand-wear"],
+    ),
     (&["list", "parts", "norr"], &["'norr'", "'nor'"]),
     (&["list", "keys"], &["<SCENARIO>", "boardlab list scenarios"]),
     (&["list", "keys", "nope"], &["unknown scenario", "known: block-steps, card-fio"]),

@@ -186,6 +186,9 @@ pub(super) fn levels(run: &mut RunResult, columns: &[Column], ports: Ports) {
             let points = by_level.iter().map(|one| (percent(one), seconds(one.mount.with(port))));
             let names = (format!("mount_by_level_{system}{end}"), format!("{system}, {label}"));
             run.plot(&mut chart, names, "s", style, points);
+            if let Some(layer) = chart.layers.last_mut() {
+                layer.like = Some(format!("{system}, {}", ports.label()));
+            }
         }
     }
     run.charts.push(chart);

@@ -8,8 +8,9 @@ use super::tables::{three, years};
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Axis, Chart, RunResult, Style};
 
-/// Blocks of one row of an erase map.
-const COLUMNS: usize = 32;
+/// Blocks of one row of an erase map, and of one of a flash with many.
+const COLUMNS: [usize; 2] = [32, 64];
+const MANY: usize = 512;
 
 /// Draws amplification and lives against the fill level, and erase maps.
 pub(super) fn draw(run: &mut RunResult, courses: &[Course], wear: &Wear) {
@@ -49,13 +50,13 @@ fn amplification(run: &mut RunResult, courses: &[Course]) {
 }
 
 fn lives(run: &mut RunResult, courses: &[Course], cycles: u64) {
-    let caption = "Extrapolated. The line is the first file that is lost, the dashes the first block that dies.";
+    let caption = "Extrapolated. The line is the first write that is refused, the dashes the first block that dies.";
     let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("years")];
     let title = format!("Lives of parts of {cycles} cycles against fill level");
     let mut chart = Chart::new(format!("wear-years-{cycles}"), title, caption, axes);
     for system in systems(courses) {
         for (what, style, first) in
-            [("first lost file", Style::Line, false), ("first dead block", Style::Dashed, true)]
+            [("first refused write", Style::Line, false), ("first dead block", Style::Dashed, true)]
         {
             let points = courses.iter().filter(|one| one.system == system).filter_map(|one| {
                 let (_, life) = one.lives.iter().find(|(rated, _)| *rated == cycles)?;
@@ -65,6 +66,9 @@ fn lives(run: &mut RunResult, courses: &[Course], cycles: u64) {
             let end = if first { "first" } else { "end" };
             let id = format!("wear_years_{cycles}_{system}_{end}");
             run.plot(&mut chart, (id, format!("{system}, {what}")), "count", style, points);
+            if let Some(layer) = chart.layers.last_mut().filter(|_| first) {
+                layer.like = Some(format!("{system}, first refused write"));
+            }
         }
     }
     run.charts.push(chart);
@@ -72,18 +76,20 @@ fn lives(run: &mut RunResult, courses: &[Course], cycles: u64) {
 
 /// Draws how often each block was erased, a row for so many blocks.
 fn map(run: &mut RunResult, courses: &[&Course], level: &str) {
+    let blocks = courses.iter().map(|one| one.seen.erases.len()).max().unwrap_or_default();
+    let columns = COLUMNS[usize::from(blocks > MANY)];
     let caption = format!(
-        "Erases of each block until the wear was steady, {COLUMNS} blocks a row, in the order of the flash."
+        "Erases of each block by the end of the observation, {columns} blocks a row, in the order of the flash."
     );
     let axes = [Axis::fitting("block of the row"), Axis::from_zero("erases")];
     let id = format!("wear-map-{}", level.trim_end_matches(" %"));
     let mut chart =
         Chart::new(id.clone(), format!("Erases of each block, {level} full"), caption, axes);
-    chart.categories = (0..COLUMNS).map(|column| column.to_string()).collect();
+    chart.categories = (0..columns).map(|column| column.to_string()).collect();
     for course in courses {
-        for (row, erases) in course.seen.erases.chunks(COLUMNS).enumerate() {
+        for (row, erases) in course.seen.erases.chunks(columns).enumerate() {
             let points = erases.iter().enumerate().map(|(at, &one)| (float(at), f64::from(one)));
-            let (from, system) = (row * COLUMNS, course.system);
+            let (from, system) = (row * columns, course.system);
             let curve = format!("{}_{system}_{from}", id.replace('-', "_"));
             run.plot(&mut chart, (curve, format!("{system} {from}")), "count", Style::Heat, points);
         }

@@ -37,12 +37,15 @@ fn at<'c>(
     there.filter_map(|one| Some((one, one.lives.iter().min_by_key(|(cycles, _)| *cycles)?.1)))
 }
 
+/// A time in the unit that people would take.
 fn told(years: f64) -> String {
     match three(years) {
         years if years >= 100.0 => format!("{years:.0} years"),
         years if years >= 10.0 => format!("{years:.1} years"),
         years if years >= 1.0 => format!("{years:.2} years"),
-        years => format!("{:.1} months", years * 12.0),
+        years if years * 12.0 >= 1.0 => format!("{:.1} months", years * 12.0),
+        years if years * 365.25 >= 1.0 => format!("{:.1} days", years * 365.25),
+        years => format!("{:.1} hours", years * 365.25 * 24.0),
     }
 }
 
@@ -74,7 +77,7 @@ fn lives(courses: &[Course], scenario: &Scenario) -> String {
     format!(
         "{headline}. That is extrapolated to the first write that fails, with {} written every {}. Until the first block dies, and until then: {}.",
         scenario.wear.file,
-        scenario.wear.period,
+        all.iter().map(|(course, _)| course.seen.each).max().unwrap_or(scenario.wear.period),
         each.collect::<Vec<_>>().join("; "),
     )
 }
@@ -94,7 +97,7 @@ fn rule(course: &Course, levelling: Levelling, threshold: Option<u32>) -> String
             "no data at rest were moved while it was watched".into()
         }
         Moves::Apart => format!(
-            "data at rest are moved when erase counters are {} apart, which takes longer than it was watched",
+            "data at rest are moved when erase counters are {} apart, which was left out here",
             threshold.unwrap_or_default()
         ),
     }
@@ -135,13 +138,19 @@ fn amplification(courses: &[Course]) -> String {
         let all = of().map(|one| format!("{} at {}", share(one), one.level));
         format!("{system} {}", listed(&all.collect::<Vec<_>>()))
     });
+    let headline = match courses {
+        [only] => format!("For each byte of the file {} programs {}", only.system, share(only)),
+        _ => format!(
+            "For each byte of the file {} programs {} at the least, and {} {} at the most",
+            least.system,
+            share(least),
+            most.system,
+            share(most),
+        ),
+    };
     format!(
-        "For each byte of the file {} programs {} at the least, and {} {} at the most. Headers of nodes and objects, pages that are \
+        "{headline}. Headers of nodes and objects, pages that are \
          filled up at a sync, metadata and garbage collection come on top of the data: {}.",
-        least.system,
-        share(least),
-        most.system,
-        share(most),
         each.collect::<Vec<_>>().join("; "),
     )
 }
@@ -159,7 +168,10 @@ fn checked(courses: &[Course], scenario: &Scenario) -> Option<String> {
         })
         .collect();
     let size = |share: f64| share.abs();
-    let (course, .., end) = all.iter().max_by(|(.., a), (.., b)| size(*a).total_cmp(&size(*b)))?;
+    let most = |(_, _, first, end): &(_, _, f64, f64)| size(*first).max(size(*end));
+    let worst = all.iter().max_by(|a, b| most(a).total_cmp(&most(b)))?;
+    let (course, _, first, end) = worst;
+    let farthest = if size(*first) > size(*end) { *first } else { *end };
     let signed = |share: f64| format!("{:+} %", round(share * 100.0, 0));
     let each = all.iter().map(|(course, check, first, end)| {
         let of =
@@ -167,11 +179,11 @@ fn checked(courses: &[Course], scenario: &Scenario) -> Option<String> {
         format!("{} {}{of} {} and {}", course.system, course.level, signed(*first), signed(*end))
     });
     Some(format!(
-        "Parts of {} cycles that ran to their end lie at most {} from the extrapolation: {} with {}. First dead block and first lost file, \
+        "Parts of {} cycles that ran to their end lie at most {} from the extrapolation: {} with {}. First dead block and first refused write, \
          extrapolated against run: {}. The extrapolation knows the turns of blocks and not what is in them.",
         scenario.wear.check_cycles,
-        percent_of(size(*end)),
-        signed(*end),
+        percent_of(size(farthest)),
+        signed(farthest),
         course.system,
         each.collect::<Vec<_>>().join("; "),
     ))
@@ -188,21 +200,30 @@ fn ends(courses: &[Course], scenario: &Scenario) -> Option<String> {
         let bad = counted(blocks(check), "bad block");
         format!("{} after {bad}: {}", course.system, check.ended.last)
     });
-    let reserve = course.seen.reserve.map_or_else(String::new, |reserve| {
+    let reserve = courses.iter().find_map(|one| Some((one.system, one.seen.reserve?)));
+    let reserve = reserve.map_or_else(String::new, |(system, reserve)| {
         let kept = counted(reserve, "block");
-        format!(" It keeps {kept} for bad ones, and stops when one more dies, or one that cannot even be marked.")
+        format!(
+            " For those {system} keeps {kept}, and stops when one more dies, or one that cannot even be marked."
+        )
     });
     let of = scenario.wear.chip / scenario.file.part.geometry.block_size();
+    let lost = match lost {
+        0 => "No file was lost".into(),
+        1 => "One file was lost".into(),
+        some => format!("{some} files were lost"),
+    };
     Some(format!(
-        "With {} of {of}, {} takes no more writes.{reserve} {} at rest were lost by then. What each said: {}.",
+        "With {} of {of}, {} takes no more writes.{reserve} {lost} in all {} that ran to their end. What each said: {}.",
         counted(blocks(check), "bad block"),
         course.system,
-        match lost {
-            0 => "No files".into(),
-            some => counted(some, "file"),
-        },
+        counted(length(&all), "part"),
         each.collect::<Vec<_>>().join("; "),
     ))
+}
+
+fn length<T>(all: &[T]) -> u64 {
+    u64::try_from(all.len()).expect("a length fits u64")
 }
 
 fn unsteady(courses: &[Course]) -> Option<String> {

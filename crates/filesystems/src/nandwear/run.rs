@@ -14,17 +14,19 @@ use boardlab_codec::crc32;
 use boardlab_document::Reading;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
-use boardlab_experiment::{Failure, Request};
+use boardlab_experiment::{Cause, Failure, Request};
 use boardlab_media::Lifetime;
 use boardlab_result::RunResult;
 use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Duration, Seed};
 use pool::{CYCLES_MAX, Pool};
-use rewriting::{Ended, Observation};
+use rewriting::{End, Observation};
 use std::sync::Arc;
 
 /// What to try when a filesystem fails.
 const HELP: &str = "a lower level or a larger flash may do: compare wear.levels with wear.chip";
+/// A threshold that no erase counter of an observation reaches.
+const UNREACHED: u32 = 1 << 28;
 /// About what a run takes besides the flash.
 const MEMORY: Bytes = Bytes::mib(24);
 
@@ -84,11 +86,11 @@ pub(super) struct Check {
     /// The rated cycles of the part whose levelling it has in proportion; `None` if levelling does not depend on them.
     pub(super) of: Option<u64>,
     pub(super) expected: Life,
-    pub(super) ended: Ended,
+    pub(super) ended: End,
 }
 
 /// A filesystem with what its runs will give.
-struct Running<'s> {
+struct Pieces<'s> {
     name: &'static str,
     system: &'s Arc<dyn System>,
     capacity: Slot<Bytes>,
@@ -98,7 +100,7 @@ struct Running<'s> {
 struct AtLevel {
     level: Ratio,
     seen: Slot<Observation>,
-    ends: Vec<(Option<u64>, Slot<Ended>)>,
+    ends: Vec<(Option<u64>, Slot<End>)>,
 }
 
 /// What all runs stand on.
@@ -127,10 +129,13 @@ fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Fa
         .clone()
         .map(|(name, system)| {
             let levels = wear.levels.iter().map(|&level| {
-                let checked = wear.check_levels.contains(&level);
+                let checked = wear.check_cycles > 0 && wear.check_levels.contains(&level);
                 let scaled = scaled(system, wear).into_iter().filter(|_| checked);
                 let end = scaled.map(|(of, system)| {
-                    let run = move || rewriting::to_the_end(base.stand(&*system), wear, level);
+                    let run = move || {
+                        let end = rewriting::to_the_end(base.stand(&*system), wear, level);
+                        end.map_err(|error| at_level(level, &error))
+                    };
                     (of, crew.add_large(*name, HELP, memory, run))
                 });
                 end.collect()
@@ -140,17 +145,31 @@ fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Fa
         .collect();
     let running = systems.zip(ends).map(|((name, system), ends)| {
         let levels = wear.levels.iter().zip(ends).map(|(&level, ends)| {
-            let run = move || rewriting::observe(base.stand(&**system), wear, level);
+            let watched = unlevelled(system);
+            let run = move || {
+                let seen = rewriting::observe(base.stand(&*watched), wear, level);
+                seen.map_err(|error| at_level(level, &error))
+            };
             AtLevel { level, seen: crew.add_large(*name, HELP, memory, run), ends }
         });
         let levels = levels.collect();
         let run = move || rewriting::capacity(base.stand(&**system), wear);
-        Running { name, system, capacity: crew.add_large(*name, HELP, memory, run), levels }
+        Pieces { name, system, capacity: crew.add_large(*name, HELP, memory, run), levels }
     });
     let running: Vec<_> = running.collect();
     crew.perform(request)?;
     let model = Model { scenario, seed: request.seed };
     Ok(running.into_iter().flat_map(|one| model.courses(one)).collect())
+}
+
+/// The filesystem without levelling by a threshold, which a life adds.
+fn unlevelled(system: &Arc<dyn System>) -> Arc<dyn System> {
+    let other = system.wear_threshold().and_then(|_| system.with_wear_threshold(UNREACHED));
+    other.unwrap_or_else(|| Arc::clone(system))
+}
+
+fn at_level(level: Ratio, error: &Cause) -> Cause {
+    format!("at {level}: {error}").into()
 }
 
 /// The filesystem on parts of few cycles: as it is, or with its levelling in proportion to each rating.
@@ -160,7 +179,9 @@ fn scaled(system: &Arc<dyn System>, wear: &Wear) -> Vec<(Option<u64>, Arc<dyn Sy
     };
     let each = wear.endurance.iter().filter_map(|&cycles| {
         let threshold = in_proportion(threshold, (cycles, wear.check_cycles));
-        Some((Some(cycles), system.with_wear_threshold(threshold)?))
+        // No part of so few cycles can level as finely.
+        let system = system.with_wear_threshold(threshold).filter(|_| threshold > 0)?;
+        Some((Some(cycles), system))
     });
     each.collect()
 }
@@ -168,7 +189,7 @@ fn scaled(system: &Arc<dyn System>, wear: &Wear) -> Vec<(Option<u64>, Arc<dyn Sy
 /// A threshold of a part with so many rated cycles on one with others.
 fn in_proportion(threshold: u32, (cycles, others): (u64, u32)) -> u32 {
     let scaled = u64::from(threshold) * u64::from(others);
-    u32::try_from(((scaled + cycles / 2) / cycles).max(1)).unwrap_or(u32::MAX)
+    u32::try_from((scaled + cycles / 2) / cycles).unwrap_or(u32::MAX)
 }
 
 /// Lives from what was observed.
@@ -178,8 +199,8 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    fn courses(&self, running: Running<'_>) -> Vec<Course> {
-        let Running { name, system, capacity, levels } = running;
+    fn courses(&self, pieces: Pieces<'_>) -> Vec<Course> {
+        let Pieces { name, system, capacity, levels } = pieces;
         let (wear, capacity) = (&self.scenario.wear, capacity.take());
         let taken = levels.into_iter().map(|one| {
             let ends: Vec<_> = one.ends.into_iter().map(|(of, slot)| (of, slot.take())).collect();
@@ -194,9 +215,8 @@ impl Model<'_> {
                 Check { of, expected: life(cycles, of.unwrap_or(cycles)), ended }
             });
             let checks: Vec<_> = checks.collect();
-            let run = checks.iter().map(|check| check.ended.rewrites).sum::<u64>();
-            let run = run + seen.rewrites;
-            let spent = Duration::from_nanos(seen.each.as_nanos().saturating_mul(run));
+            let spent = checks.iter().map(|check| check.ended.spent);
+            let spent = spent.fold(seen.spent, |sum, one| sum + one);
             Course { system: name, level, seen, lives, checks, spent }
         });
         courses.collect()
@@ -215,14 +235,17 @@ impl Model<'_> {
         let setup = Lifetime::new(self.seed.child(NAND), gone_through, 0, 0);
         let block = file.part.geometry.block_size();
         let blocks = 0..u32::try_from(wear.chip / block).expect("few blocks");
-        let room = capacity.get().saturating_sub((seen.rest + wear.file).get()) / block.get();
+        // What is stored takes the same share of the capacity and of the blocks.
+        let stored = (seen.rest + wear.file).get();
+        let count = wear.chip / block;
+        let room = capacity.get().saturating_sub(stored) * count / capacity.get().max(1);
         let spare = seen.reserve.map_or(room, |reserve| room.min(reserve.into()));
         let threshold = system.wear_threshold().unwrap_or_default();
         let lives: Vec<_> = blocks.map(|block| setup.life(block)).collect();
-        // It goes on from what was observed while no block would have died.
+        // It goes on from what was observed while no block had died.
         let (before, written) = match cycles > u64::from(gone_through) {
             true => (vec![0; lives.len()], 0.0),
-            false => seen.last_below(&lives),
+            false => seen.before_the_first_dies(&lives),
         };
         let pool = Pool {
             levelling: system.levelling(kernel.profile),

@@ -87,27 +87,29 @@ section! {
         pub period: Duration => within(*PERIOD.start(), *PERIOD.end()),
         /// Rated cycles of parts that lives are extrapolated to.
         pub endurance: Vec<u64>,
-        /// Rated cycles of parts that run to their end.
-        pub check_cycles: u32 => within(*CHECKED.start(), *CHECKED.end()),
+        /// Rated cycles of parts that run to their end; none do if zero.
+        pub check_cycles: u32 => up_to(*CHECKED.end()),
         /// How full these are.
         pub check_levels: Vec<Ratio>,
     }
-    check(levels, endurance, check_levels) {
+    check(levels, endurance, check_cycles, check_levels) {
+        if *check_cycles > 0 && u64::from(*check_cycles) < *CHECKED.start() {
+            let expected = format!("{} to {}, or 0 for no such part", CHECKED.start(), CHECKED.end());
+            let help = "with fewer the wear before the run counts as much as that of the run";
+            return Err(section.refuse("check_cycles", "is too few", &expected, help));
+        }
         for (key, list) in [("levels", levels), ("check_levels", check_levels)] {
             once(&section, key, list)?;
             fits_level(&section, key, list)?;
         }
         once(&section, "endurance", endurance)?;
-        if endurance.is_empty() || !endurance.iter().all(|one| ENDURANCE.contains(one)) {
-            let expected = format!("one or more, each from {} to {}", ENDURANCE.start(), ENDURANCE.end());
+        if !endurance.iter().all(|one| ENDURANCE.contains(one)) {
+            let expected = format!("each from {} to {}", ENDURANCE.start(), ENDURANCE.end());
             return Err(section.refuse("endurance", "cannot be", &expected, "rated cycles of a data sheet"));
         }
         if !check_levels.iter().all(|level| levels.contains(level)) {
             let problem = "has a level that `levels` has not";
             return Err(section.refuse("check_levels", problem, "some of `levels`", "add it there"));
-        }
-        if levels.is_empty() {
-            return Err(section.refuse("levels", "is empty", "one or more", "such as [\"75 %\"]"));
         }
     }
 }
@@ -116,22 +118,27 @@ impl Wear {
     /// Refuses what does not fit the part.
     fn fits(&self, section: &Section<'_>, part: &Part) -> Read<()> {
         let block = part.geometry.block_size();
-        let help = "compare with the blocks of the part, and with `chip`";
-        let refuse =
-            |problem: &str, expected: &str| Err(section.refuse("wear", problem, expected, help));
         if self.chip != block * (self.chip / block) || !BLOCKS.contains(&(self.chip / block)) {
             let [low, high] = [block * *BLOCKS.start(), block * *BLOCKS.end()];
-            return refuse(
-                "has a `chip` that is not so many whole blocks of the part",
-                &format!("{low} to {high}, in blocks of {block}"),
-            );
+            let expected = format!("{low} to {high}, in blocks of {block}");
+            let help = "compare with part.geometry";
+            return Err(section.refuse(
+                "wear.chip",
+                "is not whole blocks, or too few or many",
+                &expected,
+                help,
+            ));
         }
         let most = Bytes::new(self.chip.get() / SHARE);
-        let files = [("rest", self.rest), ("file", self.file)];
-        for (key, size) in files {
+        for (key, size) in [("wear.rest", self.rest), ("wear.file", self.file)] {
             if !(FILE..=most).contains(&size) {
-                let problem = format!("has a `{key}` that is too small or too large a file");
-                return refuse(&problem, &format!("from {FILE} to {most}, a sixteenth of `chip`"));
+                let expected = format!("{FILE} to {most}, a sixteenth of wear.chip");
+                return Err(section.refuse(
+                    key,
+                    "is too small or too large a file",
+                    &expected,
+                    "compare with wear.chip",
+                ));
             }
         }
         Ok(())

@@ -123,7 +123,9 @@ fn lives(courses: &[Course]) -> Table {
         whole(life.first)
     })
     .column("first_years", "years to it", |(life, each)| years(life.first, *each))
-    .column("end_writings_count", "writings to the first lost file", |(life, _)| whole(life.end))
+    .column("end_writings_count", "writings to the first refused write", |(life, _)| {
+        whole(life.end)
+    })
     .column("end_years", "years to it", |(life, each)| years(life.end, *each))
     .table()
 }
@@ -165,7 +167,7 @@ fn checks(courses: &[Course], wear: &Wear) -> Table {
         .column("first_off_ratio", "off", |check| {
             deviation(check.expected.first, check.ended.first)
         })
-        .column("end_expected_count", "first lost file, extrapolated", move |check| {
+        .column("end_expected_count", "first refused write, extrapolated", move |check| {
             whole(of(check, |one| one.end))
         })
         .column("end_count", "ran", |check| Cell::int(check.ended.rewrites))
@@ -185,6 +187,6 @@ fn ends(courses: &[Course]) -> Table {
                 Mounts::No => "no",
             })
         })
-        .column("lost_count", "files at rest lost", |check| Cell::int(check.ended.lost))
+        .column("lost_count", "files lost", |check| Cell::int(check.ended.lost))
         .table()
 }

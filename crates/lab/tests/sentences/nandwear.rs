@@ -2,13 +2,8 @@
 
 use super::{Case, Sentence, check};
 
-const SMALL: [&str; 5] = [
-    "part.geometry.pages_per_block=16",
-    "wear.chip=3 MiB",
-    "wear.rest=16 KiB",
-    "wear.file=32 KiB",
-    "wear.check_cycles=10",
-];
+const SMALL: [&str; 4] =
+    ["part.geometry.pages_per_block=16", "wear.chip=3 MiB", "wear.rest=16 KiB", "wear.file=32 KiB"];
 
 const CASES: [Case; 2] = [
     Case {
@@ -17,6 +12,7 @@ const CASES: [Case; 2] = [
             "systems=[\"yaffs2\", \"ubifs\"]",
             "wear.levels=[\"30 %\", \"45 %\"]",
             "wear.endurance=[400]",
+            "wear.check_cycles=10",
             "wear.check_levels=[\"45 %\"]",
         ],
         findings: &[
@@ -34,14 +30,14 @@ const CASES: [Case; 2] = [
             Sentence {
                 about: "that ran to their end lie at most",
                 says: &["Parts of 10 cycles", "ubifs 45 % levelled as one of 400"],
-                not: &["30 %"],
+                not: &["ubifs 30 %"],
             },
             Sentence {
                 about: "takes no more writes",
                 says: &[
                     "of 96, ubifs takes",
-                    "for bad ones, and stops when one more dies",
-                    "at rest were lost",
+                    "For those ubifs keeps 1 block, and stops when one more dies",
+                    "in all 2 parts that ran",
                 ],
                 not: &["jffs2"],
             },
@@ -52,15 +48,23 @@ const CASES: [Case; 2] = [
         of: "run nand-wear",
         set: &[
             "systems=[\"logfs\"]",
-            "wear.levels=[\"40 %\"]",
+            "wear.levels=[\"75 %\"]",
             "wear.endurance=[400]",
-            "wear.check_levels=[]",
+            "wear.check_cycles=0",
+            "wear.check_levels=[\"75 %\"]",
         ],
-        findings: &[Sentence {
-            about: "A part of 400 cycles, 40 % full, lasts",
-            says: &["with logfs"],
-            not: &["and 0.0 months with"],
-        }],
+        findings: &[
+            Sentence {
+                about: "A part of 400 cycles, 75 % full, lasts",
+                says: &["with logfs"],
+                not: &[", and 0.0 months with"],
+            },
+            Sentence {
+                about: "Erases were not steady",
+                says: &["logfs at 75 %", "all the same"],
+                not: &["45 %"],
+            },
+        ],
         absent: &["Parts of", "With "],
         nowhere: &["wear-check"],
         ..Case::EMPTY

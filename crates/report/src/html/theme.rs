@@ -53,7 +53,11 @@ impl Theme {
                 "currency": ["", ""],
             } },
             "view": { "stroke": null },
-            "range": { "category": self.series, "heatmap": [self.series[1], self.series[0]] },
+            "range": {
+                "category": self.series,
+                "heatmap": [self.series[1], self.series[0]],
+                "ramp": [self.grid, self.series[0]],
+            },
             "axis": {
                 "labelColor": self.quiet,
                 "titleColor": self.text,

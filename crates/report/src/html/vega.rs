@@ -38,6 +38,13 @@ const NINES: [f64; 8] = [0.0, std::f64::consts::LOG10_2, 1.0, 2.0, 3.0, 4.0, 5.0
 /// Category names of more columns than this in all are slanted.
 const UPRIGHT_MAX: usize = 84;
 
+/// More rows of a matrix than these make the chart higher than others: so many pixels a row.
+const HEAT_ROWS: usize = 18;
+const HEAT_ROW: usize = 17;
+
+/// Of a scale from light to dark, the share from which on a figure is written in the light colour.
+const DARK: f64 = 0.85;
+
 /// The specification of `chart` with the points of `layers`.
 pub(super) fn spec(chart: &Chart, layers: &[PlottedLayer]) -> Value {
     let drawing = Drawing { chart, layers };
@@ -54,6 +61,10 @@ pub(super) fn spec(chart: &Chart, layers: &[PlottedLayer]) -> Value {
         "description": chart.title,
         "layer": children,
     });
+    let rows = layers.iter().filter(|layer| layer.style == Style::Heat).count();
+    if rows > HEAT_ROWS {
+        spec["usermeta"] = json!({ "height": rows * HEAT_ROW });
+    }
     if drawing.has(Side::Right) {
         spec["resolve"] = json!({ "scale": { "y": "independent" } });
     }
@@ -215,10 +226,12 @@ impl Drawing<'_> {
             .flat_map(|layer| layer.points.iter().map(|point| self.row(layer, *point)))
             .collect();
         let format = if layers[0].unit == "ratio" { ".3~%" } else { ",.4~g" };
-        // A ratio is coloured on a scale from 0 to 1, other values on the scale of their range.
-        let scale = match layers[0].unit.as_str() {
-            "ratio" => json!({ "type": "linear", "domain": [0, 1] }),
-            _ => json!({ "type": "linear" }),
+        // A ratio is coloured on a scale from bad to good, other values from none, which is light, to the most.
+        let most =
+            layers.iter().flat_map(|layer| &layer.points).map(|(_, y)| *y).fold(0.0, f64::max);
+        let (scale, dark) = match layers[0].unit.as_str() {
+            "ratio" => (json!({ "type": "linear", "domain": [0, 1] }), f64::MIN),
+            _ => (json!({ "type": "linear", "domain": [0, most], "range": "ramp" }), DARK * most),
         };
         let field = json!({
             "mark": "rect",
@@ -226,10 +239,21 @@ impl Drawing<'_> {
                 "field": "y", "type": "quantitative", "scale": scale, "legend": Value::Null,
             } },
         });
-        let figure = json!({
-            "mark": { "type": "text", "style": "mark-field" },
-            "encoding": { "text": { "field": "y", "type": "quantitative", "format": format } },
-        });
+        let figure = |style: &str, shown: String| {
+            json!({
+                "transform": [{ "filter": shown }],
+                "mark": { "type": "text", "style": style },
+                "encoding": { "text": { "field": "y", "type": "quantitative", "format": format } },
+            })
+        };
+        let high = match dark >= 0.0 {
+            true => format!("datum.y > 0 && datum.y >= {dark:e}"),
+            false => "true".into(),
+        };
+        let mut marks = vec![field, figure("mark-field", high)];
+        if dark >= 0.0 {
+            marks.push(figure("mark-label", format!("datum.y <= 0 || datum.y < {dark:e}")));
+        }
         let title = &self.chart.y.label;
         json!({
             "data": { "values": rows },
@@ -244,7 +268,7 @@ impl Drawing<'_> {
                     { "field": "y", "type": "quantitative", "title": title, "format": format },
                 ],
             },
-            "layer": [field, figure],
+            "layer": marks,
         })
     }
 

@@ -145,6 +145,10 @@ impl Mounted for Logfs<Nand> {
         Self::uncounted(self)
     }
 
+    fn moves(&self) -> Option<u64> {
+        Some(self.counts().wear_moves)
+    }
+
     fn structures(&self) -> Vec<Structure> {
         Self::structures(self)
     }

@@ -209,6 +209,11 @@ pub(crate) trait Mounted: FileSystem {
         self.flash().driver.bad_blocks().count()
     }
 
+    /// How often it has moved data that lie still since the mount, where it counts that.
+    fn moves(&self) -> Option<u64> {
+        None
+    }
+
     /// What wear depends on.
     fn census(&self) -> Census {
         Census::default()

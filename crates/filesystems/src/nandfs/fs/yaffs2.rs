@@ -156,6 +156,10 @@ impl Mounted for Yaffs<Nand> {
         Ok(self.into_device())
     }
 
+    fn moves(&self) -> Option<u64> {
+        Some(self.counts().refreshes)
+    }
+
     fn structures(&self) -> Vec<Structure> {
         Self::structures(self)
     }

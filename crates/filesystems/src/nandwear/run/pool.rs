@@ -1,6 +1,6 @@
 //! Wear of the blocks of a flash over a whole life, from what was observed of a filesystem.
 //!
-//! Layer: rank 10. Main types: [`Pool`], [`Lasted`]. Blocks with data that lie still are cold; all others take the
+//! Layer: rank 10. Main types: [`Pool`], [`Outcome`]. Blocks with data that lie still are cold; all others take the
 //! erases, one after another by the rule of the filesystem, and now and then a cold one changes places with one of
 //! them. Every block dies after the erases that the model of the part gives it. Nothing is written or read, so that a
 //! life of 100,000 cycles takes a second. Model and limits: `docs/models/wear-levelling.md`.
@@ -39,7 +39,7 @@ pub(crate) struct Pool {
 
 /// How long a life lasts, in erases for the file; those of moves by a threshold come on top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Lasted {
+pub(crate) struct Outcome {
     /// Until the first block dies.
     pub first: u64,
     /// Until the filesystem cannot write any more.
@@ -120,7 +120,7 @@ impl Cold {
 }
 
 /// A life as it goes on.
-struct Living<'p> {
+struct Simulation<'p> {
     pool: &'p Pool,
     threshold: u64,
     erases: Vec<u64>,
@@ -135,12 +135,12 @@ struct Living<'p> {
 
 impl Pool {
     /// Goes through a life.
-    pub(crate) fn lasts(&self) -> Lasted {
+    pub(crate) fn lasts(&self) -> Outcome {
         let threshold = u64::from(self.threshold.max(1));
         let Levelling { pick, moves } = self.levelling;
         let blocks = u32::try_from(self.lives.len()).expect("block numbers fit u32");
         let by_wear = matches!(moves, Moves::Apart | Moves::LeastWorn);
-        let mut living = Living {
+        let mut living = Simulation {
             pool: self,
             threshold,
             erases: self.before.clone(),
@@ -163,8 +163,8 @@ impl Pool {
     }
 }
 
-impl Living<'_> {
-    fn live(mut self) -> Lasted {
+impl Simulation<'_> {
+    fn live(mut self) -> Outcome {
         let (mut of_journal, mut chance) = (0.0, self.pool.seed.stream("nandwear.moves"));
         while self.dead <= self.pool.spare {
             of_journal += self.pool.journal_share;
@@ -188,7 +188,7 @@ impl Living<'_> {
                 Moves::Apart => self.move_apart(),
             }
         }
-        Lasted { first: self.first.unwrap_or(self.total), end: self.total }
+        Outcome { first: self.first.unwrap_or(self.total), end: self.total }
     }
 
     fn erases(&mut self, block: u32) -> &mut u64 {

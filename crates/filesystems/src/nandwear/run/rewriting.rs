@@ -1,6 +1,6 @@
 //! One file that is written over and over beside data at rest.
 //!
-//! Layer: rank 10. Main types: [`Rewriting`]; [`Observation`] of it until it is steady; [`Ended`], of a part that ran to
+//! Layer: rank 10. Main types: [`Rewriting`]; [`Observation`] of it until it is steady; [`End`], of a part that ran to
 //! its end.
 
 use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
@@ -12,7 +12,7 @@ use boardlab_media::NandGeometry;
 use boardlab_nand::Part;
 use boardlab_result::prose::{float, real};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
-use boardlab_vfs::{Errno, Error};
+use boardlab_vfs::{Errno, Error, PAGE_SIZE};
 use boardlab_workload::Source;
 use std::sync::Arc;
 
@@ -38,8 +38,9 @@ struct Rewriting<'a> {
     /// Files at rest, and their bytes.
     files: u64,
     rest: Bytes,
-    /// How often the file was written.
+    /// How often the file was written since the begin, and the number of its last content.
     rewrites: u64,
+    version: u64,
     content: Vec<u8>,
     begun: Instant,
     /// Time of all writings until they were durable.
@@ -55,6 +56,8 @@ struct Round {
     programs: u64,
     /// Of each block since the file was first written.
     erases: Vec<u32>,
+    /// Moves of data at rest, where they are counted.
+    moves: Option<u64>,
 }
 
 impl Round {
@@ -78,14 +81,13 @@ pub(crate) struct Observation {
     pub rest: Bytes,
     /// How often the file was written until it was steady; `None` if it did not become so.
     pub steady: Option<u64>,
-    /// How often it was written in all.
-    pub rewrites: u64,
     /// Bytes that are programmed for each byte of the file.
     pub amplification: f64,
     /// Erases for one writing of the file.
     pub erases_per_rewrite: f64,
-    /// Erases of each block during the observation, and at the end of each round before.
+    /// Erases of each block during the observation, and before it.
     pub erases: Vec<u32>,
+    before: Vec<u32>,
     rounds: Vec<Round>,
     /// How far the most worn block gets ahead of the mean for each erase of that.
     pub spread: f64,
@@ -102,26 +104,27 @@ pub(crate) struct Observation {
     pub each: Duration,
     /// From the begin of a writing until it is durable.
     pub durable: Duration,
+    /// All virtual time.
+    pub spent: Duration,
 }
 
 impl Observation {
-    /// The erases at the end of the last round in which every block was below its life, and how often the file was
-    /// written then.
-    pub(crate) fn last_below(&self, lives: &[u64]) -> (Vec<u64>, f64) {
-        let below = |round: &&Round| {
-            round.erases.iter().zip(lives).all(|(&erases, &life)| u64::from(erases) < life)
+    /// All erases of each block at the end of the last round in which none had died, and how often the file was written
+    /// then.
+    pub(crate) fn before_the_first_dies(&self, lives: &[u64]) -> (Vec<u64>, f64) {
+        let worn = |round: &Round| -> Vec<u64> {
+            let both = self.before.iter().zip(&round.erases);
+            both.map(|(before, since)| u64::from(before + since)).collect()
         };
-        let last = self.rounds.iter().rev().find(below);
-        last.map_or_else(
-            || (vec![0; lives.len()], 0.0),
-            |round| (round.erases.iter().map(|&one| one.into()).collect(), float(round.rewrites)),
-        )
+        let alive = |round: &&Round| worn(round).iter().zip(lives).all(|(worn, life)| worn <= life);
+        let last = self.rounds.iter().rev().find(alive).unwrap_or(&self.rounds[0]);
+        (worn(last), float(last.rewrites))
     }
 }
 
 /// How a part ended.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended {
+pub(crate) struct End {
     /// How often the file was written when the first block went bad.
     pub first: u64,
     /// How often it could be written.
@@ -132,8 +135,11 @@ pub(crate) struct Ended {
     pub bad: usize,
     /// The next mount.
     pub mounts: Mounts,
-    /// Files at rest that are lost or changed after it.
+    /// Files that are lost or changed after it: those at rest, and the one that was rewritten, if it is neither as it was
+    /// nor as it was to be, page by page.
     pub lost: u64,
+    /// All virtual time.
+    pub spent: Duration,
 }
 
 /// The capacity of a flash for files at rest.
@@ -163,6 +169,9 @@ impl<'a> Rewriting<'a> {
             None => true,
         } {
             match stand.write_file(&mut mount, &mut clock, files, &kind) {
+                Ok(written) if level.is_some() && written < wear.rest.get() => {
+                    return Err(Error::from(Errno::NoSpc).into());
+                }
                 Ok(written) => rest += Bytes::new(written),
                 Err(error) if error.errno() == Some(Errno::NoSpc) && level.is_none() => break,
                 Err(error) => return Err(error.into()),
@@ -171,7 +180,7 @@ impl<'a> Rewriting<'a> {
         }
         let content = vec![0; wear.file.to_usize()];
         let (begun, before) = (clock.now(), Vec::new());
-        let (rewrites, programs, writing) = (0, 0, Duration::ZERO);
+        let (rewrites, version, programs, writing) = (0, 0, 0, Duration::ZERO);
         let mut all = Self {
             stand,
             wear,
@@ -180,6 +189,7 @@ impl<'a> Rewriting<'a> {
             files,
             rest,
             rewrites,
+            version,
             content,
             begun,
             writing,
@@ -216,18 +226,34 @@ impl<'a> Rewriting<'a> {
     }
 
     fn fill_content(&mut self, version: u64) {
+        let mut content = std::mem::take(&mut self.content);
+        self.content_of(version, &mut content);
+        self.content = content;
+    }
+
+    /// Fills `content` with that of a version of the file.
+    fn content_of(&self, version: u64, content: &mut [u8]) {
         let seed = self.stand.seed.child("state").get().wrapping_add(version);
-        self.wear.data.source(seed).fill(&mut self.content);
+        self.wear.data.source(seed).fill(content);
     }
 
     /// Writes the file anew, makes it durable, and lets the rest of the period pass.
     fn rewrite(&mut self) -> Result<(), Error> {
-        self.fill_content(self.rewrites);
+        self.version += 1;
+        self.fill_content(self.version);
         let begun = self.clock.now();
         let next = begun + self.wear.period;
         let (mount, clock) = (&mut self.mount, &mut self.clock);
         let fd = mount.open(clock, PATH)?;
-        mount.write(clock, fd, 0, &self.content)?;
+        let mut written = 0;
+        // What stops a write halfway is what the next one says.
+        while written < self.content.len() {
+            let at = u64::try_from(written).expect("a length fits u64");
+            written += match mount.write(clock, fd, at, &self.content[written..])? {
+                0 => return Err(Errno::NoSpc.into()),
+                some => some,
+            };
+        }
         mount.fsync(clock, fd)?;
         mount.close(clock, fd)?;
         self.writing += clock.now().since(begun);
@@ -240,7 +266,8 @@ impl<'a> Rewriting<'a> {
         let now = self.erase_counts();
         let erases = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
         let programs = self.mount.fs().flash().counts().programs - self.programs;
-        Round { rewrites: self.rewrites, programs, erases }
+        let moves = self.mount.fs().moves();
+        Round { rewrites: self.rewrites, programs, erases, moves }
     }
 }
 
@@ -249,14 +276,14 @@ pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Obs
     let mut run = Rewriting::filled(stand, wear, Some(level), ENDLESS)?;
     let census = run.mount.fs().census();
     let blocks = run.before.len();
-    let mut paused = Pauses::new(blocks);
+    let mut paused = Pauses::new(blocks, &census.journal);
     let mut rounds: Vec<Round> = vec![run.round()];
     let mut steady = None;
     while rounds.len() <= ROUNDS && steady.is_none() {
         run.rewrite()?;
         let now = run.round();
         paused.note(&now.erases);
-        if now.total() >= float_rounds(rounds.len(), blocks) {
+        if now.total() >= erases_of_rounds(rounds.len(), blocks) {
             rounds.push(now);
             steady = is_steady(&rounds).then_some(run.rewrites);
         }
@@ -269,7 +296,6 @@ pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Obs
     Ok(Observation {
         rest: run.rest,
         steady,
-        rewrites: run.rewrites,
         amplification: figures.amplification(stand.part, wear.file),
         erases_per_rewrite: figures.erases_per_rewrite(),
         spread: figures.spread(),
@@ -281,11 +307,13 @@ pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Obs
         reserve: census.reserve,
         each: Duration::from_nanos(span.as_nanos() / run.rewrites.max(1)),
         durable: Duration::from_nanos(run.writing.as_nanos() / run.rewrites.max(1)),
+        before: run.before,
+        spent: run.clock.now().since(Instant::ZERO),
         rounds,
     })
 }
 
-fn float_rounds(rounds: usize, blocks: usize) -> u64 {
+fn erases_of_rounds(rounds: usize, blocks: usize) -> u64 {
     u64::try_from(rounds * blocks).expect("a few rounds of blocks")
 }
 
@@ -313,6 +341,8 @@ fn ahead(from: &Round, to: &Round) -> f64 {
 
 /// How many erases of the whole flash lie between two erases of a block.
 struct Pauses {
+    /// Blocks whose turns are others.
+    journal: Vec<u32>,
     total: u64,
     erased_at: Vec<u64>,
     erases: Vec<u32>,
@@ -321,12 +351,16 @@ struct Pauses {
 }
 
 impl Pauses {
-    fn new(blocks: usize) -> Self {
-        Self { total: 0, erased_at: vec![0; blocks], erases: vec![0; blocks], all: Vec::new() }
+    fn new(blocks: usize, journal: &[u32]) -> Self {
+        let (journal, none) = (journal.to_vec(), vec![0; blocks]);
+        Self { journal, total: 0, erased_at: vec![0; blocks], erases: none, all: Vec::new() }
     }
 
     fn note(&mut self, now: &[u32]) {
         for (block, &now) in now.iter().enumerate() {
+            if self.journal.iter().any(|&other| usize::try_from(other) == Ok(block)) {
+                continue;
+            }
             for _ in self.erases[block]..now {
                 self.total += 1;
                 self.all.push((self.total, self.total - self.erased_at[block]));
@@ -336,7 +370,7 @@ impl Pauses {
         }
     }
 
-    /// The median of those that end behind an erase of the flash.
+    /// The median of those that end behind an erase of these blocks.
     fn median(&self, behind: u64) -> u64 {
         let late = self.all.iter().filter(|(at, _)| *at > behind);
         let mut spans: Vec<_> = late.map(|(_, span)| *span).collect();
@@ -356,7 +390,7 @@ impl Figures<'_> {
     /// The last two spans.
     fn late(&self) -> [&Round; 2] {
         let last = self.rounds.len() - 1;
-        [&self.rounds[last.saturating_sub(2 * SPAN).max(1)], &self.rounds[last]]
+        [&self.rounds[last - 2 * SPAN], &self.rounds[last]]
     }
 
     fn amplification(&self, part: &Part, file: Bytes) -> f64 {
@@ -386,14 +420,14 @@ impl Figures<'_> {
                 let late = |&block: &u32| to.erases[at(block)] - from.erases[at(block)];
                 let mut all: Vec<_> = blocks.filter(beside).collect();
                 all.sort_by_key(|block| std::cmp::Reverse(late(block)));
-                let latest = &self.rounds[self.rounds.len().saturating_sub(1 + SPAN)];
-                let count = self.paused.median(latest.total());
+                let latest = &self.rounds[self.rounds.len() - 1 - SPAN];
+                let count = self.paused.median(self.beside_journal(latest));
                 all.truncate(usize::try_from(count).expect("no more than blocks"));
                 all
             }
             Pick::Median => {
                 let free = self.census.free.clone().unwrap_or_default();
-                let first = &self.rounds[1.min(self.rounds.len() - 1)];
+                let first = &self.rounds[1];
                 blocks
                     .filter(|block| free.contains(block) || first.erases[at(*block)] > 0)
                     .collect()
@@ -403,35 +437,48 @@ impl Figures<'_> {
 
     fn journal_share(&self) -> f64 {
         let [from, to] = self.late();
-        let of = |round: &Round| -> u64 {
-            let erases = |&block: &u32| round.erases.get(usize::try_from(block).ok()?);
-            self.census.journal.iter().filter_map(erases).map(|&one| u64::from(one)).sum()
-        };
-        float(of(to) - of(from)) / float((to.total() - from.total()).max(1))
+        float(self.of_journal(to) - self.of_journal(from))
+            / float((to.total() - from.total()).max(1))
     }
 
-    /// How often a block that was never erased before is erased: it held data at rest. When there is none left, those
-    /// count whose erases are far apart.
+    /// Thousandths of erases from one move of data at rest to the next. A filesystem that does not count them moves a
+    /// block that was never erased before; when there is none left, one whose erases are far apart.
     fn erases_per_move(&self, levelling: Levelling) -> Option<u64> {
         if !matches!(levelling.moves, Moves::Oldest | Moves::LeastWorn) {
             return None;
         }
         let [from, to] = self.late();
-        let moves = match to.never() {
-            0 => {
-                let pause = float(self.paused.median(from.total())) * PAUSE;
-                let late = self.paused.all.iter().filter(|(at, _)| *at > from.total());
-                late.filter(|(_, span)| float(*span) > pause).count()
+        let moves = match (from.moves.zip(to.moves), to.never()) {
+            (Some((before, after)), _) => after - before,
+            (None, 0) => {
+                let behind = self.beside_journal(from);
+                let pause = float(self.paused.median(behind)) * PAUSE;
+                let late = self.paused.all.iter().filter(|(at, _)| *at > behind);
+                length(late.filter(|(_, span)| float(*span) > pause).count())
             }
-            never => from.never() - never,
+            (None, never) => length(from.never() - never),
         };
         let erases = (to.total() - from.total()) * 1_000;
-        erases.checked_div(u64::try_from(moves).expect("fewer than erases"))
+        erases.checked_div(moves)
+    }
+
+    /// All erases of a round but those of the journal.
+    fn beside_journal(&self, round: &Round) -> u64 {
+        round.total() - self.of_journal(round)
+    }
+
+    fn of_journal(&self, round: &Round) -> u64 {
+        let erases = |&block: &u32| round.erases.get(usize::try_from(block).ok()?);
+        self.census.journal.iter().filter_map(erases).map(|&one| u64::from(one)).sum()
     }
 }
 
+fn length(count: usize) -> u64 {
+    u64::try_from(count).expect("a length fits u64")
+}
+
 /// Writes the file until the filesystem refuses, on a part of so few rated cycles that its blocks die.
-pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Ended, Cause> {
+pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<End, Cause> {
     let mut run = Rewriting::filled(stand, wear, Some(level), wear.check_cycles)?;
     let mut first = None;
     let refused = loop {
@@ -445,8 +492,9 @@ pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<
     };
     let (bad, (mounts, lost)) = (run.bad_blocks(), run.left());
     let first = first.unwrap_or(run.rewrites);
+    let spent = run.clock.now().since(Instant::ZERO);
     let (rewrites, last) = (run.rewrites, refused.to_string());
-    Ok(Ended { first, rewrites, last, bad, mounts, lost })
+    Ok(End { first, rewrites, last, bad, mounts, lost, spent })
 }
 
 /// How a flash can be mounted after its end.
@@ -458,7 +506,7 @@ pub(crate) enum Mounts {
 }
 
 impl Rewriting<'_> {
-    /// How the flash can be mounted when the power goes off now, and how many files at rest are lost then.
+    /// How the flash can be mounted when the power goes off now, and how many files are lost then.
     fn left(&self) -> (Mounts, u64) {
         for (mounts, read_only) in [(Mounts::Yes, false), (Mounts::ReadOnly, true)] {
             let (stand, mut clock) = (Stand { read_only, ..self.stand }, Clock::new());
@@ -467,24 +515,40 @@ impl Rewriting<'_> {
                 return (mounts, self.lost(&mut mount, &mut clock));
             }
         }
-        (Mounts::No, self.files)
+        (Mounts::No, self.files + 1)
     }
 
-    /// How many files at rest are missing or changed.
+    /// How many files are missing or changed.
     fn lost(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
+        let [mut old, mut found] = [(); 2].map(|()| vec![0; self.wear.file.to_usize()]);
+        self.content_of(self.version - 1, &mut old);
+        let whole = read(mount, clock, PATH, &mut found);
+        let pages = old.chunks(PAGE_SIZE).zip(self.content.chunks(PAGE_SIZE));
+        let mut pages = found.chunks(PAGE_SIZE).zip(pages);
+        let known = whole && pages.all(|(found, (old, new))| found == old || found == new);
+        u64::from(!known) + self.lost_at_rest(mount, clock)
+    }
+
+    fn lost_at_rest(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
         let mut expected = vec![0; self.wear.rest.to_usize()];
         let mut found = expected.clone();
         let mut lost = 0;
         for file in 0..self.files {
             self.stand.fill_with(file, &self.wear.data, &mut expected);
-            let whole = mount.open(clock, path(file)).and_then(|fd| {
-                let length = mount.read(clock, fd, 0, &mut found)?;
-                mount.close(clock, fd)?;
-                Ok(length)
-            });
-            let same = whole.is_ok_and(|length| length == found.len() && found == expected);
+            let same = read(mount, clock, &path(file), &mut found) && found == expected;
             lost += u64::from(!same);
         }
         lost
     }
+}
+
+/// Whether the file at `path` has as many bytes, which are then in `found`.
+fn read(mount: &mut Cached, clock: &mut Clock, path: &str, found: &mut [u8]) -> bool {
+    let length = mount.open(clock, path).and_then(|fd| {
+        let size = mount.fstat(clock, fd)?.size;
+        let length = mount.read(clock, fd, 0, found)?;
+        mount.close(clock, fd)?;
+        Ok((length, size))
+    });
+    length.is_ok_and(|(length, size)| length == found.len() && Ok(length) == usize::try_from(size))
 }
