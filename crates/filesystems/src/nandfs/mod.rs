@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures
 //! beside ours. In reading order: `fs` (the filesystems), `scenario` (with `errors`), `run` (with
-//! `measure`, the figures of a filesystem; `filesystem`, the runs of one; `fit`, two constants that the
+//! `stand`, what all runs stand on; `measure`, the figures of a filesystem; `filesystem`, the runs of one; `fit`, two constants that the
 //! publication leaves undetermined; `powercut`, losses under power cuts), `tables`, `grades`, `findings`,
 //! `verdicts`, `charts`.
 //!

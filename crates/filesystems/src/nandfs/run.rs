@@ -9,6 +9,7 @@ pub(crate) mod measure;
 pub(super) mod powercut;
 mod readings;
 mod risk;
+pub(crate) mod stand;
 pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};

@@ -6,8 +6,8 @@
 use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
 use super::readings::Different;
+use super::stand::Files;
 use crate::nandfs::scenario::{Fill, Scenario};
-use crate::stand::Files;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::{Failure, Request};

@@ -10,9 +10,9 @@
 //! would never reach the flash.
 
 use super::measure::{Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork};
+use super::stand::{Files, Stand, unmount, used};
 use crate::nandfs::fs::{AttachBy, Mounted, System};
 use crate::nandfs::scenario::{Fill, Scenario, Tiobench as Options};
-use crate::stand::{Files, Stand, unmount, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::{Cause, heap};
 use boardlab_media::NandGeometry;

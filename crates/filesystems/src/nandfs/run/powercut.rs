@@ -6,10 +6,10 @@
 
 use super::filesystem::Lab;
 use super::risk::Risk;
+use super::stand::Stand;
 use crate::nandfs::fs::{ALL, FileSystemType, Setting, System};
 use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario};
-use crate::stand::Stand;
 use boardlab_document::Reading;
 use boardlab_experiment::finding::find;
 use boardlab_experiment::{Cause, Failure, Progress, Request};

@@ -5,8 +5,8 @@
 //! fail; the flash as it is then is mounted and read. What is not there yet is at risk.
 
 use super::filesystem::Lab;
+use super::stand::Cached;
 use super::steps::{content, write_and_close};
-use crate::stand::Cached;
 use boardlab_experiment::Cause;
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration};

@@ -4,9 +4,9 @@
 //! before it, so all steps of a plan are performed in their order. Source: `docs/formats/measurement-plan.md`.
 
 use super::filesystem::Lab;
+use super::stand::{Cached, unmount, used};
 use crate::nandfs::fs::System;
 use crate::nandfs::scenario::Scenario;
-use crate::stand::{Cached, unmount, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_measure::plan::Step;

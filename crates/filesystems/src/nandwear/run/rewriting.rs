@@ -4,8 +4,8 @@
 //! its end.
 
 use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
+use crate::nandfs::run::stand::{Cached, Files, Stand, path, used};
 use crate::nandwear::scenario::Wear;
-use crate::stand::{Cached, Files, Stand, path, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_media::NandGeometry;

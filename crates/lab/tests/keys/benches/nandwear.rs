@@ -37,7 +37,7 @@ const BENCHES: &[Bench] = &[
     Bench {
         name: "nand-wear, JFFS2",
         scenario: "nand-wear",
-        // What compresses takes ten times as long.
+        // What compresses takes three times as long.
         base: small!("systems=[\"jffs2\"]", "wear.data=random"),
         own: nothing,
         contexts: &[("Linux 6.1", &["kernel.profile=linux-6.1"])],
