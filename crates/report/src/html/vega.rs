@@ -240,11 +240,10 @@ impl Drawing<'_> {
             } },
         });
         let figure = |style: &str, shown: String| {
-            json!({
-                "transform": [{ "filter": shown }],
-                "mark": { "type": "text", "style": style },
-                "encoding": { "text": { "field": "y", "type": "quantitative", "format": format } },
-            })
+            let opacity = json!({ "condition": { "test": shown, "value": 1 }, "value": 0 });
+            let text = json!({ "field": "y", "type": "quantitative", "format": format });
+            let mark = json!({ "type": "text", "style": style });
+            json!({ "mark": mark, "encoding": { "text": text, "opacity": opacity } })
         };
         let high = match dark >= 0.0 {
             true => format!("datum.y > 0 && datum.y >= {dark:e}"),
