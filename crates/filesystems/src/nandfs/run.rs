@@ -14,7 +14,7 @@ pub(super) mod steps;
 
 use super::fs::{self, FileSystemType};
 use super::grades::Graded;
-use super::scenario::Scenario;
+use super::scenario::{Scenario, without_idle};
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
 use boardlab_codec::crc32;
@@ -36,8 +36,8 @@ pub(super) fn read(
         // What no run asks for explains nothing.
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
     }
-    let idle: Vec<_> = reading.value.unused_systems().map(|name| format!("{name}.")).collect();
-    reading.parameters.retain(|one| !idle.iter().any(|section| one.key.starts_with(section)));
+    let scenario = &reading.value;
+    without_idle(&mut reading.parameters, (&scenario.systems, &scenario.used()));
     Ok(reading)
 }
 

@@ -13,6 +13,7 @@ use boardlab_document::{Read, Section, section};
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
+use boardlab_result::Parameter;
 use boardlab_sim::Bytes;
 use boardlab_workload::data::{Data, Sample};
 use errors::Errors;
@@ -321,11 +322,17 @@ impl Scenario {
         all
     }
 
-    /// The names of the filesystems that no command uses.
-    pub(super) fn unused_systems(&self) -> impl Iterator<Item = &'static str> + '_ {
-        let used = used(&self.measured, &self.powercut);
-        self.systems.iter().map(|(name, _)| *name).filter(move |name| !used.contains(name))
+    /// The names of the filesystems that some command uses.
+    pub(super) fn used(&self) -> Vec<&'static str> {
+        used(&self.measured, &self.powercut)
     }
+}
+
+/// Drops parameters of filesystems that nothing uses.
+pub(crate) fn without_idle(parameters: &mut Vec<Parameter>, (systems, used): (&Systems, &[&str])) {
+    let idle = systems.iter().filter(|(name, _)| !used.contains(name));
+    let idle: Vec<_> = idle.map(|(name, _)| format!("{name}.")).collect();
+    parameters.retain(|one| !idle.iter().any(|section| one.key.starts_with(section)));
 }
 
 /// Refuses a part that the kernel's driver or the filesystem cannot use.

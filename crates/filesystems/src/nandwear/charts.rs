@@ -4,7 +4,7 @@
 
 use super::run::Course;
 use super::scenario::Wear;
-use super::tables::{three, years};
+use super::tables::{by_system, three, years};
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Axis, Chart, RunResult, Style};
 
@@ -28,20 +28,13 @@ fn percent(course: &Course) -> f64 {
     course.level.as_f64() * 100.0
 }
 
-/// Names of the filesystems, each once.
-fn systems(courses: &[Course]) -> Vec<&'static str> {
-    let mut names: Vec<_> = courses.iter().map(|one| one.system).collect();
-    names.dedup();
-    names
-}
-
 fn amplification(run: &mut RunResult, courses: &[Course]) {
     let caption = "Bytes that are programmed for each byte of the file, when that is steady.";
     let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("write amplification")];
     let mut chart =
         Chart::new("wear-amplification", "Write amplification against fill level", caption, axes);
-    for system in systems(courses) {
-        let points = courses.iter().filter(|one| one.system == system);
+    for (system, levels) in by_system(courses) {
+        let points = levels.iter();
         let points = points.map(|one| (percent(one), round(one.seen.amplification, 3)));
         let id = format!("wear_amplification_{system}");
         run.plot(&mut chart, (id, system), "ratio", Style::Line, points);
@@ -54,11 +47,11 @@ fn lives(run: &mut RunResult, courses: &[Course], cycles: u64) {
     let axes = [Axis::from_zero("fill level (%)"), Axis::from_zero("years")];
     let title = format!("Lives of parts of {cycles} cycles against fill level");
     let mut chart = Chart::new(format!("wear-years-{cycles}"), title, caption, axes);
-    for system in systems(courses) {
+    for (system, levels) in by_system(courses) {
         for (what, style, first) in
             [("first refused write", Style::Line, false), ("first dead block", Style::Dashed, true)]
         {
-            let points = courses.iter().filter(|one| one.system == system).filter_map(|one| {
+            let points = levels.iter().filter_map(|one| {
                 let (_, life) = one.lives.iter().find(|(rated, _)| *rated == cycles)?;
                 let writings = if first { life.first } else { life.end };
                 Some((percent(one), three(years(writings, one.seen.each))))
@@ -76,7 +69,7 @@ fn lives(run: &mut RunResult, courses: &[Course], cycles: u64) {
 
 /// Draws how often each block was erased, a row for so many blocks.
 fn map(run: &mut RunResult, courses: &[&Course], level: &str) {
-    let blocks = courses.iter().map(|one| one.seen.erases.len()).max().unwrap_or_default();
+    let blocks = courses.iter().map(|one| one.seen.erases().len()).max().unwrap_or_default();
     let columns = COLUMNS[usize::from(blocks > MANY)];
     let caption = format!(
         "Erases of each block by the end of the observation, {columns} blocks a row, in the order of the flash."
@@ -87,7 +80,7 @@ fn map(run: &mut RunResult, courses: &[&Course], level: &str) {
         Chart::new(id.clone(), format!("Erases of each block, {level} full"), caption, axes);
     chart.categories = (0..columns).map(|column| column.to_string()).collect();
     for course in courses {
-        for (row, erases) in course.seen.erases.chunks(columns).enumerate() {
+        for (row, erases) in course.seen.erases().chunks(columns).enumerate() {
             let points = erases.iter().enumerate().map(|(at, &one)| (float(at), f64::from(one)));
             let (from, system) = (row * columns, course.system);
             let curve = format!("{}_{system}_{from}", id.replace('-', "_"));

@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 10. Function: [`add`].
 
-use super::run::{Check, Course, Life};
+use super::run::{Course, Life};
 use super::scenario::Scenario;
-use super::tables::{off, three, years};
+use super::tables::{by_system, off, three, years};
 use crate::nandfs::fs::{Levelling, Moves};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::finding::{find, find_if};
@@ -93,9 +93,7 @@ fn rule(course: &Course, levelling: Levelling, threshold: Option<u32>) -> String
         Moves::LeastWorn if each > 0 => {
             format!("data in the least worn block are moved once in {each} erases")
         }
-        Moves::Oldest | Moves::LeastWorn => {
-            "no data at rest were moved while it was watched".into()
-        }
+        Moves::Oldest | Moves::LeastWorn => "no move of data at rest was seen".into(),
         Moves::Apart => format!(
             "data at rest are moved when erase counters are {} apart, which was left out here",
             threshold.unwrap_or_default()
@@ -131,11 +129,8 @@ fn amplification(courses: &[Course]) -> String {
     let least = courses.iter().min_by(by).expect("a scenario has filesystems");
     let most = courses.iter().max_by(by).expect("a scenario has filesystems");
     let share = |course: &Course| percent_of(course.seen.amplification);
-    let mut systems: Vec<_> = courses.iter().map(|one| one.system).collect();
-    systems.dedup();
-    let each = systems.into_iter().map(|system| {
-        let of = || courses.iter().filter(|one| one.system == system);
-        let all = of().map(|one| format!("{} at {}", share(one), one.level));
+    let each = by_system(courses).map(|(system, levels)| {
+        let all = levels.iter().map(|one| format!("{} at {}", share(one), one.level));
         format!("{system} {}", listed(&all.collect::<Vec<_>>()))
     });
     let headline = match courses {
@@ -195,9 +190,8 @@ fn ends(courses: &[Course], scenario: &Scenario) -> Option<String> {
         courses.iter().flat_map(|one| one.checks.iter().map(move |check| (one, check))).collect();
     let (course, check) = all.iter().min_by_key(|(_, check)| check.ended.bad)?;
     let lost: u64 = all.iter().map(|(_, check)| check.ended.lost).sum();
-    let blocks = |check: &Check| u64::try_from(check.ended.bad).expect("few blocks");
     let each = all.iter().map(|(course, check)| {
-        let bad = counted(blocks(check), "bad block");
+        let bad = counted(check.ended.bad, "bad block");
         format!("{} after {bad}: {}", course.system, check.ended.last)
     });
     let reserve = courses.iter().find_map(|one| Some((one.system, one.seen.reserve?)));
@@ -215,15 +209,11 @@ fn ends(courses: &[Course], scenario: &Scenario) -> Option<String> {
     };
     Some(format!(
         "With {} of {of}, {} takes no more writes.{reserve} {lost} in all {} that ran to their end. What each said: {}.",
-        counted(blocks(check), "bad block"),
+        counted(check.ended.bad, "bad block"),
         course.system,
-        counted(length(&all), "part"),
+        counted(u64::try_from(all.len()).unwrap_or(u64::MAX), "part"),
         each.collect::<Vec<_>>().join("; "),
     ))
-}
-
-fn length<T>(all: &[T]) -> u64 {
-    u64::try_from(all.len()).expect("a length fits u64")
 }
 
 fn unsteady(courses: &[Course]) -> Option<String> {

@@ -10,6 +10,7 @@ use super::{charts, findings, tables};
 use crate::nandfs::fs::{self, FileSystemType, System};
 use crate::nandfs::run::stand::{NAND, Stand};
 use crate::nandfs::scenario::errors::Errors;
+use crate::nandfs::scenario::without_idle;
 use boardlab_codec::crc32;
 use boardlab_document::Reading;
 use boardlab_document::quantity::Ratio;
@@ -33,17 +34,15 @@ const MEMORY: Bytes = Bytes::mib(24);
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     let Scenario { systems, measured, .. } = &reading.value;
-    let idle = systems.iter().filter(|(name, _)| !measured.contains(name));
-    let mut idle: Vec<_> = idle.map(|(name, _)| format!("{name}.")).collect();
-    idle.extend(UNUSED.map(|(key, _)| key.to_owned()));
-    reading.parameters.retain(|one| !idle.iter().any(|start| one.key.starts_with(start)));
+    without_idle(&mut reading.parameters, (systems, measured));
+    reading.parameters.retain(|one| !UNUSED.iter().any(|(key, _)| one.key.starts_with(key)));
     Ok(reading)
 }
 
 /// Checks `request`; a checksum of the sample of files that it names.
 pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     let scenario = read(request, fs::ALL)?.value;
-    Ok(scenario.sample().map_or(0, |sample| crc32(0, &sample.bytes)))
+    Ok(scenario.wear.data.sample().map_or(0, |sample| crc32(0, &sample.bytes)))
 }
 
 /// Wears flashes out.
@@ -103,11 +102,21 @@ struct AtLevel {
     ends: Vec<(Option<u64>, Slot<End>)>,
 }
 
-/// What all runs stand on.
+/// What all runs and lives depend on.
 struct Base<'s> {
     scenario: &'s Scenario,
     seed: Seed,
     errors: Errors,
+}
+
+fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Failure> {
+    let base = Base { scenario, seed: request.seed, errors: Errors::default() };
+    let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
+    let mut crew = Crew::default();
+    let systems = scenario.systems.iter().filter(measured);
+    let all: Vec<_> = systems.map(|(name, system)| base.begin((name, system), &mut crew)).collect();
+    crew.perform(request)?;
+    Ok(all.into_iter().flat_map(|pieces| base.courses(pieces)).collect())
 }
 
 impl Base<'_> {
@@ -116,60 +125,39 @@ impl Base<'_> {
         let (part, kernel, errors, port) = (&file.part, *kernel, &self.errors, board.port);
         Stand { part, board, kernel, errors, port, system, seed: self.seed, read_only: false }
     }
-}
 
-fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Failure> {
-    let base = &Base { scenario, seed: request.seed, errors: Errors::default() };
-    let systems = scenario.systems.iter().filter(|(name, _)| scenario.measured.contains(name));
-    let mut crew = Crew::default();
-    let wear = &scenario.wear;
-    let memory = wear.chip + MEMORY;
-    // The lives come first, for they are the longest.
-    let ends: Vec<Vec<Vec<_>>> = systems
-        .clone()
-        .map(|(name, system)| {
-            let levels = wear.levels.iter().map(|&level| {
-                let checked = wear.check_cycles > 0 && wear.check_levels.contains(&level);
-                let scaled = scaled(system, wear).into_iter().filter(|_| checked);
-                let end = scaled.map(|(of, system)| {
-                    let run = move || {
-                        let end = rewriting::to_the_end(base.stand(&*system), wear, level);
-                        end.map_err(|error| at_level(level, &error))
-                    };
-                    (of, crew.add_large(*name, HELP, memory, run))
-                });
-                end.collect()
+    /// Adds all runs of a filesystem to a crew, the longest first.
+    fn begin<'w>(
+        &'w self,
+        (name, system): (&'static str, &'w Arc<dyn System>),
+        crew: &mut Crew<'w>,
+    ) -> Pieces<'w> {
+        let wear = &self.scenario.wear;
+        let memory = wear.chip + MEMORY;
+        let levels = wear.levels.iter().map(|&level| {
+            let told = move |error: Cause| Cause::from(format!("at {level}: {error}"));
+            let checked = wear.check_cycles > 0 && wear.check_levels.contains(&level);
+            let parts = if checked { scaled(system, wear) } else { Vec::new() };
+            let ends = parts.into_iter().map(|(of, system)| {
+                let run =
+                    move || rewriting::to_the_end(self.stand(&*system), wear, level).map_err(told);
+                (of, crew.add_large(name, HELP, memory, run))
             });
-            levels.collect()
-        })
-        .collect();
-    let running = systems.zip(ends).map(|((name, system), ends)| {
-        let levels = wear.levels.iter().zip(ends).map(|(&level, ends)| {
+            let ends = ends.collect();
             let watched = unlevelled(system);
-            let run = move || {
-                let seen = rewriting::observe(base.stand(&*watched), wear, level);
-                seen.map_err(|error| at_level(level, &error))
-            };
-            AtLevel { level, seen: crew.add_large(*name, HELP, memory, run), ends }
+            let run = move || rewriting::observe(self.stand(&*watched), wear, level).map_err(told);
+            AtLevel { level, ends, seen: crew.add_large(name, HELP, memory, run) }
         });
         let levels = levels.collect();
-        let run = move || rewriting::capacity(base.stand(&**system), wear);
-        Pieces { name, system, capacity: crew.add_large(*name, HELP, memory, run), levels }
-    });
-    let running: Vec<_> = running.collect();
-    crew.perform(request)?;
-    let model = Model { scenario, seed: request.seed };
-    Ok(running.into_iter().flat_map(|one| model.courses(one)).collect())
+        let run = move || rewriting::capacity(self.stand(&**system), wear);
+        Pieces { name, system, levels, capacity: crew.add_large(name, HELP, memory, run) }
+    }
 }
 
 /// The filesystem without levelling by a threshold, which a life adds.
 fn unlevelled(system: &Arc<dyn System>) -> Arc<dyn System> {
     let other = system.wear_threshold().and_then(|_| system.with_wear_threshold(UNREACHED));
     other.unwrap_or_else(|| Arc::clone(system))
-}
-
-fn at_level(level: Ratio, error: &Cause) -> Cause {
-    format!("at {level}: {error}").into()
 }
 
 /// The filesystem on parts of few cycles: as it is, or with its levelling in proportion to each rating.
@@ -193,12 +181,7 @@ fn in_proportion(threshold: u32, (cycles, others): (u64, u32)) -> u32 {
 }
 
 /// Lives from what was observed.
-struct Model<'a> {
-    scenario: &'a Scenario,
-    seed: Seed,
-}
-
-impl Model<'_> {
+impl Base<'_> {
     fn courses(&self, pieces: Pieces<'_>) -> Vec<Course> {
         let Pieces { name, system, capacity, levels } = pieces;
         let (wear, capacity) = (&self.scenario.wear, capacity.take());

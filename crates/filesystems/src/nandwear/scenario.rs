@@ -13,7 +13,7 @@ use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
 use boardlab_sim::{Bytes, Duration};
-use boardlab_workload::data::{Data, Sample};
+use boardlab_workload::data::Data;
 use std::ops::RangeInclusive;
 
 /// Blocks of the flash.
@@ -142,12 +142,5 @@ impl Wear {
             }
         }
         Ok(())
-    }
-}
-
-impl Scenario {
-    /// The sample of the user's own files, if that is the data.
-    pub(crate) fn sample(&self) -> Option<&Sample> {
-        self.wear.data.sample()
     }
 }

@@ -1,6 +1,7 @@
 //! The tables of the wear experiment.
 //!
-//! Layer: rank 10. Functions: [`all`]; [`years`] and [`off`], for sentences and charts as well.
+//! Layer: rank 10. Functions: [`all`]; [`years`], [`off`], [`three`] and [`by_system`], for sentences and charts
+//! as well.
 
 use super::run::rewriting::Mounts;
 use super::run::{Check, Course, Life};
@@ -20,6 +21,12 @@ pub(super) fn years(writings: f64, each: Duration) -> f64 {
 /// How far an extrapolated number of writings is from that of a run.
 pub(super) fn off(expected: f64, ran: u64) -> f64 {
     expected / float(ran.max(1)) - 1.0
+}
+
+/// The courses by filesystem.
+pub(super) fn by_system(courses: &[Course]) -> impl Iterator<Item = (&'static str, &[Course])> {
+    let groups = courses.chunk_by(|one, other| one.system == other.system);
+    groups.filter_map(|group| Some((group.first()?.system, group)))
 }
 
 /// Rounded to three figures.
@@ -78,7 +85,7 @@ fn spread(courses: &[Course]) -> Table {
         sorted.sort_unstable();
         sorted
     };
-    let rows = courses.iter().map(|one| (row(one), (&one.seen, sorted(&one.seen.erases))));
+    let rows = courses.iter().map(|one| (row(one), (&one.seen, sorted(one.seen.erases()))));
     let mean = |erases: &[u32]| {
         float(erases.iter().map(|&one| u64::from(one)).sum::<u64>()) / float(erases.len().max(1))
     };
@@ -178,7 +185,7 @@ fn checks(courses: &[Course], wear: &Wear) -> Table {
 fn ends(courses: &[Course]) -> Table {
     Table::new("wear-ends", "How these parts ended")
         .of(checked(courses))
-        .column("bad_count", "bad blocks", |check| count(check.ended.bad))
+        .column("bad_count", "bad blocks", |check| Cell::int(check.ended.bad))
         .column("said", "what the filesystem said", |check| Cell::text(check.ended.last.clone()))
         .column("mounts", "mounts again", |check| {
             Cell::text(match check.ended.mounts {

@@ -31,7 +31,7 @@ struct LogfsSystem {
     compress: bool,
     /// Whether what the kernel loses or leaves behind is mirrored.
     faithful: bool,
-    /// The difference of erase counters to which data at rest and the journal are levelled.
+    /// The difference of erase counters from which its options take when the journal is moved.
     wear_delta: u32,
 }
 
@@ -131,8 +131,8 @@ impl Mounted for Logfs<Nand> {
         Ok(self.into_device())
     }
 
-    fn bad_blocks(&self) -> usize {
-        usize::try_from(self.failed_segments() * self.layout().blocks).expect("usize holds u32")
+    fn bad_blocks(&self) -> u64 {
+        (self.failed_segments() * self.layout().blocks).into()
     }
 
     fn census(&self) -> Census {

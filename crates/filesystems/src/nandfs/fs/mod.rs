@@ -67,8 +67,8 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
     /// How it levels the wear of the blocks.
     fn levelling(&self, kernel: Kernel) -> Levelling;
 
-    /// The difference of erase counters at which it moves data that lie still; `None` if that does not depend on
-    /// counters.
+    /// The difference of erase counters at which it moves data that lie still, or its journal; `None` if neither
+    /// depends on counters.
     fn wear_threshold(&self) -> Option<u32> {
         None
     }
@@ -205,8 +205,8 @@ pub(crate) trait Mounted: FileSystem {
     fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause>;
 
     /// Blocks that are bad, by their marks or by what the filesystem remembers.
-    fn bad_blocks(&self) -> usize {
-        self.flash().driver.bad_blocks().count()
+    fn bad_blocks(&self) -> u64 {
+        u64::try_from(self.flash().driver.bad_blocks().count()).expect("block numbers fit u64")
     }
 
     /// How often it has moved data that lie still since the mount, where it counts that.

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
 use crate::nandfs::scenario::{Kernel, KernelSettings};
-use boardlab_document::{Read, Section};
+use boardlab_document::{Field, Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_mtd::Mtd;
 use boardlab_nand::Nand;
@@ -21,7 +21,6 @@ use boardlab_ubi::{FastmapMode, NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Compressor, Options, Profile, Ubifs};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::{ForkingFlash, WriteThrough};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Its entry in the list.
@@ -51,27 +50,23 @@ struct UbifsSystem {
     wl_threshold: u32,
 }
 
-/// What Linux lets be configured (`CONFIG_MTD_UBI_WL_THRESHOLD`).
-const THRESHOLDS: RangeInclusive<u64> = 2..=65_536;
-/// What it is without a choice.
-const THRESHOLD: u32 = 4_096;
+/// The default of Linux, which takes 2 to 65,536 (`CONFIG_MTD_UBI_WL_THRESHOLD`).
+const THRESHOLD: u64 = 4_096;
 
 fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let compressor = section.one_of("compressor", &COMPRESSORS);
     let sub_pages = section.required::<bool>("sub_pages");
     let fastmap = section.required::<bool>("fastmap");
     let bulk_read = section.required::<bool>("bulk_read");
-    let threshold =
-        section.key::<u64>("wl_threshold").within(*THRESHOLDS.start(), *THRESHOLDS.end());
-    let threshold = threshold.optional();
+    let threshold = section.key("wl_threshold").within(2, 65_536).or(THRESHOLD);
+    let wl_threshold = <u32 as Field>::required(threshold);
     section.finish()?;
     Ok(Arc::new(UbifsSystem {
         compressor: compressor?,
         sub_pages: sub_pages?,
         fastmap: fastmap?,
         bulk_read: bulk_read?,
-        wl_threshold: threshold?
-            .map_or(THRESHOLD, |one| u32::try_from(one).expect("65,536 at most")),
+        wl_threshold: wl_threshold?,
     }))
 }
 

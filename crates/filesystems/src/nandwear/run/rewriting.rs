@@ -9,7 +9,7 @@ use crate::nandwear::scenario::Wear;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_media::NandGeometry;
-use boardlab_nand::Part;
+use boardlab_nand::{Nand, Part};
 use boardlab_result::prose::{float, real};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use boardlab_vfs::{Errno, Error, PAGE_SIZE};
@@ -29,22 +29,29 @@ const STEADY: [f64; 2] = [0.02, 0.05];
 /// A block whose erases are so many times farther apart than usual held data at rest in between.
 const PAUSE: f64 = 3.0;
 
-/// A flash with data at rest, and a file that is written over and over.
+/// A flash with data at rest.
+struct Filled {
+    mount: Cached,
+    clock: Clock,
+    files: u64,
+    /// Bytes of the files.
+    rest: Bytes,
+}
+
+/// The same with a file that is written over and over.
 struct Rewriting<'a> {
     stand: Stand<'a>,
     wear: &'a Wear,
-    mount: Cached,
-    clock: Clock,
-    /// Files at rest, and their bytes.
-    files: u64,
-    rest: Bytes,
-    /// How often the file was written since the begin, and the number of its last content.
-    rewrites: u64,
-    version: u64,
+    filled: Filled,
     content: Vec<u8>,
-    begun: Instant,
-    /// Time of all writings until they were durable.
+    /// The number of the content.
+    version: u64,
+    /// How often it was written anew.
+    rewrites: u64,
+    /// Time of these writings until they were durable.
     writing: Duration,
+    begun: Instant,
+    /// Erases of each block, and programs, when that began.
     before: Vec<u32>,
     programs: u64,
 }
@@ -85,8 +92,7 @@ pub(crate) struct Observation {
     pub amplification: f64,
     /// Erases for one writing of the file.
     pub erases_per_rewrite: f64,
-    /// Erases of each block during the observation, and before it.
-    pub erases: Vec<u32>,
+    /// Erases of each block before it, and the rounds of it.
     before: Vec<u32>,
     rounds: Vec<Round>,
     /// How far the most worn block gets ahead of the mean for each erase of that.
@@ -109,6 +115,11 @@ pub(crate) struct Observation {
 }
 
 impl Observation {
+    /// Erases of each block during the observation.
+    pub(crate) fn erases(&self) -> &[u32] {
+        self.rounds.last().map_or(&[], |round| &round.erases)
+    }
+
     /// All erases of each block at the end of the last round in which none had died, and how often the file was written
     /// then.
     pub(crate) fn before_the_first_dies(&self, lives: &[u64]) -> (Vec<u64>, f64) {
@@ -132,7 +143,7 @@ pub(crate) struct End {
     /// What the filesystem said at last.
     pub last: String,
     /// Blocks that are marked bad.
-    pub bad: usize,
+    pub bad: u64,
     /// The next mount.
     pub mounts: Mounts,
     /// Files that are lost or changed after it: those at rest, and the one that was rewritten, if it is neither as it was
@@ -144,106 +155,95 @@ pub(crate) struct End {
 
 /// The capacity of a flash for files at rest.
 pub(crate) fn capacity(stand: Stand<'_>, wear: &Wear) -> Result<Bytes, Cause> {
-    let full = Rewriting::filled(stand, wear, None, ENDLESS)?;
+    let mut full = Filled::empty(stand, wear, ENDLESS)?;
+    while full.add(stand, wear)?.is_some() {}
     Ok(full.rest)
 }
 
-impl<'a> Rewriting<'a> {
-    /// A flash that is filled to a level, or until there is no room.
-    fn filled(
-        stand: Stand<'a>,
-        wear: &'a Wear,
-        level: Option<Ratio>,
-        endurance: u32,
-    ) -> Result<Self, Cause> {
+impl Filled {
+    /// A flash of so many rated cycles without files.
+    fn empty(stand: Stand<'_>, wear: &Wear, endurance: u32) -> Result<Self, Cause> {
         let blocks = u32::try_from(wear.chip / stand.part.geometry.block_size())?;
         let geometry = NandGeometry { blocks, ..stand.part.geometry };
         let part = Arc::new(Part { geometry, endurance, ..stand.part.clone() });
         let mut clock = Clock::new();
         let nand = stand.made(stand.attach(part)?, &mut clock)?;
-        let mut mount = stand.mount(nand, &mut clock, stand.fill_cache())?;
-        let (mut files, mut rest) = (0, Bytes::ZERO);
-        let kind = Files { size: wear.rest, data: wear.data.clone() };
-        while match level {
-            Some(level) => used(&mut mount, &mut clock)? < level,
-            None => true,
-        } {
-            match stand.write_file(&mut mount, &mut clock, files, &kind) {
-                Ok(written) if level.is_some() && written < wear.rest.get() => {
-                    return Err(Error::from(Errno::NoSpc).into());
-                }
-                Ok(written) => rest += Bytes::new(written),
-                Err(error) if error.errno() == Some(Errno::NoSpc) && level.is_none() => break,
-                Err(error) => return Err(error.into()),
-            }
-            files += 1;
-        }
-        let content = vec![0; wear.file.to_usize()];
-        let (begun, before) = (clock.now(), Vec::new());
-        let (rewrites, version, programs, writing) = (0, 0, 0, Duration::ZERO);
-        let mut all = Self {
-            stand,
-            wear,
-            mount,
-            clock,
-            files,
-            rest,
-            rewrites,
-            version,
-            content,
-            begun,
-            writing,
-            before,
-            programs,
-        };
-        if level.is_some() {
-            all.begin()?;
-        }
-        Ok(all)
+        let mount = stand.mount(nand, &mut clock, stand.fill_cache())?;
+        Ok(Self { mount, clock, files: 0, rest: Bytes::ZERO })
     }
 
-    /// Writes the file for the first time.
-    fn begin(&mut self) -> Result<(), Cause> {
-        self.mount.sync(&mut self.clock)?;
-        let fd = self.mount.create(&mut self.clock, PATH, 0o644)?;
-        self.mount.close(&mut self.clock, fd)?;
-        self.rewrite()?;
-        self.rewrites = 0;
-        self.begun = self.clock.now();
-        self.writing = Duration::ZERO;
-        self.programs = self.mount.fs().flash().counts().programs;
-        self.before = self.erase_counts();
-        Ok(())
+    /// One that is filled to a level.
+    fn to(stand: Stand<'_>, wear: &Wear, level: Ratio, endurance: u32) -> Result<Self, Cause> {
+        let mut filled = Self::empty(stand, wear, endurance)?;
+        while used(&mut filled.mount, &mut filled.clock)? < level {
+            if filled.add(stand, wear)? != Some(wear.rest.get()) {
+                return Err(Error::from(Errno::NoSpc).into());
+            }
+        }
+        filled.mount.sync(&mut filled.clock)?;
+        Ok(filled)
+    }
+
+    /// Writes one more file; how much of it found room, or `None` if there is none for a file.
+    fn add(&mut self, stand: Stand<'_>, wear: &Wear) -> Result<Option<u64>, Cause> {
+        let kind = Files { size: wear.rest, data: wear.data.clone() };
+        match stand.write_file(&mut self.mount, &mut self.clock, self.files, &kind) {
+            Ok(written) => {
+                self.files += 1;
+                self.rest += Bytes::new(written);
+                Ok(Some(written))
+            }
+            Err(error) if error.errno() == Some(Errno::NoSpc) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn flash(&self) -> &Nand {
+        self.mount.fs().flash()
     }
 
     fn erase_counts(&self) -> Vec<u32> {
-        let array = self.mount.fs().flash().port.die().array();
+        let array = self.flash().port.die().array();
         (0..array.geometry().blocks).map(|block| array.erase_count(block)).collect()
     }
+}
 
-    fn bad_blocks(&self) -> usize {
-        self.mount.fs().bad_blocks()
-    }
+/// Fills `content` with that of a version of the file.
+fn fill_with(stand: Stand<'_>, wear: &Wear, version: u64, content: &mut [u8]) {
+    let seed = stand.seed.child("state").get().wrapping_add(version);
+    wear.data.source(seed).fill(content);
+}
 
-    fn fill_content(&mut self, version: u64) {
-        let mut content = std::mem::take(&mut self.content);
-        self.content_of(version, &mut content);
-        self.content = content;
-    }
-
-    /// Fills `content` with that of a version of the file.
-    fn content_of(&self, version: u64, content: &mut [u8]) {
-        let seed = self.stand.seed.child("state").get().wrapping_add(version);
-        self.wear.data.source(seed).fill(content);
+impl<'a> Rewriting<'a> {
+    /// Writes the file for the first time.
+    fn begin(stand: Stand<'a>, wear: &'a Wear, mut filled: Filled) -> Result<Self, Cause> {
+        let fd = filled.mount.create(&mut filled.clock, PATH, 0o644)?;
+        filled.mount.close(&mut filled.clock, fd)?;
+        let mut first = Self {
+            stand,
+            wear,
+            content: vec![0; wear.file.to_usize()],
+            version: 0,
+            rewrites: 0,
+            writing: Duration::ZERO,
+            begun: filled.clock.now(),
+            before: Vec::new(),
+            programs: 0,
+            filled,
+        };
+        first.rewrite()?;
+        let (begun, before) = (first.filled.clock.now(), first.filled.erase_counts());
+        let programs = first.filled.flash().counts().programs;
+        Ok(Self { rewrites: 0, writing: Duration::ZERO, begun, before, programs, ..first })
     }
 
     /// Writes the file anew, makes it durable, and lets the rest of the period pass.
     fn rewrite(&mut self) -> Result<(), Error> {
         self.version += 1;
-        self.fill_content(self.version);
-        let begun = self.clock.now();
+        fill_with(self.stand, self.wear, self.version, &mut self.content);
+        let Filled { mount, clock, .. } = &mut self.filled;
+        let begun = clock.now();
         let next = begun + self.wear.period;
-        let (mount, clock) = (&mut self.mount, &mut self.clock);
         let fd = mount.open(clock, PATH)?;
         let mut written = 0;
         // What stops a write halfway is what the next one says.
@@ -263,18 +263,18 @@ impl<'a> Rewriting<'a> {
     }
 
     fn round(&self) -> Round {
-        let now = self.erase_counts();
+        let now = self.filled.erase_counts();
         let erases = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
-        let programs = self.mount.fs().flash().counts().programs - self.programs;
-        let moves = self.mount.fs().moves();
+        let programs = self.filled.flash().counts().programs - self.programs;
+        let moves = self.filled.mount.fs().moves();
         Round { rewrites: self.rewrites, programs, erases, moves }
     }
 }
 
 /// Writes the file until the erases are steady.
 pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Observation, Cause> {
-    let mut run = Rewriting::filled(stand, wear, Some(level), ENDLESS)?;
-    let census = run.mount.fs().census();
+    let mut run = Rewriting::begin(stand, wear, Filled::to(stand, wear, level, ENDLESS)?)?;
+    let census = run.filled.mount.fs().census();
     let blocks = run.before.len();
     let mut paused = Pauses::new(blocks, &census.journal);
     let mut rounds: Vec<Round> = vec![run.round()];
@@ -291,24 +291,23 @@ pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Obs
     let figures = Figures { rounds: &rounds, paused: &paused, census: &census };
     let levelling = stand.system.levelling(stand.kernel.profile);
     let hot = figures.hot(levelling);
-    let last = rounds.last().expect("the first is there");
-    let span = run.clock.now().since(run.begun);
+    let now = run.filled.clock.now();
+    let mean = |time: Duration| Duration::from_nanos(time.as_nanos() / run.rewrites.max(1));
     Ok(Observation {
-        rest: run.rest,
+        rest: run.filled.rest,
         steady,
         amplification: figures.amplification(stand.part, wear.file),
         erases_per_rewrite: figures.erases_per_rewrite(),
         spread: figures.spread(),
         journal_share: figures.journal_share(),
         erases_per_move: figures.erases_per_move(levelling),
-        erases: last.erases.clone(),
         hot,
         journal: census.journal.clone(),
         reserve: census.reserve,
-        each: Duration::from_nanos(span.as_nanos() / run.rewrites.max(1)),
-        durable: Duration::from_nanos(run.writing.as_nanos() / run.rewrites.max(1)),
+        each: mean(now.since(run.begun)),
+        durable: mean(run.writing),
+        spent: now.since(Instant::ZERO),
         before: run.before,
-        spent: run.clock.now().since(Instant::ZERO),
         rounds,
     })
 }
@@ -479,20 +478,21 @@ fn length(count: usize) -> u64 {
 
 /// Writes the file until the filesystem refuses, on a part of so few rated cycles that its blocks die.
 pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<End, Cause> {
-    let mut run = Rewriting::filled(stand, wear, Some(level), wear.check_cycles)?;
+    let filled = Filled::to(stand, wear, level, wear.check_cycles)?;
+    let mut run = Rewriting::begin(stand, wear, filled)?;
     let mut first = None;
     let refused = loop {
         let refused = run.rewrite().err();
-        if first.is_none() && (refused.is_some() || run.bad_blocks() > 0) {
+        if first.is_none() && (refused.is_some() || run.filled.mount.fs().bad_blocks() > 0) {
             first = Some(run.rewrites);
         }
         if let Some(refused) = refused {
             break refused;
         }
     };
-    let (bad, (mounts, lost)) = (run.bad_blocks(), run.left());
+    let (bad, (mounts, lost)) = (run.filled.mount.fs().bad_blocks(), run.left());
     let first = first.unwrap_or(run.rewrites);
-    let spent = run.clock.now().since(Instant::ZERO);
+    let spent = run.filled.clock.now().since(Instant::ZERO);
     let (rewrites, last) = (run.rewrites, refused.to_string());
     Ok(End { first, rewrites, last, bad, mounts, lost, spent })
 }
@@ -510,18 +510,18 @@ impl Rewriting<'_> {
     fn left(&self) -> (Mounts, u64) {
         for (mounts, read_only) in [(Mounts::Yes, false), (Mounts::ReadOnly, true)] {
             let (stand, mut clock) = (Stand { read_only, ..self.stand }, Clock::new());
-            let flash = self.mount.fs().flash().clone();
+            let flash = self.filled.flash().clone();
             if let Ok(mut mount) = stand.mount(flash, &mut clock, stand.fill_cache()) {
                 return (mounts, self.lost(&mut mount, &mut clock));
             }
         }
-        (Mounts::No, self.files + 1)
+        (Mounts::No, self.filled.files + 1)
     }
 
     /// How many files are missing or changed.
     fn lost(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
         let [mut old, mut found] = [(); 2].map(|()| vec![0; self.wear.file.to_usize()]);
-        self.content_of(self.version - 1, &mut old);
+        fill_with(self.stand, self.wear, self.version - 1, &mut old);
         let whole = read(mount, clock, PATH, &mut found);
         let pages = old.chunks(PAGE_SIZE).zip(self.content.chunks(PAGE_SIZE));
         let mut pages = found.chunks(PAGE_SIZE).zip(pages);
@@ -533,7 +533,7 @@ impl Rewriting<'_> {
         let mut expected = vec![0; self.wear.rest.to_usize()];
         let mut found = expected.clone();
         let mut lost = 0;
-        for file in 0..self.files {
+        for file in 0..self.filled.files {
             self.stand.fill_with(file, &self.wear.data, &mut expected);
             let same = read(mount, clock, &path(file), &mut found) && found == expected;
             lost += u64::from(!same);
