@@ -17,7 +17,7 @@ mod grades;
 mod plan;
 pub(crate) mod run;
 pub(crate) mod scenario;
-mod tables;
+pub(crate) mod tables;
 mod verdicts;
 
 use boardlab_experiment::{Action, Experiment};

@@ -349,7 +349,7 @@ pub(super) fn readings(columns: &[Column], ports: Ports) -> Option<Table> {
 }
 
 /// What the samples of the user's own files are of; `None` without any.
-pub(super) fn samples(samples: &[&Sample]) -> Option<Table> {
+pub(crate) fn samples(samples: &[&Sample]) -> Option<Table> {
     let rows = samples.iter().map(|sample| (Row::new(sample.name.as_str(), ""), *sample));
     let table = Table::new(
         "samples",

@@ -6,6 +6,7 @@
 use super::run::rewriting::Mounts;
 use super::run::{Check, Course, Life};
 use super::scenario::{Scenario, Wear};
+use crate::nandfs::tables::samples;
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Duration;
@@ -45,6 +46,7 @@ pub(super) fn all(courses: &[Course], scenario: &Scenario) -> Vec<Table> {
     if courses.iter().any(|one| !one.checks.is_empty()) {
         all.extend([checks(courses, &scenario.wear), ends(courses)]);
     }
+    all.extend(samples(scenario.wear.data.sample().as_slice()));
     all
 }
 
