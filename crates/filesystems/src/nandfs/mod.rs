@@ -3,7 +3,7 @@
 //! Layer: rank 10. It composes part, board, filesystem and workload, and puts the published figures
 //! beside ours. In reading order: `fs` (the filesystems), `scenario` (with `errors`), `run` (with
 //! `stand`, what all runs stand on; `measure`, the figures of a filesystem; `filesystem`, the runs of one; `fit`, two constants that the
-//! publication leaves undetermined; `powercut`, losses under power cuts), `tables`, `grades`, `findings`,
+//! publication leaves undetermined; `powercut`, losses under power cuts), `tables`, `grades`, `judgements`, `findings`,
 //! `verdicts`, `charts`.
 //!
 //! A further filesystem is a file in `fs` and a line in its list.
@@ -14,6 +14,7 @@ mod charts;
 mod findings;
 pub(crate) mod fs;
 mod grades;
+mod judgements;
 mod plan;
 pub(crate) mod run;
 pub(crate) mod scenario;

@@ -11,20 +11,24 @@ mod readings;
 mod risk;
 pub(crate) mod stand;
 pub(super) mod steps;
+pub(crate) mod wear;
 
 use super::fs::{self, FileSystemType};
 use super::grades::Graded;
+use super::judgements::Judged;
 use super::scenario::{Scenario, without_idle};
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
 use boardlab_codec::crc32;
 use boardlab_document::Reading;
+use boardlab_experiment::crew::Crew;
 use boardlab_experiment::finding::on_print;
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::RunResult;
 use measure::Column;
+use wear::{Base, Course};
 
 /// Reads the scenario, which has a section for each filesystem of `types`.
 pub(super) fn read(
@@ -57,22 +61,50 @@ pub(super) fn run_types(
     types: &[FileSystemType],
 ) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request, types)?;
-    let columns = columns::columns(request, &scenario, Port::default())?;
+    let (columns, courses) = measured(request, &scenario)?;
     let mut run = request.blank("Flash filesystems for large NAND", parameters);
     let reference = Reference::named("nandfs")?;
     let print = request.is_as_published().then_some(&reference);
-    assemble(&mut run, (types, &scenario), &columns, print)?;
+    assemble(&mut run, (types, &scenario), (&columns, &courses), print)?;
     request.warn_if_altered(&mut run);
     run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
     verdicts::name_parameters(&mut run, types);
     Ok(run)
 }
 
+/// Measures all filesystems, and their wear if it is graded.
+fn measured(
+    request: &Request<'_>,
+    scenario: &Scenario,
+) -> Result<(Vec<Column>, Vec<Course>), Failure> {
+    let Scenario { file, board, kernel, systems, .. } = scenario;
+    let graded = scenario.grades.as_ref().filter(|grades| grades.wear.endurance > 0);
+    let base = graded.map(|grades| Base {
+        part: &file.part,
+        board,
+        kernel: *kernel,
+        load: grades.wear.load(&file.part),
+        levels: std::slice::from_ref(&grades.wear.level),
+        endurance: std::slice::from_ref(&grades.wear.endurance),
+        checked: None,
+        seed: request.seed,
+    });
+    let mut crew = Crew::default();
+    let mut wearing = Vec::new();
+    if let Some(base) = &base {
+        let all = systems.iter().filter(|(name, _)| scenario.measured.contains(name));
+        wearing.extend(all.map(|(name, system)| (base, base.begin((name, system), &mut crew))));
+    }
+    let columns = columns::columns(request, scenario, Port::default(), crew)?;
+    let courses = wearing.into_iter().flat_map(|(base, pieces)| base.courses(pieces));
+    Ok((columns, courses.collect()))
+}
+
 /// Adds tables, findings, verdicts and charts.
 fn assemble(
     run: &mut RunResult,
     (types, scenario): (&[FileSystemType], &Scenario),
-    columns: &[Column],
+    (columns, courses): (&[Column], &[Course]),
     print: Option<&Reference>,
 ) -> Result<(), Failure> {
     let ports = Ports::of(&scenario.board);
@@ -89,6 +121,10 @@ fn assemble(
     let grades = scenario.grades.as_ref();
     let graded = grades.map(|grades| Graded::new(grades, columns, ports.board));
     run.tables.extend(graded.iter().flat_map(Graded::tables));
+    let judged = grades.map(|grades| Judged::new((types, scenario, grades), columns, courses));
+    if let Some(judged) = &judged {
+        run.tables.extend(judged.tables(print)?);
+    }
     if let (Some(reference), Some(used)) = (print, ports.fitted) {
         let (names, observations) = findings::observations(columns, reference)?;
         let fit = fit::fit(&observations);
@@ -102,7 +138,13 @@ fn assemble(
             }
             None => None,
         };
-        verdicts::verdicts(run, reference, (&explaining, products))?;
+        let judgements = match &judged {
+            Some(judged) => {
+                Some((on_print(run, judged.on_wear(reference)?), on_print(run, judged.on_wishes())))
+            }
+            None => None,
+        };
+        verdicts::verdicts(run, reference, (&explaining, products, judgements))?;
     }
     let print = charts::Print(print);
     charts::mount(run, columns, ports, &print)?;

@@ -14,7 +14,7 @@ use boardlab_result::RunResult;
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,
-    (explaining, products): (&[Explaining], Option<usize>),
+    (explaining, products, judgements): (&[Explaining], Option<usize>, Option<(usize, usize)>),
 ) -> Result<(), Error> {
     for table in &mut run.tables {
         let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
@@ -23,6 +23,22 @@ pub(super) fn verdicts(
             "table3.7" => {
                 published.rows.iter().fold(Rules::default(), |rules, row| match products {
                     Some(finding) => rules.explained(&row.id, "system", finding),
+                    None => rules,
+                })
+            }
+            "table2.1" => explaining.iter().fold(Rules::default(), |rules, one| {
+                // Compression is a setting, and taken from this table.
+                let rules = ["since", "stability", "compression"]
+                    .into_iter()
+                    .fold(rules, |rules, row| rules.input(row, one.system));
+                match judgements {
+                    Some((wear, _)) => rules.explained("wear", one.system, wear),
+                    None => rules,
+                }
+            }),
+            "table3.8" => {
+                published.rows.iter().fold(Rules::default(), |rules, row| match judgements {
+                    Some((_, wishes)) => rules.explained(&row.id, "wanted", wishes),
                     None => rules,
                 })
             }
@@ -66,7 +82,8 @@ pub(super) fn name_parameters(run: &mut RunResult, types: &[FileSystemType]) {
     verdict::name_parameters(run, |id, key| {
         let own: &[&str] = match id {
             _ if id.starts_with("table3.2") || id.starts_with("table3.4") => &["fill."],
-            "table3.6" | "table3.6-figures" | "table3.7" => {
+            "table2.1" | "table2.1-wear" => &["grades.wear."],
+            "table3.6" | "table3.6-figures" | "table3.7" | "table3.8" => {
                 &["fill.", "tiobench.", "board.memory.", "grades."]
             }
             _ if id.starts_with("table3.3") => &["tiobench.", "board.memory."],

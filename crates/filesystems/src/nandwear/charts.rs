@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 10. Function: [`draw`].
 
-use super::run::Course;
 use super::scenario::Wear;
 use super::tables::{by_system, three, years};
+use crate::nandfs::run::wear::Course;
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Axis, Chart, RunResult, Style};
 

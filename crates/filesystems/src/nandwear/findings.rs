@@ -2,10 +2,10 @@
 //!
 //! Layer: rank 10. Function: [`add`].
 
-use super::run::{Course, Life};
 use super::scenario::Scenario;
 use super::tables::{by_system, off, three, years};
 use crate::nandfs::fs::{Levelling, Moves};
+use crate::nandfs::run::wear::{Course, Life};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;

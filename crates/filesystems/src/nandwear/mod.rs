@@ -1,8 +1,8 @@
 //! The wear of a NAND under a file that is written over and over beside data at rest, which the publication on flash
 //! filesystems left open.
 //!
-//! Layer: rank 10. In reading order: `scenario`, `run` (with `rewriting`, the runs on the model, and `pool`, which goes
-//! through the lives of parts that no run could wear out), `tables`, `findings`, `charts`.
+//! Layer: rank 10. In reading order: `scenario`, `run` (what it runs is `nandfs::run::wear`), `tables`, `findings`,
+//! `charts`.
 
 mod charts;
 mod findings;

@@ -3,7 +3,8 @@
 //! Layer: rank 10. Main types: [`Scenario`], [`Wear`].
 
 use crate::nandfs::fs::FileSystemType;
-use crate::nandfs::scenario::errors::Errors;
+use crate::nandfs::run::wear::Load;
+use crate::nandfs::scenario::errors::SOUND;
 use crate::nandfs::scenario::{
     KernelSettings, Systems, data, fits, fits_kernel, fits_level, named, once, systems, unused,
 };
@@ -69,7 +70,7 @@ section! {
         for (key, why) in UNUSED {
             section.idle(key, why, "leave it out")?;
         }
-        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), &Errors::default())?;
+        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), &SOUND)?;
     }
 }
 
@@ -119,6 +120,12 @@ section! {
 }
 
 impl Wear {
+    /// What is written, for the runs.
+    pub(super) fn load(&self) -> Load {
+        let Self { chip, rest, file, data, period, .. } = self.clone();
+        Load { chip, rest, file, data, period }
+    }
+
     /// Refuses what does not fit the part.
     fn fits(&self, section: &Section<'_>, part: &Part) -> Read<()> {
         let block = part.geometry.block_size();

@@ -3,9 +3,8 @@
 //! Layer: rank 10. Functions: [`all`]; [`years`], [`off`], [`three`] and [`by_system`], for sentences and charts
 //! as well.
 
-use super::run::rewriting::Mounts;
-use super::run::{Check, Course, Life};
 use super::scenario::{Scenario, Wear};
+use crate::nandfs::run::wear::{Check, Course, Life, Mounts};
 use crate::nandfs::tables::samples;
 use boardlab_result::prose::{float, round};
 use boardlab_result::{Cell, Row, Table};

@@ -14,8 +14,13 @@ use boardlab_workload::powercut::ForkingFlash;
 use std::sync::Arc;
 
 /// Its entry in the list.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "jffs2", read, explain: findings::explain };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "jffs2",
+    read,
+    merged: Some([2, 4, 10]),
+    explain: findings::explain,
+    wishes: |_| Vec::new(),
+};
 
 /// The section `[jffs2]`.
 #[derive(Debug)]
@@ -56,6 +61,10 @@ impl System for Jffs2System {
             Work::ZstdCompress | Work::ZstdDecompress => false,
             _ => true,
         }
+    }
+
+    fn compression(&self) -> &'static str {
+        "zlib"
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

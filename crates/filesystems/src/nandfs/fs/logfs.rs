@@ -21,8 +21,13 @@ use boardlab_workload::powercut::ForkingFlash;
 use std::sync::Arc;
 
 /// Its entry in the list.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "logfs", read, explain: findings::explain };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "logfs",
+    read,
+    merged: Some([2, 6, 34]),
+    explain: findings::explain,
+    wishes: findings::wishes,
+};
 
 /// The section `[logfs]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +98,10 @@ impl System for LogfsSystem {
             Reading { name, system, verify_write: false }
         };
         vec![with("plain", false), with("zlib", true)]
+    }
+
+    fn compression(&self) -> &'static str {
+        if self.compress { "zlib" } else { "off" }
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

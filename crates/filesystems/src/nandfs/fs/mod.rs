@@ -10,6 +10,7 @@ mod ubifs;
 mod yaffs2;
 
 use super::findings::{Explanations, Told};
+use super::judgements::{Basis, Wish};
 use super::run::measure::{Attach, TimedWork};
 use super::scenario::{Kernel, KernelSettings};
 use boardlab_document::error::Error;
@@ -29,8 +30,12 @@ pub(crate) struct FileSystemType {
     pub name: &'static str,
     /// Reads that section.
     pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
+    /// The version of Linux that it came with, if it was ever in it.
+    pub(super) merged: Option<[u8; 3]>,
     /// Why its figures differ from the print.
     pub(super) explain: fn(&Told<'_>) -> Result<Explanations, Error>,
+    /// What the publication wants improved.
+    pub(super) wishes: fn(&Basis<'_>) -> Vec<Wish>,
 }
 
 /// All filesystems, in the order of the columns.
@@ -58,6 +63,9 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
     fn missing(&self, _kernel: KernelSettings) -> Option<Missing> {
         None
     }
+
+    /// What compresses the content of files, in words of a table.
+    fn compression(&self) -> &'static str;
 
     /// Ways to run it that are measured besides.
     fn readings(&self, _kernel: Kernel) -> Vec<Reading> {

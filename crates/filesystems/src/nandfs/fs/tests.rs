@@ -20,7 +20,13 @@ const TYPES: &[FileSystemType] = &[
     super::yaffs2::TYPE,
     super::logfs::TYPE,
     super::ubifs::TYPE,
-    FileSystemType { name: "toy", read: read_toy, explain: |_| unreachable!("no print has it") },
+    FileSystemType {
+        name: "toy",
+        read: read_toy,
+        merged: None,
+        explain: |_| unreachable!("no print has it"),
+        wishes: |_| Vec::new(),
+    },
 ];
 
 fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
@@ -31,6 +37,10 @@ fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
 }
 
 impl System for ToySystem {
+    fn compression(&self) -> &'static str {
+        "none"
+    }
+
     fn levelling(&self, _kernel: Kernel) -> Levelling {
         Levelling { pick: Pick::InTurn, moves: Moves::Never }
     }
@@ -71,7 +81,7 @@ fn asked(
     set: &[&str],
     ask: fn(&Request<'_>, &[FileSystemType]) -> Result<RunResult, Failure>,
 ) -> RunResult {
-    let set = [&["toy.halves=2"], set].concat();
+    let set = [&["toy.halves=2", "grades.wear.endurance=0"], set].concat();
     let document = catalog::compose("nand-filesystems", &set).expect("built in");
     let (scenario, seed) = ("nand-filesystems", Seed::new(1));
     let request = Request { document: &document, scenario, seed, progress: &|_| () };

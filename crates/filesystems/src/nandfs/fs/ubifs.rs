@@ -24,8 +24,13 @@ use boardlab_workload::powercut::{ForkingFlash, WriteThrough};
 use std::sync::Arc;
 
 /// Its entry in the list.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "ubifs", read, explain: findings::explain };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "ubifs",
+    read,
+    merged: Some([2, 6, 27]),
+    explain: findings::explain,
+    wishes: findings::wishes,
+};
 
 /// Compressors as scenarios write them.
 const COMPRESSORS: [(&str, Compressor); 4] = [
@@ -172,6 +177,15 @@ impl System for UbifsSystem {
         }
         let problem = "asks for a fastmap, which Linux has since 3.7";
         self.fastmap.then_some(Missing { problem, expected, help })
+    }
+
+    fn compression(&self) -> &'static str {
+        match self.compressor {
+            Compressor::Lzo => "LZO",
+            Compressor::Zlib => "zlib",
+            Compressor::Zstd => "zstd",
+            Compressor::None => "none",
+        }
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

@@ -19,8 +19,13 @@ use boardlab_yaffs2::{Options, TagsPlace, Version, Yaffs};
 use std::sync::Arc;
 
 /// Its entry in the list.
-pub(super) const TYPE: FileSystemType =
-    FileSystemType { name: "yaffs2", read, explain: findings::explain };
+pub(super) const TYPE: FileSystemType = FileSystemType {
+    name: "yaffs2",
+    read,
+    merged: None,
+    explain: findings::explain,
+    wishes: findings::wishes,
+};
 
 /// The most chunks of the cache of short operations (`YAFFS_MAX_SHORT_OP_CACHES`).
 const CACHES_MAX: u64 = 20;
@@ -118,6 +123,10 @@ impl System for Yaffs2System {
         ];
         all.extend((kernel == Kernel::Linux26).then_some(verified));
         all
+    }
+
+    fn compression(&self) -> &'static str {
+        "none"
     }
 
     fn levelling(&self, kernel: Kernel) -> Levelling {

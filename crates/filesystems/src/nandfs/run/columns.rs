@@ -16,11 +16,12 @@ use boardlab_parts::nand::board::Port;
 use boardlab_sim::{Bytes, Clock, Duration};
 use boardlab_workload::data::Data;
 
-/// Measures all filesystems, on a flash behind a port with the costs `port`.
+/// Measures all filesystems, on a flash behind a port with the costs `port`. The crew performs what it has besides.
 pub(crate) fn columns(
     request: &Request<'_>,
     scenario: &Scenario,
     port: Port,
+    crew: Crew<'_>,
 ) -> Result<Vec<Column>, Failure> {
     let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
     let mut labs = Vec::new();
@@ -29,7 +30,7 @@ pub(crate) fn columns(
         let fresh = lab.fresh().map_err(|error| Failure::run(*name, error, HELP))?;
         labs.push((*name, lab, fresh));
     }
-    let mut crew = Crew::default();
+    let mut crew = crew;
     let all: Vec<_> =
         labs.iter().map(|(name, lab, fresh)| Runs::begin(name, (lab, fresh), &mut crew)).collect();
     crew.perform(request)?;
@@ -225,7 +226,8 @@ mod tests {
             seed: Seed::new(1),
             progress: &|_| (),
         };
-        columns(&request, &scenario, port).unwrap_or_else(|error| panic!("{error}"))
+        columns(&request, &scenario, port, Crew::default())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]

@@ -1,11 +1,15 @@
-//! How the filesystems are graded, as tables 3.6 and 3.7 of the publication do: the section `[grades]`.
+//! How the filesystems are graded, as tables 2.1 and 3.6 to 3.8 of the publication do: the section `[grades]`.
 //!
-//! Layer: rank 10. Main types: [`Grades`], [`Criterion`].
+//! Layer: rank 10. Main types: [`Grades`], [`Criterion`], [`WearGrades`].
 
-use super::once;
+use super::{fits_level, once};
+use crate::nandfs::run::wear::Load;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
+use boardlab_nand::Part;
+use boardlab_sim::{Bytes, Duration};
+use boardlab_workload::data::Data;
 
 section! {
     /// A figure is graded by how many times as bad as the best of its row it is.
@@ -19,6 +23,10 @@ section! {
         pub fair: Ratio,
         /// Kinds of products, with the criteria by which a filesystem is chosen for each.
         pub products: Vec<(String, Vec<Criterion>)> = section.section("products", products),
+        /// How wear levelling is graded.
+        pub wear: WearGrades,
+        /// Bits that a code corrects in 512 bytes, beside which there has to be room in the spare area.
+        pub spare_bits: u32 => within(1, 40),
     }
     check(excellent, good, fair) {
         let rising = Ratio::WHOLE <= *excellent && excellent <= good && good <= fair;
@@ -28,6 +36,69 @@ section! {
             let help = "100 % is as good as the best, 200 % half as good";
             return Err(section.refuse("excellent", &problem, expected, help));
         }
+    }
+}
+
+section! {
+    /// Wear levelling is graded by the share of all rated cycles that is used when the first block dies, while one file
+    /// is written over and over.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct WearGrades(section) {
+        /// The least size of the flash.
+        pub chip: Bytes => within(CHIP[0], CHIP[1]),
+        /// How full it is of files that are never touched.
+        pub level: Ratio,
+        /// Size of each of these.
+        pub rest: Bytes,
+        /// Size of the file.
+        pub file: Bytes,
+        /// Rated cycles of each block; wear is left out if zero.
+        pub endurance: u64 => up_to(ENDURANCE),
+        /// The least that is excellent.
+        pub excellent: Ratio,
+        /// The least that is good; less is weak.
+        pub good: Ratio,
+    }
+    check(chip, level, rest, file, endurance, excellent, good) {
+        if *endurance == 0 {
+            for key in ["chip", "level", "rest", "file", "excellent", "good"] {
+                section.idle(key, "with endurance = 0", "set grades.wear.endurance")?;
+            }
+        }
+        fits_level(&section, "level", &[*level])?;
+        let most = Bytes::new(chip.get() / SHARE);
+        for (key, size) in [("rest", rest), ("file", file)] {
+            if !(FILE..=most).contains(size) {
+                let problem = "is too small or too large a file";
+                let expected = format!("{FILE} to {most}, a sixteenth of `chip`");
+                return Err(section.refuse(key, problem, &expected, "compare with `chip`"));
+            }
+        }
+        if !(*good <= *excellent && *excellent <= Ratio::WHOLE) {
+            let problem = format!("is {excellent}, and `good` {good}");
+            let help = "100 % is a flash whose blocks all die at once";
+            return Err(section.refuse("excellent", &problem, "100 % or less, then less", help));
+        }
+    }
+}
+
+/// Sizes of a flash that is worn out, the fewest blocks of it, and the share of it that a file may take.
+const CHIP: [Bytes; 2] = [Bytes::mib(4), Bytes::mib(256)];
+const BLOCKS: u64 = 64;
+const SHARE: u64 = 16;
+/// The smallest file.
+const FILE: Bytes = Bytes::kib(1);
+/// The most rated cycles.
+const ENDURANCE: u64 = 10_000_000;
+
+impl WearGrades {
+    /// What is written on a flash of so many blocks of a part.
+    pub(crate) fn load(&self, part: &Part) -> Load {
+        let block = part.geometry.block_size();
+        let chip = block * self.chip.div_ceil(block).max(BLOCKS);
+        // The worst case, and time enough for all work in the background.
+        let (data, period) = (Data::Random, Duration::from_secs(60));
+        Load { chip, rest: self.rest, file: self.file, data, period }
     }
 }
 

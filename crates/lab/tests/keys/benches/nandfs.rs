@@ -22,6 +22,7 @@ macro_rules! small {
             "tiobench.size=512 KiB",
             "tiobench.random=80",
             "tiobench.data=[\"zero\", \"text\", \"random\"]",
+            "grades.wear.endurance=0",
             "powercut.systems=[\"jffs2\"]",
             "powercut.blocks=16",
             "powercut.page=512 B",
@@ -63,6 +64,7 @@ const BENCHES: &[Bench] = &[
             ("Linux 6.1", &["kernel.profile=linux-6.1"]),
             ("whole pages", &["ubifs.sub_pages=false"]),
             DERIVED,
+            ("graded wear", &["grades.wear.endurance=300", "grades.wear.chip=6 MiB"]),
             (
                 "several bits",
                 &[

@@ -3,6 +3,7 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, joined, mib, per_byte, rate, structure};
+use crate::nandfs::judgements::{Basis, Wish};
 use crate::nandfs::run::measure::{PHASES, memory};
 use boardlab_document::error::Error;
 use boardlab_result::prose::real;
@@ -113,4 +114,44 @@ fn metadata(told: &Told<'_>) -> Result<String, Error> {
         told.metadata_by_size(),
         column.capacity.metadata().get() / 1_024,
     ))
+}
+
+/// On how many conditions the kernel stops, and how many power cuts and actions make it lose something:
+/// `docs/models/logfs.md` lists them.
+const STOPS: f64 = 13.0;
+const LOSSES: f64 = 17.0;
+
+/// The wishes of table 3.8 about LogFS.
+pub(super) fn wishes(_basis: &Basis<'_>) -> Vec<Wish> {
+    let wish = |id, title, figure| Wish { id, title, unit: "", figure, limit: 0.0, is_most: true };
+    vec![
+        wish(
+            "logfs_aborts",
+            "LogFS: handle the conditions on which it aborts. Those known of Linux' LogFS",
+            STOPS,
+        ),
+        wish("logfs_testing", "LogFS: more testing. Losses known of Linux' LogFS", LOSSES),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rows of the tables in a section of the page.
+    fn rows(section: &str) -> usize {
+        let page = include_str!("../../../../../../docs/models/logfs.md");
+        let from = page.find(section).expect("the section is there") + section.len();
+        let text = &page[from..];
+        let text = &text[..text.find("\n## ").unwrap_or(text.len())];
+        let rows = text.lines().filter(|line| line.starts_with("| "));
+        // The heads of tables are followed by a rule.
+        rows.count() - text.matches("\n|--").count()
+    }
+
+    #[test]
+    fn what_is_counted_is_listed_on_the_page() {
+        assert_eq!(rows("## On which conditions the kernel stops") as f64, STOPS);
+        assert_eq!(rows("## What the kernel loses") as f64, LOSSES);
+    }
 }

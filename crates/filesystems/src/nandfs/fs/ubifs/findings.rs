@@ -3,10 +3,11 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, joined, mib, percent, rate, structure};
+use crate::nandfs::judgements::{Basis, Wish};
 use crate::nandfs::run::measure::{Chip, ChipAttach, Column, PHASES, Phase, Throughput, memory};
 use boardlab_document::error::Error;
 use boardlab_parts::nand::board::Port;
-use boardlab_result::prose::float;
+use boardlab_result::prose::{float, real};
 use boardlab_vfs::Structure;
 
 /// The texts about UBIFS.
@@ -141,4 +142,19 @@ fn metadata(told: &Told<'_>) -> Result<String, Error> {
         told.reserved(),
         whole.saturating_sub(fixed) / 1_024,
     ))
+}
+
+/// The wish of table 3.8 about UBI. Its RAM grows with the flash; the limit is what would be poor in table 3.6.
+pub(super) fn wishes(basis: &Basis<'_>) -> Vec<Wish> {
+    let attached = basis.column.by_chip.iter().filter_map(|one| Some((one.size, one.attach?)));
+    let Some((_, attach)) = attached.max_by_key(|(size, _)| *size) else { return Vec::new() };
+    let wish = Wish {
+        id: "ubifs_memory",
+        title: "UBIFS: keep the management data of UBI on flash. RAM of UBI on the largest flash compared",
+        unit: "bytes",
+        figure: real(attach.scan.memory),
+        limit: (basis.grades.fair.as_f64() * real(basis.least_memory)).round(),
+        is_most: true,
+    };
+    vec![wish]
 }

@@ -3,9 +3,13 @@
 //! Layer: rank 10. Function: [`explain`].
 
 use crate::nandfs::findings::{Explanations, Told, joined, mib, per_byte, rate, structure};
+use crate::nandfs::judgements::{Basis, Wish};
 use crate::nandfs::run::measure::{PHASES, TimedWork, memory};
 use boardlab_document::error::Error;
-use boardlab_result::prose::real;
+use boardlab_nand::Profile;
+use boardlab_nand::ecc::Code;
+use boardlab_result::prose::{float, real};
+use boardlab_yaffs2::format::tags::PROTECTED;
 
 /// The texts about YAFFS2.
 pub(super) fn explain(told: &Told<'_>) -> Result<Explanations, Error> {
@@ -127,4 +131,28 @@ fn metadata(told: &Told<'_>) -> Result<String, Error> {
         column.capacity.metadata().get() / 1_024,
         told.reserved(),
     ))
+}
+
+/// The wishes of table 3.8 about YAFFS2.
+pub(super) fn wishes(basis: &Basis<'_>) -> Vec<Wish> {
+    let code = Code::Bch { step: 512, bits: basis.grades.spare_bits };
+    let profile = Profile::with(basis.part, code, false);
+    let free = profile.map_or(0, |profile| profile.layout.free_bytes());
+    let life = basis.used.map(|used| Wish {
+        id: "yaffs2_life",
+        title: "YAFFS2: better flash life. Rated cycles that are used when the first block dies",
+        unit: "ratio",
+        figure: used,
+        limit: basis.grades.wear.good.as_f64(),
+        is_most: false,
+    });
+    let spare = Wish {
+        id: "yaffs2_spare",
+        title: "YAFFS2: no tags in the spare area where there is no room. Spare bytes that the code leaves",
+        unit: "bytes",
+        figure: float(u64::try_from(free).unwrap_or(u64::MAX)),
+        limit: float(PROTECTED as u64),
+        is_most: false,
+    };
+    life.into_iter().chain([spare]).collect()
 }

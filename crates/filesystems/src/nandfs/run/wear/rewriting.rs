@@ -3,9 +3,9 @@
 //! Layer: rank 10. Main types: [`Rewriting`]; [`Observation`] of it until it is steady; [`End`], of a part that ran to
 //! its end.
 
+use super::Load;
 use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
 use crate::nandfs::run::stand::{Cached, Files, Stand, path, used};
-use crate::nandwear::scenario::Wear;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_media::NandGeometry;
@@ -41,7 +41,7 @@ struct Filled {
 /// The same with a file that is written over and over.
 struct Rewriting<'a> {
     stand: Stand<'a>,
-    wear: &'a Wear,
+    load: &'a Load,
     filled: Filled,
     content: Vec<u8>,
     /// The number of the content.
@@ -154,16 +154,16 @@ pub(crate) struct End {
 }
 
 /// The capacity of a flash for files at rest.
-pub(crate) fn capacity(stand: Stand<'_>, wear: &Wear) -> Result<Bytes, Cause> {
-    let mut full = Filled::empty(stand, wear, ENDLESS)?;
-    while full.add(stand, wear)?.is_some() {}
+pub(crate) fn capacity(stand: Stand<'_>, load: &Load) -> Result<Bytes, Cause> {
+    let mut full = Filled::empty(stand, load, ENDLESS)?;
+    while full.add(stand, load)?.is_some() {}
     Ok(full.rest)
 }
 
 impl Filled {
     /// A flash of so many rated cycles without files.
-    fn empty(stand: Stand<'_>, wear: &Wear, endurance: u32) -> Result<Self, Cause> {
-        let blocks = u32::try_from(wear.chip / stand.part.geometry.block_size())?;
+    fn empty(stand: Stand<'_>, load: &Load, endurance: u32) -> Result<Self, Cause> {
+        let blocks = u32::try_from(load.chip / stand.part.geometry.block_size())?;
         let geometry = NandGeometry { blocks, ..stand.part.geometry };
         let part = Arc::new(Part { geometry, endurance, ..stand.part.clone() });
         let mut clock = Clock::new();
@@ -173,10 +173,10 @@ impl Filled {
     }
 
     /// One that is filled to a level.
-    fn to(stand: Stand<'_>, wear: &Wear, level: Ratio, endurance: u32) -> Result<Self, Cause> {
-        let mut filled = Self::empty(stand, wear, endurance)?;
+    fn to(stand: Stand<'_>, load: &Load, level: Ratio, endurance: u32) -> Result<Self, Cause> {
+        let mut filled = Self::empty(stand, load, endurance)?;
         while used(&mut filled.mount, &mut filled.clock)? < level {
-            if filled.add(stand, wear)? != Some(wear.rest.get()) {
+            if filled.add(stand, load)? != Some(load.rest.get()) {
                 return Err(Error::from(Errno::NoSpc).into());
             }
         }
@@ -185,8 +185,8 @@ impl Filled {
     }
 
     /// Writes one more file; how much of it found room, or `None` if there is none for a file.
-    fn add(&mut self, stand: Stand<'_>, wear: &Wear) -> Result<Option<u64>, Cause> {
-        let kind = Files { size: wear.rest, data: wear.data.clone() };
+    fn add(&mut self, stand: Stand<'_>, load: &Load) -> Result<Option<u64>, Cause> {
+        let kind = Files { size: load.rest, data: load.data.clone() };
         match stand.write_file(&mut self.mount, &mut self.clock, self.files, &kind) {
             Ok(written) => {
                 self.files += 1;
@@ -209,20 +209,20 @@ impl Filled {
 }
 
 /// Fills `content` with that of a version of the file.
-fn fill_with(stand: Stand<'_>, wear: &Wear, version: u64, content: &mut [u8]) {
+fn fill_with(stand: Stand<'_>, load: &Load, version: u64, content: &mut [u8]) {
     let seed = stand.seed.child("state").get().wrapping_add(version);
-    wear.data.source(seed).fill(content);
+    load.data.source(seed).fill(content);
 }
 
 impl<'a> Rewriting<'a> {
     /// Writes the file for the first time.
-    fn begin(stand: Stand<'a>, wear: &'a Wear, mut filled: Filled) -> Result<Self, Cause> {
+    fn begin(stand: Stand<'a>, load: &'a Load, mut filled: Filled) -> Result<Self, Cause> {
         let fd = filled.mount.create(&mut filled.clock, PATH, 0o644)?;
         filled.mount.close(&mut filled.clock, fd)?;
         let mut first = Self {
             stand,
-            wear,
-            content: vec![0; wear.file.to_usize()],
+            load,
+            content: vec![0; load.file.to_usize()],
             version: 0,
             rewrites: 0,
             writing: Duration::ZERO,
@@ -240,10 +240,10 @@ impl<'a> Rewriting<'a> {
     /// Writes the file anew, makes it durable, and lets the rest of the period pass.
     fn rewrite(&mut self) -> Result<(), Error> {
         self.version += 1;
-        fill_with(self.stand, self.wear, self.version, &mut self.content);
+        fill_with(self.stand, self.load, self.version, &mut self.content);
         let Filled { mount, clock, .. } = &mut self.filled;
         let begun = clock.now();
-        let next = begun + self.wear.period;
+        let next = begun + self.load.period;
         let fd = mount.open(clock, PATH)?;
         let mut written = 0;
         // What stops a write halfway is what the next one says.
@@ -272,8 +272,8 @@ impl<'a> Rewriting<'a> {
 }
 
 /// Writes the file until the erases are steady.
-pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Observation, Cause> {
-    let mut run = Rewriting::begin(stand, wear, Filled::to(stand, wear, level, ENDLESS)?)?;
+pub(crate) fn observe(stand: Stand<'_>, load: &Load, level: Ratio) -> Result<Observation, Cause> {
+    let mut run = Rewriting::begin(stand, load, Filled::to(stand, load, level, ENDLESS)?)?;
     let census = run.filled.mount.fs().census();
     let blocks = run.before.len();
     let mut paused = Pauses::new(blocks, &census.journal);
@@ -296,7 +296,7 @@ pub(crate) fn observe(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<Obs
     Ok(Observation {
         rest: run.filled.rest,
         steady,
-        amplification: figures.amplification(stand.part, wear.file),
+        amplification: figures.amplification(stand.part, load.file),
         erases_per_rewrite: figures.erases_per_rewrite(),
         spread: figures.spread(),
         journal_share: figures.journal_share(),
@@ -477,9 +477,13 @@ fn length(count: usize) -> u64 {
 }
 
 /// Writes the file until the filesystem refuses, on a part of so few rated cycles that its blocks die.
-pub(crate) fn to_the_end(stand: Stand<'_>, wear: &Wear, level: Ratio) -> Result<End, Cause> {
-    let filled = Filled::to(stand, wear, level, wear.check_cycles)?;
-    let mut run = Rewriting::begin(stand, wear, filled)?;
+pub(crate) fn to_the_end(
+    stand: Stand<'_>,
+    load: &Load,
+    (level, cycles): (Ratio, u32),
+) -> Result<End, Cause> {
+    let filled = Filled::to(stand, load, level, cycles)?;
+    let mut run = Rewriting::begin(stand, load, filled)?;
     let mut first = None;
     let refused = loop {
         let refused = run.rewrite().err();
@@ -520,8 +524,8 @@ impl Rewriting<'_> {
 
     /// How many files are missing or changed.
     fn lost(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
-        let [mut old, mut found] = [(); 2].map(|()| vec![0; self.wear.file.to_usize()]);
-        fill_with(self.stand, self.wear, self.version - 1, &mut old);
+        let [mut old, mut found] = [(); 2].map(|()| vec![0; self.load.file.to_usize()]);
+        fill_with(self.stand, self.load, self.version - 1, &mut old);
         let whole = read(mount, clock, PATH, &mut found);
         let pages = old.chunks(PAGE_SIZE).zip(self.content.chunks(PAGE_SIZE));
         let mut pages = found.chunks(PAGE_SIZE).zip(pages);
@@ -530,11 +534,11 @@ impl Rewriting<'_> {
     }
 
     fn lost_at_rest(&self, mount: &mut Cached, clock: &mut Clock) -> u64 {
-        let mut expected = vec![0; self.wear.rest.to_usize()];
+        let mut expected = vec![0; self.load.rest.to_usize()];
         let mut found = expected.clone();
         let mut lost = 0;
         for file in 0..self.filled.files {
-            self.stand.fill_with(file, &self.wear.data, &mut expected);
+            self.stand.fill_with(file, &self.load.data, &mut expected);
             let same = read(mount, clock, &path(file), &mut found) && found == expected;
             lost += u64::from(!same);
         }
