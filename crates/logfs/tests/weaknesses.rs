@@ -5,7 +5,7 @@ use boardlab_logfs::format::SegmentHeader;
 use boardlab_logfs::format::segment::SegmentKind;
 use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, MountError, Options};
-use boardlab_mtd::{Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
+use boardlab_mtd::{BlockIndex, Fault, FaultInjector, Mtd, RamMtd, Rule, Trigger};
 use boardlab_sim::{Bytes, Clock, Duration, Seed};
 use boardlab_vfs::{Errno, FileSystem, Mount};
 
@@ -479,4 +479,152 @@ fn a_long_hole_is_cut_off_at_once() {
     mount.unlink(&mut clock, "/far").unwrap();
     mount.sync(&mut clock).unwrap();
     assert_eq!(used(&mut mount, &mut clock), empty, "its blocks are free again");
+}
+
+/// Where `content` begins on the flash.
+fn place(clock: &mut Clock, flash: &mut RamMtd, content: &[u8]) -> u64 {
+    let mut all = vec![0; flash.geometry().size().to_usize()];
+    flash.read(clock, Bytes::ZERO, &mut all).unwrap();
+    let found = all.windows(content.len()).position(|window| window == content);
+    found.expect("it is on the flash, as it is") as u64
+}
+
+/// Clears `bytes` within a page, as damage does.
+fn clear(clock: &mut Clock, flash: &mut RamMtd, at: u64, bytes: usize) {
+    let (page, within) = (at / 2_048 * 2_048, usize::try_from(at % 2_048).unwrap());
+    let mut all = vec![0xFF; 2_048];
+    all[within..(within + bytes).min(2_048)].fill(0);
+    flash.program(clock, Bytes::new(page), &all).unwrap();
+}
+
+/// The kernel becomes read-only and stops; here the block is an error, which says where, and the others are read.
+#[test]
+fn a_damaged_block_is_an_error_with_its_place() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let data = noise(10 * BLOCK);
+    write(&mut mount, &mut clock, "/file", 0, &data);
+    mount.unmount(&mut clock).unwrap();
+    let mut flash = mount.into_fs().into_device();
+    let at = place(&mut clock, &mut flash, &data[5 * BLOCK..5 * BLOCK + 64]);
+    clear(&mut clock, &mut flash, at, 16);
+    let mut mount = mounted(&mut clock, flash, false);
+    let fd = mount.open(&mut clock, "/file").unwrap();
+    let mut found = vec![0; BLOCK];
+    for block in 0..10 {
+        let outcome = mount.read(&mut clock, fd, (block * BLOCK) as u64, &mut found);
+        if block == 5 {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.errno(), Some(Errno::Io));
+            // The header of the object is in front of its data.
+            assert!(error.to_string().contains(&format!("{:#x}", at - 28)), "{error}");
+        } else {
+            assert_eq!(outcome.unwrap(), BLOCK);
+            assert!(found == data[block * BLOCK..][..BLOCK], "block {block}");
+        }
+    }
+}
+
+/// The kernel stops; here the segment stays as it is, and its blocks are read.
+#[test]
+fn garbage_collection_leaves_a_damaged_header_alone() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let data = noise(30 * BLOCK);
+    write(&mut mount, &mut clock, "/keep", 0, &data);
+    mount.unmount(&mut clock).unwrap();
+    let mut flash = mount.into_fs().into_device();
+    let segment = place(&mut clock, &mut flash, &data[..64]) >> 17;
+    clear(&mut clock, &mut flash, segment << 17, 4);
+    let mut mount = mounted(&mut clock, flash, false);
+    for _ in 0..200 {
+        write(&mut mount, &mut clock, "/other", 0, &data);
+        mount.sync(&mut clock).unwrap();
+    }
+    let erases = |block| mount.fs().device().erase_count(BlockIndex(block)).unwrap();
+    assert!((0..64).map(erases).sum::<u64>() > 64, "it goes round the flash");
+    assert!(read(&mut mount, &mut clock, "/keep") == data);
+}
+
+/// The kernel of 3.12 lists names several times.
+#[test]
+fn a_directory_lists_each_name_once() {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    let mut names: Vec<_> = (0..700).map(|number| format!("file{number}")).collect();
+    for name in &names {
+        write(&mut mount, &mut clock, &format!("/{name}"), 0, b"x");
+    }
+    let listed = mount.readdir(&mut clock, "/").unwrap();
+    let mut listed: Vec<_> =
+        listed.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect();
+    names.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, names);
+}
+
+/// The kernel writes no superblock on MTD, so that one copy or both would lead to a journal that was moved.
+#[test]
+fn both_superblocks_know_a_journal_that_was_moved() {
+    let (mut clock, flash) = made(Format::default());
+    let quick = Options { wear_delta: 2, ..Options::default() };
+    let mut mount = Mount::new(Logfs::mount(&mut clock, flash, quick).unwrap());
+    let before: Vec<_> = mount.fs().journal_segments().collect();
+    let data = noise(BLOCK);
+    let mut syncs = 0;
+    while mount.fs().journal_segments().eq(before.iter().copied()) {
+        assert!(syncs < 4_000, "the journal is never moved");
+        write(&mut mount, &mut clock, "/file", 0, &data);
+        mount.sync(&mut clock).unwrap();
+        syncs += 1;
+    }
+    mount.unmount(&mut clock).unwrap();
+    let flash = mount.into_fs().into_device();
+    let last = flash.geometry().size().get() - BLOCK as u64;
+    for copy in [0, last] {
+        let mut flash = flash.clone();
+        // The segment of the first superblock has a header of 24 bytes in front of it.
+        clear(&mut clock, &mut flash, copy, 2_048);
+        let mut mount = mounted(&mut clock, flash, false);
+        assert!(read(&mut mount, &mut clock, "/file") == data, "without the copy at {copy:#x}");
+    }
+}
+
+/// The kernel stops when the used bytes of an open segment are all of it at a commit.
+#[test]
+fn objects_may_end_where_their_segment_ends() {
+    const BLOCKS: usize = 40;
+    let written = |data: &[u8]| {
+        let (mut clock, flash) = made(Format { compress: true, ..Format::default() });
+        let mut mount = mounted(&mut clock, flash, false);
+        write(&mut mount, &mut clock, "/file", 0, data);
+        mount.sync(&mut clock).unwrap();
+        write(&mut mount, &mut clock, "/more", 0, &data[..3 * BLOCK]);
+        mount.unmount(&mut clock).unwrap();
+        (clock, mount.into_fs().into_device())
+    };
+    let data = noise(BLOCKS * BLOCK);
+    let (mut clock, mut flash) = written(&data);
+    let mut at = |block: usize| place(&mut clock, &mut flash, &data[block * BLOCK..][..64]);
+    let end = ((at(0) >> 17) + 1) << 17;
+    // The first block that found no room, and the room that was there for its data.
+    let next = (1..BLOCKS).find(|&block| at(block) >= end).expect("more than a segment");
+    let room = usize::try_from(end - at(next - 1)).unwrap() - BLOCK - 28;
+    let mut ended_there = 0;
+    // zlib adds some 66 bytes to noise and zeros.
+    let each = (room - 80..room - 60).flat_map(|random| [0, 1, 2].map(|last| (random, last)));
+    for (random, last) in each {
+        let mut data = data.clone();
+        data[next * BLOCK..][random..BLOCK].fill(0);
+        data[(next + 1) * BLOCK - 1] = last;
+        let (mut clock, mut flash) = written(&data);
+        let mut bytes = [0; 1];
+        flash.read(&mut clock, Bytes::new(end - 1), &mut bytes).unwrap();
+        ended_there += u32::from(bytes != [0xFF]);
+        let mut mount = mounted(&mut clock, flash, false);
+        assert!(read(&mut mount, &mut clock, "/file") == data, "{random}, {last}");
+        assert!(read(&mut mount, &mut clock, "/more") == data[..3 * BLOCK]);
+        assert_eq!(mount.fs_mut().audit(&mut clock).unwrap().faults, []);
+    }
+    assert!(ended_there > 0, "{room} bytes of room");
 }
