@@ -50,7 +50,7 @@ const PRINTED: [(&str, &[&str]); 4] = [
 ];
 
 /// The published tables of words.
-const GRADED: [&str; 2] = ["table3.6", "table3.7"];
+const JUDGED: [&str; 4] = ["table3.6", "table3.7", "table2.1", "table3.8"];
 
 #[test]
 fn every_cell_of_a_built_filesystem_is_there_and_none_fails() {
@@ -176,7 +176,7 @@ fn data_that_compress_are_more_nodes_to_mount_to_list_and_to_hold() {
 fn the_report_begins_with_what_the_publication_prints_and_not_with_what_is_fitted() {
     let heads = |table: &&Table| table.rows.iter().any(|row| row.headline);
     let ids: Vec<_> = PUBLISHED.tables.iter().filter(heads).map(|table| &table.id).collect();
-    assert_eq!(ids, PRINTED.map(|(id, _)| id).into_iter().chain(GRADED).collect::<Vec<_>>());
+    assert_eq!(ids, PRINTED.map(|(id, _)| id).into_iter().chain(JUDGED).collect::<Vec<_>>());
 }
 
 #[test]
@@ -585,6 +585,36 @@ fn each_grade_is_that_of_its_figure_and_what_has_no_grade_in_print_has_no_verdic
         assert_eq!(Some(points(&chosen)), most, "{product}");
         assert!(verdict.is_some(), "{product}");
     }
+}
+
+#[test]
+fn wear_levelling_and_wishes_follow_from_their_figures() {
+    let text = |table: &str, row: &str, column: &str| {
+        let cell = self::table(&PUBLISHED, table).cell(row, column).unwrap();
+        let Value::Text(word) = &cell.value else { panic!("{table} {row} {column}") };
+        word.clone()
+    };
+    for system in BUILT {
+        let used = number(&PUBLISHED, "table2.1-wear", "used", system);
+        let due = match used {
+            0.8.. => "excellent",
+            0.5.. => "good",
+            _ => "weak",
+        };
+        assert_eq!(text("table2.1", "wear", system), due, "{system}: {used}");
+        assert!((0.1..=1.1).contains(&used), "{system}: {used}");
+    }
+    let wishes = self::table(&PUBLISHED, "table3.8");
+    assert_eq!(wishes.rows.len(), 5);
+    for row in &wishes.rows {
+        let [figure, limit] =
+            ["figure", "limit"].map(|column| number(&PUBLISHED, "table3.8", &row.id, column));
+        let is_most = !row.id.starts_with("yaffs2");
+        let due = if is_most { figure > limit } else { figure < limit };
+        assert_eq!(text("table3.8", &row.id, "wanted") == "yes", due, "{}", row.id);
+    }
+    let used = number(&PUBLISHED, "table2.1-wear", "used", "yaffs2");
+    assert_eq!(number(&PUBLISHED, "table3.8", "yaffs2_life", "figure"), used);
 }
 
 #[test]

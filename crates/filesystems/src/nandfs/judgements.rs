@@ -154,11 +154,7 @@ impl<'j> Judged<'j> {
         if !self.courses.is_empty() {
             rows.push(("wear", "wear levelling", "", &wear));
         }
-        let title = match self.courses.is_empty() {
-            true => "The filesystems".into(),
-            false => format!("The filesystems; wear levelling is {}", self.grades.wear.rule()),
-        };
-        Ok(by_system("table2.1", &title, self.columns, &rows))
+        Ok(by_system("table2.1", "The filesystems", self.columns, &rows))
     }
 
     /// What wear levelling is graded by.
@@ -182,7 +178,8 @@ impl<'j> Judged<'j> {
         let WearGrades { level, file, endurance, .. } = &self.grades.wear;
         let chip = self.grades.wear.load(&self.scenario.file.part).chip;
         let title = format!(
-            "Wear: {file} written over and over on {chip}, {level} full, extrapolated to {endurance} cycles",
+            "Wear levelling is {}; {file} written over and over on {chip}, {level} full, extrapolated to {endurance} cycles",
+            self.grades.wear.rule(),
         );
         let table = by_system("table2.1-wear", &title, self.columns, &rows);
         (!self.courses.is_empty()).then_some(table)
@@ -208,13 +205,15 @@ impl<'j> Judged<'j> {
         let rows = wishes.iter().map(|(system, wish)| {
             (Row::new(wish.id, wish.title).of_unit(wish.unit), (*system, wish))
         });
-        let title = "What is wanted of each filesystem: a limit is the most for RAM, conditions and losses, and the least otherwise";
-        Table::new("table3.8", title)
+        Table::new("table3.8", "What is wanted of each filesystem")
             .of(rows)
             .column("wanted", "wanted", |(_, wish)| {
                 Cell::text(if wish.is_wanted() { "yes" } else { "no" })
             })
             .column("figure", "by this figure", |(_, wish)| Cell::real(round(wish.figure, 3)))
+            .column("is", "which is to be", |(_, wish)| {
+                Cell::text(if wish.is_most { "at most" } else { "at least" })
+            })
             .column("limit", "limit", |(_, wish)| Cell::real(round(wish.limit, 3)))
             .table()
     }
