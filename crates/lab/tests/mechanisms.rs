@@ -2,12 +2,12 @@
 //!
 //! Every cell of the NOR, NAND and SATA evaluations with the verdict `differs` has an entry here.
 
-use crate::runs::{number, ran};
+use crate::runs::{number, ran, words};
 use crate::{nandfs, nor, sata};
 use boardlab_experiment::reference::Reference;
 use boardlab_experiment::verdict::judge;
 use boardlab_lab::registry;
-use boardlab_result::{Agreement, RunResult, Value, Verdict};
+use boardlab_result::{Agreement, RunResult, Verdict};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -442,16 +442,11 @@ fn other_thresholds_and_a_larger_flash_give_the_printed_judgements() {
     let others = ["compare.levels=[\"1 %\"]", "compare.data_level=1 %", "compare.readings=false"];
     let run = ran("nand-filesystems", &[&FILL_ALONE[..3], &set, &others].concat());
     let reference = Reference::named("nandfs").unwrap();
-    let word = |table: &str, row: &str, column: &str| {
-        let cell = run.table(table).unwrap().cell(row, column).unwrap();
-        let Value::Text(word) = &cell.value else { panic!("{table}, {row}, {column}") };
-        word.clone()
-    };
     for system in ["jffs2", "yaffs2", "logfs", "ubifs"] {
         let printed = reference.quote("table2.1", "wear", system).unwrap();
-        assert_eq!(word("table2.1", "wear", system), printed, "{system}");
+        assert_eq!(words(&run, "table2.1", "wear", system), printed, "{system}");
     }
-    assert_eq!(word("table3.8", "ubifs_memory", "wanted"), "yes");
+    assert_eq!(words(&run, "table3.8", "ubifs_memory", "wanted"), "yes");
 }
 
 /// The makers' rates are not what the publication measured on the same drives either.

@@ -1,6 +1,6 @@
 //! The NAND experiment against what the publication prints and what its own counts demand.
 
-use crate::runs::{number, ran};
+use crate::runs::{cell, number, ran, words};
 use boardlab_experiment::Action;
 use boardlab_lab::registry;
 use boardlab_result::{Origin, RunResult, Table, Value, Verdict};
@@ -544,9 +544,7 @@ const GRADES: [(&str, f64); 4] =
 #[test]
 fn each_grade_is_that_of_its_figure_and_what_has_no_grade_in_print_has_no_verdict() {
     let text = |table: &str, row: &str, column: &str| {
-        let cell = self::table(&PUBLISHED, table).cell(row, column).unwrap();
-        let Value::Text(word) = &cell.value else { panic!("{table} {row} {column}") };
-        (word.clone(), cell.verdict)
+        (words(&PUBLISHED, table, row, column), cell(&PUBLISHED, table, row, column).verdict)
     };
     let figures = |row: &str| BUILT.map(|one| number(&PUBLISHED, "table3.6-figures", row, one));
     let rates = |system| {
@@ -577,23 +575,18 @@ fn each_grade_is_that_of_its_figure_and_what_has_no_grade_in_print_has_no_verdic
     ] {
         let points = |system: &str| {
             let grades = criteria.iter().map(|row| text("table3.6", row, system).0);
-            let of = |word: String| GRADES.iter().rev().position(|(one, _)| *one == word).unwrap();
+            let of = |word: &str| GRADES.iter().rev().position(|(one, _)| *one == word).unwrap();
             grades.map(of).sum::<usize>()
         };
         let (chosen, verdict) = text("table3.7", product, "system");
         let most = BUILT.into_iter().map(points).max();
-        assert_eq!(Some(points(&chosen)), most, "{product}");
+        assert_eq!(Some(points(chosen)), most, "{product}");
         assert!(verdict.is_some(), "{product}");
     }
 }
 
 #[test]
 fn wear_levelling_and_wishes_follow_from_their_figures() {
-    let text = |table: &str, row: &str, column: &str| {
-        let cell = self::table(&PUBLISHED, table).cell(row, column).unwrap();
-        let Value::Text(word) = &cell.value else { panic!("{table} {row} {column}") };
-        word.clone()
-    };
     for system in BUILT {
         let used = number(&PUBLISHED, "table2.1-wear", "used", system);
         let due = match used {
@@ -601,7 +594,7 @@ fn wear_levelling_and_wishes_follow_from_their_figures() {
             0.5.. => "good",
             _ => "weak",
         };
-        assert_eq!(text("table2.1", "wear", system), due, "{system}: {used}");
+        assert_eq!(words(&PUBLISHED, "table2.1", "wear", system), due, "{system}: {used}");
         assert!((0.1..=1.1).contains(&used), "{system}: {used}");
     }
     let wishes = self::table(&PUBLISHED, "table3.8");
@@ -611,7 +604,7 @@ fn wear_levelling_and_wishes_follow_from_their_figures() {
             ["figure", "limit"].map(|column| number(&PUBLISHED, "table3.8", &row.id, column));
         let is_most = !row.id.starts_with("yaffs2");
         let due = if is_most { figure > limit } else { figure < limit };
-        assert_eq!(text("table3.8", &row.id, "wanted") == "yes", due, "{}", row.id);
+        assert_eq!(words(&PUBLISHED, "table3.8", &row.id, "wanted") == "yes", due, "{}", row.id);
     }
     let used = number(&PUBLISHED, "table2.1-wear", "used", "yaffs2");
     assert_eq!(number(&PUBLISHED, "table3.8", "yaffs2_life", "figure"), used);

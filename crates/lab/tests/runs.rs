@@ -2,7 +2,7 @@
 
 use boardlab_experiment::Action;
 use boardlab_lab::{guide, registry};
-use boardlab_result::RunResult;
+use boardlab_result::{Cell, RunResult, Value};
 use boardlab_sim::Seed;
 
 /// The run of `scenario` with these values set.
@@ -19,9 +19,22 @@ pub(crate) fn ran(scenario: &str, set: &[&str]) -> RunResult {
     run
 }
 
+/// A cell.
+pub(crate) fn cell<'r>(run: &'r RunResult, table: &str, row: &str, column: &str) -> &'r Cell {
+    let cell = run.table(table).and_then(|table| table.cell(row, column));
+    cell.unwrap_or_else(|| panic!("{table} has no {row}, {column}"))
+}
+
+/// The words in a cell.
+pub(crate) fn words<'r>(run: &'r RunResult, table: &str, row: &str, column: &str) -> &'r str {
+    match &cell(run, table, row, column).value {
+        Value::Text(words) => words,
+        other => panic!("{table}, {row}, {column}: {other:?}"),
+    }
+}
+
 /// The number in a cell.
 pub(crate) fn number(run: &RunResult, table: &str, row: &str, column: &str) -> f64 {
-    let cell = run.table(table).and_then(|table| table.cell(row, column));
-    let cell = cell.unwrap_or_else(|| panic!("{table} has no {row}, {column}"));
+    let cell = cell(run, table, row, column);
     cell.value.as_f64().unwrap_or_else(|| panic!("{table}, {row}, {column}: {cell:?}"))
 }

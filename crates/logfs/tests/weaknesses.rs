@@ -57,6 +57,31 @@ fn cut<M: Mtd + Clone>(mount: &Mount<Logfs<M>>) -> M {
     mount.fs().device().clone()
 }
 
+/// Where `content` begins on the flash.
+fn place(clock: &mut Clock, flash: &mut RamMtd, content: &[u8]) -> u64 {
+    let mut all = vec![0; flash.geometry().size().to_usize()];
+    flash.read(clock, Bytes::ZERO, &mut all).unwrap();
+    let found = all.windows(content.len()).position(|window| window == content);
+    found.expect("it is on the flash, as it is") as u64
+}
+
+/// Clears `bytes` within a page, as damage does.
+fn clear(clock: &mut Clock, flash: &mut RamMtd, at: u64, bytes: usize) {
+    let (page, within) = (at / 2_048 * 2_048, usize::try_from(at % 2_048).unwrap());
+    let mut all = vec![0xFF; 2_048];
+    all[within..(within + bytes).min(2_048)].fill(0);
+    flash.program(clock, Bytes::new(page), &all).unwrap();
+}
+
+/// A flash with one file, unmounted.
+fn with_file(path: &str, data: &[u8]) -> (Clock, RamMtd) {
+    let (mut clock, flash) = made(Format::default());
+    let mut mount = mounted(&mut clock, flash, false);
+    write(&mut mount, &mut clock, path, 0, data);
+    mount.unmount(&mut clock).unwrap();
+    (clock, mount.into_fs().into_device())
+}
+
 /// Seen.
 #[test]
 fn the_last_block_is_lost_when_a_file_is_cut_at_its_end() {
@@ -217,12 +242,9 @@ fn a_torn_page_with_a_whole_list_of_entries_stops_the_next_mount() {
         mount.sync(&mut clock).unwrap();
         let mut flash = cut(&mount);
         let last = mounted(&mut clock, flash.clone(), faithful).fs().findings().commit;
-        let (page, within) = (last / 2_048 * 2_048, usize::try_from(last % 2_048).unwrap());
-        assert!(within > 64, "the list begins its page at {within}");
-        let mut bytes = vec![0xFF; 2_048];
+        assert!(last % 2_048 > 64, "the list begins its page at {}", last % 2_048);
         // The end of the entry before it.
-        bytes[within - 64..within].fill(0);
-        flash.program(&mut clock, Bytes::new(page), &bytes).unwrap();
+        clear(&mut clock, &mut flash, last - 64, 64);
         let again = Logfs::mount(&mut clock, flash, options(faithful));
         if faithful {
             assert!(again.is_err_and(|error| error.to_string().contains("entry of the journal")));
@@ -262,12 +284,9 @@ fn damage_in_a_commit_that_was_not_the_last_thing_written_is_no_torn_one() {
             mount.idle(&mut clock, later).unwrap();
             cut(&mount)
         };
-        let (page, within) = (last / 2_048 * 2_048, usize::try_from(last % 2_048).unwrap());
-        let mut bytes = vec![0xFF; 2_048];
-        bytes[within - 64..within].fill(0);
-        flash.program(&mut clock, Bytes::new(page), &bytes).unwrap();
+        clear(&mut clock, &mut flash, last - 64, 64);
         if journal {
-            flash.program(&mut clock, Bytes::new(page + 2_048), &[0; 2_048]).unwrap();
+            clear(&mut clock, &mut flash, (last / 2_048 + 1) * 2_048, 2_048);
         }
         let again = Logfs::mount(&mut clock, flash, options(false));
         assert!(again.is_err_and(|error| error.to_string().contains("entry of the journal")));
@@ -289,8 +308,7 @@ fn damage_in_an_earlier_page_of_a_commit_is_no_torn_commit() {
     let refused = |pages_before: &u64| {
         let mut clock = Clock::new();
         let mut flash = flash.clone();
-        let page = last / 2_048 - pages_before;
-        flash.program(&mut clock, Bytes::new(page * 2_048), &[0; 2_048]).unwrap();
+        clear(&mut clock, &mut flash, (last / 2_048 - pages_before) * 2_048, 2_048);
         let again = Logfs::mount(&mut clock, flash, options(false));
         again.is_err_and(|error| error.to_string().contains("entry of the journal"))
     };
@@ -481,31 +499,11 @@ fn a_long_hole_is_cut_off_at_once() {
     assert_eq!(used(&mut mount, &mut clock), empty, "its blocks are free again");
 }
 
-/// Where `content` begins on the flash.
-fn place(clock: &mut Clock, flash: &mut RamMtd, content: &[u8]) -> u64 {
-    let mut all = vec![0; flash.geometry().size().to_usize()];
-    flash.read(clock, Bytes::ZERO, &mut all).unwrap();
-    let found = all.windows(content.len()).position(|window| window == content);
-    found.expect("it is on the flash, as it is") as u64
-}
-
-/// Clears `bytes` within a page, as damage does.
-fn clear(clock: &mut Clock, flash: &mut RamMtd, at: u64, bytes: usize) {
-    let (page, within) = (at / 2_048 * 2_048, usize::try_from(at % 2_048).unwrap());
-    let mut all = vec![0xFF; 2_048];
-    all[within..(within + bytes).min(2_048)].fill(0);
-    flash.program(clock, Bytes::new(page), &all).unwrap();
-}
-
 /// The kernel becomes read-only and stops; here the block is an error, which says where, and the others are read.
 #[test]
 fn a_damaged_block_is_an_error_with_its_place() {
-    let (mut clock, flash) = made(Format::default());
-    let mut mount = mounted(&mut clock, flash, false);
     let data = noise(10 * BLOCK);
-    write(&mut mount, &mut clock, "/file", 0, &data);
-    mount.unmount(&mut clock).unwrap();
-    let mut flash = mount.into_fs().into_device();
+    let (mut clock, mut flash) = with_file("/file", &data);
     let at = place(&mut clock, &mut flash, &data[5 * BLOCK..5 * BLOCK + 64]);
     clear(&mut clock, &mut flash, at, 16);
     let mut mount = mounted(&mut clock, flash, false);
@@ -528,12 +526,8 @@ fn a_damaged_block_is_an_error_with_its_place() {
 /// The kernel stops; here the segment stays as it is, and its blocks are read.
 #[test]
 fn garbage_collection_leaves_a_damaged_header_alone() {
-    let (mut clock, flash) = made(Format::default());
-    let mut mount = mounted(&mut clock, flash, false);
     let data = noise(30 * BLOCK);
-    write(&mut mount, &mut clock, "/keep", 0, &data);
-    mount.unmount(&mut clock).unwrap();
-    let mut flash = mount.into_fs().into_device();
+    let (mut clock, mut flash) = with_file("/keep", &data);
     let segment = place(&mut clock, &mut flash, &data[..64]) >> 17;
     clear(&mut clock, &mut flash, segment << 17, 4);
     let mut mount = mounted(&mut clock, flash, false);

@@ -7,8 +7,8 @@ use super::fs::FileSystemType;
 use super::grades::Grade;
 use super::run::measure::{Column, memory};
 use super::run::wear::Course;
-use super::scenario::Scenario;
 use super::scenario::grades::{Grades, WearGrades};
+use super::scenario::{Scenario, system};
 use super::tables::{SystemRow, at_the_head, by_system};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
@@ -75,29 +75,28 @@ impl WearGrades {
     }
 }
 
-/// The filesystems with what is judged of them.
-pub(super) struct Judged<'j> {
-    types: &'j [FileSystemType],
-    scenario: &'j Scenario,
-    grades: &'j Grades,
-    columns: &'j [Column],
-    courses: &'j [Course],
+/// Indices of the findings about judgements.
+pub(super) struct Judging {
+    pub(super) products: usize,
+    pub(super) wear: usize,
+    pub(super) wishes: usize,
 }
 
-impl<'j> Judged<'j> {
-    /// The basis are columns, and the wear of each filesystem if it was measured.
-    pub(super) fn new(
-        (types, scenario, grades): (&'j [FileSystemType], &'j Scenario, &'j Grades),
-        columns: &'j [Column],
-        courses: &'j [Course],
-    ) -> Self {
-        Self { types, scenario, grades, columns, courses }
-    }
+/// The filesystems with what they are judged by.
+pub(super) struct Judged<'j> {
+    pub(super) types: &'j [FileSystemType],
+    pub(super) scenario: &'j Scenario,
+    pub(super) grades: &'j Grades,
+    pub(super) columns: &'j [Column],
+    /// The wear of each filesystem, if it was measured.
+    pub(super) courses: &'j [Course],
+}
 
+impl Judged<'_> {
     /// Tables 2.1 and 3.8, and the figures that wear is graded by.
-    pub(super) fn tables(&self, print: Option<&Reference>) -> Result<Vec<Table>, Error> {
-        let first = at_the_head(self.filesystems(print)?);
-        Ok([first].into_iter().chain(self.wear()).chain([at_the_head(self.wishes())]).collect())
+    pub(super) fn tables(&self, print: Option<&Reference>) -> Vec<Table> {
+        let first = at_the_head(self.filesystems(print));
+        [first].into_iter().chain(self.wear()).chain([at_the_head(self.wishes())]).collect()
     }
 
     fn used(&self, system: &str) -> Option<f64> {
@@ -111,19 +110,15 @@ impl<'j> Judged<'j> {
     }
 
     /// Table 2.1.
-    fn filesystems(&self, print: Option<&Reference>) -> Result<Table, Error> {
-        let quoted = |row: &str| -> Result<Vec<Cell>, Error> {
-            let Some(print) = print else { return Ok(Vec::new()) };
-            let quote = |one: &Column| Ok(Cell::text(print.quote("table2.1", row, one.system)?));
-            self.columns.iter().map(quote).collect()
+    fn filesystems(&self, print: Option<&Reference>) -> Table {
+        // What the print alone knows; a cell that it lacks is not built.
+        let quoted = |row: &'static str| {
+            move |one: &Column| {
+                let quote = print.and_then(|print| print.quote("table2.1", row, one.system).ok());
+                quote.map_or_else(Cell::none, Cell::text)
+            }
         };
-        let (since, stability) = (quoted("since")?, quoted("stability")?);
-        let at = |one: &Column| self.columns.iter().position(|other| other.system == one.system);
-        let of = |cells: &[Cell], one: &Column| {
-            at(one).and_then(|at| cells.get(at).cloned()).unwrap_or_else(Cell::none)
-        };
-        let (since, stability) =
-            (|one: &Column| of(&since, one), |one: &Column| of(&stability, one));
+        let (since, stability) = (quoted("since"), quoted("stability"));
         let merged = |one: &Column| match self.of_type(one.system).merged {
             Some(version) => Cell::text(version.map(|one| one.to_string()).join(".")),
             None => Cell::text("never"),
@@ -132,11 +127,8 @@ impl<'j> Judged<'j> {
             let merged = self.of_type(one.system).merged;
             Cell::text(if merged.is_some_and(|version| version <= THEN) { "yes" } else { "no" })
         };
-        let compression = |one: &Column| {
-            let mut all = self.scenario.systems.iter();
-            let found = all.find(|(name, _)| *name == one.system);
-            Cell::text(found.map_or("", |(_, system)| system.compression()))
-        };
+        let compression =
+            |one: &Column| Cell::text(system(&self.scenario.systems, one.system).compression());
         let wear = |one: &Column| {
             self.used(one.system)
                 .map_or_else(Cell::none, |used| Cell::text(self.grades.wear.grade(used)))
@@ -154,7 +146,7 @@ impl<'j> Judged<'j> {
         if !self.courses.is_empty() {
             rows.push(("wear", "wear levelling", "", &wear));
         }
-        Ok(by_system("table2.1", "The filesystems", self.columns, &rows))
+        by_system("table2.1", "The filesystems", self.columns, &rows)
     }
 
     /// What wear levelling is graded by.

@@ -7,7 +7,7 @@ use super::fs;
 use super::run::measure::PHASES;
 use super::run::read;
 use super::run::steps::{Bench, Metric};
-use super::scenario::{Scenario, Tiobench};
+use super::scenario::{Scenario, Tiobench, system};
 use boardlab_experiment::{Failure, PlanRequest, Progress};
 use boardlab_measure::plan::{Plan, Step};
 use boardlab_sim::Duration;
@@ -54,9 +54,8 @@ pub(super) fn plan(request: &PlanRequest<'_>) -> Result<Plan, Failure> {
     let devices: Vec<_> = DEVICES.into_iter().filter(measured).collect();
     for (name, device) in request.targets(&devices) {
         let failed = |error| Failure::run(name, error, HELP);
-        let system = scenario.systems.iter().find(|(other, _)| *other == name);
-        let (_, system) = system.expect("a scenario has all filesystems");
-        let mut bench = Bench::new(&scenario, request.request.seed, &**system).map_err(failed)?;
+        let system = &**system(&scenario.systems, name);
+        let mut bench = Bench::new(&scenario, request.request.seed, system).map_err(failed)?;
         let files = bench.files(scenario.fill.file, scenario.fill.level).map_err(failed)?;
         plan = plan.endurance(device, u64::from(scenario.file.part.endurance));
         let steps = FileSystemPlan { request, scenario: &scenario, name, device, files }.steps();

@@ -15,8 +15,8 @@ pub(crate) mod wear;
 
 use super::fs::{self, FileSystemType};
 use super::grades::Graded;
-use super::judgements::Judged;
-use super::scenario::{Scenario, without_idle};
+use super::judgements::{Judged, Judging};
+use super::scenario::{Scenario, chosen, without_idle};
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
 use boardlab_codec::crc32;
@@ -77,7 +77,7 @@ fn measured(
     request: &Request<'_>,
     scenario: &Scenario,
 ) -> Result<(Vec<Column>, Vec<Course>), Failure> {
-    let Scenario { file, board, kernel, systems, .. } = scenario;
+    let Scenario { file, board, kernel, systems, measured, .. } = scenario;
     let graded = scenario.grades.as_ref().filter(|grades| grades.wear.endurance > 0);
     let base = graded.map(|grades| Base {
         part: &file.part,
@@ -86,18 +86,15 @@ fn measured(
         load: grades.wear.load(&file.part),
         levels: std::slice::from_ref(&grades.wear.level),
         endurance: std::slice::from_ref(&grades.wear.endurance),
-        checked: None,
+        check_cycles: 0,
+        check_levels: &[],
         seed: request.seed,
     });
     let mut crew = Crew::default();
-    let mut wearing = Vec::new();
-    if let Some(base) = &base {
-        let all = systems.iter().filter(|(name, _)| scenario.measured.contains(name));
-        wearing.extend(all.map(|(name, system)| (base, base.begin((name, system), &mut crew))));
-    }
+    let wearing = base.as_ref().map(|base| base.begin(chosen(systems, measured), &mut crew));
     let columns = columns::columns(request, scenario, Port::default(), crew)?;
-    let courses = wearing.into_iter().flat_map(|(base, pieces)| base.courses(pieces));
-    Ok((columns, courses.collect()))
+    let courses = base.as_ref().zip(wearing).map(|(base, pieces)| base.courses(pieces));
+    Ok((columns, courses.unwrap_or_default()))
 }
 
 /// Adds tables, findings, verdicts and charts.
@@ -118,12 +115,13 @@ fn assemble(
     ]);
     run.tables.extend(tables::readings(columns, ports));
     run.tables.extend(tables::samples(&scenario.samples()));
-    let grades = scenario.grades.as_ref();
-    let graded = grades.map(|grades| Graded::new(grades, columns, ports.board));
-    run.tables.extend(graded.iter().flat_map(Graded::tables));
-    let judged = grades.map(|grades| Judged::new((types, scenario, grades), columns, courses));
-    if let Some(judged) = &judged {
-        run.tables.extend(judged.tables(print)?);
+    let graded = scenario.grades.as_ref().map(|grades| {
+        let judged = Judged { types, scenario, grades, columns, courses };
+        (Graded::new(grades, columns, ports.board), judged)
+    });
+    if let Some((graded, judged)) = &graded {
+        run.tables.extend(graded.tables());
+        run.tables.extend(judged.tables(print));
     }
     if let (Some(reference), Some(used)) = (print, ports.fitted) {
         let (names, observations) = findings::observations(columns, reference)?;
@@ -131,20 +129,18 @@ fn assemble(
         run.tables.push(tables::fitted(&names, &observations, &fit, (ports.board, used)));
         let fitted = (observations.as_slice(), &fit, used);
         let explaining = findings::all(run, (types, columns, reference), fitted, ports)?;
-        let products = match &graded {
-            Some(graded) => {
+        let judging = match &graded {
+            Some((graded, judged)) => {
                 on_print(run, graded.on_the_print(reference, types)?);
-                Some(on_print(run, graded.on_products(reference)?))
+                Some(Judging {
+                    products: on_print(run, graded.on_products(reference)?),
+                    wear: on_print(run, judged.on_wear(reference)?),
+                    wishes: on_print(run, judged.on_wishes()),
+                })
             }
             None => None,
         };
-        let judgements = match &judged {
-            Some(judged) => {
-                Some((on_print(run, judged.on_wear(reference)?), on_print(run, judged.on_wishes())))
-            }
-            None => None,
-        };
-        verdicts::verdicts(run, reference, (&explaining, products, judgements))?;
+        verdicts::verdicts(run, reference, (&explaining, judging.as_ref()))?;
     }
     let print = charts::Print(print);
     charts::mount(run, columns, ports, &print)?;

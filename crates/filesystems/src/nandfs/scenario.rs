@@ -328,6 +328,21 @@ impl Scenario {
     }
 }
 
+/// Those that are named.
+pub(crate) fn chosen<'s>(
+    systems: &'s Systems,
+    names: &'s [&'s str],
+) -> impl Iterator<Item = (&'static str, &'s Arc<dyn System>)> {
+    let named = systems.iter().filter(|(name, _)| names.contains(name));
+    named.map(|(name, system)| (*name, system))
+}
+
+/// The one with this name; a scenario has all.
+pub(crate) fn system<'s>(systems: &'s Systems, name: &str) -> &'s Arc<dyn System> {
+    let found = systems.iter().find(|(other, _)| *other == name);
+    found.map(|(_, system)| system).expect("a scenario has all filesystems")
+}
+
 /// Drops parameters of filesystems that nothing uses.
 pub(crate) fn without_idle(parameters: &mut Vec<Parameter>, (systems, used): (&Systems, &[&str])) {
     let idle = systems.iter().filter(|(name, _)| !used.contains(name));
@@ -358,7 +373,7 @@ pub(crate) fn fits_kernel(
     (systems, used): (&Systems, &[&str]),
     kernel: KernelSettings,
 ) -> Read<()> {
-    for (name, system) in systems.iter().filter(|(name, _)| used.contains(name)) {
+    for (name, system) in chosen(systems, used) {
         if let Some(Missing { problem, expected, help }) = system.missing(kernel) {
             return Err(section.refuse(name, problem, expected, help));
         }

@@ -4,6 +4,7 @@
 
 use super::findings::Explaining;
 use super::fs::FileSystemType;
+use super::judgements::Judging;
 use super::run::measure::PHASES;
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::{Reference, ReferenceTable};
@@ -14,34 +15,24 @@ use boardlab_result::RunResult;
 pub(super) fn verdicts(
     run: &mut RunResult,
     reference: &Reference,
-    (explaining, products, judgements): (&[Explaining], Option<usize>, Option<(usize, usize)>),
+    (explaining, judging): (&[Explaining], Option<&Judging>),
 ) -> Result<(), Error> {
     for table in &mut run.tables {
         let id = table.id.strip_suffix("-fitted").unwrap_or(&table.id).to_owned();
         let Ok(published) = reference.table(&id) else { continue };
         let rules = match table.id.as_str() {
-            "table3.7" => {
-                published.rows.iter().fold(Rules::default(), |rules, row| match products {
-                    Some(finding) => rules.explained(&row.id, "system", finding),
-                    None => rules,
-                })
-            }
             "table2.1" => explaining.iter().fold(Rules::default(), |rules, one| {
                 // Compression is a setting, and taken from this table.
                 let rules = ["since", "stability", "compression"]
                     .into_iter()
                     .fold(rules, |rules, row| rules.input(row, one.system));
-                match judgements {
-                    Some((wear, _)) => rules.explained("wear", one.system, wear),
+                match judging {
+                    Some(judging) => rules.explained("wear", one.system, judging.wear),
                     None => rules,
                 }
             }),
-            "table3.8" => {
-                published.rows.iter().fold(Rules::default(), |rules, row| match judgements {
-                    Some((_, wishes)) => rules.explained(&row.id, "wanted", wishes),
-                    None => rules,
-                })
-            }
+            "table3.7" => by_one(published, "system", judging.map(|one| one.products)),
+            "table3.8" => by_one(published, "wanted", judging.map(|one| one.wishes)),
             id => explaining
                 .iter()
                 .fold(Rules::default(), |rules, one| one.rules(rules, (id, published))),
@@ -49,6 +40,14 @@ pub(super) fn verdicts(
         apply(table, published, &rules)?;
     }
     Ok(())
+}
+
+/// The rules about a column whose cells one finding explains.
+fn by_one(published: &ReferenceTable, column: &str, finding: Option<usize>) -> Rules {
+    published.rows.iter().fold(Rules::default(), |rules, row| match finding {
+        Some(finding) => rules.explained(&row.id, column, finding),
+        None => rules,
+    })
 }
 
 impl Explaining {

@@ -6,6 +6,7 @@ use super::scenario::Scenario;
 use super::tables::{by_system, off, three, years};
 use crate::nandfs::fs::{Levelling, Moves};
 use crate::nandfs::run::wear::{Course, Life};
+use crate::nandfs::scenario::system;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::finding::{find, find_if};
 use boardlab_result::RunResult;
@@ -107,11 +108,7 @@ fn evenness(courses: &[Course], scenario: &Scenario) -> String {
     let worst = all.iter().max_by(|a, b| a.seen.spread.total_cmp(&b.seen.spread));
     let worst = worst.expect("a scenario has filesystems");
     let each = all.iter().map(|course| {
-        let (_, system) = scenario
-            .systems
-            .iter()
-            .find(|(name, _)| *name == course.system)
-            .expect("a scenario has all filesystems");
+        let system = system(&scenario.systems, course.system);
         let rule = rule(course, system.levelling(scenario.kernel.profile), system.wear_threshold());
         format!("{} {:.1} times, and {rule}", course.system, course.seen.spread)
     });

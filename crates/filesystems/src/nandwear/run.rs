@@ -6,7 +6,7 @@ use super::scenario::{Scenario, UNUSED};
 use super::{charts, findings, tables};
 use crate::nandfs::fs::{self, FileSystemType};
 use crate::nandfs::run::wear::{Base, Course};
-use crate::nandfs::scenario::without_idle;
+use crate::nandfs::scenario::{chosen, without_idle};
 use boardlab_codec::crc32;
 use boardlab_document::Reading;
 use boardlab_experiment::crew::Crew;
@@ -48,12 +48,12 @@ fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Fa
         load: wear.load(),
         levels: &wear.levels,
         endurance: &wear.endurance,
-        checked: (wear.check_cycles > 0).then_some((wear.check_cycles, &*wear.check_levels)),
+        check_cycles: wear.check_cycles,
+        check_levels: &wear.check_levels,
         seed: request.seed,
     };
     let mut crew = Crew::default();
-    let all = systems.iter().filter(|(name, _)| measured.contains(name));
-    let all: Vec<_> = all.map(|(name, system)| base.begin((name, system), &mut crew)).collect();
+    let pieces = base.begin(chosen(systems, measured), &mut crew);
     crew.perform(request)?;
-    Ok(all.into_iter().flat_map(|pieces| base.courses(pieces)).collect())
+    Ok(base.courses(pieces))
 }

@@ -7,7 +7,7 @@ use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
 use super::readings::Different;
 use super::stand::Files;
-use crate::nandfs::scenario::{Fill, Scenario};
+use crate::nandfs::scenario::{Fill, Scenario, chosen};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::{Failure, Request};
@@ -23,13 +23,13 @@ pub(crate) fn columns(
     port: Port,
     crew: Crew<'_>,
 ) -> Result<Vec<Column>, Failure> {
-    let measured = |(name, _): &&(&'static str, _)| scenario.measured.contains(name);
     let mut labs = Vec::new();
-    for (name, system) in scenario.systems.iter().filter(measured) {
+    for (name, system) in chosen(&scenario.systems, &scenario.measured) {
         let lab = Lab::new(scenario, &**system, (request.seed, port));
-        let fresh = lab.fresh().map_err(|error| Failure::run(*name, error, HELP))?;
-        labs.push((*name, lab, fresh));
+        let fresh = lab.fresh().map_err(|error| Failure::run(name, error, HELP))?;
+        labs.push((name, lab, fresh));
     }
+    // One that may also borrow what is made here.
     let mut crew = crew;
     let all: Vec<_> =
         labs.iter().map(|(name, lab, fresh)| Runs::begin(name, (lab, fresh), &mut crew)).collect();

@@ -77,6 +77,7 @@ impl Lab<'_> {
 mod tests {
     use super::*;
     use crate::nandfs::fs;
+    use crate::nandfs::scenario::system;
     use boardlab_parts::catalog;
     use boardlab_sim::Seed;
 
@@ -87,8 +88,7 @@ mod tests {
         let document = catalog::compose("nand-filesystems", &set).expect("built in");
         let read = document.read(|section| Scenario::read(section, fs::ALL));
         let scenario = read.expect("right").value;
-        let named = scenario.systems.iter().find(|(name, _)| *name == "yaffs2");
-        let (_, system) = named.expect("in the list");
+        let system = system(&scenario.systems, "yaffs2");
         let port = scenario.board.port;
         let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
         let fresh = lab.fresh().unwrap_or_else(|error| panic!("{error}"));

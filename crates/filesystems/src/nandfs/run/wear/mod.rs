@@ -24,7 +24,7 @@ pub(crate) use rewriting::{End, Mounts, Observation};
 use std::sync::Arc;
 
 /// What to try when a filesystem fails.
-const HELP: &str = "a lower level or a larger flash may do: compare wear.levels with wear.chip";
+const HELP: &str = "a lower fill level or a larger flash may do, among the keys of wear";
 /// A threshold that no erase counter of an observation reaches.
 const UNREACHED: u32 = 1 << 28;
 /// About what a run takes besides the flash.
@@ -85,8 +85,9 @@ pub(crate) struct Base<'s> {
     pub(crate) levels: &'s [Ratio],
     /// Rated cycles of the parts whose lives are extrapolated.
     pub(crate) endurance: &'s [u64],
-    /// Rated cycles of parts that run to their end, and how full these are.
-    pub(crate) checked: Option<(u32, &'s [Ratio])>,
+    /// Rated cycles of parts that run to their end, and how full these are; none do if either is nothing.
+    pub(crate) check_cycles: u32,
+    pub(crate) check_levels: &'s [Ratio],
     pub(crate) seed: Seed,
 }
 
@@ -112,8 +113,17 @@ impl Base<'_> {
         Stand { part, board, kernel, errors: &SOUND, port, system, seed, read_only: false }
     }
 
-    /// Adds all runs of a filesystem to a crew, the longest first.
+    /// Adds all runs of filesystems to a crew.
     pub(crate) fn begin<'w>(
+        &'w self,
+        systems: impl Iterator<Item = (&'static str, &'w Arc<dyn System>)>,
+        crew: &mut Crew<'w>,
+    ) -> Vec<Pieces<'w>> {
+        systems.map(|system| self.begin_one(system, crew)).collect()
+    }
+
+    /// Adds those of one, the longest first.
+    fn begin_one<'w>(
         &'w self,
         (name, system): (&'static str, &'w Arc<dyn System>),
         crew: &mut Crew<'w>,
@@ -122,15 +132,12 @@ impl Base<'_> {
         let memory = load.chip + MEMORY;
         let levels = self.levels.iter().map(|&level| {
             let told = move |error: Cause| Cause::from(format!("at {level}: {error}"));
-            let checked = self.checked.filter(|(_, levels)| levels.contains(&level));
-            let parts = checked.map(|(cycles, _)| (cycles, scaled(system, self.endurance, cycles)));
-            let parts = parts.into_iter();
-            let parts =
-                parts.flat_map(|(cycles, all)| all.into_iter().map(move |one| (cycles, one)));
-            let ends = parts.map(|(cycles, (of, system))| {
+            let checked = self.check_cycles > 0 && self.check_levels.contains(&level);
+            let parts = if checked { self.scaled(system) } else { Vec::new() };
+            let ends = parts.into_iter().map(|(of, system)| {
                 let run = move || {
                     let stand = self.stand(&*system);
-                    rewriting::to_the_end(stand, load, (level, cycles)).map_err(told)
+                    rewriting::to_the_end(stand, load, (level, self.check_cycles)).map_err(told)
                 };
                 (of, crew.add_large(name, HELP, memory, run))
             });
@@ -143,30 +150,26 @@ impl Base<'_> {
         let run = move || rewriting::capacity(self.stand(&**system), load);
         Pieces { name, system, levels, capacity: crew.add_large(name, HELP, memory, run) }
     }
+
+    /// The filesystem on parts of few cycles: as it is, or with its levelling in proportion to each rating.
+    fn scaled(&self, system: &Arc<dyn System>) -> Vec<(Option<u64>, Arc<dyn System>)> {
+        let Some(threshold) = system.wear_threshold() else {
+            return vec![(None, Arc::clone(system))];
+        };
+        let each = self.endurance.iter().filter_map(|&cycles| {
+            let threshold = in_proportion(threshold, (cycles, self.check_cycles));
+            // No part of so few cycles can level as finely.
+            let system = system.with_wear_threshold(threshold).filter(|_| threshold > 0)?;
+            Some((Some(cycles), system))
+        });
+        each.collect()
+    }
 }
 
 /// The filesystem without levelling by a threshold, which a life adds.
 fn unlevelled(system: &Arc<dyn System>) -> Arc<dyn System> {
     let other = system.wear_threshold().and_then(|_| system.with_wear_threshold(UNREACHED));
     other.unwrap_or_else(|| Arc::clone(system))
-}
-
-/// The filesystem on parts of few cycles: as it is, or with its levelling in proportion to each rating.
-fn scaled(
-    system: &Arc<dyn System>,
-    endurance: &[u64],
-    checked: u32,
-) -> Vec<(Option<u64>, Arc<dyn System>)> {
-    let Some(threshold) = system.wear_threshold() else {
-        return vec![(None, Arc::clone(system))];
-    };
-    let each = endurance.iter().filter_map(|&cycles| {
-        let threshold = in_proportion(threshold, (cycles, checked));
-        // No part of so few cycles can level as finely.
-        let system = system.with_wear_threshold(threshold).filter(|_| threshold > 0)?;
-        Some((Some(cycles), system))
-    });
-    each.collect()
 }
 
 /// A threshold of a part with so many rated cycles on one with others.
@@ -177,8 +180,12 @@ fn in_proportion(threshold: u32, (cycles, others): (u64, u32)) -> u32 {
 
 /// Lives from what was observed.
 impl Base<'_> {
-    /// What its runs gave, once the crew has performed.
-    pub(crate) fn courses(&self, pieces: Pieces<'_>) -> Vec<Course> {
+    /// What the runs gave, once the crew has performed.
+    pub(crate) fn courses(&self, all: Vec<Pieces<'_>>) -> Vec<Course> {
+        all.into_iter().flat_map(|pieces| self.courses_of(pieces)).collect()
+    }
+
+    fn courses_of(&self, pieces: Pieces<'_>) -> Vec<Course> {
         let Pieces { name, system, capacity, levels } = pieces;
         let capacity = capacity.take();
         let taken = levels.into_iter().map(|one| {
@@ -190,7 +197,7 @@ impl Base<'_> {
             let lives = self.endurance.iter().map(|&cycles| (cycles, life(cycles, cycles)));
             let lives = lives.collect();
             let checks = ends.into_iter().map(|(of, ended)| {
-                let cycles = self.checked.map_or(0, |(cycles, _)| u64::from(cycles));
+                let cycles = u64::from(self.check_cycles);
                 Check { of, expected: life(cycles, of.unwrap_or(cycles)), ended }
             });
             let checks: Vec<_> = checks.collect();
