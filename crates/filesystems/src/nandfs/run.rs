@@ -27,6 +27,7 @@ use boardlab_experiment::reference::Reference;
 use boardlab_experiment::{Failure, Request};
 use boardlab_parts::nand::board::Port;
 use boardlab_result::RunResult;
+use boardlab_sim::Duration;
 use measure::Column;
 use wear::{Base, Course};
 
@@ -67,7 +68,9 @@ pub(super) fn run_types(
     let print = request.is_as_published().then_some(&reference);
     assemble(&mut run, (types, &scenario), (&columns, &courses), print)?;
     request.warn_if_altered(&mut run);
-    run.virtual_time_ns = columns.iter().map(|column| column.virtual_time.as_nanos()).sum();
+    let spent = columns.iter().map(|column| column.virtual_time);
+    let spent = spent.chain(courses.iter().map(|course| course.spent));
+    run.virtual_time_ns = spent.map(Duration::as_nanos).sum();
     verdicts::name_parameters(&mut run, types);
     Ok(run)
 }
