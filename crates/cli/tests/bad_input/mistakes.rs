@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 89] = [
+const MISTAKES: [(&[&str], &[&str]); 91] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -45,6 +45,21 @@ const MISTAKES: [(&[&str], &[&str]); 89] = [
     (&["life", "nor-write"], &["`life` has no meaning for `nor-write`", "boardlab tune nor-write"]),
     (&["tune", "sata"], &["boardlab run sata-ssd", "boardlab list scenarios"]),
     (&["powercut", "card-fio"], &["boardlab run card-fio"]),
+    (
+        &["run", "nand-filesystems", "--set", "grades.wear.excellent=40 %"],
+        &["is less than `good`", "50 % to 100 %"],
+    ),
+    (
+        &[
+            "run",
+            "nand-filesystems",
+            "--set",
+            "grades.wear.endurance=0",
+            "--set",
+            "grades.wear.file=8 KiB",
+        ],
+        &["has no effect with endurance = 0", "set grades.wear.endurance"],
+    ),
     (
         &["run", "nand-wear", "--set", "wear.file=4 MiB"],
         &["is too small or too large a file", "1 KiB to 2 MiB, a sixteenth of wear.chip"],

@@ -29,10 +29,9 @@ const SHARE: u64 = 16;
 const PERIOD: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
 
 /// Keys that no run uses, with the reason.
-pub(super) const UNUSED: [(&str, &str); 9] = [
+pub(super) const UNUSED: [(&str, &str); 8] = [
     ("board.memory", "here: nothing that a cache of pages holds is read again"),
     ("board.nand_port.fitted", "here: the times are those of board.nand_port alone"),
-    ("board.cpu.work.lzo_decompress", "here: only UBIFS has it, and no file is read back in time"),
     ("ubifs.bulk_read", "here: no file is read back in time"),
     ("part.geometry.blocks", "here: wear.chip says how many there are"),
     ("part.limits.endurance", "here: wear.endurance and wear.check_cycles say how many cycles"),

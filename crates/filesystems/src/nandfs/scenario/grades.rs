@@ -75,9 +75,9 @@ section! {
             }
         }
         if !(*good <= *excellent && *excellent <= Ratio::WHOLE) {
-            let problem = format!("is {excellent}, and `good` {good}");
+            let problem = "is less than `good`, or more than all cycles";
             let help = "100 % is a flash whose blocks all die at once";
-            return Err(section.refuse("excellent", &problem, "100 % or less, then less", help));
+            return Err(section.refuse("excellent", problem, &format!("{good} to 100 %"), help));
         }
     }
 }

@@ -91,8 +91,17 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         bench: "nand-wear, JFFS2",
-        keys: &["board.cpu.work.inflate.", "board.cpu.work.rtime_decompress."],
+        keys: &[
+            "board.cpu.work.inflate.",
+            "board.cpu.work.lzo_decompress.",
+            "board.cpu.work.rtime_decompress.",
+        ],
         why: "data that do not compress; of others garbage collection reads what it moves",
+    },
+    Exception {
+        bench: "nand-wear, YAFFS2 and UBIFS",
+        keys: &["board.cpu.work.lzo_decompress."],
+        why: "UBIFS moves nodes as they are; JFFS2 decompresses what it moves",
     },
     Exception {
         bench: "nand-wear, YAFFS2 and UBIFS",
