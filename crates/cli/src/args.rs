@@ -4,6 +4,7 @@
 //! comments on the fields are the help; the man pages and the shell completions are made from the
 //! same definitions. Left out: the contents of scenarios, which `boardlab_lab` defines.
 
+mod advise;
 mod candidates;
 mod create;
 mod device;
@@ -15,6 +16,7 @@ mod os;
 pub(crate) mod over;
 mod unused;
 
+pub(crate) use advise::Advise;
 pub(crate) use create::Create;
 pub(crate) use device::{OnDevice, Run};
 pub(crate) use guide::{ListTopic, PartKind, command_names};
@@ -166,6 +168,9 @@ pub(crate) enum Command {
     #[command(after_help = POWERCUT)]
     #[command(mut_arg(SCENARIO, |one| one.add(candidates::scenarios(Action::PowerCut))))]
     Powercut(Scenario),
+    /// Rank the filesystems for a product, by the limits that it names
+    #[command(after_help = advise::ADVISE)]
+    Advise(Advise),
     /// Run a scenario at every point of a grid of values
     #[command(after_help = SWEEP)]
     Sweep(Sweep),

@@ -17,6 +17,7 @@ fn the_help_lists_the_commands() {
         "tune",
         "life",
         "powercut",
+        "advise",
         "sweep",
         "report",
         "compare",
@@ -171,7 +172,8 @@ fn tune_life_and_powercut_complete_to_the_scenarios_that_have_them() {
         ("tune", "", "nor-write\n"),
         ("life", "", "sd-life\n"),
         ("powercut", "", "nand-filesystems\nown-nand.toml\n"),
-        ("run", "n", "nand-filesystems\nnand-steps\nnand-wear\nnor-write\n"),
+        ("advise", "", "nand-advise\nproduct-files\nproduct-start\nproduct-stream\n"),
+        ("run", "n", "nand-advise\nnand-filesystems\nnand-steps\nnand-wear\nnor-write\n"),
         ("run", "o", "own-nand.toml\n"),
         ("list keys", "o", "own-nand.toml\nos\n"),
     ] {
@@ -317,6 +319,8 @@ const MADE: &str = "crates/image/tests/yaffs2/made.rs";
 /// Holds what a check finds.
 const CHECK: &str = "crates/image/tests/check.rs";
 const OS: &str = "crates/cli/tests/os";
+/// Holds what each option of an advice stands for.
+const ADVISE: &str = "crates/cli/tests/advise.rs";
 /// Holds how measurements are made and read.
 const MEASURE: &str = "crates/cli/tests/measure";
 const NOR: [&str; 5] = ["run", "nor-write", "--set", "workload.bytes=4KiB", "--no-wall-time"];
@@ -381,6 +385,22 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("powercut", "out", Test("crates/cli/tests/results.rs")),
     ("powercut", "seed", Test("crates/lab/tests/nandfs.rs")),
     ("powercut", "set", Test("crates/lab/tests/keys/mod.rs")),
+    ("advise", "format", Test("crates/cli/tests/results.rs")),
+    ("advise", "out", Test("crates/cli/tests/results.rs")),
+    ("advise", "seed", Test(ADVISE)),
+    ("advise", "part", Test(ADVISE)),
+    ("advise", "board", Test(ADVISE)),
+    ("advise", "tree", Test(ADVISE)),
+    ("advise", "level", Test(ADVISE)),
+    ("advise", "boot", Test(ADVISE)),
+    ("advise", "ram", Test(ADVISE)),
+    ("advise", "life", Test(ADVISE)),
+    ("advise", "writes", Test(ADVISE)),
+    ("advise", "room", Test(ADVISE)),
+    ("advise", "throughput", Test(ADVISE)),
+    ("advise", "mainline", Test(ADVISE)),
+    ("advise", "power-cuts", Test(ADVISE)),
+    ("advise", "set", Test("crates/lab/tests/keys/mod.rs")),
     ("sweep", "format", Test("crates/cli/tests/sweep.rs")),
     ("sweep", "out", Test("crates/cli/tests/sweep.rs")),
     ("sweep", "seed", Test("crates/cli/tests/sweep.rs")),

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod advise;
 mod bench;
 mod console;
 mod defaults;

@@ -11,9 +11,9 @@ use crate::nearest::nearest;
 use boardlab_sim::{Bytes, Duration, Hertz, Rate};
 use std::fmt;
 
-/// Digits that a number may have. With the largest factor, a day in nanoseconds, 24 digits stay
+/// Digits that a number may have. With the largest factor, a year in nanoseconds, 22 digits stay
 /// below 2^128, so that no step of the arithmetic can overflow.
-const DIGITS: usize = 24;
+const DIGITS: usize = 22;
 
 /// The largest value in nanoseconds, bytes or hertz: results are stored as signed 64-bit numbers.
 const LARGEST: u128 = i64::MAX as u128;
@@ -48,6 +48,9 @@ impl Dimension {
                 ("h", 3_600_000_000_000),
                 ("days", 86_400_000_000_000),
                 ("day", 86_400_000_000_000),
+                // Of 365.25 days.
+                ("years", 31_557_600_000_000_000),
+                ("year", 31_557_600_000_000_000),
                 // The micro sign and the Greek letter look the same.
                 ("\u{b5}s", 1_000),
                 ("\u{3bc}s", 1_000),
@@ -73,7 +76,7 @@ impl Dimension {
     /// What people call it, its smallest unit in the plural, and the names of its units.
     const fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Time => ["time", "nanoseconds", "ns us ms s min h days"],
+            Self::Time => ["time", "nanoseconds", "ns us ms s min h days years"],
             Self::Size => ["size", "bytes", "B KiB MiB GiB TiB kB MB GB TB"],
             Self::Frequency => ["frequency", "hertz", "Hz kHz MHz GHz"],
             Self::Ratio => ["ratio", "millionths", "% ppm"],
@@ -128,7 +131,7 @@ impl Decimal {
     /// Splits `text` into the number at its beginning and the rest, without the space between.
     ///
     /// # Errors
-    /// [`Misfit`] when there is no number, it is negative, or it has more than 24 digits.
+    /// [`Misfit`] when there is no number, it is negative, or it has more than 22 digits.
     pub fn split(text: &str) -> Result<(Self, &str), Misfit> {
         let text = text.trim();
         if text.is_empty() {
@@ -151,7 +154,7 @@ impl Decimal {
         }
         let digits = whole.bytes().chain(fraction.bytes());
         let digits = digits.fold(0, |sum, digit| sum * 10 + u128::from(digit - b'0'));
-        let decimals = u32::try_from(fraction.len()).expect("at most 24 digits");
+        let decimals = u32::try_from(fraction.len()).expect("at most 22 digits");
         Ok((Self { digits, decimals }, rest.trim_start()))
     }
 

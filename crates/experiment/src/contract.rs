@@ -131,6 +131,8 @@ pub enum Action {
     PowerCut,
     /// Compute the life of its card, and what limits it.
     Life,
+    /// Rank what it compares, by the limits that it names.
+    Advise,
 }
 
 impl Action {
@@ -142,6 +144,7 @@ impl Action {
             Self::Tune => "tune",
             Self::PowerCut => "powercut",
             Self::Life => "life",
+            Self::Advise => "advise",
         }
     }
 }

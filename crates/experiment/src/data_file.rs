@@ -60,8 +60,8 @@ pub fn read(
 /// What the files below a folder hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderSample {
-    /// Regular files.
-    pub files: usize,
+    /// Sizes of the regular files.
+    pub files: Vec<Bytes>,
     /// Links, devices and the like, which are not looked into.
     pub others: usize,
     /// Bytes of all files.
@@ -105,7 +105,8 @@ pub fn sample(section: &Section<'_>, key: &str, path: &Path, limit: Bytes) -> Re
     if Bytes::of(&taken) < LEAST {
         return Err(refuse("has lost its files while they were read"));
     }
-    let (files, others, total) = (found.files.len(), found.others, Bytes::new(total));
+    let files = found.files.iter().map(|(_, size)| Bytes::new(*size)).collect();
+    let (others, total) = (found.others, Bytes::new(total));
     Ok(FolderSample { files, others, total, taken })
 }
 

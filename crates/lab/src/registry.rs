@@ -10,7 +10,7 @@ use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{
     Action, Experiment, Failure, PlanRequest, Progress, Request, VERSION, scenario_name,
 };
-use boardlab_filesystems::{nandfs, nandwear};
+use boardlab_filesystems::{advise, nandfs, nandwear};
 use boardlab_measure::plan::Plan;
 use boardlab_parts::catalog;
 use boardlab_result::foreign::shown_at_most;
@@ -19,13 +19,14 @@ use boardlab_sim::Seed;
 use std::path::Path;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub static EXPERIMENTS: [Experiment; 11] = [
+pub static EXPERIMENTS: [Experiment; 12] = [
     nor::EXPERIMENT,
     nandfs::EXPERIMENT,
     sdwear::EXPERIMENT,
     sata::EXPERIMENT,
     fcse::EXPERIMENT,
     nandwear::EXPERIMENT,
+    advise::EXPERIMENT,
     fio::CARD,
     fio::DRIVE,
     life::EXPERIMENT,

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod advise;
 mod fcse;
 mod fio_bench;
 mod guide;

@@ -37,8 +37,8 @@ pub enum Data {
 pub struct Sample {
     /// Its name in output.
     pub name: String,
-    /// The number of files that it is of.
-    pub files: usize,
+    /// Sizes of the files that it is of.
+    pub files: Vec<Bytes>,
     /// The number of links, devices and the like beside them, which it is not of.
     pub others: usize,
     /// Bytes of all files.
@@ -282,7 +282,7 @@ mod tests {
 
     fn sample(length: usize) -> Data {
         let bytes = Data::Text.bytes(9, length);
-        let (files, others, total) = (1, 0, Bytes::of(&bytes));
+        let (files, others, total) = (vec![Bytes::of(&bytes)], 0, Bytes::of(&bytes));
         Data::Sample(Arc::new(Sample { name: "own".into(), files, others, total, bytes }))
     }
 

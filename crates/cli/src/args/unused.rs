@@ -65,7 +65,7 @@ const UNUSED: [Unused; 5] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 16] = [
+const WITHOUT_FIO: [&str; 17] = [
     "list",
     "explain",
     "doctor",
@@ -73,6 +73,7 @@ const WITHOUT_FIO: [&str; 16] = [
     "tune",
     "life",
     "powercut",
+    "advise",
     "sweep",
     "compare",
     "image info",

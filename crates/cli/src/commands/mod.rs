@@ -51,6 +51,7 @@ pub(crate) fn perform(cli: &mut Cli) -> Result<Status, Error> {
         Command::Tune(scenario) => run::perform(Action::Tune, scenario, options),
         Command::Life(scenario) => run::perform(Action::Life, scenario, options),
         Command::Powercut(scenario) => run::perform(Action::PowerCut, scenario, options),
+        Command::Advise(asked) => run::perform(Action::Advise, &asked.scenario(), options),
         Command::Sweep(arguments) => sweep::perform(arguments, options),
         Command::Report { runs, extent } => report::perform(runs, extent.full, options),
         Command::Compare { a, b } => compare::perform(a, b, options),

@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 91] = [
+const MISTAKES: [(&[&str], &[&str]); 100] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -79,6 +79,33 @@ const MISTAKES: [(&[&str], &[&str]); 91] = [
     (
         &["run", "nand-filesystems", "--set", "ubifs.wl_threshold=64"],
         &["erase counters never get so far apart", "boardlab run nand-wear"],
+    ),
+    (
+        &["advise", "nor-write"],
+        &["`advise` has no meaning for `nor-write`", "boardlab list scenarios"],
+    ),
+    (&["advise", "--part", "kioxia-16gb"], &["is of kind sd", "boardlab list parts nand"]),
+    (&["advise", "--life", "5 yeras"], &["`product.life`", "`yeras`", "years"]),
+    (&["advise", "--writes", "200 MB"], &["`product.writes`", "expected a rate"]),
+    (
+        &["advise", "--level", "99 %"],
+        &["is fuller than a filesystem lets a flash be", "at most 93 %"],
+    ),
+    (&["advise", "--tree", "nowhere"], &["`product.data`", "cannot be read", "nowhere"]),
+    (
+        &["run", "nand-advise", "--set", "product.file=tree"],
+        &[
+            "asks for the files of a tree, and the data are `percent:50`",
+            "product.data=sample:PATH",
+        ],
+    ),
+    (
+        &["advise", "--set", "ubifs.compressor=zlib"],
+        &["each kind is a candidate", "product.compressions=false"],
+    ),
+    (
+        &["advise", "--power-cuts", "no", "--set", "product.cut_operations=9"],
+        &["has no effect with power_cuts = false", "product.power_cuts=true"],
     ),
     (&["list", "parts", "norr"], &["'norr'", "'nor'"]),
     (&["list", "keys"], &["<SCENARIO>", "boardlab list scenarios"]),

@@ -8,7 +8,7 @@ use super::grades::Grade;
 use super::run::measure::{Column, memory};
 use super::run::wear::Course;
 use super::scenario::grades::{Grades, WearGrades};
-use super::scenario::{Scenario, system};
+use super::scenario::{Kernel, Scenario, system};
 use super::tables::{SystemRow, at_the_head, by_system};
 use boardlab_document::error::Error;
 use boardlab_experiment::reference::Reference;
@@ -16,9 +16,6 @@ use boardlab_nand::Part;
 use boardlab_result::prose::{float, percent_of, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Bytes;
-
-/// The last Linux of 2008, when the kernels of the publication were new.
-const THEN: [u8; 3] = [2, 6, 28];
 
 /// What wishes depend on.
 pub(super) struct Basis<'b> {
@@ -125,7 +122,11 @@ impl Judged<'_> {
         };
         let mainline = |one: &Column| {
             let merged = self.of_type(one.system).merged;
-            Cell::text(if merged.is_some_and(|version| version <= THEN) { "yes" } else { "no" })
+            Cell::text(if merged.is_some_and(|version| version <= Kernel::Linux26.version()) {
+                "yes"
+            } else {
+                "no"
+            })
         };
         let compression =
             |one: &Column| Cell::text(system(&self.scenario.systems, one.system).compression());

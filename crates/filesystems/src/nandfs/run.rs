@@ -6,7 +6,7 @@ mod columns;
 pub(crate) mod filesystem;
 pub(super) mod fit;
 pub(crate) mod measure;
-pub(super) mod powercut;
+pub(crate) mod powercut;
 mod readings;
 mod risk;
 pub(crate) mod stand;

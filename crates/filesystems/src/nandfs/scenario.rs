@@ -81,7 +81,7 @@ section! {
         fits(&section, &file.part, kernel.profile)?;
         let used = used(measured, powercut);
         fits_kernel(&section, (systems, &used), *kernel)?;
-        fits_chips(&section, &compare.chips, &file.part)?;
+        fits_chips(&section, ("compare", &compare.chips), &file.part)?;
         told_apart(&section, fill, compare, tiobench)?;
         let why = "here: erase counters never get so far apart";
         section.idle("ubifs.wl_threshold", why, "boardlab run nand-wear uses it")?;
@@ -166,6 +166,16 @@ pub(crate) enum Kernel {
     Linux26,
     /// 6.1: a read moves the sub-pages that it needs.
     Linux61,
+}
+
+impl Kernel {
+    /// The last version that it stands for.
+    pub(crate) const fn version(self) -> [u8; 3] {
+        match self {
+            Self::Linux26 => [2, 6, 28],
+            Self::Linux61 => [6, 1, 0],
+        }
+    }
 }
 
 /// Kernels as scenarios write them.
@@ -352,17 +362,23 @@ pub(crate) fn without_idle(parameters: &mut Vec<Parameter>, (systems, used): (&S
 
 /// Refuses a part that the kernel's driver or the filesystem cannot use.
 pub(crate) fn fits(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
-    if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
-        let problem = "has no driver for a chip that corrects by itself";
-        let expected = "a kernel with drivers/mtd/nand/spi";
-        let help = "--set kernel.profile=linux-6.1";
-        return Err(section.refuse("kernel", problem, expected, help));
-    }
+    has_driver(section, part, kernel)?;
     if part.programs_per_page < 2 {
         let problem = "lets a page be programmed once only, as MLC does";
         let expected = "a part whose pages may be programmed twice";
         let help = "JFFS2 marks an erased block in the spare bytes of a page that it fills later";
         return Err(section.refuse("part", problem, expected, help));
+    }
+    Ok(())
+}
+
+/// Refuses a part that the kernel has no driver for.
+pub(crate) fn has_driver(section: &Section<'_>, part: &Part, kernel: Kernel) -> Read<()> {
+    if kernel == Kernel::Linux26 && part.on_die_ecc.is_some() {
+        let problem = "has no driver for a chip that corrects by itself";
+        let expected = "a kernel with drivers/mtd/nand/spi";
+        let help = "--set kernel.profile=linux-6.1";
+        return Err(section.refuse("kernel", problem, expected, help));
     }
     Ok(())
 }
@@ -382,14 +398,18 @@ pub(crate) fn fits_kernel(
 }
 
 /// Refuses sizes of the flash that are too few or too many blocks.
-fn fits_chips(section: &Section<'_>, chips: &[Bytes], part: &Part) -> Read<()> {
+pub(crate) fn fits_chips(
+    section: &Section<'_>,
+    (key, chips): (&str, &[Bytes]),
+    part: &Part,
+) -> Read<()> {
     let block = part.geometry.block_size();
     if chips.iter().all(|chip| CHIPS.contains(&(*chip / block))) {
         return Ok(());
     }
     let expected = format!("sizes from {} to {}", block * *CHIPS.start(), block * *CHIPS.end());
     let problem = "has a size in `chips` that is too few blocks of the part, or too many";
-    Err(section.refuse("compare", problem, &expected, "compare with the size of the part's blocks"))
+    Err(section.refuse(key, problem, &expected, "compare with the size of the part's blocks"))
 }
 
 /// Refuses a fill level that leaves no room for what a filesystem keeps for itself.

@@ -74,7 +74,7 @@ pub(super) fn by_system(
 }
 
 /// `table` with its rows at the head of a report.
-pub(super) fn at_the_head(mut table: Table) -> Table {
+pub(crate) fn at_the_head(mut table: Table) -> Table {
     table.rows = table.rows.into_iter().map(Row::at_the_head).collect();
     table
 }
@@ -356,7 +356,7 @@ pub(crate) fn samples(samples: &[&Sample]) -> Option<Table> {
         "Samples of your own files; of a large folder, pieces at even distances",
     )
     .of(rows)
-    .column("files_count", "files", |sample| Cell::int(sample.files as u64))
+    .column("files_count", "files", |sample| Cell::int(sample.files.len() as u64))
     .column("total_bytes", "bytes", |sample| size(sample.total))
     .column("taken_bytes", "taken", |sample| size(Bytes::of(&sample.bytes)))
     .column("others_count", "links and devices, left out", |sample| Cell::int(sample.others as u64))

@@ -18,6 +18,7 @@ macro_rules! small_card {
     };
 }
 
+mod advise;
 mod fcse;
 mod fio;
 mod life;
@@ -42,6 +43,7 @@ pub(crate) struct Group {
 
 /// All of them, one file each.
 pub(crate) const GROUPS: &[Group] = &[
+    advise::GROUP,
     fcse::GROUP,
     fio::GROUP,
     life::GROUP,

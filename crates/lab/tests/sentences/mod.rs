@@ -5,6 +5,7 @@
 //! what they must not. Each call of `finding::find` has to be met by a case, and a call of `finding::on_print` by none, so
 //! that a new finding without a case fails here.
 
+mod advise;
 mod fcse;
 mod fio;
 mod life;
@@ -26,8 +27,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Folders that have cases: every one whose runs have findings.
-const FOLDERS: [&str; 10] =
-    ["block", "fcse", "fio", "flash", "life", "nandfs", "nandwear", "nor", "sata", "sdwear"];
+const FOLDERS: [&str; 11] = [
+    "advise", "block", "fcse", "fio", "flash", "life", "nandfs", "nandwear", "nor", "sata",
+    "sdwear",
+];
 
 /// A sentence that is looked at.
 struct Sentence {

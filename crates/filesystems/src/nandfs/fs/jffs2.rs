@@ -2,12 +2,12 @@
 
 mod findings;
 
-use super::{FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Setting, System};
+use super::{Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Setting, System};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
-use boardlab_nand::Nand;
+use boardlab_nand::{Nand, Part};
 use boardlab_sim::Clock;
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -18,6 +18,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "jffs2",
     read,
     merged: Some([2, 4, 10]),
+    removed: None,
     explain: findings::explain,
     wishes: |_| Vec::new(),
 };
@@ -65,6 +66,22 @@ impl System for Jffs2System {
 
     fn compression(&self) -> &'static str {
         "zlib"
+    }
+
+    fn commands(&self, _kernel: Kernel, part: &Part) -> Commands {
+        let block = part.geometry.block_size().get();
+        let page = part.geometry.page.get();
+        // On NAND the driver of the board marks clean blocks.
+        let image = format!("mkfs.jffs2 -r root -o jffs2.img -e {block} -s {page} -n");
+        let make = match self.summary {
+            true => format!("{image} && sumtool -i jffs2.img -o jffs2.sum -e {block} -n"),
+            false => image,
+        };
+        let file = if self.summary { "jffs2.sum" } else { "jffs2.img" };
+        let mount = format!(
+            "flash_erase -j /dev/mtd0 0 0 && nandwrite -p /dev/mtd0 {file} && mount -t jffs2 mtd0 /mnt"
+        );
+        Commands { make, mount }
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

@@ -6,7 +6,8 @@
 mod findings;
 
 use super::{
-    Census, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System,
+    Census, Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting,
+    System,
 };
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
@@ -14,7 +15,7 @@ use boardlab_experiment::Cause;
 use boardlab_logfs::mkfs::{self, Format};
 use boardlab_logfs::{Logfs, Options};
 use boardlab_mtd::Mtd;
-use boardlab_nand::Nand;
+use boardlab_nand::{Nand, Part};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -25,6 +26,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "logfs",
     read,
     merged: Some([2, 6, 34]),
+    removed: Some([4, 10, 0]),
     explain: findings::explain,
     wishes: findings::wishes,
 };
@@ -102,6 +104,19 @@ impl System for LogfsSystem {
 
     fn compression(&self) -> &'static str {
         if self.compress { "zlib" } else { "off" }
+    }
+
+    fn compressions(&self, _kernel: Kernel) -> Option<(&'static str, Vec<Arc<dyn System>>)> {
+        let with = |compress| -> Arc<dyn System> { Arc::new(Self { compress, ..*self }) };
+        Some(("compress", [false, true].map(with).into()))
+    }
+
+    fn commands(&self, _kernel: Kernel, _part: &Part) -> Commands {
+        let compress = if self.compress { "-c " } else { "" };
+        Commands {
+            make: "boardlab image create root logfs.img --fs logfs".into(),
+            mount: format!("mklogfs {compress}/dev/mtd0 && mount -t logfs mtd0 /mnt"),
+        }
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

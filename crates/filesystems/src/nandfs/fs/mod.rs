@@ -16,7 +16,7 @@ use super::scenario::{Kernel, KernelSettings};
 use boardlab_document::error::Error;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
-use boardlab_nand::Nand;
+use boardlab_nand::{Nand, Part};
 use boardlab_sim::Bytes;
 use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::{FileSystem, Host, Structure, Work};
@@ -31,7 +31,9 @@ pub(crate) struct FileSystemType {
     /// Reads that section.
     pub read: fn(Section<'_>) -> Read<Arc<dyn System>>,
     /// The version of Linux that it came with, if it was ever in it.
-    pub(super) merged: Option<[u8; 3]>,
+    pub(crate) merged: Option<[u8; 3]>,
+    /// The version that came without it again.
+    pub(crate) removed: Option<[u8; 3]>,
     /// Why its figures differ from the print.
     pub(super) explain: fn(&Told<'_>) -> Result<Explanations, Error>,
     /// What the publication wants improved.
@@ -66,6 +68,15 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
 
     /// What compresses the content of files, in words of a table.
     fn compression(&self) -> &'static str;
+
+    /// The key of its section that chooses the compression, and the same with each kind that `kernel` has; `None` if
+    /// there is one kind.
+    fn compressions(&self, _kernel: Kernel) -> Option<(&'static str, Vec<Arc<dyn System>>)> {
+        None
+    }
+
+    /// How to put it on a board with `part`, of a folder, and how to mount it.
+    fn commands(&self, kernel: Kernel, part: &Part) -> Commands;
 
     /// Ways to run it that are measured besides.
     fn readings(&self, _kernel: Kernel) -> Vec<Reading> {
@@ -118,6 +129,15 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
         flash: ForkingFlash<Nand>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause>;
+}
+
+/// What a user types to get a filesystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Commands {
+    /// On the computer that makes the image, from the folder `root`.
+    pub make: String,
+    /// On the board, whose flash is `mtd0`.
+    pub mount: String,
 }
 
 /// A way to run a filesystem that the publication leaves open.

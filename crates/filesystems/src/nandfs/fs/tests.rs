@@ -24,6 +24,7 @@ const TYPES: &[FileSystemType] = &[
         name: "toy",
         read: read_toy,
         merged: None,
+        removed: None,
         explain: |_| unreachable!("no print has it"),
         wishes: |_| Vec::new(),
     },
@@ -39,6 +40,10 @@ fn read_toy(section: Section<'_>) -> Read<Arc<dyn System>> {
 impl System for ToySystem {
     fn compression(&self) -> &'static str {
         "none"
+    }
+
+    fn commands(&self, _: Kernel, _: &Part) -> Commands {
+        Commands { make: "none".into(), mount: "none".into() }
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {

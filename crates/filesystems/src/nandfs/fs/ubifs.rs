@@ -7,15 +7,16 @@
 mod findings;
 
 use super::{
-    AttachBy, Census, FileSystemType, Levelling, Missing, Mounted, Moves, OnFlash, Pick, Setting,
-    System,
+    AttachBy, Census, Commands, FileSystemType, Levelling, Missing, Mounted, Moves, OnFlash, Pick,
+    Setting, System,
 };
 use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
 use crate::nandfs::scenario::{Kernel, KernelSettings};
 use boardlab_document::{Field, Read, Section};
 use boardlab_experiment::Cause;
+use boardlab_media::CellKind;
 use boardlab_mtd::Mtd;
-use boardlab_nand::Nand;
+use boardlab_nand::{Nand, Part};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{FastmapMode, NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Compressor, Options, Profile, Ubifs};
@@ -28,6 +29,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "ubifs",
     read,
     merged: Some([2, 6, 27]),
+    removed: None,
     explain: findings::explain,
     wishes: findings::wishes,
 };
@@ -185,6 +187,38 @@ impl System for UbifsSystem {
             Compressor::Zlib => "zlib",
             Compressor::Zstd => "zstd",
             Compressor::None => "none",
+        }
+    }
+
+    fn compressions(&self, kernel: Kernel) -> Option<(&'static str, Vec<Arc<dyn System>>)> {
+        let of_kernel =
+            |compressor: &Compressor| *compressor != Compressor::Zstd || kernel == Kernel::Linux61;
+        let all = COMPRESSORS.map(|(_, compressor)| compressor).into_iter().filter(of_kernel);
+        let with = |compressor| -> Arc<dyn System> { Arc::new(Self { compressor, ..*self }) };
+        Some(("compressor", all.map(with).collect()))
+    }
+
+    fn commands(&self, kernel: Kernel, part: &Part) -> Commands {
+        let Part { geometry, .. } = part;
+        let (block, page) = (geometry.block_size().get(), geometry.page.get());
+        // Both headers are in the first page where UBI can use a part of it, else in one each.
+        let in_one = self.sub_pages && part.cell == CellKind::Slc && part.on_die_ecc.is_none();
+        let headers = if in_one && page > 512 { page } else { 2 * page };
+        let sub_page = if headers == page { page / 4 } else { page };
+        let limit = u64::from(self.attach_options(kernel, Bytes::new(page)).beb_limit);
+        let blocks = u64::from(geometry.blocks);
+        let lebs = blocks - 4 - (blocks * limit).div_ceil(1_024);
+        let name =
+            COMPRESSORS.iter().find(|(_, one)| *one == self.compressor).map_or("", |one| one.0);
+        let bulk = if self.bulk_read { ",bulk_read" } else { "" };
+        Commands {
+            make: format!(
+                "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && ubinize -o ubi.img -m {page} -p {block} -s {sub_page} ubi.ini",
+                block - headers,
+            ),
+            mount: format!(
+                "ubiformat /dev/mtd0 -s {sub_page} -f ubi.img && ubiattach -m 0 && mount -t ubifs -o compr={name}{bulk} ubi0:root /mnt"
+            ),
         }
     }
 

@@ -5,12 +5,14 @@
 
 mod findings;
 
-use super::{FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System};
+use super::{
+    Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System,
+};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_mtd::{Geometry, Mtd};
-use boardlab_nand::Nand;
+use boardlab_nand::{Nand, Part};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -23,6 +25,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "yaffs2",
     read,
     merged: None,
+    removed: None,
     explain: findings::explain,
     wishes: findings::wishes,
 };
@@ -127,6 +130,21 @@ impl System for Yaffs2System {
 
     fn compression(&self) -> &'static str {
         "none"
+    }
+
+    fn commands(&self, _kernel: Kernel, _part: &Part) -> Commands {
+        let options = [
+            (!self.checkpoint).then_some("no-checkpoint"),
+            (self.caches == 0).then_some("no-cache"),
+        ];
+        let options = options.into_iter().flatten().collect::<Vec<_>>().join(",");
+        let options = if options.is_empty() { options } else { format!("-o {options} ") };
+        Commands {
+            make: "boardlab image create root yaffs2.img --fs yaffs2".into(),
+            mount: format!(
+                "flash_erase /dev/mtd0 0 0 && mount -t yaffs2 {options}/dev/mtdblock0 /mnt"
+            ),
+        }
     }
 
     fn levelling(&self, kernel: Kernel) -> Levelling {

@@ -6,7 +6,7 @@
 use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
 use super::readings::Different;
-use super::stand::Files;
+use super::stand::{Files, Sizes};
 use crate::nandfs::scenario::{Fill, Scenario, chosen};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
@@ -63,7 +63,9 @@ impl Runs {
         let mut capacities: Vec<(Bytes, Made<Capacity>)> = Vec::new();
         for size in sizes {
             if !capacities.iter().any(|(other, _)| *other == size) {
-                let run = move |nand, clock: &mut Clock| lab.capacity(size, nand, clock);
+                // What does not compress.
+                let kind = Files { size: Sizes::Each(size), data: Data::Random };
+                let run = move |nand, clock: &mut Clock| lab.capacity(&kind, nand, clock);
                 let memory = memory(lab.scenario, Ratio::WHOLE, size);
                 let slot = crew.add_large(system, HELP, memory, move || timed(fresh, run));
                 capacities.push((size, slot));
@@ -71,7 +73,7 @@ impl Runs {
         }
         let fills = fills(lab.scenario).into_iter().map(|(files, levels)| {
             let highest = levels.last().copied().unwrap_or(fill.level);
-            let memory = memory(lab.scenario, highest, files.size);
+            let memory = memory(lab.scenario, highest, files.size.mean());
             let run = move |nand, clock: &mut Clock| lab.fill(&files, &levels, nand, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
@@ -161,7 +163,7 @@ fn by_size(scenario: &Scenario) -> impl Iterator<Item = Bytes> + '_ {
 /// Files of one size and kind, with the levels at which mount and ls are measured; the highest levels first.
 fn fills(scenario: &Scenario) -> Vec<(Files, Vec<Ratio>)> {
     let Scenario { fill: Fill { level, file: size, data }, compare, .. } = scenario;
-    let of = |size: Bytes, data: &Data| Files { size, data: data.clone() };
+    let of = |size, data: &Data| Files { size: Sizes::Each(size), data: data.clone() };
     let mut all = vec![*level];
     all.extend(&compare.levels);
     all.sort_unstable();

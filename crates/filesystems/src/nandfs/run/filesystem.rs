@@ -9,8 +9,10 @@
 //! phase of tiobench begins with an empty page cache: otherwise the reads of a file that fits the memory
 //! would never reach the flash.
 
-use super::measure::{Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork};
-use super::stand::{Files, Stand, unmount, used};
+use super::measure::{
+    Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork, memory,
+};
+use super::stand::{Files, Sizes, Stand, unmount, used};
 use crate::nandfs::fs::{AttachBy, Mounted, System};
 use crate::nandfs::scenario::{Fill, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
@@ -57,82 +59,6 @@ impl<'a> Lab<'a> {
         Self { scenario, stand }
     }
 
-    /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
-    pub(super) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
-        let geometry = self.part.geometry;
-        let blocks = u32::try_from(size / geometry.block_size())?;
-        let geometry = NandGeometry { blocks, ..geometry };
-        let part = Arc::new(Part { geometry, ..self.part.clone() });
-        let mut clock = Clock::new();
-        let attach = self.attaches(&part, &mut clock)?;
-        let nand = self.made(self.attach(part)?, &mut clock)?;
-        let begun = (clock.now(), Counts::of(&nand));
-        let (mount, _) = self.mount_with_attach(nand, &mut clock, self.fill_cache())?;
-        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
-        drop(mount);
-        heap::trim();
-        let mount = TimedWork::between(begun, mounted);
-        Ok((Chip { size, mount, attach }, clock.now().since(Instant::ZERO)))
-    }
-
-    /// Attaches the volume manager of the filesystem, where it has one.
-    fn attaches(&self, part: &Arc<Part>, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
-        let mut attach = |by| {
-            let nand = self.attach(Arc::clone(part))?;
-            self.system.attach(&self.setting(), nand, by, clock)
-        };
-        let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
-        Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
-    }
-
-    /// Mounts and lists a fork of a filled flash.
-    fn mounting(
-        &self,
-        (level, Files { size, data }, files): (Ratio, &Files, u64),
-        nand: Nand,
-    ) -> Result<Mounting, Cause> {
-        let mut clock = Clock::new();
-        let begun = (clock.now(), Counts::of(&nand));
-        let cache = self.page_cache();
-        let (mut mount, attach) = self.mount_with_attach(nand, &mut clock, cache)?;
-        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
-        let structures = mount.fs().structures();
-        tree::list(&mut mount, &mut clock)?;
-        let listed = (clock.now(), Counts::of(mount.fs().flash()));
-        Ok(Mounting {
-            level,
-            file: *size,
-            data: data.to_string(),
-            files,
-            attach,
-            mount: TimedWork::between(begun, mounted),
-            ls: TimedWork::between(mounted, listed),
-            mounted: structures,
-            listed: mount.fs().structures(),
-        })
-    }
-
-    /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
-    pub(super) fn fill(
-        &self,
-        kind: &Files,
-        levels: &[Ratio],
-        mut nand: Nand,
-        clock: &mut Clock,
-    ) -> Result<Vec<Mounting>, Cause> {
-        let (mut files, mut all) = (0, Vec::new());
-        for level in levels {
-            let mut mount = self.mount(nand, clock, self.fill_cache())?;
-            while used(&mut mount, clock)? < *level {
-                self.write_file(&mut mount, clock, files, kind)?;
-                files += 1;
-            }
-            nand = unmount(mount, clock)?;
-            all.push(self.mounting((*level, kind, files), nand.clone())?);
-        }
-        Ok(all)
-    }
-
     /// Fills a flash to a level as the scenario says, and mounts it.
     pub(super) fn mounted_at(
         &self,
@@ -140,8 +66,9 @@ impl<'a> Lab<'a> {
         nand: Nand,
         clock: &mut Clock,
     ) -> Result<Mounting, Cause> {
-        let Fill { file: size, data, .. } = self.scenario.fill.clone();
-        let mut all = self.fill(&Files { size, data }, &[level], nand, clock)?;
+        let Fill { file, data, .. } = self.scenario.fill.clone();
+        let kind = Files { size: Sizes::Each(file), data };
+        let mut all = self.fill(&kind, &[level], nand, clock)?;
         all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
     }
 
@@ -180,20 +107,99 @@ impl<'a> Lab<'a> {
             phases.try_into().unwrap_or_else(|_| unreachable!("all four tests were asked"));
         Ok(Throughput { data: data.to_string(), phases })
     }
+}
 
-    /// Fills a flash with files of one size, of data that do not compress, until there is no space left.
-    pub(super) fn capacity(
+/// What flashes hold that are empty or filled.
+impl Stand<'_> {
+    /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
+    pub(crate) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
+        let geometry = self.part.geometry;
+        let blocks = u32::try_from(size / geometry.block_size())?;
+        let geometry = NandGeometry { blocks, ..geometry };
+        let part = Arc::new(Part { geometry, ..self.part.clone() });
+        let mut clock = Clock::new();
+        let attach = self.attaches(&part, &mut clock)?;
+        let nand = self.made(self.attach(part)?, &mut clock)?;
+        let begun = (clock.now(), Counts::of(&nand));
+        let (mount, _) = self.mount_with_attach(nand, &mut clock, self.fill_cache())?;
+        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
+        let memory = memory(&mount.fs().structures());
+        drop(mount);
+        heap::trim();
+        let mount = TimedWork::between(begun, mounted);
+        Ok((Chip { size, mount, memory, attach }, clock.now().since(Instant::ZERO)))
+    }
+
+    /// Attaches the volume manager of the filesystem, where it has one.
+    fn attaches(&self, part: &Arc<Part>, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
+        let mut attach = |by| {
+            let nand = self.attach(Arc::clone(part))?;
+            self.system.attach(&self.setting(), nand, by, clock)
+        };
+        let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
+        Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
+    }
+
+    /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
+    pub(crate) fn fill(
         &self,
-        size: Bytes,
+        kind: &Files,
+        levels: &[Ratio],
+        mut nand: Nand,
+        clock: &mut Clock,
+    ) -> Result<Vec<Mounting>, Cause> {
+        let (mut files, mut all) = (0, Vec::new());
+        for level in levels {
+            let mut mount = self.mount(nand, clock, self.fill_cache())?;
+            while used(&mut mount, clock)? < *level {
+                self.write_file(&mut mount, clock, files, kind)?;
+                files += 1;
+            }
+            nand = unmount(mount, clock)?;
+            all.push(self.mounting((*level, kind, files), nand.clone())?);
+        }
+        Ok(all)
+    }
+
+    /// Mounts and lists a fork of a filled flash.
+    fn mounting(
+        &self,
+        (level, Files { size, data }, files): (Ratio, &Files, u64),
+        nand: Nand,
+    ) -> Result<Mounting, Cause> {
+        let mut clock = Clock::new();
+        let begun = (clock.now(), Counts::of(&nand));
+        let cache = self.page_cache();
+        let (mut mount, attach) = self.mount_with_attach(nand, &mut clock, cache)?;
+        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
+        let structures = mount.fs().structures();
+        tree::list(&mut mount, &mut clock)?;
+        let listed = (clock.now(), Counts::of(mount.fs().flash()));
+        Ok(Mounting {
+            level,
+            file: size.mean(),
+            data: data.to_string(),
+            files,
+            attach,
+            mount: TimedWork::between(begun, mounted),
+            ls: TimedWork::between(mounted, listed),
+            mounted: structures,
+            listed: mount.fs().structures(),
+        })
+    }
+
+    /// Fills a flash with files of a `kind` until there is no space left.
+    pub(crate) fn capacity(
+        &self,
+        kind: &Files,
         nand: Nand,
         clock: &mut Clock,
     ) -> Result<Capacity, Cause> {
         let flash = nand.port.part().size();
         let mut mount = self.mount(nand, clock, self.fill_cache())?;
         let mut stored = Bytes::ZERO;
-        let kind = Files { size, data: Data::Random };
         for file in 0.. {
-            match self.write_file(&mut mount, clock, file, &kind) {
+            match self.write_file(&mut mount, clock, file, kind) {
                 Ok(written) => stored += Bytes::new(written),
                 Err(error) if error.errno() == Some(Errno::NoSpc) => break,
                 Err(error) => return Err(error.into()),
@@ -205,7 +211,7 @@ impl<'a> Lab<'a> {
 }
 
 /// Performs `work` with a fork of `fresh`; also returns its virtual time.
-pub(super) fn timed<T>(
+pub(crate) fn timed<T>(
     fresh: &Nand,
     work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
 ) -> Result<(T, Duration), Cause> {

@@ -101,6 +101,8 @@ pub(crate) struct Chip {
     pub size: Bytes,
     /// The mount, with the attach of a volume manager below.
     pub mount: TimedWork,
+    /// RAM after it.
+    pub memory: Bytes,
     /// The attaches of a volume manager, where there is one.
     pub attach: Option<ChipAttach>,
 }

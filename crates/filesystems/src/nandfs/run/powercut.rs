@@ -29,7 +29,6 @@ use std::sync::Arc;
 
 /// A filesystem on a small flash.
 struct Cutting<'a> {
-    cut: &'a PowerCut,
     setting: Setting,
     system: &'a dyn System,
     nand: Nand,
@@ -100,6 +99,7 @@ struct Explored {
 /// A filesystem that could be mounted.
 struct Prepared<'s> {
     name: &'static str,
+    cut: &'s PowerCut,
     bench: Cutting<'s>,
     risk: Risk,
 }
@@ -126,13 +126,12 @@ impl<'s> Prepared<'s> {
         let nand = nand.map_err(|error| failed(name, Box::new(error)))?;
         let risk = lab.risk(nand.clone()).map_err(|error| failed(name, error))?;
         let setting = Setting { seed: Seed::new(1), ..lab.setting() };
-        Ok(Self { name, bench: Cutting { cut, setting, system, nand }, risk })
+        Ok(Self { name, cut, bench: Cutting { setting, system, nand }, risk })
     }
 
     /// Runs it, and cuts its power.
     fn explored(self, request: &Request<'_>) -> Result<Explored, Failure> {
-        let Self { name, bench, risk } = self;
-        let cut = bench.cut;
+        let Self { name, cut, bench, risk } = self;
         let plan = Plan {
             seed: request.seed,
             operations: cut.operations,
@@ -151,6 +150,38 @@ impl<'s> Prepared<'s> {
         let matrix = matrix.map_err(|broken: ExplorationError| failed(name, Box::new(broken)))?;
         Ok(Explored { system: name, matrix, risk })
     }
+}
+
+/// What cuts of a run left.
+#[derive(Debug, Clone)]
+pub(crate) struct Survived {
+    /// All cuts, those during recoveries among them.
+    pub(crate) cuts: u64,
+    /// After how many something was lost.
+    pub(crate) lost: u64,
+    /// What was lost first.
+    pub(crate) first: Option<String>,
+}
+
+/// Runs a filesystem on a small flash of the part for so many operations, and cuts its power now and then.
+pub(crate) fn tried(stand: &Stand<'_>, operations: u64) -> Result<Survived, Cause> {
+    let geometry = NandGeometry { blocks: 96, pages_per_block: 16, ..stand.part.geometry };
+    let nand = stand.attach(Arc::new(Part { geometry, ..stand.part.clone() }))?;
+    let live_bytes = nand.port.part().size().get() * 45 / 100;
+    let setting = Setting { seed: Seed::new(1), ..stand.setting() };
+    let plan = Plan {
+        seed: stand.seed,
+        operations,
+        first: Sampling { exhaustive: 0, one_in: 3 },
+        second_one_in: 20,
+        second: Sampling { exhaustive: 0, one_in: 10 },
+        life_one_in: 30,
+        brownout_one_in: 0,
+        live_bytes,
+    };
+    let matrix = explore(&Cutting { setting, system: stand.system, nand }, &plan, &|_| ())?;
+    let first = matrix.failures.first().map(ToString::to_string);
+    Ok(Survived { cuts: matrix.cuts() + matrix.second_cuts(), lost: matrix.failed(), first })
 }
 
 /// How much was lost of each filesystem, and what.

@@ -5,11 +5,13 @@
 use super::columns::{memory, memory_of_tiobench};
 use super::filesystem::{Lab, timed};
 use super::measure::{Capacity, Column, Mounting, ReadingFigures, Throughput};
+use super::stand::{Files, Sizes};
 use crate::nandfs::fs::Reading;
 use crate::nandfs::scenario::{KernelSettings, Scenario};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_sim::{Bytes, Clock, Duration};
+use boardlab_workload::data::Data;
 
 /// The figures of a filesystem that runs in another way, where they differ from those of its column. What the
 /// column has is not measured again.
@@ -64,7 +66,8 @@ impl Lab<'_> {
             let (made, time) = timed(&fresh, mounted)?;
             different.mounting = Some(made);
             spend(time);
-            let full = |nand, clock: &mut Clock| lab.capacity(fill.file, nand, clock);
+            let kind = Files { size: Sizes::Each(fill.file), data: Data::Random };
+            let full = |nand, clock: &mut Clock| lab.capacity(&kind, nand, clock);
             let (made, time) = timed(&fresh, full)?;
             different.capacity = Some(made);
             spend(time);
@@ -92,7 +95,8 @@ mod tests {
         let port = scenario.board.port;
         let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
         let fresh = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
-        let full = lab.capacity(file, fresh, &mut Clock::new());
+        let kind = Files { size: Sizes::Each(file), data: Data::Random };
+        let full = lab.capacity(&kind, fresh, &mut Clock::new());
         full.unwrap_or_else(|error| panic!("{error}")).stored.get()
     }
 

@@ -24,8 +24,60 @@ pub(crate) type Cached = Mount<Box<dyn Mounted>>;
 /// The files that fill a flash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
-    pub(crate) size: Bytes,
+    pub(crate) size: Sizes,
     pub(crate) data: Data,
+}
+
+/// How large they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sizes {
+    /// Each the same.
+    Each(Bytes),
+    /// These in turn, again and again; at least one.
+    InTurn(Arc<[Bytes]>),
+}
+
+impl Sizes {
+    /// Those of a tree in an order that `seed` draws, so that each stretch is a fair sample. What is larger than `most`
+    /// is as many files of that size as it has room for.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub(crate) fn of_tree(files: &[Bytes], most: Bytes, seed: Seed) -> Self {
+        let pieces = files.iter().flat_map(|&file| {
+            let whole = usize::try_from(file / most).expect("a file of a tree");
+            let rest = Bytes::new(file.get() % most.get());
+            let rest = (whole == 0 || !rest.is_zero()).then_some(rest);
+            std::iter::repeat_n(most, whole).chain(rest)
+        });
+        let mut pieces: Vec<_> = pieces.collect();
+        assert!(!pieces.is_empty(), "a tree without files");
+        let mut draws = seed.stream("tree");
+        for last in (1..pieces.len()).rev() {
+            let bound = u64::try_from(last).expect("a count") + 1;
+            pieces.swap(last, usize::try_from(draws.below(bound)).expect("at most the last"));
+        }
+        Self::InTurn(pieces.into())
+    }
+
+    /// That of a file.
+    fn of(&self, file: u64) -> Bytes {
+        match self {
+            Self::Each(size) => *size,
+            Self::InTurn(all) => all[usize::try_from(file % (all.len() as u64)).expect("an index")],
+        }
+    }
+
+    /// That of a file on average.
+    pub(crate) fn mean(&self) -> Bytes {
+        match self {
+            Self::Each(size) => *size,
+            Self::InTurn(all) => {
+                let total: u64 = all.iter().map(|one| one.get()).sum();
+                Bytes::new(total / all.len() as u64)
+            }
+        }
+    }
 }
 
 /// The basis of all runs.
@@ -140,10 +192,11 @@ impl Stand<'_> {
             mount.mkdir(clock, directory(file), 0o755)?;
         }
         let fd = mount.create(clock, path(file), 0o644)?;
+        let size = size.of(file).get();
         let mut source = self.source(file, data);
         let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
-        while offset < size.get() {
-            let left = Bytes::new(size.get() - offset).to_usize().min(CHUNK);
+        while offset < size {
+            let left = Bytes::new(size - offset).to_usize().min(CHUNK);
             source.fill(&mut chunk[..left]);
             let written = match mount.write(clock, fd, offset, &chunk[..left]) {
                 Err(error) if error.errno() == Some(Errno::NoSpc) && offset > 0 => 0,
@@ -197,4 +250,35 @@ pub(crate) fn used(mount: &mut Cached, clock: &mut Clock) -> Result<Ratio, Error
 pub(crate) fn unmount(mut mount: Cached, clock: &mut Clock) -> Result<Nand, Cause> {
     mount.unmount(clock)?;
     mount.into_fs().into_flash(clock)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(files: &[u64], most: u64, seed: u64) -> Vec<u64> {
+        let files: Vec<_> = files.iter().map(|&size| Bytes::new(size)).collect();
+        let sizes = Sizes::of_tree(&files, Bytes::new(most), Seed::new(seed));
+        let Sizes::InTurn(all) = &sizes else { panic!("{sizes:?}") };
+        let turns = 0..2 * all.len() as u64;
+        let taken: Vec<_> = turns.map(|file| sizes.of(file).get()).collect();
+        let (first, second) = taken.split_at(all.len());
+        assert_eq!(first, second, "again and again");
+        first.to_vec()
+    }
+
+    #[test]
+    fn a_tree_keeps_its_sizes_and_large_files_are_several() {
+        let mut all = sizes(&[0, 5, 64, 150, 7], 64, 1);
+        assert_ne!(all, sizes(&[0, 5, 64, 150, 7], 64, 2), "the seed draws the order");
+        all.sort_unstable();
+        assert_eq!(all, [0, 5, 7, 22, 64, 64, 64]);
+    }
+
+    #[test]
+    fn files_have_a_mean() {
+        let files = [Bytes::new(10), Bytes::new(20), Bytes::new(60)];
+        assert_eq!(Sizes::of_tree(&files, Bytes::kib(1), Seed::new(1)).mean(), Bytes::new(30));
+        assert_eq!(Sizes::Each(Bytes::new(9)).mean(), Bytes::new(9));
+    }
 }

@@ -51,7 +51,7 @@ pub(crate) fn one(section: &Section<'_>, key: &str) -> Read<Data> {
 }
 
 /// The kinds of data that `key` lists, each once.
-pub(super) fn several(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
+pub(crate) fn several(section: &Section<'_>, key: &str) -> Read<Vec<Data>> {
     let named = section.required::<Vec<Named>>(key)?;
     let all = named.into_iter().map(|named| data(section, key, named));
     let all: Vec<Data> = all.collect::<Read<_>>()?;

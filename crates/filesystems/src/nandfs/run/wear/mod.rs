@@ -208,6 +208,27 @@ impl Base<'_> {
         courses.collect()
     }
 
+    /// A filesystem at every level in one go, without parts that run to their end.
+    ///
+    /// # Errors
+    /// Those of the filesystem, with the level.
+    pub(crate) fn courses_in_turn(
+        &self,
+        (name, system): (&'static str, &Arc<dyn System>),
+    ) -> Result<Vec<Course>, Cause> {
+        let capacity = rewriting::capacity(self.stand(&**system), &self.load)?;
+        let watched = unlevelled(system);
+        let each = self.levels.iter().map(|&level| {
+            let seen = rewriting::observe(self.stand(&*watched), &self.load, level);
+            let seen = seen.map_err(|error| format!("at {level}: {error}"))?;
+            let life = |cycles| self.life(&**system, &seen, capacity, (cycles, cycles));
+            let lives = self.endurance.iter().map(|&cycles| (cycles, life(cycles))).collect();
+            let spent = seen.spent;
+            Ok(Course { system: name, level, seen, lives, checks: Vec::new(), spent })
+        });
+        each.collect()
+    }
+
     /// The life of a part with so many rated cycles, whose levelling is that of one with `like` in proportion.
     fn life(
         &self,

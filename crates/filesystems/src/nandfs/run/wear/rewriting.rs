@@ -5,7 +5,7 @@
 
 use super::Load;
 use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
-use crate::nandfs::run::stand::{Cached, Files, Stand, path, used};
+use crate::nandfs::run::stand::{Cached, Files, Sizes, Stand, path, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_media::NandGeometry;
@@ -186,7 +186,7 @@ impl Filled {
 
     /// Writes one more file; how much of it found room, or `None` if there is none for a file.
     fn add(&mut self, stand: Stand<'_>, load: &Load) -> Result<Option<u64>, Cause> {
-        let kind = Files { size: load.rest, data: load.data.clone() };
+        let kind = Files { size: Sizes::Each(load.rest), data: load.data.clone() };
         match stand.write_file(&mut self.mount, &mut self.clock, self.files, &kind) {
             Ok(written) => {
                 self.files += 1;

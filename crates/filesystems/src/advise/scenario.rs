@@ -1,0 +1,255 @@
+//! The scenario of an advice: the flash, the board, and the product with its limits.
+//!
+//! Layer: rank 10. Main types: [`Scenario`], [`Product`].
+
+use crate::nandfs::fs::FileSystemType;
+use crate::nandfs::run::stand::{Files, Sizes};
+use crate::nandfs::run::wear::Load;
+use crate::nandfs::scenario::errors::SOUND;
+use crate::nandfs::scenario::{
+    Kernel, KernelSettings, Systems, chosen, data, fits_chips, fits_kernel, fits_level, has_driver,
+    named, once, systems, unused,
+};
+use boardlab_document::quantity::Ratio;
+use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
+use boardlab_nand::Part;
+use boardlab_parts::nand::board::{self, BoardSpec};
+use boardlab_parts::nand::part::{self, PartFile};
+use boardlab_sim::{Bytes, Duration, Rate, Seed};
+use boardlab_workload::data::Data;
+use std::ops::RangeInclusive;
+
+/// The smallest file, and the largest that is rewritten.
+const FILE: RangeInclusive<Bytes> = Bytes::kib(1)..=Bytes::mib(1);
+/// The longest time from one writing to the next, and the shortest.
+const PERIOD: RangeInclusive<Duration> =
+    Duration::from_micros(1)..=Duration::from_secs(366 * 86_400);
+/// The most operations whose power cuts are tried.
+const CUTS: u64 = 1_000_000;
+/// How many are, unless the scenario says.
+const CUT: u64 = 300;
+/// The flash on which wear is observed: as large as the part, or so large.
+const WORN: Bytes = Bytes::mib(16);
+/// The fewest blocks of it.
+const BLOCKS: u64 = 64;
+/// A file of a tree that is larger than this share of the flash is written as several.
+const LARGE: u64 = 64;
+/// Sizes of a page.
+const PAGES: RangeInclusive<Bytes> = Bytes::new(512)..=Bytes::kib(16);
+/// What stands for the sizes of the files of a tree.
+const TREE: &str = "tree";
+
+/// Keys that no run uses, with the reason.
+pub(super) const UNUSED: [(&str, &str); 4] = [
+    ("board.nand_port.fitted", "here: the times are those of board.nand_port alone"),
+    ("part.limits.bad_blocks", "here: no block is bad at first"),
+    ("part.limits.bad_marks", "here: no block is bad at first"),
+    ("part.errors", "here: bits do not go wrong, blocks die"),
+];
+
+section! {
+    /// A scenario of an advice, checked.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Scenario(section, types: &[FileSystemType]) {
+        /// What it is about, in one line.
+        pub title: String,
+        /// The name of the experiment.
+        pub experiment: String,
+        /// The part.
+        pub file as "part": PartFile => section(part::read),
+        /// The board.
+        pub board: BoardSpec => section(board::read),
+        /// The kernel that driver and filesystems belong to.
+        pub kernel: KernelSettings => section(KernelSettings::read),
+        /// What the flash is for.
+        pub product: Product,
+        /// The filesystems, by the names of their columns.
+        pub systems: Systems = systems(&section, types),
+        /// The names of those that are compared.
+        pub measured as "systems": Vec<&'static str> =
+            named(&section, types, (|| types.iter().map(|one| one.name).collect(), "all without this key")),
+    }
+    check(file, kernel, product, systems, measured) {
+        fits_chips(&section, ("product", product.chips()), &file.part)?;
+        has_driver(&section, &file.part, kernel.profile)?;
+        fits_kernel(&section, (systems, measured), *kernel)?;
+        for (key, why) in UNUSED {
+            section.idle(key, why, "leave it out")?;
+        }
+        let kinds = chosen_compressions((systems, measured), kernel.profile);
+        if kinds.is_empty() {
+            let why = "here: none of these filesystems has another kind";
+            section.idle("product.compressions", why, "compare `systems`")?;
+        }
+        for key in kinds.iter().filter(|_| product.compressions) {
+            let why = "with product.compressions = true: each kind is a candidate";
+            section.idle(key, why, "set product.compressions=false")?;
+        }
+        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), &SOUND)?;
+    }
+}
+
+/// The keys that choose a compression, of filesystems that have more than one.
+pub(super) fn chosen_compressions(
+    (systems, measured): (&Systems, &[&str]),
+    kernel: Kernel,
+) -> Vec<String> {
+    let named = chosen(systems, measured);
+    let keys = named.filter_map(|(name, system)| {
+        let (key, _) = system.compressions(kernel)?;
+        Some(format!("{name}.{key}"))
+    });
+    keys.collect()
+}
+
+/// The size of each file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileSize {
+    /// The same for all.
+    Each(Bytes),
+    /// Those of the files that the data are a sample of.
+    Tree,
+}
+
+impl Value for FileSize {
+    const NUMBER: bool = true;
+
+    fn description() -> Description {
+        Description::new("a size, or tree with data = \"sample:PATH\"", "\"64 KiB\"").names([TREE])
+    }
+
+    fn read(node: &Node) -> Result<Self, PlacedMisfit> {
+        match node.as_text() {
+            Some(TREE) => Ok(Self::Tree),
+            _ => Bytes::read(node).map(Self::Each),
+        }
+    }
+}
+
+section! {
+    /// A product: what it stores and writes, and its limits. A limit that is left out is none.
+    #[derive(Debug, Clone)]
+    pub(crate) struct Product(section) {
+        /// How full the flash is.
+        pub level: Ratio,
+        /// Size of each file.
+        pub file: FileSize,
+        /// Their data.
+        pub data: Data = data::one(&section, "data"),
+        /// What is written a day.
+        pub writes: Rate,
+        /// Bytes of one writing.
+        pub write: Bytes => within(*FILE.start(), *FILE.end()),
+        /// The longest that a mount may take.
+        pub boot: Option<Duration>,
+        /// The most RAM after the mount.
+        pub ram: Option<Bytes>,
+        /// How long the flash has to last.
+        pub life: Option<Duration>,
+        /// The least room for files.
+        pub room: Option<Bytes>,
+        /// The least rate at which a file is written.
+        pub throughput: Option<Rate>,
+        /// Whether the filesystem has to be in the kernel as it is released.
+        pub mainline: bool,
+        /// Whether a power cut may take nothing that was synced.
+        pub power_cuts: bool,
+        /// Operations of the flash whose power is cut, if it may not; [`CUT`] without it.
+        pub cut_operations: Option<u64> => within(1, CUTS),
+        /// Whether every kind of compression is a candidate, and not the one of the filesystem's section alone.
+        pub compressions: bool,
+        /// What may change the order: other fill levels,
+        pub levels: Option<Vec<Ratio>>,
+        /// other sizes of the flash,
+        pub chips: Option<Vec<Bytes>>,
+        /// other sizes of its pages,
+        pub pages: Option<Vec<Bytes>>,
+        /// and other data.
+        pub kinds: Vec<Data> = match section.has("kinds") {
+            true => data::several(&section, "kinds"),
+            false => Ok(Vec::new()),
+        },
+    }
+    check(level, file, data, writes, write, power_cuts, levels, chips, pages) {
+        if *file == FileSize::Tree && data.sample().is_none() {
+            let problem = format!("asks for the files of a tree, and the data are `{data}`");
+            let help = "name a folder: --set product.data=sample:PATH, or a size";
+            return Err(section.refuse("file", &problem, "a size, or data = \"sample:PATH\"", help));
+        }
+        if let FileSize::Each(size) = file
+            && !FILE.contains(size)
+        {
+            let expected = format!("{} to {}, or tree", FILE.start(), FILE.end());
+            return Err(section.refuse("file", "is too small or too large", &expected, "compare `file`"));
+        }
+        if writes.bytes_per_second() < SLOWEST || !PERIOD.contains(&writes.time_for(*write)) {
+            let problem = format!("writes {write} more than a million times a second, or not once a year");
+            return Err(section.refuse("writes", &problem, "a rate like \"200 MB/day\"", "compare `write`"));
+        }
+        once(&section, "chips", chips.as_deref().unwrap_or_default())?;
+        fits_level(&section, "level", &[*level])?;
+        let levels = levels.as_deref().unwrap_or_default();
+        fits_level(&section, "levels", levels)?;
+        once(&section, "levels", levels)?;
+        fits_pages(&section, pages.as_deref().unwrap_or_default())?;
+        if !*power_cuts {
+            section.idle("cut_operations", "with power_cuts = false", "set product.power_cuts=true")?;
+        }
+    }
+}
+
+/// Bytes a second below which no time can be told.
+const SLOWEST: f64 = 1e-5;
+
+/// Refuses sizes of a page that no NAND has.
+fn fits_pages(section: &Section<'_>, pages: &[Bytes]) -> Read<()> {
+    once(section, "pages", pages)?;
+    if pages.iter().all(|page| page.get().is_power_of_two() && PAGES.contains(page)) {
+        return Ok(());
+    }
+    let expected = format!("powers of two from {} to {}", PAGES.start(), PAGES.end());
+    Err(section.refuse("pages", "has a size that no NAND has", &expected, "compare the part"))
+}
+
+impl Product {
+    /// The levels at which mounts are measured, that of the product among them.
+    pub(super) fn all_levels(&self) -> Vec<Ratio> {
+        let mut all = self.levels.clone().unwrap_or_default();
+        all.push(self.level);
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Operations of the flash whose power is cut, if it may lose nothing.
+    pub(super) fn cut(&self) -> Option<u64> {
+        self.power_cuts.then(|| self.cut_operations.unwrap_or(CUT))
+    }
+
+    /// The sizes of the flash.
+    pub(super) fn chips(&self) -> &[Bytes] {
+        self.chips.as_deref().unwrap_or_default()
+    }
+
+    /// The files on a flash of so many bytes, with these data.
+    pub(super) fn files(&self, flash: Bytes, data: &Data, seed: Seed) -> Files {
+        let size = match (self.file, self.data.sample()) {
+            (FileSize::Each(size), _) => Sizes::Each(size),
+            (FileSize::Tree, Some(sample)) => {
+                let most = Bytes::new(flash.get() / LARGE).max(*FILE.start());
+                Sizes::of_tree(&sample.files, most, seed)
+            }
+            (FileSize::Tree, None) => unreachable!("the check refuses it"),
+        };
+        Files { size, data: data.clone() }
+    }
+
+    /// What is written, on a flash that is large enough to observe its wear.
+    pub(super) fn load(&self, part: &Part, kind: &Files) -> Load {
+        let block = part.geometry.block_size();
+        let blocks = (WORN / block).max(BLOCKS).min(u64::from(part.geometry.blocks));
+        let rest = kind.size.mean().max(*FILE.start());
+        let (file, data) = (self.write, kind.data.clone());
+        Load { chip: block * blocks, rest, file, data, period: self.writes.time_for(self.write) }
+    }
+}
