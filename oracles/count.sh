@@ -2,6 +2,7 @@
 # Counts what the simulated NAND chip does in an interval. This is a file of the guest.
 #   count begin       starts an interval; nandsim must be loaded
 #   count end         prints what was done since: one line of NAME=COUNT fields
+#   count wear BLOCKS prints how often each of the first BLOCKS blocks was erased since the probes were set, in their order, with commas
 #   count stop        takes the probes away: nandsim can be unloaded
 #
 # Names: page_reads, page_programs, block_erases: what the array did (nandsim's actions); column_changes: moves within the page that was
@@ -22,7 +23,9 @@ probe() {
   fields="$fields opcode=+8(+8(\$arg2)):u8"
   echo 'p:flash/action ns_do_state_action action=$arg2:u32' >>kprobe_events
   echo "p:flash/operation ns_exec_op count=+16(\$arg2):u32 only_check=\$arg3:u8 $fields" >>kprobe_events
+  echo 'p:flash/erase nand_erase_op block=$arg2:u32' >>kprobe_events
   echo 'hist:keys=action' >>events/flash/action/trigger
+  echo 'hist:keys=block' >>events/flash/erase/trigger
   echo 'hist:name=column_changes:keys=only_check if only_check == 0 && t0 == 0 && opcode == 5' >>events/flash/operation/trigger
   echo 'hist:name=operations:keys=only_check if only_check == 0' >>events/flash/operation/trigger
   index=0
@@ -54,13 +57,22 @@ sums() {
     }'
 }
 
+# The erases of each block, which the MTD layer numbers from the beginning of the chip.
+wear() {
+  tr -d '{},' <events/flash/erase/hist | awk -v blocks="$1" '
+    $1 == "block:" { erases[$2] = $4 }
+    END { for (block = 0; block < blocks; block++) printf "%s%d", block ? "," : "", erases[block]; print "" }'
+}
+
 case ${1:-} in
   begin) probe; sums >/tmp/.count ;;
   end) sums | awk 'NR == FNR { before[$1] = $2; next } { printf "%s%s=%.0f", separator, $1, $2 - before[$1]; separator = " " } END { print "" }' /tmp/.count - ;;
+  wear) wear "$2" ;;
   stop)
     : >events/flash/action/trigger  # opening to truncate removes all
+    : >events/flash/erase/trigger
     : >events/flash/operation/trigger
     : >kprobe_events
     ;;
-  *) sed -n '2,10p' "$0"; exit 2 ;;
+  *) sed -n '2,11p' "$0"; exit 2 ;;
 esac

@@ -11,11 +11,13 @@
 #   @attach  @detach     UBI                                          background thread erases what it has to
 #   @make NAME dynamic|static BYTES   makes a volume
 #   @state NAME          what statfs says                @stored NAME       how many files there are, with their bytes
+#   @wear NAME           how often each block was erased since the workload began, and UBI's erase counters
 set -eu
 workload=$1 id=$2 blocks=$3 compr=$4 filesystem=$5
 modprobe nandsim id_bytes=$id parts=$blocks >/dev/null
 echo 100000 >/proc/sys/vm/dirty_writeback_centisecs  # the write buffer is flushed by sync alone: 5 s of this machine mean nothing
 operations=/tmp/operations
+counters=/sys/kernel/debug/ubi/ubi0/detailed_erase_block_info
 : >$operations
 
 attach() { ubiattach -m 0 -d 0 >/dev/null; }
@@ -96,6 +98,10 @@ while IFS= read -r line; do
     @settle) settle ;;
     @state\ *) idle; echo "state ${line#@state } $(stat -f -c 'blocks=%b free=%f available=%a' /mnt)" ;;
     @stored\ *) echo "stored ${line#@stored } $(find /mnt -type f -exec stat -c %s {} + | awk '{ files++; bytes += $1 } END { printf "files=%d bytes=%.0f", files, bytes }')" ;;
+    @wear\ *)
+      idle
+      echo "wear ${line#@wear } $(count wear "$blocks")"
+      [ ! -e $counters ] || echo "counters ${line#@wear } $(awk 'NR > 1 { printf "%s%d", (NR > 2 ? "," : ""), $2 }' $counters)" ;;
     @count\ *) idle; echo "${line#@count } $(count end)"; count begin ;;
     *) echo "no such line: $line"; exit 1 ;;
   esac

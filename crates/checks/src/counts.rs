@@ -1,10 +1,13 @@
 //! What a real kernel's JFFS2, UBI and UBIFS ask of a NAND chip: workloads, and the counts that were measured.
 //!
-//! Layer: beside all others. Main types: [`Case`], [`ALL`], [`Counts`]. A case is a workload on one flash;
+//! Layer: beside all others. Main types: [`Case`], [`ALL`], [`Counts`], [`Wear`]. A case is a workload on one flash;
 //! its text is carried out by `oracles/counts/measure.sh` in the guest and, through the same text, by our
 //! filesystem on our chip. What the guest counted stands in `oracles/counts/NAME.txt`.
 
 mod space;
+mod wear;
+
+pub use wear::Wear;
 
 use crate::nandsim::{self, EVALUATION, Flash};
 use boardlab_sim::{Seed, Stream};
@@ -68,6 +71,8 @@ pub enum Workload {
     /// Files of 64 KiB that do not compress are written until there is no space, and so many more are
     /// tried.
     Full(u64),
+    /// So many files of 64 KiB are at rest, and one of 256 KiB is written anew so many times.
+    Wear(u64, u64),
 }
 
 const fn case(
@@ -100,6 +105,17 @@ const fn seeded(name: &'static str, seed: u64, workload: Workload) -> Case {
     Case { seed, ..ubifs(name, MIDDLE, 16, "lzo", workload) }
 }
 
+/// JFFS2 without compression on pages of 2,048 bytes. The seed is that of the choices of our garbage
+/// collection; for the kernel's it stands for another run.
+const fn worn(name: &'static str, seed: u64, mebibytes: usize, workload: Workload) -> Case {
+    Case { seed, ..case(name, MIDDLE, mebibytes, "none", workload) }
+}
+
+/// UBIFS without compression, worn. For the kernel's, the seed stands for another run; ours draws nothing.
+const fn worn_ubifs(name: &'static str, seed: u64) -> Case {
+    Case { seed, ..ubifs(name, MIDDLE, 16, "none", Workload::Wear(112, 1000)) }
+}
+
 /// Pages of 512 bytes.
 const SMALL: Flash = nandsim::ALL[0];
 /// Pages of 2048 bytes.
@@ -108,7 +124,7 @@ const MIDDLE: Flash = nandsim::ALL[1];
 const LARGE: Flash = nandsim::ALL[2];
 
 /// All cases.
-pub const ALL: [Case; 84] = [
+pub const ALL: [Case; 93] = [
     case("empty", EVALUATION, 256, "zlib", Workload::Empty),
     case("empty-512", SMALL, 16, "zlib", Workload::Empty),
     case("empty-2048", MIDDLE, 16, "zlib", Workload::Empty),
@@ -193,6 +209,15 @@ pub const ALL: [Case; 84] = [
     ubifs("ubifs-full-512", SMALL, 16, "lzo", Workload::Full(20)),
     ubifs("ubifs-full-2048", MIDDLE, 16, "lzo", Workload::Full(20)),
     ubifs("ubifs-full-4096", LARGE, 16, "lzo", Workload::Full(20)),
+    worn("wear-2048", 1, 8, Workload::Wear(64, 1200)),
+    worn("wear-2048-seed2", 2, 8, Workload::Wear(64, 1200)),
+    worn("wear-2048-seed3", 3, 8, Workload::Wear(64, 1200)),
+    worn("wear-roomy-2048", 1, 16, Workload::Wear(128, 1200)),
+    worn("wear-roomy-2048-seed2", 2, 16, Workload::Wear(128, 1200)),
+    worn("wear-roomy-2048-seed3", 3, 16, Workload::Wear(128, 1200)),
+    worn_ubifs("ubifs-wear-2048", 1),
+    worn_ubifs("ubifs-wear-2048-seed2", 2),
+    worn_ubifs("ubifs-wear-2048-seed3", 3),
 ];
 
 /// A unit of tiobench, and of a large write.
@@ -211,8 +236,11 @@ impl Case {
             (Filesystem::Ubifs, Workload::Space | Workload::Full(_)) => {
                 text + "@attach\n@mount\n" + &self.body()
             }
-            (Filesystem::Jffs2, Workload::Tiobench(..)) => text + JFFS2_BEGINS + &self.body(),
+            (Filesystem::Jffs2, Workload::Tiobench(..) | Workload::Wear(..)) => {
+                text + JFFS2_BEGINS + &self.body()
+            }
             (Filesystem::Jffs2, _) => text + JFFS2_BEGINS + &self.body() + JFFS2_AGAIN,
+            (Filesystem::Ubifs, Workload::Wear(..)) => text + UBIFS_BEGINS + &self.body(),
             (Filesystem::Ubi, _) => {
                 text + "@attach\n@count attach\n"
                     + &self.body()
@@ -238,6 +266,10 @@ impl Case {
             Workload::Volumes => volumes(self.mebibytes),
             Workload::Space => space::states(&mut stream),
             Workload::Full(more) => space::full(self.mebibytes, more),
+            Workload::Wear(rest, times) => {
+                let pause = if self.filesystem == Filesystem::Ubifs { 20 } else { 0 };
+                wear::rewritten(rest, times, pause)
+            }
         }
     }
 

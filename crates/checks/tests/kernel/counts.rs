@@ -4,24 +4,33 @@
 //! with `BOARDLAB_RECORD` set, to `1` or to how the names of the cases begin.
 
 use crate::flash::{chip, options};
+use crate::wear::{self, Worn};
 use crate::{assert_none, full, space_ubifs};
 use boardlab_checks::Repository;
-use boardlab_checks::counts::{ALL, Case, Counts, Filesystem, Workload};
+use boardlab_checks::counts::{ALL, Case, Counts, Filesystem, Wear, Workload};
 use boardlab_checks::guest::{Guest, Share};
-use boardlab_jffs2::Jffs2;
+use boardlab_jffs2::{Jffs2, Options};
 use boardlab_nand::Nand;
-use boardlab_sim::Clock;
+use boardlab_sim::{Clock, Seed};
 use boardlab_vfs::Mount;
 use boardlab_workload::tree;
 use std::fs;
 
 /// Where the counts of a case are kept.
-pub(crate) fn record(case: &Case) -> String {
+fn record(case: &Case) -> String {
     format!("oracles/counts/{}.txt", case.name)
 }
 
+/// What is recorded of a case, which must have the same text still.
+pub(crate) fn recorded(repository: &Repository, case: &Case) -> String {
+    let recorded = repository.read(&record(case));
+    let head = format!("workload {}", fingerprint(&case.text()));
+    assert!(recorded.contains(&head), "{}: measured for another workload: {head}", case.name);
+    recorded
+}
+
 /// A number that changes with the text of a workload.
-pub(crate) fn fingerprint(text: &str) -> String {
+fn fingerprint(text: &str) -> String {
     let step = |crc: u32, byte: u8| {
         (0..8).fold(crc ^ u32::from(byte), |crc, _| {
             crc >> 1 ^ if crc & 1 == 1 { 0xEDB8_8320 } else { 0 }
@@ -31,11 +40,14 @@ pub(crate) fn fingerprint(text: &str) -> String {
 }
 
 /// Our filesystem on our chip, while it carries out a workload.
-struct Run {
+pub(crate) struct Run {
     clock: Clock,
     state: State,
-    compression: String,
+    options: Options,
     before: boardlab_nand::Counts,
+    /// The erases of each block when the workload began.
+    begun: Vec<u64>,
+    wear: Vec<Wear>,
 }
 
 enum State {
@@ -45,35 +57,45 @@ enum State {
 }
 
 impl Run {
-    fn new(case: &Case) -> Self {
+    pub(crate) fn new(case: &Case) -> Self {
         let nand = chip(case.flash, case.mebibytes);
         let mut run = Self {
             clock: Clock::default(),
             before: *nand.counts(),
             state: State::Unmounted(Box::new(nand)),
-            compression: format!("compr={}", case.compression),
+            options: Options {
+                seed: Seed::new(case.seed),
+                ..options(&format!("compr={}", case.compression))
+            },
+            begun: Vec::new(),
+            wear: Vec::new(),
         };
         // flash_erase -j has written the clean markers: an empty filesystem has them after its first mount.
         run.mount();
         run.settle();
         run.unmount();
         run.before = run.now();
+        run.begun = erases(run.nand());
         run
     }
 
-    fn now(&self) -> boardlab_nand::Counts {
+    fn nand(&self) -> &Nand {
         match &self.state {
-            State::Mounted(mount) => *mount.fs().device().counts(),
-            State::Unmounted(nand) => *nand.counts(),
+            State::Mounted(mount) => mount.fs().device(),
+            State::Unmounted(nand) => nand,
             State::Between => unreachable!("a flash is mounted or not"),
         }
+    }
+
+    fn now(&self) -> boardlab_nand::Counts {
+        *self.nand().counts()
     }
 
     fn mount(&mut self) {
         let State::Unmounted(nand) = std::mem::replace(&mut self.state, State::Between) else {
             panic!("mounted twice")
         };
-        let fs = Jffs2::mount(&mut self.clock, *nand, options(&self.compression)).unwrap();
+        let fs = Jffs2::mount(&mut self.clock, *nand, self.options.clone()).unwrap();
         self.state = State::Mounted(Box::new(Mount::new(fs)));
     }
 
@@ -116,6 +138,10 @@ impl Run {
                 let (mount, clock) = self.mounted();
                 mount.drop_caches(clock).unwrap();
             }
+            _ if line.starts_with("@wear ") => {
+                let moment = line["@wear ".len()..].to_owned();
+                self.wear.push(worn(moment, &self.begun, self.nand()));
+            }
             _ => {
                 let interval =
                     line.strip_prefix("@count ").expect("a line of a workload").to_owned();
@@ -125,6 +151,12 @@ impl Run {
             }
         }
         None
+    }
+
+    /// Carries a wearing workload out.
+    pub(crate) fn wear(mut self, text: &str) -> Worn {
+        let counts = self.workload(text);
+        Worn { counts, wear: self.wear, counters: Vec::new() }
     }
 
     fn workload(&mut self, text: &str) -> Vec<Counts> {
@@ -145,6 +177,18 @@ impl Run {
         }
         counts
     }
+}
+
+/// The erases of each block of a chip.
+pub(crate) fn erases(nand: &Nand) -> Vec<u64> {
+    let array = nand.port.die().array();
+    (0..array.geometry().blocks).map(|block| u64::from(array.erase_count(block))).collect()
+}
+
+/// How often each block was erased since a workload began.
+pub(crate) fn worn(moment: String, begun: &[u64], nand: &Nand) -> Wear {
+    let erases = erases(nand).iter().zip(begun).map(|(now, begun)| now - begun).collect();
+    Wear { moment, erases }
 }
 
 /// What the chip did in an interval.
@@ -180,7 +224,7 @@ fn compare(case: &Case, kernel: &[Counts], ours: &[Counts]) -> Vec<String> {
     let tolerance = match case.workload {
         // Which block is collected depends on the kernel's tick counter: two runs of the guest differ by 1
         // percent, ours by 2 from seed to seed. Linux collects from its page cache, ours from the flash.
-        Workload::Collect => (3, 12),
+        Workload::Collect | Workload::Wear(..) => (3, 12),
         _ => (1, 3),
     };
     let mut differences = Vec::new();
@@ -206,19 +250,14 @@ fn compare(case: &Case, kernel: &[Counts], ours: &[Counts]) -> Vec<String> {
 fn our_jffs2_asks_the_chip_for_as_much_as_the_kernels() {
     let repository = Repository::here();
     let mut differences = Vec::new();
-    for case in ALL.into_iter().filter(|case| case.filesystem == Filesystem::Jffs2) {
+    let counted = |case: &Case| case.filesystem == Filesystem::Jffs2 && !wear::is_about(case);
+    for case in ALL.into_iter().filter(counted) {
         // In the sample only what takes a moment.
         if !full() && case.mebibytes > 16 && case.name.starts_with("fill") {
             continue;
         }
         let text = case.text();
-        let record_text = repository.read(&record(&case));
-        let head = format!("workload {}", fingerprint(&text));
-        assert!(
-            record_text.contains(&head),
-            "{}: measured for another workload: {head}",
-            case.name
-        );
+        let record_text = recorded(&repository, &case);
         let kernel: Vec<_> = record_text.lines().filter_map(Counts::parse).collect();
         let ours = Run::new(&case).workload(&text);
         differences.extend(compare(&case, &kernel, &ours));
@@ -272,6 +311,7 @@ fn compare_records(case: &Case, recorded: &str, counts: &str) -> Vec<String> {
     let said: Vec<_> = notes(counts).into_iter().map(str::to_owned).collect();
     let mut differences = compare(case, &parsed(recorded), &parsed(counts));
     differences.extend(space_ubifs::compare(case, &notes(recorded), &said).0);
+    differences.extend(wear::compare_records(case, recorded, counts));
     differences
 }
 

@@ -2,13 +2,14 @@
 //!
 //! Programs agree within 3 percent, bytes read within 10, erases within 5; an attach reads exactly as much.
 
-use crate::counts::{between, fingerprint, near, record};
+use crate::counts::{between, erases, near, recorded, worn};
 use crate::stack::{
     Mounted, attach, compressor, formatted, make_volume, mount, settle_ubi, unmount,
 };
+use crate::wear::{self, Worn};
 use crate::{assert_none, full};
 use boardlab_checks::Repository;
-use boardlab_checks::counts::{ALL, Case, Counts, Filesystem, Workload};
+use boardlab_checks::counts::{ALL, Case, Counts, Filesystem, Wear, Workload};
 use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{NewVolume, Ubi};
@@ -24,6 +25,11 @@ pub(crate) struct Run {
     before: boardlab_nand::Counts,
     /// What else measure.sh would print.
     said: Vec<String>,
+    /// The erases of each block when the workload began.
+    begun: Vec<u64>,
+    wear: Vec<Wear>,
+    /// UBI's erase counters at the same moments.
+    counters: Vec<Wear>,
 }
 
 enum State {
@@ -45,17 +51,23 @@ impl Run {
         }
         settle_ubi(&mut clock, &mut ubi);
         let nand = ubi.detach(&mut clock).unwrap();
-        let before = *nand.counts();
-        Self { clock, state: State::Detached(Box::new(nand)), case, before, said: Vec::new() }
+        let (before, begun) = (*nand.counts(), erases(&nand));
+        let state = State::Detached(Box::new(nand));
+        let (said, wear, counters) = (Vec::new(), Vec::new(), Vec::new());
+        Self { clock, state, case, before, said, begun, wear, counters }
+    }
+
+    fn nand(&self) -> &Nand {
+        match &self.state {
+            State::Detached(nand) => nand,
+            State::Attached(ubi) => ubi.device(),
+            State::Mounted(mount) => mount.fs().lebs().ubi().device(),
+            State::Between => unreachable!("a flash is somewhere"),
+        }
     }
 
     fn now(&self) -> boardlab_nand::Counts {
-        *match &self.state {
-            State::Detached(nand) => nand.counts(),
-            State::Attached(ubi) => ubi.device().counts(),
-            State::Mounted(mount) => mount.fs().lebs().ubi().device().counts(),
-            State::Between => unreachable!("a flash is somewhere"),
-        }
+        *self.nand().counts()
     }
 
     fn mounted(&mut self) -> (&mut Mounted, &mut Clock) {
@@ -126,6 +138,14 @@ impl Run {
                 let (files, bytes) = stored(mount, clock, b"/");
                 self.said.push(format!("stored {name} files={files} bytes={bytes}"));
             }
+            ["@wear", moment] => {
+                self.settle();
+                self.wear.push(worn(moment.to_owned(), &self.begun, self.nand()));
+                let (mount, _) = self.mounted();
+                let counters = mount.fs().lebs().ubi().erase_counters();
+                let erases = counters.iter().map(|counter| counter.unwrap().into()).collect();
+                self.counters.push(Wear { moment: moment.to_owned(), erases });
+            }
             ["@count", interval] => {
                 self.settle();
                 let (now, before) = (self.now(), self.before);
@@ -178,6 +198,12 @@ impl Run {
         counts
     }
 
+    /// Carries a wearing workload out.
+    pub(crate) fn wear(mut self, text: &str) -> Worn {
+        let counts = self.workload(text);
+        Worn { counts, wear: self.wear, counters: self.counters }
+    }
+
     /// Carries a workload out; what measure.sh would print besides counts.
     pub(crate) fn said(mut self, text: &str) -> Vec<String> {
         self.workload(text);
@@ -210,7 +236,7 @@ fn list(mount: &mut Mounted, clock: &mut Clock, folder: &[u8]) {
     }
 }
 
-fn compare(case: &Case, kernel: &Counts, ours: &Counts) -> Option<String> {
+pub(crate) fn compare(case: &Case, kernel: &Counts, ours: &Counts) -> Option<String> {
     assert_eq!(kernel.interval, ours.interval);
     let page = u64::try_from(case.flash.page).unwrap();
     let attach = kernel.interval.starts_with("attach");
@@ -234,7 +260,8 @@ fn our_ubi_and_ubifs_ask_the_chip_for_as_much_as_the_kernels() {
     let only = std::env::var("BOARDLAB_COUNTS").unwrap_or_default();
     let mut differences = Vec::new();
     let counted = |case: &Case| {
-        let noted = matches!(case.workload, Workload::Space | Workload::Full(_));
+        let noted =
+            matches!(case.workload, Workload::Space | Workload::Full(_)) || wear::is_about(case);
         case.filesystem != Filesystem::Jffs2 && !noted
     };
     for case in ALL.into_iter().filter(counted) {
@@ -242,10 +269,8 @@ fn our_ubi_and_ubifs_ask_the_chip_for_as_much_as_the_kernels() {
             continue;
         }
         let text = case.text();
-        let recorded = repository.read(&record(&case));
-        let head = format!("workload {}", fingerprint(&text));
-        assert!(recorded.contains(&head), "{}: measured for another workload: {head}", case.name);
-        let kernel: Vec<_> = recorded.lines().filter_map(Counts::parse).collect();
+        let kernel: Vec<_> =
+            recorded(&repository, &case).lines().filter_map(Counts::parse).collect();
         let started = std::time::Instant::now();
         let ours = Run::new(case).workload(&text);
         eprintln!("{} {:?}", case.name, started.elapsed());

@@ -3,7 +3,7 @@
 //! - [`reads`]: what the kernel wrote is read here. - [`writes`]: what was written here is read by the kernel.
 //! - [`counts`]: what the kernel asks of the chip, against what ours asks.
 //! - [`counts_ubi`]: the same of UBI and UBIFS. - [`stack`]: our NAND with our UBI and UBIFS.
-//! - [`space_ubifs`]: what UBIFS says about its space.
+//! - [`wear`]: how often each block is erased. - [`space_ubifs`]: what UBIFS says about its space.
 //! - [`weaknesses`]: what the kernel does wrong, and ours on purpose otherwise.
 //! - [`codes`]: error correction across the border.
 //! - [`nor`]: the same without spare bytes and write buffer.
@@ -30,6 +30,7 @@ mod stack;
 mod table_cuts;
 mod volume_tables;
 mod weaknesses;
+mod wear;
 mod writes;
 mod writes_ubifs;
 

@@ -3,7 +3,7 @@
 //! The same operations fail, `statfs` is within a LEB, and a flash filled with equal files holds exactly as many bytes
 //! of them, so as much metadata.
 
-use crate::counts::{fingerprint, notes, record};
+use crate::counts::{notes, recorded};
 use crate::counts_ubi::Run;
 use crate::{assert_none, full};
 use boardlab_checks::Repository;
@@ -64,9 +64,7 @@ fn compared(workload: impl Fn(Workload) -> bool) -> (Vec<String>, String) {
     let mut summary = String::new();
     for case in ALL.into_iter().filter(chosen).filter(|case| full() || case.mebibytes <= 16) {
         let text = case.text();
-        let recorded = repository.read(&record(&case));
-        let head = format!("workload {}", fingerprint(&text));
-        assert!(recorded.contains(&head), "{}: measured for another workload: {head}", case.name);
+        let recorded = recorded(&repository, &case);
         let (different, largest) = compare(&case, &notes(&recorded), &Run::new(case).said(&text));
         writeln!(summary, "{}: at most {largest} blocks apart", case.name).unwrap();
         differences.extend(different);
