@@ -1,6 +1,6 @@
 //! The options of `advise`: each is a key of the scenario, and what is asked for is what is run.
 
-use crate::bench::{Scratch, run_in};
+use crate::bench::{Scratch, run_by, run_in};
 use serde_json::Value;
 
 /// A flash as small as the filesystem takes, without other cases.
@@ -67,4 +67,33 @@ fn every_option_is_a_key_of_the_run() {
     let ids: Vec<_> = limits.iter().map(|row| row["id"].as_str().unwrap()).collect();
     let limits = ["boot", "ram", "life", "room", "throughput"];
     assert_eq!(ids, limits.map(|limit| format!("ubifs/LZO/{limit}")));
+}
+
+/// What a user types makes an image that holds the files.
+#[test]
+fn the_commands_make_images() {
+    let scratch = Scratch::new();
+    std::fs::create_dir(scratch.path().join("root")).unwrap();
+    scratch.write("root/greeting", "some words ".repeat(3_000));
+    let named = ["advise", "--power-cuts", "no", "--level", "40 %", "--format", "json"];
+    let other = ["--set", "part.geometry.blocks=128", "--set", "product.pages=[\"2 KiB\"]"];
+    let all: Vec<&str> = named.into_iter().chain(other).chain(SMALL[4..].iter().copied()).collect();
+    let run: Value = serde_json::from_str(&run_in(scratch.path(), &all).success()).unwrap();
+    let tables = run["tables"].as_array().unwrap();
+    let table = tables.iter().find(|one| one["id"] == "advise-commands").unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let make = row["cells"]["make"]["value"].as_str().unwrap();
+        let script =
+            "PATH=$(dirname \"$0\"):$PATH:/usr/sbin; eval \"$1\" >&2 && boardlab image ls \"$2\"";
+        let image = match row["id"].as_str().unwrap().split('/').next().unwrap() {
+            "ubifs" => "ubi.img",
+            "yaffs2" => "yaffs2.img",
+            "logfs" => "logfs.img",
+            _ => "jffs2.sum",
+        };
+        let listed = run_by("sh", script, scratch.path(), &[make, image]).success();
+        assert!(listed.contains("greeting") && listed.contains("32.23 KiB"), "{make}: {listed}");
+    }
 }

@@ -357,8 +357,12 @@ mod tests {
         assert!(matches!(duration("300 KiB"), Err(Misfit::OtherUnit(_, "size"))));
         assert!(matches!(duration("110000 days"), Err(Misfit::TooLarge(_))));
         assert!(matches!(bytes("99999999999 TiB"), Err(Misfit::TooLarge(_))));
-        let many = "1".repeat(25) + " ns";
-        assert_eq!(duration(&many), Err(Misfit::TooManyDigits(24)));
+        let many = "1".repeat(23) + " ns";
+        assert_eq!(duration(&many), Err(Misfit::TooManyDigits(22)));
+        // The largest unit with as many digits as may be.
+        let most = "9".repeat(22) + " years";
+        assert!(matches!(duration(&most), Err(Misfit::TooLarge(_))));
+        assert_eq!(duration("5 years").unwrap().as_nanos(), 157_788_000_000_000_000);
         let near = Misfit::UnknownUnit("mhz".into(), Some("MHz"));
         assert_eq!(hertz("33 mhz"), Err(near));
     }

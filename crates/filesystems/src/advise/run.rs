@@ -41,7 +41,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
     let mut run = request.blank("Which filesystem to take", parameters);
     run.tables = tables::all(&advice, &scenario);
     findings::add(&mut run, &advice, &scenario);
-    charts::draw(&mut run, &advice);
+    charts::draw(&mut run, &advice, &scenario);
     run.virtual_time_ns = advice.ranked.iter().map(|one| one.candidate.spent().as_nanos()).sum();
     Ok(run)
 }

@@ -64,9 +64,7 @@ fn ranking(ranked: &[Ranked], scenario: &Scenario) -> Table {
             .column("lost_count", "with a loss", |one| one.figures.lost.map(Cell::int)),
         false => table,
     };
-    table
-        .column("release", "kernels", |one| Cell::text(one.candidate.choice.release.to_string()))
-        .table()
+    table.table()
 }
 
 fn limits(ranked: &[Ranked]) -> Table {
@@ -95,9 +93,10 @@ fn limits(ranked: &[Ranked]) -> Table {
 
 fn commands(ranked: &[Ranked]) -> Table {
     Table::new("advise-commands", "What to type: an image of the folder `root`, then on the board")
-        .of(ranked.iter().map(|one| (row(one), &one.candidate.choice.commands)))
-        .column("make", "image", |one| Cell::text(one.make.clone()))
-        .column("mount", "on the board", |one| Cell::text(one.mount.clone()))
+        .of(ranked.iter().map(|one| (row(one), &one.candidate.choice)))
+        .column("make", "image", |one| Cell::text(one.commands.make.clone()))
+        .column("mount", "on the board", |one| Cell::text(one.commands.mount.clone()))
+        .column("release", "kernels", |one| Cell::text(one.release.to_string()))
         .table()
 }
 

@@ -111,11 +111,16 @@ impl System for LogfsSystem {
         Some(("compress", [false, true].map(with).into()))
     }
 
-    fn commands(&self, _kernel: Kernel, _part: &Part) -> Commands {
-        let compress = if self.compress { "-c " } else { "" };
+    fn commands(&self, _kernel: Kernel, part: &Part) -> Commands {
+        let Part { geometry, .. } = part;
+        let (page, block) = (geometry.page.get(), geometry.block_size().get());
+        let compression = if self.compress { "zlib" } else { "none" };
         Commands {
-            make: "boardlab image create root logfs.img --fs logfs".into(),
-            mount: format!("mklogfs {compress}/dev/mtd0 && mount -t logfs mtd0 /mnt"),
+            make: format!(
+                "boardlab image create root logfs.img --fs logfs --page {page}B --block {block}B --max-blocks {} --compression {compression}",
+                geometry.blocks
+            ),
+            mount: "flash_erase /dev/mtd0 0 0 && nandwrite --skip-all-ffs /dev/mtd0 logfs.img && mount -t logfs mtd0 /mnt".into(),
         }
     }
 

@@ -213,7 +213,7 @@ impl System for UbifsSystem {
         let bulk = if self.bulk_read { ",bulk_read" } else { "" };
         Commands {
             make: format!(
-                "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && ubinize -o ubi.img -m {page} -p {block} -s {sub_page} ubi.ini",
+                "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && printf '[root]\\nmode=ubi\\nimage=ubifs.img\\nvol_id=0\\nvol_type=dynamic\\nvol_name=root\\nvol_flags=autoresize\\n' > ubi.ini && ubinize -o ubi.img -m {page} -p {block} -s {sub_page} ubi.ini",
                 block - headers,
             ),
             mount: format!(

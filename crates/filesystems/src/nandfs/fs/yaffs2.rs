@@ -132,7 +132,16 @@ impl System for Yaffs2System {
         "none"
     }
 
-    fn commands(&self, _kernel: Kernel, _part: &Part) -> Commands {
+    fn commands(&self, kernel: Kernel, part: &Part) -> Commands {
+        let Part { geometry, .. } = part;
+        let [page, block, oob] =
+            [geometry.page, geometry.block_size(), geometry.oob].map(Bytes::get);
+        // A chip that corrects by itself, and a driver with its own code, put the tags where they like.
+        let (tags, write) =
+            match part.on_die_ecc.is_some() || (kernel == Kernel::Linux61 && part.ecc.bits > 1) {
+                true => ("start", "--autoplace --oob"),
+                false => ("free", "--oob"),
+            };
         let options = [
             (!self.checkpoint).then_some("no-checkpoint"),
             (self.caches == 0).then_some("no-cache"),
@@ -140,9 +149,11 @@ impl System for Yaffs2System {
         let options = options.into_iter().flatten().collect::<Vec<_>>().join(",");
         let options = if options.is_empty() { options } else { format!("-o {options} ") };
         Commands {
-            make: "boardlab image create root yaffs2.img --fs yaffs2".into(),
+            make: format!(
+                "boardlab image create root yaffs2.img --fs yaffs2 --page {page}B --block {block}B --oob {oob}B --tags {tags}"
+            ),
             mount: format!(
-                "flash_erase /dev/mtd0 0 0 && mount -t yaffs2 {options}/dev/mtdblock0 /mnt"
+                "flash_erase /dev/mtd0 0 0 && nandwrite {write} /dev/mtd0 yaffs2.img && mount -t yaffs2 {options}/dev/mtdblock0 /mnt"
             ),
         }
     }
