@@ -125,8 +125,8 @@ fn an_example_sets_another_value_and_uses_the_command_of_the_key() {
             "powercut.operations",
             "boardlab powercut nand-filesystems --set powercut.operations=2000",
         ),
-        ("kernel.profile", "boardlab run nand-filesystems --set kernel.profile=linux-6.1"),
-        ("board", "boardlab run nand-filesystems --set board=at91sam9260"),
+        ("kernel.profile", "boardlab run nand-advise --set kernel.profile=linux-2.6"),
+        ("board", "boardlab run nand-advise --set board=at91sam9260"),
     ] {
         assert_eq!(text(&explained(key), "example", "text"), example, "{key}");
     }
@@ -256,7 +256,7 @@ fn a_part_names_the_scenarios_that_take_it() {
     assert_eq!(rows("kioxia-16gb"), ["title", "card-fio", "context-switch", "sd-life", "sd-wear"]);
     assert_eq!(rows("s29gl01gs"), ["title", "nor-write"]);
     // The kernel of nand-filesystems is too old for its ECC.
-    assert_eq!(rows("w25n01gv"), ["title", "nand-steps"]);
+    assert_eq!(rows("w25n01gv"), ["title", "nand-advise", "nand-steps"]);
     assert_eq!(rows("raspberry-pi-4"), ["title", "card-fio", "sd-life", "sd-wear"]);
     let card = text(&explained("kioxia-16gb"), "context-switch", "text");
     assert_eq!(card, "boardlab run context-switch --set exec.card=kioxia-16gb");

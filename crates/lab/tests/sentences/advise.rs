@@ -2,20 +2,23 @@
 
 use super::{Case, Sentence, check};
 
-const SMALL: [&str; 7] = [
+const SMALL: [&str; 6] = [
     "part.geometry.blocks=128",
     "part.geometry.pages_per_block=16",
     "product.file=16 KiB",
     "product.levels=[\"50 %\"]",
     "product.chips=[\"8 MiB\"]",
     "product.kinds=[\"random\"]",
-    "product.compressions=false",
 ];
+
+/// One kind of compression for each filesystem.
+const ONE: &str = "product.compressions=false";
 
 const CASES: [Case; 4] = [
     Case {
         of: "run nand-advise",
         set: &[
+            ONE,
             "systems=[\"yaffs2\", \"ubifs\"]",
             "product.pages=[\"512 B\"]",
             "product.cut_operations=60",
@@ -69,7 +72,7 @@ const CASES: [Case; 4] = [
     // A part on whose pages JFFS2 cannot put its marks, and a limit that no one meets.
     Case {
         of: "run nand-advise",
-        set: &["part=mlc-4k", "product.power_cuts=false", "product.mainline=false"],
+        set: &[ONE, "part=mlc-4k", "product.power_cuts=false", "product.mainline=false"],
         findings: &[
             Sentence {
                 about: "No filesystem meets every limit",
@@ -103,6 +106,7 @@ const CASES: [Case; 4] = [
     Case {
         of: "run nand-advise",
         set: &[
+            ONE,
             "systems=[\"ubifs\"]",
             "product.data=sample:../../docs/formats",
             "product.file=tree",
