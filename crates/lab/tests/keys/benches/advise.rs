@@ -22,7 +22,7 @@ macro_rules! small {
             "product.kinds=[\"percent:50\"]",
             "product.room=1 MiB",
             "product.throughput=1 MB/s",
-            "product.cut_operations=20",
+            "product.cut_operations=400",
             "product.compressions=false",
         ]
     };
