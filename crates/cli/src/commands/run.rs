@@ -1,4 +1,4 @@
-//! `boardlab run`, `tune`, `powercut` and `life`: the actions on one scenario.
+//! `boardlab run`, `tune`, `powercut`, `life` and `advise`: the actions on one scenario.
 
 use super::{opened, timed};
 use crate::args::{Form, OnDevice, Options, Run, Scenario};

@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 100] = [
+const MISTAKES: [(&[&str], &[&str]); 101] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -87,6 +87,10 @@ const MISTAKES: [(&[&str], &[&str]); 100] = [
     (&["advise", "--part", "kioxia-16gb"], &["is of kind sd", "boardlab list parts nand"]),
     (&["advise", "--life", "5 yeras"], &["`product.life`", "`yeras`", "years"]),
     (&["advise", "--writes", "200 MB"], &["`product.writes`", "expected a rate"]),
+    (
+        &["advise", "--writes", "1 B / 90000 s", "--set", "product.write=1 MiB"],
+        &["`product.writes`", "or not once a year", "200 MB/day"],
+    ),
     (
         &["advise", "--level", "99 %"],
         &["is fuller than a filesystem lets a flash be", "at most 93 %"],

@@ -35,15 +35,8 @@ pub(super) struct Choice {
 pub(super) struct Release {
     merged: Option<[u8; 3]>,
     removed: Option<[u8; 3]>,
-    kernel: [u8; 3],
-}
-
-impl Release {
-    /// Whether it is in the kernel of the scenario.
-    pub(super) fn is_in_kernel(self) -> bool {
-        let since = self.merged.is_some_and(|version| version <= self.kernel);
-        since && self.removed.is_none_or(|version| version > self.kernel)
-    }
+    /// Whether that of the scenario is one.
+    pub(super) is_in_kernel: bool,
 }
 
 impl fmt::Display for Release {
@@ -79,7 +72,7 @@ pub(super) fn choices(scenario: &Scenario, types: &[FileSystemType]) -> Vec<Choi
             release: Release {
                 merged: found.merged,
                 removed: found.removed,
-                kernel: kernel.profile.version(),
+                is_in_kernel: found.is_in(kernel.profile.version()),
             },
             system,
         }
@@ -233,7 +226,7 @@ impl Candidate {
             room: known(measured.room, self.measured.room),
             rate: known(measured.rate, self.measured.rate),
             lost: self.survived.as_ref().map(|one| one.lost),
-            in_kernel: self.choice.release.is_in_kernel(),
+            in_kernel: self.choice.release.is_in_kernel,
         }
     }
 

@@ -143,7 +143,7 @@ impl Ranked {
 pub(super) struct First {
     /// What is changed.
     pub(super) case: String,
-    /// The name of the candidate, what it would be held to, and how many could not be run; `None` if no one could.
+    /// Its name, and its figures against the limits; `None` if no candidate could be run.
     pub(super) best: Option<(String, Vec<Held>)>,
     /// Candidates that could not be run, with the reason.
     pub(super) refused: Vec<(String, String)>,
@@ -216,7 +216,7 @@ fn firsts(
         let figures = |one: &Candidate| Ok(one.figures_of_chip(size, own, product));
         all.push(first(format!("flash of {size}"), &figures));
     }
-    for case in cases.iter().filter(|case| !case.name.is_empty()) {
+    for case in cases.iter().filter(|case| !case.is_product()) {
         let figures = |one: &Candidate| one.figures_in(&case.name, product).map_err(str::to_owned);
         all.push(first(case.name.clone(), &figures));
     }

@@ -18,12 +18,10 @@ use boardlab_result::RunResult;
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     let Scenario { systems, measured, kernel, product, .. } = &reading.value;
-    without_idle(&mut reading.parameters, (systems, measured));
-    let mut idle: Vec<String> = UNUSED.iter().map(|(key, _)| (*key).to_owned()).collect();
-    if product.compressions {
-        idle.extend(chosen_compressions((systems, measured), kernel.profile));
-    }
-    reading.parameters.retain(|one| !idle.iter().any(|key| one.key.starts_with(key)));
+    let mut chosen = chosen_compressions((systems, measured), kernel.profile);
+    chosen.retain(|_| product.compressions);
+    let idle = UNUSED.iter().map(|(key, _)| *key).chain(chosen.iter().map(String::as_str));
+    without_idle(&mut reading.parameters, (systems, measured), idle);
     Ok(reading)
 }
 

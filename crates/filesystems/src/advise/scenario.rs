@@ -15,15 +15,15 @@ use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, s
 use boardlab_nand::Part;
 use boardlab_parts::nand::board::{self, BoardSpec};
 use boardlab_parts::nand::part::{self, PartFile};
+use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration, Rate, Seed};
 use boardlab_workload::data::Data;
 use std::ops::RangeInclusive;
 
 /// The smallest file, and the largest that is rewritten.
 const FILE: RangeInclusive<Bytes> = Bytes::kib(1)..=Bytes::mib(1);
-/// The longest time from one writing to the next, and the shortest.
-const PERIOD: RangeInclusive<Duration> =
-    Duration::from_micros(1)..=Duration::from_secs(366 * 86_400);
+/// Seconds from one writing to the next.
+const PERIOD: RangeInclusive<f64> = 1e-6..=366.0 * 86_400.0;
 /// The most operations whose power cuts are tried.
 const CUTS: u64 = 1_000_000;
 /// How many are, unless the scenario says.
@@ -182,7 +182,8 @@ section! {
             let expected = format!("{} to {}, or tree", FILE.start(), FILE.end());
             return Err(section.refuse("file", "is too small or too large", &expected, "compare `file`"));
         }
-        if writes.bytes_per_second() < SLOWEST || !PERIOD.contains(&writes.time_for(*write)) {
+        // As a number: of the slowest rates a time would not fit.
+        if !PERIOD.contains(&(real(*write) / writes.bytes_per_second())) {
             let problem = format!("writes {write} more than a million times a second, or not once a year");
             return Err(section.refuse("writes", &problem, "a rate like \"200 MB/day\"", "compare `write`"));
         }
@@ -197,9 +198,6 @@ section! {
         }
     }
 }
-
-/// Bytes a second below which no time can be told.
-const SLOWEST: f64 = 1e-5;
 
 /// Refuses sizes of a page that no NAND has.
 fn fits_pages(section: &Section<'_>, pages: &[Bytes]) -> Read<()> {

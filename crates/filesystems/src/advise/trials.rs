@@ -4,10 +4,11 @@
 
 use super::candidate::{Candidate, Case, Choice, Measured};
 use super::scenario::{Product, Scenario};
+use crate::nandfs::run::columns;
 use crate::nandfs::run::filesystem::timed;
 use crate::nandfs::run::measure::{Capacity, Chip, Mounting};
 use crate::nandfs::run::powercut::{Survived, tried};
-use crate::nandfs::run::stand::{Files, Stand};
+use crate::nandfs::run::stand::Stand;
 use crate::nandfs::run::wear::{Base, Course};
 use crate::nandfs::scenario::errors::SOUND;
 use boardlab_document::quantity::Ratio;
@@ -141,21 +142,22 @@ impl OfCase {
         let kind = product.files(flash, &case.data, basis.seed);
         let load = product.load(stand.part, &kind);
         let blocks_of_part = real(flash) / real(load.chip);
-        let highest = case.levels.last().expect("a case has a level").of(flash);
-        let (filling, memory) = (kind.clone(), memory(flash, highest, &kind));
+        let highest = *case.levels.last().expect("a case has a level");
+        let memory = |level| columns::memory(flash, level, kind.size.mean());
+        let (to_the_level, to_the_end) = (memory(highest), memory(Ratio::WHOLE));
+        let filling = kind.clone();
         let fill = move || {
             let fresh = stand.fresh()?;
             timed(&fresh, |nand, clock: &mut Clock| stand.fill(&filling, &case.levels, nand, clock))
         };
-        let filled = Tried::add(crew, choice, memory, fill);
+        let filled = Tried::add(crew, choice, to_the_level, fill);
         let wanted = case.is_product() || product.room.is_some();
-        let memory = self::memory(flash, flash, &kind);
         let full = wanted.then(|| {
             let fill = move || {
                 let fresh = stand.fresh()?;
                 timed(&fresh, |nand, clock: &mut Clock| stand.capacity(&kind, nand, clock))
             };
-            Tried::add(crew, choice, memory, fill)
+            Tried::add(crew, choice, to_the_end, fill)
         });
         let wanted = case.is_product() || product.throughput.is_some();
         let stream = move || {
@@ -210,14 +212,6 @@ fn levels_of_life<'c>(case: &'c Case, product: &'c Product) -> Option<&'c [Ratio
         (None, true) => Some(std::slice::from_ref(&product.level)),
         (None, false) => None,
     }
-}
-
-/// About what a run takes that fills a flash with so many bytes: these, and what the filesystem and the caches hold of
-/// each file.
-fn memory(flash: Bytes, content: Bytes, kind: &Files) -> Bytes {
-    const EACH: Bytes = Bytes::kib(2);
-    let files = content.get() / kind.size.mean().get().max(1);
-    content + Bytes::new(flash.get() / 32) + EACH * files
 }
 
 /// Bytes a second of a long file that is written in pieces and synced at its end, on an empty flash.

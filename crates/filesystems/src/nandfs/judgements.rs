@@ -121,12 +121,8 @@ impl Judged<'_> {
             None => Cell::text("never"),
         };
         let mainline = |one: &Column| {
-            let merged = self.of_type(one.system).merged;
-            Cell::text(if merged.is_some_and(|version| version <= Kernel::Linux26.version()) {
-                "yes"
-            } else {
-                "no"
-            })
+            let is_in = self.of_type(one.system).is_in(Kernel::Linux26.version());
+            Cell::text(if is_in { "yes" } else { "no" })
         };
         let compression =
             |one: &Column| Cell::text(system(&self.scenario.systems, one.system).compression());

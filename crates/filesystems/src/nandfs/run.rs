@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 10. Functions: [`check`], [`run`].
 
-mod columns;
+pub(crate) mod columns;
 pub(crate) mod filesystem;
 pub(super) mod fit;
 pub(crate) mod measure;
@@ -42,7 +42,7 @@ pub(super) fn read(
         reading.parameters.retain(|parameter| !parameter.key.starts_with("part.errors."));
     }
     let scenario = &reading.value;
-    without_idle(&mut reading.parameters, (&scenario.systems, &scenario.used()));
+    without_idle(&mut reading.parameters, (&scenario.systems, &scenario.used()), []);
     Ok(reading)
 }
 

@@ -353,10 +353,15 @@ pub(crate) fn system<'s>(systems: &'s Systems, name: &str) -> &'s Arc<dyn System
     found.map(|(_, system)| system).expect("a scenario has all filesystems")
 }
 
-/// Drops parameters of filesystems that nothing uses.
-pub(crate) fn without_idle(parameters: &mut Vec<Parameter>, (systems, used): (&Systems, &[&str])) {
+/// Drops parameters that nothing uses: those of filesystems, and those whose keys begin as `keys` do.
+pub(crate) fn without_idle<'k>(
+    parameters: &mut Vec<Parameter>,
+    (systems, used): (&Systems, &[&str]),
+    keys: impl IntoIterator<Item = &'k str>,
+) {
     let idle = systems.iter().filter(|(name, _)| !used.contains(name));
-    let idle: Vec<_> = idle.map(|(name, _)| format!("{name}.")).collect();
+    let mut idle: Vec<_> = idle.map(|(name, _)| format!("{name}.")).collect();
+    idle.extend(keys.into_iter().map(String::from));
     parameters.retain(|one| !idle.iter().any(|section| one.key.starts_with(section)));
 }
 

@@ -16,8 +16,7 @@ use boardlab_result::RunResult;
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| Scenario::read(section, types))?;
     let Scenario { systems, measured, .. } = &reading.value;
-    without_idle(&mut reading.parameters, (systems, measured));
-    reading.parameters.retain(|one| !UNUSED.iter().any(|(key, _)| one.key.starts_with(key)));
+    without_idle(&mut reading.parameters, (systems, measured), UNUSED.map(|(key, _)| key));
     Ok(reading)
 }
 

@@ -40,6 +40,14 @@ pub(crate) struct FileSystemType {
     pub(super) wishes: fn(&Basis<'_>) -> Vec<Wish>,
 }
 
+impl FileSystemType {
+    /// Whether a version of Linux has it.
+    pub(crate) fn is_in(&self, version: [u8; 3]) -> bool {
+        let since = self.merged.is_some_and(|merged| merged <= version);
+        since && self.removed.is_none_or(|removed| removed > version)
+    }
+}
+
 /// All filesystems, in the order of the columns.
 pub(crate) const ALL: &[FileSystemType] = &[jffs2::TYPE, yaffs2::TYPE, logfs::TYPE, ubifs::TYPE];
 

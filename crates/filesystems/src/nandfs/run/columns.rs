@@ -66,14 +66,14 @@ impl Runs {
                 // What does not compress.
                 let kind = Files { size: Sizes::Each(size), data: Data::Random };
                 let run = move |nand, clock: &mut Clock| lab.capacity(&kind, nand, clock);
-                let memory = memory(lab.scenario, Ratio::WHOLE, size);
+                let memory = memory(lab.part.size(), Ratio::WHOLE, size);
                 let slot = crew.add_large(system, HELP, memory, move || timed(fresh, run));
                 capacities.push((size, slot));
             }
         }
         let fills = fills(lab.scenario).into_iter().map(|(files, levels)| {
             let highest = levels.last().copied().unwrap_or(fill.level);
-            let memory = memory(lab.scenario, highest, files.size.mean());
+            let memory = memory(lab.part.size(), highest, files.size.mean());
             let run = move |nand, clock: &mut Clock| lab.fill(&files, &levels, nand, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
@@ -184,11 +184,10 @@ pub(super) fn memory_of_tiobench(scenario: &Scenario) -> Bytes {
     scenario.tiobench.size * u64::from(scenario.tiobench.threads) * 3
 }
 
-/// About what a run takes that fills the flash with files of one size: the flash, and what the filesystem and the
-/// caches hold of each file.
-pub(super) fn memory(scenario: &Scenario, level: Ratio, file: Bytes) -> Bytes {
+/// About what a run takes that fills a flash with files of one size: the flash, and what the filesystem and the caches
+/// hold of each file.
+pub(crate) fn memory(flash: Bytes, level: Ratio, file: Bytes) -> Bytes {
     const EACH: Bytes = Bytes::kib(2);
-    let flash = scenario.file.part.size();
     let content = level.of(flash);
     content + Bytes::new(flash.get() / 16) + EACH * (content.get() / file.get().max(1))
 }

@@ -192,20 +192,27 @@ impl Base<'_> {
             let ends: Vec<_> = one.ends.into_iter().map(|(of, slot)| (of, slot.take())).collect();
             (one.level, one.seen.take(), ends)
         });
-        let courses = taken.map(|(level, seen, ends)| {
-            let life = |cycles, like: u64| self.life(&**system, &seen, capacity, (cycles, like));
-            let lives = self.endurance.iter().map(|&cycles| (cycles, life(cycles, cycles)));
-            let lives = lives.collect();
-            let checks = ends.into_iter().map(|(of, ended)| {
-                let cycles = u64::from(self.check_cycles);
-                Check { of, expected: life(cycles, of.unwrap_or(cycles)), ended }
-            });
-            let checks: Vec<_> = checks.collect();
-            let spent = checks.iter().map(|check| check.ended.spent);
-            let spent = spent.fold(seen.spent, |sum, one| sum + one);
-            Course { system: name, level, seen, lives, checks, spent }
+        taken.map(|taken| self.course((name, &**system), capacity, taken)).collect()
+    }
+
+    /// A filesystem at a level, from what was observed and from the parts that ran to their end.
+    fn course(
+        &self,
+        (name, system): (&'static str, &dyn System),
+        capacity: Bytes,
+        (level, seen, ends): (Ratio, Observation, Vec<(Option<u64>, End)>),
+    ) -> Course {
+        let life = |cycles, like: u64| self.life(system, &seen, capacity, (cycles, like));
+        let lives = self.endurance.iter().map(|&cycles| (cycles, life(cycles, cycles)));
+        let lives = lives.collect();
+        let checks = ends.into_iter().map(|(of, ended)| {
+            let cycles = u64::from(self.check_cycles);
+            Check { of, expected: life(cycles, of.unwrap_or(cycles)), ended }
         });
-        courses.collect()
+        let checks: Vec<_> = checks.collect();
+        let spent = checks.iter().map(|check| check.ended.spent);
+        let spent = spent.fold(seen.spent, |sum, one| sum + one);
+        Course { system: name, level, seen, lives, checks, spent }
     }
 
     /// A filesystem at every level in one go, without parts that run to their end.
@@ -221,10 +228,7 @@ impl Base<'_> {
         let each = self.levels.iter().map(|&level| {
             let seen = rewriting::observe(self.stand(&*watched), &self.load, level);
             let seen = seen.map_err(|error| format!("at {level}: {error}"))?;
-            let life = |cycles| self.life(&**system, &seen, capacity, (cycles, cycles));
-            let lives = self.endurance.iter().map(|&cycles| (cycles, life(cycles))).collect();
-            let spent = seen.spent;
-            Ok(Course { system: name, level, seen, lives, checks: Vec::new(), spent })
+            Ok(self.course((name, &**system), capacity, (level, seen, Vec::new())))
         });
         each.collect()
     }
