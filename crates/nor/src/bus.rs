@@ -10,7 +10,7 @@
 
 use crate::chip::{Address, Chip};
 use crate::part::{BusWidth, Part};
-use boardlab_sim::{Bytes, Clock, Duration, Instant};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 
 /// Number of a chip on the bus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -208,6 +208,27 @@ impl Bus {
             head.copy_from_slice(&bytes[..head.len()]);
             at += bytes.len() as u64;
             left = tail;
+        }
+    }
+
+    /// How many further bus cycles there is power for, and until when, as far as a cut is scheduled.
+    #[must_use]
+    pub(crate) fn until_cut(&self) -> Option<(u64, Instant)> {
+        let (cycle, time) = (self.cut_cycle, self.cut_time);
+        let scheduled = (cycle, time) != (u64::MAX, Instant::MAX);
+        scheduled.then(|| (cycle.saturating_sub(self.cycles + 1), time))
+    }
+
+    /// Counts so many reads of a busy chip, an even number, whose time has passed.
+    pub(crate) fn pass_reads(&mut self, chip: ChipIndex, count: u64) {
+        self.cycles += count;
+        self.chips[chip.0].pass_reads(count);
+    }
+
+    /// Draws the bits that the next torn operation of each chip leaves from `seed`.
+    pub fn set_torn_streams(&mut self, seed: Seed) {
+        for (index, chip) in self.chips.iter_mut().enumerate() {
+            chip.set_torn_stream(seed.stream(&format!("nor.torn.{index}")));
         }
     }
 

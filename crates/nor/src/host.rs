@@ -8,7 +8,9 @@
 //!
 //! All time in which the CPU does not sleep counts as busy: bus accesses block it.
 
-use boardlab_sim::{Bytes, Clock, Duration, Hertz, QuantileTable, Rate, Stream, Ticks, TimeBase};
+use boardlab_sim::{
+    Bytes, Clock, Duration, Hertz, Instant, QuantileTable, Rate, Stream, Ticks, TimeBase,
+};
 
 /// A pause of a driver, by the function that it calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +95,22 @@ impl Host {
         TimeBase::new(self.timing.jiffies).read(clock.now())
     }
 
+    /// The moment at which the timer tick number `count` comes.
+    #[must_use]
+    pub fn jiffy(&self, count: u64) -> Instant {
+        TimeBase::new(self.timing.jiffies).instant_of(Ticks::new(count))
+    }
+
+    /// The ticks of the counter that `udelay(micros)` waits for.
+    #[must_use]
+    pub const fn ticks_of(&self, micros: u64) -> u64 {
+        self.ticks_per_us * micros
+    }
+
     /// The duration of `udelay(micros)` that starts at a tick, rounded to the nanosecond.
     #[must_use]
     pub fn udelay(&self, micros: u64) -> Duration {
-        self.time_base.duration(Ticks::new(self.ticks_per_us * micros))
+        self.time_base.duration(Ticks::new(self.ticks_of(micros)))
     }
 
     /// The longest whole number of microseconds for `udelay` that does not exceed `span`.
@@ -131,7 +145,7 @@ impl Host {
 
     #[inline]
     fn spin(&self, clock: &mut Clock, micros: u64) {
-        let ticks = Ticks::new(self.ticks_per_us * micros);
+        let ticks = Ticks::new(self.ticks_of(micros));
         clock.advance_to(self.time_base.after(clock.now(), ticks));
     }
 

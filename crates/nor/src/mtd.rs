@@ -1,10 +1,12 @@
 //! NOR chips with their driver as a [`boardlab_mtd::Mtd`]. Main type: [`NorMtd`].
 
+use crate::bus::CutPoint;
 use crate::driver::{Board, Driver, Kind, ProbeError, power_cut_error};
 use boardlab_mtd::{
-    BlockIndex, EraseRegion, Error, FlashKind, Geometry, Mtd, ReadHealth, ReadResult,
+    BlockIndex, Change, EraseRegion, Error, FlashKind, Geometry, Kind as Operation, Mtd,
+    ReadHealth, ReadResult, Tear, TearOutcome,
 };
-use boardlab_sim::{Bytes, Clock};
+use boardlab_sim::{Bytes, Clock, Duration, Seed, Stream};
 
 /// The NOR chips of a board as one device.
 ///
@@ -112,5 +114,37 @@ impl Mtd for NorMtd {
 
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
         self.erase_queued(clock, block, 1)
+    }
+}
+
+/// The physics of the chip: the power is cut at a moment of the operation. The waits of the driver are a part of it, so
+/// that a moment may come when the chip has ended already, or not begun.
+impl Tear for NorMtd {
+    fn outcomes(&self, _kind: Operation) -> &'static [TearOutcome] {
+        &TearOutcome::PLAIN
+    }
+
+    fn tear(
+        &mut self,
+        clock: &mut Clock,
+        change: Change<'_>,
+        torn: TearOutcome,
+        stream: &mut Stream,
+    ) {
+        match torn {
+            TearOutcome::NotBegun => return,
+            TearOutcome::Partial => {
+                let (mut whole, mut ended) = (self.clone(), clock.clone());
+                // Errors are ignored here and below, because nobody can receive them.
+                let _ = change.apply(&mut whole, &mut ended);
+                let lasts = ended.now().since(clock.now()).as_nanos();
+                let moment = Duration::from_nanos(stream.below(lasts.max(1)));
+                self.board.bus.set_torn_streams(Seed::new(stream.next_u64()));
+                self.board.bus.cut_power_at(CutPoint::Time(clock.now() + moment));
+            }
+            TearOutcome::Weak | TearOutcome::Finished => {}
+        }
+        let _ = change.apply(self, clock);
+        self.board.bus.power_on(clock);
     }
 }

@@ -25,6 +25,12 @@ pub trait WaitPolicy: Debug + Send + Sync {
     /// The pause after the poll numbered `polls` (from 1) found the chip busy.
     fn gap(&self, polls: u64) -> Pause;
 
+    /// The pause after every poll from the second on, if that is always the same: such polls need not be gone through
+    /// one by one.
+    fn steady(&self) -> Option<Pause> {
+        None
+    }
+
     /// Adapts the policy to the result of an operation.
     fn learn(&mut self, _feedback: Feedback) {}
 
@@ -117,6 +123,10 @@ impl WaitPolicy for ToggleOnly {
         self.gap
     }
 
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap)
+    }
+
     fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
         Box::new(*self)
     }
@@ -129,6 +139,10 @@ impl WaitPolicy for FixedThenToggle {
 
     fn gap(&self, _polls: u64) -> Pause {
         self.gap
+    }
+
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap)
     }
 
     fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
@@ -151,6 +165,10 @@ impl WaitPolicy for HalfTypical {
         }
     }
 
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap(2))
+    }
+
     fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
         Box::new(*self)
     }
@@ -163,6 +181,10 @@ impl WaitPolicy for Staircase {
 
     fn gap(&self, _polls: u64) -> Pause {
         self.gap
+    }
+
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap)
     }
 
     fn learn(&mut self, feedback: Feedback) {
@@ -186,6 +208,10 @@ impl WaitPolicy for Adaptive {
 
     fn gap(&self, _polls: u64) -> Pause {
         self.gap
+    }
+
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap)
     }
 
     fn learn(&mut self, feedback: Feedback) {

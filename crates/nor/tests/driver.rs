@@ -4,13 +4,13 @@
 use crate::driver_bench;
 
 use crate::driver_bench::{attach, board, data, micros, part};
-use boardlab_mtd::{BlockIndex, Error, Mtd};
+use boardlab_mtd::{BlockIndex, Change, Error, Mtd, Tear, TearOutcome};
 use boardlab_nor::chip::Fault;
 use boardlab_nor::driver::{Kind, ProbeError, Step};
 use boardlab_nor::part::{Boot, BusWidth, Part, Region};
 use boardlab_nor::wait::FixedThenToggle;
 use boardlab_nor::{ChipIndex, CutPoint, NorMtd, Pause};
-use boardlab_sim::{Bytes, Clock, Duration};
+use boardlab_sim::{Bytes, Clock, Duration, Seed};
 
 const ALL: [Kind; 3] = [Kind::UBoot2013, Kind::Linux34, Kind::Linux61];
 
@@ -336,6 +336,41 @@ fn the_power_may_go_in_the_middle_of_a_wait() {
                 Err(error) => panic!("{kind:?} {at}: {error}"),
             }
         }
+    }
+}
+
+/// The power fails in an operation whose caller is gone: what was there before, a part of it, or all of it.
+#[test]
+fn a_torn_operation_leaves_something_in_between() {
+    let (mut whole, mut clock) = attach(Kind::Linux61, &part(), 1);
+    whole.program(&mut clock, Bytes::kib(64), &[0xA5; 64]).unwrap();
+    whole.program(&mut clock, Bytes::kib(128), &[0; 3_000]).unwrap();
+    let mut draws = Seed::new(4).stream("torn");
+    let data = [0x0F; 700];
+    let changes = [Change::Program(Bytes::ZERO, &data), Change::Erase(BlockIndex(2))];
+    for (change, place) in changes.into_iter().zip([Bytes::ZERO, Bytes::kib(128)]) {
+        let mut left = std::collections::BTreeSet::new();
+        let torn = |outcome, draws: &mut _| {
+            let (mut mtd, mut clock) = (whole.clone(), clock.clone());
+            mtd.tear(&mut clock, change, outcome, draws);
+            let mut buffer = [0; 64];
+            mtd.read(&mut clock, Bytes::kib(64), &mut buffer).unwrap();
+            assert_eq!(buffer, [0xA5; 64], "another sector changed");
+            let mut found = vec![0; 700];
+            mtd.read(&mut clock, place, &mut found).unwrap();
+            let block = BlockIndex(u32::try_from(place / Bytes::kib(64)).unwrap());
+            mtd.erase(&mut clock, block).unwrap();
+            found
+        };
+        let before = torn(TearOutcome::NotBegun, &mut draws);
+        let after = torn(TearOutcome::Finished, &mut draws);
+        assert_ne!(before, after);
+        for _ in 0..30 {
+            left.insert(torn(TearOutcome::Partial, &mut draws));
+        }
+        left.remove(&before);
+        left.remove(&after);
+        assert!(left.len() > 5, "{change:?}: {}", left.len());
     }
 }
 

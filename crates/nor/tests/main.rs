@@ -17,4 +17,5 @@ mod chip_rig;
 mod chip_suspend;
 mod driver;
 mod driver_bench;
+mod passed;
 mod tuner;

@@ -8,9 +8,14 @@
 
 use super::command::{Command, Mode};
 use super::{Chip, Work};
-use boardlab_sim::Instant;
+use boardlab_sim::{Instant, Stream};
 
 impl Chip {
+    /// Draws the bits that a torn operation leaves from `stream`.
+    pub fn set_torn_stream(&mut self, stream: Stream) {
+        self.streams.torn = stream;
+    }
+
     /// Asserts RESET#: interrupts the running or suspended operation and returns to array mode. If an
     /// operation ran, reads float until the reset latency has passed.
     pub fn hardware_reset(&mut self, now: Instant) {

@@ -104,6 +104,17 @@ impl Chip {
         self.suspend_at.map_or(end, |suspend| end.min(suspend))
     }
 
+    /// The moment until which every read returns the status of a running operation, if one runs.
+    pub(crate) fn busy_until(&self) -> Option<Instant> {
+        matches!(self.view, View::Busy | View::BusyErase).then_some(self.event_at)
+    }
+
+    /// Counts reads of that status, an even number: after these the toggle bits are as before.
+    pub(crate) fn pass_reads(&mut self, count: u64) {
+        self.counts.reads += count;
+        self.counts.polls += count;
+    }
+
     /// Updates [`Chip::view`] after a change.
     pub(super) fn refresh(&mut self) {
         self.view = match self.work {

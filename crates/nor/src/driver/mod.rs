@@ -21,6 +21,7 @@ pub mod profile;
 pub mod steps;
 
 mod erase;
+mod pass;
 mod poll;
 mod program;
 

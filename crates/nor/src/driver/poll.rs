@@ -92,6 +92,9 @@ impl Board {
                 break diagnose_timeout(operation.datum, ready, reads);
             }
             self.pause(clock, policy.gap(polls));
+            if polls > 1 && matches!(ready, Ready::Toggle | Ready::ToggleAndDatum) {
+                polls += self.pass_polls(clock, operation.chip, policy.steady(), &deadline);
+            }
         };
         WaitResult { outcome, first_poll, polls }
     }
@@ -213,12 +216,22 @@ fn diagnose_timeout(expected: u16, ready: Ready, [first, second]: [u16; 2]) -> O
 }
 
 /// The end of a driver's timeout, in the clock that the driver uses.
-enum Deadline {
+pub(super) enum Deadline {
     Millis { started: Instant, limit: u64 },
     Jiffies(u64),
 }
 
 impl Deadline {
+    /// The first moment at which it is over.
+    pub(super) fn ends(&self, board: &Board) -> Instant {
+        match self {
+            Self::Millis { started, limit } => {
+                started.saturating_add(Duration::from_micros((limit + 1) * 1_000 + 1))
+            }
+            Self::Jiffies(last) => board.host.jiffy(*last + 1),
+        }
+    }
+
     fn new(board: &Board, clock: &Clock, timeout: Timeout) -> Self {
         match timeout {
             Timeout::Millis(limit) => Self::Millis { started: clock.now(), limit },
