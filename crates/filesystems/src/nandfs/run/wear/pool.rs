@@ -264,7 +264,11 @@ impl Simulation<'_> {
 
     /// Moves data that lie still into the block that was written last; theirs becomes free.
     fn move_cold(&mut self) {
-        let (Some(freed), Some(into)) = (self.cold.take(), self.held.pop_back()) else { return };
+        if self.held.is_empty() {
+            return;
+        }
+        let Some(freed) = self.cold.take() else { return };
+        let into = self.held.pop_back().expect("some are held");
         let erases = *self.erases(into);
         self.cold.add(erases, into);
         let erases = *self.erases(freed);
@@ -332,6 +336,15 @@ mod tests {
             let lasted = pool(pick, moves, 20).lasts();
             let reached = share(lasted.first, BLOCKS);
             assert!((0.75..=1.0).contains(&reached), "{moves:?}: {reached}");
+        }
+    }
+
+    /// Where nothing lies still there is nothing to move, and no block may get lost.
+    #[test]
+    fn a_flash_without_data_at_rest_wears_evenly() {
+        for moves in [Moves::Never, Moves::Oldest, Moves::LeastWorn] {
+            let lasted = pool(Pick::InTurn, moves, BLOCKS).lasts();
+            assert!(share(lasted.first, BLOCKS) > 0.99, "{moves:?}: {lasted:?}");
         }
     }
 
