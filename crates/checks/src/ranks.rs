@@ -60,8 +60,8 @@ const CARDS: &[&str] = &[
 ];
 /// The experiment on flash filesystems.
 const FILESYSTEMS: &[&str] = &[
-    "document", "parts", "measure", EXPERIMENT, "result", "codec", "media", "mtd", "nand", "ubi",
-    "vfs", "jffs2", "yaffs2", "logfs", "ubifs", "workload",
+    "document", "parts", "measure", EXPERIMENT, "result", "codec", "media", "mtd", "nand", "nor",
+    "ubi", "vfs", "jffs2", "yaffs2", "logfs", "ubifs", "workload",
 ];
 /// Steps of plans on modelled devices.
 const BENCH: &[&str] =

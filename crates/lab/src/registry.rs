@@ -66,6 +66,23 @@ pub fn experiment(name: &str) -> Result<&'static Experiment, Error> {
     })
 }
 
+/// The scenarios of advice by the kinds of parts that they are about, that on no part in particular first.
+const ADVICE: [(&str, &str); 4] = [
+    ("nand", "nand-advise"),
+    ("nor", "nor-advise"),
+    ("sd", "card-advise"),
+    ("emmc", "card-advise"),
+];
+
+/// The scenario of advice for the part called `name`, a built-in one or a path. That of a part of another kind, or of
+/// none, says what is wrong with it.
+#[must_use]
+pub fn advice(name: Option<&str>) -> &'static str {
+    let part = name.and_then(|name| catalog::read(Kind::Part, name).ok());
+    let kind = part.as_ref().and_then(|part| part.get("kind")).and_then(Node::as_text);
+    ADVICE.iter().find(|(of, _)| Some(*of) == kind).unwrap_or(&ADVICE[0]).1
+}
+
 /// A scenario that was read with its part and its board, and the experiment that it names.
 #[derive(Debug)]
 pub struct OpenScenario {

@@ -36,9 +36,9 @@ fn every_figure_of_a_part_names_its_source() {
 fn the_board_of_the_evaluation_has_a_cost_for_every_kind_of_work() {
     let source = catalog::find(Kind::Board, "mips-327", None).unwrap();
     let board = Document::parse(&source).unwrap().read(board::read).unwrap().value;
-    assert_eq!(board.page_cache(), Bytes::mib(224));
+    assert_eq!(board.machine.page_cache(), Bytes::mib(224));
     for work in Work::ALL {
-        let cost = board.costs[work as usize];
+        let cost = board.machine.costs[work as usize];
         assert!(cost.each > 0, "{}", work.name());
     }
     assert_eq!(board.port.per_command, Duration::ZERO);

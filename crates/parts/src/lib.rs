@@ -4,6 +4,7 @@
 //!
 //! - [`catalog`]: the built-in files, and how a name or a path becomes a document.
 //! - [`nor`] and [`nand`]: flash chips, and the boards that have one on their bus.
+//! - [`machine`]: CPU and memory, which a kernel runs on.
 //! - [`managed`]: managed flash: the flash behind a card or a drive, and the translation layer over it.
 //! - [`card`]: SD cards and eMMC devices; [`drive`]: SATA drives, and the hosts of boards for them.
 //! - [`Failure`]: why a part and a board are no device.
@@ -14,6 +15,7 @@ pub mod card;
 pub mod catalog;
 pub mod drive;
 mod failure;
+pub mod machine;
 pub mod managed;
 pub mod nand;
 pub mod nor;

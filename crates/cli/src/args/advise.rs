@@ -4,26 +4,27 @@
 
 use super::{Scenario, candidates};
 use boardlab_experiment::Action;
+use boardlab_lab::registry;
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
 
 pub(super) const ADVISE: &str = "\
-Every option stands for a key of the scenario, which keeps what is not named: limits that it names hold too.
-NOR and cards are not compared: choose a card by `boardlab life sd-life` and `boardlab run card-fio`.
+Every option stands for a key of the scenario, which keeps what is not named: limits that it names hold too. Without a
+scenario the kind of the part names one: nand-advise, nor-advise, or card-advise, which compares cards and no filesystems.
 
 Examples:
   boardlab advise --part k9f1g08u0a --boot \"1 s\" --ram \"1 MiB\" --life \"5 years\"
+  boardlab advise --part m29ew --boot \"2 s\"
   boardlab advise --tree rootfs --writes \"200 MB/day\" --power-cuts yes
   boardlab advise product-start --format json";
 
 /// A product, and its limits.
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// Name of a built-in scenario, or path of a scenario file
+    /// Name of a built-in scenario, or path of a scenario file; the kind of the part names one without it
     #[arg(value_hint = ValueHint::FilePath, add = candidates::scenarios(Action::Advise))]
-    #[arg(default_value = "nand-advise")]
-    scenario: String,
+    scenario: Option<String>,
     /// The flash
     #[arg(long)]
     part: Option<String>,
@@ -98,6 +99,8 @@ impl Advise {
         let given =
             keys.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_ref()?)));
         let set = given.chain(self.set.iter().cloned()).collect();
-        Scenario { scenario: self.scenario.clone(), set }
+        let named = self.scenario.as_deref();
+        let scenario = named.unwrap_or_else(|| registry::advice(self.part.as_deref())).to_owned();
+        Scenario { scenario, set }
     }
 }

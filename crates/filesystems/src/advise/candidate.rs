@@ -57,7 +57,7 @@ impl fmt::Display for Release {
 
 /// All that are compared.
 pub(super) fn choices(scenario: &Scenario, types: &[FileSystemType]) -> Vec<Choice> {
-    let Scenario { file, kernel, product, systems, measured, .. } = scenario;
+    let Scenario { flash, kernel, product, systems, measured, .. } = scenario;
     let each = chosen(systems, measured).flat_map(|(filesystem, system)| {
         let all = system.compressions(kernel.profile).filter(|_| product.compressions);
         let all = all.map_or_else(|| vec![Arc::clone(system)], |(_, all)| all);
@@ -68,7 +68,7 @@ pub(super) fn choices(scenario: &Scenario, types: &[FileSystemType]) -> Vec<Choi
         Choice {
             name: format!("{filesystem}/{}", system.compression()),
             filesystem,
-            commands: system.commands(kernel.profile, &file.part),
+            commands: system.commands(kernel.profile, flash.wired()),
             release: Release {
                 merged: found.merged,
                 removed: found.removed,
@@ -85,7 +85,8 @@ pub(super) fn choices(scenario: &Scenario, types: &[FileSystemType]) -> Vec<Choi
 pub(super) struct Case {
     /// What is changed; empty for the product itself.
     pub(super) name: String,
-    pub(super) part: Part,
+    /// The NAND with other pages, if that is the change.
+    pub(super) part: Option<Part>,
     pub(super) data: Data,
     /// How full the flash is, the lowest first.
     pub(super) levels: Vec<Ratio>,
@@ -99,19 +100,19 @@ impl Case {
 
     /// The product at all fill levels, and the cases that need runs of their own.
     pub(super) fn all(scenario: &Scenario) -> Vec<Self> {
-        let Scenario { file, product, .. } = scenario;
-        let (part, data) = (&file.part, &product.data);
+        let Scenario { flash, product, .. } = scenario;
+        let data = &product.data;
         let levels = product.all_levels();
-        let mut all =
-            vec![Self { name: String::new(), part: part.clone(), data: data.clone(), levels }];
+        let mut all = vec![Self { name: String::new(), part: None, data: data.clone(), levels }];
         let one = vec![product.level];
         for kind in product.kinds.iter().filter(|kind| *kind != data) {
-            let (name, part) = (format!("data {kind}"), part.clone());
-            all.push(Self { name, part, data: kind.clone(), levels: one.clone() });
+            let name = format!("data {kind}");
+            all.push(Self { name, part: None, data: kind.clone(), levels: one.clone() });
         }
+        let Some(part) = flash.nand() else { return all };
         let pages = product.pages.iter().flatten().filter(|&&page| page != part.geometry.page);
         for &page in pages {
-            let (name, part) = (format!("pages of {page}"), with_pages(part, page));
+            let (name, part) = (format!("pages of {page}"), Some(with_pages(part, page)));
             all.push(Self { name, part, data: data.clone(), levels: one.clone() });
         }
         all
@@ -273,7 +274,7 @@ fn known<T>(case: Option<T>, product: Option<T>) -> T {
 /// The sizes of the flash that are mounted empty: those of the scenario, and the part's own.
 pub(super) fn sizes(scenario: &Scenario) -> Vec<Bytes> {
     let mut all = scenario.product.chips().to_vec();
-    all.push(scenario.file.part.size());
+    all.push(scenario.flash.wired().size());
     all.sort_unstable();
     all.dedup();
     all

@@ -60,7 +60,7 @@ fn ram(run: &mut RunResult, drawn: &[&Ranked], scenario: &Scenario) {
     let lines: Vec<Line<'_>> = each.collect();
     let limit = scenario.product.ram.map(|limit| (real(limit) / KIB, limit.to_string()));
     plot(run, &mut chart, ("KiB", lines), limit);
-    let x = real(scenario.file.part.size()) / MIB;
+    let x = real(scenario.flash.wired().size()) / MIB;
     chart.marks.push(Mark { x, label: "the part".into() });
     run.charts.push(chart);
 }

@@ -17,6 +17,7 @@ pub(super) fn add(run: &mut RunResult, advice: &Advice, scenario: &Scenario) {
     find_if(run, order(advice));
     find_if(run, tree(ranked, scenario));
     find_if(run, lost(ranked));
+    find_if(run, at_risk(ranked, scenario));
     find_if(run, outside(ranked, scenario));
     find_if(run, refused(advice));
 }
@@ -165,6 +166,17 @@ fn lost(ranked: &[Ranked]) -> Option<String> {
             all.join("; "),
         )
     })
+}
+
+/// What power cuts can do on such a flash, whether any of the few did it or not.
+fn at_risk(ranked: &[Ranked], scenario: &Scenario) -> Option<String> {
+    let wired = scenario.flash.wired();
+    let why = ranked.iter().find_map(|one| {
+        let choice = &one.candidate.choice;
+        Some((choice.filesystem, choice.system.at_risk(wired)?))
+    });
+    let (filesystem, why) = why.filter(|_| scenario.product.power_cuts)?;
+    Some(format!("A power cut can make {filesystem} unusable on this flash. {why}."))
 }
 
 /// Filesystems that the kernel does not have.

@@ -190,7 +190,7 @@ fn firsts(
     ranked: &[Ranked],
     (scenario, cases, sizes): (&Scenario, &[Case], &[Bytes]),
 ) -> Vec<First> {
-    let Scenario { product, file, .. } = scenario;
+    let Scenario { product, flash, .. } = scenario;
     let first = |case: String, figures: &dyn Fn(&Candidate) -> Result<Figures, String>| {
         let (mut best, mut refused): (Option<(String, Vec<Held>)>, _) = (None, Vec::new());
         for one in ranked {
@@ -211,7 +211,7 @@ fn firsts(
     for level in product.all_levels().into_iter().filter(|&level| level != product.level) {
         all.push(first(format!("{level} full"), &|one| Ok(one.figures(level, product))));
     }
-    let own = file.part.size();
+    let own = flash.wired().size();
     for &size in sizes.iter().filter(|&&size| size != own) {
         let figures = |one: &Candidate| Ok(one.figures_of_chip(size, own, product));
         all.push(first(format!("flash of {size}"), &figures));

@@ -4,7 +4,7 @@
 
 use super::candidate::{Case, choices, sizes};
 use super::rank::Advice;
-use super::scenario::{Scenario, UNUSED, chosen_compressions};
+use super::scenario::{Scenario, chosen_compressions};
 use super::trials::{Basis, HELP, Trials};
 use super::{charts, findings, tables};
 use crate::nandfs::fs::{self, FileSystemType};
@@ -17,10 +17,10 @@ use boardlab_result::RunResult;
 
 fn read(request: &Request<'_>, types: &[FileSystemType]) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| Scenario::read(section, types))?;
-    let Scenario { systems, measured, kernel, product, .. } = &reading.value;
+    let Scenario { flash, systems, measured, kernel, product, .. } = &reading.value;
     let mut chosen = chosen_compressions((systems, measured), kernel.profile);
     chosen.retain(|_| product.compressions);
-    let idle = UNUSED.iter().map(|(key, _)| *key).chain(chosen.iter().map(String::as_str));
+    let idle = flash.unused().iter().map(|(key, _)| *key).chain(chosen.iter().map(String::as_str));
     without_idle(&mut reading.parameters, (systems, measured), idle);
     Ok(reading)
 }

@@ -2,6 +2,8 @@
 //!
 //! Layer: rank 10. Main types: [`Scenario`], [`Product`].
 
+use super::flash::ProductFlash;
+use crate::nandfs::flash::Wired;
 use crate::nandfs::fs::FileSystemType;
 use crate::nandfs::run::stand::{Files, Sizes};
 use crate::nandfs::run::wear::Load;
@@ -12,9 +14,8 @@ use crate::nandfs::scenario::{
 };
 use boardlab_document::quantity::Ratio;
 use boardlab_document::{Description, Node, PlacedMisfit, Read, Section, Value, section};
-use boardlab_nand::Part;
-use boardlab_parts::nand::board::{self, BoardSpec};
-use boardlab_parts::nand::part::{self, PartFile};
+use boardlab_mtd::FlashKind;
+use boardlab_parts::nor;
 use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration, Rate, Seed};
 use boardlab_workload::data::Data;
@@ -39,14 +40,6 @@ const PAGES: RangeInclusive<Bytes> = Bytes::new(512)..=Bytes::kib(16);
 /// What stands for the sizes of the files of a tree.
 const TREE: &str = "tree";
 
-/// Keys that no run uses, with the reason.
-pub(super) const UNUSED: [(&str, &str); 4] = [
-    ("board.nand_port.fitted", "here: the times are those of board.nand_port alone"),
-    ("part.limits.bad_blocks", "here: no block is bad at first"),
-    ("part.limits.bad_marks", "here: no block is bad at first"),
-    ("part.errors", "here: bits do not go wrong, blocks die"),
-];
-
 section! {
     /// A scenario of an advice, checked.
     #[derive(Debug, Clone)]
@@ -55,10 +48,8 @@ section! {
         pub title: String,
         /// The name of the experiment.
         pub experiment: String,
-        /// The part.
-        pub file as "part": PartFile => section(part::read),
-        /// The board.
-        pub board: BoardSpec => section(board::read),
+        /// The part, and the board.
+        pub flash: ProductFlash = ProductFlash::read(&section),
         /// The kernel that driver and filesystems belong to.
         pub kernel: KernelSettings => section(KernelSettings::read),
         /// What the flash is for.
@@ -69,13 +60,10 @@ section! {
         pub measured as "systems": Vec<&'static str> =
             named(&section, types, (|| types.iter().map(|one| one.name).collect(), "all without this key")),
     }
-    check(file, kernel, product, systems, measured) {
-        fits_chips(&section, ("product", product.chips()), &file.part)?;
-        has_driver(&section, &file.part, kernel.profile)?;
+    check(flash, kernel, product, systems, measured) {
+        fits_flash(&section, (flash, product), kernel.profile)?;
+        takes(&section, flash.wired().kind(), (systems, measured))?;
         fits_kernel(&section, (systems, measured), *kernel)?;
-        for (key, why) in UNUSED {
-            section.idle(key, why, "leave it out")?;
-        }
         let kinds = chosen_compressions((systems, measured), kernel.profile);
         if kinds.is_empty() {
             let why = "here: none of these filesystems has another kind";
@@ -85,7 +73,76 @@ section! {
             let why = "with product.compressions = true: each kind is a candidate";
             section.idle(key, why, "set product.compressions=false")?;
         }
-        unused::refuse(&section, &file.part, (kernel.profile, systems, measured), &SOUND)?;
+        unused(&section, flash, (*kernel, systems, measured))?;
+    }
+}
+
+/// Refuses a part that the kernel has no driver for, and sizes of the flash that it cannot have.
+fn fits_flash(
+    section: &Section<'_>,
+    (flash, product): (&ProductFlash, &Product),
+    kernel: Kernel,
+) -> Read<()> {
+    let block = flash.wired().block_size();
+    fits_chips(section, ("product", product.chips()), block)?;
+    match flash {
+        ProductFlash::Nand(file, _) => has_driver(section, &file.part, kernel),
+        ProductFlash::Nor(..)
+            if product.chips().iter().all(|one| (*one / block).is_power_of_two()) =>
+        {
+            Ok(())
+        }
+        ProductFlash::Nor(..) => {
+            let problem = "has a size in `chips` that no NOR has";
+            let expected = "powers of two, in sectors of the part";
+            Err(section.refuse("product", problem, expected, "compare the part"))
+        }
+    }
+}
+
+/// Refuses filesystems that are not for such a flash.
+fn takes(
+    section: &Section<'_>,
+    kind: FlashKind,
+    (systems, measured): (&Systems, &[&'static str]),
+) -> Read<()> {
+    let Some((name, _)) = chosen(systems, measured).find(|(_, system)| !system.takes(kind)) else {
+        return Ok(());
+    };
+    let fitting = systems.iter().filter(|(_, system)| system.takes(kind));
+    let fitting: Vec<_> = fitting.map(|(name, _)| *name).collect();
+    let problem = format!("has {name}, which is for NAND");
+    let expected = format!("some of {}", fitting.join(", "));
+    let help = "boardlab advise nor-advise compares those that are for NOR";
+    Err(section.refuse(
+        if section.has("systems") { "systems" } else { "part" },
+        &problem,
+        &expected,
+        help,
+    ))
+}
+
+/// Refuses in `--set` what no run uses.
+fn unused(
+    section: &Section<'_>,
+    flash: &ProductFlash,
+    (kernel, systems, measured): (KernelSettings, &Systems, &[&'static str]),
+) -> Read<()> {
+    for (key, why) in flash.unused() {
+        section.idle(key, why, "leave it out")?;
+    }
+    let used = (kernel.profile, systems, measured);
+    match flash {
+        ProductFlash::Nand(file, _) => unused::refuse(section, &file.part, used, &SOUND),
+        ProductFlash::Nor(part, _) => {
+            nor::unused::refuse(section, part)?;
+            if kernel.profile == Kernel::Linux26 {
+                let help = "set kernel.profile=linux-6.1";
+                let why = "with this driver";
+                section.idle("part.features.status_register", why, help)?;
+            }
+            unused::of_systems(section, used)
+        }
     }
 }
 
@@ -243,9 +300,9 @@ impl Product {
     }
 
     /// What is written, on a flash that is large enough to observe its wear.
-    pub(super) fn load(&self, part: &Part, kind: &Files) -> Load {
-        let block = part.geometry.block_size();
-        let blocks = (WORN / block).max(BLOCKS).min(u64::from(part.geometry.blocks));
+    pub(super) fn load(&self, wired: Wired<'_>, kind: &Files) -> Load {
+        let block = wired.block_size();
+        let blocks = (WORN / block).max(BLOCKS).min(u64::from(wired.blocks()));
         let rest = kind.size.mean().max(*FILE.start());
         let (file, data) = (self.write, kind.data.clone());
         Load { chip: block * blocks, rest, file, data, period: self.writes.time_for(self.write) }

@@ -4,17 +4,16 @@
 
 use super::candidate::{Candidate, Case, Choice, Measured};
 use super::scenario::{Product, Scenario};
+use crate::nandfs::flash::{Flash, Wired};
 use crate::nandfs::run::columns;
 use crate::nandfs::run::filesystem::timed;
 use crate::nandfs::run::measure::{Capacity, Chip, Mounting};
 use crate::nandfs::run::powercut::{Survived, tried};
 use crate::nandfs::run::stand::Stand;
 use crate::nandfs::run::wear::{Base, Course};
-use crate::nandfs::scenario::errors::SOUND;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_experiment::crew::{Crew, Slot};
-use boardlab_nand::Nand;
 use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Clock, Duration, Rate, Seed};
 use boardlab_workload::data::Data;
@@ -80,10 +79,14 @@ pub(super) struct Basis<'w> {
 impl<'w> Basis<'w> {
     /// The stand of a candidate in a case.
     fn stand(self, choice: &'w Choice, case: &'w Case) -> Stand<'w> {
-        let Scenario { board, kernel, .. } = self.scenario;
-        let (part, port, kernel, seed) = (&case.part, board.port, *kernel, self.seed);
+        let Scenario { flash, kernel, .. } = self.scenario;
+        let wired = match (flash.wired(), &case.part) {
+            (Wired::Nand { port, errors, .. }, Some(part)) => Wired::Nand { part, port, errors },
+            (wired, _) => wired,
+        };
+        let (machine, kernel, seed) = (flash.machine(), *kernel, self.seed);
         let system = &*choice.system;
-        Stand { part, board, kernel, errors: &SOUND, port, system, seed, read_only: false }
+        Stand { wired, machine, kernel, system, seed, read_only: false }
     }
 }
 
@@ -138,9 +141,9 @@ impl OfCase {
     ) -> Self {
         let product = &basis.scenario.product;
         let stand = basis.stand(choice, case);
-        let flash = stand.part.size();
+        let flash = stand.wired.size();
         let kind = product.files(flash, &case.data, basis.seed);
-        let load = product.load(stand.part, &kind);
+        let load = product.load(stand.wired, &kind);
         let blocks_of_part = real(flash) / real(load.chip);
         let highest = *case.levels.last().expect("a case has a level");
         let memory = |level| columns::memory(flash, level, kind.size.mean());
@@ -148,14 +151,16 @@ impl OfCase {
         let filling = kind.clone();
         let fill = move || {
             let fresh = stand.fresh()?;
-            timed(&fresh, |nand, clock: &mut Clock| stand.fill(&filling, &case.levels, nand, clock))
+            timed(&fresh, |flash, clock: &mut Clock| {
+                stand.fill(&filling, &case.levels, flash, clock)
+            })
         };
         let filled = Tried::add(crew, choice, to_the_level, fill);
         let wanted = case.is_product() || product.room.is_some();
         let full = wanted.then(|| {
             let fill = move || {
                 let fresh = stand.fresh()?;
-                timed(&fresh, |nand, clock: &mut Clock| stand.capacity(&kind, nand, clock))
+                timed(&fresh, |flash, clock: &mut Clock| stand.capacity(&kind, flash, clock))
             };
             Tried::add(crew, choice, to_the_end, fill)
         });
@@ -163,18 +168,18 @@ impl OfCase {
         let stream = move || {
             let fresh = stand.fresh()?;
             let what = (product.write, &case.data);
-            timed(&fresh, |nand, clock: &mut Clock| streamed(&stand, what, nand, clock))
+            timed(&fresh, |flash, clock: &mut Clock| streamed(&stand, what, flash, clock))
         };
         let streamed = wanted.then(|| Tried::add(crew, choice, STREAM.0 * 2 + MEMORY, stream));
         let memory = load.chip + MEMORY;
         let worn = levels_of_life(case, product).map(|levels| {
-            let Stand { part, board, kernel, seed, .. } = stand;
+            let Stand { wired, machine, kernel, seed, .. } = stand;
             let wear = move || {
-                let (endurance, check_levels) = (&[u64::from(part.endurance)], &[][..]);
+                let (endurance, check_levels) = (&[u64::from(wired.endurance())], &[][..]);
                 let check_cycles = 0;
                 let base = Base {
-                    part,
-                    board,
+                    wired,
+                    machine,
                     kernel,
                     load,
                     levels,
@@ -218,10 +223,10 @@ fn levels_of_life<'c>(case: &'c Case, product: &'c Product) -> Option<&'c [Ratio
 fn streamed(
     stand: &Stand<'_>,
     (block, data): (Bytes, &Data),
-    nand: Nand,
+    flash: Flash,
     clock: &mut Clock,
 ) -> Result<f64, Cause> {
-    let size = Bytes::new(nand.port.part().size().get() / STREAM.1);
+    let size = Bytes::new(flash.size().get() / STREAM.1);
     let size = size.min(STREAM.0).max(block * 2);
     let job = Tiobench {
         size,
@@ -232,7 +237,7 @@ fn streamed(
         keep: true,
         ..Tiobench::default()
     };
-    let mut mount = stand.mount(nand, clock, stand.page_cache())?;
+    let mut mount = stand.mount(flash, clock, stand.page_cache())?;
     let begun = clock.now();
     tiobench::run(&mut mount, clock, &job, &mut |_, _, _, _| ())?;
     mount.sync(clock)?;

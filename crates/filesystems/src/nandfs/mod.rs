@@ -12,6 +12,7 @@
 
 mod charts;
 mod findings;
+pub(crate) mod flash;
 pub(crate) mod fs;
 mod grades;
 mod judgements;

@@ -13,9 +13,11 @@ pub(crate) mod stand;
 pub(super) mod steps;
 pub(crate) mod wear;
 
+use super::flash::Wired;
 use super::fs::{self, FileSystemType};
 use super::grades::Graded;
 use super::judgements::{Judged, Judging};
+use super::scenario::errors::SOUND;
 use super::scenario::{Scenario, chosen, without_idle};
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
@@ -83,8 +85,8 @@ fn measured(
     let Scenario { file, board, kernel, systems, measured, .. } = scenario;
     let graded = scenario.grades.as_ref().filter(|grades| grades.wear.endurance > 0);
     let base = graded.map(|grades| Base {
-        part: &file.part,
-        board,
+        wired: Wired::Nand { part: &file.part, port: board.port, errors: &SOUND },
+        machine: &board.machine,
         kernel: *kernel,
         load: grades.wear.load(&file.part),
         levels: std::slice::from_ref(&grades.wear.level),

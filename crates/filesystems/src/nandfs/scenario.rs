@@ -81,7 +81,7 @@ section! {
         fits(&section, &file.part, kernel.profile)?;
         let used = used(measured, powercut);
         fits_kernel(&section, (systems, &used), *kernel)?;
-        fits_chips(&section, ("compare", &compare.chips), &file.part)?;
+        fits_chips(&section, ("compare", &compare.chips), file.part.geometry.block_size())?;
         told_apart(&section, fill, compare, tiobench)?;
         let why = "here: erase counters never get so far apart";
         section.idle("ubifs.wl_threshold", why, "boardlab run nand-wear uses it")?;
@@ -406,9 +406,8 @@ pub(crate) fn fits_kernel(
 pub(crate) fn fits_chips(
     section: &Section<'_>,
     (key, chips): (&str, &[Bytes]),
-    part: &Part,
+    block: Bytes,
 ) -> Read<()> {
-    let block = part.geometry.block_size();
     if chips.iter().all(|chip| CHIPS.contains(&(*chip / block))) {
         return Ok(());
     }

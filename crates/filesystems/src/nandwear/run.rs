@@ -4,8 +4,10 @@
 
 use super::scenario::{Scenario, UNUSED};
 use super::{charts, findings, tables};
+use crate::nandfs::flash::Wired;
 use crate::nandfs::fs::{self, FileSystemType};
 use crate::nandfs::run::wear::{Base, Course};
+use crate::nandfs::scenario::errors::SOUND;
 use crate::nandfs::scenario::{chosen, without_idle};
 use boardlab_codec::crc32;
 use boardlab_document::Reading;
@@ -41,8 +43,8 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Failure> {
     let Scenario { file, board, kernel, wear, systems, measured, .. } = scenario;
     let base = Base {
-        part: &file.part,
-        board,
+        wired: Wired::Nand { part: &file.part, port: board.port, errors: &SOUND },
+        machine: &board.machine,
         kernel: *kernel,
         load: wear.load(),
         levels: &wear.levels,

@@ -18,6 +18,7 @@ use boardlab_experiment::{Failure, Request};
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
 use boardlab_parts::nor::board::BoardSpec;
+use boardlab_parts::nor::board::OF_KERNEL;
 use boardlab_result::RunResult;
 use boardlab_result::prose::counted;
 use write::{WriteMeasurement, simulate};
@@ -58,7 +59,9 @@ pub(super) struct WhatIfs {
 }
 
 pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
-    Ok(request.document.read(|section| scenario::read(&section, request.seed))?)
+    let mut reading = request.document.read(|section| scenario::read(&section, request.seed))?;
+    reading.parameters.retain(|one| !OF_KERNEL.iter().any(|key| one.key.starts_with(key)));
+    Ok(reading)
 }
 
 /// Whether `request` can be run; a checksum of the file to write, where there is one.

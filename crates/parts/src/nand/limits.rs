@@ -1,13 +1,9 @@
 //! The largest values of a device; with larger ones the model would overflow or never end.
 
-use boardlab_sim::{Bytes, Duration};
+use boardlab_sim::Duration;
 
 pub use boardlab_document::limits::{some_span, times};
 
-/// The memory of a board.
-pub const RAM: Bytes = Bytes::mib(65_536);
-/// CPU cycles of one piece of work, or of a KiB of it.
-pub const CYCLES: u64 = 1_000_000_000;
 /// The time that a board's port adds to a command.
 pub const PER_COMMAND: Duration = Duration::from_millis(10);
 /// The time that it adds to a byte.

@@ -3,7 +3,6 @@
 //! Layer: rank 8.
 
 pub mod board;
-mod cpu_core;
 pub mod error_rates;
 pub mod limits;
 pub mod part;

@@ -5,3 +5,4 @@
 pub mod board;
 pub mod limits;
 pub mod part;
+pub mod unused;

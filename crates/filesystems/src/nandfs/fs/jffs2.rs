@@ -3,11 +3,12 @@
 mod findings;
 
 use super::{Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Setting, System};
+use crate::nandfs::flash::{Flash, Wired};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_jffs2::{Compression, Jffs2, Options, Profile};
-use boardlab_nand::{Nand, Part};
+use boardlab_mtd::FlashKind;
 use boardlab_sim::Clock;
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -64,22 +65,32 @@ impl System for Jffs2System {
         }
     }
 
+    fn takes(&self, _kind: FlashKind) -> bool {
+        true
+    }
+
     fn compression(&self) -> &'static str {
         "zlib"
     }
 
-    fn commands(&self, _kernel: Kernel, part: &Part) -> Commands {
-        let block = part.geometry.block_size().get();
-        let page = part.geometry.page.get();
-        // On NAND the driver of the board marks clean blocks.
-        let image = format!("mkfs.jffs2 -r root -o jffs2.img -e {block} -s {page} -n");
+    fn commands(&self, _kernel: Kernel, wired: Wired<'_>) -> Commands {
+        let block = wired.block_size().get();
+        // On NAND the driver of the board marks clean blocks, in the spare bytes.
+        let (options, markers, write) = match wired.nand() {
+            Some(part) => {
+                (format!(" -s {} -n", part.geometry.page.get()), " -n", "nandwrite -p /dev/mtd0 ")
+            }
+            None => (String::new(), "", "flashcp "),
+        };
+        let image = format!("mkfs.jffs2 -r root -o jffs2.img -e {block}{options}");
         let make = match self.summary {
-            true => format!("{image} && sumtool -i jffs2.img -o jffs2.sum -e {block} -n"),
+            true => format!("{image} && sumtool -i jffs2.img -o jffs2.sum -e {block}{markers}"),
             false => image,
         };
         let file = if self.summary { "jffs2.sum" } else { "jffs2.img" };
+        let device = if wired.nand().is_some() { "" } else { " /dev/mtd0" };
         let mount = format!(
-            "flash_erase -j /dev/mtd0 0 0 && nandwrite -p /dev/mtd0 {file} && mount -t jffs2 mtd0 /mnt"
+            "flash_erase -j /dev/mtd0 0 0 && {write}{file}{device} && mount -t jffs2 mtd0 /mnt"
         );
         Commands { make, mount }
     }
@@ -88,27 +99,27 @@ impl System for Jffs2System {
         Levelling { pick: Pick::InTurn, moves: Moves::Oldest }
     }
 
-    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        let fs = Box::new(Jffs2::mount(clock, nand, self.options(setting))?);
+    fn mount(&self, setting: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let fs = Box::new(Jffs2::mount(clock, flash, self.options(setting))?);
         Ok(OnFlash { fs, attach: None })
     }
 
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         Ok(Box::new(Jffs2::mount(clock, flash, self.options(setting))?))
     }
 }
 
-impl Mounted for Jffs2<Nand> {
-    fn flash(&self) -> &Nand {
+impl Mounted for Jffs2<Flash> {
+    fn flash(&self) -> &Flash {
         self.device()
     }
 
-    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Flash, Cause> {
         Ok(self.into_device())
     }
 

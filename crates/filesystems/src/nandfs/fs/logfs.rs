@@ -9,13 +9,13 @@ use super::{
     Census, Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting,
     System,
 };
+use crate::nandfs::flash::{Flash, Wired};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_logfs::mkfs::{self, Format};
 use boardlab_logfs::{Logfs, Options};
 use boardlab_mtd::Mtd;
-use boardlab_nand::{Nand, Part};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -111,8 +111,8 @@ impl System for LogfsSystem {
         Some(("compress", [false, true].map(with).into()))
     }
 
-    fn commands(&self, _kernel: Kernel, part: &Part) -> Commands {
-        let Part { geometry, .. } = part;
+    fn commands(&self, _kernel: Kernel, wired: Wired<'_>) -> Commands {
+        let geometry = wired.nand().expect("it takes no NOR").geometry;
         let (page, block) = (geometry.page.get(), geometry.block_size().get());
         let compression = if self.compress { "zlib" } else { "none" };
         Commands {
@@ -136,14 +136,14 @@ impl System for LogfsSystem {
         Some(Arc::new(Self { wear_delta: erases, ..*self }))
     }
 
-    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        Ok(OnFlash { fs: Box::new(self.mounted(setting, nand, clock)?), attach: None })
+    fn mount(&self, setting: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        Ok(OnFlash { fs: Box::new(self.mounted(setting, flash, clock)?), attach: None })
     }
 
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         let fs = self.mounted(setting, flash, clock)?;
@@ -151,12 +151,12 @@ impl System for LogfsSystem {
     }
 }
 
-impl Mounted for Logfs<Nand> {
-    fn flash(&self) -> &Nand {
+impl Mounted for Logfs<Flash> {
+    fn flash(&self) -> &Flash {
         self.device()
     }
 
-    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Flash, Cause> {
         Ok(self.into_device())
     }
 

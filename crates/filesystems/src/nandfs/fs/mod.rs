@@ -10,15 +10,15 @@ mod ubifs;
 mod yaffs2;
 
 use super::findings::{Explanations, Told};
+use super::flash::{Flash, Wired};
 use super::judgements::{Basis, Wish};
 use super::run::measure::{Attach, TimedWork};
 use super::scenario::{Kernel, KernelSettings};
 use boardlab_document::error::Error;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
-use boardlab_nand::{Nand, Part};
-use boardlab_sim::Bytes;
-use boardlab_sim::{Clock, Seed};
+use boardlab_mtd::FlashKind;
+use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{FileSystem, Host, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
 use std::fmt;
@@ -83,8 +83,18 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
         None
     }
 
-    /// How to put it on a board with `part`, of a folder, and how to mount it.
-    fn commands(&self, kernel: Kernel, part: &Part) -> Commands;
+    /// Whether it can be put on a flash of this kind.
+    fn takes(&self, kind: FlashKind) -> bool {
+        kind == FlashKind::Nand
+    }
+
+    /// Why it may not survive a power cut on such a flash, where that is known.
+    fn at_risk(&self, _wired: Wired<'_>) -> Option<String> {
+        None
+    }
+
+    /// How to put it on a board with such a flash, of a folder, and how to mount it.
+    fn commands(&self, kernel: Kernel, wired: Wired<'_>) -> Commands;
 
     /// Ways to run it that are measured besides.
     fn readings(&self, _kernel: Kernel) -> Vec<Reading> {
@@ -105,13 +115,13 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Mounts it on `nand`; an empty flash gets an empty filesystem.
+    /// Mounts it on `flash`; an empty flash gets an empty filesystem.
     ///
     /// # Errors
     /// Those of the filesystem.
-    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause>;
+    fn mount(&self, setting: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause>;
 
-    /// Formats `nand` for a volume manager below with one empty volume, and attaches it again, by what
+    /// Formats `flash` for a volume manager below with one empty volume, and attaches it again, by what
     /// it reads of each block or by a map of them. `None` without a volume manager, or where it has no
     /// such map.
     ///
@@ -120,7 +130,7 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
     fn attach(
         &self,
         _setting: &Setting,
-        _nand: Nand,
+        _flash: Flash,
         _by: AttachBy,
         _clock: &mut Clock,
     ) -> Result<Option<Attach>, Cause> {
@@ -134,7 +144,7 @@ pub(crate) trait System: fmt::Debug + Send + Sync {
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause>;
 }
@@ -232,17 +242,17 @@ pub(crate) struct OnFlash {
 /// A filesystem on a flash.
 pub(crate) trait Mounted: FileSystem {
     /// The flash.
-    fn flash(&self) -> &Nand;
+    fn flash(&self) -> &Flash;
 
     /// Returns the flash after an unmount.
     ///
     /// # Errors
     /// Those of a volume manager below.
-    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause>;
+    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Flash, Cause>;
 
     /// Blocks that are bad, by their marks or by what the filesystem remembers.
     fn bad_blocks(&self) -> u64 {
-        u64::try_from(self.flash().driver.bad_blocks().count()).expect("block numbers fit u64")
+        self.flash().bad_blocks()
     }
 
     /// How often it has moved data that lie still since the mount, where it counts that.

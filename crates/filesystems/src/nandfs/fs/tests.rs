@@ -42,7 +42,7 @@ impl System for ToySystem {
         "none"
     }
 
-    fn commands(&self, _: Kernel, _: &Part) -> Commands {
+    fn commands(&self, _: Kernel, _: Wired<'_>) -> Commands {
         Commands { make: "none".into(), mount: "none".into() }
     }
 
@@ -54,26 +54,26 @@ impl System for ToySystem {
         false
     }
 
-    fn mount(&self, _: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        Ok(OnFlash { fs: Box::new(Toy::mount(clock, nand)?), attach: None })
+    fn mount(&self, _: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        Ok(OnFlash { fs: Box::new(Toy::mount(clock, flash)?), attach: None })
     }
 
     fn mount_watched(
         &self,
         _: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         Ok(Box::new(Toy::mount(clock, flash)?))
     }
 }
 
-impl Mounted for Toy<Nand> {
-    fn flash(&self) -> &Nand {
+impl Mounted for Toy<Flash> {
+    fn flash(&self) -> &Flash {
         Self::flash(self)
     }
 
-    fn into_flash(self: Box<Self>, _: &mut Clock) -> Result<Nand, Cause> {
+    fn into_flash(self: Box<Self>, _: &mut Clock) -> Result<Flash, Cause> {
         Ok(Self::into_flash(*self))
     }
 

@@ -10,13 +10,13 @@ use super::{
     AttachBy, Census, Commands, FileSystemType, Levelling, Missing, Mounted, Moves, OnFlash, Pick,
     Setting, System,
 };
-use crate::nandfs::run::measure::{Attach, Counts, TimedWork, memory};
+use crate::nandfs::flash::{Counts, Flash, Wired};
+use crate::nandfs::run::measure::{Attach, TimedWork, memory};
 use crate::nandfs::scenario::{Kernel, KernelSettings};
 use boardlab_document::{Field, Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_media::CellKind;
-use boardlab_mtd::Mtd;
-use boardlab_nand::{Nand, Part};
+use boardlab_mtd::{FlashKind, Mtd};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_ubi::{FastmapMode, NewVolume, Ubi, Volume};
 use boardlab_ubifs::{Compressor, Options, Profile, Ubifs};
@@ -55,7 +55,14 @@ struct UbifsSystem {
     bulk_read: bool,
     /// The difference of erase counters at which UBI moves data that lie still.
     wl_threshold: u32,
+    /// Where UBI puts its second header, if not behind the first.
+    vid_offset: Option<u32>,
 }
+
+/// The first header of UBI, behind which the second one lies.
+const EC_HEADER: Bytes = Bytes::new(64);
+/// The largest erase block.
+const BLOCK: Bytes = Bytes::mib(16);
 
 /// The default of Linux, which takes 2 to 65,536 (`CONFIG_MTD_UBI_WL_THRESHOLD`).
 const THRESHOLD: u64 = 4_096;
@@ -67,6 +74,8 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
     let bulk_read = section.required::<bool>("bulk_read");
     let threshold = section.key("wl_threshold").within(2, 65_536).or(THRESHOLD);
     let wl_threshold = <u32 as Field>::required(threshold);
+    let offset = section.key::<Bytes>("vid_offset").within(EC_HEADER, BLOCK).optional();
+    let vid_offset = offset.map(|offset| offset.and_then(|bytes| u32::try_from(bytes.get()).ok()));
     section.finish()?;
     Ok(Arc::new(UbifsSystem {
         compressor: compressor?,
@@ -74,7 +83,15 @@ fn read(section: Section<'_>) -> Read<Arc<dyn System>> {
         fastmap: fastmap?,
         bulk_read: bulk_read?,
         wl_threshold: wl_threshold?,
+        vid_offset: vid_offset?,
     }))
+}
+
+/// Bytes that UBI writes at once, the smallest part of them, and those of a block before the data.
+struct Written {
+    page: u64,
+    sub_page: u64,
+    headers: u64,
 }
 
 impl UbifsSystem {
@@ -91,6 +108,7 @@ impl UbifsSystem {
             sub_page: self.sub_pages.then_some(bytes),
             fastmap: if self.fastmap { FastmapMode::Convert } else { FastmapMode::Absent },
             wl_threshold: self.wl_threshold,
+            vid_offset: self.vid_offset,
             ..boardlab_ubi::Options::default()
         }
     }
@@ -112,6 +130,24 @@ impl UbifsSystem {
             profile,
             ..Options::default()
         }
+    }
+
+    /// How UBI writes to such a flash.
+    fn written(&self, wired: Wired<'_>) -> Written {
+        let headers = |page: u64| {
+            let behind = |offset: u32| (u64::from(offset) + EC_HEADER.get()).next_multiple_of(page);
+            self.vid_offset.map(behind)
+        };
+        let Some(part) = wired.nand() else {
+            // Each header takes 64 bytes, and bytes are written singly.
+            return Written { page: 1, sub_page: 1, headers: headers(1).unwrap_or(128) };
+        };
+        let page = part.geometry.page.get();
+        // Both headers are in the first page where UBI can use a part of it, else in one each.
+        let in_one = self.sub_pages && part.cell == CellKind::Slc && part.on_die_ecc.is_none();
+        let usual = if in_one && page > 512 { page } else { 2 * page };
+        let sub_page = if usual == page { page / 4 } else { page };
+        Written { page, sub_page, headers: headers(page).unwrap_or(usual) }
     }
 
     /// Attaches the flash and opens its volume.
@@ -181,6 +217,10 @@ impl System for UbifsSystem {
         self.fastmap.then_some(Missing { problem, expected, help })
     }
 
+    fn takes(&self, _kind: FlashKind) -> bool {
+        true
+    }
+
     fn compression(&self) -> &'static str {
         match self.compressor {
             Compressor::Lzo => "LZO",
@@ -198,28 +238,40 @@ impl System for UbifsSystem {
         Some(("compressor", all.map(with).collect()))
     }
 
-    fn commands(&self, kernel: Kernel, part: &Part) -> Commands {
-        let Part { geometry, .. } = part;
-        let (block, page) = (geometry.block_size().get(), geometry.page.get());
-        // Both headers are in the first page where UBI can use a part of it, else in one each.
-        let in_one = self.sub_pages && part.cell == CellKind::Slc && part.on_die_ecc.is_none();
-        let headers = if in_one && page > 512 { page } else { 2 * page };
-        let sub_page = if headers == page { page / 4 } else { page };
+    fn commands(&self, kernel: Kernel, wired: Wired<'_>) -> Commands {
+        let (block, blocks) = (wired.block_size().get(), u64::from(wired.blocks()));
+        let Written { page, sub_page, headers } = self.written(wired);
         let limit = u64::from(self.attach_options(kernel, Bytes::new(page)).beb_limit);
-        let blocks = u64::from(geometry.blocks);
-        let lebs = blocks - 4 - (blocks * limit).div_ceil(1_024);
+        let reserve = wired.nand().map_or(0, |_| (blocks * limit).div_ceil(1_024));
+        let lebs = blocks - 4 - reserve;
         let name =
             COMPRESSORS.iter().find(|(_, one)| *one == self.compressor).map_or("", |one| one.0);
+        let vid = self.vid_offset.map_or_else(String::new, |offset| format!(" -O {offset}"));
         let bulk = if self.bulk_read { ",bulk_read" } else { "" };
         Commands {
             make: format!(
-                "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && printf '[root]\\nmode=ubi\\nimage=ubifs.img\\nvol_id=0\\nvol_type=dynamic\\nvol_name=root\\nvol_flags=autoresize\\n' > ubi.ini && ubinize -o ubi.img -m {page} -p {block} -s {sub_page} ubi.ini",
+                "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && printf '[root]\\nmode=ubi\\nimage=ubifs.img\\nvol_id=0\\nvol_type=dynamic\\nvol_name=root\\nvol_flags=autoresize\\n' > ubi.ini && ubinize -o ubi.img -m {page} -p {block} -s {sub_page}{vid} ubi.ini",
                 block - headers,
             ),
             mount: format!(
-                "ubiformat /dev/mtd0 -s {sub_page} -f ubi.img && ubiattach -m 0 && mount -t ubifs -o compr={name}{bulk} ubi0:root /mnt"
+                "ubiformat /dev/mtd0 -s {sub_page}{vid} -f ubi.img && ubiattach -m 0{vid} && mount -t ubifs -o compr={name}{bulk} ubi0:root /mnt"
             ),
         }
+    }
+
+    fn at_risk(&self, wired: Wired<'_>) -> Option<String> {
+        let Wired::Nor { part, board } = wired else { return None };
+        let buffer = part.write_buffer?.get() * board.chips as u64;
+        let begins = self.written(wired).headers;
+        let aligned = begins.next_multiple_of(buffer) - EC_HEADER.get();
+        (!begins.is_multiple_of(buffer)).then(|| {
+            format!(
+                "UBIFS takes for damage of a power cut what lies within one write buffer, counted from the begin of its data. UBI begins \
+                 these at byte {begins} of a block, so that a buffer of {} lies across two of them. ubinize, ubiformat and ubiattach -O \
+                 {aligned} begin them at a buffer; here ubifs.vid_offset = \"{aligned} B\"",
+                Bytes::new(buffer)
+            )
+        })
     }
 
     fn levelling(&self, _kernel: Kernel) -> Levelling {
@@ -234,9 +286,9 @@ impl System for UbifsSystem {
         Some(Arc::new(Self { wl_threshold: erases, ..*self }))
     }
 
-    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        let (begun, sub_page) = ((clock.now(), Counts::of(&nand)), nand.subpage());
-        let volume = self.open(nand, (setting.kernel, sub_page), clock)?;
+    fn mount(&self, setting: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let (begun, sub_page) = ((clock.now(), Counts::of(&flash)), flash.sub_page());
+        let volume = self.open(flash, (setting.kernel, sub_page), clock)?;
         let attached = (clock.now(), Counts::of(volume.ubi().device()));
         let fs = Box::new(Ubifs::mount(clock, volume, self.options(setting))?);
         Ok(OnFlash { fs, attach: Some(TimedWork::between(begun, attached)) })
@@ -245,7 +297,7 @@ impl System for UbifsSystem {
     fn attach(
         &self,
         setting: &Setting,
-        nand: Nand,
+        flash: Flash,
         by: AttachBy,
         clock: &mut Clock,
     ) -> Result<Option<Attach>, Cause> {
@@ -253,13 +305,13 @@ impl System for UbifsSystem {
             AttachBy::Scan => FastmapMode::Absent,
             AttachBy::Map => FastmapMode::Convert,
         };
-        let options = self.attach_options(setting.kernel, nand.subpage());
+        let options = self.attach_options(setting.kernel, flash.sub_page());
         let options = boardlab_ubi::Options { fastmap, ..options };
-        let mut ubi = with_volume(nand, &options, clock)?;
+        let mut ubi = with_volume(flash, &options, clock)?;
         while ubi.background(clock)? {}
-        let nand = ubi.detach(clock)?;
-        let begun = (clock.now(), Counts::of(&nand));
-        let ubi = Ubi::attach(clock, nand, &options)?;
+        let flash = ubi.detach(clock)?;
+        let begun = (clock.now(), Counts::of(&flash));
+        let ubi = Ubi::attach(clock, flash, &options)?;
         let run = TimedWork::between(begun, (clock.now(), Counts::of(ubi.device())));
         Ok(Some(Attach { run, memory: memory(&structures(&ubi)) }))
     }
@@ -267,22 +319,22 @@ impl System for UbifsSystem {
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
-        let sub_page = flash.ask(Nand::subpage);
+        let sub_page = flash.ask(Flash::sub_page);
         let volume = self.open(flash, (setting.kernel, sub_page), clock)?;
         let fs = Ubifs::mount(clock, volume, self.options(setting))?;
         Ok(Box::new(WriteThrough::new(fs)))
     }
 }
 
-impl Mounted for Ubifs<Volume<Nand>> {
-    fn flash(&self) -> &Nand {
+impl Mounted for Ubifs<Volume<Flash>> {
+    fn flash(&self) -> &Flash {
         self.lebs().ubi().device()
     }
 
-    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Nand, Cause> {
+    fn into_flash(self: Box<Self>, clock: &mut Clock) -> Result<Flash, Cause> {
         let mut ubi = self.into_lebs().into_ubi();
         while ubi.background(clock)? {}
         Ok(ubi.detach(clock)?)

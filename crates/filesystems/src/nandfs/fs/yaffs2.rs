@@ -8,11 +8,11 @@ mod findings;
 use super::{
     Commands, FileSystemType, Levelling, Mounted, Moves, OnFlash, Pick, Reading, Setting, System,
 };
+use crate::nandfs::flash::{Flash, Wired};
 use crate::nandfs::scenario::Kernel;
 use boardlab_document::{Read, Section};
 use boardlab_experiment::Cause;
 use boardlab_mtd::{Geometry, Mtd};
-use boardlab_nand::{Nand, Part};
 use boardlab_sim::{Bytes, Clock};
 use boardlab_vfs::{FileSystem, Structure, Work};
 use boardlab_workload::powercut::ForkingFlash;
@@ -132,8 +132,9 @@ impl System for Yaffs2System {
         "none"
     }
 
-    fn commands(&self, kernel: Kernel, part: &Part) -> Commands {
-        let Part { geometry, .. } = part;
+    fn commands(&self, kernel: Kernel, wired: Wired<'_>) -> Commands {
+        let part = wired.nand().expect("it takes no NOR");
+        let geometry = part.geometry;
         let [page, block, oob] =
             [geometry.page, geometry.block_size(), geometry.oob].map(Bytes::get);
         // A chip that corrects by itself, and a driver with its own code, put the tags where they like.
@@ -166,16 +167,16 @@ impl System for Yaffs2System {
         Levelling { pick: Pick::InTurn, moves }
     }
 
-    fn mount(&self, setting: &Setting, nand: Nand, clock: &mut Clock) -> Result<OnFlash, Cause> {
-        let geometry = nand.geometry().clone();
-        let fs = Box::new(Yaffs::mount(clock, nand, self.options(setting, &geometry))?);
+    fn mount(&self, setting: &Setting, flash: Flash, clock: &mut Clock) -> Result<OnFlash, Cause> {
+        let geometry = flash.geometry().clone();
+        let fs = Box::new(Yaffs::mount(clock, flash, self.options(setting, &geometry))?);
         Ok(OnFlash { fs, attach: None })
     }
 
     fn mount_watched(
         &self,
         setting: &Setting,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
         clock: &mut Clock,
     ) -> Result<Box<dyn FileSystem>, Cause> {
         let geometry = flash.geometry().clone();
@@ -185,12 +186,12 @@ impl System for Yaffs2System {
     }
 }
 
-impl Mounted for Yaffs<Nand> {
-    fn flash(&self) -> &Nand {
+impl Mounted for Yaffs<Flash> {
+    fn flash(&self) -> &Flash {
         self.device()
     }
 
-    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Nand, Cause> {
+    fn into_flash(self: Box<Self>, _clock: &mut Clock) -> Result<Flash, Cause> {
         Ok(self.into_device())
     }
 
@@ -203,7 +204,7 @@ impl Mounted for Yaffs<Nand> {
     }
 
     fn reserved(&self) -> Vec<(&'static str, Bytes)> {
-        let block = self.device().port.part().geometry.block_size();
+        let block = self.device().geometry().regions[0].size;
         let [collection, checkpoint] = self.kept_blocks().map(|count| block * u64::from(count));
         vec![
             ("blocks kept for garbage collection", collection),

@@ -7,11 +7,11 @@ use super::filesystem::{HELP, Lab, timed};
 use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
 use super::readings::Different;
 use super::stand::{Files, Sizes};
+use crate::nandfs::flash::Flash;
 use crate::nandfs::scenario::{Fill, Scenario, chosen};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::{Failure, Request};
-use boardlab_nand::Nand;
 use boardlab_parts::nand::board::Port;
 use boardlab_sim::{Bytes, Clock, Duration};
 use boardlab_workload::data::Data;
@@ -55,7 +55,7 @@ impl Runs {
     /// Adds them to a crew; each begins with a fork of `fresh`.
     fn begin<'w>(
         system: &'static str,
-        (lab, fresh): (&'w Lab<'w>, &'w Nand),
+        (lab, fresh): (&'w Lab<'w>, &'w Flash),
         crew: &mut Crew<'w>,
     ) -> Self {
         let Scenario { fill, compare, tiobench, kernel, .. } = lab.scenario;
@@ -65,22 +65,22 @@ impl Runs {
             if !capacities.iter().any(|(other, _)| *other == size) {
                 // What does not compress.
                 let kind = Files { size: Sizes::Each(size), data: Data::Random };
-                let run = move |nand, clock: &mut Clock| lab.capacity(&kind, nand, clock);
-                let memory = memory(lab.part.size(), Ratio::WHOLE, size);
+                let run = move |flash, clock: &mut Clock| lab.capacity(&kind, flash, clock);
+                let memory = memory(lab.wired.size(), Ratio::WHOLE, size);
                 let slot = crew.add_large(system, HELP, memory, move || timed(fresh, run));
                 capacities.push((size, slot));
             }
         }
         let fills = fills(lab.scenario).into_iter().map(|(files, levels)| {
             let highest = levels.last().copied().unwrap_or(fill.level);
-            let memory = memory(lab.part.size(), highest, files.size.mean());
-            let run = move |nand, clock: &mut Clock| lab.fill(&files, &levels, nand, clock);
+            let memory = memory(lab.wired.size(), highest, files.size.mean());
+            let run = move |flash, clock: &mut Clock| lab.fill(&files, &levels, flash, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
         let fills = fills.collect();
         let memory = memory_of_tiobench(lab.scenario);
         let throughput = tiobench.data.iter().map(|data| {
-            let run = move |nand, clock: &mut Clock| lab.tiobench(data, nand, clock);
+            let run = move |flash, clock: &mut Clock| lab.tiobench(data, flash, clock);
             crew.add_large(system, HELP, memory, move || timed(fresh, run))
         });
         let throughput = throughput.collect();
@@ -280,8 +280,9 @@ mod tests {
             let (_, system) = &scenario.systems[0];
             let port = Port::default();
             let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
-            let nand = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(nand.port.die().array().erase_count(63), erases);
+            let flash = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(flash.erase_counts()[63], erases);
+            let Flash::Nand(nand) = flash else { panic!("no NAND") };
             assert_eq!(nand.port.die().errors().is_some(), wrong);
         }
     }

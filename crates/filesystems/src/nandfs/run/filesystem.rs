@@ -9,16 +9,13 @@
 //! phase of tiobench begins with an empty page cache: otherwise the reads of a file that fits the memory
 //! would never reach the flash.
 
-use super::measure::{
-    Capacity, Chip, ChipAttach, Counts, Mounting, Phase, Throughput, TimedWork, memory,
-};
+use super::measure::{Capacity, Chip, ChipAttach, Mounting, Phase, Throughput, TimedWork, memory};
 use super::stand::{Files, Sizes, Stand, unmount, used};
+use crate::nandfs::flash::{Counts, Flash, FlashPart, Wired};
 use crate::nandfs::fs::{AttachBy, Mounted, System};
 use crate::nandfs::scenario::{Fill, Scenario, Tiobench as Options};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::{Cause, heap};
-use boardlab_media::NandGeometry;
-use boardlab_nand::{Nand, Part};
 use boardlab_parts::nand::board::Port as PortCosts;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 use boardlab_vfs::{Errno, Error, Mount};
@@ -26,12 +23,13 @@ use boardlab_workload::data::Data;
 use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
 use boardlab_workload::tree;
 use std::ops::Deref;
-use std::sync::Arc;
 
 /// The runs of a scenario with one filesystem.
 #[derive(Clone, Copy)]
 pub(super) struct Lab<'a> {
     pub(super) scenario: &'a Scenario,
+    /// What the port of the board costs.
+    pub(super) port: PortCosts,
     stand: Stand<'a>,
 }
 
@@ -54,21 +52,22 @@ impl<'a> Lab<'a> {
         (seed, port): (Seed, PortCosts),
     ) -> Self {
         let Scenario { file, board, kernel, errors, .. } = scenario;
-        let (part, kernel) = (&file.part, *kernel);
-        let stand = Stand { part, board, kernel, errors, port, system, seed, read_only: false };
-        Self { scenario, stand }
+        let wired = Wired::Nand { part: &file.part, port, errors };
+        let (machine, kernel) = (&board.machine, *kernel);
+        let stand = Stand { wired, machine, kernel, system, seed, read_only: false };
+        Self { scenario, port, stand }
     }
 
     /// Fills a flash to a level as the scenario says, and mounts it.
     pub(super) fn mounted_at(
         &self,
         level: Ratio,
-        nand: Nand,
+        flash: Flash,
         clock: &mut Clock,
     ) -> Result<Mounting, Cause> {
         let Fill { file, data, .. } = self.scenario.fill.clone();
         let kind = Files { size: Sizes::Each(file), data };
-        let mut all = self.fill(&kind, &[level], nand, clock)?;
+        let mut all = self.fill(&kind, &[level], flash, clock)?;
         all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
     }
 
@@ -76,7 +75,7 @@ impl<'a> Lab<'a> {
     pub(super) fn tiobench(
         &self,
         data: &Data,
-        nand: Nand,
+        flash: Flash,
         clock: &mut Clock,
     ) -> Result<Throughput, Cause> {
         let Options { block, size, random, threads, presize, .. } = self.scenario.tiobench;
@@ -92,7 +91,7 @@ impl<'a> Lab<'a> {
             verify: true,
             ..Tiobench::default()
         };
-        let mut mount = self.mount(nand, clock, self.page_cache())?;
+        let mut mount = self.mount(flash, clock, self.page_cache())?;
         let mut marks = Vec::new();
         let mut observe =
             |_: Test, _: Moment, mount: &mut Mount<Box<dyn Mounted>>, clock: &mut Clock| {
@@ -113,15 +112,13 @@ impl<'a> Lab<'a> {
 impl Stand<'_> {
     /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
     pub(crate) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
-        let geometry = self.part.geometry;
-        let blocks = u32::try_from(size / geometry.block_size())?;
-        let geometry = NandGeometry { blocks, ..geometry };
-        let part = Arc::new(Part { geometry, ..self.part.clone() });
+        let blocks = u32::try_from(size / self.wired.block_size())?;
+        let part = self.wired.resized(blocks, self.wired.endurance());
         let mut clock = Clock::new();
         let attach = self.attaches(&part, &mut clock)?;
-        let nand = self.made(self.attach(part)?, &mut clock)?;
-        let begun = (clock.now(), Counts::of(&nand));
-        let (mount, _) = self.mount_with_attach(nand, &mut clock, self.fill_cache())?;
+        let flash = self.made(self.attach(part)?, &mut clock)?;
+        let begun = (clock.now(), Counts::of(&flash));
+        let (mount, _) = self.mount_with_attach(flash, &mut clock, self.fill_cache())?;
         let mounted = (clock.now(), Counts::of(mount.fs().flash()));
         let memory = memory(&mount.fs().structures());
         drop(mount);
@@ -131,10 +128,10 @@ impl Stand<'_> {
     }
 
     /// Attaches the volume manager of the filesystem, where it has one.
-    fn attaches(&self, part: &Arc<Part>, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
+    fn attaches(&self, part: &FlashPart, clock: &mut Clock) -> Result<Option<ChipAttach>, Cause> {
         let mut attach = |by| {
-            let nand = self.attach(Arc::clone(part))?;
-            self.system.attach(&self.setting(), nand, by, clock)
+            let flash = self.attach(part.clone())?;
+            self.system.attach(&self.setting(), flash, by, clock)
         };
         let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
         Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
@@ -145,18 +142,18 @@ impl Stand<'_> {
         &self,
         kind: &Files,
         levels: &[Ratio],
-        mut nand: Nand,
+        mut flash: Flash,
         clock: &mut Clock,
     ) -> Result<Vec<Mounting>, Cause> {
         let (mut files, mut all) = (0, Vec::new());
         for level in levels {
-            let mut mount = self.mount(nand, clock, self.fill_cache())?;
+            let mut mount = self.mount(flash, clock, self.fill_cache())?;
             while used(&mut mount, clock)? < *level {
                 self.write_file(&mut mount, clock, files, kind)?;
                 files += 1;
             }
-            nand = unmount(mount, clock)?;
-            all.push(self.mounting((*level, kind, files), nand.clone())?);
+            flash = unmount(mount, clock)?;
+            all.push(self.mounting((*level, kind, files), flash.clone())?);
         }
         Ok(all)
     }
@@ -165,12 +162,12 @@ impl Stand<'_> {
     fn mounting(
         &self,
         (level, Files { size, data }, files): (Ratio, &Files, u64),
-        nand: Nand,
+        flash: Flash,
     ) -> Result<Mounting, Cause> {
         let mut clock = Clock::new();
-        let begun = (clock.now(), Counts::of(&nand));
+        let begun = (clock.now(), Counts::of(&flash));
         let cache = self.page_cache();
-        let (mut mount, attach) = self.mount_with_attach(nand, &mut clock, cache)?;
+        let (mut mount, attach) = self.mount_with_attach(flash, &mut clock, cache)?;
         let mounted = (clock.now(), Counts::of(mount.fs().flash()));
         let structures = mount.fs().structures();
         tree::list(&mut mount, &mut clock)?;
@@ -192,11 +189,11 @@ impl Stand<'_> {
     pub(crate) fn capacity(
         &self,
         kind: &Files,
-        nand: Nand,
+        flash: Flash,
         clock: &mut Clock,
     ) -> Result<Capacity, Cause> {
-        let flash = nand.port.part().size();
-        let mut mount = self.mount(nand, clock, self.fill_cache())?;
+        let size = flash.size();
+        let mut mount = self.mount(flash, clock, self.fill_cache())?;
         let mut stored = Bytes::ZERO;
         for file in 0.. {
             match self.write_file(&mut mount, clock, file, kind) {
@@ -206,14 +203,14 @@ impl Stand<'_> {
             }
         }
         let reserved = mount.fs().reserved();
-        Ok(Capacity { flash, stored, reserved })
+        Ok(Capacity { flash: size, stored, reserved })
     }
 }
 
 /// Performs `work` with a fork of `fresh`; also returns its virtual time.
 pub(crate) fn timed<T>(
-    fresh: &Nand,
-    work: impl FnOnce(Nand, &mut Clock) -> Result<T, Cause>,
+    fresh: &Flash,
+    work: impl FnOnce(Flash, &mut Clock) -> Result<T, Cause>,
 ) -> Result<(T, Duration), Cause> {
     let mut clock = Clock::new();
     let made = work(fresh.clone(), &mut clock)?;

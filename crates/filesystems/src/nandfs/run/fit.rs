@@ -86,7 +86,7 @@ pub(crate) fn relative(one: &Observation, port: Port) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nandfs::run::measure::Counts;
+    use crate::nandfs::flash::Counts;
 
     fn observation(printed_ns: f64, time: u64, commands: u64, bytes: u64) -> Observation {
         let counts = Counts { commands, bytes, ..Counts::default() };

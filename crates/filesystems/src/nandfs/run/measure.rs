@@ -1,65 +1,18 @@
 //! The figures of a run: its time, and the work of the flash.
 //!
-//! Layer: rank 10. Main types: [`Counts`], [`TimedWork`], and [`Column`], all figures of one filesystem.
-//! The counts do not depend on the platform: they are the requests of a filesystem to the flash. So
+//! Layer: rank 10. Main types: [`TimedWork`], and [`Column`], all figures of one filesystem.
+//! The [`Counts`] do not depend on the platform: they are the requests of a filesystem to the flash. So
 //! every time is shown with them, and the time with another port of the board follows from them:
 //! `boardlab run` with that port gives the same (`crates/lab/tests/nandfs.rs` checks it), but for some
 //! nanoseconds with LogFS: the length of its compressed journal depends on the times of files.
 
+use crate::nandfs::flash::Counts;
 use boardlab_document::quantity::Ratio;
-use boardlab_nand::Nand;
 use boardlab_parts::nand::board::Port;
 use boardlab_result::prose::real;
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
 use boardlab_vfs::Structure;
 use boardlab_workload::tiobench::Test;
-use std::ops::Sub;
-
-/// The work of the flash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Counts {
-    /// Commands: sequences that begin with a command cycle.
-    pub commands: u64,
-    /// Bytes over the bus in data cycles.
-    pub bytes: u64,
-    /// Pages read into the page register.
-    pub reads: u64,
-    /// Programs of a page or a part of it.
-    pub programs: u64,
-    /// Blocks erased.
-    pub erases: u64,
-    /// Bit errors that the ECC corrected.
-    pub corrected: u64,
-}
-
-impl Counts {
-    /// The work of `nand` so far.
-    pub(crate) fn of(nand: &Nand) -> Self {
-        let counts = nand.counts();
-        Self {
-            commands: counts.commands,
-            bytes: counts.bytes_in + counts.bytes_out,
-            reads: counts.page_reads,
-            programs: counts.programs,
-            erases: counts.erases,
-            corrected: nand.driver.ecc().corrected,
-        }
-    }
-}
-
-impl Sub for Counts {
-    type Output = Self;
-    fn sub(self, earlier: Self) -> Self {
-        Self {
-            commands: self.commands - earlier.commands,
-            bytes: self.bytes - earlier.bytes,
-            reads: self.reads - earlier.reads,
-            programs: self.programs - earlier.programs,
-            erases: self.erases - earlier.erases,
-            corrected: self.corrected - earlier.corrected,
-        }
-    }
-}
 
 /// The time of a part of a run, and the work of the flash in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

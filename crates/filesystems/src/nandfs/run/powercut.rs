@@ -7,15 +7,15 @@
 use super::filesystem::Lab;
 use super::risk::Risk;
 use super::stand::Stand;
+use crate::nandfs::flash::{Flash, FlashPart};
 use crate::nandfs::fs::{ALL, FileSystemType, Setting, System};
-use crate::nandfs::scenario::errors::Errors;
 use crate::nandfs::scenario::{PowerCut, Scenario, system};
 use boardlab_document::Reading;
 use boardlab_experiment::finding::find;
 use boardlab_experiment::{Cause, Failure, Progress, Request};
 use boardlab_media::NandGeometry;
 use boardlab_mtd::{Kind, TearOutcome};
-use boardlab_nand::{Nand, Part};
+use boardlab_nand::Part;
 use boardlab_result::prose::{counted, float, listed, percent_of};
 use boardlab_result::{Axis, Cell, Chart, Row, RunResult, Style, Table, Verdict};
 use boardlab_sim::{Clock, Duration, Seed};
@@ -31,20 +31,20 @@ use std::sync::Arc;
 struct Cutting<'a> {
     setting: Setting,
     system: &'a dyn System,
-    nand: Nand,
+    flash: Flash,
 }
 
 impl Bench for Cutting<'_> {
-    type Flash = Nand;
+    type Flash = Flash;
 
-    fn flash(&self) -> Nand {
-        self.nand.clone()
+    fn flash(&self) -> Flash {
+        self.flash.clone()
     }
 
     fn mount(
         &self,
         clock: &mut Clock,
-        flash: ForkingFlash<Nand>,
+        flash: ForkingFlash<Flash>,
     ) -> Result<Box<dyn FileSystem>, MountFailure> {
         self.system.mount_watched(&self.setting, flash, clock)
     }
@@ -119,14 +119,15 @@ impl<'s> Prepared<'s> {
     ) -> Result<Self, Failure> {
         let PowerCut { blocks, pages_per_block, page, oob, .. } = scenario.powercut;
         let geometry = NandGeometry { blocks, pages_per_block, page, oob };
-        let part = Arc::new(Part { geometry, ..scenario.file.part.clone() });
+        let part = FlashPart::Nand(Arc::new(Part { geometry, ..scenario.file.part.clone() }));
         let (system, cut) = (&**system(&scenario.systems, name), &scenario.powercut);
         let lab = Lab::new(scenario, system, (request.seed, scenario.board.port));
-        let nand = Stand { errors: &Errors::default(), ..*lab }.attach(part);
-        let nand = nand.map_err(|error| failed(name, Box::new(error)))?;
-        let risk = lab.risk(nand.clone()).map_err(|error| failed(name, error))?;
+        let flash = Stand { wired: lab.wired.sound(), ..*lab }
+            .attach(part)
+            .map_err(|error| failed(name, error))?;
+        let risk = lab.risk(flash.clone()).map_err(|error| failed(name, error))?;
         let setting = Setting { seed: Seed::new(1), ..lab.setting() };
-        Ok(Self { name, cut, bench: Cutting { setting, system, nand }, risk })
+        Ok(Self { name, cut, bench: Cutting { setting, system, flash }, risk })
     }
 
     /// Runs it, and cuts its power.
@@ -140,7 +141,7 @@ impl<'s> Prepared<'s> {
             second: Sampling { exhaustive: 0, one_in: cut.second_operation_one_in },
             life_one_in: cut.life_one_in,
             brownout_one_in: cut.brownout_one_in,
-            live_bytes: cut.live.of(bench.nand.port.part().size()).get(),
+            live_bytes: cut.live.of(bench.flash.size()).get(),
         };
         let total = usize::try_from(plan.operations).unwrap_or(usize::MAX);
         let matrix = explore(&bench, &plan, &|done| {
@@ -165,9 +166,8 @@ pub(crate) struct Survived {
 
 /// Runs a filesystem on a small flash of the part for so many operations, and cuts its power now and then.
 pub(crate) fn tried(stand: &Stand<'_>, operations: u64) -> Result<Survived, Cause> {
-    let geometry = NandGeometry { blocks: 96, pages_per_block: 16, ..stand.part.geometry };
-    let nand = stand.attach(Arc::new(Part { geometry, ..stand.part.clone() }))?;
-    let live_bytes = nand.port.part().size().get() * 45 / 100;
+    let flash = stand.attach(stand.wired.small())?;
+    let live_bytes = flash.size().get() * 45 / 100;
     let setting = Setting { seed: Seed::new(1), ..stand.setting() };
     let plan = Plan {
         seed: stand.seed,
@@ -179,7 +179,7 @@ pub(crate) fn tried(stand: &Stand<'_>, operations: u64) -> Result<Survived, Caus
         brownout_one_in: 0,
         live_bytes,
     };
-    let matrix = explore(&Cutting { setting, system: stand.system, nand }, &plan, &|_| ())?;
+    let matrix = explore(&Cutting { setting, system: stand.system, flash }, &plan, &|_| ())?;
     let first = matrix.failures.first().map(ToString::to_string);
     Ok(Survived { cuts: matrix.cuts() + matrix.second_cuts(), lost: matrix.failed(), first })
 }

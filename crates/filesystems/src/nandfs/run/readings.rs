@@ -39,7 +39,7 @@ impl Lab<'_> {
     /// About what a reading takes.
     pub(super) fn memory(&self, reading: &Reading) -> Bytes {
         match reading.system {
-            Some(_) => memory(self.part.size(), Ratio::WHOLE, self.scenario.fill.file),
+            Some(_) => memory(self.wired.size(), Ratio::WHOLE, self.scenario.fill.file),
             None => memory_of_tiobench(self.scenario),
         }
     }

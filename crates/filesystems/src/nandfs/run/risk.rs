@@ -7,8 +7,8 @@
 use super::filesystem::Lab;
 use super::stand::Cached;
 use super::steps::{content, write_and_close};
+use crate::nandfs::flash::{Counts, Flash};
 use boardlab_experiment::Cause;
-use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration};
 use boardlab_vfs::{Errno, Error};
 
@@ -31,18 +31,18 @@ pub(super) struct Risk {
 }
 
 impl Lab<'_> {
-    /// Measures it on `nand`, which is erased.
-    pub(super) fn risk(&self, nand: Nand) -> Result<Risk, Cause> {
-        let fresh = self.made(nand, &mut Clock::new())?;
+    /// Measures it on `flash`, which is erased.
+    pub(super) fn risk(&self, flash: Flash) -> Result<Risk, Cause> {
+        let fresh = self.made(flash, &mut Clock::new())?;
         Ok(Risk {
             new: self.until_durable(fresh.clone(), false)?,
             rewritten: self.until_durable(fresh, true)?,
         })
     }
 
-    fn until_durable(&self, nand: Nand, again: bool) -> Result<Option<Duration>, Cause> {
+    fn until_durable(&self, flash: Flash, again: bool) -> Result<Option<Duration>, Cause> {
         let mut clock = Clock::new();
-        let mut mount = self.mount(nand, &mut clock, self.page_cache())?;
+        let mut mount = self.mount(flash, &mut clock, self.page_cache())?;
         let [old, new] = [0, 1].map(|version| content(version, FILE));
         if again {
             write(&mut mount, &mut clock, &old)?;
@@ -53,7 +53,7 @@ impl Lab<'_> {
         let mut programs = None;
         while clock.now().since(begun) < LONGEST {
             let flash = mount.fs().flash();
-            let now = flash.counts().programs;
+            let now = Counts::of(flash).programs;
             // Between programs the flash stays as it is.
             if programs != Some(now) {
                 programs = Some(now);
@@ -68,7 +68,7 @@ impl Lab<'_> {
     }
 
     /// Whether a flash whose power failed has the file with this content; what cannot be mounted or read has not.
-    fn holds(&self, flash: Nand, content: &[u8]) -> Result<bool, Cause> {
+    fn holds(&self, flash: Flash, content: &[u8]) -> Result<bool, Cause> {
         let mut clock = Clock::new();
         let mut mount = self.mount(flash, &mut clock, self.page_cache())?;
         let fd = match mount.open(&mut clock, PATH) {

@@ -2,16 +2,13 @@
 //!
 //! Layer: rank 10. Main type: [`Stand`].
 
+use crate::nandfs::flash::{Flash, FlashPart, Wired};
 use crate::nandfs::fs::{Mounted, OnFlash, Setting, System};
 use crate::nandfs::run::measure::TimedWork;
-use crate::nandfs::scenario::errors::Errors;
-use crate::nandfs::scenario::{Kernel, KernelSettings};
+use crate::nandfs::scenario::KernelSettings;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
-use boardlab_nand::chip::Die;
-use boardlab_nand::driver::ProfileError;
-use boardlab_nand::{Nand, Part, Port, PortTiming, Profile};
-use boardlab_parts::nand::board::{BoardSpec, Port as PortCosts};
+use boardlab_parts::machine::Machine;
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::{Errno, Error, FileSystem, Mount, Options as CacheOptions};
 use boardlab_workload::Source;
@@ -83,12 +80,9 @@ impl Sizes {
 /// The basis of all runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Stand<'a> {
-    pub(crate) part: &'a Part,
-    pub(crate) board: &'a BoardSpec,
+    pub(crate) wired: Wired<'a>,
+    pub(crate) machine: &'a Machine,
     pub(crate) kernel: KernelSettings,
-    pub(crate) errors: &'a Errors,
-    /// What the port of the board costs, unless it is another one.
-    pub(crate) port: PortCosts,
     pub(crate) system: &'a dyn System,
     pub(crate) seed: Seed,
     /// Whether it is mounted so that nothing may be written.
@@ -105,39 +99,25 @@ const DIRECTORY: u64 = 100;
 const BACKGROUND_MAX: u32 = 10_000_000;
 
 impl Stand<'_> {
-    /// A new flash of `part` behind the driver of the kernel, every block with the wear of the scenario.
-    pub(crate) fn attach(&self, part: Arc<Part>) -> Result<Nand, ProfileError> {
-        let profile = match self.kernel.profile {
-            Kernel::Linux26 => Profile::linux_2_6(&part)?,
-            Kernel::Linux61 => Profile::linux_6_1(&part)?,
-        };
-        let profile = Profile { verify_write: self.kernel.verify_write, ..profile };
-        let setup = self.errors.setup(self.seed.child(NAND));
-        let mut die = Die::new(part, &setup).map_err(ProfileError::Part)?;
-        self.errors.wear(&mut die);
-        let timing = PortTiming {
-            per_command: self.port.per_command,
-            per_byte: self.port.per_byte,
-            ..PortTiming::default()
-        };
-        let port = Port::new(die, timing).map_err(ProfileError::Part)?;
-        Nand::attach(port, profile, &mut Clock::new())
+    /// A new flash of `part` behind the driver of the kernel.
+    pub(crate) fn attach(&self, part: FlashPart) -> Result<Flash, Cause> {
+        self.wired.attach(part, self.kernel, self.seed)
     }
 
     /// The setting in which the filesystem is mounted.
     pub(crate) fn setting(&self) -> Setting {
-        let (kernel, host, seed) = (self.kernel.profile, self.board.host(), self.seed);
+        let (kernel, host, seed) = (self.kernel.profile, self.machine.host(), self.seed);
         Setting { kernel, host, seed, read_only: self.read_only }
     }
 
     /// A flash of the part with an empty filesystem, every block erased and marked.
-    pub(crate) fn fresh(&self) -> Result<Nand, Cause> {
-        self.made(self.attach(Arc::new(self.part.clone()))?, &mut Clock::new())
+    pub(crate) fn fresh(&self) -> Result<Flash, Cause> {
+        self.made(self.attach(self.wired.whole())?, &mut Clock::new())
     }
 
-    /// `nand` with an empty filesystem, every block erased and marked.
-    pub(crate) fn made(&self, nand: Nand, clock: &mut Clock) -> Result<Nand, Cause> {
-        let OnFlash { mut fs, .. } = self.system.mount(&self.setting(), nand, clock)?;
+    /// `flash` with an empty filesystem, every block erased and marked.
+    pub(crate) fn made(&self, flash: Flash, clock: &mut Clock) -> Result<Flash, Cause> {
+        let OnFlash { mut fs, .. } = self.system.mount(&self.setting(), flash, clock)?;
         for _ in 0..BACKGROUND_MAX {
             if !fs.background(clock)? {
                 break;
@@ -149,7 +129,7 @@ impl Stand<'_> {
 
     /// The page cache of the board.
     pub(crate) fn page_cache(&self) -> Bytes {
-        self.board.page_cache()
+        self.machine.page_cache()
     }
 
     /// The page cache while the flash is filled: files that are written and never read again need none, and a whole
@@ -160,24 +140,24 @@ impl Stand<'_> {
 
     pub(crate) fn mount(
         &self,
-        nand: Nand,
+        flash: Flash,
         clock: &mut Clock,
         cache: Bytes,
     ) -> Result<Cached, Cause> {
-        Ok(self.mount_with_attach(nand, clock, cache)?.0)
+        Ok(self.mount_with_attach(flash, clock, cache)?.0)
     }
 
     /// Mounts; also returns what the attach of a volume manager below took.
     pub(crate) fn mount_with_attach(
         &self,
-        nand: Nand,
+        flash: Flash,
         clock: &mut Clock,
         cache: Bytes,
     ) -> Result<(Cached, Option<TimedWork>), Cause> {
-        let OnFlash { fs, attach } = self.system.mount(&self.setting(), nand, clock)?;
+        let OnFlash { fs, attach } = self.system.mount(&self.setting(), flash, clock)?;
         // Linux reads nothing ahead on MTD, and UBIFS switches it off.
         let cache = CacheOptions { readahead: 1, ..CacheOptions::with_cache(cache) };
-        Ok((Mount::with_host(fs, self.board.host(), cache), attach))
+        Ok((Mount::with_host(fs, self.machine.host(), cache), attach))
     }
 
     /// Writes file number `file`, a hundred to a directory; returns how much of it found room.
@@ -225,9 +205,6 @@ impl Stand<'_> {
     }
 }
 
-/// What the random streams of the flash are called.
-pub(crate) const NAND: &str = "nand";
-
 fn directory(file: u64) -> String {
     format!("/d{:04}", file / DIRECTORY)
 }
@@ -247,7 +224,7 @@ pub(crate) fn used(mount: &mut Cached, clock: &mut Clock) -> Result<Ratio, Error
 }
 
 /// Unmounts, and returns the flash.
-pub(crate) fn unmount(mut mount: Cached, clock: &mut Clock) -> Result<Nand, Cause> {
+pub(crate) fn unmount(mut mount: Cached, clock: &mut Clock) -> Result<Flash, Cause> {
     mount.unmount(clock)?;
     mount.into_fs().into_flash(clock)
 }

@@ -5,12 +5,12 @@
 
 use super::filesystem::Lab;
 use super::stand::{Cached, unmount, used};
+use crate::nandfs::flash::Flash;
 use crate::nandfs::fs::System;
 use crate::nandfs::scenario::Scenario;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_measure::plan::Step;
-use boardlab_nand::Nand;
 use boardlab_sim::{Bytes, Clock, Duration, Phase, Seed};
 use boardlab_vfs::{Errno, Error, Fd};
 use boardlab_workload::data::Data;
@@ -72,7 +72,7 @@ pub(crate) struct Bench<'a> {
     lab: Lab<'a>,
     clock: Clock,
     /// `None` while it is mounted.
-    flash: Option<Nand>,
+    flash: Option<Flash>,
     mount: Option<Cached>,
 }
 
@@ -286,8 +286,8 @@ pub(super) fn write_and_close(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nandfs::flash::Counts;
     use crate::nandfs::fs;
-    use crate::nandfs::run::measure::Counts;
     use boardlab_parts::catalog;
 
     /// Performs steps on a small flash with each filesystem; calls `after` after each.

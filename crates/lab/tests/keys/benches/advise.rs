@@ -30,6 +30,28 @@ macro_rules! small {
 
 const BENCHES: &[Bench] = &[
     Bench {
+        name: "nor-advise",
+        scenario: "nor-advise",
+        base: &[
+            "part.geometry.region=[{ count = 128, size = \"16 KiB\" }]",
+            "product.level=45 %",
+            "product.file=16 KiB",
+            "product.write=16 KiB",
+            "product.levels=[\"30 %\"]",
+            "product.chips=[\"4 MiB\"]",
+            "product.kinds=[\"percent:50\"]",
+            "product.room=1 MiB",
+            "product.throughput=1 MB/s",
+            "product.cut_operations=400",
+            "product.compressions=false",
+        ],
+        own: nothing,
+        contexts: &[
+            ("words", &["part.geometry.write_buffer=\"2 B\""]),
+            ("Linux 3.4", &["kernel.profile=linux-2.6"]),
+        ],
+    },
+    Bench {
         name: "nand-advise, YAFFS2 and UBIFS",
         scenario: "nand-advise",
         base: small!(

@@ -6,16 +6,15 @@
 mod pool;
 mod rewriting;
 
-use super::stand::{NAND, Stand};
+use super::stand::Stand;
+use crate::nandfs::flash::{NAND, Wired};
 use crate::nandfs::fs::System;
 use crate::nandfs::scenario::KernelSettings;
-use crate::nandfs::scenario::errors::SOUND;
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_media::Lifetime;
-use boardlab_nand::Part;
-use boardlab_parts::nand::board::BoardSpec;
+use boardlab_parts::machine::Machine;
 use boardlab_result::prose::float;
 use boardlab_sim::{Bytes, Duration, Seed};
 use boardlab_workload::data::Data;
@@ -77,8 +76,8 @@ struct AtLevel {
 
 /// What all runs and lives depend on.
 pub(crate) struct Base<'s> {
-    pub(crate) part: &'s Part,
-    pub(crate) board: &'s BoardSpec,
+    pub(crate) wired: Wired<'s>,
+    pub(crate) machine: &'s Machine,
     pub(crate) kernel: KernelSettings,
     pub(crate) load: Load,
     /// How full the flash is of data at rest.
@@ -108,9 +107,8 @@ pub(crate) struct Load {
 
 impl Base<'_> {
     fn stand<'s>(&'s self, system: &'s dyn System) -> Stand<'s> {
-        let Self { part, board, kernel, seed, .. } = *self;
-        let port = board.port;
-        Stand { part, board, kernel, errors: &SOUND, port, system, seed, read_only: false }
+        let Self { wired, machine, kernel, seed, .. } = *self;
+        Stand { wired, machine, kernel, system, seed, read_only: false }
     }
 
     /// Adds all runs of filesystems to a crew.
@@ -241,10 +239,10 @@ impl Base<'_> {
         capacity: Bytes,
         (cycles, like): (u64, u64),
     ) -> Life {
-        let Self { part, kernel, load, .. } = self;
+        let Self { wired, kernel, load, .. } = self;
         let gone_through = u32::try_from(cycles).unwrap_or(u32::MAX).min(CYCLES_MAX);
         let setup = Lifetime::new(self.seed.child(NAND), gone_through, 0, 0);
-        let block = part.geometry.block_size();
+        let block = wired.block_size();
         let blocks = 0..u32::try_from(load.chip / block).expect("few blocks");
         // What is stored takes the same share of the capacity and of the blocks.
         let stored = (seen.rest + load.file).get();

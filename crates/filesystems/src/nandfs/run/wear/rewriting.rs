@@ -4,17 +4,15 @@
 //! its end.
 
 use super::Load;
+use crate::nandfs::flash::Flash;
 use crate::nandfs::fs::{Census, Levelling, Moves, Pick};
 use crate::nandfs::run::stand::{Cached, Files, Sizes, Stand, path, used};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
-use boardlab_media::NandGeometry;
-use boardlab_nand::{Nand, Part};
 use boardlab_result::prose::{float, real};
 use boardlab_sim::{Bytes, Clock, Duration, Instant};
 use boardlab_vfs::{Errno, Error, PAGE_SIZE};
 use boardlab_workload::Source;
-use std::sync::Arc;
 
 /// The path of the file.
 const PATH: &str = "/state";
@@ -51,16 +49,16 @@ struct Rewriting<'a> {
     /// Time of these writings until they were durable.
     writing: Duration,
     begun: Instant,
-    /// Erases of each block, and programs, when that began.
+    /// Erases of each block, and bytes that were programmed, when that began.
     before: Vec<u32>,
-    programs: u64,
+    programmed: Bytes,
 }
 
 /// The flash at the end of a round.
 #[derive(Debug, Clone)]
 struct Round {
     rewrites: u64,
-    programs: u64,
+    programmed: Bytes,
     /// Of each block since the file was first written.
     erases: Vec<u32>,
     /// Moves of data at rest, where they are counted.
@@ -163,12 +161,11 @@ pub(crate) fn capacity(stand: Stand<'_>, load: &Load) -> Result<Bytes, Cause> {
 impl Filled {
     /// A flash of so many rated cycles without files.
     fn empty(stand: Stand<'_>, load: &Load, endurance: u32) -> Result<Self, Cause> {
-        let blocks = u32::try_from(load.chip / stand.part.geometry.block_size())?;
-        let geometry = NandGeometry { blocks, ..stand.part.geometry };
-        let part = Arc::new(Part { geometry, endurance, ..stand.part.clone() });
+        let blocks = u32::try_from(load.chip / stand.wired.block_size())?;
+        let part = stand.wired.resized(blocks, endurance);
         let mut clock = Clock::new();
-        let nand = stand.made(stand.attach(part)?, &mut clock)?;
-        let mount = stand.mount(nand, &mut clock, stand.fill_cache())?;
+        let flash = stand.made(stand.attach(part)?, &mut clock)?;
+        let mount = stand.mount(flash, &mut clock, stand.fill_cache())?;
         Ok(Self { mount, clock, files: 0, rest: Bytes::ZERO })
     }
 
@@ -198,13 +195,12 @@ impl Filled {
         }
     }
 
-    fn flash(&self) -> &Nand {
+    fn flash(&self) -> &Flash {
         self.mount.fs().flash()
     }
 
     fn erase_counts(&self) -> Vec<u32> {
-        let array = self.flash().port.die().array();
-        (0..array.geometry().blocks).map(|block| array.erase_count(block)).collect()
+        self.flash().erase_counts()
     }
 }
 
@@ -228,13 +224,13 @@ impl<'a> Rewriting<'a> {
             writing: Duration::ZERO,
             begun: filled.clock.now(),
             before: Vec::new(),
-            programs: 0,
+            programmed: Bytes::ZERO,
             filled,
         };
         first.rewrite()?;
         let (begun, before) = (first.filled.clock.now(), first.filled.erase_counts());
-        let programs = first.filled.flash().counts().programs;
-        Ok(Self { rewrites: 0, writing: Duration::ZERO, begun, before, programs, ..first })
+        let programmed = first.filled.flash().programmed();
+        Ok(Self { rewrites: 0, writing: Duration::ZERO, begun, before, programmed, ..first })
     }
 
     /// Writes the file anew, makes it durable, and lets the rest of the period pass.
@@ -265,9 +261,9 @@ impl<'a> Rewriting<'a> {
     fn round(&self) -> Round {
         let now = self.filled.erase_counts();
         let erases = now.iter().zip(&self.before).map(|(now, before)| now - before).collect();
-        let programs = self.filled.flash().counts().programs - self.programs;
+        let programmed = self.filled.flash().programmed() - self.programmed;
         let moves = self.filled.mount.fs().moves();
-        Round { rewrites: self.rewrites, programs, erases, moves }
+        Round { rewrites: self.rewrites, programmed, erases, moves }
     }
 }
 
@@ -296,7 +292,7 @@ pub(crate) fn observe(stand: Stand<'_>, load: &Load, level: Ratio) -> Result<Obs
     Ok(Observation {
         rest: run.filled.rest,
         steady,
-        amplification: figures.amplification(stand.part, load.file),
+        amplification: figures.amplification(load.file),
         erases_per_rewrite: figures.erases_per_rewrite(),
         spread: figures.spread(),
         journal_share: figures.journal_share(),
@@ -392,10 +388,9 @@ impl Figures<'_> {
         [&self.rounds[last - 2 * SPAN], &self.rounds[last]]
     }
 
-    fn amplification(&self, part: &Part, file: Bytes) -> f64 {
+    fn amplification(&self, file: Bytes) -> f64 {
         let [from, to] = self.late();
-        let programmed = part.geometry.page * (to.programs - from.programs);
-        real(programmed) / real(file * (to.rewrites - from.rewrites).max(1))
+        real(to.programmed - from.programmed) / real(file * (to.rewrites - from.rewrites).max(1))
     }
 
     fn erases_per_rewrite(&self) -> f64 {

@@ -174,10 +174,10 @@ mod tests {
             board
         });
         let counted = boards.unwrap().value;
-        let clock = counted.clock;
+        let clock = counted.machine.clock;
         for work in Work::ALL {
             let derived = core(Bytes::kib(64)).cost(clock, work);
-            let Cost { each, per_kib } = counted.costs[work as usize];
+            let Cost { each, per_kib } = counted.machine.costs[work as usize];
             for (one, other) in [(derived.each, each), (derived.per_kib, per_kib)] {
                 assert!(one.abs_diff(other) * 100 <= other, "{}: {one}, {other}", work.name());
             }
