@@ -5,6 +5,7 @@
 use super::rank::{Advice, First, Held, Limit, Ranked};
 use super::scenario::{FileSize, Scenario};
 use boardlab_experiment::finding::{find, find_if};
+use boardlab_experiment::limits;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{KIB, MIB, counted, listed, percent_of, real};
 use boardlab_sim::Duration;
@@ -68,12 +69,7 @@ fn choice(ranked: &[Ranked]) -> String {
             format!("No limit was named. {name} comes first in the list; --boot \"1 s\" is one.")
         }
         (all, 0) => {
-            let limits = match all {
-                1 => "the limit".to_owned(),
-                2 => "both limits".to_owned(),
-                all => format!("all {all} limits"),
-            };
-            format!("Take {name}: it meets {limits}. {}.", of_figures(best))
+            format!("Take {name}: it meets {}. {}.", limits::all_of(all), of_figures(best))
         }
         (all, missed) => {
             format!(
@@ -95,12 +91,7 @@ fn others(ranked: &[Ranked]) -> Option<String> {
     });
     let each = each.collect::<Vec<_>>();
     let met = rest.iter().filter(|one| one.missed() == 0).count();
-    let headline = match (met, rest.len()) {
-        (0, 1) => "The other one does not meet all limits".to_owned(),
-        (0, all) => format!("None of the {} meets all limits", counted(all as u64, "other")),
-        (met, all) if met == all => "Every other one would do as well".to_owned(),
-        (met, all) => format!("{met} of the {} would do as well", counted(all as u64, "other")),
-    };
+    let headline = limits::others_that_do(met, rest.len());
     Some(format!("{headline}. {}.", each.join("; ")))
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Layer: rank 10. Function: [`all`].
 
-use super::rank::{Advice, Limit, Ranked, missed};
+use super::rank::{Advice, Ranked};
 use super::scenario::Scenario;
 use crate::nandfs::run::measure::memory;
 use crate::nandfs::tables::{at_the_head, samples};
+use boardlab_experiment::limits::{self, missed, missed_by_name};
 use boardlab_result::prose::round;
 use boardlab_result::{Cell, Row, Table};
 
@@ -14,7 +15,7 @@ pub(super) fn all(advice: &Advice, scenario: &Scenario) -> Vec<Table> {
     let ranked = &advice.ranked;
     let mut all = vec![
         at_the_head(ranking(ranked, scenario)),
-        limits(ranked),
+        limits::table("advise-limits", ranked.iter().map(|one| (one.name(), &*one.held))),
         commands(ranked),
         order(advice),
         levels(ranked),
@@ -35,18 +36,12 @@ fn count(number: usize) -> Cell {
     Cell::int(u64::try_from(number).expect("a count fits u64"))
 }
 
-/// The limits that are missed, by name.
-fn missed_by_name(one: &Ranked) -> Cell {
-    let names = one.held.iter().filter(|held| !held.is_met()).map(|held| held.limit.words()[0]);
-    Cell::text(names.collect::<Vec<_>>().join(", "))
-}
-
 fn ranking(ranked: &[Ranked], scenario: &Scenario) -> Table {
     let product = &scenario.product;
     let table = Table::new("advise", "The filesystems, the best first")
         .of(ranked.iter().map(|one| (row(one), one)))
         .column("missed_count", "limits missed", |one| count(one.missed()))
-        .column("missed", "which", |one| missed_by_name(one))
+        .column("missed", "which", |one| missed_by_name(&one.held))
         .column("mount_ns", "mount", |one| Cell::int(one.figures.mount.as_nanos()))
         .column("ls_ns", "first ls", |one| Cell::int(one.figures.ls.as_nanos()))
         .column("memory_bytes", "RAM after the mount", |one| Cell::int(one.figures.memory.get()))
@@ -65,30 +60,6 @@ fn ranking(ranked: &[Ranked], scenario: &Scenario) -> Table {
         false => table,
     };
     table.table()
-}
-
-fn limits(ranked: &[Ranked]) -> Table {
-    let rows = ranked.iter().flat_map(|one| {
-        one.held.iter().map(move |held| {
-            let [name, unit] = held.limit.words();
-            let id = format!("{}/{name}", one.name());
-            let title = match held.limit {
-                Limit::Life => "years".into(),
-                _ => String::new(),
-            };
-            (Row::new(id, title).of_unit(unit), held)
-        })
-    });
-    Table::new("advise-limits", "Every limit, met or missed")
-        .of(rows)
-        .column("figure", "figure", |held| Cell::real(round(held.figure, 1)))
-        .column("limit", "limit", |held| Cell::real(round(held.bound, 1)))
-        .column("used_ratio", "of the limit", |held| match held.limit.has_shares() {
-            true => Cell::real(round(held.used, 3)),
-            false => Cell::none(),
-        })
-        .column("met", "met", |held| Cell::text(if held.is_met() { "yes" } else { "no" }))
-        .table()
 }
 
 fn commands(ranked: &[Ranked]) -> Table {
