@@ -11,6 +11,7 @@
 
 pub mod fio;
 pub mod life;
+mod others;
 mod planned;
 pub mod sdwear;
 mod worn;

@@ -353,6 +353,12 @@ impl<'a> Section<'a> {
         self.node_of(key)?.bare().place().source().folder()
     }
 
+    /// The name or the path of the file that stands in place of `key`; `None` where its section is written in place.
+    #[must_use]
+    pub fn file_of(&self, key: &str) -> Option<&'a str> {
+        self.0.context.named.get(&self.below(key))?.name.bare().as_text()
+    }
+
     pub(super) fn node_of(&self, key: &str) -> Option<&'a Node> {
         self.0.asked.borrow_mut().insert(key.into());
         let node = self.0.table.0.get(key).map(|entry| &entry.node);

@@ -159,12 +159,12 @@ pub fn compose_overrides(source: &Arc<Source>, overrides: &[Override]) -> Result
     Ok(document)
 }
 
-/// The `kind` of file called `name`, a built-in one or a path, with what it extends.
+/// The `kind` of file called `name`, a built-in one or a path from `folder`, with what it extends.
 ///
 /// # Errors
 /// Those of [`find`], and the error in a file.
-pub fn read(kind: Kind, name: &str) -> Result<Document, Error> {
-    extended(&find(kind, name, None)?, 0)
+pub fn read(kind: Kind, name: &str, folder: Option<&Path>) -> Result<Document, Error> {
+    extended(&find(kind, name, folder)?, 0)
 }
 
 /// The file that `name` names, which stands at `node`.

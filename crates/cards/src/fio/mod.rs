@@ -7,9 +7,9 @@
 
 mod charts;
 mod device_jobs;
-mod findings;
+pub(crate) mod findings;
 mod plan;
-mod run;
+pub(crate) mod run;
 pub(crate) mod scenario;
 mod tables;
 

@@ -1,11 +1,11 @@
 //! Fills a device, runs the jobs on it, and makes the result.
 //!
-//! Layer: rank 10. Functions: [`check`], [`run`].
+//! Layer: rank 10. Functions: [`check`], [`run`]; [`perform`], the jobs on any device.
 
-pub(super) mod device;
+pub(crate) mod device;
 pub(super) mod pace;
 
-use super::scenario::{Scenario, jobs};
+use super::scenario::{Composition, Scenario, jobs};
 use super::{charts, findings, tables};
 use boardlab_block as block;
 use boardlab_block::Request::Write;
@@ -14,11 +14,11 @@ use boardlab_codec::crc::crc32;
 use boardlab_experiment::verdict::name_parameters;
 use boardlab_experiment::{Failure, Request};
 use boardlab_result::{Attachment, RunResult};
-use boardlab_sim::{Bytes, Clock};
+use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
 use boardlab_workload::fio;
 use boardlab_workload::fio::account::Log;
 use boardlab_workload::fio::output::{self, table};
-use device::Device;
+use device::{Device, DeviceWork};
 use pace::Pace;
 
 /// The files of `--format fio`, `fio-json` and `fio-terse`.
@@ -46,34 +46,69 @@ pub(super) fn check(request: &Request<'_>) -> Result<u32, Failure> {
     Ok(crc32(0, scenario.jobs.text.as_bytes()))
 }
 
-/// Runs the jobs on an erased device, or on one that was filled before.
-pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
-    let (scenario, mut run) = read(request)?;
-    let file = jobs::parse(&scenario.jobs)?;
-    let mut device = Device::new(&scenario.composition, request.seed)?;
+/// What the jobs did on a device.
+pub(crate) struct JobsRun {
+    /// The device after them.
+    pub(crate) device: Device,
+    /// Its work for them.
+    pub(crate) did: DeviceWork,
+    /// Their requests.
+    pub(crate) stats: Stats,
+    /// What fio reports.
+    pub(crate) reported: fio::Run,
+    /// Throughput over time.
+    pace: Pace,
+    /// When the first of them could start.
+    started: Instant,
+}
+
+impl JobsRun {
+    /// The time that they took.
+    pub(crate) fn time(&self) -> Duration {
+        self.reported.ended.since(self.started)
+    }
+}
+
+/// Runs the jobs on an erased device, or on one whose first `fill` bytes were written before.
+pub(crate) fn perform(
+    composition: &Composition,
+    fill: Bytes,
+    file: &fio::JobFile,
+    seed: Seed,
+) -> Result<JobsRun, Failure> {
+    let mut device = Device::new(composition, seed)?;
     let mut clock = Clock::new();
-    let fill = scenario.fill.of(device.geometry().size());
     self::fill(&mut device, &mut clock, fill)
         .map_err(|error| Failure::run("filling the device", error, HELP))?;
     let (started, before) = (clock.now(), device.did());
     let mut device = Layered::new(Pace::from(started), Stats::over(device));
-    let host = fio::Host { seed: request.seed, ..fio::Host::default() };
-    let done = fio::run(&mut device, &mut clock, &file, &host);
-    let done = done.map_err(|failure| jobs::failed(failure, HELP))?;
+    let host = fio::Host { seed, ..fio::Host::default() };
+    let reported = fio::run(&mut device, &mut clock, file, &host);
+    let reported = reported.map_err(|failure| jobs::failed(failure, HELP))?;
     let (pace, device) = device.into_parts();
     let (stats, device) = device.into_parts();
     let did = device.did().since(&before);
-    run.tables.push(table::table("fio", "Jobs", &table::figures(&done)));
-    run.tables.extend(tables::causes(&stats));
-    run.tables.extend([tables::flash(&device, &did), tables::operations(&device, &did)]);
+    Ok(JobsRun { device, did, stats, reported, pace, started })
+}
+
+/// Runs the jobs of the scenario.
+pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
+    let (scenario, mut run) = read(request)?;
+    let file = jobs::parse(&scenario.jobs)?;
+    let fill = scenario.fill.of(scenario.composition.capacity());
+    let done = perform(&scenario.composition, fill, &file, request.seed)?;
+    let JobsRun { device, did, stats, reported, pace, .. } = &done;
+    run.tables.push(table::table("fio", "Jobs", &table::figures(reported)));
+    run.tables.extend(tables::causes(stats));
+    run.tables.extend([tables::flash(device, did), tables::operations(device, did)]);
     run.tables.extend(device.described());
     pace.draw(&mut run);
-    charts::latency(&mut run, &done);
-    run.warnings.extend(done.notes.iter().map(ToString::to_string));
-    findings::all(&mut run, &stats, device.name());
-    findings::health(&mut run, &device);
-    run.attachments = attachments(&file, &done);
-    run.virtual_time_ns = done.ended.since(started).as_nanos();
+    charts::latency(&mut run, reported);
+    run.warnings.extend(reported.notes.iter().map(ToString::to_string));
+    findings::all(&mut run, stats, device.name());
+    findings::health(&mut run, device);
+    run.attachments = attachments(&file, reported);
+    run.virtual_time_ns = done.time().as_nanos();
     name_parameters(&mut run, |_, _| true);
     Ok(run)
 }

@@ -9,8 +9,10 @@ use super::run::study::Study;
 use super::scenario::Scenario;
 use super::tables::years;
 use boardlab_experiment::finding::find;
+use boardlab_parts::card::part::CardPart;
 use boardlab_result::RunResult;
 use boardlab_result::prose::{counted, float, round};
+use boardlab_sim::Duration;
 
 /// The row of the table of health at which the rated life is exceeded.
 const EXCEEDED: &str = "life_0b";
@@ -153,24 +155,35 @@ fn method(study: &Study) -> String {
 
 /// Warns if the card cannot take the writes of a day.
 fn a_day(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
-    let flash = &scenario.part.managed.flash;
+    let too_much = too_much(&scenario.part, scenario.days.powered, study, factors);
+    run.warnings.extend(too_much.map(|reason| format!("The card {reason}.")));
+}
+
+/// Why the card cannot take the writes of a day, if it cannot: their programs take longer than it has power.
+pub(crate) fn too_much(
+    part: &CardPart,
+    powered: Duration,
+    study: &Study,
+    factors: &[Factor],
+) -> Option<String> {
+    let flash = &part.managed.flash;
     let times = &flash.native.program;
     let total: u64 = times.iter().map(|time| time.as_nanos()).sum();
     let each = float(total) / float(times.len() as u64) / 1e9;
-    let row = f64::from(flash.stripe(scenario.part.managed.page).row_pages());
+    let row = f64::from(flash.stripe(part.managed.page).row_pages());
     let more =
         |id: &str| factors.iter().find(|one| one.id == id).map_or(1.0, |one| 1.0 / one.factor);
-    let pages = study.work.bytes_a_day / float(scenario.part.managed.page.get());
+    let pages = study.work.bytes_a_day / float(part.managed.page.get());
     let busy = pages * more("requests") * more("programs") * each / row;
-    let powered = scenario.days.powered.as_secs_f64();
-    if busy > powered {
-        run.warnings.push(format!(
-            "The card cannot take {} a day: their programs take {:.1} hours of the flash, which has power for {:.1}.",
+    let powered = powered.as_secs_f64();
+    (busy > powered).then(|| {
+        format!(
+            "cannot take {} a day: their programs take {:.1} hours of the flash, which has power for {:.1}",
             size(study.work.bytes_a_day),
             busy / 3_600.0,
             powered / 3_600.0,
-        ));
-    }
+        )
+    })
 }
 
 /// Adds the alternatives with the longest and the shortest lives.

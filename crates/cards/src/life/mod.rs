@@ -13,8 +13,8 @@ pub mod run;
 pub mod scenario;
 
 mod charts;
-mod findings;
-mod tables;
+pub(crate) mod findings;
+pub(crate) mod tables;
 
 use boardlab_experiment::{Action, Experiment};
 

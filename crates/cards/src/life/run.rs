@@ -5,7 +5,7 @@
 pub mod factors;
 pub mod faults;
 pub mod live;
-pub(super) mod model;
+pub(crate) mod model;
 pub(super) mod pace;
 pub mod places;
 pub mod study;

@@ -20,11 +20,15 @@ const CARDS: u64 = 10_000;
 /// The longest life to simulate: instants end after 584 years.
 const HORIZON: Duration = Duration::from_secs(250 * 365 * 86_400);
 /// The most that is written or read in a day: 10 GB/s all day long.
-pub(super) const A_DAY: Bytes = Bytes::new(864_000_000_000_000);
+pub(crate) const A_DAY: Bytes = Bytes::new(864_000_000_000_000);
+/// A block of a card, which is the smallest request.
+pub(crate) const BLOCK: Bytes = Bytes::new(512);
+/// The largest request.
+pub(crate) const LARGEST: Bytes = Bytes::mib(1 << 10);
 /// A day.
-pub(super) const DAY: Duration = Duration::from_secs(86_400);
+pub(crate) const DAY: Duration = Duration::from_secs(86_400);
 /// The least share that is more than nothing.
-const LEAST: Ratio = Ratio::from_millionths(1);
+pub(crate) const LEAST: Ratio = Ratio::from_millionths(1);
 
 /// A scenario, checked.
 #[derive(Debug, Clone)]
@@ -310,23 +314,27 @@ fn mortal(section: &Section<'_>, part: &CardPart) -> Read<()> {
 
 fn workload(section: Section<'_>) -> Read<(&'static str, u64, Days)> {
     let kind = section.one_of("kind", &LOADS.map(|kind| (kind, kind)));
+    let runs = section.key::<u64>("runs_a_day").within(1, 10_000_000).required();
+    let days = days(&section);
+    section.finish()?;
+    Ok((kind?, runs?, days?))
+}
+
+/// The conditions of the days, which stand in `section`.
+pub(crate) fn days(section: &Section<'_>) -> Read<Days> {
     let stale = section.one_of("unused", &[("stale", true), ("trimmed", false)]);
     let reads = section.key::<Bytes>("reads_a_day").within(Bytes::ZERO, A_DAY).required();
-    let runs = section.key::<u64>("runs_a_day").within(1, 10_000_000).required();
     let minute = Duration::from_secs(60);
     let powered = section.key::<Duration>("powered").within(minute, DAY).required();
     let shelf = section.key::<Duration>("shelf").within(Duration::ZERO, HORIZON).required();
-    section.finish()?;
-    let days = Days { stale: stale?, reads_a_day: reads?, powered: powered?, shelf: shelf? };
-    Ok((kind?, runs?, days))
+    Ok(Days { stale: stale?, reads_a_day: reads?, powered: powered?, shelf: shelf? })
 }
 
 fn pattern(section: Section<'_>) -> Read<Pattern> {
     let a_day = section.key::<Bytes>("bytes_a_day").within(Bytes::kib(1), A_DAY).required();
     let kinds = ["sequential", "random", "hot-cold", "zipf"].map(|kind| (kind, kind));
     let places = section.one_of("places", &kinds);
-    let request = section.key::<Bytes>("request").within(Bytes::new(512), Bytes::mib(1 << 10));
-    let request = request.required();
+    let request = section.key::<Bytes>("request").within(BLOCK, LARGEST).required();
     let share = |key, most| section.key::<Ratio>(key).within(LEAST, most).required();
     let used = share("used", Ratio::WHOLE);
     let trim = section.key::<Ratio>("trim").up_to(Ratio::from_millionths(950_000)).required();
@@ -349,10 +357,16 @@ fn pattern(section: Section<'_>) -> Read<Pattern> {
         _ => Places::Zipf(exponent?),
     };
     let request = request?;
-    if !request.is_multiple_of(Bytes::new(512)) {
-        let help = "cards count in blocks of 512 bytes";
-        let expected = "a multiple of 512 bytes";
-        return Err(section.refuse("request", "is no whole number of blocks", expected, help));
-    }
+    whole_blocks(&section, "request", request)?;
     Ok(Pattern { bytes_a_day: a_day?, places, request, used: used?, trim: trim? })
+}
+
+/// Refuses a size of requests that is no whole number of blocks.
+pub(crate) fn whole_blocks(section: &Section<'_>, key: &str, size: Bytes) -> Read<()> {
+    if size.is_multiple_of(BLOCK) {
+        return Ok(());
+    }
+    let help = "cards count in blocks of 512 bytes";
+    let expected = "a multiple of 512 bytes";
+    Err(section.refuse(key, "is no whole number of blocks", expected, help))
 }

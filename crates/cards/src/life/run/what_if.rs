@@ -5,11 +5,9 @@
 
 use super::model::lacks;
 use crate::life::scenario::Scenario;
+use crate::others::{NamedCard, others};
 use boardlab_document::error::Error;
-use boardlab_document::source::Kind;
 use boardlab_ftl::{CacheSize, Levelling};
-use boardlab_parts::card::part::{self, CardPart};
-use boardlab_parts::catalog;
 
 /// An alternative.
 #[derive(Debug, Clone)]
@@ -66,26 +64,15 @@ pub(crate) fn choices(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
     Ok(all)
 }
 
-/// The other cards; `all` stands for every built-in one with a life, `none` for none.
+/// The other cards that have a life.
 fn parts(scenario: &Scenario) -> Result<Vec<Choice>, Error> {
-    let names = scenario.what_if.parts.as_str();
-    let built_in = catalog::parts().iter().filter(|part| part.path.starts_with("parts/sd/"));
-    let wanted: Vec<&str> = match names {
-        "all" => built_in.map(|part| part.name).collect(),
-        "none" => Vec::new(),
-        names => names.split(',').map(str::trim).collect(),
-    };
-    let mut choices = Vec::new();
-    for name in wanted {
-        let document = catalog::read(Kind::Part, name)?;
-        let part: CardPart = document.read(part::read)?.value;
-        let fits = scenario.host.slot(part.face.kind).is_some();
-        if part == scenario.part || lacks(&part).is_some() || (names == "all" && !fits) {
-            continue;
-        }
+    let others = others(&scenario.what_if.parts, None, &scenario.host)?;
+    let others = others.into_iter();
+    let mortal = others.filter(|one| one.part != scenario.part && lacks(&one.part).is_none());
+    let choice = |NamedCard { name, part }: NamedCard| {
         let (id, title) = (format!("part-{name}"), part.name.clone());
         let scenario = Scenario { part, ..scenario.clone() };
-        choices.push(Choice { id, title, scenario, other_card: true });
-    }
-    Ok(choices)
+        Choice { id, title, scenario, other_card: true }
+    };
+    Ok(mortal.map(choice).collect())
 }
