@@ -28,7 +28,7 @@ pub(super) fn health(run: &mut RunResult, device: &Device) {
     }
 }
 
-/// What slowed requests most.
+/// A cause that slowed requests.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Slowed {
     /// The cause, in words.
@@ -37,27 +37,33 @@ pub(crate) struct Slowed {
     pub(crate) share: f64,
     /// How many times as long a byte of those took as one of the others, if there are others.
     pub(crate) times: Option<f64>,
+    /// Whether requests without any cause took less time in all.
+    is_most: bool,
 }
 
-/// What slowed the requests of a kind most; `None` if nothing did, or if requests with that cause are as fast as those
+/// The cause that slowed the requests of a kind most; `None` if there is none, or if requests with it are as fast as those
 /// without.
 pub(crate) fn slowed(kind: Kind, stats: &Stats) -> Option<Slowed> {
     let ratio = |one: u64, other: u64| float(one) / float(other.max(1));
-    let all: u64 = stats.of(kind).by_cause().map(|(_, slowed)| slowed.time.as_nanos()).sum();
-    let (cause, slowed) = stats.of(kind).by_cause().max_by_key(|(_, slowed)| slowed.time)?;
-    let cause = named(cause?);
-    let without = stats.of(kind).by_cause().find(|(cause, _)| cause.is_none());
+    let by_cause = || stats.of(kind).by_cause();
+    let all: u64 = by_cause().map(|(_, slowed)| slowed.time.as_nanos()).sum();
+    let caused = by_cause().filter_map(|(cause, slowed)| Some((cause?, slowed)));
+    let (cause, slowed) = caused.max_by_key(|(_, slowed)| slowed.time)?;
+    let without = by_cause().find(|(cause, _)| cause.is_none()).map(|(_, free)| free);
     let a_byte = ratio(slowed.time.as_nanos(), slowed.bytes.get());
-    let times = without.map(|(_, free)| a_byte / ratio(free.time.as_nanos(), free.bytes.get()));
+    let times = without.map(|free| a_byte / ratio(free.time.as_nanos(), free.bytes.get()));
     let times = times.filter(|times| times.is_finite());
     let share = ratio(slowed.time.as_nanos(), all);
-    times.is_none_or(|times| times >= SLOWER).then_some(Slowed { cause, share, times })
+    let is_most = without.is_none_or(|free| free.time < slowed.time);
+    let one = Slowed { cause: named(cause), share, times, is_most };
+    times.is_none_or(|times| times >= SLOWER).then_some(one)
 }
 
-/// Adds the cause that slowed the jobs most, unless requests with that cause are as fast as those without.
+/// Adds the cause that slowed the jobs most, if it took most of their time.
 pub(super) fn all(run: &mut RunResult, stats: &Stats, device: &str) {
     for kind in [Kind::Read, Kind::Write] {
-        let told = slowed(kind, stats).map(|Slowed { cause, share, times }| {
+        let most = slowed(kind, stats).filter(|slowed| slowed.is_most);
+        let told = most.map(|Slowed { cause, share, times, .. }| {
             let than = times.map_or_else(String::new, |times| {
                 format!(" They took {times:.1} times as long a byte as the others.")
             });
