@@ -3,7 +3,7 @@
 //! Layer: rank 11, the top of this crate. A new experiment is a scenario, a reference, its folder and a line in [`EXPERIMENTS`].
 
 use crate::{fcse, nor, sata};
-use boardlab_cards::{fio, life, sdwear};
+use boardlab_cards::{self as cards, fio, life, sdwear};
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Node, files};
@@ -19,7 +19,7 @@ use boardlab_sim::Seed;
 use std::path::Path;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
-pub static EXPERIMENTS: [Experiment; 12] = [
+pub static EXPERIMENTS: [Experiment; 13] = [
     nor::EXPERIMENT,
     nandfs::EXPERIMENT,
     sdwear::EXPERIMENT,
@@ -30,6 +30,7 @@ pub static EXPERIMENTS: [Experiment; 12] = [
     fio::CARD,
     fio::DRIVE,
     life::EXPERIMENT,
+    cards::advise::EXPERIMENT,
     boardlab_bench::flash::EXPERIMENT,
     boardlab_bench::block::EXPERIMENT,
 ];

@@ -139,12 +139,12 @@ fn a_part_or_a_board_in_place_of_a_scenario_shows_the_command_with_one() {
         ("run", "s29gl01gs", "boardlab run nor-write --set part=s29gl01gs"),
         ("life", "kioxia-16gb", "boardlab life sd-life --set part=kioxia-16gb"),
         ("tune", "s29gl01gs", "boardlab tune nor-write --set part=s29gl01gs"),
-        ("list keys", "kioxia-16gb", "boardlab list keys card-fio --set part=kioxia-16gb"),
+        ("list keys", "kioxia-16gb", "boardlab list keys card-advise --set part=kioxia-16gb"),
         ("sweep", "s29gl01gs", "boardlab sweep nor-write --set part=s29gl01gs --grid"),
         ("run", "powerpc-800", "a board, not a scenario"),
         ("run", "powerpc-800", "boardlab run nor-write --set board=powerpc-800"),
         // No scenario with such a part has anything to tune.
-        ("tune", "kioxia-16gb", "boardlab run card-fio --set part=kioxia-16gb"),
+        ("tune", "kioxia-16gb", "boardlab run card-advise --set part=kioxia-16gb"),
     ] {
         let error = registry::open::<&str>(name, &[]).unwrap_err();
         let error = registry::scenario_expected(typed, name, error).to_string();
@@ -253,11 +253,14 @@ fn a_part_names_the_scenarios_that_take_it() {
         let run = explained(name);
         run.tables[0].rows.iter().map(|row| row.id.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(rows("kioxia-16gb"), ["title", "card-fio", "context-switch", "sd-life", "sd-wear"]);
+    assert_eq!(
+        rows("kioxia-16gb"),
+        ["title", "card-advise", "card-fio", "context-switch", "sd-life", "sd-wear"]
+    );
     assert_eq!(rows("s29gl01gs"), ["title", "nor-write"]);
     // The kernel of nand-filesystems is too old for its ECC.
     assert_eq!(rows("w25n01gv"), ["title", "nand-advise", "nand-steps"]);
-    assert_eq!(rows("raspberry-pi-4"), ["title", "card-fio", "sd-life", "sd-wear"]);
+    assert_eq!(rows("raspberry-pi-4"), ["title", "card-advise", "card-fio", "sd-life", "sd-wear"]);
     let card = text(&explained("kioxia-16gb"), "context-switch", "text");
     assert_eq!(card, "boardlab run context-switch --set exec.card=kioxia-16gb");
 }

@@ -7,6 +7,7 @@
 )]
 
 mod advise;
+mod card_advise;
 mod fcse;
 mod fio_bench;
 mod guide;

@@ -11,7 +11,7 @@ use boardlab_result::{Cell, Row, Table, TableWithItems};
 use boardlab_sd::{LifeTime, PreEol};
 
 /// Rounded to three significant digits.
-pub(super) fn years(value: f64) -> f64 {
+pub(crate) fn years(value: f64) -> f64 {
     let decimals = match value {
         100.0.. => 0,
         10.0.. => 1,

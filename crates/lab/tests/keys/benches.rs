@@ -19,6 +19,7 @@ macro_rules! small_card {
 }
 
 mod advise;
+mod card_advise;
 mod fcse;
 mod fio;
 mod life;
@@ -44,6 +45,7 @@ pub(crate) struct Group {
 /// All of them, one file each.
 pub(crate) const GROUPS: &[Group] = &[
     advise::GROUP,
+    card_advise::GROUP,
     fcse::GROUP,
     fio::GROUP,
     life::GROUP,

@@ -173,5 +173,5 @@ const CASES: [Case; 5] = [
 
 #[test]
 fn an_advice_says_what_was_run() {
-    check(&["advise"], &[], &CASES);
+    check(&["filesystems/advise"], &[], &CASES);
 }

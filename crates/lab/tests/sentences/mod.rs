@@ -6,6 +6,7 @@
 //! that a new finding without a case fails here.
 
 mod advise;
+mod card_advise;
 mod fcse;
 mod fio;
 mod life;
@@ -258,8 +259,11 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 /// Where in a folder of the source findings are added by `name`.
 fn calls(folder: &str, name: &str) -> Vec<(PathBuf, u32)> {
     let mut all = Vec::new();
-    let folders = sources().map(|source| source.join(folder));
-    for file in folders.iter().filter(|folder| folder.is_dir()).flat_map(|folder| files(folder)) {
+    // With a crate before it, the folder of that one alone.
+    let (of, folder) = folder.split_once('/').map_or((None, folder), |(of, it)| (Some(of), it));
+    let is_asked = |source: &PathBuf| of.is_none_or(|of| source.ends_with(format!("{of}/src")));
+    let folders = sources().into_iter().filter(is_asked).map(|source| source.join(folder));
+    for file in folders.filter(|folder| folder.is_dir()).flat_map(|folder| files(&folder)) {
         let text = std::fs::read_to_string(&file).unwrap();
         for (at, _) in text.match_indices(&format!("{name}(")) {
             let head = text[..at].chars().next_back();
