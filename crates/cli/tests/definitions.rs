@@ -172,8 +172,16 @@ fn tune_life_and_powercut_complete_to_the_scenarios_that_have_them() {
         ("tune", "", "nor-write\n"),
         ("life", "", "sd-life\n"),
         ("powercut", "", "nand-filesystems\nown-nand.toml\n"),
-        ("advise", "", "nand-advise\nproduct-files\nproduct-start\nproduct-stream\n"),
-        ("run", "n", "nand-advise\nnand-filesystems\nnand-steps\nnand-wear\nnor-write\n"),
+        (
+            "advise",
+            "",
+            "card-advise\nnand-advise\nnor-advise\nproduct-files\nproduct-start\nproduct-stream\n",
+        ),
+        (
+            "run",
+            "n",
+            "nand-advise\nnand-filesystems\nnand-steps\nnand-wear\nnor-advise\nnor-write\n",
+        ),
         ("run", "o", "own-nand.toml\n"),
         ("list keys", "o", "own-nand.toml\nos\n"),
     ] {

@@ -79,7 +79,7 @@ const ADVICE: [(&str, &str); 4] = [
 /// none, says what is wrong with it.
 #[must_use]
 pub fn advice(name: Option<&str>) -> &'static str {
-    let part = name.and_then(|name| catalog::read(Kind::Part, name).ok());
+    let part = name.and_then(|name| catalog::read(Kind::Part, name, None).ok());
     let kind = part.as_ref().and_then(|part| part.get("kind")).and_then(Node::as_text);
     ADVICE.iter().find(|(of, _)| Some(*of) == kind).unwrap_or(&ADVICE[0]).1
 }
@@ -169,11 +169,17 @@ impl Fit {
     }
 }
 
+/// The built-in scenarios, those of advice last: to compare things takes longer than to run one.
+pub(crate) fn scenarios() -> Vec<&'static str> {
+    let mut all: Vec<_> = catalog::all(Kind::Scenario).iter().map(|file| file.name).collect();
+    all.sort_by_key(|name| takes(Action::Advise.command(), name));
+    all
+}
+
 /// How the `kind` of file called `name` fits into each scenario that names such a file.
 pub(crate) fn fits(kind: Kind, name: &str) -> Result<Vec<Fit>, Failure> {
     let mut fits = Vec::new();
-    for scenario in catalog::all(Kind::Scenario) {
-        let scenario = scenario.name;
+    for scenario in scenarios() {
         let document = open::<&str>(scenario, &[])?.document;
         let keys = files::mounts(&document).into_iter();
         let keys =
@@ -222,7 +228,9 @@ pub(crate) fn command(scenario: &str, set: &str) -> String {
 
 /// The commands of the actions on the built-in `scenario`.
 fn actions(scenario: &str) -> impl Iterator<Item = &'static str> {
-    named(scenario).into_iter().flat_map(Experiment::commands)
+    // One that extends another has the experiment of that.
+    let extended = || open::<&str>(scenario, &[]).ok().map(|open| open.experiment);
+    named(scenario).or_else(extended).into_iter().flat_map(Experiment::commands)
 }
 
 /// Whether the command `typed` takes the built-in `scenario`: all do but actions, of which a sweep is one run after another.

@@ -125,8 +125,8 @@ fn an_example_sets_another_value_and_uses_the_command_of_the_key() {
             "powercut.operations",
             "boardlab powercut nand-filesystems --set powercut.operations=2000",
         ),
-        ("kernel.profile", "boardlab run nand-advise --set kernel.profile=linux-2.6"),
-        ("board", "boardlab run nand-advise --set board=at91sam9260"),
+        ("kernel.profile", "boardlab run nand-filesystems --set kernel.profile=linux-6.1"),
+        ("board", "boardlab run nand-filesystems --set board=at91sam9260"),
     ] {
         assert_eq!(text(&explained(key), "example", "text"), example, "{key}");
     }
@@ -139,12 +139,12 @@ fn a_part_or_a_board_in_place_of_a_scenario_shows_the_command_with_one() {
         ("run", "s29gl01gs", "boardlab run nor-write --set part=s29gl01gs"),
         ("life", "kioxia-16gb", "boardlab life sd-life --set part=kioxia-16gb"),
         ("tune", "s29gl01gs", "boardlab tune nor-write --set part=s29gl01gs"),
-        ("list keys", "kioxia-16gb", "boardlab list keys card-advise --set part=kioxia-16gb"),
+        ("list keys", "kioxia-16gb", "boardlab list keys card-fio --set part=kioxia-16gb"),
         ("sweep", "s29gl01gs", "boardlab sweep nor-write --set part=s29gl01gs --grid"),
         ("run", "powerpc-800", "a board, not a scenario"),
         ("run", "powerpc-800", "boardlab run nor-write --set board=powerpc-800"),
         // No scenario with such a part has anything to tune.
-        ("tune", "kioxia-16gb", "boardlab run card-advise --set part=kioxia-16gb"),
+        ("tune", "kioxia-16gb", "boardlab run card-fio --set part=kioxia-16gb"),
     ] {
         let error = registry::open::<&str>(name, &[]).unwrap_err();
         let error = registry::scenario_expected(typed, name, error).to_string();
@@ -255,12 +255,12 @@ fn a_part_names_the_scenarios_that_take_it() {
     };
     assert_eq!(
         rows("kioxia-16gb"),
-        ["title", "card-advise", "card-fio", "context-switch", "sd-life", "sd-wear"]
+        ["title", "card-fio", "context-switch", "sd-life", "sd-wear", "card-advise"]
     );
-    assert_eq!(rows("s29gl01gs"), ["title", "nor-write"]);
+    assert_eq!(rows("s29gl01gs"), ["title", "nor-write", "nor-advise"]);
     // The kernel of nand-filesystems is too old for its ECC.
-    assert_eq!(rows("w25n01gv"), ["title", "nand-advise", "nand-steps"]);
-    assert_eq!(rows("raspberry-pi-4"), ["title", "card-advise", "card-fio", "sd-life", "sd-wear"]);
+    assert_eq!(rows("w25n01gv"), ["title", "nand-steps", "nand-advise"]);
+    assert_eq!(rows("raspberry-pi-4"), ["title", "card-fio", "sd-life", "sd-wear", "card-advise"]);
     let card = text(&explained("kioxia-16gb"), "context-switch", "text");
     assert_eq!(card, "boardlab run context-switch --set exec.card=kioxia-16gb");
 }

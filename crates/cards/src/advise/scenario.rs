@@ -16,6 +16,8 @@ use boardlab_sim::{Bytes, Duration, Rate};
 
 /// The least that is written in a day.
 const LITTLE: Bytes = Bytes::kib(1);
+/// Keys of products with filesystems on bare flash.
+const OF_FILESYSTEMS: [&str; 6] = ["boot", "ram", "mainline", "power_cuts", "file", "data"];
 /// The name of a card that is written in place.
 const NAMELESS: &str = "part";
 
@@ -113,7 +115,10 @@ pub(super) fn read(section: &Section<'_>) -> Read<Scenario> {
     let host = section.section("board", board::read);
     let life = section.section("life", Life::read);
     let horizon = life.as_ref().map_or(Duration::MAX, |life| life.horizon);
-    let product = section.section("product", |product| Product::read(product, horizon));
+    let product = section.section("product", |product| {
+        without_filesystem(&product)?;
+        Product::read(product, horizon)
+    });
     let jobs = section.section("fio", |section| fio::jobs(&section));
     let compare = section.required::<String>("compare");
     section.finish()?;
@@ -131,6 +136,16 @@ pub(super) fn read(section: &Section<'_>) -> Read<Scenario> {
     }
     unasked(section, &cards)?;
     Ok(Scenario { cards, host, product, jobs: jobs?, life })
+}
+
+/// Refuses what the product asks of a filesystem on bare flash.
+fn without_filesystem(section: &Section<'_>) -> Read<()> {
+    let Some(key) = OF_FILESYSTEMS.into_iter().find(|key| section.has(key)) else { return Ok(()) };
+    section.leave_rest();
+    let problem =
+        "is about a filesystem, and none is compared on a card, whose controller hides the flash";
+    let expected = "limits on life, room, throughput and latency";
+    Err(section.refuse(key, problem, expected, "leave it out, or name a part of bare flash"))
 }
 
 /// The cards that are ranked beside that of the scenario.

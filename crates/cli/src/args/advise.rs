@@ -16,6 +16,7 @@ scenario the kind of the part names one: nand-advise, nor-advise, or card-advise
 Examples:
   boardlab advise --part k9f1g08u0a --boot \"1 s\" --ram \"1 MiB\" --life \"5 years\"
   boardlab advise --part m29ew --boot \"2 s\"
+  boardlab advise --part kioxia-16gb --life \"3 years\" --latency \"50 ms\"
   boardlab advise --tree rootfs --writes \"200 MB/day\" --power-cuts yes
   boardlab advise product-start --format json";
 
@@ -55,6 +56,9 @@ pub(crate) struct Advise {
     /// The least rate at which a long file is written
     #[arg(long, value_name = "RATE")]
     throughput: Option<String>,
+    /// The longest that 99 % of the writes of a card's job may take
+    #[arg(long, value_name = "TIME")]
+    latency: Option<String>,
     /// Whether the filesystem has to be in the kernel as it is released
     #[arg(long, value_name = "ANSWER")]
     mainline: Option<Answer>,
@@ -93,6 +97,7 @@ impl Advise {
             ("product.writes", &self.writes),
             ("product.room", &self.room),
             ("product.throughput", &self.throughput),
+            ("product.latency", &self.latency),
             ("product.mainline", &told(self.mainline)),
             ("product.power_cuts", &told(self.power_cuts)),
         ];

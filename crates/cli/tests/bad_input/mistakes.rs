@@ -3,7 +3,7 @@
 use crate::bench::{Scratch, run_in};
 
 /// What was typed behind `boardlab`, and what the answer says; the last text is what to type instead.
-const MISTAKES: [(&[&str], &[&str]); 101] = [
+const MISTAKES: [(&[&str], &[&str]); 104] = [
     // Commands.
     (&["rnu", "nor-write"], &["'rnu'", "did you mean `boardlab run`?"]),
     (&["explan", "x"], &["'explan'", "'explain'"]),
@@ -84,7 +84,13 @@ const MISTAKES: [(&[&str], &[&str]); 101] = [
         &["advise", "nor-write"],
         &["`advise` has no meaning for `nor-write`", "boardlab list scenarios"],
     ),
-    (&["advise", "--part", "kioxia-16gb"], &["is of kind sd", "boardlab list parts nand"]),
+    (&["advise", "--part", "intel-x25-e-32gb"], &["is of kind sata", "a part of kind nand or nor"]),
+    (
+        &["advise", "--part", "kioxia-16gb", "--boot", "1 s"],
+        &["`product.boot`", "none is compared on a card", "limits on life, room"],
+    ),
+    (&["advise", "--part", "sst-8mib-top"], &["sectors of several sizes", "a part of its own"]),
+    (&["advise", "nor-advise", "--board", "mips-327"], &["no NOR flash", "powerpc-800-linux"]),
     (&["advise", "--life", "5 yeras"], &["`product.life`", "`yeras`", "years"]),
     (&["advise", "--writes", "200 MB"], &["`product.writes`", "expected a rate"]),
     (
@@ -113,7 +119,7 @@ const MISTAKES: [(&[&str], &[&str]); 101] = [
     ),
     (&["list", "parts", "norr"], &["'norr'", "'nor'"]),
     (&["list", "keys"], &["<SCENARIO>", "boardlab list scenarios"]),
-    (&["list", "keys", "nope"], &["unknown scenario", "known: block-steps, card-fio"]),
+    (&["list", "keys", "nope"], &["unknown scenario", "known: block-steps, card-advise, card-fio"]),
     (&["explain"], &["<WORD>", "such as linux.wait"]),
     (&["explain", "over-provisoning"], &["did you mean `over-provisioning` or"]),
     (&["completions", "bsh"], &["'bsh'", "'bash'"]),

@@ -66,7 +66,9 @@ fn choice(ranked: &[Ranked]) -> String {
     let name = best.name();
     match (best.held.len(), best.missed()) {
         (0, _) => {
-            format!("No limit was named. {name} comes first in the list; --boot \"1 s\" is one.")
+            format!(
+                "No limit of the product was named. {name} comes first in the list; --boot \"1 s\" is one."
+            )
         }
         (all, 0) => {
             format!("Take {name}: it meets {}. {}.", limits::all_of(all), of_figures(best))

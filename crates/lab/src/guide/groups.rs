@@ -6,7 +6,6 @@ use super::keys::{self, ScenarioKey};
 use super::pages::{self, plain, quoted};
 use super::topics::Topic;
 use crate::registry;
-use boardlab_document::source::Kind;
 use boardlab_document::{files, quantity};
 use boardlab_experiment::Failure;
 use boardlab_parts::catalog;
@@ -34,11 +33,11 @@ impl Keys {
     /// One of them is broken.
     pub(super) fn read() -> Result<Self, Failure> {
         let mut all: IndexMap<_, Used> = IndexMap::new();
-        for file in catalog::all(Kind::Scenario) {
-            for key in keys::of(&mut keys::open::<&str>(file.name, &[])?)? {
+        for scenario in registry::scenarios() {
+            for key in keys::of(&mut keys::open::<&str>(scenario, &[])?)? {
                 let id = (key.key.clone(), key.meaning.clone());
                 let used = all.entry(id).or_insert_with(|| Used { key, scenarios: Vec::new() });
-                used.scenarios.push(file.name);
+                used.scenarios.push(scenario);
             }
         }
         Ok(Self(all.into_values().collect()))

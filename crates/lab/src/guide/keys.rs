@@ -259,7 +259,7 @@ fn headings_of_part(kind: Option<&str>) -> &'static [&'static str] {
 /// The headings of the board page that are about a board for parts of a `kind`, the most special first.
 fn headings_of_board(kind: Option<&str>) -> &'static [&'static str] {
     match kind {
-        Some("nor") => &["for NOR"],
+        Some("nor") => &["for NOR", "for NAND"],
         Some("nand") => &["for NAND"],
         Some("sata") => &["jobs on a drive", "for SATA"],
         Some("sd" | "emmc") => &["for cards", "for programs"],

@@ -110,7 +110,7 @@ const CASES: [Case; 5] = [
     },
     // A NOR whose write buffer lies across two of those of UBIFS.
     Case {
-        of: "advise nor-advise",
+        of: "run nor-advise",
         set: &[
             ONE,
             "part=m29ew",
