@@ -69,6 +69,22 @@ fn every_option_is_a_key_of_the_run() {
     assert_eq!(ids, limits.map(|limit| format!("ubifs/LZO/{limit}")));
 }
 
+/// A card is chosen by its life and by what a job does on it.
+#[test]
+fn a_card_has_limits_of_its_own() {
+    let scratch = Scratch::new();
+    let given = ["--part", "sandisk-inand-7232-16gb", "--latency", "90 ms", "--life", "2 years"];
+    let more = ["--set", "compare=none", "--set", "life.cards=1", "--format", "json"];
+    let all: Vec<&str> = ["advise"].into_iter().chain(given).chain(more).collect();
+    let run: Value = serde_json::from_str(&run_in(scratch.path(), &all).success()).unwrap();
+    assert_eq!(run["scenario"], "card-advise");
+    let parameters = run["parameters"].as_array().unwrap();
+    for (key, value) in [("product.latency", "90 ms"), ("product.life", "2 years")] {
+        let found = parameters.iter().find(|one| one["key"] == key).unwrap();
+        assert_eq!(found["value"], value, "{key}");
+    }
+}
+
 /// What a user types makes an image that holds the files.
 #[test]
 fn the_commands_make_images() {

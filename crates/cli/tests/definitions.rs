@@ -406,6 +406,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("advise", "writes", Test(ADVISE)),
     ("advise", "room", Test(ADVISE)),
     ("advise", "throughput", Test(ADVISE)),
+    ("advise", "latency", Test(ADVISE)),
     ("advise", "mainline", Test(ADVISE)),
     ("advise", "power-cuts", Test(ADVISE)),
     ("advise", "set", Test("crates/lab/tests/keys/mod.rs")),

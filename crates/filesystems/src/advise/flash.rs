@@ -38,7 +38,14 @@ const UNUSED_OF_NAND: &[(&str, &str)] = &[
 const UNUSED_OF_NOR: &[(&str, &str)] = &[
     ("product.pages", "on a NOR, which has no pages"),
     ("kernel.verify_write", "on a NOR, whose driver reads nothing back"),
+    ("ubifs.sub_pages", "on a NOR, whose bytes are written singly"),
     ("board.cpu.copy_rate", "here: filesystems hand over memory of the kernel"),
+    ("board.cpu.context_switch", "here: the driver spins, or sleeps whole timer ticks"),
+    ("board.cpu.wake_latency", "here: the driver spins, or sleeps whole timer ticks"),
+    ("part.cfi.buffer_typical", "here: Linux waits by the time of a word"),
+    ("part.cfi.buffer_max", "here: no program fails"),
+    ("part.timing.buffer_program_max", "here: no program fails"),
+    ("part.features.masks_ones", "here: no filesystem programs a one over a zero"),
 ];
 
 impl ProductFlash {
