@@ -2,6 +2,7 @@
 //!
 //! Layer: rank 10. Function: [`add`].
 
+use super::flash::ProductFlash;
 use super::rank::{Advice, First, Held, Limit, Ranked};
 use super::scenario::{FileSize, Scenario};
 use boardlab_experiment::finding::{find, find_if};
@@ -17,7 +18,7 @@ pub(super) fn add(run: &mut RunResult, advice: &Advice, scenario: &Scenario) {
     find_if(run, others(ranked));
     find_if(run, order(advice));
     find_if(run, tree(ranked, scenario));
-    find_if(run, lost(ranked));
+    find_if(run, lost(ranked, scenario));
     find_if(run, at_risk(ranked, scenario));
     find_if(run, outside(ranked, scenario));
     find_if(run, refused(advice));
@@ -146,18 +147,20 @@ fn tree(ranked: &[Ranked], scenario: &Scenario) -> Option<String> {
 }
 
 /// What power cuts took first.
-fn lost(ranked: &[Ranked]) -> Option<String> {
+fn lost(ranked: &[Ranked], scenario: &Scenario) -> Option<String> {
     let all = ranked.iter().filter_map(|one| {
         let survived = one.candidate.survived.as_ref()?;
         let first = survived.first.as_ref()?;
         Some(format!("{} {} of {}, first {first}", one.name(), survived.lost, survived.cuts))
     });
     let all: Vec<_> = all.collect();
+    let more = match scenario.flash {
+        ProductFlash::Nand(..) => "boardlab powercut nand-filesystems",
+        ProductFlash::Nor(..) => "A higher product.cut_operations",
+    };
     (!all.is_empty()).then(|| {
-        format!(
-            "Power cuts took something that was synced. {}. boardlab powercut nand-filesystems tries more of them.",
-            all.join("; "),
-        )
+        let all = all.join("; ");
+        format!("Power cuts took something that was synced. {all}. {more} tries more of them.")
     })
 }
 
