@@ -136,6 +136,15 @@ fn what_a_nor_cannot_have_is_refused() {
     }
 }
 
+/// What no filesystem can be on is their error, and none of the program.
+#[test]
+fn a_flash_of_one_block_is_what_the_filesystems_refuse() {
+    let set =
+        ["part.geometry.region=[{ count = 1, size = \"128 KiB\" }]", "product.power_cuts=false"];
+    let error = on_nor(&[&set[..], &["product.compressions=false"]].concat()).unwrap_err();
+    assert!(error.contains("JFFS2 needs 5 erase blocks"), "{error}");
+}
+
 /// A board with a kernel is a board for the driver alone as well, which needs none of it.
 #[test]
 fn a_board_with_a_kernel_writes_a_nor_as_one_without() {

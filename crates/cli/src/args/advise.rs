@@ -23,7 +23,7 @@ Examples:
 /// A product, and its limits.
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// Name of a built-in scenario, or path of a scenario file; the kind of the part names one without it
+    /// Name of a built-in scenario, or path of a scenario file; without it the one for the part
     #[arg(value_hint = ValueHint::FilePath, add = candidates::scenarios(Action::Advise))]
     scenario: Option<String>,
     /// The flash

@@ -243,7 +243,7 @@ impl System for UbifsSystem {
         let Written { page, sub_page, headers } = self.written(wired);
         let limit = u64::from(self.attach_options(kernel, Bytes::new(page)).beb_limit);
         let reserve = wired.nand().map_or(0, |_| (blocks * limit).div_ceil(1_024));
-        let lebs = blocks - 4 - reserve;
+        let lebs = blocks.saturating_sub(4 + reserve);
         let name =
             COMPRESSORS.iter().find(|(_, one)| *one == self.compressor).map_or("", |one| one.0);
         let vid = self.vid_offset.map_or_else(String::new, |offset| format!(" -O {offset}"));
@@ -251,7 +251,7 @@ impl System for UbifsSystem {
         Commands {
             make: format!(
                 "mkfs.ubifs -r root -o ubifs.img -m {page} -e {} -c {lebs} -x {name} && printf '[root]\\nmode=ubi\\nimage=ubifs.img\\nvol_id=0\\nvol_type=dynamic\\nvol_name=root\\nvol_flags=autoresize\\n' > ubi.ini && ubinize -o ubi.img -m {page} -p {block} -s {sub_page}{vid} ubi.ini",
-                block - headers,
+                block.saturating_sub(headers),
             ),
             mount: format!(
                 "ubiformat /dev/mtd0 -s {sub_page}{vid} -f ubi.img && ubiattach -m 0{vid} && mount -t ubifs -o compr={name}{bulk} ubi0:root /mnt"
