@@ -140,7 +140,7 @@ pub(super) fn read(section: &Section<'_>) -> Read<Scenario> {
 
 /// Refuses what the product asks of a filesystem on bare flash.
 fn without_filesystem(section: &Section<'_>) -> Read<()> {
-    let Some(key) = OF_FILESYSTEMS.into_iter().find(|key| section.has(key)) else { return Ok(()) };
+    let Some(key) = section.keys().find(|key| OF_FILESYSTEMS.contains(key)) else { return Ok(()) };
     section.leave_rest();
     let problem =
         "is about a filesystem, and none is compared on a card, whose controller hides the flash";

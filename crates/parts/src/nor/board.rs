@@ -32,16 +32,18 @@ pub struct KernelBoard {
 pub fn read(section: Section<'_>) -> Read<BoardSpec> {
     // The title is for `boardlab list`.
     let title = section.required::<String>("title");
-    let memory = section.optional_section("memory", Memory::read);
+    // A key that is asked for is one that the scenario has: these are not.
+    let there = |section: &Section<'_>, name: &str| section.keys().any(|key| key == name);
+    let memory = there(&section, "memory").then(|| section.section("memory", Memory::read));
     let bus = section.section("bus", Bus::read);
     let host = section.section("cpu", |cpu| {
         let timing = timing(&cpu);
-        let work = cpu.has("clock").then(|| Cpu::read(&cpu)).transpose();
+        let work = there(&cpu, "clock").then(|| Cpu::read(&cpu)).transpose();
         cpu.finish().and(work).and(timing)
     });
     section.finish()?;
     title?;
-    memory?;
+    memory.transpose()?;
     Ok(bus?.with(host?))
 }
 
