@@ -80,8 +80,8 @@ const ADVICE: [(&str, &str); 4] = [
 #[must_use]
 pub fn advice(name: Option<&str>) -> &'static str {
     let part = name.and_then(|name| catalog::read(Kind::Part, name, None).ok());
-    let kind = part.as_ref().and_then(|part| part.get("kind")).and_then(Node::as_text);
-    ADVICE.iter().find(|(of, _)| Some(*of) == kind).unwrap_or(&ADVICE[0]).1
+    let kind = part.as_ref().map_or("", |part| text(part, "kind"));
+    ADVICE.iter().find(|(of, _)| *of == kind).unwrap_or(&ADVICE[0]).1
 }
 
 /// A scenario that was read with its part and its board, and the experiment that it names.
@@ -172,7 +172,7 @@ impl Fit {
 /// The built-in scenarios, those of advice last: to compare things takes longer than to run one.
 pub(crate) fn scenarios() -> Vec<&'static str> {
     let mut all: Vec<_> = catalog::all(Kind::Scenario).iter().map(|file| file.name).collect();
-    all.sort_by_key(|name| takes(Action::Advise.command(), name));
+    all.sort_by_cached_key(|name| takes(Action::Advise.command(), name));
     all
 }
 
@@ -228,9 +228,9 @@ pub(crate) fn command(scenario: &str, set: &str) -> String {
 
 /// The commands of the actions on the built-in `scenario`.
 fn actions(scenario: &str) -> impl Iterator<Item = &'static str> {
-    // One that extends another has the experiment of that.
-    let extended = || open::<&str>(scenario, &[]).ok().map(|open| open.experiment);
-    named(scenario).or_else(extended).into_iter().flat_map(Experiment::commands)
+    let read = || catalog::read(Kind::Scenario, scenario, None).ok();
+    let experiment = named(scenario).or_else(|| named(text(&read()?, "experiment")));
+    experiment.into_iter().flat_map(Experiment::commands)
 }
 
 /// Whether the command `typed` takes the built-in `scenario`: all do but actions, of which a sweep is one run after another.
@@ -394,13 +394,13 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
         };
         let mut rows = Vec::new();
         for file in catalog::all(*kind) {
-            let document = Document::parse(&file.source(*kind))?;
-            let text = |key| document.get(key).and_then(Node::as_text).unwrap_or_default();
+            let document = catalog::read(*kind, file.name, None)?;
+            let part_kind = text(&document, "kind");
             let is_listed =
-                *kind != Kind::Part || part_kinds.is_empty() || part_kinds.contains(&text("kind"));
+                *kind != Kind::Part || part_kinds.is_empty() || part_kinds.contains(&part_kind);
             if is_listed {
-                let experiment = named(text("experiment"));
-                let kind = text("kind").to_owned();
+                let experiment = named(text(&document, "experiment"));
+                let kind = part_kind.to_owned();
                 rows.push((Row::new(file.name, ""), (document.title()?, kind, experiment)));
             }
         }
@@ -418,6 +418,11 @@ pub fn list(kinds: &[Kind], part_kinds: &[&str]) -> Result<RunResult, Failure> {
         answer.tables.push(table.table());
     }
     Ok(answer)
+}
+
+/// The text of `key`; empty if it has none.
+fn text<'d>(document: &'d Document, key: &str) -> &'d str {
+    document.get(key).and_then(Node::as_text).unwrap_or_default()
 }
 
 /// The name by which `reproduce` knows `experiment`; empty if nothing about it is published.

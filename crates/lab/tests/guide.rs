@@ -347,3 +347,13 @@ fn a_scenario_is_found_by_the_name_of_its_evaluation() {
         assert_eq!(opened.experiment.scenario, experiment.scenario);
     }
 }
+
+/// A scenario that extends another has the commands of that one.
+#[test]
+fn every_scenario_of_the_list_has_commands() {
+    let list = registry::list(&[Kind::Scenario], &[]).unwrap();
+    for row in &list.tables[0].rows {
+        assert!(text(&list, &row.id, "commands").starts_with("run"), "{}", row.id);
+    }
+    assert_eq!(text(&list, "nor-advise", "commands"), "run, advise");
+}
