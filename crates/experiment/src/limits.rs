@@ -102,15 +102,34 @@ pub fn all_of(count: usize) -> String {
     }
 }
 
-/// How many of the other candidates, which are `all`, meet every limit too: a headline.
-#[must_use]
-pub fn others_that_do(met: usize, all: usize) -> String {
-    match (met, all) {
+/// What the other candidates meet and miss, by name, as a finding; `told` says a figure with its limit. `None` where there
+/// are none, or no limits.
+pub fn others<L>(rest: &[(&str, &[Held<L>])], told: impl Fn(&Held<L>) -> String) -> Option<String> {
+    rest.first().filter(|(_, held)| !held.is_empty())?;
+    let each = rest.iter().map(|(name, held)| match missed(held) {
+        0 => format!("{name} meets all: {}", told_all(held.iter(), &told)),
+        some => {
+            let missed = held.iter().filter(|one| !one.is_met());
+            format!("{name} misses {some}: {}", told_all(missed, &told))
+        }
+    });
+    let each: Vec<_> = each.collect();
+    let met = rest.iter().filter(|(_, held)| missed(held) == 0).count();
+    let headline = match (met, rest.len()) {
         (0, 1) => "The other one does not meet all limits".to_owned(),
         (0, all) => format!("None of the {} meets all limits", counted(all as u64, "other")),
         (met, all) if met == all => "Every other one would do as well".to_owned(),
         (met, all) => format!("{met} of the {} would do as well", counted(all as u64, "other")),
-    }
+    };
+    Some(format!("{headline}. {}.", each.join("; ")))
+}
+
+/// Figures with their limits, as `told` says each.
+pub fn told_all<'h, L: 'h>(
+    held: impl Iterator<Item = &'h Held<L>>,
+    told: impl Fn(&Held<L>) -> String,
+) -> String {
+    held.map(told).collect::<Vec<_>>().join(", ")
 }
 
 /// The table `id` of every limit of every candidate, by its name.

@@ -152,9 +152,8 @@ impl Host {
     fn msleep(&mut self, clock: &mut Clock, millis: u64) {
         let hz = self.timing.jiffies.get();
         let jiffies = (millis * hz).div_ceil(1_000) + 1;
-        let jiffy_clock = TimeBase::new(self.timing.jiffies);
-        let wake = Ticks::new(jiffy_clock.read(clock.now()).get() + jiffies);
-        let span = jiffy_clock.instant_of(wake).saturating_since(clock.now());
+        let wake = self.jiffy(self.jiffies(clock).get() + jiffies);
+        let span = wake.saturating_since(clock.now());
         self.doze(clock, span);
     }
 

@@ -21,3 +21,23 @@ pub mod nand;
 pub mod nor;
 
 pub use failure::Failure;
+
+use boardlab_document::{Read, Section};
+
+/// The kind of the section `part`, which says how both `part` and `board` are to be read.
+///
+/// # Errors
+/// It is none of `kinds`; then no more is said about the two sections.
+pub fn kind_of_part<T: Clone>(section: &Section<'_>, kinds: &[(&str, T)]) -> Read<T> {
+    let kind = section.section("part", |part| {
+        let kind = part.one_of("kind", kinds);
+        part.leave_rest();
+        kind
+    });
+    kind.or_else(|reported| {
+        section.section("board", |board| {
+            board.leave_rest();
+            Err(reported)
+        })
+    })
+}

@@ -11,6 +11,8 @@ pub const KIB: f64 = 1_024.0;
 pub const MIB: f64 = 1_024.0 * KIB;
 /// Bytes of a GiB.
 pub const GIB: f64 = 1_024.0 * MIB;
+/// Seconds of a year, of 365.25 days.
+pub const YEAR: f64 = 365.25 * 86_400.0;
 
 /// `1 byte`, `2 bytes`, `2 switches`.
 #[must_use]

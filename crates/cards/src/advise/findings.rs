@@ -66,7 +66,7 @@ fn told(held: &Held, horizon: f64) -> String {
 }
 
 fn told_all(held: &[Held], horizon: f64) -> String {
-    held.iter().map(|one| told(one, horizon)).collect::<Vec<_>>().join(", ")
+    limits::told_all(held.iter(), |one| told(one, horizon))
 }
 
 fn choice(ranked: &[Ranked], horizon: f64) -> String {
@@ -94,18 +94,8 @@ fn choice(ranked: &[Ranked], horizon: f64) -> String {
 
 /// Why not another one.
 fn others(ranked: &[Ranked], horizon: f64) -> Option<String> {
-    let rest = ranked.get(1..).filter(|rest| !rest.is_empty() && !rest[0].held.is_empty())?;
-    let each = rest.iter().map(|one| {
-        let missed = one.held.iter().filter(|held| !held.is_met());
-        let missed: Vec<_> = missed.map(|held| told(held, horizon)).collect();
-        match missed.is_empty() {
-            true => format!("{} meets all: {}", one.name(), told_all(&one.held, horizon)),
-            false => format!("{} misses {}: {}", one.name(), missed.len(), missed.join(", ")),
-        }
-    });
-    let each = each.collect::<Vec<_>>();
-    let met = rest.iter().filter(|one| one.missed() == 0).count();
-    Some(format!("{}. {}.", limits::others_that_do(met, rest.len()), each.join("; ")))
+    let rest: Vec<_> = ranked[1..].iter().map(|one| (one.name(), &*one.held)).collect();
+    limits::others(&rest, |one| told(one, horizon))
 }
 
 /// What slowed the writes of the jobs.

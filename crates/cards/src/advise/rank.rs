@@ -6,11 +6,8 @@
 use super::candidate::Candidate;
 use super::scenario::{Product, Scenario};
 use boardlab_experiment::limits::{self, order};
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::{YEAR, float, real};
 use boardlab_sim::Duration;
-
-/// A year, of 365.25 days.
-const YEAR: f64 = 365.25 * 86_400.0;
 
 /// Years of a time.
 pub(super) fn years(time: Duration) -> f64 {

@@ -14,6 +14,7 @@ use boardlab_parts::drive::DrivePart;
 use boardlab_parts::drive::driver::{self, Ahci};
 use boardlab_parts::drive::part as drive;
 use boardlab_parts::drive::unused as drive_keys;
+use boardlab_parts::kind_of_part;
 use boardlab_parts::managed::unused::by_choice;
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
@@ -122,26 +123,17 @@ pub(crate) struct Jobs {
 
 /// Part and board; the kind of the part determines the sections of the board.
 fn composition(section: &Section<'_>) -> Read<Composition> {
-    let kind = section.section("part", |part| {
-        let kind = part.one_of("kind", &KINDS);
-        part.leave_rest();
-        kind
-    });
-    match kind {
-        Ok(Kind::Card) => {
+    match kind_of_part(section, &KINDS)? {
+        Kind::Card => {
             let part = section.section("part", part::read);
             let host = section.section("board", board::read);
             Ok(Composition::Card(Box::new(part?), Box::new(host?)))
         }
-        Ok(Kind::Drive) => {
+        Kind::Drive => {
             let part = section.section("part", drive::read);
             let host = section.section("board", driver::read);
             Ok(Composition::Drive(Box::new(part?), Box::new(host?)))
         }
-        Err(reported) => section.section("board", |board| {
-            board.leave_rest();
-            Err(reported)
-        }),
     }
 }
 

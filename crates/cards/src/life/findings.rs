@@ -11,7 +11,7 @@ use super::tables::years;
 use boardlab_experiment::finding::find;
 use boardlab_parts::card::part::CardPart;
 use boardlab_result::RunResult;
-use boardlab_result::prose::{counted, float, round};
+use boardlab_result::prose::{YEAR, counted, float, round};
 use boardlab_sim::Duration;
 
 /// The row of the table of health at which the rated life is exceeded.
@@ -31,7 +31,7 @@ fn said(point: Option<Point>, horizon: f64) -> String {
 
 /// Adds all findings.
 pub(super) fn add(run: &mut RunResult, scenario: &Scenario, study: &Study, factors: &[Factor]) {
-    let horizon = scenario.life.horizon.as_secs_f64() / (365.25 * 86_400.0);
+    let horizon = scenario.life.horizon.as_secs_f64() / YEAR;
     let [early, median, late] = study.band(CardLife::first).0;
     let of = counted(study.cards.len(), "card");
     let end = match study.cards.len() {

@@ -12,7 +12,7 @@ use crate::nandfs::scenario::chosen;
 use boardlab_document::quantity::Ratio;
 use boardlab_media::NandGeometry;
 use boardlab_nand::Part;
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::{YEAR, float, real};
 use boardlab_sim::{Bytes, Duration};
 use boardlab_workload::data::Data;
 use std::fmt;
@@ -109,7 +109,7 @@ impl Case {
             let name = format!("data {kind}");
             all.push(Self { name, part: None, data: kind.clone(), levels: one.clone() });
         }
-        let Some(part) = flash.nand() else { return all };
+        let Some(part) = flash.wired().nand() else { return all };
         let pages = product.pages.iter().flatten().filter(|&&page| page != part.geometry.page);
         for &page in pages {
             let (name, part) = (format!("pages of {page}"), Some(with_pages(part, page)));
@@ -128,9 +128,6 @@ fn with_pages(part: &Part, page: Bytes) -> Part {
     let geometry = NandGeometry { page, oob, blocks, pages_per_block };
     Part { geometry, ..part.clone() }
 }
-
-/// Seconds of a year.
-pub(super) const YEAR: f64 = 365.25 * 86_400.0;
 
 /// What a candidate does in a case, at a fill level.
 #[derive(Debug, Clone, PartialEq)]

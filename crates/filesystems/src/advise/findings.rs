@@ -54,7 +54,7 @@ fn whole(figure: f64) -> u64 {
 }
 
 fn told_all(held: &[Held]) -> String {
-    held.iter().map(told).collect::<Vec<_>>().join(", ")
+    limits::told_all(held.iter(), told)
 }
 
 /// Its figures as the second sentence.
@@ -84,18 +84,8 @@ fn choice(ranked: &[Ranked]) -> String {
 }
 
 fn others(ranked: &[Ranked]) -> Option<String> {
-    let rest = ranked.get(1..).filter(|rest| !rest.is_empty() && !rest[0].held.is_empty())?;
-    let each = rest.iter().map(|one| {
-        let missed: Vec<_> = one.held.iter().filter(|held| !held.is_met()).map(told).collect();
-        match missed.is_empty() {
-            true => format!("{} meets all: {}", one.name(), told_all(&one.held)),
-            false => format!("{} misses {}: {}", one.name(), missed.len(), missed.join(", ")),
-        }
-    });
-    let each = each.collect::<Vec<_>>();
-    let met = rest.iter().filter(|one| one.missed() == 0).count();
-    let headline = limits::others_that_do(met, rest.len());
-    Some(format!("{headline}. {}.", each.join("; ")))
+    let rest: Vec<_> = ranked[1..].iter().map(|one| (one.name(), &*one.held)).collect();
+    limits::others(&rest, told)
 }
 
 /// What would put another one first.

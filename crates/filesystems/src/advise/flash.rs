@@ -3,8 +3,8 @@
 //! Layer: rank 10. Main type: [`ProductFlash`].
 
 use crate::nandfs::flash::Wired;
-use crate::nandfs::scenario::errors::SOUND;
 use boardlab_document::{Read, Section};
+use boardlab_parts::kind_of_part;
 use boardlab_parts::machine::Machine;
 use boardlab_parts::nand::board as nand_board;
 use boardlab_parts::nand::part::{self as nand_part, PartFile};
@@ -59,35 +59,24 @@ impl ProductFlash {
 
     /// Reads the sections `part` and `board`; the kind of the part says what the board must have.
     pub(super) fn read(section: &Section<'_>) -> Read<Self> {
-        let kind = section.section("part", |part| {
-            let kind = part.one_of("kind", &KINDS);
-            part.leave_rest();
-            kind
-        });
-        match kind {
-            Ok(Kind::Nand) => {
+        match kind_of_part(section, &KINDS)? {
+            Kind::Nand => {
                 let part = section.section("part", nand_part::read);
                 let board = section.section("board", nand_board::read);
                 Ok(Self::Nand(Box::new(part?), Box::new(board?)))
             }
-            Ok(Kind::Nor) => {
+            Kind::Nor => {
                 let part = section.section("part", for_filesystems);
                 let board = section.section("board", nor_board::read_with_kernel);
                 Ok(Self::Nor(Box::new(part?), Box::new(board?)))
             }
-            Err(reported) => section.section("board", |board| {
-                board.leave_rest();
-                Err(reported)
-            }),
         }
     }
 
     /// The part on the board.
     pub(super) fn wired(&self) -> Wired<'_> {
         match self {
-            Self::Nand(file, board) => {
-                Wired::Nand { part: &file.part, port: board.port, errors: &SOUND }
-            }
+            Self::Nand(file, board) => Wired::sound_nand(&file.part, board),
             Self::Nor(part, board) => Wired::Nor { part, board: &board.flash },
         }
     }
@@ -98,11 +87,6 @@ impl ProductFlash {
             Self::Nand(_, board) => &board.machine,
             Self::Nor(_, board) => &board.machine,
         }
-    }
-
-    /// The NAND, if it is one.
-    pub(super) fn nand(&self) -> Option<&boardlab_nand::Part> {
-        self.wired().nand()
     }
 }
 

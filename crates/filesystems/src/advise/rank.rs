@@ -4,10 +4,10 @@
 //! those that miss them by the least; then those that use the least of them, as [`limits`] has it; then those with the
 //! quickest writing.
 
-use super::candidate::{Candidate, Case, Figures, YEAR};
+use super::candidate::{Candidate, Case, Figures};
 use super::scenario::{Product, Scenario};
 use boardlab_experiment::limits::{self, missed, order};
-use boardlab_result::prose::{float, real};
+use boardlab_result::prose::{YEAR, float, real};
 use boardlab_sim::Bytes;
 
 /// What a product limits.

@@ -73,7 +73,7 @@ section! {
             let why = "with product.compressions = true: each kind is a candidate";
             section.idle(key, why, "set product.compressions=false")?;
         }
-        unused(&section, flash, (*kernel, systems, measured))?;
+        refuse_unused(&section, flash, (*kernel, systems, measured))?;
     }
 }
 
@@ -123,7 +123,7 @@ fn takes(
 }
 
 /// Refuses in `--set` what no run uses.
-fn unused(
+fn refuse_unused(
     section: &Section<'_>,
     flash: &ProductFlash,
     (kernel, systems, measured): (KernelSettings, &Systems, &[&'static str]),

@@ -17,7 +17,6 @@ use super::flash::Wired;
 use super::fs::{self, FileSystemType};
 use super::grades::Graded;
 use super::judgements::{Judged, Judging};
-use super::scenario::errors::SOUND;
 use super::scenario::{Scenario, chosen, without_idle};
 use super::tables::Ports;
 use super::{charts, findings, tables, verdicts};
@@ -85,7 +84,7 @@ fn measured(
     let Scenario { file, board, kernel, systems, measured, .. } = scenario;
     let graded = scenario.grades.as_ref().filter(|grades| grades.wear.endurance > 0);
     let base = graded.map(|grades| Base {
-        wired: Wired::Nand { part: &file.part, port: board.port, errors: &SOUND },
+        wired: Wired::sound_nand(&file.part, board),
         machine: &board.machine,
         kernel: *kernel,
         load: grades.wear.load(&file.part),

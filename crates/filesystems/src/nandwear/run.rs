@@ -7,7 +7,6 @@ use super::{charts, findings, tables};
 use crate::nandfs::flash::Wired;
 use crate::nandfs::fs::{self, FileSystemType};
 use crate::nandfs::run::wear::{Base, Course};
-use crate::nandfs::scenario::errors::SOUND;
 use crate::nandfs::scenario::{chosen, without_idle};
 use boardlab_codec::crc32;
 use boardlab_document::Reading;
@@ -43,7 +42,7 @@ pub(super) fn run(request: &Request<'_>) -> Result<RunResult, Failure> {
 fn courses(request: &Request<'_>, scenario: &Scenario) -> Result<Vec<Course>, Failure> {
     let Scenario { file, board, kernel, wear, systems, measured, .. } = scenario;
     let base = Base {
-        wired: Wired::Nand { part: &file.part, port: board.port, errors: &SOUND },
+        wired: Wired::sound_nand(&file.part, board),
         machine: &board.machine,
         kernel: *kernel,
         load: wear.load(),

@@ -6,12 +6,9 @@
 use super::scenario::{Scenario, Wear};
 use crate::nandfs::run::wear::{Check, Course, Life, Mounts};
 use crate::nandfs::tables::samples;
-use boardlab_result::prose::{float, round};
+use boardlab_result::prose::{YEAR, float, round};
 use boardlab_result::{Cell, Row, Table};
 use boardlab_sim::Duration;
-
-/// Seconds of a year.
-const YEAR: f64 = 365.25 * 86_400.0;
 
 /// The years that so many writings of the file take, each after the time `each`.
 pub(super) fn years(writings: f64, each: Duration) -> f64 {

@@ -14,11 +14,11 @@ use boardlab_document::Reading;
 use boardlab_experiment::crew::{Crew, Slot};
 use boardlab_experiment::finding::find;
 use boardlab_experiment::reference::Reference;
+use boardlab_experiment::verdict::is_of;
 use boardlab_experiment::{Failure, Request};
 use boardlab_nor::Host;
 use boardlab_nor::tuner::PollLoop;
-use boardlab_parts::nor::board::BoardSpec;
-use boardlab_parts::nor::board::OF_KERNEL;
+use boardlab_parts::nor::board::{BoardSpec, OF_KERNEL};
 use boardlab_result::RunResult;
 use boardlab_result::prose::counted;
 use write::{WriteMeasurement, simulate};
@@ -60,7 +60,7 @@ pub(super) struct WhatIfs {
 
 pub(super) fn read(request: &Request<'_>) -> Result<Reading<Scenario>, Failure> {
     let mut reading = request.document.read(|section| scenario::read(&section, request.seed))?;
-    reading.parameters.retain(|one| !OF_KERNEL.iter().any(|key| one.key.starts_with(key)));
+    reading.parameters.retain(|one| !is_of(&one.key, &OF_KERNEL));
     Ok(reading)
 }
 

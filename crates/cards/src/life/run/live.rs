@@ -10,12 +10,11 @@ use super::model::Model;
 use super::pace::{Pace, batch};
 use super::places::{Places, Work};
 use boardlab_ftl::{Counters, Error, Health, PageMapped, Translation, UntimedMedium};
-use boardlab_result::prose::float;
+use boardlab_result::prose::{YEAR, float};
 use boardlab_sim::{Duration, Instant, Seed};
 
 /// Inspections of a card over its rated life.
 const LOOKS: u32 = 256;
-const YEAR: f64 = 365.25 * 86_400.0;
 
 /// A point in a card's life.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

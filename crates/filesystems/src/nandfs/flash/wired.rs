@@ -14,7 +14,7 @@ use boardlab_nor::chip::Chip;
 use boardlab_nor::driver::{Board, Kind};
 use boardlab_nor::part::Region;
 use boardlab_nor::{Bus, Host, NorMtd};
-use boardlab_parts::nand::board::Port as PortCosts;
+use boardlab_parts::nand::board::{BoardSpec as NandBoard, Port as PortCosts};
 use boardlab_parts::nor::board::BoardSpec;
 use boardlab_sim::{Bytes, Clock, Seed};
 use std::sync::Arc;
@@ -43,6 +43,11 @@ pub(crate) enum FlashPart {
 }
 
 impl<'a> Wired<'a> {
+    /// A NAND on its board, without wear and errors.
+    pub(crate) fn sound_nand(part: &'a boardlab_nand::Part, board: &NandBoard) -> Self {
+        Self::Nand { part, port: board.port, errors: &SOUND }
+    }
+
     /// What it is.
     pub(crate) fn kind(self) -> FlashKind {
         match self {

@@ -76,22 +76,20 @@ impl System for Jffs2System {
     fn commands(&self, _kernel: Kernel, wired: Wired<'_>) -> Commands {
         let block = wired.block_size().get();
         // On NAND the driver of the board marks clean blocks, in the spare bytes.
+        let file = if self.summary { "jffs2.sum" } else { "jffs2.img" };
         let (options, markers, write) = match wired.nand() {
             Some(part) => {
-                (format!(" -s {} -n", part.geometry.page.get()), " -n", "nandwrite -p /dev/mtd0 ")
+                let options = format!(" -s {} -n", part.geometry.page.get());
+                (options, " -n", format!("nandwrite -p /dev/mtd0 {file}"))
             }
-            None => (String::new(), "", "flashcp "),
+            None => (String::new(), "", format!("flashcp {file} /dev/mtd0")),
         };
         let image = format!("mkfs.jffs2 -r root -o jffs2.img -e {block}{options}");
         let make = match self.summary {
             true => format!("{image} && sumtool -i jffs2.img -o jffs2.sum -e {block}{markers}"),
             false => image,
         };
-        let file = if self.summary { "jffs2.sum" } else { "jffs2.img" };
-        let device = if wired.nand().is_some() { "" } else { " /dev/mtd0" };
-        let mount = format!(
-            "flash_erase -j /dev/mtd0 0 0 && {write}{file}{device} && mount -t jffs2 mtd0 /mnt"
-        );
+        let mount = format!("flash_erase -j /dev/mtd0 0 0 && {write} && mount -t jffs2 mtd0 /mnt");
         Commands { make, mount }
     }
 
