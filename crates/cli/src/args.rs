@@ -10,6 +10,7 @@ mod create;
 mod device;
 mod guide;
 mod hints;
+mod images;
 pub(crate) mod line;
 mod measure;
 mod os;
@@ -17,9 +18,10 @@ pub(crate) mod over;
 mod unused;
 
 pub(crate) use advise::Advise;
-pub(crate) use create::Create;
+pub(crate) use create::{Create, NewImage};
 pub(crate) use device::{OnDevice, Run};
 pub(crate) use guide::{ListTopic, PartKind, command_names};
+pub(crate) use images::{Cat, Convert, Diff, Stat};
 pub(crate) use measure::{MeasureAction, MeasurePlan, MeasureRun};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
@@ -298,8 +300,10 @@ missing; the tables say where and what.
 Examples:
   boardlab image info dump.bin
   boardlab image ls dump.bin /etc
+  boardlab image cat dump.bin /etc/hostname
   boardlab image extract dump.bin files
   boardlab image check dump.bin
+  boardlab image diff before.bin after.bin
   boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000";
 
 const IMAGE_INFO: &str = "\
@@ -312,6 +316,7 @@ const IMAGE_LS: &str = "\
 Examples:
   boardlab image ls dump.bin
   boardlab image ls dump.bin /etc --format csv
+  boardlab image ls dump.bin '/etc/**/*.conf'
   boardlab image ls dump.bin --volume rootfs --commit 17
   boardlab image ls phone.bin --as-of 4711
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
@@ -323,6 +328,7 @@ though told: devices, pipes, sockets, owners, extended attributes and bits such 
 Examples:
   boardlab image extract dump.bin files
   boardlab image extract dump.bin configuration /etc --partial
+  boardlab image extract dump.bin files.tar --tar
   boardlab image extract dump.bin kernel.bin --volume kernel --raw";
 
 const IMAGE_CHECK: &str = "\
@@ -394,21 +400,36 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         flash: Flash,
     },
-    /// Make an image of a folder, or of the volumes in an .ini of ubinize
+    /// Make an image of a folder, of a tar archive, or of the volumes in an .ini of ubinize
     #[command(after_help = create::HELP)]
     Create(Box<Create>),
-    /// Write the files of a JFFS2, UBIFS or YAFFS image into a new folder
+    /// Make another image of the files of an image: another filesystem, another flash
+    #[command(after_help = images::CONVERT)]
+    Convert(Box<Convert>),
+    /// Show what differs between two images: files, attributes, content, erase blocks
+    #[command(after_help = images::DIFF)]
+    Diff(Diff),
+    /// Write the content of a file in an image to standard output
+    #[command(after_help = images::CAT)]
+    Cat(Cat),
+    /// Show all attributes of files in an image
+    #[command(after_help = images::STAT)]
+    Stat(Stat),
+    /// Write the files of an image into a new folder, or into a tar archive
     #[command(after_help = IMAGE_EXTRACT)]
     Extract {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Folder for the files, new or empty; nothing is written outside of it. With --raw, a new file
+        /// Folder, new or empty; nothing is written outside of it. With --tar or --raw, a new file
         #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
         target: PathBuf,
         /// Folder or file in the image, with escapes as `ls` shows them
         #[arg(value_name = "PATH", default_value = "/")]
         path: OsString,
+        /// Write a tar archive, which also has owners, devices and extended attributes; - for standard output
+        #[arg(long, conflicts_with = "raw")]
+        tar: bool,
         /// Write the bytes of a UBI volume to a new file, whatever is in it
         #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
         raw: bool,
@@ -428,7 +449,7 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Folder or file in the image, with escapes as they are shown; symbolic links are not followed
+        /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
         #[arg(value_name = "PATH", default_value = "/")]
         path: OsString,
         /// Names to list at most
@@ -504,12 +525,18 @@ pub(crate) enum Endian {
     Big,
 }
 
+impl From<Endian> for ByteOrder {
+    fn from(endian: Endian) -> Self {
+        match endian {
+            Endian::Little => Self::Little,
+            Endian::Big => Self::Big,
+        }
+    }
+}
+
 impl From<&Flash> for Hints {
     fn from(flash: &Flash) -> Self {
-        let order = flash.endian.map(|endian| match endian {
-            Endian::Little => ByteOrder::Little,
-            Endian::Big => ByteOrder::Big,
-        });
+        let order = flash.endian.map(ByteOrder::from);
         let Flash { page, oob, block, partial, .. } = *flash;
         let volume = flash.volume.clone();
         Self { page, oob, block, order, partial, volume, ..Self::default() }

@@ -4,8 +4,10 @@
 //! [`Error::help`] what would fit. Images are untrusted: whoever shows a message escapes texts from
 //! them.
 
+mod path;
 mod volume;
 
+pub use path::PathProblem;
 pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
 
 use crate::detection::{Detection, Kind};
@@ -133,6 +135,8 @@ pub enum Error {
         /// The image.
         what: &'static str,
     },
+    /// A path or a pattern does not lead to what was asked for.
+    Path(PathProblem),
     /// A file of this name exists.
     Exists,
     /// The flash cannot be read completely.
@@ -234,6 +238,7 @@ impl Error {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
             Self::NotFor { option, .. } => format!("leave out {option}"),
+            Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
             Self::Device(_) | Self::Audit { .. } => "the flash or its dump is damaged there".into(),
@@ -355,6 +360,7 @@ impl fmt::Display for Error {
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
             Self::Volume(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
+            Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),
             Self::Escape { at } => {
                 write!(f, "the backslash at byte {at} of the path begins no escape")

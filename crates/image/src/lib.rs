@@ -22,32 +22,42 @@
 //! - [`walk`]: [`Walk`] over every name of a filesystem, however damaged it is.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else; the report does not
 //!   depend on its threads.
+//! - [`gather`](mod@gather): the files of an image as a tree, for archives and other images.
+//! - [`diff`](mod@diff): what differs between two trees, and between the blocks of two files.
+//! - [`convert`](mod@convert): an image of the files of another one, compared with it.
+//! - [`cat`](mod@cat): the content of one file. [`pattern`]: patterns of names.
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
 //! - [`check`](mod@check): every fault of an image, each a [`Finding`](finding::Finding).
-//! - [`files`]: the files of this machine that become an image. [`make`]: new images of the files of a folder, or of volumes.
+//! - [`files`]: the files that become an image, of a folder, an archive or an image. [`make`]: new images of
+//!   them, or of volumes.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
 //!   what would fit.
 
 pub mod audit;
+pub mod cat;
 pub mod check;
 pub mod contents;
+pub mod convert;
 pub mod create;
 pub mod damage;
 pub mod detection;
+pub mod diff;
 pub mod dump;
 pub mod error;
 pub mod extract;
 pub mod files;
 pub mod finding;
 pub mod fs;
+pub mod gather;
 pub mod health;
 pub mod identify;
 mod magic;
 pub mod make;
 pub mod names;
 pub mod open;
+pub mod pattern;
 pub mod places;
 pub mod shape;
 pub mod spare;

@@ -1,18 +1,26 @@
 //! The information about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Functions: [`info`], [`listing`], [`extracted`] and [`carved`]. Names from images are
-//! untrusted, and are shown escaped.
+//! Layer: rank 7. Functions: [`info`], [`listing`], [`extracted`] and [`carved`]; [`archived`] and
+//! [`differences`] of trees of files; [`stat`](fn@stat). Names from images are untrusted, and are shown escaped.
 
 mod damage;
+mod stat;
+mod trees;
+
+pub use stat::stat;
+pub use trees::{archived, differences};
+pub(crate) use trees::{changes, tell_source};
 
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths};
 use crate::detection::Detection;
-use crate::error::{Error, RawDamage};
+use crate::error::{Error, PathProblem, RawDamage};
 use crate::extract::{ExtractionReport, Limits, MARK, SkippedItem};
+use crate::files::LeftOut;
 use crate::fs::{DetectedFileSystem, Hints, RawVolumeReport};
 use crate::identify::Identity;
-use crate::names::shown;
+use crate::names::{shown, unshown};
+use crate::pattern::Pattern;
 use crate::walk::{Item, Problem, Walk, resolve};
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -164,20 +172,54 @@ fn evidence(identity: &Identity) -> Table {
 /// The row limit of the table of skipped items.
 const ROWS: usize = 200_000;
 
-/// Lists every name below `path` in the image `name`, which is mounted as `fs`; `damage` is the
-/// damage of the image.
+/// What is listed.
+#[derive(Debug, Clone)]
+pub enum Selection {
+    /// Every name below a path.
+    Below(Vec<u8>),
+    /// The names that match a pattern.
+    Matching(Pattern),
+}
+
+impl Selection {
+    /// What `text` means, with escapes as names are shown: the path, where it is in `fs`; else a pattern, if it is
+    /// one.
+    ///
+    /// # Errors
+    /// [`Error::Escape`], [`PathProblem::Pattern`].
+    pub fn of(text: &[u8], fs: &mut dyn FileSystem, clock: &mut Clock) -> Result<Self, Error> {
+        let path = unshown(text).map_err(|at| Error::Escape { at });
+        let is_there = path.as_ref().is_ok_and(|path| resolve(fs, clock, path).is_ok());
+        match Pattern::of(text)? {
+            Some(pattern) if !is_there => Ok(Self::Matching(pattern)),
+            _ => path.map(Self::Below),
+        }
+    }
+}
+
+impl From<&[u8; 1]> for Selection {
+    fn from(path: &[u8; 1]) -> Self {
+        Self::Below(path.to_vec())
+    }
+}
+
+/// Lists the names in the image `name`, which is mounted as `fs`; `damage` is the damage of the image.
 ///
 /// # Errors
-/// When the path does not exist.
+/// When the path does not exist, or nothing matches.
 pub fn listing(
     name: &str,
     fs: &mut dyn FileSystem,
     clock: &mut Clock,
-    path: &[u8],
+    what: impl Into<Selection>,
     damage: &Damage,
     limits: Limits,
 ) -> Result<ImageReport, Error> {
-    let (path, start) = resolve(fs, clock, path)?;
+    let (path, pattern) = match what.into() {
+        Selection::Below(path) => (path, None),
+        Selection::Matching(pattern) => (b"/".to_vec(), Some(pattern)),
+    };
+    let (path, start) = resolve(fs, clock, &path)?;
     let mut run = RunResult::new("image-ls", &format!("Files in {name}"), 0, VERSION);
     let mut table = Table::new("files", "Files, with times in UTC")
         .column("mode", "mode")
@@ -190,6 +232,10 @@ pub fn listing(
     let (mut walk, mut wrong, mut whole) = (Walk::new(&path, start), 0_usize, true);
     let (told, mut paths) = (damage.inodes(), Paths::new());
     while let Some(item) = walk.next(fs, clock) {
+        if pattern.as_ref().is_some_and(|pattern| !pattern.matches(&item.path)) {
+            let _ = fs.evict_inode(clock, item.ino);
+            continue;
+        }
         let hurt = damage.of_inode(item.ino);
         wrong += usize::from(item.problem.is_some() || hurt.is_some());
         whole &= hurt.is_none() && item.problem.as_ref().is_none_or(Problem::is_told_whole);
@@ -205,6 +251,9 @@ pub fn listing(
         // Drops the in-memory state of the inode.
         fs.evict_inode(clock, item.ino)
             .map_err(|problem| Error::FileSystem { problem, path: item.path })?;
+    }
+    if pattern.is_some() && table.rows.is_empty() {
+        return Err(Error::Path(PathProblem::NoMatch));
     }
     if wrong > 0 {
         run.warnings
@@ -275,6 +324,25 @@ pub fn extracted(name: &str, target: &str, done: &ExtractionReport) -> ImageRepo
     }
     damage::tell(&mut run, &done.damage, &done.paths);
     ImageReport { run, whole: done.is_whole() && !done.damage.may_miss_names() }
+}
+
+/// The row limit of the table of what is not taken.
+const NOT_TAKEN: usize = 10_000;
+
+/// Adds what is not in something that was made.
+pub(crate) fn not_taken(run: &mut RunResult, what: &str, left_out: &[LeftOut]) {
+    let count = left_out.len();
+    if count == 0 {
+        return;
+    }
+    run.warnings.push(format!("left out of {what}: {count}, see the last table"));
+    if count > NOT_TAKEN {
+        run.warnings.push(format!("only {NOT_TAKEN} of {count} things left out are listed"));
+    }
+    let rows = (1..).zip(left_out.iter().take(NOT_TAKEN));
+    let rows = rows.map(|(number, one)| (Row::new(number.to_string(), shown(&one.path)), one));
+    let why = |one: &&LeftOut| Cell::text(shown(one.why.to_string().as_bytes()));
+    run.tables.push(Table::new("skipped", "Left out").of(rows).column("why", "why", why).table());
 }
 
 fn ended_at(names: u64) -> String {
@@ -439,8 +507,15 @@ mod tests {
         assert_eq!(text("/\\u{1b}l", "detail"), words("-> /\\xff"));
         assert_eq!(text("/run", "modified"), words("1970-01-01 00:00:00"));
         assert!(
-            listing("x.bin", &mut fs, &mut clock, b"/none", &Damage::default(), Limits::default())
-                .is_err()
+            listing(
+                "x.bin",
+                &mut fs,
+                &mut clock,
+                Selection::Below(b"/none".to_vec()),
+                &Damage::default(),
+                Limits::default()
+            )
+            .is_err()
         );
     }
 

@@ -9,8 +9,8 @@
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
-    Compression, Compressor, Flash, FolderOptions, Made, MakeError, NewTags, of_folder,
-    of_folder_with, of_ini,
+    Compression, Compressor, FileOptions, Files, Flash, Made, MakeError, NewTags, of_files,
+    of_folder, of_ini,
 };
 use boardlab_image::{ByteOrder, Contents, Damage, Hints, MountedImage, open};
 use boardlab_sim::{Bytes, Clock, Seed, Stream};
@@ -62,8 +62,8 @@ fn nand() -> Flash {
     }
 }
 
-fn options(compression: Compression) -> FolderOptions {
-    FolderOptions {
+fn options(compression: Compression) -> FileOptions {
+    FileOptions {
         fs: "ubifs".into(),
         max_lebs: 400,
         compression: Some(compression),
@@ -75,7 +75,7 @@ fn options(compression: Compression) -> FolderOptions {
     }
 }
 
-fn lzo() -> FolderOptions {
+fn lzo() -> FileOptions {
     options(Compression::Only(Compressor::Lzo))
 }
 
@@ -185,7 +185,7 @@ fn compare<F: FileSystem>(
     1
 }
 
-fn make(folder: &Path, flash: &Flash, options: &FolderOptions) -> Made {
+fn make(folder: &Path, flash: &Flash, options: &FileOptions) -> Made {
     of_folder(folder, flash, options, SEED).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -204,13 +204,13 @@ fn a_folder_is_read_again_from_images_for_every_flash_with_every_compression() {
     let flashes = [nand(), nor, small, shifted, spare, strong];
     for (number, (flash, compression)) in flashes.iter().zip(compressions.cycle()).enumerate() {
         let options =
-            FolderOptions { max_lebs: 900, fix_up: number % 2 == 0, ..options(compression) };
+            FileOptions { max_lebs: 900, fix_up: number % 2 == 0, ..options(compression) };
         let made = make(&scratch.0, flash, &options);
         assert!(made.left_out.is_empty(), "{:?}", made.left_out);
         let (mut mount, mut clock) = mounted(&made.bytes);
         assert!(compare(&mut mount, &mut clock, &scratch.0, b"") > 100);
         if flash.oob.is_none() {
-            let alone = make(&scratch.0, flash, &FolderOptions { volume: None, ..options });
+            let alone = make(&scratch.0, flash, &FileOptions { volume: None, ..options });
             let (mut mount, mut clock) = mounted(&alone.bytes);
             compare(&mut mount, &mut clock, &scratch.0, b"");
         }
@@ -236,7 +236,7 @@ fn owners_times_and_the_name_of_the_volume_are_those_asked_for() {
     let scratch = Scratch::new("taking");
     scratch.write("file", "x");
     let taking = Taking { squash: true, latest: Some(86_400) };
-    let options = FolderOptions { taking, volume: Some("data".into()), ..lzo() };
+    let options = FileOptions { taking, volume: Some("data".into()), ..lzo() };
     let flash = Flash { erase_counter: 5, ..nand() };
     let made = make(&scratch.0, &flash, &options);
     let (mut mount, mut clock) = mounted(&made.bytes);
@@ -372,7 +372,7 @@ fn the_image_of_a_folder_is_what_ubinize_makes_of_its_volume() {
     let tree = scratch.0.join("tree");
     plant(&tree, 4);
     let made = make(&tree, &nand(), &lzo());
-    let alone = make(&tree, &nand(), &FolderOptions { volume: None, ..lzo() });
+    let alone = make(&tree, &nand(), &FileOptions { volume: None, ..lzo() });
     let (volume, target) = (scratch.write("volume", &alone.bytes), scratch.0.join("image"));
     let size = made.volumes[0].new.size.get();
     let text = format!(
@@ -408,7 +408,7 @@ fn an_image_is_as_small_as_that_of_mkfs_ubifs() {
     ] {
         let small =
             Flash { page: Bytes::new(512), block: Bytes::kib(16), sub_page: None, ..nand() };
-        let options = FolderOptions { max_lebs: 1_000, volume: None, ..options(compression) };
+        let options = FileOptions { max_lebs: 1_000, volume: None, ..options(compression) };
         let ours = make(&tree, &small, &options).bytes.len();
         let layout = ["-m512", "-e15360", "-c1000", "-x", name, "-r", &root, &image];
         run(&mkfs, &layout);
@@ -426,18 +426,17 @@ fn refused(made: Result<Made, MakeError>) -> (String, String) {
 fn what_does_not_fit_is_refused_with_what_would() {
     let scratch = Scratch::new("refused");
     scratch.write("file", content(3_000_000, 1));
-    let of = |flash: Flash, options: FolderOptions| {
-        refused(of_folder(&scratch.0, &flash, &options, SEED))
-    };
-    let (said, help) = of(nand(), FolderOptions { max_lebs: 20, ..lzo() });
+    let of =
+        |flash: Flash, options: FileOptions| refused(of_folder(&scratch.0, &flash, &options, SEED));
+    let (said, help) = of(nand(), FileOptions { max_lebs: 20, ..lzo() });
     let needed: u32 = help.split(' ').nth(2).unwrap().parse().unwrap();
     assert!(said.contains(&format!("need {needed} logical erase blocks")), "{said}");
     assert!(
-        of_folder(&scratch.0, &nand(), &FolderOptions { max_lebs: needed, ..lzo() }, SEED).is_ok()
+        of_folder(&scratch.0, &nand(), &FileOptions { max_lebs: needed, ..lzo() }, SEED).is_ok()
     );
-    let less = FolderOptions { max_lebs: needed - 1, ..lzo() };
+    let less = FileOptions { max_lebs: needed - 1, ..lzo() };
     assert!(of_folder(&scratch.0, &nand(), &less, SEED).is_err());
-    let (said, help) = of(nand(), FolderOptions { fs: "jffs2".into(), ..lzo() });
+    let (said, help) = of(nand(), FileOptions { fs: "jffs2".into(), ..lzo() });
     assert_eq!(
         (said.as_str(), help.as_str()),
         ("no image of JFFS2 can be made", "expected ubifs or yaffs2 or logfs")
@@ -549,7 +548,7 @@ fn another_filesystem_makes_images_with_an_entry_in_the_list() {
         }),
         ..ALL[0]
     };
-    let options = FolderOptions { fs: "toy".into(), volume: None, ..lzo() };
-    let made = of_folder_with(&scratch.0, &nand(), &options, (SEED, &[toy])).unwrap();
+    let options = FileOptions { fs: "toy".into(), volume: None, ..lzo() };
+    let made = of_files(Files::Folder(&scratch.0), &nand(), &options, (SEED, &[toy])).unwrap();
     assert_eq!(made.bytes, b"//file");
 }

@@ -5,7 +5,7 @@ use boardlab_checks::binary::Scratch;
 use boardlab_checks::nandsim::Flash;
 use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, FolderOptions, NewTags, of_folder};
+use boardlab_image::make::{Compression, FileOptions, NewTags, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::script::content;
 use std::fs::{self, File};
@@ -42,7 +42,7 @@ pub(crate) fn made(flash: Flash, mebibytes: usize) -> (String, Vec<u8>) {
         oob: Some(bytes(flash.oob)),
         ecc: None,
     };
-    let options = FolderOptions {
+    let options = FileOptions {
         fs: "ubifs".into(),
         max_lebs: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
         compression: Some(Compression::FavorLzo),

@@ -6,14 +6,14 @@
 use super::size;
 use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions, NewTags, is_on_flash};
+use boardlab_image::make::{Compression, Compressor, FileOptions, Flash, NewTags, is_on_flash};
 use boardlab_sim::Bytes;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
 pub(super) const HELP: &str = "\
-Of a folder, a UBI image with one UBIFS volume that takes all free blocks at the first attach. Of an .ini file, \
-byte for byte the image that ubinize makes. Times are those of the last change of content, and at most \
+Of a folder or an archive, a UBI image with one UBIFS volume that takes all free blocks at the first attach. Of an \
+.ini file, byte for byte the image that ubinize makes. Times are those of the last change of content, and at most \
 SOURCE_DATE_EPOCH, if that is set. OUTPUT must be new; it appears whole or not at all. \
 Exit status 1: something is left out; the last table says what and why.
 
@@ -23,23 +23,35 @@ Examples:
   boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs mk.yaffs2 --fs yaffs2 --tags start --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs board.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 2048
+  boardlab image create --tar rootfs.tar board.ubi --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
 
 /// What an image is made of, and for which flash.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
-    /// Folder with the files, or .ini file with the volumes as ubinize takes it
+    /// Folder with the files, .ini file with the volumes as ubinize takes it, or with --tar an archive
     #[arg(value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) input: PathBuf,
     /// New file for the image
     #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// INPUT is a tar archive, - for standard input: owners and devices need no root
+    #[arg(long)]
+    pub(crate) tar: bool,
+    /// The image.
+    #[command(flatten)]
+    pub(crate) new: NewImage,
+}
+
+/// The flash and the filesystem of a new image.
+#[derive(Debug, Args)]
+pub(crate) struct NewImage {
     /// Bytes of a page, such as 2KiB; 1 for NOR (mkfs.ubifs -m, ubinize -m)
     #[arg(long, value_name = "SIZE", value_parser = size, required = true)]
-    page: Bytes,
+    pub(crate) page: Option<Bytes>,
     /// Bytes of an erase block, such as 128KiB (ubinize -p)
     #[arg(long, value_name = "SIZE", value_parser = size, required = true)]
-    block: Bytes,
+    pub(crate) block: Option<Bytes>,
     /// Smallest write of a header, if less than a page (ubinize -s)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     sub_page: Option<Bytes>,
@@ -59,15 +71,15 @@ pub(crate) struct Create {
     /// Bits that the ECC corrects in so many bytes: 1 is Hamming, more BCH [default: 1/256]
     #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, requires = "oob")]
     ecc: Option<(u32, Bytes)>,
-    /// What is made of a folder.
+    /// What is made of files.
     #[command(flatten)]
-    folder: OfFolder,
+    folder: OfFiles,
 }
 
-/// Options for a folder.
+/// Options for files.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "The filesystem, of a folder")]
-struct OfFolder {
+#[command(next_help_heading = "The filesystem, of a folder or an archive")]
+struct OfFiles {
     /// Filesystem: ubifs, yaffs2 (YAFFS1 with pages of 512 bytes) or logfs [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
@@ -145,12 +157,12 @@ impl From<Kind> for Compression {
     }
 }
 
-impl Create {
-    /// The flash.
-    pub(crate) const fn flash(&self) -> Flash {
+impl NewImage {
+    /// The flash; pages and blocks are those of `like` where they are not given.
+    pub(crate) fn flash(&self, like: (Bytes, Bytes)) -> Flash {
         Flash {
-            page: self.page,
-            block: self.block,
+            page: self.page.unwrap_or(like.0),
+            block: self.block.unwrap_or(like.1),
             sub_page: self.sub_page,
             vid_offset: self.vid_offset,
             erase_counter: self.erase_counter,
@@ -160,13 +172,18 @@ impl Create {
         }
     }
 
-    /// The options for a folder, with the latest time of its files; `None` without --max-blocks.
-    pub(crate) fn folder(&self, latest: Option<i64>) -> Option<FolderOptions> {
-        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+    /// The filesystem, if one is named.
+    pub(crate) fn fs(&self) -> Option<&str> {
+        self.folder.fs.as_deref()
+    }
+
+    /// The options for files, with the latest time of its files; `None` without --max-blocks.
+    pub(crate) fn files(&self, latest: Option<i64>) -> Option<FileOptions> {
+        let OfFiles { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let name = || volume_name.clone().unwrap_or_else(|| "rootfs".into());
         let fs = fs.clone().unwrap_or_else(|| "ubifs".into());
         let unlimited = is_on_flash(&fs).then_some(0);
-        Some(FolderOptions {
+        Some(FileOptions {
             max_lebs: max_blocks.or(unlimited)?,
             fs,
             compression: compression.map(Compression::from),
@@ -178,9 +195,9 @@ impl Create {
         })
     }
 
-    /// A given option that is for a folder only.
-    pub(crate) fn for_folder(&self) -> Option<&'static str> {
-        let OfFolder { fs, max_blocks, compression, volume_name, .. } = &self.folder;
+    /// A given option that is for files only.
+    pub(crate) fn for_files(&self) -> Option<&'static str> {
+        let OfFiles { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let given = [
             (fs.is_some(), "--fs"),
             (self.folder.tags.is_some(), "--tags"),
@@ -197,7 +214,7 @@ impl Create {
 
     /// A given option that is for UBI and UBIFS only, although neither is made.
     pub(crate) fn for_volume(&self) -> Option<&'static str> {
-        let OfFolder { fs, volume_name, .. } = &self.folder;
+        let OfFiles { fs, volume_name, .. } = &self.folder;
         if !fs.as_deref().is_some_and(is_on_flash) {
             return None;
         }

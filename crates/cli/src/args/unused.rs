@@ -31,6 +31,9 @@ const UNUSED: [Unused; 5] = [
             "image ls",
             "image extract",
             "image check",
+            "image diff",
+            "image cat",
+            "image stat",
             "os run",
             "os trace",
             "os debug",
@@ -44,17 +47,17 @@ const UNUSED: [Unused; 5] = [
     },
     Unused {
         option: "format",
-        commands: &["measure plan", "measure agent", "completions", "man"],
+        commands: &["image cat", "measure plan", "measure agent", "completions", "man"],
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "json",
-        commands: &["measure plan", "measure agent", "completions", "man"],
+        commands: &["image cat", "measure plan", "measure agent", "completions", "man"],
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "out",
-        commands: &["measure plan", "measure agent"],
+        commands: &["image cat", "measure plan", "measure agent"],
         why: "there is no result for a folder",
     },
     Unused {
@@ -65,7 +68,7 @@ const UNUSED: [Unused; 5] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 17] = [
+const WITHOUT_FIO: [&str; 20] = [
     "list",
     "explain",
     "doctor",
@@ -81,6 +84,9 @@ const WITHOUT_FIO: [&str; 17] = [
     "image extract",
     "image check",
     "image create",
+    "image convert",
+    "image diff",
+    "image stat",
     "measure run",
     "measure read",
 ];

@@ -2,21 +2,31 @@
 //!
 //! Layer: rank 12.
 
-use crate::args::{Create, Options};
+use crate::args::{Create, NewImage, Options};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::file::NewFile;
 use crate::output::Output;
+use boardlab_image::fs::ALL;
 use boardlab_image::make::report::report;
-use boardlab_image::make::{self, Made, MakeError};
+use boardlab_image::make::{self, FileOptions, Files, Made, MakeError};
 use boardlab_report::Shown;
-use boardlab_sim::Seed;
+use boardlab_sim::{Bytes, Seed};
 use std::env;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// The latest time of files, for images that can be made again (reproducible-builds.org).
 const EPOCH: &str = "SOURCE_DATE_EPOCH";
+
+/// What the image is made of.
+enum Input {
+    Folder,
+    Archive(File),
+    Ini,
+}
 
 /// Makes the image and writes it.
 pub(super) fn perform(
@@ -25,14 +35,14 @@ pub(super) fn perform(
     options: &Options,
 ) -> Result<Status, Error> {
     let refused = |problem| Error::Make { path: create.input.clone(), problem };
-    let is_folder = kind_of(&create.input).map_err(refused)?;
+    let input = input(create).map_err(refused)?;
     let target = NewFile::at(&create.output);
     let path = || create.output.clone();
     let target = target.map_err(|problem| Error::NewFile { path: path(), problem })?;
-    if is_folder && target.is_within(&create.input) {
+    if matches!(input, Input::Folder) && target.is_within(&create.input) {
         return Err(refused(MakeError::Within));
     }
-    let made = make(create, is_folder, options.seed).map_err(refused)?;
+    let made = make(create, input, options.seed).map_err(refused)?;
     let written = target.write(&made.bytes);
     written.map_err(|problem| Error::Incomplete { path: path(), problem })?;
     let told = report(&shown_path(&create.input), &shown_path(&create.output), &made);
@@ -40,43 +50,76 @@ pub(super) fn perform(
     Ok(if told.whole { shown } else { Status::Failed })
 }
 
-/// Whether the input is a folder; else it is a file.
-fn kind_of(input: &Path) -> Result<bool, MakeError> {
-    let metadata = input.metadata();
-    let metadata =
-        metadata.map_err(|problem| MakeError::Unreadable { path: input.into(), problem })?;
+/// Looks at the input, and opens an archive.
+fn input(create: &Create) -> Result<Input, MakeError> {
+    let path = &create.input;
+    let unreadable = |problem| MakeError::Unreadable { path: path.clone(), problem };
+    if create.tar && path.as_os_str() == "-" {
+        // An archive is read in no order, so it is kept in a file without a name.
+        let mut spool = tempfile::tempfile().map_err(unreadable)?;
+        io::copy(&mut io::stdin().lock(), &mut spool).map_err(unreadable)?;
+        return Ok(Input::Archive(spool));
+    }
+    let metadata = path.metadata().map_err(unreadable)?;
     if !metadata.is_dir() && !metadata.is_file() {
         return Err(MakeError::NoInput);
     }
-    Ok(metadata.is_dir())
+    match (create.tar, metadata.is_dir()) {
+        (true, true) => {
+            let why = "the input is a folder";
+            Err(MakeError::Useless { option: "--tar", why })
+        }
+        (true, false) => File::open(path).map(Input::Archive).map_err(unreadable),
+        (false, true) => Ok(Input::Folder),
+        (false, false) if is_archive(path) => {
+            Err(MakeError::Missing { option: "--tar", why: "the input is a tar archive" })
+        }
+        (false, false) => Ok(Input::Ini),
+    }
 }
 
-fn make(create: &Create, is_folder: bool, seed: Seed) -> Result<Made, MakeError> {
-    let flash = create.flash();
-    if !is_folder {
-        if let Some(option) = create.for_folder() {
-            let why = "the .ini says what the volumes are";
-            return Err(MakeError::Useless { option, why });
+/// Whether a file begins as a tar archive does (`ustar` at byte 257).
+fn is_archive(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(262).read_to_end(&mut head));
+    read.is_ok() && head.ends_with(b"ustar")
+}
+
+fn make(create: &Create, input: Input, seed: Seed) -> Result<Made, MakeError> {
+    // The command line has both.
+    let flash = create.new.flash((Bytes::ZERO, Bytes::ZERO));
+    let files = match input {
+        Input::Folder => Files::Folder(&create.input),
+        Input::Archive(file) => Files::Archive(file),
+        Input::Ini => {
+            if let Some(option) = create.new.for_files() {
+                let why = "the .ini says what the volumes are";
+                return Err(MakeError::Useless { option, why });
+            }
+            return make::of_ini(&create.input, &flash, seed);
         }
-        return make::of_ini(&create.input, &flash, seed);
-    }
-    if let Some(option) = create.for_volume() {
+    };
+    make::of_files(files, &flash, &of_files(&create.new)?, (seed, ALL))
+}
+
+/// The options for the filesystem of a new image, none of which is without effect.
+pub(super) fn of_files(new: &NewImage) -> Result<FileOptions, MakeError> {
+    if let Some(option) = new.for_volume() {
         let why = "the filesystem lies on the flash itself, without UBI";
         return Err(MakeError::Useless { option, why });
     }
-    if let Some(option) = create.for_flash() {
+    if let Some(option) = new.for_flash() {
         let why = "UBIFS has no tags, and is little-endian everywhere: give --fs yaffs2 too";
         return Err(MakeError::Useless { option, why });
     }
-    if let Some(option) = create.for_ubi() {
+    if let Some(option) = new.for_ubi() {
         return Err(MakeError::Useless { option, why: "a volume alone has no such thing" });
     }
     let latest = epoch(env::var_os(EPOCH).as_deref())?;
-    let folder = create.folder(latest).ok_or(MakeError::Missing {
+    new.files(latest).ok_or(MakeError::Missing {
         option: "--max-blocks N",
         why: "the filesystem reserves room for its tables and its journal by it",
-    })?;
-    make::of_folder(&create.input, &flash, &folder, seed)
+    })
 }
 
 /// The latest time of files, if it is set.

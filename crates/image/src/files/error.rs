@@ -3,6 +3,7 @@
 //! Layer: rank 7. Main types: [`MakeError`], [`IniProblem`]: what was found, what was expected, and as
 //! [`MakeError::help`] what would fit.
 
+use super::archive::problem::ArchiveProblem;
 use boardlab_ubi::create::CreateError;
 use boardlab_ubifs::mkfs::MkfsError;
 use std::path::PathBuf;
@@ -84,6 +85,17 @@ pub enum MakeError {
     Ubi(CreateError),
     /// The flash with spare bytes cannot be made.
     Flash(crate::Error),
+    /// The input is no whole tar archive.
+    Archive {
+        /// The offset of the header that is wrong.
+        at: u64,
+        /// What is wrong.
+        problem: ArchiveProblem,
+    },
+    /// The image that was made cannot be opened.
+    Unread(Box<crate::Error>),
+    /// What the image is made of has no folder to begin with.
+    NoRoot,
     /// The configuration of the volumes is wrong.
     Ini {
         /// The line, from 1.
@@ -195,6 +207,9 @@ impl MakeError {
             Self::Mkfs(_) => "check --page, --block and --max-blocks".into(),
             Self::Ubi(_) => "check --page, --block, --sub-page and --vid-offset".into(),
             Self::Flash(problem) => problem.help(),
+            Self::Archive { problem, .. } => problem.help(),
+            Self::Unread(problem) => problem.help(),
+            Self::NoRoot => "`boardlab image check` lists what is damaged".into(),
             Self::Ini { problem, .. } => problem.help(),
         }
     }
@@ -270,6 +285,9 @@ impl fmt::Display for MakeError {
             Self::Mkfs(problem) => problem.fmt(f),
             Self::Ubi(problem) => problem.fmt(f),
             Self::Flash(problem) => problem.fmt(f),
+            Self::Archive { at, problem } => write!(f, "at byte {at}: {problem}"),
+            Self::Unread(problem) => write!(f, "the new image cannot be read: {problem}"),
+            Self::NoRoot => f.write_str("the root directory cannot be read"),
             Self::Ini { problem, .. } => problem.fmt(f),
         }
     }

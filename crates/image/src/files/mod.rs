@@ -1,15 +1,25 @@
 //! The files of this machine that become an image, and what the filesystems make of them.
 //!
 //! Layer: rank 7. In reading order: this file, with what a filesystem is told ([`VolumeFormat`]) and what
-//! it returns ([`NewFileSystem`]); [`tree`], the files of a folder; [`error`], why no image is made.
+//! it returns ([`NewFileSystem`]); [`tree`], the files with their names, which `folder`, `image` and
+//! `archive` gather; `content`, their bytes, and `host`, those of this machine; [`why`], what is left out;
+//! [`error`], why no image is made.
 
+pub mod archive;
+pub(crate) mod content;
 pub mod error;
+mod folder;
+mod host;
+mod image;
 pub mod tree;
+pub mod why;
 
+pub use archive::problem::ArchiveProblem;
 pub use boardlab_ubifs::Compressor;
 pub use boardlab_ubifs::mkfs::Compression;
 pub use error::{IniProblem, MakeError};
-pub use tree::{LeftOut, Taking, Tree};
+pub use tree::{Taking, Tree};
+pub use why::{LeftOut, Why};
 
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -92,6 +102,8 @@ pub struct NewFileSystem {
     pub name: &'static str,
     /// Whether it lies on the flash itself, and not in a volume.
     pub on_flash: bool,
+    /// What every one of its kind has besides, by path.
+    pub implied: &'static [&'static [u8]],
     /// The volume, or the dump of a flash with OOB bytes.
     pub bytes: Vec<u8>,
     /// Its LEBs, or erase blocks.

@@ -21,7 +21,8 @@ use boardlab_codec::ByteOrder;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_ubi::create::{self, Content};
 use boardlab_ubi::{Layout, NewVolume};
-use std::fs;
+use boardlab_vfs::Kind;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// The flash that an image is for.
@@ -45,9 +46,9 @@ pub struct Flash {
     pub ecc: Option<(u32, Bytes)>,
 }
 
-/// What is made of a folder.
+/// What is made of files.
 #[derive(Debug, Clone)]
-pub struct FolderOptions {
+pub struct FileOptions {
     /// The filesystem.
     pub fs: String,
     /// The LEBs that it may grow to, or the erase blocks of its flash; 0 where the user leaves that open.
@@ -149,6 +150,17 @@ fn require(
     Err(MakeError::Value { option, found, expected: expected.into() })
 }
 
+/// What an image is made of, besides volumes.
+#[derive(Debug)]
+pub enum Files<'a> {
+    /// A folder of this machine.
+    Folder(&'a Path),
+    /// A tar archive.
+    Archive(File),
+    /// Files that were gathered before.
+    Tree(&'a mut Tree),
+}
+
 /// Makes an image of the files in `folder`.
 ///
 /// # Errors
@@ -156,26 +168,26 @@ fn require(
 pub fn of_folder(
     folder: &Path,
     flash: &Flash,
-    options: &FolderOptions,
+    options: &FileOptions,
     seed: Seed,
 ) -> Result<Made, MakeError> {
-    of_folder_with(folder, flash, options, (seed, ALL))
+    of_files(Files::Folder(folder), flash, options, (seed, ALL))
 }
 
-/// As [`of_folder`], with another list of filesystems.
+/// Makes an image of files, with a list of filesystems.
 ///
 /// # Errors
-/// Those of [`of_folder`].
-pub fn of_folder_with(
-    folder: &Path,
+/// Any but [`MakeError::Ini`].
+pub fn of_files(
+    files: Files<'_>,
     flash: &Flash,
-    options: &FolderOptions,
+    options: &FileOptions,
     (seed, types): (Seed, &[FileSystemType]),
 ) -> Result<Made, MakeError> {
     flash.check()?;
     let by_name = |one: &&FileSystemType| one.name.eq_ignore_ascii_case(&options.fs);
     if let Some(create) = types.iter().find(by_name).and_then(|one| one.create_dump) {
-        return of_folder_on_flash(folder, flash, options, create);
+        return with_tree(files, options, |tree| on_flash(tree, flash, options, create));
     }
     let layout = create::layout(&flash.format(seed))?;
     let create = creator(&options.fs, types)?;
@@ -186,15 +198,48 @@ pub fn of_folder_with(
             return Err(MakeError::Value { option, found: format!("`{name}`"), expected });
         }
     }
-    let FolderOptions { max_lebs, compression, fix_up, ref taking, .. } = *options;
+    with_tree(files, options, |tree| in_volume(tree, flash, options, (seed, &layout, create)))
+}
+
+/// Gathers files, makes an image of them, and notes what is left out.
+fn with_tree(
+    files: Files<'_>,
+    options: &FileOptions,
+    make: impl FnOnce(&mut Tree) -> Result<Made, MakeError>,
+) -> Result<Made, MakeError> {
+    let mut gathered;
+    let tree = match files {
+        Files::Tree(tree) => tree,
+        Files::Folder(folder) => {
+            gathered = Tree::of(folder, &options.taking)?;
+            &mut gathered
+        }
+        Files::Archive(file) => {
+            gathered = Tree::of_archive(file, &options.taking)?;
+            &mut gathered
+        }
+    };
+    if tree.nodes.first().is_none_or(|root| root.kind != Kind::Directory) {
+        return Err(MakeError::NoRoot);
+    }
+    let made = make(tree)?;
+    Ok(Made { left_out: std::mem::take(&mut tree.left_out), ..made })
+}
+
+/// A filesystem in a volume, which is all of an image of UBI or alone.
+fn in_volume(
+    tree: &mut Tree,
+    flash: &Flash,
+    options: &FileOptions,
+    (seed, layout, make): (Seed, &Layout, Create),
+) -> Result<Made, MakeError> {
+    let FileOptions { max_lebs, compression, fix_up, .. } = *options;
     let (leb_size, min_io) = (layout.leb_size, layout.min_io);
     let compression = compression.unwrap_or(Compression::Only(Compressor::Lzo));
     let volume = VolumeFormat { leb_size, min_io, max_lebs, compression, fix_up, seed };
-    let mut tree = Tree::of(folder, taking)?;
-    let mut made = create(&mut tree, &volume)?;
+    let mut made = make(tree, &volume)?;
     let bytes = std::mem::take(&mut made.bytes);
-    let shape = Shape::nand(flash.page, Bytes::ZERO, flash.block);
-    let left_out = tree.left_out;
+    let left_out = Vec::new();
     let Some(name) = &options.volume else {
         let shape = Shape::nand(flash.page, Bytes::ZERO, Bytes::new(u64::from(leb_size)));
         let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
@@ -208,8 +253,8 @@ pub fn of_folder_with(
     let image = create::create(&flash.format(seed), &[content])?;
     let made = Made {
         bytes: image,
-        shape,
-        layout: Some(layout),
+        shape: Shape::nand(flash.page, Bytes::ZERO, flash.block),
+        layout: Some(*layout),
         volumes: vec![volume],
         filesystem: Some(made),
         left_out,
@@ -224,20 +269,19 @@ pub fn is_on_flash(fs: &str) -> bool {
 }
 
 /// A filesystem that lies on the flash itself.
-fn of_folder_on_flash(
-    folder: &Path,
+fn on_flash(
+    tree: &mut Tree,
     flash: &Flash,
-    options: &FolderOptions,
+    options: &FileOptions,
     create: CreateDump,
 ) -> Result<Made, MakeError> {
     let shape = Shape::nand(flash.page, flash.oob.unwrap_or(Bytes::ZERO), flash.block);
-    let FolderOptions { tags, order, max_lebs: blocks, compression, ref taking, .. } = *options;
-    let mut tree = Tree::of(folder, taking)?;
+    let FileOptions { tags, order, max_lebs: blocks, compression, .. } = *options;
     let format = FlashFormat { shape, ecc: flash.ecc, tags, order, blocks, compression };
-    let mut made = create(&mut tree, &format)?;
+    let mut made = create(tree, &format)?;
     let bytes = std::mem::take(&mut made.bytes);
     let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
-    Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: tree.left_out })
+    Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: Vec::new() })
 }
 
 /// The function that makes a filesystem of this name.

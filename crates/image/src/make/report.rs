@@ -1,23 +1,27 @@
 //! What was made, as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Function: [`report`].
+//! Layer: rank 7. Functions: [`report`], and `tell` for what is more than that.
 
 use super::{Made, MadeVolume};
-use crate::files::{LeftOut, NewFileSystem};
+use crate::files::NewFileSystem;
 use crate::names::shown;
-use crate::tables::ImageReport;
+use crate::tables::{ImageReport, not_taken};
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::Bytes;
-
-/// The row limit of the table of what is left out.
-const ROWS: usize = 10_000;
 
 /// Tells what was made of `input` in the file `output`.
 #[must_use]
 pub fn report(input: &str, output: &str, made: &Made) -> ImageReport {
     let title = format!("What was made of {input}");
     let mut run = RunResult::new("image-create", &title, 0, env!("CARGO_PKG_VERSION"));
+    tell(&mut run, output, made);
+    not_taken(&mut run, "the image", &made.left_out);
+    ImageReport { run, whole: made.left_out.is_empty() }
+}
+
+/// Adds what was made, but not what is left out.
+pub(crate) fn tell(run: &mut RunResult, output: &str, made: &Made) {
     run.tables.push(image(output, made));
     if !made.volumes.is_empty() {
         run.tables.push(volumes(&made.volumes, made));
@@ -32,8 +36,6 @@ pub fn report(input: &str, output: &str, made: &Made) -> ImageReport {
             ));
         }
     }
-    left_out(&mut run, made);
-    ImageReport { run, whole: made.left_out.is_empty() }
 }
 
 fn image(output: &str, made: &Made) -> Table {
@@ -90,19 +92,4 @@ fn files(filesystem: &NewFileSystem) -> Table {
         .column("special_count", "devices, pipes, sockets", |()| Cell::int(filesystem.special))
         .column("content_bytes", "content", |()| Cell::count(filesystem.content))
         .table()
-}
-
-fn left_out(run: &mut RunResult, made: &Made) {
-    let count = made.left_out.len();
-    if count == 0 {
-        return;
-    }
-    run.warnings.push(format!("left out of the image: {count}, see the last table"));
-    if count > ROWS {
-        run.warnings.push(format!("only {ROWS} of {count} things left out are listed"));
-    }
-    let rows = (1..).zip(made.left_out.iter().take(ROWS));
-    let rows = rows.map(|(number, one)| (Row::new(number.to_string(), shown(&one.path)), one));
-    let why = |one: &&LeftOut| Cell::text(shown(one.why.to_string().as_bytes()));
-    run.tables.push(Table::new("skipped", "Left out").of(rows).column("why", "why", why).table());
 }

@@ -6,7 +6,7 @@ use boardlab_codec::ByteOrder;
 use boardlab_image::Hints;
 use boardlab_image::files::Taking;
 use boardlab_image::make::{
-    Compression, Compressor, Flash, FolderOptions, Made, MakeError, NewTags, of_folder,
+    Compression, Compressor, FileOptions, Flash, Made, MakeError, NewTags, of_folder,
 };
 use boardlab_sim::{Bytes, Seed};
 use std::fs;
@@ -56,8 +56,8 @@ fn flash(page: u64, oob: Option<u64>) -> Flash {
     }
 }
 
-fn options(compression: Option<Compressor>) -> FolderOptions {
-    FolderOptions {
+fn options(compression: Option<Compressor>) -> FileOptions {
+    FileOptions {
         fs: "logfs".into(),
         max_lebs: 64,
         compression: compression.map(Compression::Only),
@@ -69,7 +69,7 @@ fn options(compression: Option<Compressor>) -> FolderOptions {
     }
 }
 
-fn make(scratch: &Scratch, flash: &Flash, options: &FolderOptions) -> Result<Made, MakeError> {
+fn make(scratch: &Scratch, flash: &Flash, options: &FileOptions) -> Result<Made, MakeError> {
     of_folder(&scratch.0, flash, options, Seed::new(1))
 }
 
@@ -118,19 +118,19 @@ fn compression_takes_less_room() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let scratch = Scratch::new("refused");
-    let refused = |flash: Flash, options: FolderOptions| {
+    let refused = |flash: Flash, options: FileOptions| {
         make(&scratch, &flash, &options).unwrap_err().to_string()
     };
     let nand = flash(2_048, Some(64));
-    let small = refused(nand, FolderOptions { max_lebs: 29, ..options(None) });
+    let small = refused(nand, FileOptions { max_lebs: 29, ..options(None) });
     assert!(small.contains("full") || small.contains("no space"), "{small}");
-    let few = refused(nand, FolderOptions { max_lebs: 20, ..options(None) });
+    let few = refused(nand, FileOptions { max_lebs: 20, ..options(None) });
     assert_eq!(few, "segments is 20, expected 28");
-    let none = refused(nand, FolderOptions { max_lebs: 0, ..options(None) });
+    let none = refused(nand, FileOptions { max_lebs: 0, ..options(None) });
     assert!(none.starts_with("--max-blocks N is missing"), "{none}");
     let lzo = refused(nand, options(Some(Compressor::Lzo)));
     assert!(lzo.starts_with("--compression"), "{lzo}");
-    let tags = refused(nand, FolderOptions { tags: NewTags::InBand, ..options(None) });
+    let tags = refused(nand, FileOptions { tags: NewTags::InBand, ..options(None) });
     assert!(tags.starts_with("--tags"), "{tags}");
     let large = refused(flash(8_192, None), options(None));
     assert_eq!(large, "write size is 4096, expected 8192");

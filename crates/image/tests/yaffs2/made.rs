@@ -4,9 +4,7 @@ use crate::asked::{damage, faults, info, opened};
 use crate::images::told;
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
-use boardlab_image::make::{
-    Flash, FolderOptions, Made, MakeError, NewTags, is_on_flash, of_folder,
-};
+use boardlab_image::make::{FileOptions, Flash, Made, MakeError, NewTags, is_on_flash, of_folder};
 use boardlab_image::{ByteOrder, Contents, Hints, Kind, identify};
 use boardlab_result::Value;
 use boardlab_sim::{Bytes, Seed};
@@ -53,7 +51,7 @@ fn made_as(
     flash: &Flash,
     (tags, order): (NewTags, ByteOrder),
 ) -> Result<Made, MakeError> {
-    let options = FolderOptions {
+    let options = FileOptions {
         fs: "yaffs2".into(),
         max_lebs: 0,
         compression: None,

@@ -6,7 +6,9 @@
 use crate::contents::Contents;
 use crate::create::{write_data, write_raw};
 use crate::dump::Dump;
-use crate::files::tree::{BLOCK, Content, Tree, Why};
+use crate::files::content::{BLOCK, Content};
+use crate::files::tree::Tree;
+use crate::files::why::Why;
 use crate::files::{
     Compression, Compressor, FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare,
 };
@@ -101,7 +103,7 @@ impl Making {
     /// Adds a name, and unless it is a further name all that its file has.
     fn add(&mut self, tree: &mut Tree, index: usize, root: Ino) -> Result<(), MakeError> {
         for (name, _) in std::mem::take(&mut tree.nodes[index].attributes) {
-            tree.leave_out(index, Why::Attribute(name));
+            tree.leave_out(index, Why::Attribute { name, expected: "LogFS has none" });
         }
         let node = &tree.nodes[index];
         let parent = self.numbers.get(node.parent).copied().flatten();
@@ -115,6 +117,10 @@ impl Making {
                 Some(ino)
             }
             (_, Some(dir), None) => self.object(tree, index, dir)?,
+            (_, _, Some(None)) => {
+                tree.leave_out(index, Why::First);
+                None
+            }
             _ => None,
         };
         self.numbers.push(number);
@@ -141,14 +147,14 @@ impl Making {
         }
         let mut content = None;
         if node.kind == Kind::File {
-            match Content::open(&node.host) {
+            match tree.content(index) {
                 Ok(found) if found.size <= self.fs.size_max() => content = Some(found),
                 Ok(found) => {
                     tree.leave_out(index, Why::Size(found.size));
                     return Ok(None);
                 }
-                Err(problem) => {
-                    tree.leave_out(index, Why::Unreadable(problem));
+                Err(why) => {
+                    tree.leave_out(index, why);
                     return Ok(None);
                 }
             }

@@ -2,10 +2,15 @@
 //!
 //! Layer: rank 7. Main function: [`create`].
 
-use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
+use crate::files::content::BLOCK;
+use crate::files::tree::{Node, Tree};
+use crate::files::why::Why;
 use crate::files::{MakeError, NewFileSystem, VolumeFormat};
 use boardlab_ubifs::mkfs::{Builder, FILE_MAX, Format, Inode};
 use boardlab_vfs::Kind;
+
+/// The extended attributes that UBIFS takes.
+const ATTRIBUTES: &str = "UBIFS has user., trusted. and security., up to 4,096 bytes";
 
 /// Makes the filesystem. What it has no place for is noted in `tree`.
 ///
@@ -61,7 +66,7 @@ impl Making {
             }
             tree.nodes[index].attributes = kept;
             for name in refused {
-                tree.leave_out(index, Why::Attribute(name));
+                tree.leave_out(index, Why::Attribute { name, expected: ATTRIBUTES });
             }
         }
     }
@@ -97,6 +102,9 @@ impl Making {
         }
         // The first name may have been left out only now.
         let number = same.map_or(self.numbers[index], |first| self.numbers[first]);
+        if same.is_some() && number.is_none() {
+            tree.leave_out(index, Why::First);
+        }
         let (Some(ino), Some(dir)) = (number, self.numbers[parent]) else { return Ok(()) };
         self.counts.links += u64::from(same.is_some());
         Ok(self.builder.entry(dir, &tree.nodes[index].name, (ino, kind))?)
@@ -105,10 +113,10 @@ impl Making {
     /// Adds the content of a file; its size. A file that cannot be opened any more loses its number.
     fn content(&mut self, tree: &mut Tree, index: usize) -> Result<u64, MakeError> {
         let Some(ino) = self.numbers[index] else { return Ok(0) };
-        let mut content = match Content::open(&tree.nodes[index].host) {
+        let mut content = match tree.content(index) {
             Ok(content) if content.size <= FILE_MAX => content,
             Ok(content) => return Ok(self.leave_out(tree, index, Why::Size(content.size))),
-            Err(problem) => return Ok(self.leave_out(tree, index, Why::Unreadable(problem))),
+            Err(why) => return Ok(self.leave_out(tree, index, why)),
         };
         loop {
             match content.next() {

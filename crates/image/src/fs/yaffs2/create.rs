@@ -4,7 +4,9 @@
 //! are neither summaries nor a checkpoint: the first mount scans all, and writes a checkpoint when it ends. A page
 //! of zeros is a hole, unless the image is to be that of mkyaffs2image, whose headers have no extra information.
 
-use crate::files::tree::{BLOCK, Content, Node, Tree, Why};
+use crate::files::content::BLOCK;
+use crate::files::tree::{Node, Tree};
+use crate::files::why::Why;
 use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare};
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -59,7 +61,12 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         chunk: shape.page.to_usize() - tail,
         numbers: Vec::new(),
         pages: 0,
-        counts: NewFileSystem { name, on_flash: true, ..NewFileSystem::default() },
+        counts: NewFileSystem {
+            name,
+            on_flash: true,
+            implied: &[b"/lost+found"],
+            ..NewFileSystem::default()
+        },
     };
     for index in 0..tree.nodes.len() {
         making.add(tree, index);
@@ -202,6 +209,9 @@ impl Making {
         let (true, Some(parent)) =
             (fits && first != Some(None), parent.or((index == 0).then_some(0)))
         else {
+            if first == Some(None) {
+                tree.leave_out(index, Why::First);
+            }
             return self.numbers.push(None);
         };
         self.numbers.push(Some(first.flatten().unwrap_or(own)));
@@ -269,10 +279,10 @@ impl Making {
 
     fn file(&mut self, tree: &mut Tree, index: usize, number: u32, header: ObjectHeader) {
         let size_max = self.size_max();
-        let mut content = match Content::open(&tree.nodes[index].host) {
+        let mut content = match tree.content(index) {
             Ok(content) if content.size <= size_max.get() => content,
             Ok(content) => return self.leave_out(tree, index, Why::Size(content.size)),
-            Err(problem) => return self.leave_out(tree, index, Why::Unreadable(problem)),
+            Err(why) => return self.leave_out(tree, index, why),
         };
         self.counts.files += 1;
         self.counts.content += content.size;
@@ -360,6 +370,8 @@ impl Making {
         for (name, value) in attributes {
             if xattr::set(&mut data[header::SIZE..], self.order, &name, &value).is_err() {
                 tree.leave_out(index, Why::NoRoom(name));
+            } else {
+                tree.nodes[index].attributes.push((name, value));
             }
         }
         let extra = Extra {

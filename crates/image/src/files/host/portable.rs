@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// What is needed of `metadata`.
-pub(super) fn found(metadata: &Metadata) -> Found {
+pub(in crate::files) fn found(metadata: &Metadata) -> Found {
     let kind = metadata.file_type();
     let kinds = [
         (kind.is_symlink(), Kind::Symlink, 0o777),
@@ -29,22 +29,22 @@ pub(super) fn found(metadata: &Metadata) -> Found {
 }
 
 /// Opens a regular file.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+pub(in crate::files) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
 /// Reads all of `buffer`.
-pub(super) fn read_at(mut file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
+pub(in crate::files) fn read_at(mut file: &File, buffer: &mut [u8], at: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(at))?;
     file.read_exact(buffer)
 }
 
 /// Holes are not known.
-pub(super) fn next_data(_file: &File, at: u64) -> Option<u64> {
+pub(in crate::files) fn next_data(_file: &File, at: u64) -> Option<u64> {
     Some(at)
 }
 
 /// There are none.
-pub(super) fn attributes(_path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+pub(in crate::files) fn attributes(_path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
     Ok(Vec::new())
 }

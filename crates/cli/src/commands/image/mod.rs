@@ -1,19 +1,22 @@
 //! `boardlab image`: the contents of a flash image.
 
-use crate::args::{ImageAction, Options};
+mod trees;
+
+use crate::args::{Cat, ImageAction, Options, Stat};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::file::NewFile;
 use crate::output::Output;
+use crate::terminal;
 use boardlab_image::fs::refuse_volumes;
-use boardlab_image::tables::ImageReport;
+use boardlab_image::tables::{ImageReport, Selection};
 use boardlab_image::{
     Beside, Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify,
     names, open, tables,
 };
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -22,15 +25,25 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     let output = Output::open(options, None)?;
     let (file, made) = match action {
         ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
-        ImageAction::Create(create) => return super::create::perform(create, &output, options),
+        ImageAction::Create(create) => {
+            return crate::commands::create::perform(create, &output, options);
+        }
+        ImageAction::Convert(asked) => {
+            return show(&output, &trees::convert_image(asked, options.seed)?);
+        }
+        ImageAction::Diff(asked) => return show(&output, &trees::differences(asked)?),
+        ImageAction::Cat(asked) => return cat(asked),
+        ImageAction::Stat(Stat { file, paths, state }) => (file, stat(file, paths, &state.into())),
         ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
         ImageAction::Ls { file, path, state, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };
             (file, ls(file, path, &state.into(), limits))
         }
-        ImageAction::Extract { file, target, path, state, raw, max_names, max_size } => {
+        ImageAction::Extract { file, target, path, state, tar, raw, max_names, max_size } => {
             let limits = Limits { names: *max_names, content: *max_size };
-            let made = if *raw {
+            let made = if *tar {
+                trees::archive([file, target], path, &state.into(), limits)
+            } else if *raw {
                 carve([file, target], &state.into(), *max_size)
             } else {
                 extract([file, target], path, &state.into(), limits)
@@ -49,8 +62,46 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         }
     };
     let told = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
+    let is_beside = matches!(action, ImageAction::Extract { tar: true, target, .. } if target.as_os_str() == "-");
+    if is_beside {
+        // Standard output has the archive.
+        let shown = output.show_beside(Shown::Run(&told.run))?;
+        return Ok(if told.whole { shown } else { Status::Failed });
+    }
+    show(&output, &told)
+}
+
+fn show(output: &Output<'_>, told: &ImageReport) -> Result<Status, Error> {
     let shown = output.show(Shown::Run(&told.run))?;
     Ok(if told.whole { shown } else { Status::Failed })
+}
+
+/// Writes the content of a file; what cannot be read is told on standard error.
+fn cat(asked: &Cat) -> Result<Status, Error> {
+    let Cat { file, path, max_size, state } = asked;
+    match trees::cat(file, path, &state.into(), *max_size) {
+        Ok(lost) if lost.is_empty() => Ok(Status::Done),
+        Ok(lost) => {
+            for one in lost {
+                terminal::tell(&format!("warning: {one}"));
+            }
+            Ok(Status::Failed)
+        }
+        // Who reads it wants no more.
+        Err(Problem::Unwritable { problem }) if problem.kind() == ErrorKind::BrokenPipe => {
+            Ok(Status::Done)
+        }
+        Err(problem) => Err(Error::Image { path: file.clone(), problem }),
+    }
+}
+
+fn stat(file: &Path, paths: &[OsString], hints: &Hints) -> Result<ImageReport, Problem> {
+    let paths: Result<Vec<_>, _> = paths.iter().map(|path| within(path)).collect();
+    let paths = paths?;
+    let mut image = open(&Contents::open(file)?, hints)?;
+    let damage = Damage::of(&mut image)?;
+    let MountedImage { fs, clock, .. } = &mut image;
+    tables::stat(&shown_path(file), (fs.as_mut(), clock), &paths, &damage)
 }
 
 fn info(file: &Path, volume: Option<&str>) -> Result<ImageReport, Problem> {
@@ -76,11 +127,13 @@ fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
 }
 
 fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {
-    let path = within(path)?;
+    let text = path.as_encoded_bytes();
+    within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
     let damage = Damage::of(&mut image)?;
     let MountedImage { fs, clock, .. } = &mut image;
-    tables::listing(&shown_path(file), fs, clock, &path, &damage, limits)
+    let what = Selection::of(text, fs, clock)?;
+    tables::listing(&shown_path(file), fs, clock, what, &damage, limits)
 }
 
 fn extract(

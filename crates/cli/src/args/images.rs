@@ -1,0 +1,163 @@
+//! The arguments of `boardlab image convert`, `diff`, `cat` and `stat`.
+//!
+//! Layer: rank 12. Main types: [`Convert`], [`Diff`], [`Cat`], [`Stat`].
+
+use super::{Endian, NewImage, State, size};
+use boardlab_image::{Hints, Limits};
+use boardlab_sim::Bytes;
+use clap::{Args, ValueHint};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+pub(super) const CONVERT: &str = "\
+All files of an image go into a new one, of another filesystem or for another flash, with owners, devices, times, hard \
+links, extended attributes and holes. Then the new image is read again and compared with the first: every name, \
+attribute and byte. Exit status 1: something is left out, damaged or different; the tables say what.
+
+Examples:
+  boardlab image convert old.jffs2 new.ubi --fs ubifs --page 2KiB --block 128KiB --max-blocks 1000
+  boardlab image convert nand.bin nor.img --fs yaffs2 --oob 64
+  boardlab image convert dump.bin small.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 512";
+
+pub(super) const DIFF: &str = "\
+Compares names, kinds, permissions, owners, times, targets, extended attributes, content and, where both files have \
+erase blocks of one size, the bytes of the blocks. Exit status 1: something differs.
+
+Examples:
+  boardlab image diff before.bin after.bin
+  boardlab image diff before.bin after.bin /etc --format json";
+
+pub(super) const CAT: &str = "\
+Exit status 1: a part cannot be read, and zeros are in its place; standard error says which.
+
+Examples:
+  boardlab image cat dump.bin /etc/hostname
+  boardlab image cat dump.bin /etc/passwd --as-of 4711";
+
+pub(super) const STAT: &str = "\
+Examples:
+  boardlab image stat dump.bin /bin/busybox
+  boardlab image stat dump.bin /etc/passwd /etc/shadow --format json";
+
+/// What is converted, and into what.
+#[derive(Debug, Args)]
+#[command(mut_arg("page", |one| one.required(false).help(PAGE)))]
+#[command(mut_arg("block", |one| one.required(false).help(BLOCK)))]
+pub(crate) struct Convert {
+    /// Image file; it stays as it is
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// New file for the new image
+    #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// The first image.
+    #[command(flatten)]
+    pub(crate) from: From,
+    /// The new one.
+    #[command(flatten)]
+    pub(crate) new: NewImage,
+}
+
+/// Help of `--page`.
+const PAGE: &str = "Bytes of a page, such as 2KiB; 1 for NOR [default: those of the first image]";
+/// Help of `--block`.
+const BLOCK: &str = "Bytes of an erase block, such as 128KiB [default: those of the first image]";
+
+/// The user's knowledge of the first image.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The first image, found out where left out")]
+pub(crate) struct From {
+    /// Data bytes of its pages
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    from_page: Option<Bytes>,
+    /// Spare bytes after each of its pages; 0 for none
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    from_oob: Option<Bytes>,
+    /// Data bytes of its erase blocks
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    from_block: Option<Bytes>,
+    /// Its byte order
+    #[arg(long, value_name = "ORDER")]
+    from_endian: Option<Endian>,
+    /// Name or number of its UBI volume, where there are several with UBIFS
+    #[arg(long, value_name = "NAME")]
+    from_volume: Option<String>,
+    /// Number of an older commit of UBIFS
+    #[arg(long, value_name = "N")]
+    from_commit: Option<u64>,
+    /// Sequence number of a block of YAFFS2: its files when that was the newest block
+    #[arg(long, value_name = "SEQ", conflicts_with = "from_commit")]
+    from_as_of: Option<u64>,
+    /// Read what there is of a truncated image
+    #[arg(long)]
+    from_partial: bool,
+    /// Names to convert at most
+    #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+    pub(crate) max_names: u64,
+}
+
+impl std::convert::From<&From> for Hints {
+    fn from(from: &From) -> Self {
+        Self {
+            page: from.from_page,
+            oob: from.from_oob,
+            block: from.from_block,
+            order: from.from_endian.map(Into::into),
+            partial: from.from_partial,
+            volume: from.from_volume.clone(),
+            commit: from.from_commit,
+            as_of: from.from_as_of,
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// Image file; it stays as it is
+    #[arg(value_name = "A", value_hint = ValueHint::FilePath)]
+    pub(crate) a: PathBuf,
+    /// The other one
+    #[arg(value_name = "B", value_hint = ValueHint::FilePath)]
+    pub(crate) b: PathBuf,
+    /// Folder or file in both images, with escapes as `ls` shows them
+    #[arg(value_name = "PATH", default_value = "/")]
+    pub(crate) path: OsString,
+    /// Names to compare at most
+    #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+    pub(crate) max_names: u64,
+    /// The flash of both, and the state of it.
+    #[command(flatten)]
+    pub(crate) state: State,
+}
+
+/// Whose content is written.
+#[derive(Debug, Args)]
+pub(crate) struct Cat {
+    /// Image file; it stays as it is
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// File in the image, with escapes as `ls` shows them; symbolic links are not followed
+    #[arg(value_name = "PATH")]
+    pub(crate) path: OsString,
+    /// Bytes to write at most, holes counted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
+    pub(crate) max_size: Bytes,
+    /// The flash, and the state of it.
+    #[command(flatten)]
+    pub(crate) state: State,
+}
+
+/// What is described.
+#[derive(Debug, Args)]
+pub(crate) struct Stat {
+    /// Image file; it stays as it is
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Files in the image, with escapes as `ls` shows them; symbolic links are not followed
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<OsString>,
+    /// The flash, and the state of it.
+    #[command(flatten)]
+    pub(crate) state: State,
+}

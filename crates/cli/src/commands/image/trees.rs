@@ -1,0 +1,136 @@
+//! What is done with the files of an image as a whole: archives, conversions, differences.
+//!
+//! Layer: rank 12.
+
+use super::within;
+use crate::args::{Convert, Diff};
+use crate::commands::create::of_files;
+use crate::error::{Error, shown_path};
+use crate::file::NewFile;
+use boardlab_image::convert::{convert, report};
+use boardlab_image::diff::{blocks, diff};
+use boardlab_image::files::Taking;
+use boardlab_image::gather::{Gathered, gather};
+use boardlab_image::make::MakeError;
+use boardlab_image::tables::{self, ImageReport};
+use boardlab_image::{Contents, Error as Problem, Hints, Limits, Shape, open};
+use boardlab_sim::{Bytes, Seed};
+use std::ffi::OsStr;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::Path;
+
+/// Gathers the files of an image, and its flash.
+fn gathered(
+    file: &Path,
+    path: &[u8],
+    hints: &Hints,
+    names: u64,
+    taking: &Taking,
+) -> Result<(Gathered, Shape), Problem> {
+    let image = open(&Contents::open(file)?, hints)?;
+    let shape = image.fs.dump().shape();
+    Ok((gather(image, path, names, taking)?, shape))
+}
+
+/// Writes an archive of what is below `path` to a new file, or to standard output.
+pub(super) fn archive(
+    [file, target]: [&Path; 2],
+    path: &OsStr,
+    hints: &Hints,
+    limits: Limits,
+) -> Result<ImageReport, Problem> {
+    let path = within(path)?;
+    let unwritable = |problem: io::Error| match problem.kind() {
+        ErrorKind::AlreadyExists => Problem::Exists,
+        _ => Problem::Unwritable { problem },
+    };
+    let is_stdout = target.as_os_str() == "-";
+    let place = (!is_stdout).then(|| NewFile::at(target)).transpose().map_err(unwritable)?;
+    let (mut from, _) = gathered(file, &path, hints, limits.names, &Taking::default())?;
+    let limit = limits.content.get();
+    let done = match place {
+        None => {
+            let mut output = BufWriter::new(io::stdout().lock());
+            let done = from.tree.archive(&mut output, limit);
+            done.and_then(|done| output.flush().map(|()| done)).map_err(unwritable)?
+        }
+        Some(place) => {
+            let mut part = place.begin().map_err(unwritable)?;
+            let mut output = BufWriter::new(part.file());
+            let done = from.tree.archive(&mut output, limit);
+            let done = done.and_then(|done| output.flush().map(|()| done)).map_err(unwritable)?;
+            drop(output);
+            place.finish(part).map_err(unwritable)?;
+            done
+        }
+    };
+    Ok(tables::archived(&shown_path(file), &shown_path(target), &from, &done))
+}
+
+/// Makes another image of an image.
+pub(super) fn convert_image(asked: &Convert, seed: Seed) -> Result<ImageReport, Error> {
+    let refused = |problem| Error::Make { path: asked.file.clone(), problem };
+    let path = || asked.output.clone();
+    let missing = |option, why| refused(MakeError::Missing { option, why });
+    if asked.new.fs().is_none() {
+        return Err(missing("--fs NAME", "the filesystem of the new image is not guessed"));
+    }
+    let options = of_files(&asked.new).map_err(refused)?;
+    let target = NewFile::at(&asked.output);
+    let target = target.map_err(|problem| Error::NewFile { path: path(), problem })?;
+    let hints = Hints::from(&asked.from);
+    let from = gathered(&asked.file, b"/", &hints, asked.from.max_names, &options.taking);
+    let (mut from, shape) =
+        from.map_err(|problem| Error::Image { path: asked.file.clone(), problem })?;
+    // A volume alone has logical erase blocks, which say nothing of the flash.
+    if asked.new.block.is_none() && !shape.block.get().is_power_of_two() {
+        return Err(missing("--block SIZE", "the first image is a volume, without its flash"));
+    }
+    let flash = asked.new.flash((shape.page, shape.block));
+    let done = convert(&mut from, &flash, &options, seed).map_err(refused)?;
+    from.tree.left_out.clear();
+    let written = target.write(&done.made.bytes);
+    written.map_err(|problem| Error::Incomplete { path: path(), problem })?;
+    Ok(report::report(&shown_path(&asked.file), &shown_path(&asked.output), &from, &done))
+}
+
+/// Compares two images.
+pub(super) fn differences(asked: &Diff) -> Result<ImageReport, Error> {
+    let hints = Hints::from(&asked.state);
+    let of = |file: &Path| {
+        let wrong = |problem| Error::Image { path: file.to_owned(), problem };
+        let path = within(&asked.path).map_err(wrong)?;
+        gathered(file, &path, &hints, asked.max_names, &Taking::default()).map_err(wrong)
+    };
+    let (a, shape) = of(&asked.a)?;
+    let (b, other) = of(&asked.b)?;
+    let found = diff(&a.tree, &b.tree);
+    let block = shape.raw_block();
+    let changed = if shape == other && asked.path == "/" {
+        let wrong = |problem| Error::Image { path: asked.b.clone(), problem };
+        let [before, after] = [&asked.a, &asked.b].map(|file| Contents::open(file));
+        let changed = blocks(&before.map_err(wrong)?, &after.map_err(wrong)?, block);
+        changed.map_err(|problem| wrong(Problem::Unreadable { problem }))?
+    } else {
+        Vec::new()
+    };
+    let names = [&asked.a, &asked.b].map(|file| shown_path(file));
+    let names = [names[0].as_str(), names[1].as_str()];
+    Ok(tables::differences(names, [&a, &b], &found, (&changed, block)))
+}
+
+/// Writes the content of a file to standard output. Returns what cannot be read.
+pub(super) fn cat(
+    file: &Path,
+    path: &OsStr,
+    hints: &Hints,
+    limit: Bytes,
+) -> Result<Vec<String>, Problem> {
+    let path = within(path)?;
+    let (from, _) = gathered(file, &path, hints, 1, &Taking::default())?;
+    let mut output = BufWriter::new(io::stdout().lock());
+    let lost = boardlab_image::cat::cat(&from.tree, &path, limit.get(), &mut output)?;
+    output.flush().map_err(|problem| Problem::Unwritable { problem })?;
+    let before = from.tree.left_out.iter().map(|one| one.why.to_string());
+    Ok(before.chain(lost.iter().map(ToString::to_string)).collect())
+}

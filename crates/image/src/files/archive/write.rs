@@ -1,0 +1,295 @@
+//! A tar archive of files: owners, devices, times, extended attributes and holes included.
+//!
+//! Layer: rank 7. Main function: [`Tree::archive`]. The format is that of POSIX.1-2001, with the records of
+//! star for extended attributes and those of GNU tar (format 1.0) for holes, which GNU tar and bsdtar read.
+//! The same files give the same bytes.
+
+use crate::files::content::BLOCK;
+use crate::files::tree::{Node, Tree};
+use crate::files::why::Why;
+use boardlab_vfs::{Kind, Timestamp};
+use std::collections::HashSet;
+use std::io::{self, Read, Seek, Write};
+use tar::{Builder, EntryType, Header};
+use tempfile::spooled_tempfile;
+
+/// The largest file that is held in memory, and not in a temporary file.
+const SPOOL: usize = 64 << 20;
+/// Bytes of a block of an archive.
+const UNIT: usize = 512;
+/// The largest number in a field of seven octal digits.
+const SHORT_MAX: u32 = 0o777_7777;
+/// The largest number in a field of eleven octal digits.
+const LONG_MAX: u64 = 0o777_7777_7777;
+
+/// What an archive holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Archived {
+    /// Folders.
+    pub directories: u64,
+    /// Files, each counted once.
+    pub files: u64,
+    /// Further names of files.
+    pub links: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Devices and pipes.
+    pub special: u64,
+    /// Bytes of content, holes included.
+    pub content: u64,
+}
+
+impl Tree {
+    /// Writes an archive of all files to `output`, with at most `limit` bytes of content, holes not counted.
+    /// What has no place in it is noted among [`Tree::left_out`].
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn archive(&mut self, output: &mut dyn Write, limit: u64) -> io::Result<Archived> {
+        let mut archive = Archive {
+            builder: Builder::new(output),
+            left: limit,
+            missing: HashSet::new(),
+            done: Archived::default(),
+        };
+        for index in 0..self.nodes.len() {
+            if let Some(why) = archive.add(self, index)? {
+                archive.missing.insert(index);
+                self.leave_out(index, why);
+            }
+        }
+        archive.builder.finish()?;
+        archive.builder.into_inner()?.flush()?;
+        Ok(archive.done)
+    }
+}
+
+struct Archive<'a> {
+    builder: Builder<&'a mut dyn Write>,
+    /// Bytes of content that may follow.
+    left: u64,
+    /// The nodes that are not in it.
+    missing: HashSet<usize>,
+    done: Archived,
+}
+
+/// Records of an extended header.
+type Records = Vec<(String, Vec<u8>)>;
+
+impl Archive<'_> {
+    /// Adds a node; why it cannot be added.
+    fn add(&mut self, tree: &mut Tree, index: usize) -> io::Result<Option<Why>> {
+        let node = &tree.nodes[index];
+        if index > 0 && self.missing.contains(&node.parent) {
+            return Ok(Some(Why::Folder));
+        }
+        let mut records = Records::new();
+        let mut header = header_of(node, &mut records);
+        if let Some(first) = node.same {
+            if self.missing.contains(&first) {
+                return Ok(Some(Why::First));
+            }
+            header.set_entry_type(EntryType::Link);
+            set_link(&mut header, &path_of(&tree.nodes[first]), &mut records);
+            self.done.links += 1;
+            return self.put(header, &path_of(node), records, &mut io::empty()).map(|()| None);
+        }
+        for (name, value) in &node.attributes {
+            match std::str::from_utf8(name) {
+                Ok(text) if !text.contains('=') => {
+                    records.push((format!("SCHILY.xattr.{text}"), value.clone()));
+                }
+                _ => {
+                    let words = crate::names::shown(name);
+                    let words = format!("no archive can hold the extended attribute `{words}`");
+                    tree.left_out.push(crate::files::LeftOut {
+                        path: node.path.clone(),
+                        why: Why::Entry(words),
+                    });
+                }
+            }
+        }
+        match node.kind {
+            Kind::File => return self.file(tree, index, header, records),
+            Kind::Directory => {
+                header.set_entry_type(EntryType::Directory);
+                self.done.directories += 1;
+            }
+            Kind::Symlink => {
+                header.set_entry_type(EntryType::Symlink);
+                set_link(&mut header, &node.target, &mut records);
+                self.done.symlinks += 1;
+            }
+            Kind::Fifo => {
+                header.set_entry_type(EntryType::Fifo);
+                self.done.special += 1;
+            }
+            Kind::Socket => return Ok(Some(Why::Entry("an archive has no sockets".into()))),
+            Kind::Character(device) | Kind::Block(device) => {
+                if device.major > SHORT_MAX || device.minor > SHORT_MAX {
+                    let (major, minor) = (device.major, device.minor);
+                    return Ok(Some(Why::Device { major, minor }));
+                }
+                let is_block = matches!(node.kind, Kind::Block(_));
+                let kind = if is_block { EntryType::Block } else { EntryType::Char };
+                header.set_entry_type(kind);
+                header.set_device_major(device.major)?;
+                header.set_device_minor(device.minor)?;
+                self.done.special += 1;
+            }
+        }
+        self.put(header, &path_of(&tree.nodes[index]), records, &mut io::empty()).map(|()| None)
+    }
+
+    /// Adds a file. What cannot be read is a hole.
+    fn file(
+        &mut self,
+        tree: &mut Tree,
+        index: usize,
+        mut header: Header,
+        mut records: Records,
+    ) -> io::Result<Option<Why>> {
+        let mut content = match tree.content(index) {
+            Ok(content) => content,
+            Err(why) => return Ok(Some(why)),
+        };
+        let size = content.size;
+        // The map comes first, so all of the content is read before.
+        let (mut spool, mut parts) = (spooled_tempfile(SPOOL), Vec::<(u64, u64)>::new());
+        loop {
+            match content.next() {
+                Ok(None) => break,
+                Ok(Some((number, bytes))) => {
+                    let length = bytes.len() as u64;
+                    if length > self.left {
+                        return Ok(Some(Why::Limit));
+                    }
+                    self.left -= length;
+                    spool.write_all(bytes)?;
+                    let offset = number * BLOCK as u64;
+                    match parts.last_mut() {
+                        Some((start, so_far)) if *start + *so_far == offset => *so_far += length,
+                        _ => parts.push((offset, length)),
+                    }
+                }
+                Err(why) => tree.leave_out(index, why),
+            }
+        }
+        spool.rewind()?;
+        let path = path_of(&tree.nodes[index]);
+        self.done.files += 1;
+        self.done.content += size;
+        if parts == [(0, size)] || size == 0 {
+            header.set_size(size);
+            if size > LONG_MAX {
+                records.push(("size".into(), size.to_string().into_bytes()));
+            }
+            return self.put(header, &path, records, &mut spool).map(|()| None);
+        }
+        let map = map_of(&mut parts, size);
+        let stored = map.len() as u64 + parts.iter().map(|(_, length)| length).sum::<u64>();
+        header.set_size(stored);
+        records.extend([
+            ("GNU.sparse.major".into(), b"1".to_vec()),
+            ("GNU.sparse.minor".into(), b"0".to_vec()),
+            ("GNU.sparse.name".into(), path.clone()),
+            ("GNU.sparse.realsize".into(), size.to_string().into_bytes()),
+        ]);
+        // What does not know these records makes another file of it.
+        let other = [b"./GNUSparseFile.0/", path.strip_prefix(b"./").unwrap_or(&path)].concat();
+        let mut data = map.as_slice().chain(spool);
+        self.put(header, &other, records, &mut data).map(|()| None)
+    }
+
+    /// Adds an entry.
+    fn put(
+        &mut self,
+        mut header: Header,
+        path: &[u8],
+        mut records: Records,
+        data: &mut dyn Read,
+    ) -> io::Result<()> {
+        let bytes = &mut header.as_old_mut().name;
+        bytes.fill(0);
+        let is_sparse = records.iter().any(|(key, _)| key == "GNU.sparse.name");
+        let fits = path.len() <= bytes.len();
+        let length = path.len().min(bytes.len());
+        bytes[..length].copy_from_slice(&path[..length]);
+        if !fits && !is_sparse {
+            records.push(("path".into(), path.to_vec()));
+        }
+        header.set_cksum();
+        let records = records.iter().map(|(key, value)| (key.as_str(), value.as_slice()));
+        self.builder.append_pax_extensions(records)?;
+        self.builder.append(&header, data)
+    }
+}
+
+/// The path of a node in an archive.
+fn path_of(node: &Node) -> Vec<u8> {
+    let mut path = [b".", node.path.as_slice()].concat();
+    if node.kind == Kind::Directory && !path.ends_with(b"/") {
+        path.push(b'/');
+    }
+    path
+}
+
+/// What all entries have.
+fn header_of(node: &Node, records: &mut Records) -> Header {
+    let mut header = Header::new_ustar();
+    header.set_entry_type(EntryType::Regular);
+    header.set_mode(node.mode);
+    for (key, id) in [("uid", node.uid), ("gid", node.gid)] {
+        let short = if id > SHORT_MAX { 0 } else { id };
+        if key == "uid" {
+            header.set_uid(short.into());
+        } else {
+            header.set_gid(short.into());
+        }
+        if id > SHORT_MAX {
+            records.push((key.into(), id.to_string().into_bytes()));
+        }
+    }
+    let Timestamp { seconds, nanos } = node.modified;
+    let short = u64::try_from(seconds).ok().filter(|&seconds| seconds <= LONG_MAX);
+    header.set_mtime(short.unwrap_or(0));
+    if nanos > 0 || short.is_none() {
+        records.push(("mtime".into(), time(node.modified).into_bytes()));
+    }
+    header.set_size(0);
+    header
+}
+
+/// Seconds with a fraction, as records have them.
+fn time(Timestamp { seconds, nanos }: Timestamp) -> String {
+    let (sign, seconds, nanos) = match (seconds, nanos) {
+        (..0, 1..) => ("-", seconds.unsigned_abs() - 1, 1_000_000_000 - nanos),
+        (..0, 0) => ("-", seconds.unsigned_abs(), 0),
+        _ => ("", seconds.unsigned_abs(), nanos),
+    };
+    let text = format!("{sign}{seconds}.{nanos:09}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn set_link(header: &mut Header, target: &[u8], records: &mut Records) {
+    let bytes = &mut header.as_old_mut().linkname;
+    let length = target.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&target[..length]);
+    if target.len() > bytes.len() {
+        records.push(("linkpath".into(), target.to_vec()));
+    }
+}
+
+/// The map in front of the data of a sparse file, which ends with a part at its size.
+fn map_of(parts: &mut Vec<(u64, u64)>, size: u64) -> Vec<u8> {
+    if parts.last().is_none_or(|(offset, length)| offset + length < size) {
+        parts.push((size, 0));
+    }
+    let mut map = format!("{}\n", parts.len());
+    for (offset, length) in &*parts {
+        map += &format!("{offset}\n{length}\n");
+    }
+    let mut map = map.into_bytes();
+    map.resize(map.len().next_multiple_of(UNIT), 0);
+    map
+}

@@ -1,0 +1,60 @@
+//! The files of a mounted image as a tree: for archives, for other images, and for comparisons.
+//!
+//! Layer: rank 7. Main function: [`gather`].
+
+use crate::damage::{Damage, Paths};
+use crate::error::Error;
+use crate::files::{LeftOut, Taking, Tree, Why};
+use crate::fs::MountedImage;
+use crate::names::shown;
+use crate::walk::resolve;
+
+/// The files of an image.
+#[derive(Debug)]
+pub struct Gathered {
+    /// The files, with what is damaged of them among what is left out.
+    pub tree: Tree,
+    /// The damage of the image.
+    pub damage: Damage,
+    /// The first path of each inode.
+    pub paths: Paths,
+    /// The limit of names at which the walk ended.
+    pub ended_at: Option<u64>,
+}
+
+impl Gathered {
+    /// Whether nothing is known to be missing.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.tree.left_out.is_empty() && self.ended_at.is_none() && !self.damage.may_miss_names()
+    }
+}
+
+/// Gathers what is below `path` of the image, at most `names` names.
+///
+/// # Errors
+/// [`Error::FileSystem`] when there is nothing of that path, and those of [`Damage::of`].
+pub fn gather(
+    mut image: MountedImage,
+    path: &[u8],
+    names: u64,
+    taking: &Taking,
+) -> Result<Gathered, Error> {
+    let damage = Damage::of(&mut image)?;
+    let MountedImage { mut fs, mut clock, .. } = image;
+    let (path, start) = resolve(fs.as_mut(), &mut clock, path)?;
+    let (mut tree, is_whole) = Tree::of_mounted(fs, clock, (&path, start), names, taking);
+    let mut paths = Paths::default();
+    for index in 0..tree.nodes.len() {
+        let Some(ino) = tree.inode(index) else { continue };
+        let path = &tree.nodes[index].path;
+        if let Ok(number) = u32::try_from(ino.0) {
+            paths.entry(number).or_insert_with(|| shown(path));
+        }
+        if let Some(words) = damage.of_inode(ino) {
+            let why = Why::Damaged(words.to_owned());
+            tree.left_out.push(LeftOut { path: path.clone(), why });
+        }
+    }
+    Ok(Gathered { tree, damage, paths, ended_at: (!is_whole).then_some(names) })
+}
