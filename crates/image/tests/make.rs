@@ -6,6 +6,8 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod planted;
+
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
@@ -13,39 +15,16 @@ use boardlab_image::make::{
     of_folder, of_ini,
 };
 use boardlab_image::{ByteOrder, Contents, Damage, Hints, MountedImage, open};
-use boardlab_sim::{Bytes, Clock, Seed, Stream};
+use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::script::content;
 use boardlab_vfs::{FileSystem, Kind, Mount};
+use planted::{Scratch, plant};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
-
-/// A folder that is removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("boardlab-make-{}-{name}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, content).unwrap();
-        path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.0));
-    }
-}
 
 const SEED: Seed = Seed::new(1);
 
@@ -77,59 +56,6 @@ fn options(compression: Compression) -> FileOptions {
 
 fn lzo() -> FileOptions {
     options(Compression::Only(Compressor::Lzo))
-}
-
-/// A tree of every kind of file that anybody can make, drawn from a seed.
-fn plant(folder: &Path, seed: u64) {
-    let mut stream = Seed::new(seed).stream("tree");
-    let mut folders = vec![folder.to_path_buf()];
-    for number in 0..150_u64 {
-        let parent = folders[below(&mut stream, folders.len())].clone();
-        let name = match below(&mut stream, 4) {
-            0 => format!("n{number}").into_bytes(),
-            1 => format!("name with spaces {number}").into_bytes(),
-            2 => [&b"\xff\x01"[..], number.to_string().as_bytes()].concat(),
-            _ => format!("{}{number}", "long".repeat(50)).into_bytes(),
-        };
-        let path = parent.join(OsStr::from_bytes(&name));
-        match below(&mut stream, 8) {
-            0 => {
-                fs::create_dir(&path).unwrap();
-                folders.push(path.clone());
-            }
-            1 => {
-                let target = "../".repeat(below(&mut stream, 60)) + "x";
-                symlink(target, &path).unwrap();
-                continue;
-            }
-            2 => {
-                let file = File::create(&path).unwrap();
-                let at = u64::try_from(below(&mut stream, 300_000)).unwrap();
-                file.write_all_at(b"after a hole", at).unwrap();
-                file.set_len(at + u64::try_from(below(&mut stream, 90_000)).unwrap()).unwrap();
-            }
-            3 if number > 9 => {
-                let files = fs::read_dir(folder).unwrap().map(|one| one.unwrap());
-                let mut files: Vec<_> =
-                    files.filter(|one| one.file_type().unwrap().is_file()).collect();
-                files.sort_by_key(fs::DirEntry::file_name);
-                if let Some(first) = files.first() {
-                    fs::hard_link(first.path(), &path).unwrap();
-                }
-                continue;
-            }
-            _ => {
-                let length = below(&mut stream, 30_000);
-                fs::write(&path, content(length, number)).unwrap();
-            }
-        }
-        let mode = u32::try_from(0o400 + below(&mut stream, 0o400)).unwrap() | 0o300;
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-}
-
-fn below(stream: &mut Stream, bound: usize) -> usize {
-    usize::try_from(stream.below(u64::try_from(bound).unwrap())).unwrap()
 }
 
 fn mounted(bytes: &[u8]) -> (Mount<impl FileSystem + use<>>, Clock) {

@@ -205,7 +205,7 @@ impl Making {
         let parent = self.numbers.get(node.parent).copied().flatten();
         // A further name leads to the file, whose first name may have been left out.
         let first = node.same.map(|same| self.numbers[same]);
-        let fits = self.fits(tree, index);
+        let fits = first.is_some() || self.fits(tree, index);
         let (true, Some(parent)) =
             (fits && first != Some(None), parent.or((index == 0).then_some(0)))
         else {
