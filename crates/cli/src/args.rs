@@ -427,7 +427,7 @@ pub(crate) enum ImageAction {
         /// Folder or file in the image, with escapes as `ls` shows them
         #[arg(value_name = "PATH", default_value = "/")]
         path: OsString,
-        /// Write a tar archive, which also has owners, devices and extended attributes; - for standard output
+        /// Write a tar archive, with owners, devices and attributes; as DIR - is standard output
         #[arg(long, conflicts_with = "raw")]
         tar: bool,
         /// Write the bytes of a UBI volume to a new file, whatever is in it

@@ -18,4 +18,5 @@ mod results;
 mod streams;
 mod sweep;
 mod terminal;
+mod trees;
 mod volumes;

@@ -29,7 +29,7 @@ Examples:
 /// What an image is made of, and for which flash.
 #[derive(Debug, Args)]
 pub(crate) struct Create {
-    /// Folder with the files, .ini file with the volumes as ubinize takes it, or with --tar an archive
+    /// Folder with the files, or .ini file with the volumes as ubinize takes it; see --tar
     #[arg(value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) input: PathBuf,
     /// New file for the image

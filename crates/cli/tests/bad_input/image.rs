@@ -108,6 +108,60 @@ pub(crate) const CASES: &[Case] = &[
         &["image", "create", ".", "o.ubi"],
         &["--page <SIZE>", "such as --page 2KiB --block 128KiB"],
     ),
+    Case::arguments("cat of no path", &["image", "cat", "dump.bin"], &["<PATH>"]),
+    Case::arguments("stat of no path", &["image", "stat", "dump.bin"], &["<PATH>"]),
+    Case::arguments("diff with nothing", &["image", "diff", "dump.bin"], &["<B>", "image diff"]),
+    Case::arguments("convert into nothing", &["image", "convert", "dump.bin"], &["<OUTPUT>"]),
+    with(
+        "cat of a folder",
+        &["image", "cat", "dump.bin", "/etc"],
+        &["`/etc` is a directory", "name a regular file"],
+    ),
+    with(
+        "stat of a missing file",
+        &["image", "stat", "dump.bin", "/etc/shadow"],
+        &["`/etc/shadow`: no such file or directory (ENOENT)"],
+    ),
+    with(
+        "ls of a pattern that ends in a bracket",
+        &["image", "ls", "dump.bin", "/[a"],
+        &["the pattern is none: unclosed", "patterns have * ?"],
+    ),
+    with(
+        "convert without a filesystem",
+        &["image", "convert", "dump.bin", "o"],
+        &["--fs NAME is missing", "give --fs NAME"],
+    ),
+    with(
+        "convert with tags for UBIFS",
+        &["image", "convert", "dump.bin", "o", "--fs=ubifs", "--tags=start", "--max-blocks=64"],
+        &["--tags has no effect here"],
+    ),
+    with(
+        "an image in place of an archive",
+        &["image", "create", "--tar", "dump.bin", "o", "--page=2KiB", "--block=128KiB"],
+        &["--max-blocks N is missing"],
+    ),
+    with(
+        "an archive of an image",
+        &[
+            "image",
+            "create",
+            "--tar",
+            "dump.bin",
+            "o",
+            "--fs=yaffs2",
+            "--page=2KiB",
+            "--block=128KiB",
+        ],
+        &["at byte 0: no header of an entry", "is this a whole tar archive?"],
+    ),
+    create(
+        "a folder in place of an archive",
+        &["image", "create", "--tar", "tree", "o", "--page=2KiB", "--block=128KiB"],
+        &["--tar has no effect here: the input is a folder"],
+    )
+    .at("tree"),
     Case::arguments("create of nothing", &["image", "create"], &["<INPUT>", "such as --page 2KiB"]),
     create(
         "create of a missing folder",

@@ -16,12 +16,14 @@ use boardlab_yaffs2::format::header::Times;
 use boardlab_yaffs2::format::tags;
 use boardlab_yaffs2::format::tags1::{self, Layout1};
 use boardlab_yaffs2::format::{
-    ALIAS_MAX, BLOCK_CHUNKS_MAX, ByteOrder, CHUNK_MAX, Extra, OBJECT_MAX, ObjectHeader, ObjectType,
-    ROOT, SEQUENCE_FIRST, Tags, header, xattr,
+    ALIAS_MAX, BLOCK_CHUNKS_MAX, ByteOrder, CHUNK_MAX, Extra, LOST_AND_FOUND as LOST, OBJECT_MAX,
+    ObjectHeader, ObjectType, ROOT, SEQUENCE_FIRST, Tags, header, xattr,
 };
 
 /// The number of the first object that a program creates.
 const FIRST: u32 = 257;
+/// The folder of what lost its own.
+const LOST_AND_FOUND: &[u8] = b"/lost+found";
 /// The largest file whose holes are written out.
 const WRITTEN_MAX: Bytes = Bytes::mib(1_024);
 /// The count of bytes of a header without extra information.
@@ -64,7 +66,7 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         counts: NewFileSystem {
             name,
             on_flash: true,
-            implied: &[b"/lost+found"],
+            implied: &[LOST_AND_FOUND],
             ..NewFileSystem::default()
         },
     };
@@ -200,8 +202,13 @@ impl Making {
     /// Adds a name, and unless it is a further name all that its file has.
     fn add(&mut self, tree: &mut Tree, index: usize) {
         let number = u32::try_from(index).expect("the nodes were counted") + FIRST;
-        let own = if index == 0 { ROOT } else { number };
         let node = &tree.nodes[index];
+        let own = match node.path.as_slice() {
+            _ if index == 0 => ROOT,
+            // Every YAFFS has this folder, by its own number.
+            LOST_AND_FOUND if node.kind == Kind::Directory => LOST,
+            _ => number,
+        };
         let parent = self.numbers.get(node.parent).copied().flatten();
         // A further name leads to the file, whose first name may have been left out.
         let first = node.same.map(|same| self.numbers[same]);
@@ -236,6 +243,7 @@ impl Making {
                 Why::Device { major: device.major, minor: device.minor }
             }
             Kind::Symlink if node.target.len() > ALIAS_MAX => Why::Target(node.target.len()),
+            kind if node.path == LOST_AND_FOUND && kind != Kind::Directory => Why::Twice,
             _ => return true,
         };
         tree.leave_out(index, why);

@@ -1,0 +1,199 @@
+//! What `image` does with all files of an image: archives, conversions, differences; and with one of them.
+
+use crate::bench::{Scratch, run_by, run_in};
+use std::fs;
+
+/// An image of mkfs.jffs2 of a big-endian board, without spare bytes.
+const BOARD: &[u8] = include_bytes!("../../image/tests/data/board.jffs2");
+
+/// The flash of all new images.
+const FLASH: [&str; 4] = ["--page=2KiB", "--block=128KiB", "--max-blocks=64", "--image-seq=1"];
+
+fn board() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("board.jffs2", BOARD);
+    scratch
+}
+
+#[test]
+fn an_archive_of_an_image_is_an_image_again_through_files_and_pipes() {
+    let scratch = board();
+    let to_file = run_in(scratch.path(), &["image", "extract", "board.jffs2", "b.tar", "--tar"]);
+    assert!(to_file.success().contains("devices and pipes"));
+    let again = run_in(scratch.path(), &["image", "extract", "board.jffs2", "b.tar", "--tar"]);
+    assert_eq!(again.status, 2, "{}", again.stderr);
+    let part = run_in(scratch.path(), &["image", "extract", "board.jffs2", "-", "/etc", "--tar"]);
+    assert!(part.stderr.contains("image-extract"), "the report goes beside: {}", part.stderr);
+    assert!(part.success().contains("./motd"));
+    let create = |input: &str, output: &str| {
+        let arguments = [&["image", "create", "--tar", input, output], &FLASH[..]].concat();
+        run_in(scratch.path(), &arguments)
+    };
+    create("b.tar", "file.ubi").success();
+    let script = "cat b.tar | \"$0\" \"$@\"";
+    let arguments = [&["image", "create", "--tar", "-", "pipe.ubi"], &FLASH[..]].concat();
+    run_by("sh", script, scratch.path(), &arguments).success();
+    let convert = ["image", "convert", "board.jffs2", "converted.ubi", "--fs", "ubifs"];
+    run_in(scratch.path(), &[&convert[..], &FLASH].concat()).success();
+    let read = |name: &str| fs::read(scratch.path().join(name)).unwrap();
+    assert!(read("file.ubi") == read("pipe.ubi") && read("file.ubi") == read("converted.ubi"));
+    let wrong = create("board.jffs2", "no.ubi");
+    assert_eq!(wrong.status, 2);
+    assert!(wrong.stderr.contains("at byte 0: no header of an entry"), "{}", wrong.stderr);
+    let forgotten = [&["image", "create", "b.tar", "no.ubi"], &FLASH[..]].concat();
+    let forgotten = run_in(scratch.path(), &forgotten);
+    assert!(forgotten.stderr.contains("the input is a tar archive"), "{}", forgotten.stderr);
+    assert!(!scratch.path().join("no.ubi").exists());
+}
+
+#[test]
+fn a_conversion_needs_a_filesystem_and_takes_the_flash_of_the_first_image() {
+    let scratch = board();
+    let convert = |more: &[&str]| {
+        let arguments = [&["--format", "json", "image", "convert"], more].concat();
+        run_in(scratch.path(), &arguments)
+    };
+    let nameless = convert(&["board.jffs2", "new.bin"]);
+    assert_eq!(nameless.status, 2);
+    assert!(nameless.stderr.contains("--fs NAME is missing"), "{}", nameless.stderr);
+    let yaffs = ["--fs", "yaffs2", "--page", "2KiB", "--oob", "64", "--block", "128KiB"];
+    let of = |options: &[&str], name: &str| {
+        convert(&[&["board.jffs2", name], &yaffs[..], options].concat())
+    };
+    let done = of(&[], "a.yaffs2").json();
+    assert_eq!(done["tables"][2]["id"], "comparison");
+    assert_eq!(done["tables"][2]["rows"][0]["cells"]["change_count"]["value"], 0);
+    // Its flash again, without being told. Lost and found, which every YAFFS has, becomes a folder of its own.
+    for [from, to] in [["a.yaffs2", "b.yaffs2"], ["b.yaffs2", "c.yaffs2"]] {
+        convert(&[from, to, "--fs", "yaffs2", "--oob", "64"]).success();
+    }
+    let read = |name: &str| fs::read(scratch.path().join(name)).unwrap();
+    assert!(read("b.yaffs2") == read("c.yaffs2"));
+    for (options, status, says) in [
+        (&["--from-endian", "little"][..], 2, "big-endian"),
+        (&["--from-page", "2KiB", "--from-oob", "64"], 2, "--page"),
+        (&["--from-block", "3KiB"], 2, "3 KiB"),
+        (&["--from-volume", "x"], 2, "--volume"),
+        (&["--from-commit", "3"], 2, "--commit"),
+        (&["--from-as-of", "3"], 2, "--as-of"),
+        (&["--max-names", "5"], 1, "Only the first 5 names"),
+    ] {
+        let name = format!("{}.bin", &options[0][2..]);
+        let outcome = of(options, &name);
+        assert_eq!(outcome.status, status, "{options:?}: {}", outcome.stderr);
+        let said = outcome.stdout + &outcome.stderr;
+        assert!(said.contains(says), "{options:?}: {said}");
+    }
+    scratch.write("board.jffs2", &BOARD[..BOARD.len() - 4]);
+    assert_eq!(of(&[], "cut.bin").status, 2);
+    assert_eq!(of(&["--from-partial"], "cut.bin").status, 1);
+}
+
+#[test]
+fn two_images_are_compared_file_by_file_and_block_by_block() {
+    let scratch = board();
+    let mut other = BOARD.to_vec();
+    let motd = b"/etc/motd";
+    other[4_200] ^= 1;
+    scratch.write("other.jffs2", &other);
+    let diff = |more: &[&str]| {
+        let arguments = [&["--format", "json", "image", "diff"], more].concat();
+        run_in(scratch.path(), &arguments)
+    };
+    let same = diff(&["board.jffs2", "board.jffs2"]);
+    assert_eq!(same.json()["tables"][0]["rows"][0]["id"], "none");
+    let differs = diff(&["board.jffs2", "other.jffs2"]);
+    assert_eq!(differs.status, 1, "{}", differs.stderr);
+    assert!(differs.stdout.contains("differing_bytes"), "{}", differs.stdout);
+    let part = diff(&["board.jffs2", "other.jffs2", std::str::from_utf8(motd).unwrap()]);
+    assert!(!part.stdout.contains("differing_bytes"), "{}", part.stdout);
+    let few = diff(&["board.jffs2", "board.jffs2", "--max-names", "4"]);
+    assert_eq!(few.status, 1, "{}", few.stdout);
+}
+
+#[test]
+fn a_file_is_written_to_standard_output_and_described() {
+    let scratch = board();
+    let image = |command: &str, more: &[&str]| {
+        run_in(scratch.path(), &[&["image", command, "board.jffs2"], more].concat())
+    };
+    assert_eq!(image("cat", &["/etc/motd"]).success(), "Welcome to the board.\n");
+    assert_eq!(image("cat", &["/etc/\\x6dotd"]).success(), "Welcome to the board.\n");
+    for (path, says) in [
+        ("/etc", "is a directory"),
+        ("/none", "no such file"),
+        ("/dev/console", "is a character device 5:1"),
+    ] {
+        let outcome = image("cat", &[path]);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (2, ""), "{path}");
+        assert!(outcome.stderr.contains(says), "{path}: {}", outcome.stderr);
+    }
+    let large = image("cat", &["/bin/busybox", "--max-size", "4KiB"]);
+    assert!(large.stderr.contains("of at most 4096"), "{}", large.stderr);
+    let script = "\"$0\" \"$@\" | head -c 3";
+    let arguments = ["image", "cat", "board.jffs2", "/etc/motd"];
+    let headed = run_by("sh", script, scratch.path(), &arguments);
+    assert_eq!((headed.status, headed.stderr.as_str()), (0, ""));
+    let told = image("stat", &["/dev/console", "/etc/motd"]).success();
+    assert!(told.contains("character device 5:1") && told.contains("0644"), "{told}");
+    for command in ["cat", "stat"] {
+        for (options, says) in [
+            (&["--endian", "little"][..], "big-endian"),
+            (&["--page", "2KiB", "--oob", "64"], "--page"),
+            (&["--block", "3KiB"], "3 KiB"),
+            (&["--volume", "x"], "--volume"),
+            (&["--commit", "3"], "--commit"),
+            (&["--as-of", "3"], "--as-of"),
+        ] {
+            let outcome = image(command, &[&["/etc/motd"], options].concat());
+            assert_eq!(outcome.status, 2, "{command} {options:?}");
+            assert!(outcome.stderr.contains(says), "{command} {options:?}: {}", outcome.stderr);
+        }
+    }
+    scratch.write("board.jffs2", &BOARD[..BOARD.len() - 4]);
+    assert_eq!(image("stat", &["/etc/motd"]).status, 2);
+    assert_eq!(image("cat", &["/etc/motd", "--partial"]).stdout, "Welcome to the board.\n");
+}
+
+#[test]
+fn a_damaged_file_is_written_with_zeros_and_told() {
+    let scratch = board();
+    let mut damaged = BOARD.to_vec();
+    let at = |damaged: &[u8]| {
+        let is_one = |at: &usize| {
+            let node = &damaged[*at..];
+            node.starts_with(&[0x19, 0x85, 0xE0, 0x02]) && node[44..48] == [0, 0, 0x10, 0]
+        };
+        (0..damaged.len() - 68).step_by(4).find(is_one).unwrap()
+    };
+    let place = at(&damaged) + 70;
+    damaged[place] ^= 1;
+    scratch.write("board.jffs2", &damaged);
+    let arguments = ["image", "cat", "board.jffs2", "/bin/busybox"];
+    let cat = run_by("sh", "\"$0\" \"$@\" > busybox", scratch.path(), &arguments);
+    assert_eq!(cat.status, 1);
+    let written = fs::read(scratch.path().join("busybox")).unwrap();
+    assert!(written.len() == 9_000 && written[4_096..7_548].iter().all(|&byte| byte == 0));
+    assert!(cat.stderr.contains("warning: "), "{}", cat.stderr);
+    let tar = run_in(scratch.path(), &["image", "extract", "board.jffs2", "b.tar", "--tar"]);
+    assert_eq!(tar.status, 1);
+    assert!(tar.stdout.contains("/bin/busybox"), "{}", tar.stdout);
+}
+
+#[test]
+fn a_listing_takes_patterns() {
+    let scratch = board();
+    let ls = |pattern: &str| {
+        run_in(scratch.path(), &["--format", "json", "image", "ls", "board.jffs2", pattern])
+    };
+    let names =
+        |pattern: &str| ls(pattern).success().lines().filter(|line| line.contains('/')).count();
+    assert_eq!(names("/etc/mot?"), 1);
+    assert_eq!(names("/**/S40*"), 1);
+    assert_eq!(names("/{etc,bin}"), 2);
+    let nothing = ls("/x*");
+    assert_eq!(nothing.status, 2);
+    assert!(nothing.stderr.contains("no name matches the pattern"), "{}", nothing.stderr);
+    let wrong = ls("/[x");
+    assert!(wrong.stderr.contains("the pattern is none: unclosed"), "{}", wrong.stderr);
+}
