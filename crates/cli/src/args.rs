@@ -400,13 +400,13 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         flash: Flash,
     },
-    /// Make an image of a folder, of a tar archive, or of the volumes in an .ini of ubinize
+    /// Make an image of a folder, an archive, or volumes as ubinize takes them
     #[command(after_help = create::HELP)]
     Create(Box<Create>),
-    /// Make another image of the files of an image: another filesystem, another flash
+    /// Make an image of another one: another filesystem, another flash
     #[command(after_help = images::CONVERT)]
     Convert(Box<Convert>),
-    /// Show what differs between two images: files, attributes, content, erase blocks
+    /// Show what differs between two images: files and erase blocks
     #[command(after_help = images::DIFF)]
     Diff(Diff),
     /// Write the content of a file in an image to standard output
