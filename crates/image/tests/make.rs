@@ -7,6 +7,7 @@
 )]
 
 mod planted;
+mod scratch;
 
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
@@ -18,7 +19,8 @@ use boardlab_image::{ByteOrder, Contents, Damage, Hints, MountedImage, open};
 use boardlab_sim::{Bytes, Clock, Seed};
 use boardlab_vfs::script::content;
 use boardlab_vfs::{FileSystem, Kind, Mount};
-use planted::{Scratch, plant};
+use planted::plant;
+use scratch::Scratch;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod damage;
+mod forged_jffs2;
 mod further;
 mod hostile;
 

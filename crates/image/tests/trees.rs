@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod planted;
+mod scratch;
 mod tars;
 
 use boardlab_image::convert::convert;
@@ -14,7 +15,8 @@ use boardlab_image::make::{FileOptions, Files, Flash, MakeError, NewTags, of_fil
 use boardlab_image::{ByteOrder, Contents, Hints, open};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::Kind;
-use planted::{Scratch, below, plant};
+use planted::{below, plant};
+use scratch::Scratch;
 use std::fs::{self, File};
 use std::io::{Seek, Write};
 use std::path::Path;

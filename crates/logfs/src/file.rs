@@ -26,6 +26,19 @@ impl<M: Mtd> Logfs<M> {
         if self.options.read_only || self.failed { Err(Errno::RoFs.into()) } else { Ok(()) }
     }
 
+    /// The first page from `page` on that has data; `None` behind the last.
+    pub(crate) fn do_next_data(
+        &mut self,
+        clock: &mut Clock,
+        ino: u64,
+        page: u64,
+    ) -> Result<Option<u64>, Error> {
+        let size = self.get(clock, ino)?.disk.size;
+        let next = self.seek_data(clock, ino, page)?;
+        self.trim();
+        Ok((next < size.div_ceil(1 << BLOCK_SHIFT)).then_some(next))
+    }
+
     /// Reads a block of a file, or of a link.
     pub(crate) fn do_read_page(
         &mut self,

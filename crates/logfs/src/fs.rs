@@ -151,6 +151,10 @@ impl<M: Mtd> FileSystem for Logfs<M> {
         Ok(self.do_read_page(clock, Self::number(ino)?, page, buffer)?)
     }
 
+    fn next_data(&mut self, clock: &mut Clock, ino: Ino, page: u64) -> Outcome<Option<u64>> {
+        Ok(self.do_next_data(clock, Self::number(ino)?, page)?)
+    }
+
     fn write_page(
         &mut self,
         clock: &mut Clock,

@@ -161,6 +161,10 @@ impl<L: Lebs> FileSystem for Ubifs<L> {
         Ok(self.volume.do_read_page(clock, Volume::<L>::number(ino)?, page, buffer)?)
     }
 
+    fn next_data(&mut self, clock: &mut Clock, ino: Ino, page: u64) -> Outcome<Option<u64>> {
+        Ok(self.volume.do_next_data(clock, Volume::<L>::number(ino)?, page)?)
+    }
+
     fn read_page_to_change(
         &mut self,
         clock: &mut Clock,

@@ -15,6 +15,9 @@ use std::ops::{ControlFlow, Range};
 /// Bytes of a page of the page cache.
 pub const PAGE_SIZE: usize = 4_096;
 
+/// The pages of a file without a way to the next one, after which the rest counts as lost.
+const LOST_MAX: u32 = 65_536;
+
 /// When the page cache writes dirty pages to the filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Caching {
@@ -221,6 +224,20 @@ pub trait FileSystem {
         Vec::new()
     }
 
+    /// The first page from `page` on that may not be in a hole; `None` where only a hole follows. The
+    /// default knows no holes.
+    ///
+    /// # Errors
+    /// EISDIR, EIO.
+    fn next_data(
+        &mut self,
+        _clock: &mut Clock,
+        _ino: Ino,
+        page: u64,
+    ) -> Result<Option<u64>, Error> {
+        Ok(Some(page))
+    }
+
     /// Passes the content of a file to `take`, extent by extent, in any order. Bytes that no extent
     /// covers are zeros: holes have no extent. Nothing is read more than once or twice. An extent
     /// that cannot be read carries the error instead of its bytes.
@@ -236,15 +253,35 @@ pub trait FileSystem {
         let size = self.getattr(clock, ino)?.size;
         let step = u64::try_from(PAGE_SIZE).expect("a page is small");
         let mut page = vec![0; PAGE_SIZE];
-        for number in 0..size.div_ceil(step) {
-            let (offset, length) = (number * step, (size - number * step).min(step));
+        // A hole is looked for behind pages that have no data.
+        let (mut number, mut is_hole, mut failures) = (0, true, 0);
+        while number < size.div_ceil(step) {
+            if is_hole {
+                match self.next_data(clock, ino, number) {
+                    Ok(None) => break,
+                    Ok(Some(next)) => number = number.max(next),
+                    Err(_) => failures += 1,
+                }
+                if number >= size.div_ceil(step) {
+                    break;
+                }
+            }
+            let offset = number * step;
             let read = self.read_page(clock, ino, number, &mut page);
-            let kept = usize::try_from(length).expect("at most a page");
-            if read.is_ok() && page[..kept].iter().all(|&byte| byte == 0) {
+            // What leads to the data is lost too: the rest would take for ever.
+            let is_lost = failures > LOST_MAX;
+            let length = if is_lost { size - offset } else { (size - offset).min(step) };
+            let kept = usize::try_from(length).unwrap_or(PAGE_SIZE).min(PAGE_SIZE);
+            number += 1;
+            is_hole = read.is_err() || page[..kept].iter().all(|&byte| byte == 0);
+            if is_hole && read.is_ok() && !is_lost {
                 continue;
             }
-            let bytes = read.map(|()| &page[..kept]);
-            if take(FileExtent { offset, length, bytes }).is_break() {
+            let bytes = match read {
+                Ok(()) if is_lost => Err(Errno::Io.into()),
+                read => read.map(|()| &page[..kept]),
+            };
+            if take(FileExtent { offset, length, bytes }).is_break() || is_lost {
                 break;
             }
         }

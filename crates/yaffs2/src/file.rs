@@ -35,6 +35,17 @@ impl<M: Mtd> Yaffs<M> {
         if self.layout.has(found) && self.blocks.is_used(block, page) { found } else { 0 }
     }
 
+    /// The first page from `page` on with bytes of a chunk; `None` behind the last.
+    pub(crate) fn next_page_of(&self, slot: Slot, page: u64) -> Option<u64> {
+        if self.cache.is_dirty(slot) {
+            return Some(page);
+        }
+        let step = boardlab_vfs::PAGE_SIZE as u64;
+        let (index, _) = self.layout.split(page.checked_mul(step)?);
+        let number = self.objects.get(slot).file()?.tree.next(chunk_number(index)?)?;
+        Some(page.max(u64::from(number - 1) * self.layout.chunk_bytes() / step))
+    }
+
     /// Puts a chunk into the tree of its file.
     pub(crate) fn put_chunk(&mut self, slot: Slot, number: u32, chunk: Chunk) -> bool {
         let nodes = &mut self.nodes;

@@ -115,6 +115,11 @@ impl<M: Mtd> FileSystem for Yaffs<M> {
         Ok(self.read_file(clock, slot, start_of(page), buffer)?)
     }
 
+    fn next_data(&mut self, _clock: &mut Clock, ino: Ino, page: u64) -> Result<Option<u64>, Error> {
+        let slot = self.file_of(ino)?;
+        Ok(self.next_page_of(slot, page))
+    }
+
     fn write_page(
         &mut self,
         clock: &mut Clock,

@@ -82,6 +82,11 @@ impl Tree {
         self.leaf(chunk).map(|entries| entries[leaf_at(chunk)])
     }
 
+    /// The first chunk of the file from `chunk` on that has a place; `None` behind the last.
+    pub(crate) fn next(&self, chunk: u32) -> Option<u32> {
+        next(self.top.as_deref()?, (0, self.level), chunk)
+    }
+
     /// The entry of a chunk of the file, with all nodes that lead there; `None` beyond the last number.
     pub(crate) fn entry(&mut self, chunk: u32, count: &mut NodeCount) -> Option<&mut Chunk> {
         if chunk > CHUNK_MAX {
@@ -195,6 +200,28 @@ fn dismantle(node: Node, count: &mut NodeCount, take: &mut dyn FnMut(Chunk)) {
             for next in below.into_iter().rev().flatten() {
                 dismantle(*next, count, take);
             }
+        }
+    }
+}
+
+/// As [`Tree::next`] below a node, whose first chunk is `position` times those of a node of its level.
+fn next(node: &Node, (position, level): (u32, u32), chunk: u32) -> Option<u32> {
+    match node {
+        Node::Leaf(entries) => {
+            let numbers = (position << 4..).zip(entries);
+            numbers
+                .filter(|(_, entry)| **entry > 0)
+                .map(|(number, _)| number)
+                .find(|at| *at >= chunk)
+        }
+        Node::Branch(below) => {
+            let shift = 4 + (level - 1) * 3;
+            let below = (position << 3..).zip(below);
+            // The last chunk below each decides whether it is searched.
+            let below = below.filter(|(at, _)| (u64::from(*at) + 1) << shift > u64::from(chunk));
+            let mut found =
+                below.filter_map(|(at, one)| next(one.as_deref()?, (at, level - 1), chunk));
+            found.next()
         }
     }
 }

@@ -56,6 +56,17 @@ impl<L: Lebs> Volume<L> {
         Ok(())
     }
 
+    /// The first page from `page` on that has data; `None` behind the last.
+    pub(crate) fn do_next_data(
+        &mut self,
+        clock: &mut Clock,
+        ino: u32,
+        page: u64,
+    ) -> Result<Option<u64>, Error> {
+        let Ok(block) = block_number(page) else { return Ok(None) };
+        Ok(self.tnc_next_data(clock, Key::data(ino, block))?.map(u64::from))
+    }
+
     /// Reads one block; false for a hole, of which nothing is read.
     fn read_block(
         &mut self,

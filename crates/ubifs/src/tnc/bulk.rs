@@ -26,6 +26,24 @@ impl<L: Lebs> Volume<L> {
         (BLOCKS_MAX * max).min(self.layout.leb_size)
     }
 
+    /// The first block from that of `key` on, of the same inode, that has a data node.
+    pub(crate) fn tnc_next_data(
+        &mut self,
+        clock: &mut Clock,
+        key: Key,
+    ) -> Result<Option<u32>, Error> {
+        let Lookup { mut at, exact } = self.lookup_level0(clock, key, Access::Read)?;
+        if exact {
+            return Ok(Some(key.low()));
+        }
+        if !self.tnc_next(clock, &mut at)? {
+            return Ok(None);
+        }
+        let next = self.tnc.arena.under(at).branch().key;
+        let is_data = next.ino() == key.ino() && next.kind() == Some(KeyType::Data);
+        Ok(is_data.then(|| next.low()))
+    }
+
     /// Looks up the data nodes from `key` on that lie one after another in one LEB
     /// (`ubifs_tnc_get_bu_keys`).
     ///

@@ -202,6 +202,16 @@ macro_rules! pass_on {
             $by!(self, take_read_ahead())
         }
     };
+    ($by:ident next_data) => {
+        fn next_data(
+            &mut self,
+            clock: &mut ::boardlab_sim::Clock,
+            ino: $crate::Ino,
+            page: u64,
+        ) -> Result<Option<u64>, $crate::Error> {
+            $by!(self, next_data(clock, ino, page))
+        }
+    };
     ($by:ident read_extents) => {
         fn read_extents(
             &mut self,
@@ -381,7 +391,7 @@ macro_rules! forward {
             pass_on! { held:
                 caching reads_pages_to_overwrite size_max writes_inodes_on_fsync root lookup getattr setattr create tmpfile
                 link unlink rmdir rename readdir unreachable_entries readlink read_page
-                read_page_to_change take_read_ahead read_extents write_page closed begin_write reserve_page
+                read_page_to_change take_read_ahead next_data read_extents write_page closed begin_write reserve_page
                 page_dirtied release_page begin_truncation write_inode take_dirtied getxattr
                 setxattr listxattr fsync sync evict_inode shrink background statfs unmount
                 check_tables

@@ -50,7 +50,7 @@ macro_rules! inner {
 
 impl FileSystem for Opened {
     pass_on! { inner:
-        caching size_max root lookup getattr setattr create link unlink rmdir rename readdir readlink read_page
+        caching size_max root lookup getattr setattr create link unlink rmdir rename readdir readlink read_page next_data
         write_page getxattr setxattr listxattr fsync sync evict_inode shrink background statfs unmount
         check_tables
     }
