@@ -31,7 +31,7 @@ pub use filesystem::{
 pub use host::{Cost, Host, Work};
 pub use lru::LruMap;
 pub use memory::MemoryFs;
-pub use mount::{Fd, Mount, OpenFlags};
+pub use mount::{ByInode, Fd, Mount, OpenFlags, Place};
 pub use node::{
     Attributes, Device, Entry, Ino, Kind, NewInode, SetAttr, StatFs, Timestamp, WallClock,
 };

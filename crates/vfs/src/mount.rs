@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 2. Main types: [`Mount`], [`Fd`]. Modules: `mount/walk.rs` resolves paths,
 //! `mount/names.rs` has the operations on names and attributes, `mount/content.rs` those on bytes,
-//! `mount/write_back.rs` writes what is dirty.
+//! `mount/write_back.rs` writes what is dirty; `mount/by_inode.rs` offers them by inode, to a caller that
+//! resolves paths itself.
 //!
 //! It mirrors Linux 6.1: `fs/namei.c` (one component at a time, at most 40 links, checks of names and
 //! renames), `fs/dcache.c` and `fs/inode.c` (names and inodes stay cached; an inode without names is
@@ -17,10 +18,14 @@
 //! filesystem each time. Left out: users and permissions (everything runs as root), access times
 //! (`noatime`), a limit on cached inodes ([`Mount::drop_caches`] drops them), locks.
 
+mod by_inode;
 mod content;
 mod names;
 mod walk;
 mod write_back;
+
+pub use by_inode::ByInode;
+pub use walk::Place;
 
 use crate::cache::{CacheCounts, Options, PageCache};
 use crate::error::{Errno, Error};

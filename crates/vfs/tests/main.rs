@@ -7,6 +7,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod by_inode;
 mod model;
 mod mount;
 mod write_back;

@@ -301,7 +301,8 @@ impl<F: FileSystem> Mount<F> {
         self.resize(clock, ino, size)
     }
 
-    fn resize(&mut self, clock: &mut Clock, ino: Ino, size: u64) -> Result<(), Error> {
+    /// Truncates or extends a file.
+    pub(super) fn resize(&mut self, clock: &mut Clock, ino: Ino, size: u64) -> Result<(), Error> {
         match self.kind(clock, ino)? {
             Kind::File => {}
             Kind::Directory => return Err(Errno::IsDir.into()),

@@ -5,7 +5,7 @@
 //! lchown, utimensat with AT_SYMLINK_NOFOLLOW and lsetxattr do, as tools that copy trees use them.
 
 use super::Mount;
-use super::walk::{self, FinalSymlink, PATH_MAX, Parent};
+use super::walk::{self, FinalSymlink, PATH_MAX, Place};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::mount::{Fd, OpenFlags};
@@ -23,7 +23,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 const GROUP_EXECUTES: u32 = 0o010;
 
 /// The permissions and the sticky bit: all that `vfs_mkdir` accepts.
-const MKDIR_BITS: u32 = 0o1777;
+pub(super) const MKDIR_BITS: u32 = 0o1777;
 
 impl<F: FileSystem> Mount<F> {
     /// Creates a file and opens it (`O_CREAT | O_EXCL`).
@@ -102,11 +102,7 @@ impl<F: FileSystem> Mount<F> {
         path: impl AsRef<[u8]>,
     ) -> Result<(), Error> {
         let target = target.as_ref();
-        match target.len() {
-            0 => return Err(Errno::NoEnt.into()),
-            PATH_MAX.. => return Err(Errno::NameTooLong.into()),
-            _ => {}
-        }
+        check_target(target)?;
         let new = NewInode { kind: Kind::Symlink, mode: 0o777, uid: 0, gid: 0, target };
         self.make(clock, path.as_ref(), &new).map(|_| ())
     }
@@ -124,20 +120,28 @@ impl<F: FileSystem> Mount<F> {
         mode: u32,
     ) -> Result<(), Error> {
         match kind {
-            Kind::Directory => Err(Errno::Perm.into()),
-            Kind::Symlink => Err(Errno::Inval.into()),
-            Kind::Character(device) | Kind::Block(device) if !device.is_valid() => {
-                Err(Errno::Inval.into())
-            }
-            _ => self.make(clock, path.as_ref(), &NewInode::of(kind, mode)).map(|_| ()),
+            Kind::Directory => return Err(Errno::Perm.into()),
+            Kind::Symlink => return Err(Errno::Inval.into()),
+            _ => check_device(kind)?,
         }
+        self.make(clock, path.as_ref(), &NewInode::of(kind, mode)).map(|_| ())
     }
 
     fn make(&mut self, clock: &mut Clock, path: &[u8], new: &NewInode<'_>) -> Result<Ino, Error> {
         self.enter(clock)?;
-        let parent = self.parent(clock, path, Errno::Exist)?;
-        self.must_be_free(clock, &parent)?;
-        let (dir, name) = (parent.dir(), parent.name);
+        let place = self.parent(clock, path, Errno::Exist)?;
+        self.make_at(clock, place.dir(), place.name, new)
+    }
+
+    /// Creates an inode with a name.
+    pub(super) fn make_at(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+        new: &NewInode<'_>,
+    ) -> Result<Ino, Error> {
+        self.must_be_free(clock, dir, name)?;
         let new = &inherited(&self.inode(clock, dir)?.attributes, new);
         let ino = self.ask(clock, |fs, clock| fs.create(clock, dir, name, new))?;
         self.invalidate_attributes(dir);
@@ -146,8 +150,8 @@ impl<F: FileSystem> Mount<F> {
         Ok(ino)
     }
 
-    fn must_be_free(&mut self, clock: &mut Clock, parent: &Parent<'_>) -> Result<(), Error> {
-        match self.lookup(clock, parent.dir(), parent.name) {
+    fn must_be_free(&mut self, clock: &mut Clock, dir: Ino, name: &[u8]) -> Result<(), Error> {
+        match self.lookup(clock, dir, name) {
             Ok(_) => Err(Errno::Exist.into()),
             Err(Error::Refused(Errno::NoEnt)) => Ok(()),
             Err(error) => Err(error),
@@ -186,8 +190,19 @@ impl<F: FileSystem> Mount<F> {
     }
 
     fn link_inode(&mut self, clock: &mut Clock, ino: Ino, path: &[u8]) -> Result<(), Error> {
-        let parent = self.parent(clock, path, Errno::Exist)?;
-        self.must_be_free(clock, &parent)?;
+        let place = self.parent(clock, path, Errno::Exist)?;
+        self.link_at(clock, ino, place.dir(), place.name)
+    }
+
+    /// Adds a name to an inode.
+    pub(super) fn link_at(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<(), Error> {
+        self.must_be_free(clock, dir, name)?;
         let inode = self.inode(clock, ino)?;
         if inode.attributes.kind == Kind::Directory {
             return Err(Errno::Perm.into());
@@ -195,7 +210,6 @@ impl<F: FileSystem> Mount<F> {
         if inode.attributes.links == 0 && !inode.linkable {
             return Err(Errno::NoEnt.into());
         }
-        let (dir, name) = (parent.dir(), parent.name);
         self.ask(clock, |fs, clock| fs.link(clock, ino, dir, name))?;
         if let Some(inode) = self.inodes.get_mut(&ino) {
             inode.linkable = false;
@@ -212,13 +226,23 @@ impl<F: FileSystem> Mount<F> {
     /// ENOENT, EISDIR, those of resolving the path, and those of the filesystem.
     pub fn unlink(&mut self, clock: &mut Clock, path: impl AsRef<[u8]>) -> Result<(), Error> {
         self.enter(clock)?;
-        let parent = self.parent(clock, path.as_ref(), Errno::IsDir)?;
-        let ino = self.lookup(clock, parent.dir(), parent.name)?;
+        let place = self.parent(clock, path.as_ref(), Errno::IsDir)?;
+        self.unlink_at(clock, place.dir(), place.name)
+    }
+
+    /// Removes a name of anything but a directory.
+    pub(super) fn unlink_at(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<(), Error> {
+        let ino = self.lookup(clock, dir, name)?;
         if self.kind(clock, ino)? == Kind::Directory {
             return Err(Errno::IsDir.into());
         }
-        self.ask(clock, |fs, clock| fs.unlink(clock, parent.dir(), parent.name))?;
-        self.removed(clock, &parent, ino)
+        self.ask(clock, |fs, clock| fs.unlink(clock, dir, name))?;
+        self.removed(clock, (dir, name), ino)
     }
 
     /// Removes an empty directory.
@@ -234,27 +258,42 @@ impl<F: FileSystem> Mount<F> {
             b".." => Errno::NotEmpty,
             _ => Errno::Busy,
         };
-        let parent = self.parent(clock, path, special)?;
-        let ino = self.lookup(clock, parent.dir(), parent.name)?;
+        let place = self.parent(clock, path, special)?;
+        self.rmdir_at(clock, place.dir(), place.name)
+    }
+
+    /// Removes an empty directory.
+    pub(super) fn rmdir_at(
+        &mut self,
+        clock: &mut Clock,
+        dir: Ino,
+        name: &[u8],
+    ) -> Result<(), Error> {
+        let ino = self.lookup(clock, dir, name)?;
         if self.kind(clock, ino)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
-        self.ask(clock, |fs, clock| fs.rmdir(clock, parent.dir(), parent.name))?;
-        self.removed(clock, &parent, ino)
+        self.ask(clock, |fs, clock| fs.rmdir(clock, dir, name))?;
+        self.removed(clock, (dir, name), ino)
     }
 
     /// Updates the caches after a name was removed.
-    fn removed(&mut self, clock: &mut Clock, parent: &Parent<'_>, ino: Ino) -> Result<(), Error> {
-        self.forget_name(parent);
+    fn removed(
+        &mut self,
+        clock: &mut Clock,
+        (dir, name): (Ino, &[u8]),
+        ino: Ino,
+    ) -> Result<(), Error> {
+        self.forget_name(dir, name);
         self.invalidate_attributes(ino);
         self.release(clock, ino)
     }
 
-    fn forget_name(&mut self, parent: &Parent<'_>) {
-        if let Some(names) = self.names.get_mut(&parent.dir()) {
-            names.remove(parent.name);
+    fn forget_name(&mut self, dir: Ino, name: &[u8]) {
+        if let Some(names) = self.names.get_mut(&dir) {
+            names.remove(name);
         }
-        self.invalidate_attributes(parent.dir());
+        self.invalidate_attributes(dir);
     }
 
     /// Renames, and replaces what has the new name.
@@ -271,6 +310,16 @@ impl<F: FileSystem> Mount<F> {
         self.enter(clock)?;
         let from = self.parent(clock, from.as_ref(), Errno::Busy)?;
         let to = self.parent(clock, to.as_ref(), Errno::Busy)?;
+        self.rename_at(clock, &from, &to)
+    }
+
+    /// Renames one name to another.
+    pub(super) fn rename_at(
+        &mut self,
+        clock: &mut Clock,
+        from: &Place<'_>,
+        to: &Place<'_>,
+    ) -> Result<(), Error> {
         let source = self.lookup(clock, from.dir(), from.name)?;
         let target = match self.lookup(clock, to.dir(), to.name) {
             Ok(ino) => Some(ino),
@@ -280,10 +329,10 @@ impl<F: FileSystem> Mount<F> {
         if target == Some(source) {
             return Ok(());
         }
-        self.check_rename(clock, source, &from, target, &to)?;
+        self.check_rename(clock, source, from, target, to)?;
         self.ask(clock, |fs, clock| fs.rename(clock, from.dir(), from.name, to.dir(), to.name))?;
-        self.forget_name(&from);
-        self.forget_name(&to);
+        self.forget_name(from.dir(), from.name);
+        self.forget_name(to.dir(), to.name);
         self.names.entry(to.dir()).or_default().insert(to.name.to_vec(), source);
         self.invalidate_attributes(source);
         let Some(target) = target else { return Ok(()) };
@@ -297,15 +346,15 @@ impl<F: FileSystem> Mount<F> {
         &mut self,
         clock: &mut Clock,
         source: Ino,
-        from: &Parent<'_>,
+        from: &Place<'_>,
         target: Option<Ino>,
-        to: &Parent<'_>,
+        to: &Place<'_>,
     ) -> Result<(), Error> {
-        if to.trail.contains(&source) {
+        if to.is_within(source) {
             return Err(Errno::Inval.into());
         }
         let Some(target) = target else { return Ok(()) };
-        if from.trail.contains(&target) {
+        if from.is_within(target) {
             return Err(Errno::NotEmpty.into());
         }
         let is_dir = |kind| kind == Kind::Directory;
@@ -327,6 +376,11 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<Vec<Entry>, Error> {
         self.enter(clock)?;
         let dir = self.resolve(clock, path.as_ref(), FinalSymlink::Follow)?;
+        self.readdir_of(clock, dir)
+    }
+
+    /// Reads all entries of a directory.
+    pub(super) fn readdir_of(&mut self, clock: &mut Clock, dir: Ino) -> Result<Vec<Entry>, Error> {
         if self.kind(clock, dir)? != Kind::Directory {
             return Err(Errno::NotDir.into());
         }
@@ -345,6 +399,11 @@ impl<F: FileSystem> Mount<F> {
     ) -> Result<Vec<u8>, Error> {
         self.enter(clock)?;
         let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
+        self.readlink_of(clock, ino)
+    }
+
+    /// Reads the target of a symbolic link.
+    pub(super) fn readlink_of(&mut self, clock: &mut Clock, ino: Ino) -> Result<Vec<u8>, Error> {
         if self.kind(clock, ino)? != Kind::Symlink {
             return Err(Errno::Inval.into());
         }
@@ -403,7 +462,13 @@ impl<F: FileSystem> Mount<F> {
         self.change(clock, ino, &SetAttr { accessed, modified, ..SetAttr::default() })
     }
 
-    fn change(&mut self, clock: &mut Clock, ino: Ino, change: &SetAttr) -> Result<(), Error> {
+    /// Changes anything but the size.
+    pub(super) fn change(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        change: &SetAttr,
+    ) -> Result<(), Error> {
         self.ask(clock, |fs, clock| fs.setattr(clock, ino, change))?;
         self.invalidate_attributes(ino);
         Ok(())
@@ -424,6 +489,16 @@ impl<F: FileSystem> Mount<F> {
         let name = name.as_ref();
         check_xattr_name(name)?;
         let ino = self.resolve(clock, path.as_ref(), FinalSymlink::NoFollow)?;
+        self.getxattr_of(clock, ino, name)
+    }
+
+    /// Reads the value of an extended attribute of an inode.
+    pub(super) fn getxattr_of(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+    ) -> Result<Vec<u8>, Error> {
         self.check_user(clock, ino, name, Errno::NoData)?;
         self.ask(clock, |fs, clock| fs.getxattr(clock, ino, name))
     }
@@ -440,9 +515,7 @@ impl<F: FileSystem> Mount<F> {
         name: impl AsRef<[u8]>,
         value: &[u8],
     ) -> Result<(), Error> {
-        if value.len() > XATTR_SIZE_MAX {
-            return Err(Errno::TooBig.into());
-        }
+        check_xattr_value(value)?;
         self.put_xattr(clock, path.as_ref(), name.as_ref(), Some(value))
     }
 
@@ -469,6 +542,17 @@ impl<F: FileSystem> Mount<F> {
         self.enter(clock)?;
         check_xattr_name(name)?;
         let ino = self.resolve(clock, path, FinalSymlink::NoFollow)?;
+        self.put_xattr_of(clock, ino, name, value)
+    }
+
+    /// Sets or removes an extended attribute of an inode.
+    pub(super) fn put_xattr_of(
+        &mut self,
+        clock: &mut Clock,
+        ino: Ino,
+        name: &[u8],
+        value: Option<&[u8]>,
+    ) -> Result<(), Error> {
         self.check_user(clock, ino, name, Errno::Perm)?;
         self.ask(clock, |fs, clock| fs.setxattr(clock, ino, name, value))?;
         self.invalidate_attributes(ino);
@@ -514,7 +598,7 @@ fn inherited<'a>(dir: &Attributes, new: &NewInode<'a>) -> NewInode<'a> {
 }
 
 /// The permission bits after a change of the owner (`chown_common`, `fs/open.c`).
-const fn without_privileges(old: &Attributes) -> u32 {
+pub(super) const fn without_privileges(old: &Attributes) -> u32 {
     if matches!(old.kind, Kind::Directory) {
         return old.mode;
     }
@@ -522,7 +606,33 @@ const fn without_privileges(old: &Attributes) -> u32 {
     old.mode & !(SET_USER_ID | group)
 }
 
-fn check_xattr_name(name: &[u8]) -> Result<(), Error> {
+/// Refuses targets that no symbolic link can have.
+pub(super) fn check_target(target: &[u8]) -> Result<(), Error> {
+    match target.len() {
+        0 => Err(Errno::NoEnt.into()),
+        PATH_MAX.. => Err(Errno::NameTooLong.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses devices whose numbers Linux cannot represent.
+pub(super) fn check_device(kind: Kind) -> Result<(), Error> {
+    match kind {
+        Kind::Character(device) | Kind::Block(device) if !device.is_valid() => {
+            Err(Errno::Inval.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn check_xattr_value(value: &[u8]) -> Result<(), Error> {
+    if value.len() > XATTR_SIZE_MAX {
+        return Err(Errno::TooBig.into());
+    }
+    Ok(())
+}
+
+pub(super) fn check_xattr_name(name: &[u8]) -> Result<(), Error> {
     if name.is_empty() || name.len() > XATTR_NAME_MAX {
         return Err(Errno::Range.into());
     }

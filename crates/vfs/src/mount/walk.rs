@@ -50,15 +50,32 @@ impl Walk {
     }
 }
 
-/// The parent of a path's last component, with the directories above it, and that component.
-pub(super) struct Parent<'a> {
-    pub(super) trail: Vec<Ino>,
+/// A name in a directory: the last component of a path.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    /// The directories above that are known, from the root down.
+    above: Vec<Ino>,
+    dir: Ino,
     pub(super) name: &'a [u8],
 }
 
-impl Parent<'_> {
-    pub(super) fn dir(&self) -> Ino {
-        *self.trail.last().expect("a trail begins at the root and never loses it")
+impl<'a> Place<'a> {
+    /// `name` in `dir`. No directory may move into itself: `above` are those in which `dir` lies, as far as
+    /// the caller has not made sure of that.
+    #[must_use]
+    pub const fn new(above: Vec<Ino>, dir: Ino, name: &'a [u8]) -> Self {
+        Self { above, dir, name }
+    }
+
+    /// The directory that has the name.
+    #[must_use]
+    pub const fn dir(&self) -> Ino {
+        self.dir
+    }
+
+    /// Whether `ino` is the directory, or one above it.
+    pub(super) fn is_within(&self, ino: Ino) -> bool {
+        self.dir == ino || self.above.contains(&ino)
     }
 }
 
@@ -107,18 +124,23 @@ impl<F: FileSystem> Mount<F> {
         clock: &mut Clock,
         path: &'a [u8],
         special: Errno,
-    ) -> Result<Parent<'a>, Error> {
+    ) -> Result<Place<'a>, Error> {
         check_path(path)?;
         let (name, start) = last_of(path);
         if matches!(name, b"" | b"." | b"..") {
             return Err(special.into());
         }
-        let walk = self.walk(clock, &path[..start], FinalSymlink::Follow)?;
+        let mut walk = self.walk(clock, &path[..start], FinalSymlink::Follow)?;
         check_name(name)?;
-        if self.kind(clock, walk.here())? != Kind::Directory {
-            return Err(Errno::NotDir.into());
-        }
-        Ok(Parent { trail: walk.trail, name })
+        let dir = walk.here();
+        self.must_be_directory(clock, dir)?;
+        walk.trail.pop();
+        Ok(Place::new(walk.trail, dir, name))
+    }
+
+    /// Refuses what is no directory.
+    pub(super) fn must_be_directory(&mut self, clock: &mut Clock, ino: Ino) -> Result<(), Error> {
+        if self.kind(clock, ino)? == Kind::Directory { Ok(()) } else { Err(Errno::NotDir.into()) }
     }
 
     fn walk(&mut self, clock: &mut Clock, path: &[u8], last: FinalSymlink) -> Result<Walk, Error> {
