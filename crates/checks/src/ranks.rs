@@ -41,7 +41,7 @@ const FILESYSTEM: &[&str] = &["mtd", "ubi", "vfs", "codec", "result"];
 /// What a face hands from `lab` to `report` are types of `result`, which it may name.
 const FACE: &[&str] = &[
     "document", "parts", "measure", "computer", EXPERIMENT, "cards", "sweep", "lab", "report",
-    "image", "result",
+    "image", "fuse", "vfs", "result",
 ];
 /// The devices of which systems are composed, and the files that describe them.
 const PARTS: &[&str] = &[
@@ -126,6 +126,7 @@ pub const ROWS: &[Row] = &[
     row(8, "measure", &["result", "codec", "workload"]),
     row(8, "report", &["result"]),
     row(9, "computer", COMPUTER),
+    row(9, "fuse", &["vfs"]),
     row(9, EXPERIMENT, &["document", "parts", "measure", "result"]),
     row(10, "cards", CARDS),
     row(10, "filesystems", FILESYSTEMS),

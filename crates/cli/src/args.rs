@@ -13,6 +13,7 @@ mod hints;
 mod images;
 pub(crate) mod line;
 mod measure;
+mod mount;
 mod os;
 pub(crate) mod over;
 mod unused;
@@ -23,6 +24,7 @@ pub(crate) use device::{OnDevice, Run};
 pub(crate) use guide::{ListTopic, PartKind, command_names};
 pub(crate) use images::{Cat, Convert, Diff, Stat};
 pub(crate) use measure::{MeasureAction, MeasurePlan, MeasureRun};
+pub(crate) use mount::{Apply, Mount};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
 
 use crate::{exit, output, terminal};
@@ -390,6 +392,9 @@ pub(crate) enum ImageAction {
         #[arg(long, value_name = "NAME")]
         volume: Option<String>,
     },
+    /// Put the changes of `image mount --rw` into the image, or into a new one
+    #[command(after_help = mount::APPLY)]
+    Apply(Box<Apply>),
     /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault
     #[command(after_help = IMAGE_CHECK)]
     Check {
@@ -459,6 +464,9 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         state: State,
     },
+    /// Mount the files of an image on a folder, read-only or with changes in a file beside it (Linux)
+    #[command(after_help = mount::MOUNT)]
+    Mount(Box<Mount>),
 }
 
 /// What `sata` does.

@@ -110,6 +110,32 @@ pub(crate) enum Error {
         /// The reason.
         problem: boardlab_image::Error,
     },
+    /// An image cannot be mounted on a folder.
+    Mount {
+        /// The folder.
+        path: PathBuf,
+        /// The reason.
+        problem: boardlab_fuse::MountError,
+    },
+    /// An overlay cannot be used.
+    Overlay {
+        /// The overlay.
+        path: PathBuf,
+        /// The reason.
+        problem: boardlab_image::overlay::OverlayError,
+    },
+    /// There are no changes of an image.
+    NoOverlay {
+        /// The overlay that there could be.
+        path: PathBuf,
+    },
+    /// Another process changes an image.
+    ImageInUse {
+        /// The image or its overlay.
+        path: PathBuf,
+        /// The process.
+        holder: Holder,
+    },
     /// A flash image cannot be made.
     Make {
         /// The folder or the file that it was to be made of.
@@ -339,6 +365,14 @@ impl Error {
             Self::Measure(problem) => measurement(problem),
             Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
+            Self::Mount { path, problem } => {
+                Message::at(path, shown(&problem.to_string()), problem.help())
+            }
+            Self::Overlay { path, problem } => {
+                let title = format!("the overlay `{}` {problem}", shown_path(path));
+                Message::at(path, title, problem.help())
+            }
+            Self::NoOverlay { .. } | Self::ImageInUse { .. } => changes(self),
             Self::Make { path, problem } => not_made(path, problem),
             Self::NewFile { path, problem } => new_file(path, problem),
             Self::Os(failure) => os(failure),
@@ -494,6 +528,23 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
         _ => problem.help(),
     };
     Message { title, place, help }
+}
+
+/// The message for an image that nobody changed, or that somebody changes.
+fn changes(error: &Error) -> Message {
+    match error {
+        Error::ImageInUse { path, holder } => Message::at(
+            path,
+            shown(&format!("`{}` is in use by {holder}", path.display())),
+            "one mount with --rw at a time: unmount the other one",
+        ),
+        Error::NoOverlay { path } => Message::at(
+            path,
+            format!("there is nothing to apply: there is no `{}`", shown_path(path)),
+            "changes come from `boardlab image mount --rw`",
+        ),
+        _ => reader_gone(),
+    }
 }
 
 /// A path as a word of a shell.

@@ -6,6 +6,7 @@
 //! `unsafe`, and anything but regular files, which have neither a length nor a seekable position.
 
 use crate::error::Error;
+use crate::patches::Patches;
 use boardlab_sim::Bytes;
 use std::fs::File;
 use std::io;
@@ -26,6 +27,8 @@ pub struct Contents {
 enum Source {
     Memory(Vec<u8>),
     File(File),
+    /// The bytes of another image, with blocks in place of some of its own.
+    Patched(Contents, Patches),
 }
 
 impl Contents {
@@ -47,8 +50,23 @@ impl Contents {
             return Err(Error::NotAFile);
         }
         let file = File::open(path).map_err(unreadable)?;
-        let length = file.metadata().map_err(unreadable)?.len();
+        Self::of_file(file).map_err(unreadable)
+    }
+
+    /// The bytes of an open file, which is never changed.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn of_file(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
         Ok(Self { source: Arc::new(Source::File(file)), start: 0, length })
+    }
+
+    /// The same bytes, with `patches` in place of some of them.
+    #[must_use]
+    pub(crate) fn patched(&self, patches: Patches) -> Self {
+        let length = patches.length_over(self.length);
+        Self { source: Arc::new(Source::Patched(self.clone(), patches)), start: 0, length }
     }
 
     /// How many bytes there are.
@@ -80,6 +98,9 @@ impl Contents {
                 target.copy_from_slice(&bytes[start..start + length]);
             }
             Source::File(file) => read_file(file, self.start + offset.get(), target)?,
+            Source::Patched(below, patches) => {
+                read_patched(below, patches, self.start + offset.get(), target)?;
+            }
         }
         Ok(length)
     }
@@ -191,6 +212,32 @@ impl Reader {
         self.windows.insert(0, window);
         Ok(())
     }
+}
+
+/// Reads bytes of which some are in blocks in place of those below. What is beyond the end below is erased.
+fn read_patched(
+    below: &Contents,
+    patches: &Patches,
+    offset: u64,
+    target: &mut [u8],
+) -> io::Result<()> {
+    let (mut at, end) = (offset, offset + Bytes::of(target).get());
+    let mut rest = target;
+    while at < end {
+        let (stop, bytes) = patches.piece(at, end);
+        let length = Bytes::new(stop - at).to_usize();
+        let (piece, behind) = rest.split_at_mut(length);
+        match bytes {
+            Some([]) => piece.fill(0xFF),
+            Some(bytes) => piece.copy_from_slice(bytes),
+            None => {
+                let read = below.read(Bytes::new(at), piece)?;
+                piece[read..].fill(0xFF);
+            }
+        }
+        (at, rest) = (stop, behind);
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

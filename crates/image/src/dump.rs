@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 7. Main type: [`Dump`], an [`Mtd`] with [`RawPages`]. Programmed or erased blocks
 //! are kept in memory beside the file, so that a filesystem may recover, collect garbage and write.
-//! A clone shares everything that neither side has changed.
+//! A clone shares everything that neither side has changed. A [`Journal`] hears of each change before it
+//! happens, and may prevent it.
 //!
 //! With OOB bytes in the file, data are corrected as they are read, and a page without errors is
 //! not checked again. Bad blocks are recognised by their marks, as in Linux 6.1 (`nand_block_isbad`
@@ -19,6 +20,7 @@ use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_mtd::{BlockIndex, Error as MtdError, Geometry, Mtd, PageIndex, RawPages, ReadHealth};
 use boardlab_sim::{Bytes, Clock};
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -42,6 +44,57 @@ pub struct Dump {
     scratch: Vec<u8>,
     /// Whether parts of pages are programmed, as UBI does with its headers.
     partial_pages: bool,
+    tap: Tap,
+}
+
+/// A change of a flash. Offsets are those of the dump: with the OOB bytes after each page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// A block is erased.
+    Erase {
+        /// Which.
+        block: BlockIndex,
+    },
+    /// Bits become 0: those that are 0 in the data, and no others.
+    Program {
+        /// The first byte.
+        at: Bytes,
+        /// The data, all in one block.
+        data: &'a [u8],
+    },
+    /// A block is erased and programmed from its first byte on, both or neither.
+    Replace {
+        /// Which.
+        block: BlockIndex,
+        /// The data, at most a block.
+        data: &'a [u8],
+    },
+}
+
+/// Hears of the changes of a flash.
+pub trait Journal: std::fmt::Debug + Send {
+    /// Called before each change, which happens only if this succeeds.
+    ///
+    /// # Errors
+    /// The change cannot be noted.
+    fn note(&mut self, change: Change<'_>) -> io::Result<()>;
+}
+
+/// The journal of a flash. There is one flash to a journal, so a clone has none.
+#[derive(Debug, Default)]
+struct Tap(Option<Box<dyn Journal>>);
+
+impl Clone for Tap {
+    fn clone(&self) -> Self {
+        Self(None)
+    }
+}
+
+impl Tap {
+    /// Whether the change may happen.
+    fn takes(&mut self, change: Change<'_>) -> bool {
+        self.0.as_mut().is_none_or(|journal| journal.note(change).is_ok())
+    }
 }
 
 /// What replaces the file's bytes of an erase block.
@@ -93,7 +146,19 @@ impl Dump {
         let clean = vec![0; index(pages.div_ceil(64))];
         let (file, health, scratch) = (Reader::new(contents), Health::default(), Vec::new());
         let partial_pages = false;
-        Ok(Self { file, shape, geometry, spare, blocks, clean, health, scratch, partial_pages })
+        let tap = Tap::default();
+        Ok(Self {
+            file,
+            shape,
+            geometry,
+            spare,
+            blocks,
+            clean,
+            health,
+            scratch,
+            partial_pages,
+            tap,
+        })
     }
 
     /// The same flash, of which parts of pages can be programmed: whole ECC steps, whose ECC bytes are
@@ -231,6 +296,53 @@ impl Dump {
             self.health.note_unreadable(offset / unit);
         }
         MtdError::Uncorrectable { offset }
+    }
+
+    /// Lets `journal` hear of all changes from now on.
+    pub fn set_journal(&mut self, journal: Box<dyn Journal>) {
+        self.tap = Tap(Some(journal));
+    }
+
+    /// The raw bytes of a block that differs from the file; empty ones when it is erased.
+    #[must_use]
+    pub fn changed_block(&self, block: BlockIndex) -> Option<&[u8]> {
+        match self.blocks.get(slot(block))? {
+            Layer::File => None,
+            Layer::Erased => Some(&[]),
+            Layer::Changed(bytes) => Some(bytes),
+        }
+    }
+
+    /// Erases a block and programs `data` from its first byte on; a power cut leaves both or neither.
+    ///
+    /// # Errors
+    /// As [`Mtd::erase`] and [`Mtd::program`].
+    pub(crate) fn replace(
+        &mut self,
+        clock: &mut Clock,
+        block: BlockIndex,
+        data: &[u8],
+    ) -> Result<(), MtdError> {
+        if self.is_bad(clock, block)? {
+            return Err(MtdError::BadBlock { block });
+        }
+        let offset = self.geometry.block_range(block)?.start;
+        self.geometry.program_range(offset, Bytes::of(data))?;
+        let raw = match &self.spare {
+            None => data.to_vec(),
+            Some(spare) => {
+                let pages = data.chunks_exact(self.shape.page.to_usize());
+                pages.flat_map(|page| [page, &spare.protect(page, &[])].concat()).collect()
+            }
+        };
+        if !self.tap.takes(Change::Replace { block, data: &raw }) {
+            return Err(MtdError::EraseFailed { block });
+        }
+        self.forget_clean(block);
+        let mut bytes = raw;
+        bytes.resize(self.shape.raw_block().to_usize(), 0xFF);
+        self.blocks[slot(block)] = Layer::Changed(Arc::new(bytes));
+        Ok(())
     }
 
     /// Erases a block, whatever mark it has.
@@ -395,10 +507,29 @@ impl Dump {
     /// Programs a raw page: bits go from 1 to 0 only. Empty halves stay as they are.
     fn merge(&mut self, page: PageIndex, data: &[u8], oob: &[u8]) -> Result<(), MtdError> {
         let (block, start) = self.place(page)?;
-        let (start, length) = (start.to_usize(), self.shape.page.to_usize());
-        let bytes = &mut self.changed(block)?[start..];
+        // An empty half programs no bits.
+        let mut raw = vec![0xFF; self.shape.raw_page().to_usize()];
+        raw[..data.len()].copy_from_slice(data);
+        let length = self.shape.page.to_usize();
+        raw[length..length + oob.len()].copy_from_slice(oob);
+        self.program_raw_bytes(block, start, &raw)
+    }
+
+    /// Programs bytes of a block from `start` on, an offset within the block in the file.
+    fn program_raw_bytes(
+        &mut self,
+        block: BlockIndex,
+        start: Bytes,
+        data: &[u8],
+    ) -> Result<(), MtdError> {
+        let at = self.shape.raw_block() * u64::from(block.0) + start;
+        if !self.tap.takes(Change::Program { at, data }) {
+            let page = start / self.shape.raw_page();
+            let offset = self.shape.block * u64::from(block.0) + self.shape.page * page;
+            return Err(MtdError::ProgramFailed { offset });
+        }
+        let bytes = &mut self.changed(block)?[start.to_usize()..];
         bytes.iter_mut().zip(data).for_each(|(old, new)| *old &= new);
-        bytes[length..].iter_mut().zip(oob).for_each(|(old, new)| *old &= new);
         Ok(())
     }
 
@@ -408,10 +539,9 @@ impl Dump {
         let Some(spare) = &self.spare else {
             let pieces: Vec<_> = self.geometry.by_block(range).collect();
             for (block, piece) in pieces {
-                let start = (piece.start - self.shape.block * u64::from(block.0)).to_usize();
+                let start = piece.start - self.shape.block * u64::from(block.0);
                 let new = &data[(piece.start - offset).to_usize()..(piece.end - offset).to_usize()];
-                let old = &mut self.changed(block)?[start..];
-                old.iter_mut().zip(new).for_each(|(old, new)| *old &= new);
+                self.program_raw_bytes(block, start, new)?;
             }
             return Ok(());
         };
@@ -487,6 +617,9 @@ impl Mtd for Dump {
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), MtdError> {
         if self.is_bad(clock, block)? {
             return Err(MtdError::BadBlock { block });
+        }
+        if !self.tap.takes(Change::Erase { block }) {
+            return Err(MtdError::EraseFailed { block });
         }
         self.blank(block);
         Ok(())

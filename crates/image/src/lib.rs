@@ -5,9 +5,11 @@
 //!
 //! - [`shape`]: [`Shape`], page size, OOB size and erase block size of the dumped flash.
 //! - [`detection`]: [`Detection`], one content of a file, and the evidence for it.
+//! - [`patches`]: blocks in place of those of a file.
 //! - [`contents`]: [`Contents`], the bytes of a file or of memory, read on demand.
 //! - [`spare`]: [`Spare`], the use of each OOB byte of a page.
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
+//! - [`overlay`]: the changes of a dump, in a file beside it.
 //! - [`health`]: [`Health`], the results of its error correction.
 //! - [`audit`]: [`Audit`](audit::Audit), the damage that a filesystem reports.
 //! - [`fs`]: the filesystems that can be mounted, one file each; [`Hints`] of the user, and
@@ -57,6 +59,8 @@ mod magic;
 pub mod make;
 pub mod names;
 pub mod open;
+pub mod overlay;
+pub mod patches;
 pub mod pattern;
 pub mod places;
 pub mod shape;
@@ -68,7 +72,7 @@ pub use boardlab_codec::ByteOrder;
 pub use contents::Contents;
 pub use damage::{Damage, PendingDamage};
 pub use detection::{Confidence, Detection, Kind};
-pub use dump::Dump;
+pub use dump::{Change, Dump, Journal};
 pub use error::{Error, VolumeError};
 pub use extract::{Beside, Limits, extract};
 pub use fs::{Hints, MountedImage};

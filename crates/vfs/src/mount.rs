@@ -214,6 +214,12 @@ impl<F: FileSystem> Mount<F> {
         self.files.get(&fd).copied().ok_or_else(|| Errno::BadF.into())
     }
 
+    /// Whether every write to an open file is durable before it returns.
+    #[must_use]
+    pub fn is_sync(&self, fd: Fd) -> bool {
+        self.files.get(&fd).is_some_and(|open| open.flags.sync)
+    }
+
     fn open_inode(&mut self, clock: &mut Clock, ino: Ino, flags: OpenFlags) -> Result<Fd, Error> {
         self.inode(clock, ino)?.opens += 1;
         let fd = Fd(self.next_fd);
@@ -370,11 +376,19 @@ impl<F: FileSystem> Mount<F> {
             if until.is_some_and(|until| clock.now() >= until) {
                 return Ok(true);
             }
-            self.flush_expired(clock)?;
-            if !self.ask(clock, FileSystem::background)? {
+            if !self.background_step(clock)? {
                 return Ok(false);
             }
         }
+    }
+
+    /// Does one step of [`Mount::background`]. Returns whether there is more to do.
+    ///
+    /// # Errors
+    /// Those of the filesystem.
+    pub fn background_step(&mut self, clock: &mut Clock) -> Result<bool, Error> {
+        self.flush_expired(clock)?;
+        self.ask(clock, FileSystem::background)
     }
 
     /// Lets time pass until an instant, with the background work that becomes due meanwhile.

@@ -1,9 +1,7 @@
 //! Operations by inode: what they refuse, and that they and those of paths see each other's changes.
 
 use boardlab_sim::Clock;
-use boardlab_vfs::{
-    Errno, Error, Ino, Kind, MemoryFs, Mount, NewInode, OpenFlags, Place, SetAttr,
-};
+use boardlab_vfs::{Errno, Error, Ino, Kind, MemoryFs, Mount, NewInode, OpenFlags, Place, SetAttr};
 
 type Tried = Result<(), Error>;
 

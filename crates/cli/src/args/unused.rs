@@ -34,6 +34,8 @@ const UNUSED: [Unused; 5] = [
             "image diff",
             "image cat",
             "image stat",
+            "image mount",
+            "image apply",
             "os run",
             "os trace",
             "os debug",
@@ -47,17 +49,31 @@ const UNUSED: [Unused; 5] = [
     },
     Unused {
         option: "format",
-        commands: &["image cat", "measure plan", "measure agent", "completions", "man"],
+        commands: &[
+            "image cat",
+            "image mount",
+            "measure plan",
+            "measure agent",
+            "completions",
+            "man",
+        ],
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "json",
-        commands: &["image cat", "measure plan", "measure agent", "completions", "man"],
+        commands: &[
+            "image cat",
+            "image mount",
+            "measure plan",
+            "measure agent",
+            "completions",
+            "man",
+        ],
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "out",
-        commands: &["image cat", "measure plan", "measure agent"],
+        commands: &["image cat", "image mount", "measure plan", "measure agent"],
         why: "there is no result for a folder",
     },
     Unused {
@@ -68,7 +84,7 @@ const UNUSED: [Unused; 5] = [
 ];
 
 /// Commands whose results never have output of fio.
-const WITHOUT_FIO: [&str; 20] = [
+const WITHOUT_FIO: [&str; 21] = [
     "list",
     "explain",
     "doctor",
@@ -83,6 +99,7 @@ const WITHOUT_FIO: [&str; 20] = [
     "image ls",
     "image extract",
     "image check",
+    "image apply",
     "image create",
     "image convert",
     "image diff",

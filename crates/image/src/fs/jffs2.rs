@@ -76,7 +76,8 @@ impl DetectedFileSystem for Image {
         // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
         let byte_order = Some(choice.flash.order);
-        let options = Options { byte_order, profile, read_only: true, ..Options::default() };
+        let (read_only, wall) = (hints.reads_only(), hints.wall());
+        let options = Options { byte_order, profile, read_only, wall, ..Options::default() };
         let mut clock = Clock::new();
         let fs = Jffs2::mount(&mut clock, choice.dump()?, options)
             .map_err(|problem| Error::Mount(problem.into()))?;
@@ -87,6 +88,10 @@ impl DetectedFileSystem for Image {
 impl ImageFileSystem for Jffs2<Dump> {
     fn dump(&self) -> &Dump {
         self.device()
+    }
+
+    fn dump_mut(&mut self) -> &mut Dump {
+        self.device_mut()
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

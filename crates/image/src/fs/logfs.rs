@@ -173,7 +173,8 @@ impl DetectedFileSystem for Image {
             let cut = TruncatedPart::Block { shape: self.shape, block };
             return Err(Error::Truncated { length: contents.length(), needed, cut });
         }
-        let options = Options { read_only: true, ..Options::default() };
+        let (read_only, wall) = (hints.reads_only(), hints.wall());
+        let options = Options { read_only, wall, ..Options::default() };
         let mut clock = Clock::new();
         let fs = Logfs::mount(&mut clock, self.dump(contents)?, options)
             .map_err(|problem| Error::Mount(problem.into()))?;
@@ -184,6 +185,10 @@ impl DetectedFileSystem for Image {
 impl ImageFileSystem for Opened {
     fn dump(&self) -> &Dump {
         self.fs.device()
+    }
+
+    fn dump_mut(&mut self) -> &mut Dump {
+        self.fs.device_mut()
     }
 
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {

@@ -25,7 +25,7 @@ use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::FileSystem;
+use boardlab_vfs::{FileSystem, WallClock};
 use std::fmt;
 use std::io;
 use std::ops::Range;
@@ -103,9 +103,21 @@ pub struct Hints {
     pub commit: Option<u64>,
     /// The last sequence number of an older state of YAFFS.
     pub as_of: Option<u64>,
+    /// Mount for writing, with the calendar time at the beginning; `None` mounts for reading.
+    pub write: Option<WallClock>,
 }
 
 impl Hints {
+    /// Whether it is mounted for reading.
+    const fn reads_only(&self) -> bool {
+        self.write.is_none()
+    }
+
+    /// The calendar time at the beginning of the mount.
+    fn wall(&self) -> WallClock {
+        self.write.unwrap_or_default()
+    }
+
     /// The flash that was found, with what the user says of it instead.
     fn shape_over(&self, found: Shape) -> Result<Shape, Error> {
         let shape = Shape {
@@ -159,7 +171,8 @@ pub trait DetectedFileSystem: fmt::Debug {
         Err(Error::NotFor { option: "--raw", what: NO_VOLUMES })
     }
 
-    /// Mounts it for reading. Changes of the flash that the mount makes stay in memory.
+    /// Mounts it, for reading unless `hints` say otherwise. Changes of the flash that the mount makes stay in
+    /// memory.
     ///
     /// # Errors
     /// [`Error::WrongByteOrder`], [`Error::WrongPages`], [`Error::WrongBlock`], [`Error::Unsound`],
@@ -209,6 +222,9 @@ pub fn refuse_as_of(hints: &Hints, what: &'static str) -> Result<(), Error> {
 pub trait ImageFileSystem: FileSystem + fmt::Debug + Send {
     /// The flash.
     fn dump(&self) -> &Dump;
+
+    /// The flash. Whoever changes it changes what the filesystem lies on.
+    fn dump_mut(&mut self) -> &mut Dump;
 
     /// The same filesystem once more, which shares nothing that changes; `None` where that would take
     /// much memory.

@@ -265,7 +265,8 @@ fn mount(
 ) -> Result<MountedImage, Error> {
     refuse_as_of(hints, "UBIFS: its older states are commits, for --commit")?;
     let mut clock = Clock::new();
-    let options = || Options { read_only: true, check_data_crc: true, ..Options::default() };
+    let (read_only, wall) = (hints.reads_only(), hints.wall());
+    let options = || Options { read_only, wall, check_data_crc: true, ..Options::default() };
     let fs = if let Some(number) = hints.commit {
         commits::mount(&mut clock, lebs()?, number, options())?
     } else {
@@ -296,6 +297,10 @@ fn agrees(shape: Shape, hints: &Hints) -> Result<(), Error> {
 impl ImageFileSystem for Ubifs<ImageLebs> {
     fn dump(&self) -> &Dump {
         self.lebs().dump()
+    }
+
+    fn dump_mut(&mut self) -> &mut Dump {
+        self.lebs_mut().dump_mut()
     }
 
     /// Right after the mount most of the index is still on the flash.

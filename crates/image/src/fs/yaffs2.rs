@@ -113,12 +113,15 @@ impl Flash {
         Ok(flash)
     }
 
-    fn options(&self) -> Options {
+    fn options(&self, hints: &Hints) -> Options {
+        let read_only = hints.reads_only();
+        let reserved_blocks = if read_only { 0 } else { Options::default().reserved_blocks };
         Options {
             tags: self.fit.pages.place.tags_place(),
             byte_order: self.fit.pages.order,
-            read_only: true,
-            reserved_blocks: 0,
+            read_only,
+            wall: hints.wall(),
+            reserved_blocks,
             read_checkpoint: false,
             write_checkpoint: false,
             empty_lost_and_found: false,
@@ -254,7 +257,13 @@ impl DetectedFileSystem for Image {
             let cut = TruncatedPart::Page { shape: flash.shape(), block };
             return Err(Error::Truncated { length, needed, cut });
         }
-        let mut fs = flash.mount(flash.open(contents)?, flash.options())?;
+        if !hints.reads_only() && !flash.blocks.known {
+            let why = "nothing in it shows how large an erase block is, which must be known to write: give --block";
+            if hints.block.is_none() {
+                return Err(Error::Mount(why.into()));
+            }
+        }
+        let mut fs = flash.mount(flash.open(contents)?, flash.options(hints))?;
         if let Some(sequence) = hints.as_of {
             fs = past::mount(&flash, fs, sequence)?;
         }
@@ -266,6 +275,10 @@ impl DetectedFileSystem for Image {
 impl ImageFileSystem for Yaffs<ImageFlash> {
     fn dump(&self) -> &Dump {
         self.device().dump()
+    }
+
+    fn dump_mut(&mut self) -> &mut Dump {
+        self.device_mut().dump_mut()
     }
 
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {

@@ -197,12 +197,7 @@ impl<F: FileSystem> ByInode<'_, F> {
     ///
     /// # Errors
     /// As [`Mount::getxattr`].
-    pub fn getxattr(
-        &mut self,
-        clock: &mut Clock,
-        ino: Ino,
-        name: &[u8],
-    ) -> Result<Vec<u8>, Error> {
+    pub fn getxattr(&mut self, clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
         self.mount.enter(clock)?;
         check_xattr_name(name)?;
         self.mount.getxattr_of(clock, ino, name)
@@ -255,4 +250,3 @@ impl<F: FileSystem> ByInode<'_, F> {
         self.mount.must_be_directory(clock, dir)
     }
 }
-

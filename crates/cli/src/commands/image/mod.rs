@@ -24,6 +24,8 @@ use std::path::{Path, PathBuf};
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
     let output = Output::open(options, None)?;
     let (file, made) = match action {
+        ImageAction::Apply(asked) => return super::overlay::apply(asked, &output),
+        ImageAction::Mount(asked) => return super::mount::perform(asked),
         ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
         ImageAction::Create(create) => {
             return crate::commands::create::perform(create, &output, options);

@@ -50,9 +50,9 @@ macro_rules! inner {
 
 impl FileSystem for Opened {
     pass_on! { inner:
-        caching size_max root lookup getattr setattr create link unlink rmdir rename readdir readlink read_page next_data
-        write_page getxattr setxattr listxattr fsync sync evict_inode shrink background statfs unmount
-        check_tables
+        caching size_max writes_inodes_on_fsync root lookup getattr setattr create link unlink rmdir rename readdir
+        readlink read_page next_data write_page begin_write reserve_page page_dirtied release_page write_inode take_dirtied
+        getxattr setxattr listxattr fsync sync evict_inode shrink background statfs unmount check_tables
     }
 }
 

@@ -53,6 +53,14 @@ impl ImageLebs {
         }
     }
 
+    /// The flash.
+    pub(super) const fn dump_mut(&mut self) -> &mut Dump {
+        match &mut self.flash {
+            Flash::Volume(volume) => volume.ubi_mut().device_mut(),
+            Flash::Plain(dump) => dump,
+        }
+    }
+
     /// The place of a LEB's byte on the flash; `None` while the LEB is not mapped.
     pub(super) fn place(&self, leb: LebIndex, offset: u32) -> Option<Bytes> {
         let (block, start) = match &self.flash {
@@ -118,13 +126,10 @@ impl Lebs for ImageLebs {
     }
 
     fn change(&mut self, clock: &mut Clock, leb: LebIndex, data: &[u8]) -> Result<(), Error> {
-        let start = self.start(leb, 0, data.len())?;
+        self.start(leb, 0, data.len())?;
         match &mut self.flash {
             Flash::Volume(volume) => volume.change(clock, leb, data),
-            Flash::Plain(dump) => {
-                dump.erase(clock, BlockIndex(leb.0))?;
-                Ok(dump.program(clock, start, data)?)
-            }
+            Flash::Plain(dump) => Ok(dump.replace(clock, BlockIndex(leb.0), data)?),
         }
     }
 
@@ -153,11 +158,17 @@ impl Lebs for ImageLebs {
         }
     }
 
-    fn sync(&mut self, _clock: &mut Clock) -> Result<(), Error> {
-        Ok(())
+    fn sync(&mut self, clock: &mut Clock) -> Result<(), Error> {
+        match &mut self.flash {
+            Flash::Volume(volume) => volume.sync(clock),
+            Flash::Plain(_) => Ok(()),
+        }
     }
 
-    fn background(&mut self, _clock: &mut Clock) -> Result<bool, Error> {
-        Ok(false)
+    fn background(&mut self, clock: &mut Clock) -> Result<bool, Error> {
+        match &mut self.flash {
+            Flash::Volume(volume) => volume.background(clock),
+            Flash::Plain(_) => Ok(false),
+        }
     }
 }

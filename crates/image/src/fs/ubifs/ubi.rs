@@ -139,15 +139,21 @@ impl Attached {
         Ok(found.ok_or_else(|| volumes::refused(&self.volumes, wanted))?)
     }
 
-    /// The LEBs of a volume with UBIFS.
-    fn lebs(&self, shape: Shape, entry: &Entry) -> Result<ImageLebs, Error> {
+    /// The LEBs of a volume with UBIFS, of which more are shown than there are while nothing is written.
+    fn lebs(&self, shape: Shape, entry: &Entry, hints: &Hints) -> Result<ImageLebs, Error> {
+        if !hints.reads_only() && self.ubi.is_read_only() {
+            let why =
+                "UBI can only be attached as a write-protected flash, so nothing can be written";
+            return Err(Error::Mount(why.into()));
+        }
         let superblock = entry.superblock.as_ref().expect("only volumes with UBIFS are mounted");
         let volume = self.ubi.clone().into_volume(&mut Clock::new(), entry.info.id);
         let volume = volume.map_err(|problem| Error::Mount(problem.into()))?;
         let page = u32::try_from(shape.page.get()).expect("pages are small");
         // Without OOB bytes, pages of half the size have the same headers: the superblock knows.
         let min_io = if superblock.min_io.is_multiple_of(page) { superblock.min_io } else { page };
-        Ok(ImageLebs::of_volume(volume, leb_count(superblock, self.length), min_io))
+        let least = if hints.reads_only() { leb_count(superblock, self.length) } else { 0 };
+        Ok(ImageLebs::of_volume(volume, least, min_io))
     }
 
     /// Adds the tables of one volume.
@@ -160,7 +166,7 @@ impl Attached {
         run.tables.push(filesystem(superblock, audit));
         run.tables.push(detail::superblock(superblock));
         run.tables.extend(detail::nodes(audit));
-        run.tables.extend(self.lebs(shape, entry).ok().and_then(commits::table));
+        run.tables.extend(self.lebs(shape, entry, &Hints::default()).ok().and_then(commits::table));
     }
 }
 
@@ -191,7 +197,7 @@ impl DetectedFileSystem for UbiImage {
         run.tables.push(volumes::table(&attached.volumes));
         if let Ok((entry, superblock)) = attached.choose(None) {
             run.tables.push(filesystem(superblock, audit));
-            let lebs = attached.lebs(self.flash.shape, entry);
+            let lebs = attached.lebs(self.flash.shape, entry, &Hints::default());
             run.tables.extend(lebs.ok().and_then(commits::table));
         } else if attached.mountable().len() > 1 {
             run.warnings
@@ -274,7 +280,7 @@ impl DetectedFileSystem for UbiImage {
         let truncated = self.refuse_truncated(contents, hints)?;
         let attached = self.attached()?;
         let (chosen, _) = attached.choose(hints.volume.as_deref())?;
-        mount(|| attached.lebs(flash.shape, chosen), hints, flash.at, truncated)
+        mount(|| attached.lebs(flash.shape, chosen, hints), hints, flash.at, truncated)
     }
 }
 

@@ -7,6 +7,7 @@ use super::pages::Place;
 use super::{Flash, past};
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::fs::Hints;
 use crate::names::shown;
 use crate::walk::Walk;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -27,7 +28,9 @@ const STATES: [(State, &str); 6] = [
 
 /// Adds the tables and the doubts.
 pub(super) fn tell(run: &mut RunResult, contents: &Contents, flash: &Flash, audit: Option<&Audit>) {
-    let mounted = flash.open(contents).and_then(|device| flash.mount(device, flash.options()));
+    let mounted = flash
+        .open(contents)
+        .and_then(|device| flash.mount(device, flash.options(&Hints::default())));
     let mut mounted = mounted.ok();
     run.tables.push(filesystem(flash, mounted.as_ref(), audit));
     if let Some(fs) = &mut mounted {
@@ -104,7 +107,7 @@ fn blocks(fs: &mut Yaffs<ImageFlash>, contents: &Contents, flash: &Flash) -> Tab
 /// Whether the checkpoint is right: it is compared with what a scan finds.
 fn checkpoint(fs: &mut Yaffs<ImageFlash>, contents: &Contents, flash: &Flash) -> String {
     for (word, bits) in [(Word::Bits32, 32), (Word::Bits64, 64)] {
-        let options = Options { read_checkpoint: true, word, ..flash.options() };
+        let options = Options { read_checkpoint: true, word, ..flash.options(&Hints::default()) };
         let mounted = flash.open(contents).and_then(|device| flash.mount(device, options));
         let Some(mut other) = mounted.ok().filter(Yaffs::is_checkpointed) else { continue };
         let of = format!("of a machine of {bits} bits");

@@ -69,6 +69,10 @@ impl KnownSpare {
         self.there[slot(page)] = true;
     }
 
+    fn drop_page(&mut self, page: PageIndex) {
+        self.there[slot(page)] = false;
+    }
+
     fn forget(&mut self, block: BlockIndex, pages: u64) {
         let pages = usize::try_from(pages).expect("pages are counted in u32");
         let first = slot(PageIndex(block.0)) * pages;
@@ -139,11 +143,20 @@ impl ImageFlash {
         &self.dump
     }
 
+    pub(super) const fn dump_mut(&mut self) -> &mut Dump {
+        &mut self.dump
+    }
+
+    /// Forgets the spare bytes of a block that changes.
+    fn forget(&mut self, block: BlockIndex) {
+        let pages = self.dump.shape().pages_per_block();
+        Arc::make_mut(&mut self.known).forget(block, pages);
+    }
+
     /// Erases a block, whatever mark it has.
     pub(super) fn blank(&mut self, block: BlockIndex) {
         self.dump.blank(block);
-        let pages = self.dump.shape().pages_per_block();
-        Arc::make_mut(&mut self.known).forget(block, pages);
+        self.forget(block);
     }
 
     /// A page: whether all of it could be read and corrected, and its tags. `data` is filled in any case.
@@ -213,7 +226,41 @@ impl Mtd for ImageFlash {
     }
 
     fn erase(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        if self.is_bad(clock, block)? {
+            return Err(Error::BadBlock { block });
+        }
+        self.forget(block);
         self.dump.erase(clock, block)
+    }
+
+    fn program_oob(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+        oob: &[u8],
+    ) -> Result<(), Error> {
+        self.geometry.oob_range(page, Bytes::of(oob))?;
+        let mut spare = match self.dump.spare() {
+            Some(spare) => spare.protect(data, &[]),
+            None => return Err(Error::NoOob),
+        };
+        for (byte, &at) in oob.iter().zip(&self.free) {
+            spare[at] &= byte;
+        }
+        Arc::make_mut(&mut self.known).drop_page(page);
+        self.dump.program_raw(clock, page, data, &spare)
+    }
+
+    fn mark_bad(&mut self, clock: &mut Clock, block: BlockIndex) -> Result<(), Error> {
+        self.geometry.block_range(block)?;
+        let Some(mark) = self.mark.clone() else { return Err(Error::NoOob) };
+        let mut spare = vec![0xFF; self.spare.len()];
+        spare[mark].fill(0);
+        self.forget(block);
+        let pages =
+            u32::try_from(self.dump.shape().pages_per_block()).expect("pages are counted in u32");
+        self.dump.program_raw(clock, PageIndex(block.0 * pages), &[], &spare)
     }
 
     fn read_oob(&mut self, clock: &mut Clock, page: PageIndex, buffer: &mut [u8]) -> ReadResult {

@@ -7,6 +7,7 @@
 use super::Flash;
 use super::flash::{ImageFlash, PastState};
 use crate::error::Error;
+use crate::fs::Hints;
 use boardlab_mtd::BlockIndex;
 use boardlab_yaffs2::block::State;
 use boardlab_yaffs2::format::{SEQUENCE_END, SEQUENCE_FIRST};
@@ -50,5 +51,5 @@ pub(super) fn mount(
         device.blank(block);
     }
     device.past = Some(PastState { sequence, newest: found.1 });
-    flash.mount(device, flash.options())
+    flash.mount(device, flash.options(&Hints::default()))
 }

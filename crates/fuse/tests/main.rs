@@ -1,0 +1,1 @@
+//! The tests of this crate from outside, in one program.
