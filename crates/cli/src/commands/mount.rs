@@ -60,10 +60,11 @@ fn writable(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
     let of_image = |problem| Error::Image { path: asked.file.clone(), problem };
     let mut beside = Beside::open(&asked.file)?;
     let contents = beside.contents();
-    let whole = tell_damage(&mut open(&contents, hints).map_err(of_image)?).map_err(of_image)?;
+    let whole = beside.mounted(hints).and_then(|mut image| tell_damage(&mut image));
+    let whole = whole.map_err(of_image)?;
     let (wall, begun) = wall_clock();
     let hints = &Hints { write: Some(wall), ..hints.clone() };
-    let mut image = open(&contents, hints).map_err(of_image)?;
+    let mut image = beside.mounted(hints).map_err(of_image)?;
     if let Some(needed) = image.truncated {
         let what = format!(
             "the image is truncated: it has {} bytes of {}",

@@ -10,10 +10,11 @@ use crate::file::{self, NewFile, Part, Target};
 use crate::output::Output;
 use crate::terminal;
 use boardlab_document::lock::{self, LockError};
-use boardlab_image::check::{check, report};
+use boardlab_image::check::{check_types, report};
 use boardlab_image::finding::{Finding, Severity};
+use boardlab_image::fs::FileSystemType;
 use boardlab_image::overlay::{Header, Identity, Log, OverlayError, Replayed, replay};
-use boardlab_image::{Contents, Error as Problem, Hints, MountedImage};
+use boardlab_image::{Contents, Error as Problem, Hints, MountedImage, open_types, type_of};
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
 use std::ffi::OsString;
@@ -35,6 +36,8 @@ pub(super) struct Beside {
     pub(super) path: PathBuf,
     /// The image alone.
     pub(super) dump: Contents,
+    /// The filesystem of the image. A changed one may hold images of others in files.
+    kind: FileSystemType,
     identity: Identity,
     /// The overlay that is there.
     found: Option<(File, Replayed)>,
@@ -65,8 +68,9 @@ impl Beside {
             return Self::open(&image);
         }
         let path = path_beside(&image);
+        let kind = type_of(&dump).map_err(of_image)?;
         let identity = Identity::of(&dump).map_err(unreadable)?;
-        let mut beside = Self { image, path, dump, identity, found: None, _image: held };
+        let mut beside = Self { image, path, dump, kind, identity, found: None, _image: held };
         beside.find()?;
         Ok(beside)
     }
@@ -110,6 +114,11 @@ impl Beside {
     /// The image with its changes.
     pub(super) fn contents(&self) -> Contents {
         self.found.as_ref().map_or_else(|| self.dump.clone(), |(_, found)| found.contents.clone())
+    }
+
+    /// Mounts the image with its changes.
+    pub(super) fn mounted(&self, hints: &Hints) -> Result<MountedImage, Problem> {
+        open_types(&self.contents(), hints, &[self.kind])
     }
 
     /// How many blocks the overlay changes; `None` when there is none.
@@ -260,9 +269,9 @@ impl Beside {
         part.flush().map_err(incomplete)?;
         let written = part.file().try_clone().and_then(Contents::of_file).map_err(incomplete)?;
         let of_image = |problem| Error::Image { path: self.image.clone(), problem };
-        let findings = check(&written, hints).map_err(of_image)?;
+        let findings = check_types(&written, hints, &[self.kind]).map_err(of_image)?;
         // An old image that cannot even be checked has no errors to compare with.
-        let before = check(&self.dump, hints).unwrap_or_default();
+        let before = check_types(&self.dump, hints, &[self.kind]).unwrap_or_default();
         if findings.iter().any(|finding| is_new(finding, &before)) {
             return Ok(Applied::Refused(findings));
         }

@@ -46,6 +46,10 @@ struct Image {
 }
 
 impl DetectedFileSystem for Image {
+    fn file_system_type(&self) -> FileSystemType {
+        TYPE
+    }
+
     fn shape(&self) -> Shape {
         self.flash.shape
     }

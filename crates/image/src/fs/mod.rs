@@ -132,6 +132,9 @@ impl Hints {
 
 /// A filesystem that was detected in a file.
 pub trait DetectedFileSystem: fmt::Debug {
+    /// Its type.
+    fn file_system_type(&self) -> FileSystemType;
+
     /// Its flash.
     fn shape(&self) -> Shape;
 

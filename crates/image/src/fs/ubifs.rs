@@ -221,6 +221,10 @@ impl Image {
 }
 
 impl DetectedFileSystem for Image {
+    fn file_system_type(&self) -> FileSystemType {
+        TYPE
+    }
+
     fn shape(&self) -> Shape {
         self.shape
     }

@@ -223,6 +223,10 @@ impl Image {
 }
 
 impl DetectedFileSystem for Image {
+    fn file_system_type(&self) -> FileSystemType {
+        TYPE
+    }
+
     fn shape(&self) -> Shape {
         let bare = || Shape::nand(self.page, Bytes::ZERO, self.page * 64);
         self.flash.as_ref().map_or_else(bare, Flash::shape)

@@ -18,7 +18,7 @@ use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart, VolumeError};
 use crate::finding::{Finding, Severity};
-use crate::fs::{Hints, MountedImage};
+use crate::fs::{FileSystemType, Hints, MountedImage};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::prose::counted;
@@ -171,6 +171,10 @@ impl Attached {
 }
 
 impl DetectedFileSystem for UbiImage {
+    fn file_system_type(&self) -> FileSystemType {
+        super::TYPE
+    }
+
     fn shape(&self) -> Shape {
         self.flash.shape
     }
