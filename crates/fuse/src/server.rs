@@ -9,9 +9,7 @@ mod content;
 mod names;
 
 use boardlab_sim::{Clock, Instant};
-use boardlab_vfs::{
-    Attributes, Caching, Entry, Errno, Error, Fd, FileSystem, Ino, Kind, Mount, StatFs,
-};
+use boardlab_vfs::{Attributes, Entry, Errno, Error, Fd, FileSystem, Ino, Kind, Mount, StatFs};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -307,10 +305,10 @@ impl<F: FileSystem> Server<F> {
         self.store.sync().map_err(|error| error.to_string())
     }
 
-    /// Whether changes stay in memory until they are written back.
+    /// The mounted filesystem.
     #[must_use]
-    pub fn writes_back(&self) -> bool {
-        self.mount.fs().caching() == Caching::WriteBack
+    pub fn into_mount(self) -> Mount<F> {
+        self.mount
     }
 }
 
