@@ -202,9 +202,9 @@ impl<F: FileSystem> Server<F> {
 
     /// The end of a request that changed something.
     fn changed<T>(&self, result: Result<T, Error>) -> Result<T, Errno> {
-        let result = result.map_err(|error| errno(&error))?;
+        // A filesystem below which nothing can be written may say something else, or nothing.
         self.check_store()?;
-        Ok(result)
+        result.map_err(|error| errno(&error))
     }
 
     /// The attributes of an inode, as far as Linux can show them.

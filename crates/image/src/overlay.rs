@@ -31,3 +31,6 @@ use boardlab_mtd::Mtd;
 pub fn blocks(flash: &Dump) -> u32 {
     flash.geometry().block_count()
 }
+
+#[cfg(test)]
+mod tests;

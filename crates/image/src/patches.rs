@@ -15,12 +15,14 @@ pub struct Patches {
     raw: u64,
     /// By number; an erased one is empty.
     blocks: BTreeMap<u32, Vec<u8>>,
+    /// Bytes of all of them.
+    held: u64,
 }
 
 impl Patches {
     /// None, of blocks of `raw` bytes, of which the first begins at `at`.
     pub(crate) const fn new(at: Bytes, raw: Bytes) -> Self {
-        Self { at: at.get(), raw: raw.get(), blocks: BTreeMap::new() }
+        Self { at: at.get(), raw: raw.get(), blocks: BTreeMap::new(), held: 0 }
     }
 
     /// How many blocks there are.
@@ -41,20 +43,27 @@ impl Patches {
     }
 
     /// Bytes in memory.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.blocks.values().map(|bytes| bytes.len() as u64).sum()
+    pub(crate) const fn bytes(&self) -> u64 {
+        self.held
+    }
+
+    fn put(&mut self, block: u32, bytes: Vec<u8>) {
+        self.held += bytes.len() as u64;
+        if let Some(before) = self.blocks.insert(block, bytes) {
+            self.held -= before.len() as u64;
+        }
     }
 
     /// Erases a block.
     pub(crate) fn erase(&mut self, block: u32) {
-        self.blocks.insert(block, Vec::new());
+        self.put(block, Vec::new());
     }
 
     /// Erases a block and programs `data` from its first byte on.
     pub(crate) fn replace(&mut self, block: u32, data: &[u8]) {
         let mut bytes = data.to_vec();
         bytes.resize(Bytes::new(self.raw).to_usize(), 0xFF);
-        self.blocks.insert(block, bytes);
+        self.put(block, bytes);
     }
 
     /// Programs data in one block, `at` bytes from the first byte of the first block on: bits become 0. `file`
@@ -68,13 +77,14 @@ impl Patches {
         let number = at.get() / self.raw;
         let block = u32::try_from(number).expect("blocks are counted in u32");
         let size = Bytes::new(self.raw).to_usize();
-        if !self.blocks.contains_key(&block) {
+        if self.blocks.get(&block).is_none_or(Vec::is_empty) {
             let mut bytes = vec![0xFF; size];
-            file(Bytes::new(self.at + number * self.raw), &mut bytes)?;
-            self.blocks.insert(block, bytes);
+            if !self.blocks.contains_key(&block) {
+                file(Bytes::new(self.at + number * self.raw), &mut bytes)?;
+            }
+            self.put(block, bytes);
         }
         let bytes = self.blocks.entry(block).or_default();
-        bytes.resize(size, 0xFF);
         let start = Bytes::new(at.get() % self.raw).to_usize();
         bytes[start..].iter_mut().zip(data).for_each(|(old, new)| *old &= new);
         Ok(())

@@ -109,11 +109,19 @@ fn config(read_only: bool, settings: Settings) -> Config {
 
 /// Why fuser could not mount.
 fn refusal(error: io::Error) -> MountError {
-    // The helper is started when mount(2) says EPERM.
-    if error.kind() == io::ErrorKind::NotFound {
-        return MountError::NoHelper;
-    }
-    MountError::Refused(error)
+    // The helper is started when mount(2) says EPERM. A folder of PATH that is closed says EACCES.
+    let not_started =
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied);
+    if not_started && !has_helper() { MountError::NoHelper } else { MountError::Refused(error) }
+}
+
+/// Whether a program is there that mounts for other users than root.
+fn has_helper() -> bool {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
+    folders.extend(["/bin".into(), "/sbin".into()]);
+    let helpers = ["fusermount3", "fusermount"];
+    folders.iter().any(|folder| helpers.iter().any(|helper| folder.join(helper).exists()))
 }
 
 /// Unmounts by the helper, which may do so for other users than root.

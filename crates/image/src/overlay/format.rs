@@ -177,10 +177,8 @@ impl Record<'_> {
         let possible = match u32::try_from(kind).ok()? {
             ERASE => length == 0 && place < header.blocks.into(),
             PROGRAM => {
-                let block = place / raw.get();
-                let end = place.checked_add(length)?;
-                let within = end <= raw.get() * (block + 1);
-                length > 0 && block < header.blocks.into() && within
+                let (block, within) = (place / raw.get(), place % raw.get());
+                length > 0 && block < header.blocks.into() && within + length <= raw.get()
             }
             REPLACE => length <= raw.get() && place < header.blocks.into(),
             SYNCED => length == 0 && place == 0,

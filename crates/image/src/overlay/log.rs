@@ -76,6 +76,12 @@ impl Log {
         Ok(Self { file, length, sequence, unsynced: true, failed: None, buffer: Vec::new() })
     }
 
+    /// A log in a file that takes nothing, for tests.
+    #[cfg(test)]
+    pub(super) const fn unwritable(file: File) -> Self {
+        Self { file, length: 0, sequence: 1, unsynced: true, failed: None, buffer: Vec::new() }
+    }
+
     /// Bytes of the file.
     #[must_use]
     pub const fn length(&self) -> Bytes {

@@ -155,7 +155,7 @@ pub fn replay(
         match record {
             Record::Change(change) => {
                 apply(&mut patches, change, dump).map_err(OverlayError::Unreadable)?;
-                if reading.sequence.is_multiple_of(64) && patches.bytes() > most {
+                if patches.bytes() > most {
                     return Err(OverlayError::TooMuch { at });
                 }
             }
