@@ -366,10 +366,11 @@ impl Error {
             Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
             Self::Mount { path, problem } => {
-                Message::at(path, shown(&problem.to_string()), problem.help())
+                Message::at(path, shown(&without_number(&problem.to_string())), problem.help())
             }
             Self::Overlay { path, problem } => {
-                let title = format!("the overlay `{}` {problem}", shown_path(path));
+                let problem_text = without_number(&problem.to_string());
+                let title = format!("the overlay `{}` {problem_text}", shown_path(path));
                 Message::at(path, title, problem.help())
             }
             Self::NoOverlay { .. } | Self::ImageInUse { .. } => changes(self),
@@ -582,6 +583,11 @@ fn names(scenarios: &[String]) -> String {
         return "none".into();
     }
     shown(&scenarios.join(", "))
+}
+
+/// `text` without the error number of the operating system at its end.
+fn without_number(text: &str) -> String {
+    text.split(" (os error").next().unwrap_or(text).to_owned()
 }
 
 /// The reason alone, without the error number of the operating system.

@@ -310,6 +310,8 @@ enum Shows {
 
 use Shows::{Differs, Refused, Test};
 
+/// Mounts images, and applies what was changed.
+const MOUNTS: &str = "crates/cli/tests/mount/mod.rs";
 const IMAGES: &str = "crates/cli/tests/bad_input/image.rs";
 /// Holds that the limits of an image are kept.
 const LIMITS: &str = "crates/cli/tests/image.rs";
@@ -458,6 +460,23 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "commit", Test(COMMITS)),
     ("image ls", "as-of", Test(PAST)),
     ("image ls", "max-names", Test(LIMITS)),
+    ("image mount", "format", Refused(&["image", "mount", "a.bin", "m", "--format", "csv"])),
+    ("image mount", "out", Refused(&["image", "mount", "a.bin", "m", "--out", "o"])),
+    ("image mount", "seed", Refused(&["image", "mount", "a.bin", "m", "--seed", "2"])),
+    ("image mount", "rw", Test(MOUNTS)),
+    ("image mount", "apply", Test(MOUNTS)),
+    ("image mount", "page", Test(IMAGES)),
+    ("image mount", "oob", Test(IMAGES)),
+    ("image mount", "block", Test(IMAGES)),
+    ("image mount", "endian", Test(IMAGES)),
+    ("image mount", "partial", Test(IMAGES)),
+    ("image mount", "volume", Test(VOLUMES)),
+    ("image mount", "commit", Test(COMMITS)),
+    ("image mount", "as-of", Test(PAST)),
+    ("image apply", "format", Test(MOUNTS)),
+    ("image apply", "out", Test(MOUNTS)),
+    ("image apply", "output", Test(MOUNTS)),
+    ("image apply", "seed", Refused(&["image", "apply", "a.bin", "--seed", "2"])),
     ("image check", "format", Test(LIMITS)),
     ("image check", "out", Test(LIMITS)),
     ("image check", "seed", Refused(&["image", "check", "a.bin", "--seed", "2"])),

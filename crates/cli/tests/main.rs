@@ -14,6 +14,8 @@ mod definitions;
 mod folder;
 mod image;
 mod measure;
+#[cfg(target_os = "linux")]
+mod mount;
 mod results;
 mod streams;
 mod sweep;

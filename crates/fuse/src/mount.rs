@@ -97,7 +97,10 @@ pub struct Settings {
 }
 
 /// Checks that `dir` is an empty folder, and returns its path without symbolic links.
-fn folder(dir: &Path) -> Result<PathBuf, MountError> {
+///
+/// # Errors
+/// [`MountError::NoFolder`], [`MountError::NotAFolder`], [`MountError::NotEmpty`].
+pub fn folder(dir: &Path) -> Result<PathBuf, MountError> {
     let path = dir.canonicalize().map_err(MountError::NoFolder)?;
     if !path.is_dir() {
         return Err(MountError::NotAFolder);

@@ -7,7 +7,7 @@ use crate::contents::Contents;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::finding::{Finding, Place, Severity};
-use crate::fs::{ALL, FileSystemType, Hints, MountedImage};
+use crate::fs::{ALL, DetectedFileSystem, FileSystemType, Hints, MountedImage};
 use crate::identify::identify_types;
 use crate::names::shown;
 use crate::tables::{ImageReport, place};
@@ -43,6 +43,18 @@ pub fn check_types(
         expected: types.iter().map(|one| one.name).collect::<Vec<_>>().join(" or "),
     };
     let system = identity.filesystem.as_ref().ok_or_else(other)?;
+    check_detected(&**system, contents, hints)
+}
+
+/// As [`check`], of a filesystem that was detected before.
+///
+/// # Errors
+/// Those of [`check`].
+pub fn check_detected(
+    system: &dyn DetectedFileSystem,
+    contents: &Contents,
+    hints: &Hints,
+) -> Result<Vec<Finding>, Error> {
     let (mut findings, mounts) = system.check_below(contents, hints)?;
     for hints in mounts {
         for mut finding in of_mounted(system.mount(contents, &hints))? {

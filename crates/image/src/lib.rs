@@ -78,7 +78,7 @@ pub use extract::{Beside, Limits, extract};
 pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};
-pub use open::{carve, open, open_types, type_of};
+pub use open::{carve, detect, open, open_types};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

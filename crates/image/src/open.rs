@@ -30,12 +30,12 @@ pub fn open_types(
     found(contents, types)?.mount(contents, hints)
 }
 
-/// The type of the first filesystem in `contents`.
+/// The first filesystem in `contents`.
 ///
 /// # Errors
 /// [`Error::Empty`], [`Error::OtherContent`].
-pub fn type_of(contents: &Contents) -> Result<FileSystemType, Error> {
-    found(contents, ALL).map(|found| found.file_system_type())
+pub fn detect(contents: &Contents) -> Result<Box<dyn DetectedFileSystem>, Error> {
+    found(contents, ALL)
 }
 
 /// Writes the bytes of the UBI volume that `hints` name to `file`, whatever is in it.

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 12. Main types: [`Mount`], [`Apply`].
 
-use super::{Flash, State};
+use super::State;
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
@@ -56,7 +56,4 @@ pub(crate) struct Apply {
     /// New file for the new image: FILE and its overlay stay as they are
     #[arg(long, short, value_name = "NEW", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// The user's knowledge of the flash.
-    #[command(flatten)]
-    pub(crate) flash: Flash,
 }

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 12.
 
-use super::overlay::{Beside, apply_after_mount, path_beside};
+use super::overlay::{Beside, apply_after_mount, image_at, path_beside};
 use crate::args::Mount as Asked;
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
@@ -36,6 +36,9 @@ type Files = Box<dyn ImageFileSystem>;
 pub(super) fn perform(asked: &Asked) -> Result<Status, Error> {
     let refused = |problem| Error::Mount { path: asked.target.clone(), problem };
     // Told before a large image is read.
+    let opened = Contents::open(&asked.file);
+    opened.map_err(|problem| Error::Image { path: asked.file.clone(), problem })?;
+    boardlab_fuse::mount::folder(&asked.target).map_err(refused)?;
     boardlab_fuse::mount::probe().map_err(refused)?;
     let hints = Hints::from(&asked.state);
     if asked.rw { writable(asked, &hints) } else { read_only(asked, &hints) }
@@ -43,7 +46,8 @@ pub(super) fn perform(asked: &Asked) -> Result<Status, Error> {
 
 fn read_only(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
     let of_image = |problem| Error::Image { path: asked.file.clone(), problem };
-    let overlay = path_beside(&asked.file);
+    let image = image_at(&asked.file);
+    let overlay = path_beside(&image.map_err(|problem| of_image(Problem::Unreadable { problem }))?);
     if overlay.symlink_metadata().is_ok() {
         let shown = shown_path(&overlay);
         terminal::tell(&format!("note: the changes in {shown} are not shown; --rw shows them"));
@@ -81,7 +85,7 @@ fn writable(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
     let status = run(asked, server, whole)?;
     drop(beside);
     if asked.apply && status != Status::Failed {
-        return apply_after_mount(&asked.file, hints);
+        return apply_after_mount(&asked.file);
     }
     Ok(status)
 }

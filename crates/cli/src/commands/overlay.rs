@@ -10,11 +10,11 @@ use crate::file::{self, NewFile, Part, Target};
 use crate::output::Output;
 use crate::terminal;
 use boardlab_document::lock::{self, LockError};
-use boardlab_image::check::{check_types, report};
+use boardlab_image::check::{check_detected, report};
 use boardlab_image::finding::{Finding, Severity};
-use boardlab_image::fs::FileSystemType;
+use boardlab_image::fs::DetectedFileSystem;
 use boardlab_image::overlay::{Header, Identity, Log, OverlayError, Replayed, replay};
-use boardlab_image::{Contents, Error as Problem, Hints, MountedImage, open_types, type_of};
+use boardlab_image::{Contents, Error as Problem, Hints, MountedImage, detect};
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
 use std::ffi::OsString;
@@ -36,13 +36,18 @@ pub(super) struct Beside {
     pub(super) path: PathBuf,
     /// The image alone.
     pub(super) dump: Contents,
-    /// The filesystem of the image. A changed one may hold images of others in files.
-    kind: FileSystemType,
+    /// The filesystem of the image.
+    system: Box<dyn DetectedFileSystem>,
     identity: Identity,
     /// The overlay that is there.
     found: Option<(File, Replayed)>,
     /// Holds the lock.
     _image: File,
+}
+
+/// The path of an image, without a symbolic link at its end: the overlay lies beside the image itself.
+pub(super) fn image_at(path: &Path) -> io::Result<PathBuf> {
+    if fs::symlink_metadata(path)?.is_symlink() { fs::canonicalize(path) } else { Ok(path.into()) }
 }
 
 /// The path of the overlay of an image.
@@ -58,7 +63,7 @@ impl Beside {
     pub(super) fn open(image: &Path) -> Result<Self, Error> {
         let of_image = |problem| Error::Image { path: image.into(), problem };
         let unreadable = |problem| of_image(Problem::Unreadable { problem });
-        let image = fs::canonicalize(image).map_err(unreadable)?;
+        let image = image_at(image).map_err(unreadable)?;
         // It is a file: opening a pipe would wait for a writer.
         let dump = Contents::open(&image).map_err(of_image)?;
         let held = File::open(&image).map_err(unreadable)?;
@@ -68,9 +73,9 @@ impl Beside {
             return Self::open(&image);
         }
         let path = path_beside(&image);
-        let kind = type_of(&dump).map_err(of_image)?;
+        let system = detect(&dump).map_err(of_image)?;
         let identity = Identity::of(&dump).map_err(unreadable)?;
-        let mut beside = Self { image, path, dump, kind, identity, found: None, _image: held };
+        let mut beside = Self { image, path, dump, system, identity, found: None, _image: held };
         beside.find()?;
         Ok(beside)
     }
@@ -118,7 +123,12 @@ impl Beside {
 
     /// Mounts the image with its changes.
     pub(super) fn mounted(&self, hints: &Hints) -> Result<MountedImage, Problem> {
-        open_types(&self.contents(), hints, &[self.kind])
+        match &self.found {
+            None => self.system.mount(&self.dump, hints),
+            Some((_, found)) => {
+                self.system.of_changed(&found.contents).mount(&found.contents, hints)
+            }
+        }
     }
 
     /// How many blocks the overlay changes; `None` when there is none.
@@ -192,8 +202,7 @@ fn is_at(_file: &File, _path: &Path) -> bool {
 /// Puts the changes of an image into a new one.
 pub(super) fn apply(asked: &Apply, output: &Output<'_>) -> Result<Status, Error> {
     let mut beside = Beside::open(&asked.file)?;
-    let hints = Hints::from(&asked.flash);
-    match beside.apply(asked.output.as_deref(), &hints)? {
+    match beside.apply(asked.output.as_deref())? {
         Applied::Nothing => {
             let path = beside.path;
             Err(Error::NoOverlay { path })
@@ -225,10 +234,9 @@ fn refusal(beside: &Beside) -> String {
 }
 
 /// Applies the overlay of an image after a mount of it.
-pub(super) fn apply_after_mount(image: &Path, hints: &Hints) -> Result<Status, Error> {
+pub(super) fn apply_after_mount(image: &Path) -> Result<Status, Error> {
     let mut beside = Beside::open(image)?;
-    let hints = Hints { write: None, ..hints.clone() };
-    match beside.apply(None, &hints)? {
+    match beside.apply(None)? {
         Applied::Nothing => Ok(Status::Done),
         Applied::Refused(_) => {
             terminal::tell(&refusal(&beside));
@@ -254,8 +262,9 @@ enum Applied {
 
 impl Beside {
     /// Writes the image with its changes into `new`, or else in place of the old one.
-    fn apply(&mut self, new: Option<&Path>, hints: &Hints) -> Result<Applied, Error> {
+    fn apply(&mut self, new: Option<&Path>) -> Result<Applied, Error> {
         let Some((overlay, found)) = self.found.take() else { return Ok(Applied::Nothing) };
+        let hints = &of_flash(&found.header);
         let changed = found.patches.len();
         let path = new.unwrap_or(&self.image).to_path_buf();
         let of_new = |problem| match new {
@@ -269,9 +278,10 @@ impl Beside {
         part.flush().map_err(incomplete)?;
         let written = part.file().try_clone().and_then(Contents::of_file).map_err(incomplete)?;
         let of_image = |problem| Error::Image { path: self.image.clone(), problem };
-        let findings = check_types(&written, hints, &[self.kind]).map_err(of_image)?;
+        let changed_system = self.system.of_changed(&written);
+        let findings = check_detected(&*changed_system, &written, hints).map_err(of_image)?;
         // An old image that cannot even be checked has no errors to compare with.
-        let before = check_types(&self.dump, hints, &[self.kind]).unwrap_or_default();
+        let before = check_detected(&*self.system, &self.dump, hints).unwrap_or_default();
         if findings.iter().any(|finding| is_new(finding, &before)) {
             return Ok(Applied::Refused(findings));
         }
@@ -293,6 +303,13 @@ impl Beside {
         }
         Ok(Applied::Done(findings, changed))
     }
+}
+
+/// The flash that was mounted, which nothing in the image may show.
+fn of_flash(header: &Header) -> Hints {
+    let shape = header.shape;
+    let [page, oob] = [shape.page, shape.oob].map(|size| shape.is_nand().then_some(size));
+    Hints { page, oob, block: Some(shape.block), ..Hints::default() }
 }
 
 /// Whether a finding is an error that was not there before, wherever it was.

@@ -38,6 +38,53 @@ pub(crate) const CASES: &[Case] = &[
         b"UBI#\x01\0\0\0 and no more",
         &["found a UBI image instead of JFFS2 or UBIFS or YAFFS2 or LogFS"],
     ),
+    Case::arguments(
+        "mount of a missing file",
+        &["image", "mount", "dump.bin", "."],
+        &["cannot read `dump.bin`: no such file", "name an image file that can be read"],
+    )
+    .at("dump.bin"),
+    with(
+        "mount on a missing folder",
+        &["image", "mount", "dump.bin", "nowhere"],
+        &["the folder to mount on cannot be read: No such file", "make a new folder to mount on"],
+    )
+    .at("nowhere"),
+    with(
+        "mount on a file",
+        &["image", "mount", "dump.bin", "dump.bin"],
+        &["the place to mount on is no folder", "make a new folder to mount on"],
+    ),
+    with(
+        "mount on a folder with files",
+        &["image", "mount", "dump.bin", "."],
+        &["the folder to mount on is not empty", "mount on an empty folder"],
+    )
+    .at("."),
+    with(
+        "mount of an old state for writing",
+        &["image", "mount", "dump.bin", "m", "--rw", "--commit", "3"],
+        &["'--rw' cannot be used with '--commit <N>'"],
+    )
+    .nowhere(),
+    with(
+        "apply at the end of a mount for reading",
+        &["image", "mount", "dump.bin", "m", "--apply"],
+        &["--rw"],
+    )
+    .nowhere(),
+    with(
+        "apply without changes",
+        &["image", "apply", "dump.bin"],
+        &["there is nothing to apply: there is no `dump.bin.overlay`", "boardlab image mount --rw"],
+    )
+    .at("dump.bin.overlay"),
+    Case::arguments(
+        "apply to a missing file",
+        &["image", "apply", "dump.bin"],
+        &["cannot read `dump.bin`: no such file"],
+    )
+    .at("dump.bin"),
     ls("ls of an empty file", b"", &["the image is empty", "take it again"]),
     ls("ls of erased flash", &[0xFF; 8_192], &["found erased flash", "the right partition"]),
     ls(

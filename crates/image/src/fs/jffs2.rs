@@ -36,7 +36,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
 };
 
 /// A detected JFFS2.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Image {
     nodes: Nodes,
     /// What the nodes show.
@@ -46,8 +46,8 @@ struct Image {
 }
 
 impl DetectedFileSystem for Image {
-    fn file_system_type(&self) -> FileSystemType {
-        TYPE
+    fn of_changed(&self, _contents: &Contents) -> Box<dyn DetectedFileSystem> {
+        Box::new(self.clone())
     }
 
     fn shape(&self) -> Shape {

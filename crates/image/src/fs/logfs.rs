@@ -89,7 +89,7 @@ impl Detector for Search {
 }
 
 /// A detected LogFS.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Image {
     /// The offset of the flash in the file.
     at: Bytes,
@@ -140,8 +140,8 @@ impl Image {
 }
 
 impl DetectedFileSystem for Image {
-    fn file_system_type(&self) -> FileSystemType {
-        TYPE
+    fn of_changed(&self, _contents: &Contents) -> Box<dyn DetectedFileSystem> {
+        Box::new(self.clone())
     }
 
     fn shape(&self) -> Shape {

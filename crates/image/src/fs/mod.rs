@@ -132,8 +132,9 @@ impl Hints {
 
 /// A filesystem that was detected in a file.
 pub trait DetectedFileSystem: fmt::Debug {
-    /// Its type.
-    fn file_system_type(&self) -> FileSystemType;
+    /// The same filesystem, at the same place of the same flash, in an image that was changed: nothing is looked
+    /// for anew, for a changed filesystem may hold anything, and images of others in its files.
+    fn of_changed(&self, contents: &Contents) -> Box<dyn DetectedFileSystem>;
 
     /// Its flash.
     fn shape(&self) -> Shape;

@@ -124,7 +124,7 @@ impl Detector for Search {
 }
 
 /// A single volume in a file.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Image {
     at: Bytes,
     shape: Shape,
@@ -201,10 +201,16 @@ impl Image {
         self.shape.raw_block() * u64::from(self.superblock.leb_count)
     }
 
-    /// The LEBs.
-    fn lebs(&self, contents: &Contents) -> Result<ImageLebs, Error> {
-        let Superblock { leb_size, min_io, .. } = self.superblock;
-        let leb_count = leb_count(&self.superblock, contents.length());
+    /// The LEBs: those of the filesystem, and when it is written also those that the file has behind them, into
+    /// which it grows as on a larger volume.
+    fn lebs(&self, contents: &Contents, hints: &Hints) -> Result<ImageLebs, Error> {
+        let Superblock { leb_size, min_io, max_leb_count, .. } = self.superblock;
+        let mut leb_count = leb_count(&self.superblock, contents.length());
+        if !hints.reads_only() {
+            let there = (contents.length() - self.at) / self.shape.raw_block();
+            let there = u32::try_from(there).unwrap_or(LEBS).min(LEBS);
+            leb_count = leb_count.max(there.min(max_leb_count));
+        }
         let spare = self.spare(contents);
         let dump = Dump::with_spare(contents.from(self.at), self.shape, spare)?;
         let dump = dump.extended(leb_count)?;
@@ -221,8 +227,14 @@ impl Image {
 }
 
 impl DetectedFileSystem for Image {
-    fn file_system_type(&self) -> FileSystemType {
-        TYPE
+    fn of_changed(&self, contents: &Contents) -> Box<dyn DetectedFileSystem> {
+        let mut changed = self.clone();
+        let contents = &contents.from(self.at);
+        let node = node(contents, self.shape, Bytes::ZERO, NodeType::Superblock);
+        if let Some(superblock) = node.and_then(|node| Superblock::parse(&node).ok()) {
+            changed.superblock = superblock;
+        }
+        Box::new(changed)
     }
 
     fn shape(&self) -> Shape {
@@ -243,7 +255,7 @@ impl DetectedFileSystem for Image {
         run.tables.push(filesystem(&self.superblock, audit));
         run.tables.push(detail::superblock(&self.superblock));
         run.tables.extend(detail::nodes(audit));
-        run.tables.extend(self.lebs(contents).ok().and_then(commits::table));
+        run.tables.extend(self.lebs(contents, &Hints::default()).ok().and_then(commits::table));
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
@@ -255,7 +267,7 @@ impl DetectedFileSystem for Image {
             let cut = TruncatedPart::Lebs { found, needed: self.superblock.leb_count.into() };
             return Err(Error::Truncated { length: contents.length(), needed, cut });
         }
-        mount(|| self.lebs(contents), hints, self.at, truncated)
+        mount(|| self.lebs(contents, hints), hints, self.at, truncated)
     }
 }
 

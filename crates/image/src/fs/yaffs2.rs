@@ -57,7 +57,7 @@ const SAMPLES: u64 = 256;
 const BLOCKS_MIN: u32 = 4;
 
 /// A detected YAFFS.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Image {
     /// Offsets of object headers in the file, and their byte order.
     headers: Vec<Bytes>,
@@ -223,8 +223,8 @@ impl Image {
 }
 
 impl DetectedFileSystem for Image {
-    fn file_system_type(&self) -> FileSystemType {
-        TYPE
+    fn of_changed(&self, _contents: &Contents) -> Box<dyn DetectedFileSystem> {
+        Box::new(self.clone())
     }
 
     fn shape(&self) -> Shape {
@@ -327,8 +327,14 @@ fn recognise(
     }
     let mut flash = Flash::of(contents, fit);
     let raw_block = flash.shape().raw_block();
-    // Erased blocks before it belong to it; other content does not.
-    if other.iter().any(|one| one.at < flash.fit.first) {
+    // Erased blocks before it belong to it; other content does not, unless it is in a file.
+    let is_beside = |one: &&Detection| {
+        let Fit { phase, ref pages, .. } = flash.fit;
+        let page = contents.window(one.at, pages.raw().to_usize());
+        let is_page = one.at >= phase && (one.at - phase).is_multiple_of(pages.raw());
+        !(is_page && matches!(pages.judge(&page), Verdict::Right { .. }))
+    };
+    if other.iter().filter(is_beside).any(|one| one.at < flash.fit.first) {
         flash.at += raw_block * ((flash.fit.first - flash.at.min(flash.fit.first)) / raw_block);
     }
     let Fit { right, wrong, by_code, first, ref pages, .. } = flash.fit;

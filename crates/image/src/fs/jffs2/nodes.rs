@@ -41,7 +41,7 @@ impl Node {
 }
 
 /// The nodes of a file.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Nodes {
     /// Headers with a valid checksum, in order.
     pub(super) headers: Vec<Node>,

@@ -18,7 +18,7 @@ use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart, VolumeError};
 use crate::finding::{Finding, Severity};
-use crate::fs::{FileSystemType, Hints, MountedImage};
+use crate::fs::{Hints, MountedImage};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::prose::counted;
@@ -59,10 +59,7 @@ pub(super) fn recognise(
     other: &[Detection],
 ) -> Option<(Detection, UbiImage)> {
     let flash = UbiFlash::of(contents, headers, other)?;
-    let attached = attach(contents, &flash).map(|ubi| {
-        let volumes = volumes::volumes(&ubi);
-        Attached { ubi, volumes, length: contents.length() }
-    });
+    let attached = attached(contents, &flash);
     let before = other.iter().find(|one| one.kind == Kind::Ubi);
     let mut found = Detection::new(Kind::Ubi, flash.at, Confidence::Certain);
     found.detail = match &attached {
@@ -84,6 +81,12 @@ fn spare(contents: &Contents, flash: &UbiFlash) -> Option<Spare> {
     let contents = contents.from(flash.at);
     let first = flash.first - flash.at;
     (!flash.shape.oob.is_zero()).then(|| Spare::detect(&contents, flash.shape, first, None))
+}
+
+fn attached(contents: &Contents, flash: &UbiFlash) -> Result<Attached, String> {
+    let ubi = attach(contents, flash)?;
+    let volumes = volumes::volumes(&ubi);
+    Ok(Attached { ubi, volumes, length: contents.length() })
 }
 
 /// Attaches the flash.
@@ -171,8 +174,10 @@ impl Attached {
 }
 
 impl DetectedFileSystem for UbiImage {
-    fn file_system_type(&self) -> FileSystemType {
-        super::TYPE
+    fn of_changed(&self, contents: &Contents) -> Box<dyn DetectedFileSystem> {
+        let flash = self.flash.clone();
+        let attached = attached(contents, &flash);
+        Box::new(Self { flash, attached })
     }
 
     fn shape(&self) -> Shape {
