@@ -365,15 +365,10 @@ impl Error {
             Self::Measure(problem) => measurement(problem),
             Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
-            Self::Mount { path, problem } => {
-                Message::at(path, shown(&without_number(&problem.to_string())), problem.help())
-            }
-            Self::Overlay { path, problem } => {
-                let problem_text = without_number(&problem.to_string());
-                let title = format!("the overlay `{}` {problem_text}", shown_path(path));
-                Message::at(path, title, problem.help())
-            }
-            Self::NoOverlay { .. } | Self::ImageInUse { .. } => changes(self),
+            Self::Mount { .. }
+            | Self::Overlay { .. }
+            | Self::NoOverlay { .. }
+            | Self::ImageInUse { .. } => mount(self),
             Self::Make { path, problem } => not_made(path, problem),
             Self::NewFile { path, problem } => new_file(path, problem),
             Self::Os(failure) => os(failure),
@@ -531,9 +526,17 @@ fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
     Message { title, place, help }
 }
 
-/// The message for an image that nobody changed, or that somebody changes.
-fn changes(error: &Error) -> Message {
+/// The message for an image that cannot be mounted or changed.
+fn mount(error: &Error) -> Message {
     match error {
+        Error::Mount { path, problem } => {
+            Message::at(path, shown(&without_number(&problem.to_string())), problem.help())
+        }
+        Error::Overlay { path, problem } => {
+            let words = without_number(&problem.to_string());
+            let title = format!("the overlay `{}` {words}", shown_path(path));
+            Message::at(path, title, problem.help())
+        }
         Error::ImageInUse { path, holder } => Message::at(
             path,
             shown(&format!("`{}` is in use by {holder}", path.display())),

@@ -92,8 +92,11 @@ fn every_command_has_a_man_page() {
         ["parts", "boards", "scenarios", "keys"].map(|name| format!("boardlab-list-{name}.1")),
     );
     expected.extend(
-        ["info", "ls", "extract", "check", "create", "convert", "diff", "cat", "stat"]
-            .map(|name| format!("boardlab-image-{name}.1")),
+        [
+            "info", "ls", "extract", "check", "create", "convert", "diff", "cat", "stat", "mount",
+            "apply",
+        ]
+        .map(|name| format!("boardlab-image-{name}.1")),
     );
     expected
         .extend(["plan", "run", "read", "agent"].map(|name| format!("boardlab-measure-{name}.1")));

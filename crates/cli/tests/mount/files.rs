@@ -137,13 +137,13 @@ impl Files for Folder {
 
     fn attribute(&mut self, path: &str, value: &[u8]) -> Tried<()> {
         let set = rustix::fs::lsetxattr(self.at(path), ATTRIBUTE, value, XattrFlags::empty());
-        set.map_err(|error| error.raw_os_error())
+        set.map_err(rustix::io::Errno::raw_os_error)
     }
 
     fn attribute_of(&mut self, path: &str) -> Tried<Vec<u8>> {
         let mut value = vec![0; 4_096];
         let read = rustix::fs::lgetxattr(self.at(path), ATTRIBUTE, value.as_mut_slice());
-        value.truncate(read.map_err(|error| error.raw_os_error())?);
+        value.truncate(read.map_err(rustix::io::Errno::raw_os_error)?);
         Ok(value)
     }
 

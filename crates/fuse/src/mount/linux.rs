@@ -35,7 +35,7 @@ impl<F: FileSystem + fmt::Debug + Send + 'static> Mounted<F> {
         let options = config(server.is_read_only(), settings);
         let server = Arc::new(Mutex::new(server));
         let begun = Session::new(Requests::of(&server), &dir, &options);
-        let begun = begun.map_err(|error| refusal(error)).and_then(|session| {
+        let begun = begun.map_err(refusal).and_then(|session| {
             let run = move || session.run();
             Builder::new().name("mount".into()).spawn(run).map_err(MountError::Refused)
         });
