@@ -3,8 +3,10 @@
 //! Layer: rank 1. Main type: [`Bch`]. The ECC bytes equal those of Linux' software ECC on raw NAND.
 //! Source: Linux 6.1 `lib/bch.c` and `drivers/mtd/nand/ecc-sw-bch.c`; the method is that of any
 //! textbook (Lin and Costello, Error Control Coding, chapter 6). [`field`] is the Galois field,
-//! [`remainder`] the division that encodes, `locate` the search for error positions. Left out: the
-//! bit-reversed order that some controllers use.
+//! [`remainder`] the division that encodes, `locate` the search for error positions. [`Bch::remainder`]
+//! and [`Bch::correct_word`] are for the codes of controllers, which have other polynomials, no mask or
+//! another one, and a message that is more than the data. Left out: bit-reversed order, which the caller
+//! gives by reversed bytes.
 //!
 //! Data and code are one polynomial over GF(2), first byte and most significant bit first. The code is
 //! the remainder of the data, shifted left, divided by the generator polynomial, whose roots are the
@@ -21,7 +23,7 @@ mod locate;
 pub mod remainder;
 
 use crate::error::Error;
-use field::Field;
+use field::{Field, Polynomial};
 use remainder::Divider;
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +32,7 @@ use std::sync::Arc;
 pub const STRENGTH_MAX: u32 = 64;
 
 /// The maximum number of ECC bytes of a code.
-pub const CODE_MAX: usize = 64;
+pub const CODE_MAX: usize = 70;
 
 /// A BCH code: tables for a field, a strength and a step. A clone shares them.
 #[derive(Clone)]
@@ -40,6 +42,7 @@ pub struct Bch {
 
 struct Tables {
     field: Field,
+    generator: Polynomial,
     divider: Divider,
     /// Bits that are corrected.
     strength: u32,
@@ -79,7 +82,16 @@ impl Bch {
     /// code longer than [`CODE_MAX`], or data and code longer than 2^order - 1 bits.
     pub fn new(order: u32, strength: u32, step: usize) -> Result<Self, Error> {
         let none = Error::NoSuchCode { order, strength, step };
-        let field = Field::new(order).ok_or(none)?;
+        Self::over(Field::new(order).ok_or(none)?, strength, step)
+    }
+
+    /// As [`Bch::new`], over the field of another primitive polynomial.
+    ///
+    /// # Errors
+    /// As [`Bch::new`].
+    pub fn over(field: Field, strength: u32, step: usize) -> Result<Self, Error> {
+        let order = field.order();
+        let none = Error::NoSuchCode { order, strength, step };
         if !(1..=STRENGTH_MAX).contains(&strength) || step == 0 {
             return Err(none);
         }
@@ -87,8 +99,10 @@ impl Bch {
         if code > CODE_MAX || step.saturating_add(code) >= (1 << order) / 8 {
             return Err(none);
         }
-        let divider = Divider::new(&field.generator(strength));
-        let mut tables = Tables { field, divider, strength, step, code, mask: [0; CODE_MAX] };
+        let generator = field.generator(strength);
+        let divider = Divider::new(&generator);
+        let mask = [0; CODE_MAX];
+        let mut tables = Tables { field, generator, divider, strength, step, code, mask };
         let mut mask = [0; CODE_MAX];
         tables.divider.remainder(&vec![0xFF; step], &mut mask[..code]);
         for byte in &mut mask[..code] {
@@ -151,6 +165,76 @@ impl Bch {
         self.correct(data, difference)
     }
 
+    /// Bits of a code.
+    #[must_use]
+    pub fn code_bits(&self) -> usize {
+        self.tables.divider.degree()
+    }
+
+    /// Writes the remainder of a word of any length, without a mask. Of all words of a code, each a message
+    /// and its code bits, it is the same: zero if the code has no mask.
+    ///
+    /// # Panics
+    /// If `remainder` is not as long as a code.
+    pub fn remainder(&self, word: &[u8], remainder: &mut [u8]) {
+        assert_eq!(remainder.len(), self.code_bytes(), "a BCH remainder");
+        self.tables.divider.remainder(word, remainder);
+    }
+
+    /// Corrects a whole word in place, whose [`Bch::remainder`] differs by `difference` from that of the
+    /// words of the code; returns the number of bit errors.
+    ///
+    /// # Errors
+    /// [`Error::Uncorrectable`]; the word is left unchanged. [`Error::NoSuchCode`] for a word that is too
+    /// long.
+    pub fn correct_word(&self, word: &mut [u8], difference: &[u8]) -> Result<u32, Error> {
+        let tables = &*self.tables;
+        let (order, strength, bits) = (tables.field.order(), tables.strength, self.code_bits());
+        if word.len() + tables.code >= (1 << order) / 8 {
+            return Err(Error::NoSuchCode { order, strength, step: word.len() });
+        }
+        let Some(syndromes) = locate::syndromes(&tables.field, strength, bits, difference) else {
+            return Ok(0);
+        };
+        // The remainder is that of the word, shifted left by the bits of a code, in which no error is.
+        let length = word.len() * 8 + bits;
+        let found = locate::errors(&tables.field, strength, &syndromes, length)?;
+        if found.exponents().iter().any(|&exponent| exponent < bits) {
+            return Err(Error::Uncorrectable);
+        }
+        for &exponent in found.exponents() {
+            let bit = length - 1 - exponent;
+            word[bit / 8] ^= 0x80 >> (bit % 8);
+        }
+        Ok(found.count())
+    }
+
+    /// The code bits that turn the remainder of a word by `difference`, if `behind` bits follow them in the
+    /// word: the difference, divided by x so often that they are behind the word no longer.
+    #[must_use]
+    pub fn code_for(&self, difference: &[u8], behind: usize) -> Vec<u8> {
+        let (bits, generator) = (self.code_bits(), &self.tables.generator);
+        let has = |bytes: &[u8], power: usize| {
+            let place = bits - 1 - power;
+            bytes[place / 8] & (0x80 >> (place % 8)) != 0
+        };
+        let mut coefficients: Vec<bool> = (0..bits).map(|power| has(difference, power)).collect();
+        for _ in 0..bits + behind {
+            // Every generator has the constant term 1.
+            let odd = coefficients[0];
+            coefficients.rotate_left(1);
+            coefficients[bits - 1] = odd;
+            for power in (1..bits).filter(|_| odd) {
+                coefficients[power - 1] ^= generator.has(power);
+            }
+        }
+        let mut code = vec![0; self.code_bytes()];
+        for place in (0..bits).filter(|place| coefficients[bits - 1 - place]) {
+            code[place / 8] |= 0x80 >> (place % 8);
+        }
+        code
+    }
+
     /// Like [`Bch::decode`], with the difference between the code read and the one calculated.
     fn correct(&self, data: &mut [u8], difference: &[u8]) -> Result<u32, Error> {
         let tables = &*self.tables;
@@ -174,6 +258,7 @@ impl Bch {
 #[cfg(test)]
 mod tests {
     use super::Bch;
+    use super::field::Field;
     use crate::error::Error;
 
     #[test]
@@ -193,6 +278,43 @@ mod tests {
             let mut code = vec![0; bch.code_bytes()];
             bch.encode(&vec![0xFF; step], &mut code);
             assert!(code.iter().all(|&byte| byte == 0xFF), "{bch:?}: {code:x?}");
+        }
+    }
+
+    #[test]
+    fn words_of_controllers_are_corrected_in_message_and_code() {
+        // As Broadcom has them before version 5, since it, and as MediaTek: message bits, bits behind the code.
+        for (polynomial, strength, message, behind) in
+            [(0x201B, 4, 4_172, 0), (0x5803, 4, 4_168, 8), (0x4443, 32, 8_256, 0), (0x4443, 40, 8_200, 0)]
+        {
+            let bch = Bch::over(Field::of(polynomial).unwrap(), strength, 512).unwrap();
+            let bits = bch.code_bits();
+            let mut word = vec![0; (message + bits + behind) / 8];
+            boardlab_sim::Seed::new(1).stream("word").fill(&mut word[..message / 8]);
+            let remainder = |word: &[u8]| {
+                let mut remainder = vec![0; bch.code_bytes()];
+                bch.remainder(word, &mut remainder);
+                remainder
+            };
+            let code = bch.code_for(&remainder(&word), behind);
+            for bit in (0..bits).filter(|bit| code[bit / 8] & (0x80 >> (bit % 8)) != 0) {
+                let bit = message + bit;
+                word[bit / 8] ^= 0x80 >> (bit % 8);
+            }
+            assert!(remainder(&word).iter().all(|&byte| byte == 0), "{polynomial:#x}");
+            let right = word.clone();
+            for error in 0..strength as usize {
+                let bit = error * (message + bits - 1) / (strength as usize - 1);
+                word[bit / 8] ^= 0x80 >> (bit % 8);
+            }
+            let difference = remainder(&word);
+            assert_eq!(bch.correct_word(&mut word, &difference), Ok(strength));
+            assert_eq!(word, right);
+            for error in 0..=strength as usize {
+                word[error * 3] ^= 1;
+            }
+            let difference = remainder(&word);
+            assert_eq!(bch.correct_word(&mut word, &difference), Err(Error::Uncorrectable));
         }
     }
 

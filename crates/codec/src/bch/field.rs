@@ -41,7 +41,13 @@ impl Field {
     /// The field of 2^`order` elements, for the orders 5 to 15.
     #[must_use]
     pub fn new(order: u32) -> Option<Self> {
-        let primitive = *PRIMITIVE.get(order.checked_sub(ORDER_MIN)? as usize)?;
+        Self::of(*PRIMITIVE.get(order.checked_sub(ORDER_MIN)? as usize)?)
+    }
+
+    /// The field with this primitive polynomial, of degree 5 to 15; `None` for any other polynomial.
+    #[must_use]
+    pub fn of(primitive: u32) -> Option<Self> {
+        let order = primitive.checked_ilog2().filter(|order| (5..=15).contains(order))?;
         let count = (1_usize << order) - 1;
         let mut power = vec![0; 2 * count];
         let mut logarithm = vec![0; count + 1];
@@ -55,6 +61,13 @@ impl Field {
             if element >> order == 1 {
                 element ^= primitive;
             }
+            // The powers of the generator of another polynomial repeat early.
+            if element == 1 && exponent + 1 < count {
+                return None;
+            }
+        }
+        if element != 1 {
+            return None;
         }
         Some(Self { order, power, logarithm })
     }
@@ -105,7 +118,7 @@ impl Field {
     /// polynomials of the odd powers below twice the strength, each once.
     ///
     /// # Panics
-    /// If its degree is above 512.
+    /// If its degree is above 575.
     #[must_use]
     pub fn generator(&self, strength: u32) -> Polynomial {
         let count = self.count();
@@ -127,7 +140,7 @@ impl Field {
             }
         }
         let degree = product.len() - 1;
-        assert!(degree <= 512, "generator of degree {degree}");
+        assert!(degree < 576, "generator of degree {degree}");
         let mut words = [0; 9];
         for (power, &coefficient) in product.iter().enumerate() {
             words[power / 64] |= u64::from(coefficient) << (power % 64);
@@ -151,6 +164,13 @@ mod tests {
             }
         }
         assert!(Field::new(4).is_none() && Field::new(16).is_none() && Field::new(0).is_none());
+        for primitive in [0x4443, 0x5803] {
+            assert_eq!(Field::of(primitive).unwrap().order(), 14);
+        }
+        // Divisible by x, by x + 1, and irreducible with a generator of a lower order.
+        for other in [0x4442, 0x4441, 0x3F, 0x11B, 0, 1, u32::MAX] {
+            assert!(Field::of(other).is_none(), "{other:#x}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The remainder of a polynomial by a fixed one, eight bytes of the dividend at a time.
 //!
-//! Layer: rank 1. Main type: [`Divider`]. The remainder is left-aligned in one, two or eight words.
+//! Layer: rank 1. Main type: [`Divider`]. The remainder is left-aligned in one, two, eight or nine words.
 //! Eight tables hold the contribution of each byte of its first word when that word is shifted out.
 
 use super::field::Polynomial;
@@ -17,16 +17,18 @@ enum Width {
     One(Table<1>),
     Two(Table<2>),
     Eight(Table<8>),
+    Nine(Table<9>),
 }
 
 impl Divider {
-    /// A divider by a polynomial of degree 1 to 512.
+    /// A divider by a polynomial of degree 1 to 575.
     #[must_use]
     pub fn new(divisor: &Polynomial) -> Self {
         let width = match divisor.degree {
             ..=64 => Width::One(Table::new(divisor)),
             65..=128 => Width::Two(Table::new(divisor)),
-            _ => Width::Eight(Table::new(divisor)),
+            129..=512 => Width::Eight(Table::new(divisor)),
+            _ => Width::Nine(Table::new(divisor)),
         };
         Self { degree: divisor.degree, width }
     }
@@ -43,6 +45,7 @@ impl Divider {
             Width::One(table) => table.remainder(data, remainder),
             Width::Two(table) => table.remainder(data, remainder),
             Width::Eight(table) => table.remainder(data, remainder),
+            Width::Nine(table) => table.remainder(data, remainder),
         }
     }
 }
