@@ -26,7 +26,7 @@ use crate::error::Error;
 use field::{Field, Polynomial};
 use remainder::Divider;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The maximum strength of a code.
 pub const STRENGTH_MAX: u32 = 64;
@@ -44,6 +44,8 @@ struct Tables {
     field: Field,
     generator: Polynomial,
     divider: Divider,
+    /// By the generator in reverse, made when it is needed.
+    reversed: OnceLock<Divider>,
     /// Bits that are corrected.
     strength: u32,
     /// Data bytes of a step.
@@ -102,7 +104,8 @@ impl Bch {
         let generator = field.generator(strength);
         let divider = Divider::new(&generator);
         let mask = [0; CODE_MAX];
-        let mut tables = Tables { field, generator, divider, strength, step, code, mask };
+        let reversed = OnceLock::new();
+        let mut tables = Tables { field, generator, divider, reversed, strength, step, code, mask };
         let mut mask = [0; CODE_MAX];
         tables.divider.remainder(&vec![0xFF; step], &mut mask[..code]);
         for byte in &mut mask[..code] {
@@ -210,26 +213,33 @@ impl Bch {
     }
 
     /// The code bits that turn the remainder of a word by `difference`, if `behind` bits follow them in the
-    /// word: the difference, divided by x so often that they are behind the word no longer.
+    /// word: the difference, divided by x as often as there are bits of a code and behind it.
+    ///
+    /// # Panics
+    /// If `difference` is not as long as a code.
     #[must_use]
     pub fn code_for(&self, difference: &[u8], behind: usize) -> Vec<u8> {
-        let (bits, generator) = (self.code_bits(), &self.tables.generator);
-        let has = |bytes: &[u8], power: usize| {
-            let place = bits - 1 - power;
-            bytes[place / 8] & (0x80 >> (place % 8)) != 0
-        };
-        let mut coefficients: Vec<bool> = (0..bits).map(|power| has(difference, power)).collect();
-        for _ in 0..bits + behind {
-            // Every generator has the constant term 1.
-            let odd = coefficients[0];
-            coefficients.rotate_left(1);
-            coefficients[bits - 1] = odd;
-            for power in (1..bits).filter(|_| odd) {
-                coefficients[power - 1] ^= generator.has(power);
+        assert_eq!(difference.len(), self.code_bytes(), "a BCH remainder");
+        // A division by x is a multiplication by x of the reversed polynomials.
+        let bits = self.code_bits();
+        let reversed = self.tables.reversed.get_or_init(|| {
+            let generator = &self.tables.generator;
+            let mut words = [0; 9];
+            for power in (0..=bits).filter(|&power| generator.has(bits - power)) {
+                words[power / 64] |= 1 << (power % 64);
             }
+            Divider::new(&Polynomial { words, degree: bits })
+        });
+        let has = |bytes: &[u8], place: usize| bytes[place / 8] & (0x80 >> (place % 8)) != 0;
+        let length = (bits + behind).div_ceil(8);
+        let mut dividend = vec![0; length];
+        for place in (0..bits).filter(|&place| has(difference, place)) {
+            let place = length * 8 - behind - 1 - place;
+            dividend[place / 8] |= 0x80 >> (place % 8);
         }
-        let mut code = vec![0; self.code_bytes()];
-        for place in (0..bits).filter(|place| coefficients[bits - 1 - place]) {
+        let (mut remainder, mut code) = (vec![0; self.code_bytes()], vec![0; self.code_bytes()]);
+        reversed.remainder(&dividend, &mut remainder);
+        for place in (0..bits).filter(|&place| has(&remainder, bits - 1 - place)) {
             code[place / 8] |= 0x80 >> (place % 8);
         }
         code

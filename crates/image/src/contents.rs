@@ -2,9 +2,10 @@
 //!
 //! Layer: rank 7. Main type: [`Contents`]; `Reader` for many small reads. Only the requested parts
 //! of a file are read, through the page cache of the operating system, so that an image of many GiB
-//! takes no memory. A clone is cheap and shares the file. Left out: memory maps, which would need
+//! takes no memory. Pages in which a controller mixes data and code are arranged as they are read. A clone is cheap and shares the file. Left out: memory maps, which would need
 //! `unsafe`, and anything but regular files, which have neither a length nor a seekable position.
 
+use crate::controller::{PageCode, PageMap};
 use crate::error::Error;
 use crate::patches::Patches;
 use boardlab_sim::Bytes;
@@ -21,6 +22,8 @@ pub struct Contents {
     /// The part of the source that is the image.
     start: u64,
     length: u64,
+    /// The layout and the code of its pages, where they are known.
+    code: Option<Arc<PageCode>>,
 }
 
 #[derive(Debug)]
@@ -36,7 +39,7 @@ impl Contents {
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Self {
         let length = Bytes::of(&bytes).get();
-        Self { source: Arc::new(Source::Memory(bytes)), start: 0, length }
+        Self { source: Arc::new(Source::Memory(bytes)), start: 0, length, code: None }
     }
 
     /// Opens the file at `path`, which is never changed.
@@ -59,14 +62,15 @@ impl Contents {
     /// Those of the operating system.
     pub fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { source: Arc::new(Source::File(file)), start: 0, length })
+        Ok(Self { source: Arc::new(Source::File(file)), start: 0, length, code: None })
     }
 
     /// The same bytes, with `patches` in place of some of them.
     #[must_use]
     pub(crate) fn patched(&self, patches: Patches) -> Self {
         let length = patches.length_over(self.length);
-        Self { source: Arc::new(Source::Patched(self.clone(), patches)), start: 0, length }
+        let source = Arc::new(Source::Patched(self.stored(), patches));
+        Self { source, start: 0, length, code: self.code.clone() }
     }
 
     /// How many bytes there are.
@@ -79,8 +83,20 @@ impl Contents {
     #[must_use]
     pub fn from(&self, start: Bytes) -> Self {
         let skipped = start.get().min(self.length);
-        let source = Arc::clone(&self.source);
-        Self { source, start: self.start + skipped, length: self.length - skipped }
+        Self { start: self.start + skipped, length: self.length - skipped, ..self.clone() }
+    }
+
+    /// The same bytes, whose pages from the start of the file on have this layout and code. Pages in which the
+    /// controller mixes data and code are read as data and OOB bytes.
+    #[must_use]
+    pub fn with_code(&self, code: PageCode) -> Self {
+        Self { code: Some(Arc::new(code)), ..self.clone() }
+    }
+
+    /// The layout and the code of its pages, where they are known.
+    #[must_use]
+    pub fn code(&self) -> Option<&PageCode> {
+        self.code.as_deref()
     }
 
     /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their number.
@@ -91,18 +107,45 @@ impl Contents {
         let left = Bytes::new(self.length.saturating_sub(offset.get()));
         let length = left.min(Bytes::of(buffer)).to_usize();
         let target = &mut buffer[..length];
-        match &*self.source {
+        match self.code().filter(|code| code.map.is_mixed()) {
             _ if target.is_empty() => {}
-            Source::Memory(bytes) => {
-                let start = Bytes::new(self.start + offset.get()).to_usize();
-                target.copy_from_slice(&bytes[start..start + length]);
-            }
-            Source::File(file) => read_file(file, self.start + offset.get(), target)?,
-            Source::Patched(below, patches) => {
-                read_patched(below, patches, self.start + offset.get(), target)?;
-            }
+            Some(code) => self.read_arranged(&code.map, self.start + offset.get(), target)?,
+            None => self.read_stored(self.start + offset.get(), target)?,
         }
         Ok(length)
+    }
+
+    /// Fills `target` with bytes of the source, which has them.
+    fn read_stored(&self, start: u64, target: &mut [u8]) -> io::Result<()> {
+        match &*self.source {
+            Source::Memory(bytes) => {
+                let start = Bytes::new(start).to_usize();
+                target.copy_from_slice(&bytes[start..start + target.len()]);
+                Ok(())
+            }
+            Source::File(file) => read_file(file, start, target),
+            Source::Patched(below, patches) => read_patched(below, patches, start, target),
+        }
+    }
+
+    /// As [`Contents::read_stored`], with the pages arranged.
+    fn read_arranged(&self, map: &PageMap, start: u64, target: &mut [u8]) -> io::Result<()> {
+        let raw = (map.page + map.oob) as u64;
+        let end = self.start + self.length;
+        let mut stored = Vec::new();
+        let mut done = 0;
+        while done < target.len() {
+            let at = start + done as u64;
+            let first = at / raw * raw;
+            stored.resize(Bytes::new(raw.min(end - first)).to_usize(), 0);
+            self.read_stored(first, &mut stored)?;
+            let page = map.arrange(&stored);
+            let page = &page[Bytes::new(at - first).to_usize()..];
+            let count = page.len().min(target.len() - done);
+            target[done..done + count].copy_from_slice(&page[..count]);
+            done += count;
+        }
+        Ok(())
     }
 
     /// As [`Contents::read`]; bytes beyond the end, and unreadable ones, are missing.

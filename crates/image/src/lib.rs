@@ -6,8 +6,10 @@
 //! - [`shape`]: [`Shape`], page size, OOB size and erase block size of the dumped flash.
 //! - [`detection`]: [`Detection`], one content of a file, and the evidence for it.
 //! - [`patches`]: blocks in place of those of a file.
+//! - [`controller`]: ECC and OOB layouts of controllers, by name.
 //! - [`contents`]: [`Contents`], the bytes of a file or of memory, read on demand.
 //! - [`spare`]: [`Spare`], the use of each OOB byte of a page.
+//! - [`ecc`]: finds the code and the layout of a dump by looking.
 //! - [`dump`]: [`Dump`], the file as a flash that can be read, programmed and erased.
 //! - [`overlay`]: the changes of a dump, in a file beside it.
 //! - [`health`]: [`Health`], the results of its error correction.
@@ -42,11 +44,13 @@ pub mod cat;
 pub mod check;
 pub mod contents;
 pub mod convert;
+pub mod controller;
 pub mod create;
 pub mod damage;
 pub mod detection;
 pub mod diff;
 pub mod dump;
+pub mod ecc;
 pub mod error;
 pub mod extract;
 pub mod files;

@@ -2,12 +2,14 @@
 //!
 //! Layer: rank 7, over `boardlab_nand`. Main type: [`Spare`]. A dump does not say which driver
 //! wrote it. The ECC bytes that the driver wrote to the OOB area match the data of the page, so the
-//! layouts of Linux are tried, and the one that matches on most programmed pages is chosen. Left
-//! out: controllers with layouts and codes of their own; their dumps are read without correction.
+//! layouts of Linux are tried, and the one that matches on most programmed pages is chosen. If none does, those
+//! of [controllers](crate::controller) are, by [`search`](crate::ecc::search()).
 
 mod elsewhere;
 
 use crate::contents::Contents;
+use crate::controller::PageCode;
+use crate::ecc::{Wanted, search};
 use crate::shape::Shape;
 use boardlab_mtd::ReadHealth;
 use boardlab_nand::Layout;
@@ -16,6 +18,7 @@ use boardlab_nand::part::EccNeed;
 use boardlab_sim::Bytes;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The largest page that Linux calls small.
 const SMALL_PAGE: Bytes = Bytes::new(512);
@@ -33,8 +36,10 @@ const PROBES: u64 = 2_048;
 #[derive(Debug, Clone)]
 pub struct Spare {
     layout: Layout,
-    /// `None` for data without correction.
+    /// The code of Linux; `None` for data without correction, and with a code of a controller.
     engine: Option<Engine>,
+    /// The layout and the code of a controller.
+    code: Option<Arc<PageCode>>,
 }
 
 impl Spare {
@@ -48,7 +53,7 @@ impl Spare {
         }
         let codes = shape.page.to_usize() / engine.step() * engine.code_bytes();
         let layout = Layout::linux(shape.page.to_usize(), shape.oob.to_usize(), codes).ok()?;
-        Some(Self { layout, engine: Some(engine) })
+        Some(Self { layout, engine: Some(engine), code: None })
     }
 
     /// The position of the bad-block mark in Linux for pages of this size.
@@ -73,7 +78,34 @@ impl Spare {
         let ranges = ranges.into_iter().filter(|range| !range.is_empty()).collect();
         let layout = Layout::new(size, Vec::new(), ranges, mark);
         let layout = layout.expect("Spare: a shape has no spare bytes, or at least eight");
-        Self { layout, engine: None }
+        Self { layout, engine: None, code: None }
+    }
+
+    /// The layout and the code of a controller. `None` when two uses of a byte contradict.
+    #[must_use]
+    pub fn of_controller(code: PageCode) -> Option<Self> {
+        let map = &code.map;
+        let free = map.free.iter().filter(|range| !range.is_empty()).cloned().collect();
+        let layout = Layout::new(map.oob, map.code_bytes(), free, map.mark.clone()).ok()?;
+        Some(Self { layout, engine: None, code: Some(Arc::new(code)) })
+    }
+
+    /// What is known of the pages of `contents`, if they have this shape.
+    fn known(contents: &Contents, shape: Shape) -> Option<Self> {
+        let is_it = |code: &&PageCode| {
+            (code.map.page, code.map.oob) == (shape.page.to_usize(), shape.oob.to_usize())
+        };
+        contents.code().filter(is_it).cloned().and_then(Self::of_controller)
+    }
+
+    /// The layout of a controller by which the programmed pages have right codes.
+    fn searched(contents: &Contents, shape: Shape) -> Option<Self> {
+        let (page, oob) = (shape.page.to_usize(), shape.oob.to_usize());
+        let wanted = Wanted { page: Some(page), oob: Some(oob), ..Wanted::default() };
+        let matches = search(contents, &wanted).matches;
+        // The shape is that of pages whose data are in front.
+        let found = matches.into_iter().find(|found| !found.code.map.is_mixed());
+        found.and_then(|found| Self::of_controller(found.code))
     }
 
     /// [`Spare::detect`], unless the dump has no spare bytes.
@@ -92,6 +124,14 @@ impl Spare {
     /// cleanmarker in the OOB area, if there is one.
     #[must_use]
     pub fn detect(contents: &Contents, shape: Shape, known: Bytes, marker: Option<usize>) -> Self {
+        Self::known(contents, shape)
+            .or_else(|| Self::of_linux(contents, shape, known))
+            .or_else(|| Self::searched(contents, shape))
+            .unwrap_or_else(|| Self::uncorrected(shape, marker))
+    }
+
+    /// The layout of Linux that matches on most pages.
+    fn of_linux(contents: &Contents, shape: Shape, known: Bytes) -> Option<Self> {
         let pages = programmed_pages(contents, shape, known);
         let (first, others) = pages.split_at(pages.len().min(FIRST_PAGES));
         let tried = CODES.iter().filter_map(|&(bits, step)| {
@@ -104,8 +144,13 @@ impl Spare {
             Some((right + more.0, wrong + more.1, spare))
         });
         let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
-        let most = best.filter(|(right, wrong, _)| right > wrong);
-        most.map_or_else(|| Self::uncorrected(shape, marker), |(_, _, spare)| spare)
+        best.filter(|(right, wrong, _)| right > wrong).map(|(_, _, spare)| spare)
+    }
+
+    /// The layout and the code of a controller, if it is one.
+    #[must_use]
+    pub fn controller(&self) -> Option<&PageCode> {
+        self.code.as_deref()
     }
 
     /// The layout.
@@ -117,13 +162,14 @@ impl Spare {
     /// Whether data are corrected.
     #[must_use]
     pub const fn corrects(&self) -> bool {
-        self.engine.is_some()
+        self.engine.is_some() || self.code.is_some()
     }
 
     /// The data bytes of an ECC step; 0 without error correction.
     #[must_use]
     pub fn step(&self) -> Bytes {
-        Bytes::new(self.engine.as_ref().map_or(0, Engine::step) as u64)
+        let of_controller = self.code.as_ref().map_or(0, |code| code.code().step);
+        Bytes::new(self.engine.as_ref().map_or(of_controller, Engine::step) as u64)
     }
 
     /// The position of the bad-block mark.
@@ -189,6 +235,9 @@ impl Spare {
         oob: &[u8],
         told: impl FnMut(usize, Option<u32>),
     ) -> Option<ReadHealth> {
+        if let Some(code) = &self.code {
+            return correct_words(code, data, oob, told);
+        }
         let Some(engine) = &self.engine else { return Some(ReadHealth::default()) };
         let mut codes = self.codes();
         self.layout.gather_ecc(oob, 0, &mut codes);
@@ -208,13 +257,41 @@ impl Spare {
             self.layout.scatter_ecc(&codes, 0, &mut oob);
         }
         self.layout.scatter_free(free, &mut oob);
+        if let (Some(code), false) = (&self.code, data.is_empty()) {
+            let mut page = [data, &oob].concat();
+            code.protect(&mut page);
+            return page.split_off(data.len());
+        }
         oob
     }
+}
+
+/// Corrects `data` by the words of a controller; `None` when some are uncorrectable.
+fn correct_words(
+    code: &PageCode,
+    data: &mut [u8],
+    oob: &[u8],
+    mut told: impl FnMut(usize, Option<u32>),
+) -> Option<ReadHealth> {
+    let mut page = [&*data, oob].concat();
+    let (mut health, mut failed) = (ReadHealth::default(), false);
+    code.correct(&mut page, |word, bits| {
+        told(word, bits);
+        match bits {
+            Some(bits) => health.add(bits, bits),
+            None => failed = true,
+        }
+    });
+    data.copy_from_slice(&page[..data.len()]);
+    (!failed).then_some(health)
 }
 
 /// `Hamming, 1 bit in 256 B`, or `none that is known`.
 impl fmt::Display for Spare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(code) = &self.code {
+            return code.fmt(f);
+        }
         let Some(engine) = &self.engine else { return f.write_str("none that is known") };
         let name = if matches!(engine.code(), Code::Hamming(_)) { "Hamming" } else { "BCH" };
         let bits = if engine.strength() == 1 { "bit" } else { "bits" };

@@ -23,7 +23,11 @@ impl Spare {
     /// Linux do not match, those with the ECC bytes elsewhere are tried.
     #[must_use]
     pub fn detect_beside(contents: &Contents, shape: Shape, known: Bytes, taken: &[usize]) -> Self {
-        let usual = Self::detect(contents, shape, known, None);
+        if let Some(known) = Self::known(contents, shape) {
+            return known;
+        }
+        let usual = Self::of_linux(contents, shape, known);
+        let usual = usual.unwrap_or_else(|| Self::uncorrected(shape, None));
         let apart = |range: &Range<usize>| taken.iter().all(|at| !range.contains(at));
         let fits = usual.corrects() && usual.layout.ecc().iter().all(apart);
         let pages = programmed_pages(contents, shape, known);
@@ -39,7 +43,11 @@ impl Spare {
             return usual;
         }
         let tolerant = search.best(true).map(|(_, spare)| spare);
-        tolerant.unwrap_or_else(|| Self::uncorrected(shape, None))
+        let of_controller = || {
+            let found = Self::searched(contents, shape)?;
+            found.layout.ecc().iter().all(apart).then_some(found)
+        };
+        tolerant.or_else(of_controller).unwrap_or_else(|| Self::uncorrected(shape, None))
     }
 
     /// How many steps have exactly the code that this layout says.
@@ -94,7 +102,7 @@ impl Search<'_> {
         // What marks a bad block is known by who asks.
         let mark = (0..size).find(|at| !place.contains(at))?;
         let layout = Layout::new(size, ecc, Vec::new(), mark..mark + 1).ok()?;
-        Some((right, Spare { layout, engine: Some(engine.clone()) }))
+        Some((right, Spare { layout, engine: Some(engine.clone()), code: None }))
     }
 }
 
