@@ -10,6 +10,7 @@ use crate::finding::{Finding, Place, Severity};
 use crate::fs::{ALL, DetectedFileSystem, FileSystemType, Hints, MountedImage};
 use crate::identify::identify_types;
 use crate::names::shown;
+use crate::open::prepare;
 use crate::tables::{ImageReport, place};
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table, Value};
@@ -37,6 +38,7 @@ pub fn check_types(
     if contents.length().is_zero() {
         return Err(Error::Empty);
     }
+    let contents = &prepare(contents, hints)?;
     let identity = identify_types(contents, types);
     let other = || Error::OtherContent {
         found: Box::new(identity.main().clone()),

@@ -8,6 +8,7 @@
 use crate::controller::{PageCode, PageMap};
 use crate::error::Error;
 use crate::patches::Patches;
+use crate::shape::LAYOUTS;
 use boardlab_sim::Bytes;
 use std::fs::File;
 use std::io;
@@ -93,10 +94,23 @@ impl Contents {
         Self { code: Some(Arc::new(code)), ..self.clone() }
     }
 
+    /// The bytes as they are in the file.
+    #[must_use]
+    pub fn stored(&self) -> Self {
+        Self { code: None, ..self.clone() }
+    }
+
     /// The layout and the code of its pages, where they are known.
     #[must_use]
     pub fn code(&self) -> Option<&PageCode> {
         self.code.as_deref()
+    }
+
+    /// Page and OOB sizes that the image may have: those of its code, or those of all parts.
+    pub(crate) fn layouts(&self) -> Vec<(u64, u64)> {
+        let size = |size: usize| Bytes::new(size as u64).get();
+        let known = self.code().map(|code| vec![(size(code.map.page), size(code.map.oob))]);
+        known.unwrap_or_else(|| LAYOUTS.to_vec())
     }
 
     /// Fills `buffer` with the bytes from `offset` on, as far as they exist, and returns their number.

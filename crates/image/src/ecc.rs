@@ -40,6 +40,8 @@ const CORRECTED: usize = 8;
 /// The bits of evidence for a code that is certain, or likely.
 const CERTAIN: f64 = 100.0;
 const LIKELY: f64 = 40.0;
+/// More evidence makes no match better than another one.
+const ENOUGH: f64 = 1_000.0;
 /// The bits that choosing the best of all layouts, codes and sizes takes away.
 const TRIALS: f64 = 13.0;
 /// Page and OOB sizes besides those of [`LAYOUTS`].
@@ -56,6 +58,8 @@ pub struct Wanted {
     pub layout: Option<&'static ControllerLayout>,
     /// The code.
     pub code: Option<CodePattern>,
+    /// Whether only layouts are tried that mix data and code.
+    pub mixed: bool,
     /// Whether to find a code too where every word has bit errors, which takes longer.
     pub thorough: bool,
 }
@@ -122,7 +126,7 @@ impl EccMatch {
         let share = f64::from(u32::try_from(self.right + self.corrected).unwrap_or(u32::MAX))
             / f64::from(u32::try_from(self.judged().max(1)).unwrap_or(u32::MAX));
         let usual = (self.code.constant == Constant::Erased) == self.code.layout.erased_is_right;
-        (self.confidence(), self.evidence * share, usual)
+        (self.confidence(), self.evidence.min(ENOUGH) * share, usual)
     }
 }
 
@@ -284,6 +288,9 @@ impl Sample {
                     continue;
                 }
                 let Some(map) = (layout.map)(self.page, self.oob, &code) else { continue };
+                if wanted.mixed && !map.is_mixed() {
+                    continue;
+                }
                 let Some(words) = engines.of(code) else { continue };
                 let trial = Trial { sample: self, layout, map: &map, words: &words };
                 found.extend(trial.judge(wanted.thorough));

@@ -4,9 +4,11 @@
 //! [`Error::help`] what would fit. Images are untrusted: whoever shows a message escapes texts from
 //! them.
 
+mod code;
 mod path;
 mod volume;
 
+pub use code::CodeError;
 pub use path::PathProblem;
 pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
 
@@ -128,6 +130,8 @@ pub enum Error {
     Mount(Cause),
     /// A UBI volume, or a commit of the UBIFS in it, is not there or not whole.
     Volume(VolumeError),
+    /// The pages have another layout or another code.
+    Code(CodeError),
     /// An option is of no use for an image.
     NotFor {
         /// The option.
@@ -231,6 +235,7 @@ impl Error {
                 "take the dump again, or read what there is with --partial".into()
             }
             Self::Volume(problem) => problem.help(),
+            Self::Code(problem) => problem.help(),
             Self::NoTags { .. } => {
                 "dump the flash with its spare bytes, as `nanddump --oob` does; or say what you know with --page and --oob".into()
             }
@@ -359,6 +364,7 @@ impl fmt::Display for Error {
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),
             Self::Volume(problem) => problem.fmt(f),
+            Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),
@@ -440,6 +446,7 @@ impl std::error::Error for Error {
             Self::Device(problem) => Some(problem),
             Self::Mount(problem) | Self::Audit { problem } => Some(&**problem),
             Self::Volume(problem) => Some(problem),
+            Self::Code(problem) => Some(problem),
             Self::FileSystem { problem, .. } => Some(problem),
             _ => None,
         }

@@ -83,6 +83,7 @@ pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};
 pub use open::{carve, detect, open, open_types};
+pub use open::{carve, open, open_types, prepare};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

@@ -119,15 +119,21 @@ impl PageCode {
         }
     }
 
-    /// As [`WordCode::correct`]; a word with no more zero bits than can be corrected is an erased one.
+    /// As [`WordCode::correct`]. A word with no more zero bits than can be corrected is an erased one: without a
+    /// constant it would be one with many errors, and a few of those are near a right word by chance.
     fn correct_word(&self, bytes: &mut [u8], expected: &[u8], word: &Word) -> Option<u32> {
-        self.words.correct(bytes, expected).or_else(|| {
-            let filled = word.behind() as u64;
-            let zeros = bytes.iter().map(|byte| u64::from(byte.count_zeros())).sum::<u64>();
-            let zeros = zeros.checked_sub(filled).filter(|zeros| *zeros <= u64::from(self.code().bits))?;
+        let filled = u32::try_from(word.behind()).ok()?;
+        let most = filled + self.code().bits;
+        let mut zeros = 0;
+        let is_erased = bytes.iter().all(|byte| {
+            zeros += byte.count_zeros();
+            zeros <= most
+        });
+        if is_erased {
             bytes.fill(0xFF);
-            u32::try_from(zeros).ok()
-        })
+            return Some(zeros.saturating_sub(filled));
+        }
+        self.words.correct(bytes, expected)
     }
 
     /// Puts the code bits of its data into an arranged page.

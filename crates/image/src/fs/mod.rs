@@ -14,6 +14,7 @@ pub use ubifs::RawVolumeReport;
 
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::controller::CodePattern;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
@@ -105,6 +106,10 @@ pub struct Hints {
     pub as_of: Option<u64>,
     /// Mount for writing, with the calendar time at the beginning; `None` mounts for reading.
     pub write: Option<WallClock>,
+    /// The name of the layout of the OOB bytes.
+    pub spare: Option<String>,
+    /// The code of the data.
+    pub ecc: Option<CodePattern>,
 }
 
 impl Hints {

@@ -33,7 +33,7 @@ use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
 use crate::finding::Finding;
 use crate::places::Places;
-use crate::shape::{LAYOUTS, Shape};
+use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
@@ -137,7 +137,7 @@ fn recognise(contents: &Contents, found: &Detection) -> Option<(Detection, Image
     let head = contents.window(Bytes::ZERO, superblock::SIZE);
     // Its first page shows the pages, whatever is between them.
     let said = Superblock::parse(&head).ok()?;
-    let shapes = shapes(&said);
+    let shapes = shapes(&contents, &said);
     let superblock = |shape| node(&contents, shape, Bytes::ZERO, NodeType::Superblock);
     let right = |shape: &Shape| superblock(*shape).is_some();
     let rank = |shape: &Shape| (has_master(&contents, *shape), shape.oob.is_zero());
@@ -158,14 +158,15 @@ fn recognise(contents: &Contents, found: &Detection) -> Option<(Detection, Image
 
 /// The shapes that a volume with this superblock may have in a file: LEBs one after another, with or
 /// without OOB bytes after each page.
-fn shapes(superblock: &Superblock) -> Vec<Shape> {
+fn shapes(contents: &Contents, superblock: &Superblock) -> Vec<Shape> {
     let block = Bytes::new(u64::from(superblock.leb_size));
     let page = Bytes::new(u64::from(superblock.min_io));
     // NOR has no pages; 8 bytes are the least that UBIFS writes.
     if page <= Bytes::new(8) {
         return vec![Shape::nor(block)];
     }
-    let known = LAYOUTS.iter().filter(|layout| layout.0 == page.get()).map(|layout| layout.1);
+    let known = contents.layouts().into_iter();
+    let known = known.filter(|layout| layout.0 == page.get()).map(|layout| layout.1);
     let shape = |oob| Shape::nand(page, Bytes::new(oob), block);
     [0].into_iter().chain(known).map(shape).filter(|shape| shape.check().is_ok()).collect()
 }

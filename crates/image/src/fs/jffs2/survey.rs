@@ -10,7 +10,7 @@
 
 use super::nodes::{Node, Nodes};
 use crate::contents::Contents;
-use crate::shape::{LAYOUTS, Shape, gcd};
+use crate::shape::{Shape, gcd};
 use crate::spare::Spare;
 use boardlab_jffs2::format::{ByteOrder, DirentView, InodeView, NodeType, Trailer, crc};
 use boardlab_sim::Bytes;
@@ -217,7 +217,7 @@ impl<'a> Survey<'a> {
             return (plain, fit);
         }
         let mut try_all = |fit_of: &dyn Fn(Bytes, Bytes) -> Fit| {
-            for &(page, oob) in LAYOUTS {
+            for (page, oob) in self.contents.layouts() {
                 let layout = (Bytes::new(page), Bytes::new(oob));
                 let fit = fit_of(layout.0, layout.1);
                 let rank = (fit.right, self.marked(layout.0, layout.1));

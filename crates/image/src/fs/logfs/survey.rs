@@ -6,7 +6,7 @@
 use super::{Image, TYPE};
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
-use crate::shape::{LAYOUTS, Shape};
+use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_logfs::format::journal::EntryHeader;
 use boardlab_logfs::format::{Superblock, segment, superblock};
@@ -71,7 +71,7 @@ pub(super) fn recognise(
 fn best(contents: &Contents, place: Bytes) -> Option<Fit> {
     let superblock = superblock(contents, place)?;
     let mut images = Vec::new();
-    for shape in shapes(&superblock) {
+    for shape in shapes(contents, &superblock) {
         for copy in superblock.places {
             let start = shape.in_file(Bytes::new(copy));
             if start <= place {
@@ -111,7 +111,8 @@ fn superblock(contents: &Contents, place: Bytes) -> Option<Superblock> {
         return None;
     }
     let from = contents.from(place);
-    LAYOUTS.iter().filter(|layout| layout.0 >= PAGE_MIN).find_map(|&(page, oob)| {
+    let layouts = contents.layouts().into_iter().filter(|layout| layout.0 >= PAGE_MIN);
+    layouts.into_iter().find_map(|(page, oob)| {
         let page = Bytes::new(page);
         let shape = Shape::nand(page, Bytes::new(oob), page * 64);
         let mut data = from.window(Bytes::ZERO, page.to_usize());
@@ -124,15 +125,16 @@ fn superblock(contents: &Contents, place: Bytes) -> Option<Superblock> {
 }
 
 /// The shapes that a flash with this superblock may have in a file.
-fn shapes(superblock: &Superblock) -> Vec<Shape> {
+fn shapes(contents: &Contents, superblock: &Superblock) -> Vec<Shape> {
     let block = Bytes::new(1 << superblock.segment_shift);
     let write = 1_u64 << superblock.write_shift;
     if write < PAGE_MIN {
         return vec![Shape::nor(block)];
     }
     let bare = Shape::nand(Bytes::new(write.min(PAGE)), Bytes::ZERO, block);
-    let known = LAYOUTS.iter().filter(|layout| (PAGE_MIN..=write).contains(&layout.0));
-    let shape = |&(page, oob): &(u64, u64)| Shape::nand(Bytes::new(page), Bytes::new(oob), block);
+    let known = contents.layouts().into_iter();
+    let known = known.filter(|layout| (PAGE_MIN..=write).contains(&layout.0));
+    let shape = |(page, oob): (u64, u64)| Shape::nand(Bytes::new(page), Bytes::new(oob), block);
     [bare].into_iter().chain(known.map(shape)).filter(|shape| shape.check().is_ok()).collect()
 }
 

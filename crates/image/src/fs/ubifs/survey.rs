@@ -238,8 +238,12 @@ impl UbiFlash {
     /// The flash whose blocks begin with `headers`; `other` is what else is in the file.
     pub(super) fn of(contents: &Contents, headers: Headers, other: &[Detection]) -> Option<Self> {
         let mut best: Option<(Judgement, Shape)> = None;
+        let known = contents.code().map(|code| (code.map.page, code.map.oob));
+        let is_possible = |shape: &Shape| {
+            known.is_none_or(|known| known == (shape.page.to_usize(), shape.oob.to_usize()))
+        };
         for distance in headers.distances() {
-            for shape in headers.shapes(distance) {
+            for shape in headers.shapes(distance).into_iter().filter(is_possible) {
                 let found = headers.judge(contents, shape);
                 // Without a volume table, other pages may have the headers at the same places.
                 let rank = |(records, headers, _): Judgement, shape: Shape| {

@@ -89,6 +89,9 @@ pub(super) struct Survey<'a> {
 impl Survey<'_> {
     /// The pages that fit best; those of the user if there are any.
     pub(super) fn best(&self, page: Option<Bytes>, oob: Option<Bytes>) -> Option<Fit> {
+        let known = self.contents.code().map(|code| [code.map.page, code.map.oob]);
+        let known = known.map(|sizes| sizes.map(|size| Bytes::new(size as u64)));
+        let (page, oob) = (page.or(known.map(|it| it[0])), oob.or(known.map(|it| it[1])));
         let usual = self.best_of(shapes(page, oob));
         if usual.is_some() || page.is_some() || oob.is_some() {
             return usual;
