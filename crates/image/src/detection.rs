@@ -22,6 +22,12 @@ pub enum Kind {
     Kernel,
     /// U-Boot image.
     UImage,
+    /// The boot loader U-Boot.
+    UBoot,
+    /// The environment of U-Boot.
+    Environment,
+    /// A header for the boot ROM of a processor.
+    BootHeader,
     /// Flattened device tree, or a U-Boot FIT image.
     DeviceTree,
     /// TRX firmware.
@@ -57,6 +63,9 @@ impl fmt::Display for Kind {
             Self::Mbr => "MBR partition table",
             Self::Kernel => "Linux kernel",
             Self::UImage => "U-Boot image",
+            Self::UBoot => "U-Boot",
+            Self::Environment => "U-Boot environment",
+            Self::BootHeader => "header for a boot ROM",
             Self::DeviceTree => "device tree or FIT image",
             Self::Trx => "TRX firmware",
             Self::AndroidBoot => "Android boot image",

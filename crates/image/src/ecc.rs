@@ -122,11 +122,13 @@ impl EccMatch {
         reason
     }
 
-    fn rank(&self) -> (Option<Confidence>, f64, bool) {
+    fn rank(&self) -> (Option<Confidence>, f64, bool, u32) {
         let share = f64::from(u32::try_from(self.right + self.corrected).unwrap_or(u32::MAX))
             / f64::from(u32::try_from(self.judged().max(1)).unwrap_or(u32::MAX));
         let usual = (self.code.constant == Constant::Erased) == self.code.layout.erased_is_right;
-        (self.confidence(), self.evidence.min(ENOUGH) * share, usual)
+        // The words of a stronger code are words of a weaker one.
+        let bits = self.code.code().bits;
+        (self.confidence(), self.evidence.min(ENOUGH) * share, usual, bits)
     }
 }
 

@@ -19,6 +19,7 @@
 //! - Not public, `magic`: the headers of other content.
 //! - [`identify`](mod@identify): [`Identity`], the contents of a file, the flash it was taken from,
 //!   and the evidence.
+//! - [`partitions`](mod@partitions): what is in a flash, one piece behind the other.
 //! - [`open`](mod@open): mounts the filesystem in an image.
 //! - [`places`]: [`Places`](places::Places), block, page and offset in the file.
 //! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects; [`PendingDamage`],
@@ -66,6 +67,7 @@ pub mod open;
 pub mod overlay;
 pub mod patches;
 pub mod pattern;
+pub mod partitions;
 pub mod places;
 pub mod shape;
 pub mod spare;

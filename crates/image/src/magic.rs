@@ -34,36 +34,36 @@ impl SignatureMatch {
 pub(crate) const HEAD: usize = 2_048;
 
 /// The beginning of some content; numbers beyond its end are zero.
-struct Head<'a>(&'a [u8]);
+pub(crate) struct Head<'a>(pub(crate) &'a [u8]);
 
 impl Head<'_> {
-    fn has(&self, at: usize, bytes: &[u8]) -> bool {
+    pub(crate) fn has(&self, at: usize, bytes: &[u8]) -> bool {
         self.0.get(at..at + bytes.len()) == Some(bytes)
     }
 
-    fn array<const N: usize>(&self, at: usize) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         let found = self.0.get(at..at + N).and_then(|bytes| bytes.try_into().ok());
         found.unwrap_or([0; N])
     }
 
-    fn le16(&self, at: usize) -> u16 {
+    pub(crate) fn le16(&self, at: usize) -> u16 {
         u16::from_le_bytes(self.array(at))
     }
 
-    fn le32(&self, at: usize) -> u32 {
+    pub(crate) fn le32(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.array(at))
     }
 
-    fn be32(&self, at: usize) -> u32 {
+    pub(crate) fn be32(&self, at: usize) -> u32 {
         u32::from_be_bytes(self.array(at))
     }
 
-    fn le64(&self, at: usize) -> u64 {
+    pub(crate) fn le64(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.array(at))
     }
 
     /// Printable text of at most `length` bytes.
-    fn text(&self, at: usize, length: usize) -> String {
+    pub(crate) fn text(&self, at: usize, length: usize) -> String {
         let bytes = self.0.get(at..).unwrap_or_default();
         let bytes = bytes.iter().take(length).take_while(|byte| **byte != 0);
         bytes.map(|&byte| char::from(byte)).filter(|c| c.is_ascii_graphic() || *c == ' ').collect()
@@ -342,6 +342,7 @@ fn compressed(head: &Head<'_>) -> Option<SignatureMatch> {
         (&[0xFD, b'7', b'z', b'X', b'Z', 0], "xz"),
         (&[0x28, 0xB5, 0x2F, 0xFD], "zstd"),
         (&[0x04, 0x22, 0x4D, 0x18], "lz4"),
+        (&[0x02, 0x21, 0x4C, 0x18], "lz4"),
         (&[0x89, b'L', b'Z', b'O', 0, 0x0D, 0x0A, 0x1A, 0x0A], "lzop"),
         (b"BZh", "bzip2"),
         (&[0x5D, 0, 0, 0x80, 0], "lzma"),
