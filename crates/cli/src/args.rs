@@ -31,13 +31,14 @@ use crate::{exit, output, terminal};
 use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
 use boardlab_experiment::{Action, Experiment};
+use boardlab_image::controller::CodePattern;
 use boardlab_image::{ByteOrder, Hints, Limits};
 use boardlab_lab::registry;
 use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_report::Format;
 use boardlab_result::foreign::{is_harmless, shown_bytes};
 use boardlab_sim::{Bytes, Seed};
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::{ArgValueCompleter, Shell};
 use std::env;
@@ -312,6 +313,8 @@ const IMAGE_INFO: &str = "\
 Examples:
   boardlab image info dump.bin
   boardlab image info dump.bin --volume rootfs
+  boardlab image info dump.bin --blocks --out evidence
+  boardlab image info dump.bin --page 4KiB --oob 224 --spare gpmi
   boardlab image info dump.bin --out evidence";
 
 const IMAGE_LS: &str = "\
@@ -389,8 +392,14 @@ pub(crate) enum ImageAction {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
         /// Name or number of a UBI volume: show this one only, in detail
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", conflicts_with = "blocks")]
         volume: Option<String>,
+        /// Show entropy and erased pages of the blocks too, with a picture in the HTML of --out
+        #[arg(long)]
+        blocks: bool,
+        /// The pages.
+        #[command(flatten)]
+        pages: Pages,
     },
     /// Put the changes of `image mount --rw` into the image, or into a new one
     #[command(after_help = mount::APPLY)]
@@ -486,16 +495,43 @@ pub(crate) enum SataAction {
     },
 }
 
-/// The user's knowledge of the flash of an image; omitted values are detected.
+/// The user's knowledge of the pages of an image; omitted values are detected.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The flash of the image, found out where left out")]
-pub(crate) struct Flash {
+pub(crate) struct Pages {
     /// Data bytes of a page, such as 2KiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) page: Option<Bytes>,
     /// Spare bytes after each page in the file; 0 for none
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) oob: Option<Bytes>,
+    /// Layout of the spare bytes: that of a driver or controller, as `image info` names it
+    #[arg(long, value_name = "LAYOUT", value_parser = PossibleValuesParser::new(layouts()))]
+    pub(crate) spare: Option<String>,
+    /// Code: bits and bytes, such as 8/512, 8/512:lsb, 24/1024:0x4443, 1/256:smartmedia
+    #[arg(long, value_name = "CODE")]
+    pub(crate) ecc: Option<CodePattern>,
+}
+
+/// The names of the layouts.
+fn layouts() -> Vec<&'static str> {
+    boardlab_image::controller::ALL.iter().map(|layout| layout.name).collect()
+}
+
+impl From<&Pages> for Hints {
+    fn from(pages: &Pages) -> Self {
+        let Pages { page, oob, ref spare, ref ecc } = *pages;
+        Self { page, oob, spare: spare.clone(), ecc: ecc.clone(), ..Self::default() }
+    }
+}
+
+/// The user's knowledge of the flash of an image; omitted values are detected.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The flash of the image, found out where left out")]
+pub(crate) struct Flash {
+    /// The pages.
+    #[command(flatten)]
+    pub(crate) pages: Pages,
     /// Data bytes of an erase block, such as 128KiB
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) block: Option<Bytes>,
@@ -546,8 +582,13 @@ impl From<&Flash> for Hints {
     fn from(flash: &Flash) -> Self {
         let order = flash.endian.map(ByteOrder::from);
         let Flash { page, oob, block, partial, .. } = *flash;
+        let order = flash.endian.map(|endian| match endian {
+            Endian::Little => ByteOrder::Little,
+            Endian::Big => ByteOrder::Big,
+        });
+        let Flash { block, partial, .. } = *flash;
         let volume = flash.volume.clone();
-        Self { page, oob, block, order, partial, volume, ..Self::default() }
+        Self { block, order, partial, volume, ..Self::from(&flash.pages) }
     }
 }
 

@@ -334,6 +334,10 @@ const MADE: &str = "crates/image/tests/yaffs2/made.rs";
 const TREES: &str = "crates/cli/tests/trees.rs";
 /// Holds what a check finds.
 const CHECK: &str = "crates/image/tests/check.rs";
+/// Holds that a layout and a code are taken, or refused with what was found.
+const LAYOUTS: &str = "crates/image/tests/layouts.rs";
+/// Holds what is found by looking.
+const LOOKS: &str = "crates/cli/tests/looks.rs";
 const OS: &str = "crates/cli/tests/os";
 /// Holds what each option of an advice stands for.
 const ADVISE: &str = "crates/cli/tests/advise.rs";
@@ -436,11 +440,18 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image info", "out", Test(IMAGES)),
     ("image info", "seed", Refused(&["image", "info", "a.bin", "--seed", "2"])),
     ("image info", "volume", Test(RAW)),
+    ("image info", "blocks", Test(LOOKS)),
+    ("image info", "page", Test(LOOKS)),
+    ("image info", "oob", Test(LOOKS)),
+    ("image info", "spare", Test(LAYOUTS)),
+    ("image info", "ecc", Test(LAYOUTS)),
     ("image extract", "format", Test(IMAGES)),
     ("image extract", "out", Test(IMAGES)),
     ("image extract", "seed", Refused(&["image", "extract", "a.bin", "b", "--seed", "2"])),
     ("image extract", "page", Test(IMAGES)),
     ("image extract", "oob", Test(IMAGES)),
+    ("image extract", "spare", Test(LAYOUTS)),
+    ("image extract", "ecc", Test(LAYOUTS)),
     ("image extract", "block", Test(IMAGES)),
     ("image extract", "endian", Test(IMAGES)),
     ("image extract", "partial", Test(IMAGES)),
@@ -456,6 +467,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image ls", "seed", Refused(&["--seed", "2", "image", "ls", "a.bin"])),
     ("image ls", "page", Test(IMAGES)),
     ("image ls", "oob", Test(IMAGES)),
+    ("image ls", "spare", Test(LAYOUTS)),
+    ("image ls", "ecc", Test(LAYOUTS)),
     ("image ls", "block", Test(IMAGES)),
     ("image ls", "endian", Test(IMAGES)),
     ("image ls", "partial", Test(IMAGES)),
@@ -485,6 +498,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image check", "seed", Refused(&["image", "check", "a.bin", "--seed", "2"])),
     ("image check", "page", Test(LIMITS)),
     ("image check", "oob", Test(LIMITS)),
+    ("image check", "spare", Test(LAYOUTS)),
+    ("image check", "ecc", Test(LAYOUTS)),
     ("image check", "endian", Test(LIMITS)),
     ("image check", "block", Test(CHECK)),
     ("image check", "partial", Test(CHECK)),

@@ -13,6 +13,7 @@ mod defaults;
 mod definitions;
 mod folder;
 mod image;
+mod looks;
 mod measure;
 #[cfg(target_os = "linux")]
 mod mount;

@@ -119,6 +119,9 @@ impl EccMatch {
             write!(reason, ", {} have too many", self.wrong).expect("a String takes all text");
         }
         write!(reason, "; by chance 1 in 10^{}", self.chance()).expect("a String takes all text");
+        if let Constant::Other(_) = self.code.constant {
+            reason += "; the code has a constant of its own";
+        }
         reason
     }
 

@@ -20,6 +20,8 @@
 //! - [`identify`](mod@identify): [`Identity`], the contents of a file, the flash it was taken from,
 //!   and the evidence.
 //! - [`partitions`](mod@partitions): what is in a flash, one piece behind the other.
+//! - [`rebuild`]: the commands that would make such an image.
+//! - [`block_map`](mod@block_map): entropy and erased pages of each block.
 //! - [`open`](mod@open): mounts the filesystem in an image.
 //! - [`places`]: [`Places`](places::Places), block, page and offset in the file.
 //! - [`damage`]: [`Damage`], the damage of an image, and the files that it affects; [`PendingDamage`],
@@ -42,6 +44,7 @@
 
 pub mod audit;
 pub mod cat;
+pub mod block_map;
 pub mod check;
 pub mod contents;
 pub mod convert;
@@ -69,6 +72,7 @@ pub mod patches;
 pub mod pattern;
 pub mod partitions;
 pub mod places;
+pub mod rebuild;
 pub mod shape;
 pub mod spare;
 pub mod tables;

@@ -130,6 +130,15 @@ impl Spare {
             .unwrap_or_else(|| Self::uncorrected(shape, marker))
     }
 
+    /// As [`Spare::detect`], but tries the layouts of Linux alone, which is faster: for sizes of pages that may be
+    /// wrong.
+    #[must_use]
+    pub(crate) fn detect_usual(contents: &Contents, shape: Shape, known: Bytes) -> Self {
+        Self::known(contents, shape)
+            .or_else(|| Self::of_linux(contents, shape, known))
+            .unwrap_or_else(|| Self::uncorrected(shape, None))
+    }
+
     /// The layout of Linux that matches on most pages.
     fn of_linux(contents: &Contents, shape: Shape, known: Bytes) -> Option<Self> {
         let pages = programmed_pages(contents, shape, known);
@@ -145,6 +154,22 @@ impl Spare {
         });
         let best = tried.reduce(|best, next| if next.0 > best.0 { next } else { best });
         best.filter(|(right, wrong, _)| right > wrong).map(|(_, _, spare)| spare)
+    }
+
+    /// The bits that are corrected, and the bytes of a step, if Linux does it in software, in its own layout.
+    #[must_use]
+    pub fn linux_code(&self) -> Option<(u32, usize)> {
+        let engine = self.engine.as_ref()?;
+        let bits = engine.strength();
+        let size = self.layout.size();
+        // What is elsewhere has other places.
+        let ecc = self.layout.ecc();
+        let is_usual = match ecc {
+            [one] => one.end == size,
+            [first, second] => (first, second) == (&(0..4), &(6..8)),
+            _ => false,
+        };
+        is_usual.then_some((bits, engine.step()))
     }
 
     /// The layout and the code of a controller, if it is one.

@@ -10,6 +10,9 @@ mod trees;
 pub use stat::stat;
 pub use trees::{archived, differences};
 pub(crate) use trees::{changes, tell_source};
+mod look;
+
+pub use look::look;
 
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths};

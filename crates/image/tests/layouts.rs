@@ -174,3 +174,31 @@ fn a_layout_or_a_code_that_the_pages_contradict_is_refused() {
     assert!(matches!(error, Error::Code(_)), "{error}");
     assert!(error.to_string().contains("not whole pages"), "{error}");
 }
+
+/// Dumps that were cut or changed anywhere are read, or refused, and nothing else.
+#[test]
+fn cut_and_changed_dumps_are_read_or_refused() {
+    let code = code("gpmi", 2_048, 128, "18/512", Constant::Zero);
+    let whole = stored(&image(2_048), &code);
+    let mut random = Seed::new(4).stream("cuts");
+    for round in 0..40 {
+        let mut file = whole.clone();
+        file.truncate(usize::try_from(random.below(file.len() as u64)).unwrap());
+        for _ in 0..random.below(2_000) {
+            let at = usize::try_from(random.below(file.len().max(1) as u64)).unwrap();
+            if let Some(byte) = file.get_mut(at) {
+                *byte = random.next_u64().to_le_bytes()[0];
+            }
+        }
+        let hints = Hints {
+            page: Some(Bytes::new(2_048)),
+            oob: Some(Bytes::new(128)),
+            spare: (round % 2 == 0).then(|| "gpmi".into()),
+            partial: true,
+            ..Hints::default()
+        };
+        if let Ok(mut image) = open(&Contents::of(file), &hints) {
+            drop(Damage::of(&mut image));
+        }
+    }
+}

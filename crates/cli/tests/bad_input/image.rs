@@ -124,6 +124,26 @@ pub(crate) const CASES: &[Case] = &[
         &["no flash has pages of 1 MiB", "expected 1 B (NOR) to 64 KiB"],
     ),
     with(
+        "ls with a layout that the pages have not",
+        &["image", "ls", "dump.bin", "--spare", "gpmi"],
+        &["the pages have no code that --spare gpmi means", "leave out --spare and --ecc"],
+    ),
+    Case::arguments(
+        "ls with an unknown layout",
+        &["image", "ls", "dump.bin", "--spare", "gmpi"],
+        &["'gmpi'", "'gpmi'"],
+    ),
+    Case::arguments(
+        "check with a code that is none",
+        &["image", "check", "dump.bin", "--ecc", "8"],
+        &["'8'", "expected bits and bytes, such as 8/512"],
+    ),
+    Case::arguments(
+        "info of one volume with all blocks",
+        &["image", "info", "dump.bin", "--volume", "x", "--blocks"],
+        &["'--volume <NAME>' cannot be used with '--blocks'"],
+    ),
+    with(
         "ls of a path that is not there",
         &["image", "ls", "dump.bin", "/etc/shadow"],
         &["`/etc/shadow`: no such file or directory (ENOENT)", "`boardlab image ls FILE` lists"],

@@ -17,8 +17,10 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
+use crate::rebuild::{RebuildStep, size};
 use crate::shape::Shape;
 use crate::spare::Spare;
+use boardlab_codec::ByteOrder;
 use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
@@ -68,6 +70,10 @@ impl DetectedFileSystem for Image {
         run.tables.push(filesystem(&self.flash, audit));
         run.warnings.extend(warnings(&self.flash, contents.length()));
         run.findings.extend(without_spare(&self.flash));
+    }
+
+    fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
+        rebuild(&self.flash, self.spare(contents).as_ref())
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {
@@ -201,6 +207,26 @@ fn warnings(flash: &Flash, length: Bytes) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// The command that makes such a JFFS2 of a folder. Its nodes do not say how it compresses files to come.
+fn rebuild(flash: &Flash, spare: Option<&Spare>) -> Vec<RebuildStep> {
+    let order = if flash.order == ByteOrder::Little { "--little-endian" } else { "--big-endian" };
+    let block = size(flash.shape.block);
+    let markers = if flash.cleanmarkers == Cleanmarkers::Data { "" } else { " --no-cleanmarkers" };
+    let line = format!(
+        "mkfs.jffs2 --root=DIR --output=image.jffs2 --eraseblock={block} {order}{markers} --pad"
+    );
+    let mut steps = vec![RebuildStep::new("mkfs.jffs2", line)];
+    if !flash.shape.oob.is_zero() {
+        let found = spare.map_or_else(String::new, ToString::to_string);
+        let note = format!(
+            "the {} spare bytes a page are not made; nandwrite makes those of the board, which are now: {found}",
+            flash.shape.oob.get()
+        );
+        steps.push(RebuildStep::new("note", note));
+    }
+    steps
 }
 
 /// The warning for a file without OOB bytes in which nothing indicates NOR.

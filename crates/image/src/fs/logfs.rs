@@ -21,6 +21,7 @@ use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
 use crate::finding::Finding;
 use crate::places::Places;
+use crate::rebuild::{self, RebuildStep};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use audit::Opened;
@@ -161,6 +162,15 @@ impl DetectedFileSystem for Image {
     ) {
         run.tables.push(detail::filesystem(&self.superblock, audit));
         run.findings.extend(detail::without_spare(self.shape));
+    }
+
+    fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
+        let (oob, note) = rebuild::spare(self.shape, self.spare(contents).as_ref());
+        let (flash, blocks) = (rebuild::flash(self.shape), self.blocks());
+        let line = format!(
+            "boardlab image create DIR image.logfs --fs logfs {flash}{oob} --max-blocks {blocks}"
+        );
+        [RebuildStep::new("boardlab", line)].into_iter().chain(note).collect()
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::files::{FlashFormat, MakeError, NewFileSystem, Tree, VolumeFormat};
 use crate::finding::Finding;
 use crate::places::Places;
+use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -150,6 +151,11 @@ pub trait DetectedFileSystem: fmt::Debug {
     /// Adds its tables, warnings and findings to `run`; `audit` is given when it was mounted. With a
     /// volume in `hints`, only those of that volume.
     fn tell(&self, run: &mut RunResult, contents: &Contents, hints: &Hints, audit: Option<&Audit>);
+
+    /// The commands that would make an image like it of a folder with its files.
+    fn rebuild(&self, _contents: &Contents) -> Vec<RebuildStep> {
+        Vec::new()
+    }
 
     /// Whether there is one filesystem that can be meant by `hints`.
     ///

@@ -15,6 +15,7 @@ mod create;
 mod detail;
 mod lebs;
 mod raw;
+mod rebuild;
 mod survey;
 mod ubi;
 mod ubi_check;
@@ -33,6 +34,7 @@ use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
 use crate::finding::Finding;
 use crate::places::Places;
+use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -257,6 +259,10 @@ impl DetectedFileSystem for Image {
         run.tables.push(detail::superblock(&self.superblock));
         run.tables.extend(detail::nodes(audit));
         run.tables.extend(self.lebs(contents, &Hints::default()).ok().and_then(commits::table));
+    }
+
+    fn rebuild(&self, _contents: &Contents) -> Vec<RebuildStep> {
+        rebuild::of_volume(&self.superblock)
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

@@ -29,6 +29,7 @@ use crate::dump::Dump;
 use crate::error::{Error, Misfit, TruncatedPart};
 use crate::finding::Finding;
 use crate::places::Places;
+use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use blocks::Blocks;
@@ -246,6 +247,11 @@ impl DetectedFileSystem for Image {
         if let Some(flash) = &self.flash {
             detail::tell(run, contents, flash, audit);
         }
+    }
+
+    fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
+        let flash = self.flash.as_ref();
+        flash.map_or_else(Vec::new, |flash| detail::rebuild(flash, flash.spare(contents).as_ref()))
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

@@ -12,7 +12,7 @@ use boardlab_image::fs::refuse_volumes;
 use boardlab_image::tables::{ImageReport, Selection};
 use boardlab_image::{
     Beside, Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify,
-    names, open, tables,
+    names, open, prepare, tables,
 };
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
@@ -37,6 +37,12 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         ImageAction::Cat(asked) => return cat(asked),
         ImageAction::Stat(Stat { file, paths, state }) => (file, stat(file, paths, &state.into())),
         ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
+        ImageAction::Create(create) => return super::create::perform(create, &output, options),
+        ImageAction::Info { file, volume, blocks, pages } => {
+            let volume = volume.clone();
+            let hints = Hints { partial: true, volume, ..pages.into() };
+            (file, info(file, &hints, *blocks))
+        }
         ImageAction::Ls { file, path, state, max_names } => {
             let limits = Limits { names: *max_names, ..Limits::default() };
             (file, ls(file, path, &state.into(), limits))
@@ -108,19 +114,25 @@ fn stat(file: &Path, paths: &[OsString], hints: &Hints) -> Result<ImageReport, P
 
 fn info(file: &Path, volume: Option<&str>) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
+fn info(file: &Path, hints: &Hints, blocks: bool) -> Result<ImageReport, Problem> {
+    let contents = prepare(&Contents::open(file)?, hints)?;
     let identity = identify(&contents);
-    let hints = Hints { partial: true, volume: volume.map(str::to_owned), ..Hints::default() };
     let looked_at = match &identity.filesystem {
-        Some(system) if system.is_mountable(&hints)? => {
-            Some(system.mount(&contents, &hints).and_then(|mut image| Damage::of(&mut image)))
+        Some(system) if system.is_mountable(hints)? => {
+            Some(system.mount(&contents, hints).and_then(|mut image| Damage::of(&mut image)))
         }
         Some(_) => None,
         None => {
-            refuse_volumes(&hints)?;
+            refuse_volumes(hints)?;
             None
         }
     };
-    Ok(tables::info(&shown_path(file), &contents, &identity, &hints, looked_at.as_ref()))
+    let name = shown_path(file);
+    let mut told = tables::info(&name, &contents, &identity, hints, looked_at.as_ref());
+    if hints.volume.is_none() {
+        tables::look(&mut told.run, &contents, &identity, hints, blocks);
+    }
+    Ok(told)
 }
 
 fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {

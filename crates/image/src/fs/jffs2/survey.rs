@@ -136,7 +136,7 @@ impl<'a> Survey<'a> {
     /// As `plain`, or better with ECC.
     fn fit_corrected(&self, shape: Shape, plain: Fit) -> Fit {
         let first = self.sample.first().map_or(Bytes::ZERO, |node| node.at);
-        let spare = Spare::detect(self.contents, shape, first, None);
+        let spare = Spare::detect_usual(self.contents, shape, first);
         if !spare.corrects() {
             return plain;
         }

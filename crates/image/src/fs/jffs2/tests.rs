@@ -277,3 +277,39 @@ fn a_filesystem_behind_a_kernel_begins_at_its_block() {
     let kinds: Vec<_> = identity.found.iter().map(|found| (found.kind, found.at.get())).collect();
     assert_eq!(kinds, [(Kind::UImage, 0), (Kind::FileSystem("JFFS2"), 196_608)]);
 }
+
+/// A JFFS2 on a controller with a code of its own: bit errors in its nodes are corrected.
+#[test]
+fn the_code_of_a_controller_corrects_the_nodes() {
+    use crate::controller::{CodePattern, Constant, PageCode, named};
+    let shape = Shape::nand(PAGE_2K, OOB_64, BLOCK);
+    let mut writer = Writer::new(ByteOrder::Little, shape);
+    writer.inodes(300);
+    writer.data.resize(writer.data.len().next_multiple_of(BLOCK.to_usize()), 0xFF);
+    let layout = named("pmecc").unwrap();
+    let pattern: CodePattern = "4/512:lsb".parse().unwrap();
+    let code = (layout.codes)(2_048, 64).into_iter().find(|code| pattern.means(code)).unwrap();
+    let code = PageCode::new(layout, 2_048, 64, code, Constant::Zero).unwrap();
+    let spare = Spare::of_controller(code).unwrap();
+    let mut file = Vec::new();
+    for (number, data) in writer.data.chunks(2_048).enumerate() {
+        let marker = OobCleanmarker.bytes(ByteOrder::Little);
+        let free = if number % 64 == 0 { &marker[..] } else { &[] };
+        let is_erased = boardlab_mtd::is_erased(data);
+        let oob = spare.protect(if is_erased { &[] } else { data }, free);
+        file.extend([data, &oob].concat());
+    }
+    for at in (1_000..file.len()).step_by(7_001).filter(|at| at % 2_112 < 2_048) {
+        file[at] ^= 0x10;
+    }
+    let contents = Contents::of(file);
+    let image = image_of(&contents);
+    assert_eq!(image.flash.shape, shape);
+    let found = DetectedFileSystem::spare(&image, &contents).unwrap();
+    assert_eq!(found.to_string(), "BCH, 4 bits in 512 B, in the layout pmecc");
+    let mut mounted = image.mount(&contents, &crate::fs::Hints::default()).unwrap();
+    let damage = crate::Damage::of(&mut mounted).unwrap();
+    assert!(damage.audit.places.is_empty(), "{:?}", damage.audit.places);
+    let health = mounted.fs.dump().health();
+    assert!(health.corrected_bits() > 50 && health.uncorrectable_steps() == 0, "{health:?}");
+}

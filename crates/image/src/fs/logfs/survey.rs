@@ -117,7 +117,7 @@ fn superblock(contents: &Contents, place: Bytes) -> Option<Superblock> {
         let shape = Shape::nand(page, Bytes::new(oob), page * 64);
         let mut data = from.window(Bytes::ZERO, page.to_usize());
         let spare = from.window(page, shape.oob.to_usize());
-        let found = Spare::detect(&from, shape, Bytes::ZERO, None);
+        let found = Spare::detect_usual(&from, shape, Bytes::ZERO);
         let whole = Bytes::of(&data) == page && Bytes::of(&spare) == shape.oob;
         let _ = whole.then(|| found.correct(&mut data, &spare))?;
         Superblock::parse(&data).ok()

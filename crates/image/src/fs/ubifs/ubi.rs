@@ -10,7 +10,8 @@ use super::raw::{RawVolume, RawVolumeReport};
 use super::survey::{Headers, UbiFlash};
 use super::volumes::{self, Entry};
 use super::{
-    DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount, ubi_check,
+    DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount, rebuild,
+    ubi_check,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -19,6 +20,7 @@ use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart, VolumeError};
 use crate::finding::{Finding, Severity};
 use crate::fs::{Hints, MountedImage};
+use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::prose::counted;
@@ -212,6 +214,13 @@ impl DetectedFileSystem for UbiImage {
             run.warnings
                 .push("Several volumes hold UBIFS: name one with --volume to list it.".into());
         }
+    }
+
+    fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
+        let Ok(Attached { ubi, volumes, .. }) = &self.attached else { return Vec::new() };
+        let found = spare(contents, &self.flash);
+        let shape = self.flash.shape;
+        rebuild::of_ubi(shape, ubi.layout(), ubi.image_seq(), volumes, found.as_ref())
     }
 
     fn is_mountable(&self, hints: &Hints) -> Result<bool, Error> {

@@ -9,7 +9,10 @@ use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::fs::Hints;
 use crate::names::shown;
+use crate::rebuild::{self, RebuildStep};
+use crate::spare::Spare;
 use crate::walk::Walk;
+use boardlab_codec::ByteOrder;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::Clock;
 use boardlab_vfs::FileSystem;
@@ -57,6 +60,41 @@ pub(super) fn tell(run: &mut RunResult, contents: &Contents, flash: &Flash, audi
             "No ECC of the data is in the file that is known: wrong bits in files are neither corrected nor noticed."
                 .into(),
         );
+    }
+}
+
+/// The commands that make such a YAFFS of a folder.
+pub(super) fn rebuild(flash: &Flash, found: Option<&Spare>) -> Vec<RebuildStep> {
+    let (shape, place) = (flash.shape(), &flash.fit.pages.place);
+    let big = if flash.fit.pages.order == ByteOrder::Big { " --big-endian" } else { "" };
+    let line = |options: &str| {
+        let flash = rebuild::flash(shape);
+        RebuildStep::new(
+            "boardlab",
+            format!("boardlab image create DIR image.yaffs2 --fs yaffs2 {flash}{options}{big}"),
+        )
+    };
+    let (oob, note) = rebuild::spare(shape, found);
+    let free = found.map(|spare| spare.layout().free()).and_then(|free| free.first());
+    let first = place.bytes().first();
+    match place {
+        Place::InBand if note.is_none() => vec![line(&format!("{oob} --tags in-band"))],
+        Place::InBand => [line(" --tags in-band")].into_iter().chain(note).collect(),
+        Place::Spare(bytes) if bytes.first() == Some(&0) => {
+            let mut steps = vec![line(&format!(" --oob {} --tags start", shape.oob.get()))];
+            if (shape.page.get(), shape.oob.get()) == (2_048, 64) && big.is_empty() {
+                steps.push(RebuildStep::new("mkyaffs2image", "mkyaffs2image DIR image.yaffs2"));
+            }
+            steps
+        }
+        Place::Spare(_) if note.is_none() && free.map(|free| free.start) == first.copied() => {
+            vec![line(&oob)]
+        }
+        Place::Yaffs1(..) if note.is_none() => vec![line(&format!(" --oob {}", shape.oob.get()))],
+        _ => {
+            let what = format!("no program is known that makes these pages: {place}");
+            vec![RebuildStep::new("note", what)]
+        }
     }
 }
 
