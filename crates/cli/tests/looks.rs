@@ -45,20 +45,33 @@ fn stored(image: &[u8], page: usize, oob: usize, layout: &str, text: &str) -> Ve
 fn files(scratch: &Scratch) {
     fs::create_dir(scratch.path().join("DIR")).unwrap();
     for number in 0..20_u8 {
-        let content: Vec<u8> = (0..9_000_u32).map(|at| (at * 7 >> (number % 5)).to_le_bytes()[0]).collect();
+        let content: Vec<u8> =
+            (0..9_000_u32).map(|at| (at * 7 >> (number % 5)).to_le_bytes()[0]).collect();
         scratch.write(&format!("DIR/file-{number}"), content);
     }
 }
 
 /// The images that are made, each with the tables that must be the same of what is made again.
 const MADE: &[(&str, &str)] = &[
-    ("--page 2KiB --block 128KiB --sub-page 512 --max-blocks 500 --image-seq 9", "flash superblock volumes"),
-    ("--page 4KiB --block 256KiB --max-blocks 300 --compression zstd --fix-up --volume-name r$x", "flash volumes"),
+    (
+        "--page 2KiB --block 128KiB --sub-page 512 --max-blocks 500 --image-seq 9",
+        "flash superblock volumes",
+    ),
+    (
+        "--page 4KiB --block 256KiB --max-blocks 300 --compression zstd --fix-up --volume-name r$x",
+        "flash volumes",
+    ),
     ("--page 2KiB --block 128KiB --max-blocks 500 --oob 64 --ecc 4/512", "flash volumes"),
     ("--page 1 --block 64KiB --max-blocks 500 --compression zlib", "flash volumes"),
-    ("--page 2KiB --block 128KiB --max-blocks 400 --volume-only --compression none", "flash superblock"),
+    (
+        "--page 2KiB --block 128KiB --max-blocks 400 --volume-only --compression none",
+        "flash superblock",
+    ),
     ("--fs yaffs2 --page 2KiB --oob 64 --block 128KiB", "flash filesystem"),
-    ("--fs yaffs2 --page 2KiB --oob 64 --block 128KiB --tags start --big-endian", "flash filesystem"),
+    (
+        "--fs yaffs2 --page 2KiB --oob 64 --block 128KiB --tags start --big-endian",
+        "flash filesystem",
+    ),
     ("--fs yaffs2 --page 4KiB --block 256KiB --tags in-band", "flash filesystem"),
     ("--fs yaffs2 --page 512 --oob 16 --block 16KiB", "flash filesystem"),
     ("--fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 64", "flash filesystem"),
@@ -78,7 +91,8 @@ fn the_commands_that_are_printed_make_an_image_with_the_same_geometry() {
         let line = steps.iter().find(|step| value(step, "with") == "boardlab");
         let line = value(line.unwrap_or_else(|| panic!("{options}: {steps:?}")), "line");
         // As a shell takes it: names that need it are quoted.
-        let words: Vec<String> = line.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect();
+        let words: Vec<String> =
+            line.split(' ').map(|word| word.trim_matches('\'').to_owned()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         assert_eq!(words[..3], ["boardlab", "image", "create"], "{line}");
         run_in(scratch.path(), &words[1..]).success();
@@ -119,8 +133,12 @@ fn info_names_the_code_and_the_option_that_says_it() {
         assert_eq!(value(ecc, "confidence"), "certain");
         assert!(value(ecc, "reason").contains("have up to"), "{ecc}");
         let flash = &rows(&run, "flash")[0];
-        assert!(value(flash, "correction").ends_with(&format!("in the layout {layout}")), "{flash}");
-        let named: Vec<&str> = ["image", "ls", &file].into_iter().chain(option.split(' ')).collect();
+        assert!(
+            value(flash, "correction").ends_with(&format!("in the layout {layout}")),
+            "{flash}"
+        );
+        let named: Vec<&str> =
+            ["image", "ls", &file].into_iter().chain(option.split(' ')).collect();
         assert_eq!(rows(&told(scratch.path(), &named), "files").len(), 21);
         let pages = ["image", "info", &file, "--page", "2KiB", "--oob", "64"];
         assert_eq!(value(&rows(&told(scratch.path(), &pages), "ecc")[0], "option"), option);

@@ -294,9 +294,12 @@ mod tests {
     #[test]
     fn words_of_controllers_are_corrected_in_message_and_code() {
         // As Broadcom has them before version 5, since it, and as MediaTek: message bits, bits behind the code.
-        for (polynomial, strength, message, behind) in
-            [(0x201B, 4, 4_172, 0), (0x5803, 4, 4_168, 8), (0x4443, 32, 8_256, 0), (0x4443, 40, 8_200, 0)]
-        {
+        for (polynomial, strength, message, behind) in [
+            (0x201B, 4, 4_172, 0),
+            (0x5803, 4, 4_168, 8),
+            (0x4443, 32, 8_256, 0),
+            (0x4443, 40, 8_200, 0),
+        ] {
             let bch = Bch::over(Field::of(polynomial).unwrap(), strength, 512).unwrap();
             let bits = bch.code_bits();
             let mut word = vec![0; (message + bits + behind) / 8];

@@ -83,7 +83,8 @@ pub struct BlockMap {
 pub fn block_map(contents: &Contents, shape: Option<Shape>) -> BlockMap {
     let raw = shape.map_or(BLOCK, |shape| shape.raw_block());
     let size = raw * contents.length().div_ceil(raw * BLOCKS).max(1);
-    let (page, oob) = shape.filter(Shape::is_nand).map_or((PAGE, Bytes::ZERO), |shape| (shape.page, shape.oob));
+    let (page, oob) =
+        shape.filter(Shape::is_nand).map_or((PAGE, Bytes::ZERO), |shape| (shape.page, shape.oob));
     let mut blocks = Vec::new();
     let mut at = Bytes::ZERO;
     while at < contents.length() {
@@ -116,7 +117,8 @@ fn block(bytes: &[u8], page: usize, raw: usize) -> Block {
             -share * share.log2()
         })
         .sum();
-    let printable = (0_u8..=255).filter(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+    let printable =
+        (0_u8..=255).filter(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
     let printable: u32 = printable.map(|byte| counts[usize::from(byte)]).sum();
     let kind = match () {
         () if all == 0 => BlockKind::Erased,
@@ -164,15 +166,23 @@ mod tests {
         let mut noise = vec![0; 65_536];
         Seed::new(1).stream("noise").fill(&mut noise);
         let text = b"a line of text\n".repeat(5_000)[..65_536].to_vec();
-        let half = [vec![7; 16_384], (0..16_384_u32).map(|n| n.to_le_bytes()[0]).collect(), vec![0xFF; 32_768]].concat();
+        let half = [
+            vec![7; 16_384],
+            (0..16_384_u32).map(|n| n.to_le_bytes()[0]).collect(),
+            vec![0xFF; 32_768],
+        ]
+        .concat();
         let file = [vec![0xFF; 131_072], noise, text, vec![0; 65_536], half].concat();
         let map = block_map(&Contents::of(file), None);
         let runs = map.runs();
         let kinds: Vec<_> = runs.iter().map(|run| (run.mean.kind.words(), run.count)).collect();
-        let known = [("erased", 2), ("compressed or encrypted", 1), ("text", 1), ("zeros", 1), ("data", 1)];
+        let known =
+            [("erased", 2), ("compressed or encrypted", 1), ("text", 1), ("zeros", 1), ("data", 1)];
         assert_eq!(kinds, known);
         assert!(runs[1].mean.entropy > 7.99 && runs[2].mean.entropy < 4.0);
-        assert!((runs[4].mean.erased - 0.5).abs() < 1e-9 && (runs[4].mean.entropy - 5.0).abs() < 0.1);
+        assert!(
+            (runs[4].mean.erased - 0.5).abs() < 1e-9 && (runs[4].mean.entropy - 5.0).abs() < 0.1
+        );
         assert_eq!((runs[0].mean.entropy, runs[0].mean.erased), (0.0, 1.0));
     }
 

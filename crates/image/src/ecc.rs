@@ -160,7 +160,9 @@ impl Search {
     pub fn silence(&self) -> String {
         match (self.pages, self.programmed, self.telling) {
             (0, _, _) => "the file is not whole pages of a usual size with spare bytes".into(),
-            (pages, 0, _) => format!("the {pages} pages that were read are erased, which fits any code"),
+            (pages, 0, _) => {
+                format!("the {pages} pages that were read are erased, which fits any code")
+            }
             (_, programmed, 0 | 1) => format!(
                 "the {programmed} programmed pages that were read are all zero or equal, which fits many codes"
             ),
@@ -196,7 +198,8 @@ pub fn search(contents: &Contents, wanted: &Wanted) -> Search {
 
 /// Page and OOB sizes that are tried.
 fn sizes(wanted: &Wanted) -> Vec<(usize, usize)> {
-    let size = |&(page, oob): &(u64, u64)| (Bytes::new(page).to_usize(), Bytes::new(oob).to_usize());
+    let size =
+        |&(page, oob): &(u64, u64)| (Bytes::new(page).to_usize(), Bytes::new(oob).to_usize());
     let all = LAYOUTS.iter().chain(FURTHER).map(size);
     let fits = |&(page, oob): &(usize, usize)| {
         wanted.page.is_none_or(|it| it == page) && wanted.oob.is_none_or(|it| it == oob)
@@ -331,8 +334,8 @@ struct Seen {
 impl Trial<'_> {
     /// The pages in which the controller has put codes, arranged: those of bad blocks may be anything, and mostly
     /// have no data, or zeros alone.
-    fn pages(&self, step: usize) -> impl Iterator<Item = Vec<u8>> + '_ {
-        let pages = self.sample.pages.iter().step_by(step).map(|page| self.map.arrange(page));
+    fn pages(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        let pages = self.sample.pages.iter().map(|page| self.map.arrange(page));
         pages.filter(|page| {
             !is_erased(&page[..self.map.page], ERASED) && page.iter().any(|&byte| byte != 0)
         })
@@ -355,7 +358,7 @@ impl Trial<'_> {
         let mut found =
             EccMatch { code, right: 0, corrected: 0, worst: 0, wrong: 0, evidence: 0.0 };
         let (mut different, mut fixed) = (BTreeSet::new(), BTreeSet::new());
-        for page in self.pages(1) {
+        for page in self.pages() {
             let expected: Vec<Vec<u8>> =
                 found.code.words_of(&page).map(|(_, expected)| expected.to_vec()).collect();
             for (word, expected) in self.map.words.iter().zip(expected) {
@@ -398,12 +401,12 @@ impl Trial<'_> {
         // By the length of words, and by their check: the codes of different words.
         let mut checks: BTreeMap<(usize, Vec<u8>), BTreeSet<Vec<u8>>> = BTreeMap::new();
         let step = self.sample.pages.len().div_ceil(FIRST).max(1);
-        for page in self.pages(step) {
-            let all = self.map.words.len();
+        for page in self.sample.pages.iter().step_by(step) {
+            let all = self.map.stored_words.len();
             // The first word of a page may be longer than the others.
             let apart = all.div_ceil(FIRST_WORDS).max(1);
-            for word in self.map.words.iter().step_by(apart) {
-                let Some(seen) = self.word(word, &page) else { continue };
+            for word in self.map.stored_words.iter().step_by(apart) {
+                let Some(seen) = self.word(word, page) else { continue };
                 let check = self.words.check(&seen.bytes)?;
                 checks.entry((word.length, check)).or_default().insert(seen.code);
             }
@@ -458,7 +461,7 @@ impl Trial<'_> {
             );
             let Some(code) = made else { return false };
             let (mut tried, mut fits) = (0, 0);
-            for page in self.pages(1) {
+            for page in self.pages() {
                 for (word, (_, expected)) in self.map.words.iter().zip(code.words_of(&page)) {
                     let Some(mut seen) = self.word(word, &page) else { continue };
                     tried += 1;

@@ -63,7 +63,7 @@ pub fn prepare(contents: &Contents, hints: &Hints) -> Result<Contents, Error> {
     if !is_named {
         let mut found = search(contents, &wanted).matches;
         found.retain(|found| found.confidence() == Some(Confidence::Certain));
-        return Ok(chosen(contents, found).unwrap_or_else(|| contents.clone()));
+        return Ok(chosen(contents, &found).unwrap_or_else(|| contents.clone()));
     }
     let layout = hints.spare.as_deref().map(|name| {
         named(name).ok_or_else(|| Error::Code(CodeError::NoLayout { name: name.to_owned() }))
@@ -71,7 +71,7 @@ pub fn prepare(contents: &Contents, hints: &Hints) -> Result<Contents, Error> {
     let wanted = Wanted { layout: layout.transpose()?, code: hints.ecc.clone(), ..wanted };
     let found = search(contents, &wanted);
     if !found.matches.is_empty() {
-        return Ok(chosen(contents, found.matches).expect("there is a match"));
+        return Ok(chosen(contents, &found.matches).expect("there is a match"));
     }
     let other = search(contents, &Wanted { layout: None, code: None, ..wanted });
     let options = [
@@ -87,7 +87,7 @@ pub fn prepare(contents: &Contents, hints: &Hints) -> Result<Contents, Error> {
 
 /// The contents with the first code in whose pages a filesystem is found, else with the best one: where each step
 /// has its code behind it, two pages look like one of twice the size.
-fn chosen(contents: &Contents, matches: Vec<EccMatch>) -> Option<Contents> {
+fn chosen(contents: &Contents, matches: &[EccMatch]) -> Option<Contents> {
     let alike = |one: &&EccMatch| one.code.layout.name == matches[0].code.layout.name;
     let mut all: Vec<Contents> = Vec::new();
     all.extend(matches.iter().filter(alike).map(|one| contents.with_code(one.code.clone())));

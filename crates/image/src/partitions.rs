@@ -68,10 +68,13 @@ pub(crate) fn partitions(flash: &mut FlashData, known: &[Detection]) -> Partitio
     let step = flash.step(STEP, STEPS);
     let known: Vec<(Bytes, &Detection)> = known
         .iter()
-        .filter(|one| matches!(one.kind, Kind::FileSystem(_)) && one.confidence > Confidence::Possible)
+        .filter(|one| {
+            matches!(one.kind, Kind::FileSystem(_)) && one.confidence > Confidence::Possible
+        })
         .filter_map(|one| Some((flash.of_file(one.at)?, one)))
         .collect();
-    let mut walk = Walk { step, found: Vec::new(), run: None, environments: Vec::new(), more: false };
+    let mut walk =
+        Walk { step, found: Vec::new(), run: None, environments: Vec::new(), more: false };
     let mut at = Bytes::ZERO;
     while at < flash.length() {
         if walk.found.len() == MOST {
@@ -109,7 +112,7 @@ impl Walk {
                 let size = found.size.unwrap_or(step).max(Bytes::new(1));
                 let rest = flash.length() - found.at;
                 if size > rest {
-                    let what = format!("it says {}, and {rest} are left in the file", size);
+                    let what = format!("it says {size}, and {rest} are left in the file");
                     found = found.because(at, what);
                     found.confidence = found.confidence.min(Confidence::Likely);
                 }
@@ -190,7 +193,8 @@ impl Walk {
         }
         let parts = MtdParts::of(&variables, flash.length());
         let name = |found: &Detection| parts.name_at(found.at);
-        let all: Vec<Partition> = self.found
+        let all: Vec<Partition> = self
+            .found
             .into_iter()
             .map(|found| Partition { name: name(&found), in_file: flash.in_file(found.at), found })
             .collect();
@@ -219,7 +223,8 @@ fn filesystem(
 fn version(bytes: &[u8]) -> Option<String> {
     let finders = [&b"U-Boot 20"[..], b"U-Boot SPL 20", b"U-Boot 1."].map(Finder::new);
     let at = finders.iter().find_map(|finder| finder.find(bytes))?;
-    let text = bytes[at..].iter().take(48).take_while(|byte| byte.is_ascii_graphic() || **byte == b' ');
+    let text =
+        bytes[at..].iter().take(48).take_while(|byte| byte.is_ascii_graphic() || **byte == b' ');
     let text: String = text.map(|&byte| char::from(byte)).collect();
     Some(text.split(" (").next().unwrap_or(&text).trim_end().to_owned())
 }

@@ -48,8 +48,13 @@ pub(crate) fn file(name: &str, ending: &str) -> String {
 /// A size as an option takes it: `2KiB`, or bytes.
 pub(crate) fn size(bytes: Bytes) -> String {
     let exact = [(1 << 20, "MiB"), (1 << 10, "KiB")];
-    let fits = exact.into_iter().find(|(unit, _)| bytes.get() >= *unit && bytes.get() % unit == 0);
-    fits.map_or_else(|| bytes.get().to_string(), |(unit, name)| format!("{}{name}", bytes.get() / unit))
+    let fits = exact
+        .into_iter()
+        .find(|(unit, _)| bytes.get() >= *unit && bytes.get().is_multiple_of(*unit));
+    fits.map_or_else(
+        || bytes.get().to_string(),
+        |(unit, name)| format!("{}{name}", bytes.get() / unit),
+    )
 }
 
 /// The options for the pages and blocks of `boardlab image create`.
@@ -67,7 +72,9 @@ pub(crate) fn spare(shape: Shape, spare: Option<&Spare>) -> (String, Option<Rebu
         Some((bits, step)) => (format!(" --oob {oob} --ecc {bits}/{step}"), None),
         None => {
             let found = spare.map_or_else(String::new, ToString::to_string);
-            let note = format!("the {oob} spare bytes a page are not made, with their error correction: {found}");
+            let note = format!(
+                "the {oob} spare bytes a page are not made, with their error correction: {found}"
+            );
             (String::new(), Some(RebuildStep::new("note", note)))
         }
     }
@@ -96,7 +103,13 @@ mod tests {
 
     #[test]
     fn sizes_are_exact() {
-        let known = [(2_048, "2KiB"), (126_976, "124KiB"), (1_048_576, "1MiB"), (512, "512"), (4_320, "4320")];
+        let known = [
+            (2_048, "2KiB"),
+            (126_976, "124KiB"),
+            (1_048_576, "1MiB"),
+            (512, "512"),
+            (4_320, "4320"),
+        ];
         for (bytes, text) in known {
             assert_eq!(size(Bytes::new(bytes)), text);
         }

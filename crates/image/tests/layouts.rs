@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Files with their contents.
 fn files() -> Vec<(String, Vec<u8>)> {
-    (0..12).map(|number| (format!("/file-{number}"), content(9_000 + number * 4_000, number as u64))).collect()
+    (0..12)
+        .map(|number| (format!("/file-{number}"), content(9_000 + number * 4_000, number as u64)))
+        .collect()
 }
 
 /// A UBI image with these files, without OOB bytes.
@@ -108,7 +110,8 @@ const CASES: &[(&str, usize, usize, &str)] = &[
 
 /// Every file, right in every byte, with bit errors that were corrected.
 fn is_read(file: &[u8], hints: &Hints, case: &str) {
-    let mut image = open(&Contents::of(file.to_vec()), hints).unwrap_or_else(|it| panic!("{case}: {it}"));
+    let mut image =
+        open(&Contents::of(file.to_vec()), hints).unwrap_or_else(|it| panic!("{case}: {it}"));
     let damage = Damage::of(&mut image).unwrap();
     assert!(damage.is_whole(), "{case}: {damage:?}");
     let health = image.fs.dump().health();

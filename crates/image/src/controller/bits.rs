@@ -36,13 +36,7 @@ pub(crate) fn count(ranges: &[Range<usize>]) -> usize {
 
 /// Appends the bits of `page` in `ranges` to `target`, each as the next most significant one; the last byte
 /// ends with zeros. Bits of `page` are counted in `order`.
-#[expect(clippy::cast_possible_truncation, reason = "a byte is taken out of the bits")]
-pub(crate) fn gather(
-    page: &[u8],
-    ranges: &[Range<usize>],
-    order: BitOrder,
-    target: &mut Vec<u8>,
-) {
+pub(crate) fn gather(page: &[u8], ranges: &[Range<usize>], order: BitOrder, target: &mut Vec<u8>) {
     if are_bytes(ranges) {
         for range in ranges {
             let bytes = &page[range.start / 8..range.end / 8];
@@ -91,6 +85,7 @@ pub(crate) fn scatter(bytes: &[u8], ranges: &[Range<usize>], order: BitOrder, pa
 }
 
 #[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of one range of bits are meant")]
 mod tests {
     use super::*;
 
@@ -98,7 +93,8 @@ mod tests {
     fn bits_come_back_to_their_places_in_both_orders() {
         let page: Vec<u8> = (0..32_u32).map(|at| (at * 73 % 251).to_le_bytes()[0]).collect();
         for order in [BitOrder::Most, BitOrder::Least] {
-            for ranges in [vec![8..24, 0..8], vec![3..77, 200..213], vec![5..6], vec![0..4, 12..20]] {
+            for ranges in [vec![8..24, 0..8], vec![3..77, 200..213], vec![5..6], vec![0..4, 12..20]]
+            {
                 let mut taken = Vec::new();
                 gather(&page, &ranges, order, &mut taken);
                 assert_eq!(taken.len(), count(&ranges).div_ceil(8));

@@ -176,7 +176,8 @@ impl FromStr for CodePattern {
         let numbers = parts.next().and_then(|numbers| numbers.split_once('/'));
         let (bits, step) = numbers.ok_or(expected)?;
         let (bits, step) = (bits.parse().ok(), step.parse().ok());
-        let (bits, step) = bits.zip(step).filter(|&(bits, step)| bits > 0 && step > 0).ok_or(expected)?;
+        let (bits, step) =
+            bits.zip(step).filter(|&(bits, step)| bits > 0 && step > 0).ok_or(expected)?;
         let text = text.to_owned();
         let mut found = Self { bits, step, polynomial: None, order: None, hamming: None, text };
         for part in parts {
@@ -259,7 +260,7 @@ impl WordCode {
         let mut difference: Vec<u8> = check.iter().zip(expected).map(|(a, b)| a ^ b).collect();
         let Some(bch) = &self.bch else {
             // A stored code of zeros is one of zeros in all orders.
-            return Some(self.from_linux(difference.try_into().ok()?).to_vec());
+            return Some(self.stored_of(difference.try_into().ok()?).to_vec());
         };
         difference = bch.code_for(&difference, behind);
         Some(difference)
@@ -280,7 +281,8 @@ impl WordCode {
         }
     }
 
-    fn from_linux(&self, code: [u8; 3]) -> [u8; 3] {
+    /// Code bytes as Linux has them in the order in which they are stored.
+    fn stored_of(&self, code: [u8; 3]) -> [u8; 3] {
         match self.code.family {
             Family::Hamming(HammingOrder::SmartMedia) => [code[1], code[0], code[2]],
             Family::Hamming(HammingOrder::Omap) => {
@@ -336,8 +338,11 @@ mod tests {
         let means = |text: &str, code| text.parse::<CodePattern>().unwrap().means(&code);
         assert!(means("8/512", linux) && means("8/512:msb", linux) && !means("8/512:lsb", linux));
         assert!(means("8/1024", other) && !means("8/1024:0x402b", other) && !means("8/512", other));
-        assert!(means("1/256", small) && !means("1/256:linux", small) && !means("1/256:lsb", small));
-        for wrong in ["", "8", "8/", "0/512", "8/0", "8/512:", "8/512:0x", "8/512:up", "8/512:0xg"] {
+        assert!(
+            means("1/256", small) && !means("1/256:linux", small) && !means("1/256:lsb", small)
+        );
+        for wrong in ["", "8", "8/", "0/512", "8/0", "8/512:", "8/512:0x", "8/512:up", "8/512:0xg"]
+        {
             assert!(wrong.parse::<CodePattern>().is_err(), "{wrong}");
         }
     }

@@ -319,7 +319,8 @@ fn brcm(page: usize, oob: usize, code: &EccCode) -> Option<PageMap> {
     draft.free = Some(free);
     draft.mark = if page <= 512 { 5..6 } else { 0..1 };
     if page <= 512 {
-        draft.free = Some(vec![0..5, 6..spare / 8].into_iter().filter(|it| !it.is_empty()).collect());
+        draft.free =
+            Some(vec![0..5, 6..spare / 8].into_iter().filter(|it| !it.is_empty()).collect());
     }
     draft.finish()
 }

@@ -7,6 +7,9 @@
 use super::bits::{self, BitOrder};
 use std::ops::Range;
 
+/// Ranges of bits, in order.
+type Bits = Vec<Range<usize>>;
+
 /// A message and its code bits, as bits of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -42,6 +45,8 @@ pub struct PageMap {
     /// Bits of the stored page in the order of the arranged one; empty if both are the same.
     arrangement: Vec<Range<usize>>,
     pub(crate) words: Vec<Word>,
+    /// The same words as bits of the stored page.
+    pub(crate) stored_words: Vec<Word>,
     /// Free bytes of the arranged OOB area, in order.
     pub(crate) free: Vec<Range<usize>>,
     /// The bad-block mark in it.
@@ -88,7 +93,8 @@ impl PageMap {
     pub(crate) fn code_bytes(&self) -> Vec<Range<usize>> {
         let mut is_code = vec![false; self.oob];
         for bit in self.words.iter().flat_map(|word| word.code.iter().cloned().flatten()) {
-            if let Some(slot) = (bit / 8).checked_sub(self.page).and_then(|at| is_code.get_mut(at)) {
+            if let Some(slot) = (bit / 8).checked_sub(self.page).and_then(|at| is_code.get_mut(at))
+            {
                 *slot = true;
             }
         }
@@ -119,7 +125,7 @@ pub(super) struct Draft {
     /// The first bits of the arranged OOB area; what is not named follows in the order of the page.
     pub(super) oob_first: Vec<Range<usize>>,
     /// Messages and their code bits.
-    pub(super) words: Vec<(Vec<Range<usize>>, Vec<Range<usize>>)>,
+    pub(super) words: Vec<(Bits, Bits)>,
     /// Free bytes of the arranged OOB area; `None` for all that are neither code nor mark.
     pub(super) free: Option<Vec<Range<usize>>>,
     /// The bad-block mark in it.
@@ -159,16 +165,28 @@ impl Draft {
             }
         }
         let places = Places::of(&arrangement);
-        let mut made = Vec::new();
+        let (mut made, mut stored_words) = (Vec::new(), Vec::new());
         for (message, code) in words {
             let length = (bits::count(&message) + bits::count(&code)).div_ceil(8);
-            let word = Word { message: places.arranged(&message)?, code: places.arranged(&code)?, length };
+            stored_words.push(Word { message: message.clone(), code: code.clone(), length });
+            let word =
+                Word { message: places.arranged(&message)?, code: places.arranged(&code)?, length };
             made.push(word);
         }
         if arrangement.len() == 1 {
             arrangement.clear();
         }
-        let mut map = PageMap { page, oob, order, arrangement, words: made, free: Vec::new(), mark };
+        let free_bytes = Vec::new();
+        let mut map = PageMap {
+            page,
+            oob,
+            order,
+            arrangement,
+            words: made,
+            stored_words,
+            free: free_bytes,
+            mark,
+        };
         map.free = match free {
             Some(free) => free,
             None => {

@@ -10,8 +10,8 @@ mod layouts;
 mod map;
 
 pub use bits::BitOrder;
-pub use code::{CodePattern, EccCode, Family, HammingOrder};
 pub(crate) use code::WordCode;
+pub use code::{CodePattern, EccCode, Family, HammingOrder};
 pub use layouts::{ALL, ControllerLayout, named};
 pub use map::PageMap;
 pub(crate) use map::Word;

@@ -1,4 +1,5 @@
 //! Every layout with every code: pages are protected, stored, and corrected.
+#![allow(clippy::single_range_in_vec_init, reason = "lists of one range of bits are meant")]
 
 use super::*;
 use boardlab_sim::Seed;

@@ -30,7 +30,10 @@ pub(crate) fn dump(code: &PageCode, pages: usize, random: &mut Stream) -> Vec<u8
 fn content(number: usize, data: &mut [u8], random: &mut Stream) {
     match number % 4 {
         0 => random.fill(data),
-        1 => data.iter_mut().enumerate().for_each(|(at, byte)| *byte = b"name=value\n"[(at + number) % 11]),
+        1 => data
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, byte)| *byte = b"name=value\n"[(at + number) % 11]),
         2 => {
             data.fill(0);
             let half = data.len() / 2;
@@ -135,7 +138,10 @@ fn a_constant_of_a_controller_is_found_and_used() {
     let plain = code(("pmecc", 2_048, 64, "4/512:lsb"), Constant::Zero);
     let mut file = dump(&plain, 512, &mut random);
     for page in file.chunks_mut(2_112).filter(|page| page.iter().any(|&byte| byte != 0xFF)) {
-        page[2_048 + 36..].iter_mut().enumerate().for_each(|(at, byte)| *byte ^= [1, 35, 69, 103, 137, 171, 205][at % 7]);
+        page[2_048 + 36..]
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, byte)| *byte ^= [1, 35, 69, 103, 137, 171, 205][at % 7]);
     }
     let right = file.clone();
     flip(&mut file, 30_000, &mut random);
@@ -187,7 +193,8 @@ fn bytes_without_a_code_name_none() {
     }
     packed.extend_from_slice(&noise[..length - packed.len() % length]);
     packed.truncate(length);
-    let counters: Vec<u8> = (0..u32::try_from(length / 4).unwrap()).flat_map(u32::to_le_bytes).collect();
+    let counters: Vec<u8> =
+        (0..u32::try_from(length / 4).unwrap()).flat_map(u32::to_le_bytes).collect();
     let mut erased_oob = noise.clone();
     erased_oob.chunks_mut(2_112).for_each(|page| page[2_048..].fill(0xFF));
     let mut zero_oob = counters.clone();
@@ -201,10 +208,17 @@ fn bytes_without_a_code_name_none() {
         ("spare bytes of zeros", zero_oob),
     ] {
         let found = search(&Contents::of(file), &Wanted { thorough: true, ..Wanted::default() });
-        assert!(found.best().is_none(), "{name}: {} {}", found.matches[0].code, found.matches[0].reason());
+        assert!(
+            found.best().is_none(),
+            "{name}: {} {}",
+            found.matches[0].code,
+            found.matches[0].reason()
+        );
         assert!(found.telling > 2, "{name}");
     }
-    for (byte, says) in [(0, "all zero or equal"), (0xFF, "are erased"), (0x5A, "all zero or equal")] {
+    for (byte, says) in
+        [(0, "all zero or equal"), (0xFF, "are erased"), (0x5A, "all zero or equal")]
+    {
         let found = search(&Contents::of(vec![byte; length]), &Wanted::default());
         assert!(found.best().is_none());
         assert!(found.silence().contains(says), "{}", found.silence());

@@ -25,7 +25,8 @@ pub(super) fn recognise(head: &[u8], at: Bytes) -> Option<Detection> {
 fn fcb(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)> {
     let start = [0, 12].into_iter().find(|start| head.has(start + 4, b"FCB "))?;
     let number = |at: usize| head.le32(start + at);
-    let sum = (4..512).fold(0_u32, |sum, at| sum.wrapping_add(head.array::<1>(start + at)[0].into()));
+    let sum =
+        (4..512).fold(0_u32, |sum, at| sum.wrapping_add(head.array::<1>(start + at)[0].into()));
     let right = !sum == number(0);
     let (page, raw, pages) = (number(20), number(24), number(28));
     let detail = format!(
@@ -53,7 +54,10 @@ fn ivt(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)> {
     let is_one = |at: &usize| {
         let [tag, high, low, version] = head.array(*at);
         let (entry, own) = (head.le32(at + 4), head.le32(at + 20));
-        (tag, high, low) == (0xD1, 0, 0x20) && (0x40..=0x43).contains(&version) && entry != 0 && own != 0
+        (tag, high, low) == (0xD1, 0, 0x20)
+            && (0x40..=0x43).contains(&version)
+            && entry != 0
+            && own != 0
     };
     let at = [0, 0x400].into_iter().find(is_one)?;
     let detail = format!("i.MX IVT: entry at {:#x}", head.le32(at + 4));
@@ -79,7 +83,8 @@ fn allwinner(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String
 
 fn zynq(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)> {
     (head.le32(0x20) == 0xAA99_5566 && head.has(0x24, b"XNLX")).then(|| {
-        let detail = format!("Zynq boot image: {} bytes from {:#x}", head.le32(0x34), head.le32(0x30));
+        let detail =
+            format!("Zynq boot image: {} bytes from {:#x}", head.le32(0x34), head.le32(0x30));
         (Confidence::Certain, 0x20, "0xaa995566 `XNLX`", detail)
     })
 }
@@ -113,9 +118,11 @@ fn marvell(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)>
         _ => return None,
     };
     let source = head.le32(12);
-    let sound = bytes[1..].iter().any(|&byte| byte != 0) && source >= 32 && source % 4 == 0;
+    let sound =
+        bytes[1..].iter().any(|&byte| byte != 0) && source >= 32 && source.is_multiple_of(4);
     (sum == bytes[31] && sound && head.le32(4) > 0).then(|| {
-        let detail = format!("Marvell boot image from {from}: {} bytes at {source:#x}", head.le32(4));
+        let detail =
+            format!("Marvell boot image from {from}: {} bytes at {source:#x}", head.le32(4));
         (Confidence::Likely, 0, "image header, its sum right", detail)
     })
 }

@@ -37,7 +37,8 @@ pub(super) fn recognise(flash: &mut FlashData, at: Bytes, head: &[u8]) -> Option
 }
 
 fn u_image(flash: &mut FlashData, mut found: Detection, head: &Head<'_>) -> Detection {
-    const SYSTEMS: [(u8, &str); 4] = [(5, "Linux"), (14, "VxWorks"), (17, "U-Boot"), (0, "no system")];
+    const SYSTEMS: [(u8, &str); 4] =
+        [(5, "Linux"), (14, "VxWorks"), (17, "U-Boot"), (0, "no system")];
     const KINDS: [(u8, &str); 8] = [
         (1, "program"),
         (2, "kernel"),
@@ -66,7 +67,8 @@ fn u_image(flash: &mut FlashData, mut found: Detection, head: &Head<'_>) -> Dete
     let mut sum = crc32fast::Hasher::new();
     let mut done = 0;
     while done < length {
-        let piece = flash.read(start + Bytes::new(done), PIECE.min(Bytes::new(length - done).to_usize()));
+        let piece =
+            flash.read(start + Bytes::new(done), PIECE.min(Bytes::new(length - done).to_usize()));
         if piece.is_empty() {
             break;
         }
@@ -137,9 +139,8 @@ fn compressed(flash: &FlashData, mut found: Detection, head: &Head<'_>) -> Optio
             break;
         }
         if end > found.at {
-            let is_other = magic::recognise(&bytes).is_some_and(|hit| {
-                hit.confidence == Confidence::Certain && hit.kind != Kind::Elf
-            });
+            let is_other = magic::recognise(&bytes)
+                .is_some_and(|hit| hit.confidence == Confidence::Certain && hit.kind != Kind::Elf);
             if is_other {
                 break;
             }
@@ -148,7 +149,12 @@ fn compressed(flash: &FlashData, mut found: Detection, head: &Head<'_>) -> Optio
     }
     found.size = Some(end.min(flash.length()) - found.at);
     let at = found.at;
-    Some(found.because(at, "further bytes of its header are sound; its end is that of programmed bytes"))
+    Some(
+        found.because(
+            at,
+            "further bytes of its header are sound; its end is that of programmed bytes",
+        ),
+    )
 }
 
 /// A program ends behind its table of sections.
@@ -192,7 +198,10 @@ pub(super) fn repeated(
             end = next + block;
             count += 1;
             gap = 0;
-        } else if !boardlab_mtd::is_erased(&head) && magic::recognise(&flash.read(next, magic::HEAD)).is_some_and(|hit| hit.confidence == Confidence::Certain) {
+        } else if !boardlab_mtd::is_erased(&head)
+            && magic::recognise(&flash.read(next, magic::HEAD))
+                .is_some_and(|hit| hit.confidence == Confidence::Certain)
+        {
             break;
         } else {
             gap += 1;
@@ -202,13 +211,21 @@ pub(super) fn repeated(
     let kind = if is_ubi { Kind::Ubi } else { Kind::FileSystem("JFFS2") };
     let mut found = Detection::new(kind, at, Confidence::Certain);
     found.size = Some(end.min(flash.length()) - at);
-    found.detail = format!("{} of {block}", boardlab_result::prose::counted(count.try_into().unwrap_or(usize::MAX), "block"));
+    found.detail = format!(
+        "{} of {block}",
+        boardlab_result::prose::counted(count.try_into().unwrap_or(usize::MAX), "block")
+    );
     let what = if is_ubi { "erase counter headers" } else { "nodes" };
     Some(found.because(at, format!("{what} with right checksums begin {count} blocks")))
 }
 
 /// The distance of the next block with such a header.
-fn distance(flash: &mut FlashData, at: Bytes, step: Bytes, test: fn(&[u8]) -> bool) -> Option<Bytes> {
+fn distance(
+    flash: &mut FlashData,
+    at: Bytes,
+    step: Bytes,
+    test: fn(&[u8]) -> bool,
+) -> Option<Bytes> {
     const MOST: Bytes = Bytes::mib(4);
     let mut next = step;
     while next <= MOST && at + next < flash.length() {

@@ -21,9 +21,8 @@ impl MtdParts {
         let value = |name: &str| {
             variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_str())
         };
-        let in_arguments = || {
-            value("bootargs")?.split_whitespace().find(|word| word.starts_with("mtdparts="))
-        };
+        let in_arguments =
+            || value("bootargs")?.split_whitespace().find(|word| word.starts_with("mtdparts="));
         let text = value("mtdparts").or_else(in_arguments).unwrap_or_default();
         let text = text.strip_prefix("mtdparts=").unwrap_or(text);
         let flashes = text.split(';').filter_map(|flash| parse(flash, length));
@@ -39,7 +38,9 @@ impl MtdParts {
 
 /// `id:size[@offset](name)[ro],...`; `None` if a partition is not within the flash.
 fn parse(text: &str, length: Bytes) -> Option<Vec<(String, Bytes, Bytes)>> {
-    let (_, text) = text.rsplit_once(':').filter(|(id, _)| !id.contains('('))
+    let (_, text) = text
+        .rsplit_once(':')
+        .filter(|(id, _)| !id.contains('('))
         .or_else(|| text.split_once(':'))?;
     let (mut all, mut next) = (Vec::new(), 0_u64);
     for part in text.split(',').take(MOST) {
@@ -86,18 +87,35 @@ mod tests {
         let of = |text: &str| {
             let variables = [("mtdparts".to_owned(), text.to_owned())];
             let all = MtdParts::of(&variables, Bytes::mib(8)).all;
-            all.into_iter().map(|(name, at, size)| format!("{name} {:#x} {:#x}", at.get(), size.get()))
+            all.into_iter()
+                .map(|(name, at, size)| format!("{name} {:#x} {:#x}", at.get(), size.get()))
                 .collect::<Vec<_>>()
         };
         let names = of("mtdparts=spi0.0:256k(u-boot)ro,64k(env),2m@0x100000(kernel),-(root fs)");
-        let known = ["u-boot 0x0 0x40000", "env 0x40000 0x10000", "kernel 0x100000 0x200000", "root fs 0x300000 0x500000"];
+        let known = [
+            "u-boot 0x0 0x40000",
+            "env 0x40000 0x10000",
+            "kernel 0x100000 0x200000",
+            "root fs 0x300000 0x500000",
+        ];
         assert_eq!(names, known);
         // A larger flash comes first; addresses have a colon.
         assert_eq!(of("big:9m(a);fc000000.nor:1m(b)"), ["b 0x0 0x100000"]);
-        for wrong in ["", "x", "x:", "x:1m", "x:1m(", "x:9m(a)", "x:zk(a)", "x:18446744073709551615g(a)", "x:1@9m(a)"] {
+        for wrong in [
+            "",
+            "x",
+            "x:",
+            "x:1m",
+            "x:1m(",
+            "x:9m(a)",
+            "x:zk(a)",
+            "x:18446744073709551615g(a)",
+            "x:1@9m(a)",
+        ] {
             assert!(of(wrong).is_empty(), "{wrong}");
         }
-        let bootargs = [("bootargs".to_owned(), "console=x mtdparts=n:1m(b),-(c) quiet".to_owned())];
+        let bootargs =
+            [("bootargs".to_owned(), "console=x mtdparts=n:1m(b),-(c) quiet".to_owned())];
         assert_eq!(MtdParts::of(&bootargs, Bytes::mib(4)).name_at(Bytes::mib(2)), Some("c".into()));
     }
 }

@@ -57,7 +57,18 @@ fn tree(words: &[(usize, &str, Option<&[u8]>)]) -> Vec<u8> {
     structure.extend([0, 0, 0, 9]);
     let total = 40 + structure.len() + strings.len();
     let mut bytes = Vec::new();
-    let words = [0xD00D_FEED, total, 40, 40 + structure.len(), 40, 17, 16, 0, strings.len(), structure.len()];
+    let words = [
+        0xD00D_FEED,
+        total,
+        40,
+        40 + structure.len(),
+        40,
+        17,
+        16,
+        0,
+        strings.len(),
+        structure.len(),
+    ];
     words.into_iter().for_each(|word| bytes.extend(u32::try_from(word).unwrap().to_be_bytes()));
     [bytes, structure, strings].concat()
 }
@@ -90,7 +101,14 @@ fn router() -> Vec<u8> {
     let mut kernel = vec![0; 0x2_1234];
     random.fill(&mut kernel);
     put(0x4_0000, &u_image(&kernel));
-    put(0x8_0000, &tree(&[(1, "model", Some(b"A board\0")), (1, "compatible", Some(b"maker,board\0maker,soc\0")), (1, "memory", None)]));
+    put(
+        0x8_0000,
+        &tree(&[
+            (1, "model", Some(b"A board\0")),
+            (1, "compatible", Some(b"maker,board\0maker,soc\0")),
+            (1, "memory", None),
+        ]),
+    );
     put(0x9_0000, &squashfs(0x3_0000, &mut random));
     flash
 }
@@ -104,7 +122,12 @@ fn rows(found: &Partitions) -> Vec<String> {
     let row = |one: &Partition| {
         let size = one.found.size.unwrap().get();
         let name = one.name.as_deref().unwrap_or("-");
-        format!("{:#x} {size:#x} {name} {}: {}", one.found.at.get(), one.found.kind, one.found.detail)
+        format!(
+            "{:#x} {size:#x} {name} {}: {}",
+            one.found.at.get(),
+            one.found.kind,
+            one.found.detail
+        )
     };
     found.all.iter().map(row).collect()
 }
@@ -132,7 +155,9 @@ fn every_piece_of_a_flash_is_named() {
     let certain = |at: usize| found.all[at].found.confidence == Confidence::Certain;
     assert!([2, 4, 6, 8].into_iter().all(certain));
     assert_eq!(found.variables[0].0, "bootargs");
-    assert!(found.named.iter().any(|(name, at, _)| name == "rootfs" && *at == Bytes::new(0x9_0000)));
+    assert!(
+        found.named.iter().any(|(name, at, _)| name == "rootfs" && *at == Bytes::new(0x9_0000))
+    );
 }
 
 #[test]
@@ -193,8 +218,13 @@ fn boot_roms_have_their_headers() {
     }
     assert!(detail(&fcb).contains("pages of 2048 in 2112 bytes, 64 a block, BCH 8 in 512 B, 10 B"));
     let atmel = 0xC090_2405_u32.to_le_bytes().repeat(52);
-    assert!(detail(&atmel).starts_with("Atmel PMECC: BCH 4 in 512 B, codes from spare byte 36, 64 spare"));
-    assert!(detail(b"\x16\0\0\xeaeGON.BT0\0\0\0\0\0\x60\0\0").contains("Allwinner SPL of 24576 bytes"));
+    assert!(
+        detail(&atmel)
+            .starts_with("Atmel PMECC: BCH 4 in 512 B, codes from spare byte 36, 64 spare")
+    );
+    assert!(
+        detail(b"\x16\0\0\xeaeGON.BT0\0\0\0\0\0\x60\0\0").contains("Allwinner SPL of 24576 bytes")
+    );
     assert!(boot::recognise(&[0; 512], Bytes::ZERO).is_none());
     assert!(boot::recognise(&[0xFF; 512], Bytes::ZERO).is_none());
 }
@@ -207,7 +237,8 @@ fn untrusted_headers_neither_panic_nor_take_long() {
     for round in 0..300 {
         let mut bytes = flash.clone();
         for _ in 0..20 {
-            let base = [0x2_0000, 0x4_0000, 0x8_0000, 0x9_0000][random.below(4) as usize];
+            let base =
+                [0x2_0000, 0x4_0000, 0x8_0000, 0x9_0000][usize::try_from(random.below(4)).unwrap()];
             let at = base + usize::try_from(random.below(256)).unwrap();
             bytes[at] = random.next_u64().to_le_bytes()[0];
         }

@@ -48,7 +48,8 @@ pub(super) fn describe(bytes: &[u8]) -> Option<Description> {
                 let (Some(length), Some(name)) = (word(at), word(at + 4)) else {
                     return Some(read.conclude(false));
                 };
-                let value = at.checked_add(8).and_then(|from| bytes.get(from..from.checked_add(length)?));
+                let value =
+                    at.checked_add(8).and_then(|from| bytes.get(from..from.checked_add(length)?));
                 let name = strings.checked_add(name).and_then(|from| text(bytes, from));
                 let (Some(value), Some(name)) = (value, name) else {
                     return Some(read.conclude(false));
@@ -99,7 +100,8 @@ impl Reading {
         let Self { model, compatible, description, images, .. } = self;
         if !images.is_empty() {
             let more = images.len().saturating_sub(IMAGES);
-            let names = images.into_iter().take(IMAGES).map(|(name, kind)| format!("{name} ({kind})"));
+            let names =
+                images.into_iter().take(IMAGES).map(|(name, kind)| format!("{name} ({kind})"));
             let mut text = names.collect::<Vec<_>>().join(", ");
             if more > 0 {
                 text += &format!(", {more} more");

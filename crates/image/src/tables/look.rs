@@ -66,7 +66,8 @@ fn codes(contents: &Contents, shape: Option<Shape>, hints: &Hints) -> Option<Sea
     if shape.is_some_and(|shape| shape.oob.is_zero()) || hints.oob == Some(Bytes::ZERO) {
         return None;
     }
-    let size = |hint: Option<Bytes>, of: fn(Shape) -> Bytes| hint.or(shape.map(of)).map(Bytes::to_usize);
+    let size =
+        |hint: Option<Bytes>, of: fn(Shape) -> Bytes| hint.or(shape.map(of)).map(Bytes::to_usize);
     let page = size(hints.page, |shape| shape.page);
     let oob = size(hints.oob, |shape| shape.oob);
     let thorough = page.is_some() && oob.is_some();
@@ -137,14 +138,18 @@ fn table_of(all: &[Partition], has_oob: bool) -> Table {
         let reasons: Vec<_> = one.found.evidence.iter().map(|it| it.what.as_str()).collect();
         Cell::text(reasons.join("; "))
     };
-    let mut table = Table::new("partitions", "Pieces of the flash")
-        .of(rows)
-        .column("at", "at", |one| Cell::text(place(one.in_file)));
+    let mut table =
+        Table::new("partitions", "Pieces of the flash")
+            .of(rows)
+            .column("at", "at", |one| Cell::text(place(one.in_file)));
     if has_oob {
-        table = table.column("data_at", "without spare bytes", |one| Cell::text(place(one.found.at)));
+        table =
+            table.column("data_at", "without spare bytes", |one| Cell::text(place(one.found.at)));
     }
     table
-        .column("size_bytes", "size", |one| one.found.size.map_or(Cell::none(), |it| Cell::count(it.get())))
+        .column("size_bytes", "size", |one| {
+            one.found.size.map_or(Cell::none(), |it| Cell::count(it.get()))
+        })
         .column("kind", "what it is", |one| Cell::text(one.found.kind.to_string()))
         .column("name", "name", |one| text(one.name.as_deref().unwrap_or_default()))
         .column("detail", "more", |one| text(&one.found.detail))
@@ -157,7 +162,8 @@ fn table_of(all: &[Partition], has_oob: bool) -> Table {
 fn tell_blocks(run: &mut RunResult, map: &BlockMap) {
     let rows = map.runs();
     let rows = rows.iter().map(|one| (Row::new(place(map.size * one.first), ""), one));
-    let real = |of: fn(&BlockRun) -> f64| move |one: &&BlockRun| Cell::real((of(one) * 1e4).round() / 1e4);
+    let real =
+        |of: fn(&BlockRun) -> f64| move |one: &&BlockRun| Cell::real((of(one) * 1e4).round() / 1e4);
     let table = Table::new("block_map", "Blocks of one kind, by their place")
         .of(rows)
         .column("block_count", "blocks", |one| Cell::int(one.count))

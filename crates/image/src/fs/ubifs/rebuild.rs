@@ -98,7 +98,10 @@ pub(super) fn of_ubi(
             Some(superblock) => steps.push(mkfs(superblock, &source)),
             None => steps.push(RebuildStep::new(
                 "boardlab",
-                format!("boardlab image extract IMAGE {source} --volume {} --raw", word(&entry.info.name)),
+                format!(
+                    "boardlab image extract IMAGE {source} --volume {} --raw",
+                    word(&entry.info.name)
+                ),
             )),
         }
     }
@@ -116,7 +119,8 @@ pub(super) fn of_ubi(
         steps.push(ini(format!("vol_name={}", entry.name())));
     }
     let block = shape.block.get();
-    let line = format!("ubinize -o image.ubi -p {block} -m {page}{theirs} -Q {image_seq} image.ini");
+    let line =
+        format!("ubinize -o image.ubi -p {block} -m {page}{theirs} -Q {image_seq} image.ini");
     steps.push(RebuildStep::new("ubinize", line));
     let (oob, note) = spare(shape, found);
     let flash = format!("{}{ours}{oob} --image-seq {image_seq}", flash(shape));
