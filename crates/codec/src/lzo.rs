@@ -134,6 +134,13 @@ impl Default for Thorough {
     }
 }
 
+/// The memory keeps nothing from one call to the next.
+impl Clone for Thorough {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 impl std::fmt::Debug for Thorough {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Thorough").finish_non_exhaustive()

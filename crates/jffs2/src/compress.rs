@@ -44,6 +44,8 @@ pub struct Compressors {
     deflate: Option<Box<Jffs2Deflate>>,
     inflate: Option<Box<Inflate>>,
     lzo: Option<Box<lzo::Lzo>>,
+    /// LZO of a tool that has time, in place of the kernel's.
+    thorough_lzo: Option<Box<lzo::Thorough>>,
     /// The result of the last call.
     output: Vec<u8>,
     /// The output of the last compressor tried.
@@ -51,6 +53,12 @@ pub struct Compressors {
 }
 
 impl Compressors {
+    /// Those of a tool, whose LZO looks for the longest matches.
+    #[must_use]
+    pub fn of_a_tool() -> Self {
+        Self { thorough_lzo: Some(Box::default()), ..Self::default() }
+    }
+
     /// Compresses as much of `input` as fits into `room` bytes. Where no compressor makes it smaller,
     /// the first `room` bytes are stored as they are. [`Compressors::take`] gives the bytes.
     pub fn compress(
@@ -133,7 +141,10 @@ impl Compressors {
     /// afterwards.
     fn attempt_lzo(&mut self, input: &[u8], room: usize) -> Option<CompressedSize> {
         self.attempt.resize(lzo::worst_case(input.len()), 0);
-        let produced = self.lzo.get_or_insert_default().compress(input, &mut self.attempt)?;
+        let produced = match &mut self.thorough_lzo {
+            Some(thorough) => thorough.compress(input, &mut self.attempt)?,
+            None => self.lzo.get_or_insert_default().compress(input, &mut self.attempt)?,
+        };
         (produced <= room).then_some(CompressedSize { consumed: input.len(), produced })
     }
 

@@ -14,6 +14,7 @@
 //! - [`audit`]: damaged nodes and the inodes that they affect, for tools that examine an image.
 //! - [`compress`]: which compressors are tried and which is chosen; [`summary_builder`]: the
 //!   summary of the block being written; [`wbuf`]: the write buffer (NAND).
+//! - [`mkfs`]: a new filesystem with its files.
 //! - [`ram`]: the memory use of a 32-bit kernel; `fs`: the trait
 //!   [`FileSystem`](boardlab_vfs::FileSystem); `tables`: consistency checks of the tables in
 //!   memory, for tests.
@@ -44,6 +45,7 @@
 //! Left out on purpose: quotas, the Rubin compressors (never chosen by Linux, not read here
 //! either), export over NFS, and the kernel's locks: here one thing happens at a time.
 
+mod acl;
 mod alloc;
 mod attr;
 pub mod audit;
@@ -62,6 +64,7 @@ mod gc;
 mod hold;
 pub mod index;
 pub mod inode;
+pub mod mkfs;
 pub mod mount;
 mod names;
 mod obsolete;

@@ -5,6 +5,7 @@
 
 use crate::Jffs2;
 use crate::error::Error;
+use crate::format::XattrPrefix;
 use crate::format::dirent::NAME_MAX;
 use crate::index::{InodeState, ROOT};
 use crate::inode::{DirEntry, OpenInode};
@@ -174,10 +175,14 @@ impl<M: Mtd> Jffs2<M> {
         name: &[u8],
     ) -> Result<Vec<u8>, Error> {
         let slot = self.open_inode(clock, number(ino)?)?.slot;
-        let (prefix, rest) = crate::format::XattrPrefix::split(name).ok_or(Errno::OpNotSupp)?;
+        let (prefix, rest) = XattrPrefix::split(name).ok_or(Errno::OpNotSupp)?;
         let found = self.volume.find_xattr(clock, slot, prefix, rest)?;
         let datum = found.and_then(|(_, datum)| self.volume.xattrs.datum(datum));
         let content = datum.and_then(|datum| datum.content.as_ref()).ok_or(Errno::NoData)?;
+        if matches!(prefix, XattrPrefix::AclAccess | XattrPrefix::AclDefault) {
+            let list = crate::acl::seen(&content.value, self.volume.order);
+            return Ok(list.ok_or(Errno::Inval)?);
+        }
         Ok(content.value.to_vec())
     }
 
