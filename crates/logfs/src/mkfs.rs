@@ -121,7 +121,8 @@ impl<M: Mtd> Maker<'_, M> {
         loop {
             let segment = self.next;
             if segment >= self.segments {
-                let (found, expected) = (self.segments.into(), SEGMENTS_MIN.into());
+                let good = self.entries.iter().filter(|entry| **entry != SegmentEntry::BAD);
+                let (found, expected) = (good.count() as u64, SEGMENTS_MIN.into());
                 return Err(MountError::Unfit { field: "good segments", found, expected });
             }
             self.next += 1;
