@@ -559,6 +559,7 @@ fn word(path: &Path) -> String {
 }
 
 fn not_made(path: &Path, problem: &boardlab_image::make::MakeError) -> Message {
+    let path = problem.path().unwrap_or(path);
     Message {
         title: shown(&problem.to_string()),
         place: Some(Place { path: shown_path(path), at: problem.place() }),

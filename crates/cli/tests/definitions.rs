@@ -332,6 +332,8 @@ const MAKE: &str = "crates/image/tests/make.rs";
 const MADE: &str = "crates/image/tests/yaffs2/made.rs";
 /// Holds what is done with the files of an image as a whole.
 const TREES: &str = "crates/cli/tests/trees.rs";
+/// Holds what JFFS2 is made of a folder with each option.
+const CREATED: &str = "crates/image/tests/created/jffs2.rs";
 /// Holds what a check finds.
 const CHECK: &str = "crates/image/tests/check.rs";
 /// Holds that a layout and a code are taken, or refused with what was found.
@@ -525,6 +527,12 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image create", "volume-only", Test(MAKE)),
     ("image create", "fix-up", Test(MAKE)),
     ("image create", "squash-uids", Test(MAKE)),
+    ("image create", "squash-perms", Test(CREATED)),
+    ("image create", "summary", Test(CREATED)),
+    ("image create", "no-cleanmarkers", Test(CREATED)),
+    ("image create", "devtable", Test("crates/image/tests/created/devices.rs")),
+    ("image create", "pad", Test("crates/image/tests/created/placing.rs")),
+    ("image create", "bad-blocks", Test("crates/image/tests/created/placing.rs")),
     ("image convert", "format", Test(TREES)),
     ("image convert", "out", Test(TREES)),
     ("image convert", "from-page", Test(TREES)),
@@ -554,6 +562,12 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image convert", "volume-only", Test(MAKE)),
     ("image convert", "fix-up", Test(MAKE)),
     ("image convert", "squash-uids", Test(MAKE)),
+    ("image convert", "squash-perms", Test(CREATED)),
+    ("image convert", "summary", Test(CREATED)),
+    ("image convert", "no-cleanmarkers", Test(CREATED)),
+    ("image convert", "devtable", Test("crates/image/tests/created/devices.rs")),
+    ("image convert", "pad", Test("crates/image/tests/created/placing.rs")),
+    ("image convert", "bad-blocks", Test("crates/image/tests/created/placing.rs")),
     ("image diff", "format", Test(TREES)),
     ("image diff", "out", Test(TREES)),
     ("image diff", "seed", Refused(&["image", "diff", "a.bin", "b.bin", "--seed", "2"])),

@@ -290,6 +290,78 @@ fn a_check_takes_what_is_known_of_the_flash_and_saves_its_result() {
     );
 }
 
+/// Arguments that make an image of the folder `tree` with each filesystem.
+const FILESYSTEMS: [(&str, &[&str]); 5] = [
+    ("ubifs", &["--page=2KiB", "--block=128KiB", "--max-blocks=64", "--fs=ubifs"]),
+    ("jffs2", &["--page=2KiB", "--oob=64", "--block=128KiB", "--fs=jffs2"]),
+    ("nor", &["--page=1", "--block=64KiB", "--fs=jffs2", "--summary", "--big-endian"]),
+    ("yaffs2", &["--page=2KiB", "--oob=64", "--block=128KiB", "--fs=yaffs2"]),
+    ("logfs", &["--page=2KiB", "--block=128KiB", "--max-blocks=64", "--fs=logfs"]),
+];
+
+#[test]
+fn the_latest_time_holds_for_every_filesystem_and_gives_the_same_bytes() {
+    let scratch = planted();
+    let script = "SOURCE_DATE_EPOCH=86400 exec \"$0\" \"$@\"";
+    scratch.write("devices", "/dev d 755 0 0\n/dev/null c 666 0 0 1 3\n");
+    for (name, options) in FILESYSTEMS {
+        let [first, second] = ["first", "second"].map(|which| {
+            // Both folders are new, and so are all of their times.
+            fs::rename(scratch.path().join("tree"), scratch.path().join("old")).unwrap();
+            fs::create_dir_all(scratch.path().join("tree/etc")).unwrap();
+            for number in 0..200_u32 {
+                let text = fs::read(scratch.path().join(format!("old/etc/{number}"))).unwrap();
+                scratch.write(&format!("tree/etc/{number}"), text);
+            }
+            scratch.write("tree/board.jffs2", BOARD);
+            fs::remove_dir_all(scratch.path().join("old")).unwrap();
+            let image = format!("{name}.{which}");
+            let fixed = ["image", "create", "tree", &image, "-D", "devices"];
+            run_by("sh", script, scratch.path(), &[&fixed[..], options].concat()).success();
+            image
+        });
+        for path in ["/etc/1", "/dev/null"] {
+            let listed = run_in(scratch.path(), &["image", "ls", &first, path]).success();
+            assert!(listed.contains("1970-01-02 00:00:00"), "{name}: {listed}");
+        }
+        let [first, second] =
+            [first, second].map(|image| fs::read(scratch.path().join(image)).unwrap());
+        assert!(first == second, "{name}");
+    }
+}
+
+#[test]
+fn a_jffs2_with_devices_around_bad_blocks_is_listed_and_checked() {
+    let scratch = planted();
+    scratch.write("devices", "/dev d 755 0 0\n/dev/mtd c 640 0 6 90 0 0 2 4\n");
+    scratch.write("bad", "# of this board\n0\n2 3\n");
+    let arguments = [
+        "image",
+        "create",
+        "tree",
+        "board.jffs2",
+        "--fs=jffs2",
+        "--page=2KiB",
+        "--oob=64",
+        "--block=128KiB",
+        "-D",
+        "devices",
+        "--pad=2MiB",
+        "--bad-blocks=@bad",
+        "--json",
+    ];
+    let made = run_in(scratch.path(), &arguments).success();
+    assert!(made.contains("\"bad_block_count\""), "{made}");
+    let length = fs::metadata(scratch.path().join("board.jffs2")).unwrap().len();
+    assert_eq!(length, 16 * 64 * 2_112);
+    let listed = run_in(scratch.path(), &["image", "ls", "board.jffs2", "/dev/mtd3"]).success();
+    assert!(listed.contains("90:6"), "{listed}");
+    let checked = run_in(scratch.path(), &["image", "check", "board.jffs2"]).success();
+    assert!(checked.contains("no errors"), "{checked}");
+    let told = run_in(scratch.path(), &["image", "info", "board.jffs2"]).success();
+    assert!(told.contains("2 KiB") && told.contains("jffs2"), "{told}");
+}
+
 #[test]
 fn the_latest_time_of_files_comes_from_the_environment() {
     let scratch = planted();

@@ -6,25 +6,23 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod folders;
 mod planted;
 mod scratch;
 
 use boardlab_image::files::Taking;
 use boardlab_image::make::report::report;
 use boardlab_image::make::{
-    Compression, Compressor, FileOptions, Files, Flash, Made, MakeError, NewTags, of_files,
-    of_folder, of_ini,
+    Compression, FileOptions, Files, Flash, Made, MakeError, of_files, of_folder, of_ini,
 };
-use boardlab_image::{ByteOrder, Contents, Damage, Hints, MountedImage, open};
-use boardlab_sim::{Bytes, Clock, Seed};
+use boardlab_image::{Contents, Damage, Hints, open};
+use boardlab_sim::{Bytes, Seed};
+use boardlab_vfs::FileSystem;
 use boardlab_vfs::script::content;
-use boardlab_vfs::{FileSystem, Kind, Mount};
+use folders::{compare, mounted};
 use planted::plant;
 use scratch::Scratch;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -48,69 +46,12 @@ fn options(compression: Compression) -> FileOptions {
         fs: "ubifs".into(),
         max_lebs: 400,
         compression: Some(compression),
-        fix_up: false,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
-        volume: Some("rootfs".into()),
-        taking: Taking::default(),
+        ..FileOptions::default()
     }
 }
 
 fn lzo() -> FileOptions {
-    options(Compression::Only(Compressor::Lzo))
-}
-
-fn mounted(bytes: &[u8]) -> (Mount<impl FileSystem + use<>>, Clock) {
-    let mut image = open(&Contents::of(bytes.to_vec()), &Hints::default()).unwrap();
-    let damage = Damage::of(&mut image).unwrap();
-    assert!(damage.is_whole() && damage.audit.places.is_empty(), "{damage:?}");
-    let MountedImage { fs, clock, .. } = image;
-    (Mount::new(fs), clock)
-}
-
-/// Compares a folder with the image; the number of names.
-fn compare<F: FileSystem>(
-    mount: &mut Mount<F>,
-    clock: &mut Clock,
-    host: &Path,
-    path: &[u8],
-) -> usize {
-    let told = host.symlink_metadata().unwrap();
-    let stat = mount.lstat(clock, if path.is_empty() { b"/" } else { path }).unwrap();
-    let name = host.display();
-    assert_eq!(stat.kind.mode_bits() | stat.mode, told.mode(), "{name}");
-    assert_eq!((stat.uid, stat.gid, stat.modified.seconds), (told.uid(), told.gid(), told.mtime()));
-    match stat.kind {
-        Kind::Directory => {
-            let mut names: Vec<Vec<u8>> = fs::read_dir(host)
-                .unwrap()
-                .map(|one| one.unwrap().file_name().as_bytes().to_vec())
-                .collect();
-            names.sort();
-            let found = mount.readdir(clock, if path.is_empty() { b"/" } else { path }).unwrap();
-            let mut found: Vec<Vec<u8>> = found.into_iter().map(|entry| entry.name).collect();
-            found.sort();
-            assert_eq!(found, names, "{name}");
-            let below = names.iter().map(|one| {
-                let path = [path, b"/", one].concat();
-                compare(mount, clock, &host.join(OsStr::from_bytes(one)), &path)
-            });
-            return 1 + below.sum::<usize>();
-        }
-        Kind::Symlink => {
-            let target = fs::read_link(host).unwrap();
-            assert_eq!(mount.readlink(clock, path).unwrap(), target.as_os_str().as_bytes());
-        }
-        _ => {
-            assert_eq!((u64::from(stat.links), stat.size), (told.nlink(), told.len()), "{name}");
-            let fd = mount.open(clock, path).unwrap();
-            let mut bytes = vec![1; usize::try_from(told.len()).unwrap() + 1];
-            let length = mount.read(clock, fd, 0, &mut bytes).unwrap();
-            assert!(bytes[..length] == fs::read(host).unwrap(), "content of {name}");
-            mount.close(clock, fd).unwrap();
-        }
-    }
-    1
+    options(Compression::Lzo)
 }
 
 fn make(folder: &Path, flash: &Flash, options: &FileOptions) -> Made {
@@ -126,13 +67,19 @@ fn a_folder_is_read_again_from_images_for_every_flash_with_every_compression() {
     let shifted = Flash { vid_offset: Some(Bytes::kib(2)), sub_page: None, ..nand() };
     let spare = Flash { oob: Some(Bytes::new(64)), ..nand() };
     let strong = Flash { oob: Some(Bytes::new(128)), ecc: Some((8, Bytes::new(512))), ..nand() };
-    let compressors = [Compressor::None, Compressor::Lzo, Compressor::Zlib, Compressor::Zstd];
-    let compressions =
-        compressors.map(Compression::Only).into_iter().chain([Compression::FavorLzo]);
+    let compressions = [
+        Compression::None,
+        Compression::Lzo,
+        Compression::Zlib,
+        Compression::Zstd,
+        Compression::FavorLzo,
+    ];
     let flashes = [nand(), nor, small, shifted, spare, strong];
-    for (number, (flash, compression)) in flashes.iter().zip(compressions.cycle()).enumerate() {
+    for (number, (flash, compression)) in
+        flashes.iter().zip(compressions.iter().cycle()).enumerate()
+    {
         let options =
-            FileOptions { max_lebs: 900, fix_up: number % 2 == 0, ..options(compression) };
+            FileOptions { max_lebs: 900, fix_up: number % 2 == 0, ..options(*compression) };
         let made = make(&scratch.0, flash, &options);
         assert!(made.left_out.is_empty(), "{:?}", made.left_out);
         let (mut mount, mut clock) = mounted(&made.bytes);
@@ -163,7 +110,7 @@ fn the_same_folder_gives_the_same_bytes_and_the_seed_another_identity() {
 fn owners_times_and_the_name_of_the_volume_are_those_asked_for() {
     let scratch = Scratch::new("taking");
     scratch.write("file", "x");
-    let taking = Taking { squash: true, latest: Some(86_400) };
+    let taking = Taking { squash: true, latest: Some(86_400), ..Taking::default() };
     let options = FileOptions { taking, volume: Some("data".into()), ..lzo() };
     let flash = Flash { erase_counter: 5, ..nand() };
     let made = make(&scratch.0, &flash, &options);
@@ -328,10 +275,10 @@ fn an_image_is_as_small_as_that_of_mkfs_ubifs() {
     let target = scratch.0.join("image");
     let [root, image] = [&tree, &target].map(|path| path.display().to_string());
     for (name, compression) in [
-        ("none", Compression::Only(Compressor::None)),
-        ("lzo", Compression::Only(Compressor::Lzo)),
-        ("zlib", Compression::Only(Compressor::Zlib)),
-        ("zstd", Compression::Only(Compressor::Zstd)),
+        ("none", Compression::None),
+        ("lzo", Compression::Lzo),
+        ("zlib", Compression::Zlib),
+        ("zstd", Compression::Zstd),
         ("favor_lzo", Compression::FavorLzo),
     ] {
         let small =
@@ -364,11 +311,15 @@ fn what_does_not_fit_is_refused_with_what_would() {
     );
     let less = FileOptions { max_lebs: needed - 1, ..lzo() };
     assert!(of_folder(&scratch.0, &nand(), &less, SEED).is_err());
-    let (said, help) = of(nand(), FileOptions { fs: "jffs2".into(), ..lzo() });
+    let (said, help) = of(nand(), FileOptions { fs: "cramfs".into(), ..lzo() });
     assert_eq!(
         (said.as_str(), help.as_str()),
-        ("no image of JFFS2 can be made", "expected ubifs or yaffs2 or logfs")
+        ("no image of `cramfs` can be made", "expected jffs2 or ubifs or yaffs2 or logfs")
     );
+    let rtime = FileOptions { compression: Some(Compression::Rtime), ..lzo() };
+    let (said, help) = of(nand(), rtime);
+    assert_eq!(said, "--compression rtime does not fit");
+    assert!(help.contains("favor-lzo, for UBIFS"), "{help}");
     for (flash, option) in [
         (Flash { page: Bytes::new(3_000), ..nand() }, "--page 3000B"),
         (Flash { page: Bytes::ZERO, ..nand() }, "--page"),
@@ -474,6 +425,7 @@ fn another_filesystem_makes_images_with_an_entry_in_the_list() {
                 ..Default::default()
             })
         }),
+        create_dump: None,
         ..ALL[0]
     };
     let options = FileOptions { fs: "toy".into(), volume: None, ..lzo() };

@@ -11,8 +11,8 @@ use boardlab_image::diff::{What, blocks, diff};
 use boardlab_image::files::{ArchiveProblem, Taking, Tree};
 use boardlab_image::fs::ALL;
 use boardlab_image::gather::{Gathered, gather};
-use boardlab_image::make::{FileOptions, Files, Flash, MakeError, NewTags, of_files};
-use boardlab_image::{ByteOrder, Contents, Hints, open};
+use boardlab_image::make::{FileOptions, Files, Flash, MakeError, of_files};
+use boardlab_image::{Contents, Hints, open};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::Kind;
 use planted::{below, plant};
@@ -268,13 +268,8 @@ fn flash(oob: Option<u64>) -> Flash {
 fn options(fs: &str) -> FileOptions {
     FileOptions {
         fs: fs.into(),
-        max_lebs: if fs == "yaffs2" { 0 } else { 256 },
-        compression: None,
-        fix_up: false,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
-        volume: Some("rootfs".into()),
-        taking: Taking::default(),
+        max_lebs: if ["yaffs2", "jffs2"].contains(&fs) { 0 } else { 256 },
+        ..FileOptions::default()
     }
 }
 
@@ -287,7 +282,14 @@ fn opened(bytes: &[u8]) -> Gathered {
 fn images_become_images_of_every_other_filesystem_with_all_that_they_hold() {
     let scratch = Scratch::new("convert");
     plant(&scratch.0, 5);
-    let makers = [("ubifs", None), ("ubifs", Some(64)), ("yaffs2", Some(64)), ("logfs", Some(64))];
+    let makers = [
+        ("ubifs", None),
+        ("ubifs", Some(64)),
+        ("yaffs2", Some(64)),
+        ("logfs", Some(64)),
+        ("jffs2", None),
+        ("jffs2", Some(64)),
+    ];
     let first = |(fs, oob): (&str, Option<u64>)| {
         let files = Files::Folder(&scratch.0);
         of_files(files, &flash(oob), &options(fs), (Seed::new(1), ALL)).unwrap().bytes

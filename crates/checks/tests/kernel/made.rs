@@ -3,9 +3,7 @@
 use crate::stack::manifest_of_dump;
 use boardlab_checks::binary::Scratch;
 use boardlab_checks::nandsim::Flash;
-use boardlab_image::ByteOrder;
-use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, FileOptions, NewTags, of_folder};
+use boardlab_image::make::{Compression, FileOptions, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::script::content;
 use std::fs::{self, File};
@@ -13,7 +11,7 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::path::Path;
 
 /// Files of many lengths, links of both kinds, a hole and a pipe.
-fn plant(folder: &Path) {
+pub(crate) fn plant(folder: &Path) {
     fs::create_dir_all(folder.join("deep/er")).unwrap();
     for number in 0..300_u64 {
         let length = usize::try_from(number * 97 % 20_000).unwrap();
@@ -47,10 +45,8 @@ pub(crate) fn made(flash: Flash, mebibytes: usize) -> (String, Vec<u8>) {
         max_lebs: u32::try_from(flash.blocks_of(mebibytes)).unwrap(),
         compression: Some(Compression::FavorLzo),
         fix_up: true,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
         volume: Some("volume".into()),
-        taking: Taking::default(),
+        ..FileOptions::default()
     };
     let made = of_folder(scratch.path(), &made_for, &options, Seed::new(1));
     let mut dump = made.unwrap_or_else(|error| panic!("{error}")).bytes;

@@ -1,12 +1,14 @@
 //! The arguments of `boardlab image create`.
 //!
-//! Layer: rank 12. Main type: [`Create`]. The options have the meaning of those of `mkfs.ubifs` and
-//! `ubinize`, whose letters their help names.
+//! Layer: rank 12. Main type: [`Create`]. The options have the meaning of those of `mkfs.ubifs`,
+//! `mkfs.jffs2` and `ubinize`, whose letters their help names.
 
 use super::size;
 use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, FileOptions, Flash, NewTags, is_on_flash};
+use boardlab_image::make::{
+    Compression, FileOptions, Flash, Jffs2Options, NewTags, Pad, Placing, is_jffs2, is_on_flash,
+};
 use boardlab_sim::Bytes;
 use clap::{Args, ValueEnum, ValueHint};
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ Exit status 1: something is left out; the last table says what and why.
 Examples:
   boardlab image create rootfs board.ubi --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create rootfs board.ubifs --page 2KiB --block 128KiB --max-blocks 1000 --volume-only
+  boardlab image create rootfs nor.jffs2 --fs jffs2 --page 1 --block 64KiB -D devices.txt --pad 8MiB
+  boardlab image create rootfs nand.jffs2 --fs jffs2 --summary --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs mk.yaffs2 --fs yaffs2 --tags start --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs board.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 2048
@@ -71,6 +75,12 @@ pub(crate) struct NewImage {
     /// Bits that the ECC corrects in so many bytes: 1 is Hamming, more BCH [default: 1/256]
     #[arg(long, value_name = "BITS/BYTES", value_parser = ecc, requires = "oob")]
     ecc: Option<(u32, Bytes)>,
+    /// Size of the image, such as 8MiB or 64blocks: erased blocks follow (mkfs.jffs2 -p)
+    #[arg(long, value_name = "SIZE", value_parser = pad)]
+    pub(crate) pad: Option<Pad>,
+    /// Bad blocks of the flash to go around, such as 3,17,40-42, or @FILE with such a list
+    #[arg(long, value_name = "LIST")]
+    pub(crate) bad_blocks: Option<String>,
     /// What is made of files.
     #[command(flatten)]
     folder: OfFiles,
@@ -80,19 +90,25 @@ pub(crate) struct NewImage {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The filesystem, of a folder or an archive")]
 struct OfFiles {
-    /// Filesystem: ubifs, yaffs2 (YAFFS1 with pages of 512 bytes) or logfs [default: ubifs]
+    /// Filesystem: ubifs, jffs2, yaffs2 (YAFFS1 with pages of 512 bytes), logfs [default: ubifs]
     #[arg(long, value_name = "NAME")]
     fs: Option<String>,
     /// Place of the tags of YAFFS2 [default: free]
     #[arg(long, value_name = "PLACE")]
     tags: Option<Tags>,
-    /// Write YAFFS2 for a big-endian board
+    /// Write YAFFS2 or JFFS2 for a big-endian board (mkfs.jffs2 -b)
     #[arg(long)]
     big_endian: bool,
+    /// End full blocks of JFFS2 with a summary, for a faster mount (sumtool)
+    #[arg(long)]
+    summary: bool,
+    /// Leave out the cleanmarkers of JFFS2 (mkfs.jffs2 -n)
+    #[arg(long)]
+    no_cleanmarkers: bool,
     /// Logical erase blocks that UBIFS may grow to (mkfs.ubifs -c); for LogFS, blocks of the flash
     #[arg(long, value_name = "N")]
     max_blocks: Option<u32>,
-    /// Compression of the content (mkfs.ubifs -x) [default: lzo; for LogFS none, or zlib]
+    /// Compression (mkfs.ubifs -x, mkfs.jffs2 -m) [default: lzo; JFFS2: priority; LogFS: none]
     #[arg(long, value_name = "NAME")]
     compression: Option<Kind>,
     /// Name of the UBI volume [default: rootfs]
@@ -107,6 +123,12 @@ struct OfFiles {
     /// Give all files to root (mkfs.ubifs -U)
     #[arg(long)]
     squash_uids: bool,
+    /// Let nobody but the owner of a file write to it (mkfs.jffs2 -P)
+    #[arg(long)]
+    squash_perms: bool,
+    /// Table of devices, folders, owners and modes, as mtd-utils take it (mkfs.jffs2 -D)
+    #[arg(short = 'D', long = "devtable", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    devices: Option<PathBuf>,
 }
 
 /// Where tags lie.
@@ -143,16 +165,25 @@ enum Kind {
     Zstd,
     /// LZO, but zlib where that is 20 % smaller
     FavorLzo,
+    /// The repeats of JFFS2, for the smallest code
+    Rtime,
+    /// JFFS2: zlib, or rtime where that does not make the data smaller
+    Priority,
+    /// JFFS2: the smaller of zlib and rtime
+    Size,
 }
 
 impl From<Kind> for Compression {
     fn from(kind: Kind) -> Self {
         match kind {
-            Kind::None => Self::Only(Compressor::None),
-            Kind::Lzo => Self::Only(Compressor::Lzo),
-            Kind::Zlib => Self::Only(Compressor::Zlib),
-            Kind::Zstd => Self::Only(Compressor::Zstd),
+            Kind::None => Self::None,
+            Kind::Lzo => Self::Lzo,
+            Kind::Zlib => Self::Zlib,
+            Kind::Zstd => Self::Zstd,
             Kind::FavorLzo => Self::FavorLzo,
+            Kind::Rtime => Self::Rtime,
+            Kind::Priority => Self::Priority,
+            Kind::Size => Self::Size,
         }
     }
 }
@@ -177,8 +208,9 @@ impl NewImage {
         self.folder.fs.as_deref()
     }
 
-    /// The options for files, with the latest time of its files; `None` without --max-blocks.
-    pub(crate) fn files(&self, latest: Option<i64>) -> Option<FileOptions> {
+    /// The options for files, with the latest time of its files and the place of the blocks; `None` without
+    /// --max-blocks.
+    pub(crate) fn files(&self, latest: Option<i64>, placing: Placing) -> Option<FileOptions> {
         let OfFiles { fs, max_blocks, compression, volume_name, .. } = &self.folder;
         let name = || volume_name.clone().unwrap_or_else(|| "rootfs".into());
         let fs = fs.clone().unwrap_or_else(|| "ubifs".into());
@@ -190,8 +222,18 @@ impl NewImage {
             tags: self.folder.tags.map_or(NewTags::Free, NewTags::from),
             order: if self.folder.big_endian { ByteOrder::Big } else { ByteOrder::Little },
             fix_up: self.folder.fix_up,
+            jffs2: Jffs2Options {
+                summary: self.folder.summary,
+                cleanmarkers: !self.folder.no_cleanmarkers,
+            },
+            devices: self.folder.devices.clone(),
+            placing,
             volume: (!self.folder.volume_only).then(name),
-            taking: Taking { squash: self.folder.squash_uids, latest },
+            taking: Taking {
+                squash: self.folder.squash_uids,
+                squash_modes: self.folder.squash_perms,
+                latest,
+            },
         })
     }
 
@@ -208,6 +250,10 @@ impl NewImage {
             (self.folder.volume_only, "--volume-only"),
             (self.folder.fix_up, "--fix-up"),
             (self.folder.squash_uids, "--squash-uids"),
+            (self.folder.squash_perms, "--squash-perms"),
+            (self.folder.summary, "--summary"),
+            (self.folder.no_cleanmarkers, "--no-cleanmarkers"),
+            (self.folder.devices.is_some(), "--devtable"),
         ];
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
@@ -240,6 +286,18 @@ impl NewImage {
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
+    /// A given option that is for JFFS2 only, although another filesystem is made.
+    pub(crate) fn for_jffs2(&self) -> Option<&'static str> {
+        if self.folder.fs.as_deref().is_some_and(is_jffs2) {
+            return None;
+        }
+        let given = [
+            (self.folder.summary, "--summary"),
+            (self.folder.no_cleanmarkers, "--no-cleanmarkers"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
     /// A given option that is for UBI only, although the volume alone is made.
     pub(crate) const fn for_ubi(&self) -> Option<&'static str> {
         if !self.folder.volume_only {
@@ -253,6 +311,15 @@ impl NewImage {
         }
         if self.erase_counter > 0 { Some("--erase-counter") } else { None }
     }
+}
+
+/// A size that an image is padded to: `8MiB`, or `64blocks`.
+fn pad(text: &str) -> Result<Pad, String> {
+    let Some(blocks) = text.strip_suffix("blocks") else {
+        return size(text).map(Pad::Bytes).map_err(|misfit| format!("{misfit}, or 64blocks"));
+    };
+    let count = blocks.trim_end().parse().map(Pad::Blocks);
+    count.map_err(|_| "expected a number of blocks, such as 64blocks".into())
 }
 
 /// An ECC: `4/512`.

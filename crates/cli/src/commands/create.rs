@@ -9,7 +9,7 @@ use crate::file::NewFile;
 use crate::output::Output;
 use boardlab_image::fs::ALL;
 use boardlab_image::make::report::report;
-use boardlab_image::make::{self, FileOptions, Files, Made, MakeError};
+use boardlab_image::make::{self, FileOptions, Files, Made, MakeError, Placing};
 use boardlab_report::Shown;
 use boardlab_sim::{Bytes, Seed};
 use std::env;
@@ -96,10 +96,17 @@ fn make(create: &Create, input: Input, seed: Seed) -> Result<Made, MakeError> {
                 let why = "the .ini says what the volumes are";
                 return Err(MakeError::Useless { option, why });
             }
-            return make::of_ini(&create.input, &flash, seed);
+            let made = make::of_ini(&create.input, &flash, seed)?;
+            return make::place(made, &placing(&create.new)?);
         }
     };
     make::of_files(files, &flash, &of_files(&create.new)?, (seed, ALL))
+}
+
+/// Where the blocks of a new image lie.
+fn placing(new: &NewImage) -> Result<Placing, MakeError> {
+    let bad_blocks = new.bad_blocks.as_deref().map(make::bad_blocks).transpose()?;
+    Ok(Placing { pad: new.pad, bad_blocks: bad_blocks.unwrap_or_default() })
 }
 
 /// The options for the filesystem of a new image, none of which is without effect.
@@ -112,11 +119,17 @@ pub(super) fn of_files(new: &NewImage) -> Result<FileOptions, MakeError> {
         let why = "UBIFS has no tags, and is little-endian everywhere: give --fs yaffs2 too";
         return Err(MakeError::Useless { option, why });
     }
+    if let Some(option) = new.for_jffs2() {
+        return Err(MakeError::Useless {
+            option,
+            why: "it is for JFFS2 only: give --fs jffs2 too",
+        });
+    }
     if let Some(option) = new.for_ubi() {
         return Err(MakeError::Useless { option, why: "a volume alone has no such thing" });
     }
     let latest = epoch(env::var_os(EPOCH).as_deref())?;
-    new.files(latest).ok_or(MakeError::Missing {
+    new.files(latest, placing(new)?).ok_or(MakeError::Missing {
         option: "--max-blocks N",
         why: "the filesystem reserves room for its tables and its journal by it",
     })

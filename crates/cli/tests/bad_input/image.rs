@@ -283,12 +283,12 @@ pub(crate) const CASES: &[Case] = &[
             "create",
             "tree",
             "o",
-            "--fs=jffs2",
+            "--fs=cramfs",
             "--page=1",
             "--block=64KiB",
             "--max-blocks=64",
         ],
-        &["no image of JFFS2 can be made", "expected ubifs or yaffs2"],
+        &["no image of `cramfs` can be made", "expected jffs2 or ubifs or yaffs2 or logfs"],
     )
     .at("tree"),
     create(
@@ -356,6 +356,195 @@ pub(crate) const CASES: &[Case] = &[
         &["the tags of each page lie in its spare bytes", "--tags in-band", "give --oob SIZE"],
     )
     .at("tree"),
+    create(
+        "create of UBIFS with a summary",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+            "--summary",
+        ],
+        &["--summary has no effect here: it is for JFFS2 only", "leave out --summary"],
+    )
+    .at("tree"),
+    create(
+        "create of JFFS2 with a name of a volume",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=1",
+            "--block=64KiB",
+            "--volume-name=a",
+        ],
+        &["--volume-name has no effect here", "without UBI"],
+    )
+    .at("tree"),
+    create(
+        "create of JFFS2 with Zstandard",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=1",
+            "--block=64KiB",
+            "--compression=zstd",
+        ],
+        &["--compression zstd does not fit", "expected none, lzo, zlib, rtime"],
+    )
+    .at("tree"),
+    create(
+        "create with a smaller size than that of the files",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--max-blocks=64",
+            "--pad=2blocks",
+        ],
+        &["--pad 2blocks does not fit", "blocks or more, which the files take"],
+    )
+    .at("tree"),
+    create(
+        "create with a size of no blocks",
+        &["image", "create", "tree", "o", "--page=1", "--block=64KiB", "--pad=xblocks"],
+        &["'xblocks'", "expected a number of blocks, such as 64blocks"],
+    ),
+    create(
+        "create around bad blocks that are none",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "--bad-blocks=3,x",
+        ],
+        &["--bad-blocks `3,x` does not fit", "such as 3,17,40-42"],
+    )
+    .at("tree"),
+    create(
+        "create around bad blocks without their marks",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--block=128KiB",
+            "--bad-blocks=3",
+        ],
+        &["the mark of a bad block lies in its spare bytes", "give --oob SIZE"],
+    )
+    .at("tree"),
+    create(
+        "create around bad blocks of a missing list",
+        &[
+            "image",
+            "create",
+            "tree",
+            "o",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "--bad-blocks=@none",
+        ],
+        &["cannot read `none`: no such file", "name a text file"],
+    )
+    .at("none"),
+    table(
+        "create around a wrong list of bad blocks",
+        b"# known\n3\n4 \xc3\xa4\n",
+        "a.txt:3:3",
+        &[
+            "image",
+            "create",
+            ".",
+            "../none.jffs2",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "--bad-blocks=@a.txt",
+        ],
+        &["is no block", "such as 3,17,40-42"],
+    ),
+    table(
+        "create with a table of something else",
+        b"PNG\xff\xfe",
+        "a.txt:1:4",
+        &[
+            "image",
+            "create",
+            ".",
+            "../none.jffs2",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "-D",
+            "a.txt",
+        ],
+        &["the file is not UTF-8 text", "is this the right file?"],
+    ),
+    table(
+        "create with a device outside of the tree",
+        b"/dev d 755 0 0\n/dev/../../x c 600 0 0 1 3\n",
+        "a.txt:2:1",
+        &[
+            "image",
+            "create",
+            ".",
+            "../none.jffs2",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "--devtable=a.txt",
+        ],
+        &["`/dev/../../x` is no name in the tree", "a path from / on"],
+    ),
+    table(
+        "create with a hostile name in a table",
+        b"/\x1b[2J/x c 600 0 0 1 3\n",
+        "a.txt:1:1",
+        &[
+            "image",
+            "create",
+            ".",
+            "../none.jffs2",
+            "--fs=jffs2",
+            "--page=2KiB",
+            "--oob=64",
+            "--block=128KiB",
+            "-D",
+            "a.txt",
+        ],
+        &["there is no folder `/\\u{1b}[2J`", "add a line before it"],
+    ),
+    ini(
+        "create of an .ini with a table",
+        b"[a]\n",
+        &["image", "create", "a.ini", "o", "--page=2KiB", "--block=128KiB", "-D", "a.ini"],
+        "a.ini",
+        &["--devtable has no effect here", "leave out --devtable"],
+    ),
     ini(
         "create of an .ini with an option for folders",
         b"[a]\n",
@@ -398,6 +587,17 @@ const fn create(
     says: &'static [&'static str],
 ) -> Case {
     Case::arguments(name, arguments, says).folder("tree")
+}
+
+/// The folder itself, with a table or a list in `a.txt`.
+const fn table(
+    name: &'static str,
+    content: &'static [u8],
+    at: &'static str,
+    arguments: &'static [&'static str],
+    says: &'static [&'static str],
+) -> Case {
+    Case::whole("a.txt", content, at, says).with(arguments).called(name)
 }
 
 const fn ini(

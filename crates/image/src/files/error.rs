@@ -4,9 +4,10 @@
 //! [`MakeError::help`] what would fit.
 
 use super::archive::problem::ArchiveProblem;
+use super::problem::FileProblem;
 use boardlab_ubi::create::CreateError;
 use boardlab_ubifs::mkfs::MkfsError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, io};
 
 /// The keys of a section in a configuration of volumes.
@@ -105,6 +106,24 @@ pub enum MakeError {
         /// What is wrong.
         problem: IniProblem,
     },
+    /// The operating system cannot read a table or a list.
+    UnreadableTable {
+        /// The path.
+        path: PathBuf,
+        /// The cause.
+        problem: io::Error,
+    },
+    /// A table or a list is wrong.
+    InFile {
+        /// The path.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The column in characters, from 1.
+        column: usize,
+        /// What is wrong.
+        problem: Box<FileProblem>,
+    },
 }
 
 /// What is wrong in a configuration of volumes.
@@ -185,6 +204,15 @@ pub enum IniProblem {
 }
 
 impl MakeError {
+    /// The file with what is wrong, where that is not the input.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::InFile { path, .. } | Self::UnreadableTable { path, .. } => Some(path),
+            _ => None,
+        }
+    }
+
     /// A hint what to try.
     #[must_use]
     pub fn help(&self) -> String {
@@ -211,6 +239,8 @@ impl MakeError {
             Self::Unread(problem) => problem.help(),
             Self::NoRoot => "`boardlab image check` lists what is damaged".into(),
             Self::Ini { problem, .. } => problem.help(),
+            Self::UnreadableTable { .. } => "name a text file".into(),
+            Self::InFile { problem, .. } => problem.help(),
         }
     }
 
@@ -218,7 +248,9 @@ impl MakeError {
     #[must_use]
     pub const fn place(&self) -> Option<(usize, usize)> {
         match self {
-            Self::Ini { line, column, .. } => Some((*line, *column)),
+            Self::Ini { line, column, .. } | Self::InFile { line, column, .. } => {
+                Some((*line, *column))
+            }
             _ => None,
         }
     }
@@ -289,6 +321,10 @@ impl fmt::Display for MakeError {
             Self::Unread(problem) => write!(f, "the new image cannot be read: {problem}"),
             Self::NoRoot => f.write_str("the root directory cannot be read"),
             Self::Ini { problem, .. } => problem.fmt(f),
+            Self::UnreadableTable { path, problem } => {
+                write!(f, "cannot read `{}`: {}", path.display(), reason(problem))
+            }
+            Self::InFile { problem, .. } => problem.fmt(f),
         }
     }
 }
@@ -323,7 +359,9 @@ impl fmt::Display for IniProblem {
 impl std::error::Error for MakeError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Unreadable { problem, .. } => Some(problem),
+            Self::Unreadable { problem, .. } | Self::UnreadableTable { problem, .. } => {
+                Some(problem)
+            }
             Self::Mkfs(problem) => Some(problem),
             Self::Ubi(problem) => Some(problem),
             Self::Flash(problem) => Some(problem),

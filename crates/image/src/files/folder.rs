@@ -93,7 +93,8 @@ impl Reading<'_> {
         }
         let (uid, gid) = self.taking.owner(found.owner);
         let modified = self.taking.time(Timestamp::seconds(found.modified));
-        let (source, mode, links) = (Source::Host(host), found.mode, 1);
+        let mode = self.taking.mode(kind, found.mode);
+        let (source, links) = (Source::Host(host), 1);
         self.files.nodes.push(Node {
             source,
             path,

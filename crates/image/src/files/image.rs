@@ -120,7 +120,7 @@ impl Reading<'_> {
             parent,
             same,
             kind,
-            mode: attributes.mode,
+            mode: self.taking.mode(kind, attributes.mode),
             uid,
             gid,
             links: 1,

@@ -2,22 +2,24 @@
 //!
 //! Layer: rank 7. In reading order: this file, with what a filesystem is told ([`VolumeFormat`]) and what
 //! it returns ([`NewFileSystem`]); [`tree`], the files with their names, which `folder`, `image` and
-//! `archive` gather; `content`, their bytes, and `host`, those of this machine; [`why`], what is left out;
-//! [`error`], why no image is made.
+//! `archive` gather; `devices`, what a table of devices adds to them; `content`, their bytes, and `host`, those of
+//! this machine; [`why`], what is left out; [`error`], why no image is made, and [`problem`], what is wrong in a
+//! table or a list.
 
 pub mod archive;
 pub(crate) mod content;
+pub(crate) mod devices;
 pub mod error;
 mod folder;
 mod host;
 mod image;
+pub mod problem;
 pub mod tree;
 pub mod why;
 
 pub use archive::problem::ArchiveProblem;
-pub use boardlab_ubifs::Compressor;
-pub use boardlab_ubifs::mkfs::Compression;
 pub use error::{IniProblem, MakeError};
+pub use problem::FileProblem;
 pub use tree::{Taking, Tree};
 pub use why::{LeftOut, Why};
 
@@ -25,6 +27,52 @@ use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
 use boardlab_sim::{Bytes, Seed};
+use std::fmt;
+
+/// How content is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    None,
+    /// LZO.
+    Lzo,
+    /// Deflate of zlib.
+    Zlib,
+    /// Zstandard.
+    Zstd,
+    /// JFFS2's repeats since the same byte.
+    Rtime,
+    /// LZO, but zlib where that is much smaller.
+    FavorLzo,
+    /// The first of zlib and rtime that makes the data smaller.
+    Priority,
+    /// The one of zlib and rtime that makes the data smallest.
+    Size,
+}
+
+/// The name of the option's value.
+impl fmt::Display for Compression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::None => "none",
+            Self::Lzo => "lzo",
+            Self::Zlib => "zlib",
+            Self::Zstd => "zstd",
+            Self::Rtime => "rtime",
+            Self::FavorLzo => "favor-lzo",
+            Self::Priority => "priority",
+            Self::Size => "size",
+        })
+    }
+}
+
+impl Compression {
+    /// That a filesystem takes the `expected` ones only.
+    pub(crate) fn refused(self, expected: &str) -> MakeError {
+        let (option, found) = ("--compression", self.to_string());
+        MakeError::Value { option, found, expected: expected.into() }
+    }
+}
 
 /// The volume that a filesystem is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +92,7 @@ pub struct VolumeFormat {
 }
 
 /// The flash that a filesystem is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlashFormat {
     /// The flash, with the spare bytes that the image has.
     pub shape: Shape,
@@ -58,6 +106,37 @@ pub struct FlashFormat {
     pub blocks: u32,
     /// The compression; `None` where the user leaves that open.
     pub compression: Option<Compression>,
+    /// What JFFS2 has besides.
+    pub jffs2: Jffs2Options,
+    /// The bad blocks of the flash, in order.
+    pub bad_blocks: Vec<u32>,
+}
+
+/// What JFFS2 writes besides nodes of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Jffs2Options {
+    /// Whether full blocks end with a summary.
+    pub summary: bool,
+    /// Whether there are cleanmarkers, where the flash has a place for them.
+    pub cleanmarkers: bool,
+}
+
+impl Default for Jffs2Options {
+    fn default() -> Self {
+        Self { summary: false, cleanmarkers: true }
+    }
+}
+
+/// What may be done with the blocks of a new filesystem, for padding and bad blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Movable {
+    /// They may lie anywhere on the flash, and erased ones behind them.
+    #[default]
+    Anywhere,
+    /// As before, but a bad block cannot be marked, for this reason.
+    Unmarked(&'static str),
+    /// Each has its place, for this reason. Bad blocks are left out already.
+    Fixed(&'static str),
 }
 
 /// Where the tags of a new YAFFS2 lie.
@@ -122,4 +201,8 @@ pub struct NewFileSystem {
     pub special: u64,
     /// Bytes of content, holes included.
     pub content: u64,
+    /// What may be done with its blocks.
+    pub movable: Movable,
+    /// An erased block as the filesystem leaves it in a dump; `None` where all of its bytes are 0xFF.
+    pub erased: Option<Vec<u8>>,
 }

@@ -56,6 +56,8 @@ pub struct Node {
 pub struct Taking {
     /// Whether all of them belong to root.
     pub squash: bool,
+    /// Whether nobody but their owner may write to them.
+    pub squash_modes: bool,
     /// The latest time that any of them has, in seconds since 1970.
     pub latest: Option<i64>,
 }
@@ -64,6 +66,12 @@ impl Taking {
     /// The owner and group that a file gets.
     pub(super) const fn owner(&self, found: (u32, u32)) -> (u32, u32) {
         if self.squash { (0, 0) } else { found }
+    }
+
+    /// The permission bits that a file gets.
+    pub(super) const fn mode(&self, kind: Kind, found: u32) -> u32 {
+        let is_squashed = self.squash_modes && !matches!(kind, Kind::Symlink);
+        if is_squashed { found & !0o022 } else { found }
     }
 
     /// The time that a file gets.

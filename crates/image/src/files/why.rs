@@ -50,7 +50,28 @@ pub enum Why {
     /// There is no more room for this extended attribute in the page of the header.
     NoRoom(Vec<u8>),
     /// The filesystem has no place for such a long target of a symbolic link.
-    Target(usize),
+    Target {
+        /// Its bytes.
+        found: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The filesystem has no place for such a long name.
+    Name {
+        /// Its bytes.
+        found: usize,
+        /// The most.
+        most: usize,
+    },
+    /// The filesystem has no place for such an owner or group.
+    Owner {
+        /// The owner.
+        uid: u32,
+        /// The group.
+        gid: u32,
+    },
+    /// The filesystem has no such time: the file has the nearest one.
+    Time(i64),
     /// The kind of the file is unknown.
     Kind,
     /// What it is made of is damaged.
@@ -102,8 +123,18 @@ impl fmt::Display for Why {
                 "the extended attribute `{}`: all of them must fit into a page, behind 512 bytes",
                 shown(name)
             ),
-            Self::Target(length) => {
-                write!(f, "its target of {length} bytes: YAFFS has room for 159")
+            Self::Target { found, most } => {
+                write!(f, "its target of {found} bytes: there is room for {most}")
+            }
+            Self::Name { found, most } => {
+                write!(f, "its name of {found} bytes: there is room for {most}")
+            }
+            Self::Owner { uid, gid } => write!(
+                f,
+                "owner {uid} and group {gid}: numbers go up to 65,535; --squash-uids gives all to root"
+            ),
+            Self::Time(seconds) => {
+                write!(f, "its time, {seconds} seconds from 1970: times go from 1970 to 2106")
             }
             Self::Kind => f.write_str("its kind is unknown"),
             Self::Problem(problem) => problem.fmt(f),

@@ -1,10 +1,12 @@
 //! JFFS2 images.
 //!
 //! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from them,
-//! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words.
+//! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words; [`create`] makes a
+//! new one.
 
 mod audit;
 mod choose;
+mod create;
 mod nodes;
 mod survey;
 
@@ -34,7 +36,7 @@ pub(super) const TYPE: FileSystemType = FileSystemType {
     name: "JFFS2",
     search: || Box::new(Nodes::default()),
     create: None,
-    create_dump: None,
+    create_dump: Some(create::create),
 };
 
 /// A detected JFFS2.

@@ -1,20 +1,26 @@
 //! New images: of the files of a folder, or of the volumes that a configuration of `ubinize` lists.
 //!
 //! Layer: rank 7; reads files of this machine and writes none. In reading order: this file; `ini`, the
-//! configuration; `spare`, an image with spare bytes; [`report`], what was made as a result. Each
+//! configuration; `spare`, an image with spare bytes; `bad_blocks`, lists of them, and `place`, an image around
+//! them; [`report`], what was made as a result. Each
 //! filesystem makes its own volume: [`FileSystemType::create`](crate::fs::FileSystemType::create).
 //!
 //! The image is made in memory. The same files, options and seed give the same bytes.
 
+mod bad_blocks;
 mod ini;
+mod place;
 pub mod report;
 mod spare;
 
 pub use crate::files::{
-    Compression, Compressor, FlashFormat, MakeError, NewFileSystem, NewTags, VolumeFormat,
+    Compression, FlashFormat, Jffs2Options, MakeError, NewFileSystem, NewTags, VolumeFormat,
 };
 
-use crate::files::{LeftOut, Taking, Tree};
+pub use bad_blocks::bad_blocks;
+pub use place::{Pad, Placing, place};
+
+use crate::files::{LeftOut, Taking, Tree, devices};
 use crate::fs::{ALL, Create, CreateDump, FileSystemType};
 use crate::shape::Shape;
 use boardlab_codec::ByteOrder;
@@ -59,12 +65,37 @@ pub struct FileOptions {
     pub fix_up: bool,
     /// The place of the tags of YAFFS2.
     pub tags: NewTags,
-    /// The byte order of YAFFS2.
+    /// The byte order of YAFFS2 and JFFS2.
     pub order: ByteOrder,
+    /// What JFFS2 writes besides.
+    pub jffs2: Jffs2Options,
+    /// A table of devices, as mtd-utils take it.
+    pub devices: Option<PathBuf>,
+    /// Where the blocks lie.
+    pub placing: Placing,
     /// The name of the volume; `None` for the volume alone, without UBI.
     pub volume: Option<String>,
     /// How files are taken.
     pub taking: Taking,
+}
+
+impl Default for FileOptions {
+    /// A UBIFS for a volume `rootfs`, whose size is left open.
+    fn default() -> Self {
+        Self {
+            fs: "ubifs".into(),
+            max_lebs: 0,
+            compression: None,
+            fix_up: false,
+            tags: NewTags::Free,
+            order: ByteOrder::Little,
+            jffs2: Jffs2Options::default(),
+            devices: None,
+            placing: Placing::default(),
+            volume: Some("rootfs".into()),
+            taking: Taking::default(),
+        }
+    }
 }
 
 /// A volume of a new image.
@@ -95,6 +126,26 @@ pub struct Made {
     pub filesystem: Option<NewFileSystem>,
     /// What is not in the image.
     pub left_out: Vec<LeftOut>,
+    /// The bad blocks in the image.
+    pub bad_blocks: Vec<u32>,
+    /// The bad blocks behind its end.
+    pub beyond: Vec<u32>,
+}
+
+impl Made {
+    /// An image of which nothing else is known yet.
+    const fn of(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            shape: Shape::nor(Bytes::ZERO),
+            layout: None,
+            volumes: Vec::new(),
+            filesystem: None,
+            left_out: Vec::new(),
+            bad_blocks: Vec::new(),
+            beyond: Vec::new(),
+        }
+    }
 }
 
 impl Flash {
@@ -201,7 +252,7 @@ pub fn of_files(
     with_tree(files, options, |tree| in_volume(tree, flash, options, (seed, &layout, create)))
 }
 
-/// Gathers files, makes an image of them, and notes what is left out.
+/// Gathers files, makes an image of them, places its blocks, and notes what is left out.
 fn with_tree(
     files: Files<'_>,
     options: &FileOptions,
@@ -222,7 +273,10 @@ fn with_tree(
     if tree.nodes.first().is_none_or(|root| root.kind != Kind::Directory) {
         return Err(MakeError::NoRoot);
     }
-    let made = make(tree)?;
+    if let Some(table) = &options.devices {
+        devices::apply(tree, table, &options.taking)?;
+    }
+    let made = place(make(tree)?, &options.placing)?;
     Ok(Made { left_out: std::mem::take(&mut tree.left_out), ..made })
 }
 
@@ -235,15 +289,14 @@ fn in_volume(
 ) -> Result<Made, MakeError> {
     let FileOptions { max_lebs, compression, fix_up, .. } = *options;
     let (leb_size, min_io) = (layout.leb_size, layout.min_io);
-    let compression = compression.unwrap_or(Compression::Only(Compressor::Lzo));
+    let compression = compression.unwrap_or(Compression::Lzo);
     let volume = VolumeFormat { leb_size, min_io, max_lebs, compression, fix_up, seed };
     let mut made = make(tree, &volume)?;
     let bytes = std::mem::take(&mut made.bytes);
-    let left_out = Vec::new();
     let Some(name) = &options.volume else {
         let shape = Shape::nand(flash.page, Bytes::ZERO, Bytes::new(u64::from(leb_size)));
         let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
-        return Ok(Made { bytes, shape, layout, volumes, filesystem, left_out });
+        return Ok(Made { shape, layout, volumes, filesystem, ..Made::of(bytes) });
     };
     let size = Bytes::new(u64::from(leb_size)) * u64::from(made.volume_lebs);
     let new = NewVolume { id: Some(0), ..NewVolume::dynamic(name, size) };
@@ -252,14 +305,19 @@ fn in_volume(
     let content = Content { volume: new, autoresize: true, data: &bytes };
     let image = create::create(&flash.format(seed), &[content])?;
     let made = Made {
-        bytes: image,
         shape: Shape::nand(flash.page, Bytes::ZERO, flash.block),
         layout: Some(*layout),
         volumes: vec![volume],
         filesystem: Some(made),
-        left_out,
+        ..Made::of(image)
     };
     spare::with_spare(made, flash)
+}
+
+/// Whether a filesystem of this name has cleanmarkers and summaries.
+#[must_use]
+pub fn is_jffs2(fs: &str) -> bool {
+    fs.eq_ignore_ascii_case("jffs2")
 }
 
 /// Whether a filesystem of this name lies on the flash itself, and not in a volume of UBI.
@@ -277,11 +335,12 @@ fn on_flash(
 ) -> Result<Made, MakeError> {
     let shape = Shape::nand(flash.page, flash.oob.unwrap_or(Bytes::ZERO), flash.block);
     let FileOptions { tags, order, max_lebs: blocks, compression, .. } = *options;
-    let format = FlashFormat { shape, ecc: flash.ecc, tags, order, blocks, compression };
+    let (ecc, jffs2, bad_blocks) = (flash.ecc, options.jffs2, options.placing.bad_blocks.clone());
+    let format = FlashFormat { shape, ecc, tags, order, blocks, compression, jffs2, bad_blocks };
     let mut made = create(tree, &format)?;
     let bytes = std::mem::take(&mut made.bytes);
     let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));
-    Ok(Made { bytes, shape, layout, volumes, filesystem, left_out: Vec::new() })
+    Ok(Made { shape, layout, volumes, filesystem, ..Made::of(bytes) })
 }
 
 /// The function that makes a filesystem of this name.
@@ -318,12 +377,10 @@ pub fn of_ini(path: &Path, flash: &Flash, seed: Seed) -> Result<Made, MakeError>
         data: Bytes::of(&one.data).get(),
     });
     let made = Made {
-        bytes,
         shape: Shape::nand(flash.page, Bytes::ZERO, flash.block),
         layout: Some(layout),
         volumes: volumes.collect(),
-        filesystem: None,
-        left_out: Vec::new(),
+        ..Made::of(bytes)
     };
     spare::with_spare(made, flash)
 }

@@ -36,6 +36,12 @@ pub(crate) fn tell(run: &mut RunResult, output: &str, made: &Made) {
             ));
         }
     }
+    if !made.beyond.is_empty() {
+        run.warnings.push(format!(
+            "{} of --bad-blocks lie behind the end of the image, which they do not change.",
+            made.beyond.len()
+        ));
+    }
 }
 
 fn image(output: &str, made: &Made) -> Table {
@@ -43,7 +49,8 @@ fn image(output: &str, made: &Made) -> Table {
     let on_flash = made.filesystem.as_ref().is_some_and(|one| one.on_flash);
     let is_whole = made.layout.is_some() || on_flash;
     let block = if is_whole { "erase block" } else { "logical erase block" };
-    Table::new("image", "Image")
+    let bad_blocks = made.bad_blocks.len() as u64;
+    let table = Table::new("image", "Image")
         .of([(Row::new(output, ""), ())])
         .column("length_bytes", "length", |()| Cell::count(Bytes::of(&made.bytes).get()))
         .column("block_count", "blocks", |()| {
@@ -53,8 +60,11 @@ fn image(output: &str, made: &Made) -> Table {
         .column("page_bytes", "page", |()| {
             if page.get() > 1 { Cell::int(page.get()) } else { Cell::none() }
         })
-        .column("oob_bytes", "spare bytes a page", |()| Cell::int(made.shape.oob.get()))
-        .table()
+        .column("oob_bytes", "spare bytes a page", |()| Cell::int(made.shape.oob.get()));
+    if bad_blocks == 0 {
+        return table.table();
+    }
+    table.column("bad_block_count", "bad blocks", |()| Cell::int(bad_blocks)).table()
 }
 
 fn volumes(volumes: &[MadeVolume], made: &Made) -> Table {

@@ -2,12 +2,9 @@
 
 use crate::asked::{faults, opened};
 use crate::images::told;
-use boardlab_codec::ByteOrder;
 use boardlab_image::Hints;
 use boardlab_image::files::Taking;
-use boardlab_image::make::{
-    Compression, Compressor, FileOptions, Flash, Made, MakeError, NewTags, of_folder,
-};
+use boardlab_image::make::{Compression, FileOptions, Flash, Made, MakeError, NewTags, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -56,16 +53,14 @@ fn flash(page: u64, oob: Option<u64>) -> Flash {
     }
 }
 
-fn options(compression: Option<Compressor>) -> FileOptions {
+fn options(compression: Option<Compression>) -> FileOptions {
     FileOptions {
         fs: "logfs".into(),
         max_lebs: 64,
-        compression: compression.map(Compression::Only),
-        fix_up: false,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
+        compression,
         volume: None,
-        taking: Taking { squash: true, latest: Some(1_700_000_000) },
+        taking: Taking { squash: true, latest: Some(1_700_000_000), ..Taking::default() },
+        ..FileOptions::default()
     }
 }
 
@@ -80,7 +75,7 @@ fn an_image_has_the_files_of_its_folder_on_every_flash() {
     for (page, oob) in
         [(2_048, Some(64)), (2_048, None), (4_096, Some(128)), (512, Some(16)), (1, None)]
     {
-        for compression in [None, Some(Compressor::Zlib)] {
+        for compression in [None, Some(Compression::Zlib)] {
             let made = make(&scratch, &flash(page, oob), &options(compression)).unwrap();
             let size = 64 * 128 * 1_024 / page * (page + oob.unwrap_or(0));
             assert_eq!((made.bytes.len() as u64, made.left_out.len()), (size, 0), "{page} {oob:?}");
@@ -112,7 +107,7 @@ fn compression_takes_less_room() {
         let stat = found.fs.statfs(&mut found.clock).unwrap();
         stat.blocks - stat.free
     };
-    assert!(used(Some(Compressor::Zlib)) + 20 < used(None));
+    assert!(used(Some(Compression::Zlib)) + 20 < used(None));
 }
 
 #[test]
@@ -128,7 +123,7 @@ fn what_does_not_fit_is_refused() {
     assert_eq!(few, "segments is 20, expected 28");
     let none = refused(nand, FileOptions { max_lebs: 0, ..options(None) });
     assert!(none.starts_with("--max-blocks N is missing"), "{none}");
-    let lzo = refused(nand, options(Some(Compressor::Lzo)));
+    let lzo = refused(nand, options(Some(Compression::Lzo)));
     assert!(lzo.starts_with("--compression"), "{lzo}");
     let tags = refused(nand, FileOptions { tags: NewTags::InBand, ..options(None) });
     assert!(tags.starts_with("--tags"), "{tags}");

@@ -53,13 +53,11 @@ fn made_as(
 ) -> Result<Made, MakeError> {
     let options = FileOptions {
         fs: "yaffs2".into(),
-        max_lebs: 0,
-        compression: None,
-        fix_up: false,
         tags,
         order,
         volume: None,
-        taking: Taking { squash: true, latest: Some(1_000_000_000) },
+        taking: Taking { squash: true, latest: Some(1_000_000_000), ..Taking::default() },
+        ..FileOptions::default()
     };
     of_folder(&folder.0, flash, &options, Seed::new(1))
 }
@@ -195,6 +193,6 @@ fn what_does_not_fit_is_refused_or_told() {
     std::os::unix::fs::symlink("x".repeat(200), folder.0.join("long")).unwrap();
     let made = made(&folder, &flash(2_048, 64, 131_072)).unwrap();
     assert_eq!(made.left_out.len(), 1);
-    assert_eq!(made.left_out[0].why.to_string(), "its target of 200 bytes: YAFFS has room for 159");
+    assert_eq!(made.left_out[0].why.to_string(), "its target of 200 bytes: there is room for 159");
     assert!(is_on_flash("YAFFS2") && !is_on_flash("ubifs"));
 }

@@ -121,7 +121,7 @@ impl Reading<'_> {
             parent,
             same,
             kind,
-            mode: entry.mode,
+            mode: self.taking.mode(kind, entry.mode),
             uid,
             gid,
             links: 1,
@@ -210,7 +210,8 @@ impl Reading<'_> {
             return self.files.leave_out(b"/".to_vec(), why);
         }
         let (uid, gid) = self.taking.owner((entry.uid, entry.gid));
-        let (mode, modified) = (entry.mode, self.taking.time(entry.modified));
+        let mode = self.taking.mode(Kind::Directory, entry.mode);
+        let modified = self.taking.time(entry.modified);
         let attributes = entry.attributes.clone();
         let root = self.files.nodes[0].clone();
         self.files.nodes[0] = Node { mode, uid, gid, modified, attributes, ..root };

@@ -10,11 +10,12 @@ use crate::files::content::{BLOCK, Content};
 use crate::files::tree::Tree;
 use crate::files::why::Why;
 use crate::files::{
-    Compression, Compressor, FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare,
+    Compression, FlashFormat, MakeError, Movable, NewFileSystem, NewTags, linux_spare,
 };
 use boardlab_codec::ByteOrder;
 use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, Options};
+use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Errno, Error, FileSystem, Ino, Kind, NewInode, PageWrite, SetAttr};
 
@@ -32,6 +33,11 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         let why = "the last superblock of LogFS lies at the end of the flash";
         return Err(MakeError::Missing { option: "--max-blocks N", why });
     }
+    if let Some(beyond) = format.bad_blocks.iter().find(|block| **block >= blocks) {
+        let (option, found) = ("--bad-blocks", beyond.to_string());
+        let expected = format!("blocks of the flash, which --max-blocks gives {blocks}");
+        return Err(MakeError::Value { option, found, expected });
+    }
     let has_spare = !shape.oob.is_zero();
     let spare = if has_spare { Some(linux_spare(shape, format.ecc)?) } else { None };
     let unfit = |problem: boardlab_logfs::MountError| MakeError::Unfit(problem.to_string());
@@ -40,10 +46,14 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         .and_then(|dump| dump.extended(blocks));
     let mut dump = dump.map_err(|problem| MakeError::Unfit(problem.to_string()))?;
     let mut clock = Clock::new();
+    for &block in &format.bad_blocks {
+        dump.mark_bad(&mut clock, BlockIndex(block)).map_err(crate::Error::from)?;
+    }
     Format { compress, ..Format::default() }.make(&mut clock, &mut dump).map_err(unfit)?;
     let fs = Logfs::mount(&mut clock, dump, Options::default()).map_err(unfit)?;
     let root = fs.root();
-    let counts = NewFileSystem { name: "logfs", on_flash: true, ..NewFileSystem::default() };
+    let counts =
+        NewFileSystem { name: "logfs", on_flash: true, directories: 1, ..NewFileSystem::default() };
     let mut making = Making { fs, clock, numbers: Vec::new(), counts };
     for index in 0..tree.nodes.len() {
         making.add(tree, index, root)?;
@@ -61,6 +71,8 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         write_data(&mut dump, &mut clock, &mut counts.bytes)?;
     }
     (counts.leb_count, counts.volume_lebs) = (blocks, blocks);
+    counts.movable =
+        Movable::Fixed("its last superblock lies at the end of the flash: --max-blocks");
     Ok(counts)
 }
 
@@ -73,13 +85,9 @@ fn compression(format: &FlashFormat) -> Result<bool, MakeError> {
         return useless("--big-endian", "LogFS is big-endian everywhere");
     }
     match format.compression {
-        None | Some(Compression::Only(Compressor::None)) => Ok(false),
-        Some(Compression::Only(Compressor::Zlib)) => Ok(true),
-        Some(_) => Err(MakeError::Value {
-            option: "--compression",
-            found: "another one".into(),
-            expected: "none or zlib, for LogFS".into(),
-        }),
+        None | Some(Compression::None) => Ok(false),
+        Some(Compression::Zlib) => Ok(true),
+        Some(other) => Err(other.refused("none or zlib, for LogFS")),
     }
 }
 
@@ -138,7 +146,9 @@ impl Making {
             Kind::Character(device) | Kind::Block(device) if !device.is_valid() => {
                 Some(Why::Device { major: device.major, minor: device.minor })
             }
-            Kind::Symlink if node.target.len() > TARGET_MAX => Some(Why::Target(node.target.len())),
+            Kind::Symlink if node.target.len() > TARGET_MAX => {
+                Some(Why::Target { found: node.target.len(), most: TARGET_MAX })
+            }
             _ => None,
         };
         if let Some(why) = why {

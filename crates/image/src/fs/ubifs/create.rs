@@ -5,7 +5,8 @@
 use crate::files::content::BLOCK;
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
-use crate::files::{MakeError, NewFileSystem, VolumeFormat};
+use crate::files::{Compression, MakeError, NewFileSystem, VolumeFormat};
+use boardlab_ubifs::Compressor;
 use boardlab_ubifs::mkfs::{Builder, FILE_MAX, Format, Inode};
 use boardlab_vfs::Kind;
 
@@ -18,6 +19,7 @@ const ATTRIBUTES: &str = "UBIFS has user., trusted. and security., up to 4,096 b
 /// [`MakeError::NoSpace`], [`MakeError::Mkfs`].
 pub(super) fn create(tree: &mut Tree, volume: &VolumeFormat) -> Result<NewFileSystem, MakeError> {
     let VolumeFormat { leb_size, min_io, max_lebs, compression, fix_up, seed } = *volume;
+    let compression = compressed(compression)?;
     let format = Format { leb_size, min_io, max_lebs, compression, fix_up, seed };
     let mut making = Making {
         builder: Builder::new(format)?,
@@ -41,6 +43,19 @@ pub(super) fn create(tree: &mut Tree, volume: &VolumeFormat) -> Result<NewFileSy
     counts.leb_count = image.leb_count;
     counts.volume_lebs = image.volume_lebs;
     Ok(counts)
+}
+
+/// The compression in the terms of UBIFS.
+fn compressed(compression: Compression) -> Result<boardlab_ubifs::mkfs::Compression, MakeError> {
+    use boardlab_ubifs::mkfs::Compression as Ubifs;
+    Ok(match compression {
+        Compression::None => Ubifs::Only(Compressor::None),
+        Compression::Lzo => Ubifs::Only(Compressor::Lzo),
+        Compression::Zlib => Ubifs::Only(Compressor::Zlib),
+        Compression::Zstd => Ubifs::Only(Compressor::Zstd),
+        Compression::FavorLzo => Ubifs::FavorLzo,
+        other => return Err(other.refused("none, lzo, zlib, zstd or favor-lzo, for UBIFS")),
+    })
 }
 
 struct Making {

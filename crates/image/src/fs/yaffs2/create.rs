@@ -7,7 +7,7 @@
 use crate::files::content::BLOCK;
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
-use crate::files::{FlashFormat, MakeError, NewFileSystem, NewTags, linux_spare};
+use crate::files::{FlashFormat, MakeError, Movable, NewFileSystem, NewTags, linux_spare};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_sim::Bytes;
@@ -242,7 +242,9 @@ impl Making {
             {
                 Why::Device { major: device.major, minor: device.minor }
             }
-            Kind::Symlink if node.target.len() > ALIAS_MAX => Why::Target(node.target.len()),
+            Kind::Symlink if node.target.len() > ALIAS_MAX => {
+                Why::Target { found: node.target.len(), most: ALIAS_MAX }
+            }
             kind if node.path == LOST_AND_FOUND && kind != Kind::Directory => Why::Twice,
             _ => return true,
         };
@@ -397,11 +399,16 @@ impl Making {
 
     /// The dump, up to the end of its last block.
     fn finish(self) -> NewFileSystem {
-        let Self { shape, mut counts, .. } = self;
+        let (shape, mut counts) = (self.shape, self.counts);
         let blocks = self.pages.div_ceil(shape.pages_per_block());
         counts.bytes.resize((shape.raw_block() * blocks).to_usize(), 0xFF);
         let blocks = u32::try_from(blocks).expect("an image in memory has few blocks");
         (counts.leb_count, counts.volume_lebs) = (blocks, blocks);
+        if self.place.is_start() {
+            counts.movable = Movable::Unmarked(
+                "with --tags start the spare bytes of the image are not those of the flash",
+            );
+        }
         counts
     }
 }
