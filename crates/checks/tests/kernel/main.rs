@@ -9,6 +9,7 @@
 //! - [`nor`]: the same without spare bytes and write buffer.
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
 //! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel. - [`made`]: so is an image of a folder.
+//! - [`created`]: JFFS2 of a folder too, also around bad blocks.
 //! - [`volume_tables`]: the kernel attaches what our UBI left whose power failed.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
@@ -18,6 +19,7 @@
 mod codes;
 mod counts;
 mod counts_ubi;
+mod created;
 mod cuts;
 mod flash;
 mod images;
