@@ -43,12 +43,12 @@
 //!   what would fit.
 
 pub mod audit;
-pub mod cat;
 pub mod block_map;
+pub mod cat;
 pub mod check;
 pub mod contents;
-pub mod convert;
 pub mod controller;
+pub mod convert;
 pub mod create;
 pub mod damage;
 pub mod detection;
@@ -68,9 +68,9 @@ pub mod make;
 pub mod names;
 pub mod open;
 pub mod overlay;
+pub mod partitions;
 pub mod patches;
 pub mod pattern;
-pub mod partitions;
 pub mod places;
 pub mod rebuild;
 pub mod shape;
@@ -88,8 +88,7 @@ pub use extract::{Beside, Limits, extract};
 pub use fs::{Hints, MountedImage};
 pub use health::Health;
 pub use identify::{Identity, identify, identify_types};
-pub use open::{carve, detect, open, open_types};
-pub use open::{carve, open, open_types, prepare};
+pub use open::{carve, detect, open, open_types, prepare};
 pub use shape::Shape;
 pub use spare::Spare;
 pub use walk::Walk;

@@ -17,6 +17,7 @@ mod mkfs;
 #[path = "created/placing.rs"]
 mod placing;
 mod planted;
+mod scratch;
 
 use boardlab_image::make::{FileOptions, Flash, Made, MakeError, of_folder};
 use boardlab_image::{Contents, Hints, MountedImage, open};

@@ -1,7 +1,7 @@
 //! Tables of devices in every filesystem, and what is wrong in them.
 
 use crate::folders::mounted;
-use crate::planted::Scratch;
+use crate::scratch::Scratch;
 use crate::{LARGE, flash, make, options, run, told, tool, try_make};
 use boardlab_image::files::Taking;
 use boardlab_image::make::{FileOptions, MakeError};

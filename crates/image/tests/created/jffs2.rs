@@ -1,7 +1,8 @@
 //! JFFS2 images of folders, read again.
 
 use crate::folders::{compare, mounted};
-use crate::planted::{Scratch, plant};
+use crate::planted::plant;
+use crate::scratch::Scratch;
 use crate::{LARGE, NOR, SMALL, flash, make, options, told, try_make};
 use boardlab_image::check::check;
 use boardlab_image::files::Taking;

@@ -1,7 +1,8 @@
 //! JFFS2 images byte for byte as mkfs.jffs2 and sumtool of mtd-utils make them, and read by jffs2reader.
 
 use crate::folders::{compare, mounted};
-use crate::planted::{Scratch, plant};
+use crate::planted::plant;
+use crate::scratch::Scratch;
 use crate::{flash, make, options, run, tool};
 use boardlab_image::ByteOrder;
 use boardlab_image::files::Taking;

@@ -1,7 +1,8 @@
 //! Images that are padded, and that lie around bad blocks.
 
 use crate::folders::{compare, mounted};
-use crate::planted::{Scratch, plant};
+use crate::planted::plant;
+use crate::scratch::Scratch;
 use crate::{LARGE, NOR, SMALL, flash, make, options, run, tool};
 use boardlab_image::files::Taking;
 use boardlab_image::make::{
