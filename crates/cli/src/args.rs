@@ -514,7 +514,7 @@ pub(crate) struct Pages {
 }
 
 /// The names of the layouts.
-fn layouts() -> Vec<&'static str> {
+pub(super) fn layouts() -> Vec<&'static str> {
     boardlab_image::controller::ALL.iter().map(|layout| layout.name).collect()
 }
 
@@ -581,11 +581,6 @@ impl From<Endian> for ByteOrder {
 impl From<&Flash> for Hints {
     fn from(flash: &Flash) -> Self {
         let order = flash.endian.map(ByteOrder::from);
-        let Flash { page, oob, block, partial, .. } = *flash;
-        let order = flash.endian.map(|endian| match endian {
-            Endian::Little => ByteOrder::Little,
-            Endian::Big => ByteOrder::Big,
-        });
         let Flash { block, partial, .. } = *flash;
         let volume = flash.volume.clone();
         Self { block, order, partial, volume, ..Self::from(&flash.pages) }

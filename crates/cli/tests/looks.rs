@@ -46,7 +46,7 @@ fn files(scratch: &Scratch) {
     fs::create_dir(scratch.path().join("DIR")).unwrap();
     for number in 0..20_u8 {
         let content: Vec<u8> =
-            (0..9_000_u32).map(|at| (at * 7 >> (number % 5)).to_le_bytes()[0]).collect();
+            (0..9_000_u32).map(|at| ((at * 7) >> (number % 5)).to_le_bytes()[0]).collect();
         scratch.write(&format!("DIR/file-{number}"), content);
     }
 }

@@ -34,11 +34,16 @@ pub fn open_types(
     found(contents, types)?.mount(contents, hints)
 }
 
-/// The first filesystem in `contents`.
+/// The first filesystem in `contents`, which is to be changed.
 ///
 /// # Errors
-/// [`Error::Empty`], [`Error::OtherContent`].
+/// [`Error::Empty`], [`Error::OtherContent`]; [`Error::NotFor`] where a controller mixes data and code: what is
+/// changed would have to be mixed again.
 pub fn detect(contents: &Contents) -> Result<Box<dyn DetectedFileSystem>, Error> {
+    if prepare(contents, &Hints::default())?.code().is_some_and(|code| code.map.is_mixed()) {
+        let what = "pages in which a controller mixes data and code";
+        return Err(Error::NotFor { option: "--rw", what });
+    }
     found(contents, ALL)
 }
 

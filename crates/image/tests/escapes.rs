@@ -11,9 +11,9 @@ mod scratch;
 use boardlab_image::files::{LeftOut, Taking};
 use boardlab_image::fs::ALL;
 use boardlab_image::gather::{Gathered, gather};
-use boardlab_image::make::{FileOptions, Files, Flash, NewTags, of_files};
+use boardlab_image::make::{FileOptions, Files, Flash, of_files};
 use boardlab_image::tables::{self, ImageReport};
-use boardlab_image::{ByteOrder, Contents, Damage, Hints, Limits, extract, open};
+use boardlab_image::{Contents, Damage, Hints, Limits, extract, open};
 use boardlab_result::Value;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::FileSystem;
@@ -309,12 +309,7 @@ fn options(fs: &str) -> FileOptions {
     FileOptions {
         fs: fs.into(),
         max_lebs: if fs == "yaffs2" { 0 } else { 256 },
-        compression: None,
-        fix_up: false,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
-        volume: Some("rootfs".into()),
-        taking: Taking::default(),
+        ..FileOptions::default()
     }
 }
 

@@ -5,7 +5,7 @@
 use boardlab_image::check::check;
 use boardlab_image::controller::{CodePattern, Constant, PageCode, named};
 use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, Flash, FolderOptions, NewTags, of_folder};
+use boardlab_image::make::{Compression, Compressor, FileOptions, Flash, NewTags, of_folder};
 use boardlab_image::{ByteOrder, Contents, Damage, Error, Hints, MountedImage, open};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::Mount;
@@ -42,7 +42,7 @@ fn image(page: usize) -> Vec<u8> {
         oob: None,
         ecc: None,
     };
-    let options = FolderOptions {
+    let options = FileOptions {
         fs: "ubifs".into(),
         max_lebs: 200,
         compression: Some(Compression::Only(Compressor::Lzo)),

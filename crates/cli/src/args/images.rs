@@ -2,9 +2,11 @@
 //!
 //! Layer: rank 12. Main types: [`Convert`], [`Diff`], [`Cat`], [`Stat`].
 
-use super::{Endian, NewImage, State, size};
+use super::{Endian, NewImage, State, layouts, size};
+use boardlab_image::controller::CodePattern;
 use boardlab_image::{Hints, Limits};
 use boardlab_sim::Bytes;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -73,6 +75,12 @@ pub(crate) struct From {
     /// Spare bytes after each of its pages; 0 for none
     #[arg(long, value_name = "SIZE", value_parser = size)]
     from_oob: Option<Bytes>,
+    /// Layout of its spare bytes, as `image info` names it
+    #[arg(long, value_name = "LAYOUT", value_parser = PossibleValuesParser::new(layouts()))]
+    from_spare: Option<String>,
+    /// Its code, such as 8/512 or 8/512:lsb
+    #[arg(long, value_name = "CODE")]
+    from_ecc: Option<CodePattern>,
     /// Data bytes of its erase blocks
     #[arg(long, value_name = "SIZE", value_parser = size)]
     from_block: Option<Bytes>,
@@ -107,6 +115,9 @@ impl std::convert::From<&From> for Hints {
             volume: from.from_volume.clone(),
             commit: from.from_commit,
             as_of: from.from_as_of,
+            spare: from.from_spare.clone(),
+            ecc: from.from_ecc.clone(),
+            ..Self::default()
         }
     }
 }

@@ -14,7 +14,7 @@ use boardlab_image::check::{check_detected, report};
 use boardlab_image::finding::{Finding, Severity};
 use boardlab_image::fs::DetectedFileSystem;
 use boardlab_image::overlay::{Header, Identity, Log, OverlayError, Replayed, replay};
-use boardlab_image::{Contents, Error as Problem, Hints, MountedImage, detect};
+use boardlab_image::{Contents, Error as Problem, Hints, MountedImage, detect, prepare};
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
 use std::ffi::OsString;
@@ -123,11 +123,10 @@ impl Beside {
 
     /// Mounts the image with its changes.
     pub(super) fn mounted(&self, hints: &Hints) -> Result<MountedImage, Problem> {
+        let contents = prepare(&self.contents(), hints)?;
         match &self.found {
-            None => self.system.mount(&self.dump, hints),
-            Some((_, found)) => {
-                self.system.of_changed(&found.contents).mount(&found.contents, hints)
-            }
+            None => self.system.mount(&contents, hints),
+            Some(_) => self.system.of_changed(&contents).mount(&contents, hints),
         }
     }
 

@@ -67,6 +67,10 @@ impl Detector for Heads {
 }
 
 impl DetectedFileSystem for Heads {
+    fn of_changed(&self, _: &Contents) -> Box<dyn DetectedFileSystem> {
+        Box::new(Self(self.0.clone()))
+    }
+
     fn shape(&self) -> Shape {
         SHAPE
     }
@@ -92,6 +96,10 @@ impl DetectedFileSystem for Heads {
 impl ImageFileSystem for Toy<Dump> {
     fn dump(&self) -> &Dump {
         self.flash()
+    }
+
+    fn dump_mut(&mut self) -> &mut Dump {
+        self.flash_mut()
     }
 
     fn audit(&mut self, _: &mut Clock) -> Result<Audit, Error> {

@@ -36,8 +36,6 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         ImageAction::Diff(asked) => return show(&output, &trees::differences(asked)?),
         ImageAction::Cat(asked) => return cat(asked),
         ImageAction::Stat(Stat { file, paths, state }) => (file, stat(file, paths, &state.into())),
-        ImageAction::Info { file, volume } => (file, info(file, volume.as_deref())),
-        ImageAction::Create(create) => return super::create::perform(create, &output, options),
         ImageAction::Info { file, volume, blocks, pages } => {
             let volume = volume.clone();
             let hints = Hints { partial: true, volume, ..pages.into() };
@@ -112,8 +110,6 @@ fn stat(file: &Path, paths: &[OsString], hints: &Hints) -> Result<ImageReport, P
     tables::stat(&shown_path(file), (fs.as_mut(), clock), &paths, &damage)
 }
 
-fn info(file: &Path, volume: Option<&str>) -> Result<ImageReport, Problem> {
-    let contents = Contents::open(file)?;
 fn info(file: &Path, hints: &Hints, blocks: bool) -> Result<ImageReport, Problem> {
     let contents = prepare(&Contents::open(file)?, hints)?;
     let identity = identify(&contents);
