@@ -4,9 +4,8 @@
 
 use boardlab_image::check::check;
 use boardlab_image::controller::{CodePattern, Constant, PageCode, named};
-use boardlab_image::files::Taking;
-use boardlab_image::make::{Compression, Compressor, FileOptions, Flash, NewTags, of_folder};
-use boardlab_image::{ByteOrder, Contents, Damage, Error, Hints, MountedImage, open};
+use boardlab_image::make::{Compression, FileOptions, Flash, of_folder};
+use boardlab_image::{Contents, Damage, Error, Hints, MountedImage, open};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::Mount;
 use boardlab_vfs::script::content;
@@ -45,12 +44,9 @@ fn image(page: usize) -> Vec<u8> {
     let options = FileOptions {
         fs: "ubifs".into(),
         max_lebs: 200,
-        compression: Some(Compression::Only(Compressor::Lzo)),
-        fix_up: false,
-        tags: NewTags::Free,
-        order: ByteOrder::Little,
+        compression: Some(Compression::Lzo),
         volume: Some("rootfs".into()),
-        taking: Taking::default(),
+        ..FileOptions::default()
     };
     let made = of_folder(&folder, &flash, &options, Seed::new(1)).unwrap();
     fs::remove_dir_all(&folder).unwrap();
