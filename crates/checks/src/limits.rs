@@ -32,7 +32,7 @@ pub fn check(source: &SourceFile) -> Vec<Violation> {
         let message = "begins without a `//!` header that says what the file is";
         violations.push(Violation::new(&source.path, 1, message));
     }
-    let mut functions = Functions { source, violations: Vec::new() };
+    let mut functions = Functions { source, given: false, violations: Vec::new() };
     functions.visit_file(&source.tree);
     violations.extend(functions.violations);
     violations
@@ -52,6 +52,9 @@ fn banned_name(name: &str) -> String {
 
 struct Functions<'a> {
     source: &'a SourceFile,
+    /// Whether the methods are those of a trait, which says what parameters they have: those of our traits are
+    /// counted there.
+    given: bool,
     violations: Vec<Violation>,
 }
 
@@ -63,7 +66,7 @@ impl Functions<'_> {
     fn function(&mut self, signature: &Signature, block: Option<&Block>) {
         let name = &signature.ident;
         let count = signature.inputs.len();
-        if count > PARAMETERS {
+        if count > PARAMETERS && !self.given {
             let message = format!("`{name}` has {count} parameters, {PARAMETERS} at most");
             self.report(signature.span(), message);
         }
@@ -85,8 +88,16 @@ impl Functions<'_> {
 
 impl<'ast> Visit<'ast> for Functions<'_> {
     fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        let given = std::mem::take(&mut self.given);
         self.function(&function.sig, Some(&function.block));
         syn::visit::visit_item_fn(self, function);
+        self.given = given;
+    }
+
+    fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+        let given = std::mem::replace(&mut self.given, item.trait_.is_some());
+        syn::visit::visit_item_impl(self, item);
+        self.given = given;
     }
 
     fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
@@ -238,6 +249,11 @@ mod tests {
         assert_eq!(messages(good), [""; 0]);
         let bad = "//! A.\ntrait T {\n fn a(&self, a: u8, b: u8, c: u8, d: u8, e: u8, f: u8);\n}\n";
         assert_eq!(messages(bad), ["3: `a` has 7 parameters, 6 at most"]);
+        let seven = "fn a(a: u8, b: u8, c: u8, d: u8, e: u8, f: u8, g: u8)";
+        let of = |head: &str, body: &str| format!("//! A.\n{head} {{\n {seven} {{ {body} }}\n}}\n");
+        assert_eq!(messages(&of("impl Foreign for A", "")), [""; 0]);
+        assert_eq!(messages(&of("impl A", "")).len(), 1);
+        assert_eq!(messages(&of("impl Foreign for A", &format!("{seven} {{}}"))).len(), 1);
     }
 
     #[test]

@@ -124,11 +124,6 @@ pub(crate) enum Error {
         /// The reason.
         problem: boardlab_image::overlay::OverlayError,
     },
-    /// There are no changes of an image.
-    NoOverlay {
-        /// The overlay that there could be.
-        path: PathBuf,
-    },
     /// Another process changes an image.
     ImageInUse {
         /// The image or its overlay.
@@ -365,10 +360,6 @@ impl Error {
             Self::Measure(problem) => measurement(problem),
             Self::NothingShared { a, b } => nothing_shared(a, b),
             Self::Image { path, problem } => image(path, problem),
-            Self::Mount { .. }
-            | Self::Overlay { .. }
-            | Self::NoOverlay { .. }
-            | Self::ImageInUse { .. } => mount(self),
             Self::Make { path, problem } => not_made(path, problem),
             Self::NewFile { path, problem } => new_file(path, problem),
             Self::Os(failure) => os(failure),
@@ -382,6 +373,7 @@ impl Error {
                 "take --engine predecoded, or build all of it: cargo install --path crates/cli",
             ),
             Self::NoOutputOfFio | Self::NoResult(_) => no_such_output(self),
+            Self::Mount { .. } | Self::Overlay { .. } | Self::ImageInUse { .. } => mount(self),
             Self::Stdin(_) | Self::Stdout(_) | Self::StdoutClosed => stream(self),
             Self::ReaderGone => reader_gone(),
             Self::Interrupted => Message::nowhere(
@@ -541,11 +533,6 @@ fn mount(error: &Error) -> Message {
             path,
             shown(&format!("`{}` is in use by {holder}", path.display())),
             "one mount with --rw at a time: unmount the other one",
-        ),
-        Error::NoOverlay { path } => Message::at(
-            path,
-            format!("there is nothing to apply: there is no `{}`", shown_path(path)),
-            "changes come from `boardlab image mount --rw`",
         ),
         _ => reader_gone(),
     }

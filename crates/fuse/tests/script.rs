@@ -85,9 +85,8 @@ impl<F: FileSystem> Walker<'_, F> {
             }
             Action::Mkdir { path } => self.create(path, &NewInode::of(Kind::Directory, 0o755))?,
             Action::Symlink { target, path } => {
-                let target = target.as_bytes();
-                let kind = Kind::Symlink;
-                self.create(path, &NewInode { kind, mode: 0o777, uid: 0, gid: 0, target })?;
+                let link = NewInode::of(Kind::Symlink, 0o777);
+                self.create(path, &NewInode { target: target.as_bytes(), ..link })?;
             }
             Action::Mknod { path, kind } => self.create(path, &NewInode::of(*kind, 0o600))?,
             Action::Link { existing, path } => {
@@ -128,13 +127,7 @@ impl<F: FileSystem> Walker<'_, F> {
             // As a kernel does that needs memory.
             Action::DropCaches => (2..80).for_each(|node| self.server.forget(node)),
             Action::List { path } => {
-                let node = self.node(path, true)?;
-                let handle = self.server.opendir(node)?;
-                let items = self.server.readdir(handle, 0)?;
-                let mut names: Vec<_> = items.iter().map(|item| item.name.clone()).collect();
-                names.sort_unstable();
-                self.server.release(handle)?;
-                return Ok(Answer::Names(names));
+                return self.list(path);
             }
             Action::Write { path, .. } | Action::Read { path, .. } | Action::Fsync { path } => {
                 let node = self.node(path, true)?;
@@ -145,6 +138,16 @@ impl<F: FileSystem> Walker<'_, F> {
             }
         }
         Ok(Answer::Done)
+    }
+
+    fn list(&mut self, path: &str) -> Outcome {
+        let node = self.node(path, true)?;
+        let handle = self.server.opendir(node)?;
+        let items = self.server.readdir(handle, 0)?;
+        let mut names: Vec<_> = items.iter().map(|item| item.name.clone()).collect();
+        names.sort_unstable();
+        self.server.release(handle)?;
+        Ok(Answer::Names(names))
     }
 
     fn opened(&mut self, action: &Action, node: u64, handle: u64) -> Outcome {

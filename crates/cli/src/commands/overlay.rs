@@ -203,8 +203,8 @@ pub(super) fn apply(asked: &Apply, output: &Output<'_>) -> Result<Status, Error>
     let mut beside = Beside::open(&asked.file)?;
     match beside.apply(asked.output.as_deref())? {
         Applied::Nothing => {
-            let path = beside.path;
-            Err(Error::NoOverlay { path })
+            let problem = OverlayError::Missing;
+            Err(Error::Overlay { path: beside.path, problem })
         }
         Applied::Refused(findings) => {
             let shown = output

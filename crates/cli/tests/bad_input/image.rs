@@ -76,7 +76,7 @@ pub(crate) const CASES: &[Case] = &[
     with(
         "apply without changes",
         &["image", "apply", "dump.bin"],
-        &["there is nothing to apply: there is no `dump.bin.overlay`", "boardlab image mount --rw"],
+        &["the overlay `dump.bin.overlay` is not there", "boardlab image mount --rw"],
     )
     .at("dump.bin.overlay"),
     Case::arguments(

@@ -78,10 +78,10 @@ fn every_filesystem_is_mounted_with_what_was_put_into_it() {
     }
 }
 
-/// Asserts that both have the same below `/work`.
+/// Asserts that both have the same below `/tree`.
 #[track_caller]
 fn same(files: &mut dyn Files, shadow: &mut dyn Files, kind: &str) {
-    let (found, expected) = (all(files, "/work"), all(shadow, "/work"));
+    let (found, expected) = (all(files, "/tree"), all(shadow, "/tree"));
     let paths: BTreeSet<&String> = found.keys().chain(expected.keys()).collect();
     for path in paths {
         let told = |look: Option<&Look>| match look {
@@ -107,9 +107,9 @@ fn step(
     kind: &str,
 ) -> [Tried<()>; 2] {
     let dir = ["", "/d0", "/d1", "/d0/d0"][pick(stream, 4)];
-    let path = format!("/work{dir}/f{}", stream.below(5));
-    let other = format!("/work{}/f{}", ["", "/d0"][pick(stream, 2)], stream.below(5));
-    let folder = format!("/work{}", ["/d0", "/d1", "/d0/d0"][pick(stream, 3)]);
+    let path = format!("/tree{dir}/f{}", stream.below(5));
+    let other = format!("/tree{}/f{}", ["", "/d0"][pick(stream, 2)], stream.below(5));
+    let folder = format!("/tree{}", ["/d0", "/d1", "/d0/d0"][pick(stream, 3)]);
     let (size, tag) = (stream.below(30_000), stream.next_u64());
     let data = content(pick(stream, 9_000) + 1, tag);
     let mode = 0o600 | u32::try_from(stream.below(0o200)).unwrap();
@@ -126,7 +126,7 @@ fn step(
         72..77 => files.symlink(&other, &path),
         77..85 => files.mkdir(&folder),
         85..89 => files.rmdir(&folder),
-        89..92 => files.rename(&folder, "/work/d1"),
+        89..92 => files.rename(&folder, "/tree/d1"),
         92..96 => match files.look(&path) {
             // A mode belongs to files; that of a link is what its target has.
             Ok(look) if look.links > 0 => files.chmod(&path, mode),
@@ -149,14 +149,14 @@ fn random_changes_are_those_of_a_folder_and_stay() {
         image(&scratch, kind);
         let before = fs::read(scratch.path().join(kind)).unwrap();
         let mut shadow = Folder(scratch.path().join("shadow"));
-        fs::create_dir_all(shadow.0.join("work")).unwrap();
+        fs::create_dir_all(shadow.0.join("tree")).unwrap();
         let mut stream = Seed::new(seed).stream("cli.mount");
         let mut done = 0;
         for round in 0..3 {
             let mut mounted = Mounted::of(&scratch, kind, true);
             let mut files = mounted.files();
             if round == 0 {
-                files.mkdir("/work").unwrap();
+                files.mkdir("/tree").unwrap();
             }
             for number in 0..250 {
                 let [found, expected] = step(&mut stream, &mut *files, &mut shadow, kind);

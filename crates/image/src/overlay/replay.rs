@@ -27,6 +27,8 @@ const PIECE: usize = 1 << 20;
 pub enum OverlayError {
     /// The operating system cannot read it, or the dump.
     Unreadable(io::Error),
+    /// It is not there.
+    Missing,
     /// It is something else.
     Other(&'static str),
     /// It is of another dump.
@@ -61,6 +63,7 @@ impl OverlayError {
     pub const fn help(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "make it readable, or move it away to mount the dump alone",
+            Self::Missing => "changes come from `boardlab image mount --rw`",
             Self::Other(_) => "move it away; a mount with --rw begins a new one",
             Self::OfAnother { .. } => {
                 "put back the dump that it was made with, or move the overlay away"
@@ -79,6 +82,7 @@ impl fmt::Display for OverlayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(error) => write!(f, "cannot be read: {error}"),
+            Self::Missing => f.write_str("is not there, so there is nothing to apply"),
             Self::Other(what) => write!(f, "is {what}"),
             Self::OfAnother { expected, found } => write!(
                 f,

@@ -66,6 +66,10 @@ impl<D: Mtd> Toy<D> {
         &self.flash
     }
 
+    pub(crate) const fn flash_mut(&mut self) -> &mut D {
+        &mut self.flash
+    }
+
     pub(crate) fn into_flash(self) -> D {
         self.flash
     }
