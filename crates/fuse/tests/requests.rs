@@ -106,7 +106,8 @@ fn an_open_file_outlives_its_names_and_its_number_gets_a_new_generation() {
     assert_eq!(server.read(handle, 0, 10), Err(Errno::BadF));
     assert_eq!(server.getattr(found.node), Err(Errno::Stale));
     let next = server.create(1, b"g", &FILE).unwrap();
-    assert_ne!((next.node, next.generation), (found.node, found.generation));
+    // A filesystem may give the number again.
+    assert_ne!(next.generation, found.generation);
 }
 
 #[test]
