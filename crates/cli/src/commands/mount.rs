@@ -56,8 +56,8 @@ fn read_only(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
     let mut image = open(&contents, hints).map_err(of_image)?;
     let whole = tell_damage(&mut image).map_err(of_image)?;
     let server = serve(image, Instant::ZERO, Box::new(NoStore), true);
-    let status = run(asked, server, whole)?;
-    Ok(status)
+    let good = run(asked, server)?;
+    Ok(if good && whole { Status::Done } else { Status::Failed })
 }
 
 fn writable(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
@@ -82,12 +82,17 @@ fn writable(asked: &Asked, hints: &Hints) -> Result<Status, Error> {
     tell_flash(&image, &contents, &beside, changed);
     image.fs.dump_mut().set_journal(Box::new(log.clone()));
     let server = serve(image, begun, Box::new(OverlayStore(log)), false);
-    let status = run(asked, server, whole)?;
+    let good = run(asked, server)?;
     drop(beside);
-    if asked.apply && status != Status::Failed {
-        return apply_after_mount(&asked.file);
-    }
-    Ok(status)
+    let applied = match (asked.apply, good) {
+        (false, _) => Status::Done,
+        (true, true) => apply_after_mount(&asked.file)?,
+        (true, false) => {
+            terminal::tell("nothing is applied: the changes are in the overlay");
+            Status::Failed
+        }
+    };
+    Ok(if good && whole { applied } else { Status::Failed })
 }
 
 /// The overlay below a mount.
@@ -126,7 +131,7 @@ fn tell_damage(image: &mut MountedImage) -> Result<bool, Problem> {
         let files = counted(damage.audit.inode_damage.len(), "file");
         let names = if damage.may_miss_names() { ", and names may be missing" } else { "" };
         terminal::tell(&format!(
-            "warning: {files} damaged{names}: `boardlab image ls` says which and how"
+            "warning: damage in {files}{names}: `boardlab image ls` says which and how"
         ));
     }
     Ok(whole)
@@ -184,8 +189,8 @@ fn serve(
     Server::new(mount, clock, Box::new(now), store, read_only)
 }
 
-/// Serves until the end, and ends the mount.
-fn run(asked: &Asked, server: Server<Files>, whole: bool) -> Result<Status, Error> {
+/// Serves until the end, and ends the mount. Returns whether all was shown and written.
+fn run(asked: &Asked, server: Server<Files>) -> Result<bool, Error> {
     let refused = |problem| Error::Mount { path: asked.target.clone(), problem };
     let stop = stop_signals();
     let settings = Settings { permissions: is_root() };
@@ -201,10 +206,9 @@ fn run(asked: &Asked, server: Server<Files>, whole: bool) -> Result<Status, Erro
     }
     if !broken && let Err(error) = mounted.wait() {
         terminal::tell(&format!("error: the connection to the kernel broke: {error}"));
-        return Ok(Status::Failed);
+        return Ok(false);
     }
-    let is_good = whole && finished.is_ok() && left_out == 0;
-    Ok(if is_good { Status::Done } else { Status::Failed })
+    Ok(finished.is_ok() && left_out == 0)
 }
 
 /// Waits for the end of the mount. Returns whether somebody still uses what was detached.
