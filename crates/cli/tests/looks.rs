@@ -153,7 +153,7 @@ fn info_names_the_code_and_the_option_that_says_it() {
 fn the_blocks_are_shown_when_they_are_asked_for() {
     let scratch = Scratch::new();
     let mut flash = vec![0xFF; 1 << 20];
-    flash[..70_000].fill(b'x');
+    flash[..131_072].fill(b'x');
     scratch.write("flash.bin", &flash);
     let plain = told(scratch.path(), &["image", "info", "flash.bin"]);
     assert!(rows(&plain, "block_map").is_empty());

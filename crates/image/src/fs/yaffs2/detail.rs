@@ -90,7 +90,10 @@ pub(super) fn rebuild(flash: &Flash, found: Option<&Spare>) -> Vec<RebuildStep> 
         Place::Spare(_) if note.is_none() && free.map(|free| free.start) == first.copied() => {
             vec![line(&oob)]
         }
-        Place::Yaffs1(..) if note.is_none() => vec![line(&format!(" --oob {}", shape.oob.get()))],
+        // It has its own code, at its own place.
+        Place::Yaffs1(..) if found.is_some_and(Spare::corrects) => {
+            vec![line(&format!(" --oob {}", shape.oob.get()))]
+        }
         _ => {
             let what = format!("no program is known that makes these pages: {place}");
             vec![RebuildStep::new("note", what)]
