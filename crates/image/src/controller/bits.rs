@@ -57,12 +57,12 @@ pub(crate) fn gather(page: &[u8], ranges: &[Range<usize>], order: BitOrder, targ
             bit += taken;
             if count >= 8 {
                 count -= 8;
-                target.push((waiting >> count & 0xFF) as u8);
+                target.push((waiting >> count).to_le_bytes()[0]);
             }
         }
     }
     if count > 0 {
-        target.push((waiting << (8 - count) & 0xFF) as u8);
+        target.push((waiting << (8 - count)).to_le_bytes()[0]);
     }
 }
 

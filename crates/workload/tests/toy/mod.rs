@@ -57,15 +57,11 @@ impl<D: Mtd> Toy<D> {
         Ok(toy)
     }
 
-    #[allow(dead_code, reason = "some users only look at it")]
-    pub(crate) const fn flash_mut(&mut self) -> &mut D {
-        &mut self.flash
-    }
-
     pub(crate) const fn flash(&self) -> &D {
         &self.flash
     }
 
+    #[allow(dead_code, reason = "some users only look at it")]
     pub(crate) const fn flash_mut(&mut self) -> &mut D {
         &mut self.flash
     }
