@@ -139,6 +139,10 @@ pub enum Error {
         /// The image.
         what: &'static str,
     },
+    /// Nothing shows what the pages of the file are.
+    NoPages,
+    /// There is no code by which pages could be corrected.
+    NoCorrection,
     /// A path or a pattern does not lead to what was asked for.
     Path(PathProblem),
     /// A file of this name exists.
@@ -243,6 +247,10 @@ impl Error {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
             Self::NotFor { option, .. } => format!("leave out {option}"),
+            Self::NoPages => "name them by --from-page and --from-oob".into(),
+            Self::NoCorrection => {
+                "name the layout by --from-spare and --from-ecc; `boardlab image info` says what fits".into()
+            }
             Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
@@ -366,6 +374,8 @@ impl fmt::Display for Error {
             Self::Volume(problem) => problem.fmt(f),
             Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
+            Self::NoPages => f.write_str("nothing shows the pages and the spare bytes of the file"),
+            Self::NoCorrection => f.write_str("no code is known by which the pages could be corrected"),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),
             Self::Escape { at } => {

@@ -32,6 +32,7 @@
 //! - [`gather`](mod@gather): the files of an image as a tree, for archives and other images.
 //! - [`diff`](mod@diff): what differs between two trees, and between the blocks of two files.
 //! - [`convert`](mod@convert): an image of the files of another one, compared with it.
+//! - [`pages`]: pages corrected, without spare bytes, or with other ones.
 //! - [`cat`](mod@cat): the content of one file. [`pattern`]: patterns of names.
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
@@ -68,6 +69,7 @@ pub mod make;
 pub mod names;
 pub mod open;
 pub mod overlay;
+pub mod pages;
 pub mod partitions;
 pub mod patches;
 pub mod pattern;

@@ -4,9 +4,11 @@
 //! [`differences`] of trees of files; [`stat`](fn@stat). Names from images are untrusted, and are shown escaped.
 
 mod damage;
+mod pages;
 mod stat;
 mod trees;
 
+pub use pages::rewritten;
 pub use stat::stat;
 pub use trees::{archived, differences};
 pub(crate) use trees::{changes, tell_source};

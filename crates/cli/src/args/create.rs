@@ -258,6 +258,34 @@ impl NewImage {
         given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
     }
 
+    /// A given option that is not for the spare bytes of pages, or any of them.
+    pub(crate) fn for_pages(&self, with_spare: bool) -> Option<&'static str> {
+        let given = [
+            (self.page.is_some(), "--page"),
+            (self.block.is_some(), "--block"),
+            (self.sub_page.is_some(), "--sub-page"),
+            (self.vid_offset.is_some(), "--vid-offset"),
+            (self.image_seq.is_some(), "--image-seq"),
+            (self.erase_counter > 0, "--erase-counter"),
+            (self.pad.is_some(), "--pad"),
+            (self.bad_blocks.is_some(), "--bad-blocks"),
+            (self.oob.is_some() && !with_spare, "--oob"),
+            (self.ecc.is_some() && !with_spare, "--ecc"),
+        ];
+        let given = given.into_iter().find_map(|(is_given, option)| is_given.then_some(option));
+        given.or_else(|| self.for_files())
+    }
+
+    /// The spare bytes of a page, if they are given.
+    pub(crate) const fn oob(&self) -> Option<Bytes> {
+        self.oob
+    }
+
+    /// The code, if it is given.
+    pub(crate) const fn ecc(&self) -> Option<(u32, Bytes)> {
+        self.ecc
+    }
+
     /// A given option that is for UBI and UBIFS only, although neither is made.
     pub(crate) fn for_volume(&self) -> Option<&'static str> {
         let OfFiles { fs, volume_name, .. } = &self.folder;

@@ -14,11 +14,15 @@ use std::path::PathBuf;
 pub(super) const CONVERT: &str = "\
 All files of an image go into a new one, of another filesystem or for another flash, with owners, devices, times, hard \
 links, extended attributes and holes. Then the new image is read again and compared with the first: every name, \
-attribute and byte. Exit status 1: something is left out, damaged or different; the tables say what.
+attribute and byte. With --correct, --strip or --protect the pages are written in another form, whatever is in \
+them; FILE and OUTPUT may then be -. Exit status 1: something is left out, damaged or different; the tables say what.
 
 Examples:
   boardlab image convert old.jffs2 new.ubi --fs ubifs --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image convert nand.bin nor.img --fs yaffs2 --oob 64
+  boardlab image convert raw.bin corrected.bin --correct
+  boardlab image convert raw.bin data.bin --strip --from-page 2KiB --from-oob 64
+  boardlab image convert data.bin raw.bin --protect --from-page 2KiB --from-oob 0 --oob 64 --ecc 4/512
   boardlab image convert dump.bin small.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 512";
 
 pub(super) const DIFF: &str = "\
@@ -52,6 +56,15 @@ pub(crate) struct Convert {
     /// New file for the new image
     #[arg(value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// Write the same pages with their flipped bits corrected, and read no filesystem
+    #[arg(long, group = "form")]
+    pub(crate) correct: bool,
+    /// Write the corrected data of the pages alone, without spare bytes
+    #[arg(long, group = "form")]
+    pub(crate) strip: bool,
+    /// Write the corrected data of the pages with the spare bytes that --oob and --ecc say
+    #[arg(long, group = "form", requires = "oob")]
+    pub(crate) protect: bool,
     /// The first image.
     #[command(flatten)]
     pub(crate) from: From,
@@ -102,6 +115,21 @@ pub(crate) struct From {
     /// Names to convert at most
     #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
     pub(crate) max_names: u64,
+}
+
+impl From {
+    /// A given option that is for the files of the first image only.
+    pub(crate) fn for_files(&self) -> Option<&'static str> {
+        let given = [
+            (self.from_endian.is_some(), "--from-endian"),
+            (self.from_volume.is_some(), "--from-volume"),
+            (self.from_commit.is_some(), "--from-commit"),
+            (self.from_as_of.is_some(), "--from-as-of"),
+            (self.from_partial, "--from-partial"),
+            (self.max_names != Limits::default().names, "--max-names"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
 }
 
 impl std::convert::From<&From> for Hints {

@@ -155,7 +155,7 @@ pub enum NewTags {
 const ECC: (u32, Bytes) = (1, Bytes::new(256));
 
 /// The use of the spare bytes by Linux with an ECC of so many bits in so many bytes.
-pub(crate) fn linux_spare(shape: Shape, ecc: Option<(u32, Bytes)>) -> Result<Spare, MakeError> {
+pub fn linux_spare(shape: Shape, ecc: Option<(u32, Bytes)>) -> Result<Spare, MakeError> {
     let (bits, step) = ecc.unwrap_or(ECC);
     let oob = shape.oob;
     let fits = shape.check().is_ok() && !oob.is_zero();

@@ -1,5 +1,6 @@
 //! `boardlab image`: the contents of a flash image.
 
+mod pages;
 mod trees;
 
 use crate::args::{Cat, ImageAction, Options, Stat};
@@ -31,7 +32,8 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
             return crate::commands::create::perform(create, &output, options);
         }
         ImageAction::Convert(asked) => {
-            return show(&output, &trees::convert_image(asked, options.seed)?);
+            let told = trees::convert_image(asked, options.seed)?;
+            return show_unless(asked.output.as_os_str() == "-", &output, &told);
         }
         ImageAction::Diff(asked) => return show(&output, &trees::differences(asked)?),
         ImageAction::Cat(asked) => return cat(asked),
@@ -69,12 +71,16 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     };
     let told = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
     let is_beside = matches!(action, ImageAction::Extract { tar: true, target, .. } if target.as_os_str() == "-");
-    if is_beside {
-        // Standard output has the archive.
-        let shown = output.show_beside(Shown::Run(&told.run))?;
-        return Ok(if told.whole { shown } else { Status::Failed });
+    show_unless(is_beside, &output, &told)
+}
+
+/// Shows a result, beside standard output where that has something else.
+fn show_unless(is_beside: bool, output: &Output<'_>, told: &ImageReport) -> Result<Status, Error> {
+    if !is_beside {
+        return show(output, told);
     }
-    show(&output, &told)
+    let shown = output.show_beside(Shown::Run(&told.run))?;
+    Ok(if told.whole { shown } else { Status::Failed })
 }
 
 fn show(output: &Output<'_>, told: &ImageReport) -> Result<Status, Error> {

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 12.
 
-use super::within;
+use super::{pages, within};
 use crate::args::{Convert, Diff};
 use crate::commands::create::of_files;
 use crate::error::{Error, shown_path};
@@ -72,6 +72,9 @@ pub(super) fn convert_image(asked: &Convert, seed: Seed) -> Result<ImageReport, 
     let refused = |problem| Error::Make { path: asked.file.clone(), problem };
     let path = || asked.output.clone();
     let missing = |option, why| refused(MakeError::Missing { option, why });
+    if asked.correct || asked.strip || asked.protect {
+        return pages::rewritten(asked);
+    }
     if asked.new.fs().is_none() {
         return Err(missing("--fs NAME", "the filesystem of the new image is not guessed"));
     }
