@@ -163,6 +163,6 @@ fn the_blocks_are_shown_when_they_are_asked_for() {
     assert_eq!(run["charts"][0]["id"], "block-map");
     let out = run_in(scratch.path(), &["image", "info", "flash.bin", "--blocks", "--out", "o"]);
     out.success();
-    let html = fs::read_to_string(scratch.path().join("o/report.html")).unwrap();
+    let html = fs::read_to_string(scratch.path().join("o/index.html")).unwrap();
     assert!(html.contains("Entropy of each block"));
 }
