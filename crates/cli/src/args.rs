@@ -473,7 +473,7 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         state: State,
     },
-    /// Mount the files of an image on a folder, read-only or with changes in a file beside it (Linux)
+    /// Mount the files of an image on a folder, to read or to change them
     #[command(after_help = mount::MOUNT)]
     Mount(Box<Mount>),
 }

@@ -9,11 +9,11 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::folder::{self, Folder, Holds};
 use crate::pager;
-use crate::terminal::{self, harmless};
+use crate::terminal::{self, Escaping, harmless};
 use boardlab_report::{Format, Shown, render};
 use boardlab_result::RunResult;
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 /// The width where standard output is not a terminal.
@@ -218,6 +218,27 @@ pub(crate) fn width() -> usize {
 /// The width for text on a terminal of this size, or where there is none.
 fn within(size: Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
     size.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH_MAX))
+}
+
+/// Standard output for the content of a file, as it is. A terminal, which it could command, gets it with escapes.
+pub(crate) fn content() -> Box<dyn Write> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Box::new(Escaping::new(stdout.lock()));
+    }
+    Box::new(BufWriter::new(stdout.lock()))
+}
+
+/// Standard output for bytes that no terminal can show.
+///
+/// # Errors
+/// When it is a terminal.
+pub(crate) fn bytes() -> io::Result<BufWriter<io::StdoutLock<'static>>> {
+    let stdout = io::stdout();
+    if stdout.is_terminal() {
+        return Err(io::Error::other("standard output is a terminal: name a file, or use a pipe"));
+    }
+    Ok(BufWriter::new(stdout.lock()))
 }
 
 /// Prints `text`.

@@ -197,3 +197,52 @@ fn a_listing_takes_patterns() {
     let wrong = ls("/[x");
     assert!(wrong.stderr.contains("the pattern is none: unclosed"), "{}", wrong.stderr);
 }
+
+#[test]
+fn pages_are_corrected_stripped_and_protected_through_files_and_pipes() {
+    let scratch = board();
+    let convert = |more: &[&str]| run_in(scratch.path(), &[&["image", "convert"], more].concat());
+    for (output, more) in [("plain.ubi", &[][..]), ("raw.ubi", &["--oob", "64"])] {
+        let arguments = [&["board.jffs2", output, "--fs", "ubifs"], &FLASH[..], more].concat();
+        convert(&arguments).success();
+    }
+    let read = |name: &str| fs::read(scratch.path().join(name)).unwrap();
+    let right = read("raw.ubi");
+    let mut wrong = right.clone();
+    for at in [100, 2_112 * 64 + 5, 2_112 * 65 + 2_090] {
+        wrong[at] ^= 0x20;
+    }
+    scratch.write("wrong.ubi", &wrong);
+    let told = convert(&["wrong.ubi", "corrected.ubi", "--correct"]).success();
+    assert!(told.contains("flipped bits"), "{told}");
+    assert!(read("corrected.ubi") == right);
+    let script = "cat wrong.ubi | \"$0\" \"$@\" > piped.ubi";
+    let arguments = ["image", "convert", "-", "-", "--correct"];
+    let piped = run_by("sh", script, scratch.path(), &arguments);
+    assert!(piped.stderr.contains("image-convert"), "{}", piped.stderr);
+    piped.success();
+    assert!(read("piped.ubi") == right);
+    convert(&["wrong.ubi", "stripped.ubi", "--strip"]).success();
+    assert!(read("stripped.ubi") == read("plain.ubi"));
+    let protect = ["--protect", "--oob", "64", "--from-page", "2KiB", "--from-oob", "0"];
+    convert(&[&["plain.ubi", "protected.ubi"], &protect[..]].concat()).success();
+    assert!(read("protected.ubi") == right);
+    for (more, says) in [
+        (&["raw.ubi", "new", "--correct", "--fs", "ubifs"][..], "--fs has no effect here"),
+        (&["raw.ubi", "new", "--correct", "--oob", "64"], "--oob has no effect here"),
+        (&["raw.ubi", "new", "--strip", "--from-volume", "x"], "--from-volume has no effect here"),
+        (&["plain.ubi", "new", "--correct"], "no code is known"),
+        (&["raw.ubi", "new", "--protect"], "--oob"),
+        (&["raw.ubi", "new", "--strip", "--correct"], "cannot be used with"),
+        (&["raw.ubi", "plain.ubi", "--correct"], "exists"),
+    ] {
+        let outcome = convert(more);
+        assert_eq!(outcome.status, 2, "{more:?}");
+        assert!(outcome.stderr.contains(says), "{more:?}: {}", outcome.stderr);
+    }
+    wrong[2_112 * 64 + 4] ^= 0x40;
+    scratch.write("wrong.ubi", &wrong);
+    let lost = convert(&["wrong.ubi", "lost.ubi", "--correct"]);
+    assert_eq!(lost.status, 1, "{}", lost.stderr);
+    assert!(lost.stdout.contains("Pages that cannot be corrected"), "{}", lost.stdout);
+}

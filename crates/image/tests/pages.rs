@@ -65,7 +65,8 @@ fn flip(bytes: &mut [u8], stream: &mut Stream, code: std::ops::Range<usize>) -> 
         let range = if number % 5 == 4 { code.clone() } else { 0..PAGE };
         let length = u64::try_from(range.len()).unwrap();
         let at = range.start + usize::try_from(stream.below(length)).unwrap();
-        page[at] ^= 1 << stream.below(8);
+        // The last four bits of a code of BCH mean nothing.
+        page[at] ^= 0x10 << stream.below(4);
         flipped += 1;
     }
     flipped

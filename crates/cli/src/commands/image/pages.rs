@@ -5,6 +5,7 @@
 use crate::args::Convert;
 use crate::error::{Error, shown_path};
 use crate::file::NewFile;
+use crate::output;
 use boardlab_image::files::{MakeError, linux_spare};
 use boardlab_image::pages::{Rewriting, pages_of, rewrite};
 use boardlab_image::tables::{self, ImageReport};
@@ -46,7 +47,10 @@ pub(super) fn rewritten(asked: &Convert) -> Result<ImageReport, Error> {
         _ => Rewriting::Strip,
     };
     let done = match place {
-        None => rewrite(&dump, &how, &mut BufWriter::new(io::stdout().lock())).map_err(wrong)?,
+        None => {
+            let unwritable = |problem| wrong(Problem::Unwritable { problem });
+            rewrite(&dump, &how, &mut output::bytes().map_err(unwritable)?).map_err(wrong)?
+        }
         Some(place) => {
             let incomplete = |problem| Error::Incomplete { path: asked.output.clone(), problem };
             let mut part = place.begin().map_err(incomplete)?;

@@ -7,6 +7,7 @@ use crate::args::{Convert, Diff};
 use crate::commands::create::of_files;
 use crate::error::{Error, shown_path};
 use crate::file::NewFile;
+use crate::output;
 use boardlab_image::convert::{convert, report};
 use boardlab_image::diff::{blocks, diff};
 use boardlab_image::files::Taking;
@@ -50,7 +51,7 @@ pub(super) fn archive(
     let limit = limits.content.get();
     let done = match place {
         None => {
-            let mut output = BufWriter::new(io::stdout().lock());
+            let mut output = output::bytes().map_err(unwritable)?;
             let done = from.tree.archive(&mut output, limit);
             done.and_then(|done| output.flush().map(|()| done)).map_err(unwritable)?
         }
@@ -131,7 +132,7 @@ pub(super) fn cat(
 ) -> Result<Vec<String>, Problem> {
     let path = within(path)?;
     let (from, _) = gathered(file, &path, hints, 1, &Taking::default())?;
-    let mut output = BufWriter::new(io::stdout().lock());
+    let mut output = output::content();
     let lost = boardlab_image::cat::cat(&from.tree, &path, limit.get(), &mut output)?;
     output.flush().map_err(|problem| Problem::Unwritable { problem })?;
     let before = from.tree.left_out.iter().map(|one| one.why.to_string());
