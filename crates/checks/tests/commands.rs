@@ -50,6 +50,16 @@ fn the_animated_picture_shows_what_the_program_prints() {
 }
 
 #[test]
+fn what_users_of_other_tools_wish_for_is_answered() {
+    let script = Repository::here().root().join("oracles/peers/wishes.py");
+    let asked = Command::new("python3").arg(script).arg(Boardlab::built().path()).output();
+    let asked = asked.expect("python3 is there");
+    let told = String::from_utf8_lossy(&asked.stdout);
+    assert!(asked.status.success(), "{told}{}", String::from_utf8_lossy(&asked.stderr));
+    assert_eq!(told.lines().count(), 9, "{told}");
+}
+
+#[test]
 fn list_shows_every_part_board_and_scenario() {
     let list: Value = serde_json::from_str(&json_of(&["list"])).expect("list prints JSON");
     assert_none(catalogue::check_repository(&Repository::here(), &list));
