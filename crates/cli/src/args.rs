@@ -333,6 +333,7 @@ though told: devices, pipes, sockets, owners, extended attributes and bits such 
 Examples:
   boardlab image extract dump.bin files
   boardlab image extract dump.bin configuration /etc --partial
+  boardlab image extract dump.bin files --metadata files.json
   boardlab image extract dump.bin files.tar --tar
   boardlab image extract dump.bin kernel.bin --volume kernel --raw";
 
@@ -444,6 +445,10 @@ pub(crate) enum ImageAction {
         /// Write a tar archive, with owners, devices and attributes; as DIR - is standard output
         #[arg(long, conflicts_with = "raw")]
         tar: bool,
+        /// New file for owners, devices, times and attributes of all names, as JSON
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        #[arg(conflicts_with_all = ["raw", "tar"])]
+        metadata: Option<PathBuf>,
         /// Write the bytes of a UBI volume to a new file, whatever is in it
         #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
         raw: bool,

@@ -462,6 +462,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "as-of", Test(PAST)),
     ("image extract", "raw", Test(RAW)),
     ("image extract", "tar", Test(TREES)),
+    ("image extract", "metadata", Test(TREES)),
     ("image extract", "max-names", Test(LIMITS)),
     ("image extract", "max-size", Test(LIMITS)),
     ("image ls", "format", Test(IMAGES)),

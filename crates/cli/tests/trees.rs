@@ -246,3 +246,26 @@ fn pages_are_corrected_stripped_and_protected_through_files_and_pipes() {
     assert_eq!(lost.status, 1, "{}", lost.stderr);
     assert!(lost.stdout.contains("Pages that cannot be corrected"), "{}", lost.stdout);
 }
+
+#[test]
+fn what_a_folder_cannot_keep_is_written_beside_it() {
+    let scratch = board();
+    let extract = |more: &[&str]| {
+        run_in(scratch.path(), &[&["image", "extract", "board.jffs2"], more].concat())
+    };
+    extract(&["files", "--metadata", "files.json"]).success();
+    let text = fs::read_to_string(scratch.path().join("files.json")).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&read["version"], &read["image"]), (&1.into(), &"board.jffs2".into()));
+    let files = read["files"].as_array().unwrap();
+    assert_eq!((files.len(), text.lines().count()), (18, 20));
+    let of = |path: &str| files.iter().find(|one| one["path"] == path).unwrap();
+    assert_eq!(of("/dev/console")["device"], serde_json::json!([5, 1]));
+    assert_eq!((&of("/etc/motd")["mode"], &of("/etc/motd")["uid"]), (&"0644".into(), &0.into()));
+    assert!(files.iter().any(|one| one["link"].is_string()), "{text}");
+    let again = extract(&["other", "--metadata", "files.json"]);
+    assert_eq!(again.status, 2, "{}", again.stdout);
+    assert!(!scratch.path().join("other").exists(), "the file is looked at before the work");
+    let both = extract(&["files.tar", "--tar", "--metadata", "m.json"]);
+    assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
+}

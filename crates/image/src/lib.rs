@@ -32,6 +32,7 @@
 //! - [`gather`](mod@gather): the files of an image as a tree, for archives and other images.
 //! - [`diff`](mod@diff): what differs between two trees, and between the blocks of two files.
 //! - [`convert`](mod@convert): an image of the files of another one, compared with it.
+//! - [`metadata`](mod@metadata): owners, devices and attributes as JSON.
 //! - [`pages`]: pages corrected, without spare bytes, or with other ones.
 //! - [`cat`](mod@cat): the content of one file. [`pattern`]: patterns of names.
 //! - [`names`]: untrusted names as text.
@@ -66,6 +67,7 @@ pub mod health;
 pub mod identify;
 mod magic;
 pub mod make;
+pub mod metadata;
 pub mod names;
 pub mod open;
 pub mod overlay;

@@ -47,14 +47,29 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
             let limits = Limits { names: *max_names, ..Limits::default() };
             (file, ls(file, path, &state.into(), limits))
         }
-        ImageAction::Extract { file, target, path, state, tar, raw, max_names, max_size } => {
+        ImageAction::Extract {
+            file,
+            target,
+            path,
+            state,
+            metadata,
+            tar,
+            raw,
+            max_names,
+            max_size,
+        } => {
             let limits = Limits { names: *max_names, content: *max_size };
             let made = if *tar {
                 trees::archive([file, target], path, &state.into(), limits)
             } else if *raw {
                 carve([file, target], &state.into(), *max_size)
             } else {
-                extract([file, target], path, &state.into(), limits)
+                let beside = metadata.as_deref().map(trees::place_of).transpose()?;
+                let done = extract([file, target], path, &state.into(), limits);
+                if let (Ok(_), Some(place)) = (&done, beside) {
+                    trees::metadata(file, path, &state.into(), limits, &place)?;
+                }
+                done
             };
             match made {
                 // The error is not about the image.

@@ -18,7 +18,7 @@ use boardlab_image::{Contents, Error as Problem, Hints, Limits, Shape, open};
 use boardlab_sim::{Bytes, Seed};
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Gathers the files of an image, and its flash.
 fn gathered(
@@ -66,6 +66,29 @@ pub(super) fn archive(
         }
     };
     Ok(tables::archived(&shown_path(file), &shown_path(target), &from, &done))
+}
+
+/// The new file at `path`, checked before the work.
+pub(super) fn place_of(path: &Path) -> Result<(NewFile, PathBuf), Error> {
+    let place = NewFile::at(path);
+    let place = place.map_err(|problem| Error::NewFile { path: path.to_owned(), problem })?;
+    Ok((place, path.to_owned()))
+}
+
+/// Writes the metadata of what is below `path` to a new file.
+pub(super) fn metadata(
+    file: &Path,
+    path: &OsStr,
+    hints: &Hints,
+    limits: Limits,
+    (place, target): &(NewFile, PathBuf),
+) -> Result<(), Error> {
+    let gathered = within(path)
+        .and_then(|path| gathered(file, &path, hints, limits.names, &Taking::default()));
+    let (from, _) = gathered.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
+    let text = boardlab_image::metadata::metadata(&shown_path(file), &from.tree);
+    let written = place.write(text.as_bytes());
+    written.map_err(|problem| Error::Incomplete { path: target.clone(), problem })
 }
 
 /// Makes another image of an image.
