@@ -199,7 +199,7 @@ pub(crate) enum Command {
         #[arg(value_hint = ValueHint::AnyPath)]
         b: PathBuf,
     },
-    /// Inspect, make and check flash images: dumps, and what mkfs tools make
+    /// Inspect, mount, convert, make and check flash images and dumps
     #[command(after_help = IMAGE)]
     Image {
         /// What to do with it.
@@ -402,28 +402,22 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         pages: Pages,
     },
-    /// Put the changes of `image mount --rw` into the image, or into a new one
-    #[command(after_help = mount::APPLY)]
-    Apply(Box<Apply>),
-    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault
-    #[command(after_help = IMAGE_CHECK)]
-    Check {
+    /// List the files of a JFFS2, UBIFS or YAFFS image
+    #[command(after_help = IMAGE_LS)]
+    Ls {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// The user's knowledge of the flash.
+        /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
+        #[arg(value_name = "PATH", default_value = "/")]
+        path: OsString,
+        /// Names to list at most
+        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+        max_names: u64,
+        /// The flash, and the state of it.
         #[command(flatten)]
-        flash: Flash,
+        state: State,
     },
-    /// Make an image of a folder, an archive, or volumes as ubinize takes them
-    #[command(after_help = create::HELP)]
-    Create(Box<Create>),
-    /// Make an image of another one: another filesystem, another flash
-    #[command(after_help = images::CONVERT)]
-    Convert(Box<Convert>),
-    /// Show what differs between two images: files and erase blocks
-    #[command(after_help = images::DIFF)]
-    Diff(Diff),
     /// Write the content of a file in an image to standard output
     #[command(after_help = images::CAT)]
     Cat(Cat),
@@ -462,25 +456,31 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         state: State,
     },
-    /// List the files of a JFFS2, UBIFS or YAFFS image
-    #[command(after_help = IMAGE_LS)]
-    Ls {
+    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault
+    #[command(after_help = IMAGE_CHECK)]
+    Check {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
-        /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
-        #[arg(value_name = "PATH", default_value = "/")]
-        path: OsString,
-        /// Names to list at most
-        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
-        max_names: u64,
-        /// The flash, and the state of it.
+        /// The user's knowledge of the flash.
         #[command(flatten)]
-        state: State,
+        flash: Flash,
     },
+    /// Show what differs between two images: files and erase blocks
+    #[command(after_help = images::DIFF)]
+    Diff(Diff),
+    /// Make an image of a folder, an archive, or volumes as ubinize takes them
+    #[command(after_help = create::HELP)]
+    Create(Box<Create>),
+    /// Make an image of another one: another filesystem, another flash
+    #[command(after_help = images::CONVERT)]
+    Convert(Box<Convert>),
     /// Mount the files of an image on a folder, to read or to change them
     #[command(after_help = mount::MOUNT)]
     Mount(Box<Mount>),
+    /// Put the changes of `image mount --rw` into the image, or into a new one
+    #[command(after_help = mount::APPLY)]
+    Apply(Box<Apply>),
 }
 
 /// What `sata` does.
