@@ -402,7 +402,7 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         pages: Pages,
     },
-    /// List the files of a JFFS2, UBIFS or YAFFS image
+    /// List the files of a JFFS2, UBIFS, YAFFS or LogFS image
     #[command(after_help = IMAGE_LS)]
     Ls {
         /// Image file; it stays as it is
@@ -456,7 +456,7 @@ pub(crate) enum ImageAction {
         #[command(flatten)]
         state: State,
     },
-    /// Check a JFFS2, UBI, UBIFS or YAFFS image, and list every fault
+    /// Check a JFFS2, UBI, UBIFS, YAFFS or LogFS image, and list every fault
     #[command(after_help = IMAGE_CHECK)]
     Check {
         /// Image file; it stays as it is
