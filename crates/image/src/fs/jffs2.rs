@@ -19,7 +19,7 @@ use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::rebuild::{RebuildStep, size};
+use crate::rebuild::{self, RebuildStep, size};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
@@ -227,6 +227,21 @@ fn rebuild(flash: &Flash, spare: Option<&Spare>) -> Vec<RebuildStep> {
             flash.shape.oob.get()
         );
         steps.push(RebuildStep::new("note", note));
+    }
+    // Without spare bytes it lies on a NOR, as far as anybody can tell.
+    let pages = match flash.shape.oob.is_zero() {
+        true => format!("--page 1 --block {block}"),
+        false => rebuild::flash(flash.shape),
+    };
+    let (oob, note) = rebuild::spare(flash.shape, spare);
+    if note.is_none() {
+        let order = if flash.order == ByteOrder::Little { "" } else { " --big-endian" };
+        let markers =
+            if flash.cleanmarkers == Cleanmarkers::None { " --no-cleanmarkers" } else { "" };
+        let line = format!(
+            "boardlab image create DIR image.jffs2 --fs jffs2 {pages}{oob}{order}{markers}"
+        );
+        steps.push(RebuildStep::new("boardlab", line));
     }
     steps
 }
