@@ -75,7 +75,7 @@ const MADE: &[(&str, &str)] = &[
     ("--fs yaffs2 --page 4KiB --block 256KiB --tags in-band", "flash filesystem"),
     ("--fs yaffs2 --page 512 --oob 16 --block 16KiB", "flash filesystem"),
     ("--fs jffs2 --page 1 --block 16KiB", "flash filesystem"),
-    ("--fs jffs2 --page 2KiB --oob 64 --block 128KiB --ecc 4/512 --big-endian", "flash filesystem"),
+    ("--fs jffs2 --page 512 --oob 16 --block 16KiB --ecc 1/256 --big-endian", "flash filesystem"),
     ("--fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 64", "flash filesystem"),
 ];
 
