@@ -5,10 +5,12 @@
 //! them.
 
 mod code;
+mod pages;
 mod path;
 mod volume;
 
 pub use code::CodeError;
+pub use pages::PagesProblem;
 pub use path::PathProblem;
 pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
 
@@ -139,10 +141,8 @@ pub enum Error {
         /// The image.
         what: &'static str,
     },
-    /// Nothing shows what the pages of the file are.
-    NoPages,
-    /// There is no code by which pages could be corrected.
-    NoCorrection,
+    /// Pages are not written in another form.
+    Pages(PagesProblem),
     /// A path or a pattern does not lead to what was asked for.
     Path(PathProblem),
     /// A file of this name exists.
@@ -247,10 +247,7 @@ impl Error {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
             Self::NotFor { option, .. } => format!("leave out {option}"),
-            Self::NoPages => "name them by --from-page and --from-oob".into(),
-            Self::NoCorrection => {
-                "name the layout by --from-spare and --from-ecc; `boardlab image info` says what fits".into()
-            }
+            Self::Pages(problem) => problem.help(),
             Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
             Self::Mount(_) => "`boardlab image info FILE` says what is known of the image".into(),
@@ -374,8 +371,7 @@ impl fmt::Display for Error {
             Self::Volume(problem) => problem.fmt(f),
             Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
-            Self::NoPages => f.write_str("nothing shows the pages and the spare bytes of the file"),
-            Self::NoCorrection => f.write_str("no code is known by which the pages could be corrected"),
+            Self::Pages(problem) => problem.fmt(f),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),
             Self::Escape { at } => {

@@ -4,7 +4,7 @@
 //! read: what it is does not matter, and a damaged one stays as damaged as it is.
 
 use crate::contents::Contents;
-use crate::error::Error;
+use crate::error::{Error, PagesProblem};
 use crate::fs::Hints;
 use crate::identify::identify;
 use crate::open::prepare;
@@ -74,7 +74,7 @@ impl Rewritten {
 /// The pages of `contents`: those of its filesystem, or those that `hints` name.
 ///
 /// # Errors
-/// [`Error::NoPages`], and those of [`prepare`].
+/// [`PagesProblem::Unknown`], and those of [`prepare`].
 pub fn pages_of(contents: &Contents, hints: &Hints) -> Result<DumpPages, Error> {
     let contents = prepare(contents, hints)?;
     let found = identify(&contents);
@@ -94,7 +94,7 @@ pub fn pages_of(contents: &Contents, hints: &Hints) -> Result<DumpPages, Error> 
             (shape, Spare::detect_if_any(&contents, shape, Bytes::ZERO, None), Bytes::ZERO)
         }
         (None, Some((shape, spare))) => (shape, spare, place),
-        (None, None) => return Err(Error::NoPages),
+        (None, None) => return Err(Error::Pages(PagesProblem::Unknown)),
     };
     let raw = shape.page + shape.oob;
     let before = at - raw * (at / raw);
@@ -104,7 +104,7 @@ pub fn pages_of(contents: &Contents, hints: &Hints) -> Result<DumpPages, Error> 
 /// Writes the pages to `output`.
 ///
 /// # Errors
-/// [`Error::NoCorrection`] when there is no code to correct them with, [`Error::Unreadable`], [`Error::Unwritable`].
+/// [`PagesProblem::NoCode`] when there is no code to correct them with, [`Error::Unreadable`], [`Error::Unwritable`].
 pub fn rewrite(
     dump: &DumpPages,
     how: &Rewriting,
@@ -112,7 +112,7 @@ pub fn rewrite(
 ) -> Result<Rewritten, Error> {
     let corrects = dump.spare.as_ref().is_some_and(Spare::corrects);
     if matches!(how, Rewriting::Correct) && !corrects {
-        return Err(Error::NoCorrection);
+        return Err(Error::Pages(PagesProblem::NoCode));
     }
     let (page, raw) = (dump.shape.page.to_usize(), (dump.shape.page + dump.shape.oob).to_usize());
     let mut output = Counting { output, length: 0 };

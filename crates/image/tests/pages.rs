@@ -1,6 +1,7 @@
 //! Pages in another form: corrected, without spare bytes, and with other ones.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use boardlab_image::error::PagesProblem;
 use boardlab_image::files::linux_spare;
 use boardlab_image::make::{FileOptions, Files, Flash, of_files};
 use boardlab_image::pages::{Rewriting, Rewritten, pages_of, rewrite};
@@ -124,7 +125,7 @@ fn spare_bytes_go_and_come_and_are_those_of_create() {
 fn pages_without_a_code_or_a_size_are_refused() {
     let plain = image(None, None);
     let refused = rewritten(&plain, &Hints::default(), &Rewriting::Correct).unwrap_err();
-    assert!(matches!(refused, Error::NoCorrection), "{refused}");
+    assert!(matches!(refused, Error::Pages(PagesProblem::NoCode)), "{refused}");
     let refused = rewritten(&[7; 9_000], &Hints::default(), &Rewriting::Strip).unwrap_err();
-    assert!(matches!(refused, Error::NoPages), "{refused}");
+    assert!(matches!(refused, Error::Pages(PagesProblem::Unknown)), "{refused}");
 }
