@@ -19,7 +19,7 @@ use boardlab_sim::Bytes;
 
 /// The matches that are listed.
 const MATCHES: usize = 4;
-/// The blocks of a row of the picture, and its rows at most.
+/// The most blocks of a row of the picture, and its most rows.
 const COLUMNS: usize = 64;
 const ROWS: usize = 64;
 /// The pages of an erase block where nothing says how many.
@@ -173,21 +173,24 @@ fn tell_blocks(run: &mut RunResult, map: &BlockMap) {
         .column("erased_ratio", "erased pages", real(|one| one.mean.erased))
         .table();
     run.tables.push(table);
-    let each = map.blocks.len().div_ceil(COLUMNS * ROWS).max(1);
+    // About as many rows as columns, so that a small flash is no line.
+    let columns = (8..COLUMNS).find(|columns| columns * columns >= map.blocks.len());
+    let columns = columns.unwrap_or(COLUMNS);
+    let each = map.blocks.len().div_ceil(columns * ROWS).max(1);
     let caption = format!(
-        "Bits a byte of each {}, {COLUMNS} a row, in the order of the file: compressed data have nearly 8, erased flash none.",
+        "Bits a byte of each {}, {columns} a row, in the order of the file: compressed data have nearly 8, erased flash none.",
         map.size * (each as u64)
     );
     let axes = [Axis::fitting("block of the row"), Axis::from_zero("entropy (bits a byte)")];
     let mut chart = Chart::new("block-map", "Entropy of each block", caption, axes);
-    chart.categories = (0..COLUMNS).map(|column| column.to_string()).collect();
-    for (row, blocks) in map.blocks.chunks(COLUMNS * each).enumerate() {
+    chart.categories = (0..columns).map(|column| column.to_string()).collect();
+    for (row, blocks) in map.blocks.chunks(columns * each).enumerate() {
         let mean = |blocks: &[crate::block_map::Block]| {
             let sum: f64 = blocks.iter().map(|block| block.entropy).sum();
             (sum / float(blocks.len()) * 100.0).round() / 100.0
         };
         let points = blocks.chunks(each).enumerate().map(|(at, blocks)| (float(at), mean(blocks)));
-        let at = place(map.size * ((row * COLUMNS * each) as u64));
+        let at = place(map.size * ((row * columns * each) as u64));
         run.plot(&mut chart, (format!("block_map_{row}"), at), "count", Style::Heat, points);
     }
     run.charts.push(chart);
