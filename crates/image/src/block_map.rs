@@ -5,6 +5,7 @@
 
 use crate::contents::Contents;
 use crate::shape::Shape;
+use boardlab_result::prose::float;
 use boardlab_sim::Bytes;
 
 /// The blocks that are looked at, each larger than an erase block if a file has more.
@@ -148,7 +149,7 @@ impl BlockMap {
             }
         }
         for run in &mut runs {
-            let count = f64::from(u32::try_from(run.count).unwrap_or(u32::MAX));
+            let count = float(run.count);
             run.mean.entropy /= count;
             run.mean.erased /= count;
         }

@@ -16,6 +16,8 @@ use crate::controller::{
 };
 use crate::detection::Confidence;
 use crate::shape::LAYOUTS;
+use boardlab_mtd::zero_bits;
+use boardlab_result::prose::float;
 use boardlab_sim::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -85,8 +87,7 @@ impl EccMatch {
     /// How sure it is; `None` if chance may have made it.
     #[must_use]
     pub fn confidence(&self) -> Option<Confidence> {
-        let judged = self.right + self.corrected + self.wrong;
-        let fits = self.right + self.corrected;
+        let (judged, fits) = (self.judged(), self.right + self.corrected);
         match () {
             () if self.evidence >= CERTAIN && fits * 10 >= judged * 8 => Some(Confidence::Certain),
             () if self.evidence >= LIKELY && fits * 2 > judged => Some(Confidence::Likely),
@@ -126,8 +127,7 @@ impl EccMatch {
     }
 
     fn rank(&self) -> (Option<Confidence>, f64, bool, u32) {
-        let share = f64::from(u32::try_from(self.right + self.corrected).unwrap_or(u32::MAX))
-            / f64::from(u32::try_from(self.judged().max(1)).unwrap_or(u32::MAX));
+        let share = float(self.right + self.corrected) / float(self.judged().max(1));
         let usual = (self.code.constant == Constant::Erased) == self.code.layout.erased_is_right;
         // The words of a stronger code are words of a weaker one.
         let bits = self.code.code().bits;
@@ -308,15 +308,6 @@ impl Sample {
     }
 }
 
-/// Whether bytes are erased, but for `most` bits.
-fn is_erased(bytes: &[u8], most: u32) -> bool {
-    let mut zeros = 0;
-    bytes.iter().all(|byte| {
-        zeros += byte.count_zeros();
-        zeros <= most
-    })
-}
-
 /// A layout with a code that is tried on a sample.
 struct Trial<'a> {
     sample: &'a Sample,
@@ -337,7 +328,8 @@ impl Trial<'_> {
     fn pages(&self) -> impl Iterator<Item = Vec<u8>> + '_ {
         let pages = self.sample.pages.iter().map(|page| self.map.arrange(page));
         pages.filter(|page| {
-            !is_erased(&page[..self.map.page], ERASED) && page.iter().any(|&byte| byte != 0)
+            zero_bits(&page[..self.map.page], ERASED).is_none()
+                && page.iter().any(|&byte| byte != 0)
         })
     }
 
@@ -349,7 +341,7 @@ impl Trial<'_> {
         // The last byte may end with zeros that are none of the code, and erased bits may have flipped.
         let filled = 8 * u32::try_from(code.len()).ok()?
             - u32::try_from(self.words.code.code_bits()).ok()?;
-        (!is_erased(&code, filled + self.words.code.bits)).then_some(Seen { bytes, code })
+        zero_bits(&code, filled + self.words.code.bits).is_none().then_some(Seen { bytes, code })
     }
 
     fn judge(&self, thorough: bool) -> Option<EccMatch> {
@@ -359,11 +351,9 @@ impl Trial<'_> {
             EccMatch { code, right: 0, corrected: 0, worst: 0, wrong: 0, evidence: 0.0 };
         let (mut different, mut fixed) = (BTreeSet::new(), BTreeSet::new());
         for page in self.pages() {
-            let expected: Vec<Vec<u8>> =
-                found.code.words_of(&page).map(|(_, expected)| expected.to_vec()).collect();
-            for (word, expected) in self.map.words.iter().zip(expected) {
+            for (word, expected) in found.code.expected() {
                 let Some(mut seen) = self.word(word, &page) else { continue };
-                match self.words.correct(&mut seen.bytes, &expected) {
+                match self.words.correct(&mut seen.bytes, expected) {
                     Some(0) => {
                         found.right += 1;
                         different.insert(seen.code);
@@ -378,10 +368,9 @@ impl Trial<'_> {
             }
         }
         let guessed = matches!(found.code.constant, Constant::Other(_));
-        let bits = f64::from(u32::try_from(self.words.code.code_bits()).ok()?);
-        let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-        let by_right = count(different.len().saturating_sub(usize::from(guessed))) * bits;
-        let evidence = by_right + count(fixed.len()) * self.evidence_of_correction();
+        let bits = float(self.words.code.code_bits());
+        let by_right = float(different.len().saturating_sub(usize::from(guessed))) * bits;
+        let evidence = by_right + float(fixed.len()) * self.evidence_of_correction();
         found.evidence = (evidence - TRIALS).max(0.0);
         Some(found)
     }
@@ -391,8 +380,7 @@ impl Trial<'_> {
         let Family::Bch { polynomial, .. } = self.words.code.family else { return 10.0 };
         // Of n bits, t can be chosen in about n^t / t! ways, of 2^(mt) checks.
         let length = self.map.words.iter().map(|word| word.length * 8).max().unwrap_or(1);
-        let length = f64::from(u32::try_from(length).unwrap_or(u32::MAX));
-        let each = f64::from(polynomial.ilog2()) - length.log2();
+        let each = f64::from(polynomial.ilog2()) - float(length).log2();
         (1..=self.words.code.bits).map(|chosen| each + f64::from(chosen).log2()).sum()
     }
 
@@ -433,12 +421,10 @@ impl Trial<'_> {
         for constant in [Constant::Zero, Constant::Erased] {
             let code =
                 PageCode::of(self.layout, self.map.clone(), self.words.clone(), constant.clone())?;
-            let page = vec![0; self.map.page + self.map.oob];
             let agrees = |(word, expected): (&Word, &[u8])| {
                 votes.iter().any(|(length, check)| *length == word.length && check == expected)
             };
-            let expected = code.words_of(&page).map(|(_, expected)| expected);
-            if self.map.words.iter().zip(expected).any(agrees) {
+            if code.expected().any(agrees) {
                 return Some(constant);
             }
         }
@@ -462,7 +448,7 @@ impl Trial<'_> {
             let Some(code) = made else { return false };
             let (mut tried, mut fits) = (0, 0);
             for page in self.pages() {
-                for (word, (_, expected)) in self.map.words.iter().zip(code.words_of(&page)) {
+                for (word, expected) in code.expected() {
                     let Some(mut seen) = self.word(word, &page) else { continue };
                     tried += 1;
                     fits += usize::from(self.words.correct(&mut seen.bytes, expected).is_some());

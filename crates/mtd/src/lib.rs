@@ -48,7 +48,7 @@ pub mod tracer;
 
 pub use boardlab_sim::Trigger;
 pub use device::{Mtd, RawPages, ReadHealth, ReadResult};
-pub use erased::is_erased;
+pub use erased::{is_erased, zero_bits};
 pub use error::{Error, TearOutcome};
 pub use fault::{Fault, FaultInjector, Rule};
 pub use geometry::{EraseRegion, FlashKind, Geometry, Oob};

@@ -221,13 +221,7 @@ impl Engine {
 /// Treats a step with no more than `most` zero bits, including its ECC bytes, as erased, and sets
 /// it to ones; returns the number of zero bits.
 fn clean_if_erased(data: &mut [u8], code: &mut [u8], most: u32) -> Option<u32> {
-    let mut zeros = 0;
-    for byte in data.iter().chain(&*code) {
-        zeros += byte.count_zeros();
-        if zeros > most {
-            return None;
-        }
-    }
+    let zeros = boardlab_mtd::zero_bits(data.iter().chain(&*code), most)?;
     data.fill(0xFF);
     code.fill(0xFF);
     Some(zeros)

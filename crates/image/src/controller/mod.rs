@@ -16,6 +16,7 @@ pub use layouts::{ALL, ControllerLayout, named};
 pub use map::PageMap;
 pub(crate) use map::Word;
 
+use boardlab_mtd::zero_bits;
 use std::fmt;
 
 /// The constant in the code of each word.
@@ -94,19 +95,15 @@ impl PageCode {
         self.words.code
     }
 
-    /// The words of an arranged page, each with the check that it should have.
-    pub(crate) fn words_of<'a>(
-        &'a self,
-        page: &'a [u8],
-    ) -> impl Iterator<Item = (Vec<u8>, &'a [u8])> + 'a {
-        let words = self.map.words.iter().zip(&self.expected);
-        words.map(|(word, expected)| (taken(&self.map, word, page), &expected[..]))
+    /// The words of a page, each with the check that it should have.
+    pub(crate) fn expected(&self) -> impl Iterator<Item = (&Word, &[u8])> {
+        self.map.words.iter().zip(self.expected.iter().map(Vec::as_slice))
     }
 
     /// Corrects an arranged page; calls `told` for each word with bit errors: its number, and the corrected bits
     /// or `None` when they are too many.
     pub fn correct(&self, page: &mut [u8], mut told: impl FnMut(usize, Option<u32>)) {
-        for (number, (word, expected)) in self.map.words.iter().zip(&self.expected).enumerate() {
+        for (number, (word, expected)) in self.expected().enumerate() {
             let mut bytes = taken(&self.map, word, page);
             let bits = self.correct_word(&mut bytes, expected, word);
             if bits == Some(0) {
@@ -124,12 +121,7 @@ impl PageCode {
     fn correct_word(&self, bytes: &mut [u8], expected: &[u8], word: &Word) -> Option<u32> {
         let filled = u32::try_from(word.behind()).ok()?;
         let most = filled + self.code().bits;
-        let mut zeros = 0;
-        let is_erased = bytes.iter().all(|byte| {
-            zeros += byte.count_zeros();
-            zeros <= most
-        });
-        if is_erased {
+        if let Some(zeros) = zero_bits(&*bytes, most) {
             bytes.fill(0xFF);
             return Some(zeros.saturating_sub(filled));
         }
@@ -139,7 +131,7 @@ impl PageCode {
     /// Puts the code bits of its data into an arranged page.
     pub fn protect(&self, page: &mut [u8]) {
         let zeros = vec![0; self.map.page + self.map.oob];
-        for (word, expected) in self.map.words.iter().zip(&self.expected) {
+        for (word, expected) in self.expected() {
             bits::scatter(&zeros, &word.code, self.map.order, page);
             let bytes = taken(&self.map, word, page);
             let code = self.words.encode(&bytes, expected, word.behind());

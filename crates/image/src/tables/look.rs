@@ -14,6 +14,7 @@ use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_result::chart::{Axis, Chart, Style};
+use boardlab_result::prose::float;
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::Bytes;
 
@@ -194,10 +195,6 @@ fn tell_blocks(run: &mut RunResult, map: &BlockMap) {
         run.plot(&mut chart, (format!("block_map_{row}"), at), "count", Style::Heat, points);
     }
     run.charts.push(chart);
-}
-
-fn float(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// The commands that would make it again.
