@@ -49,26 +49,12 @@ const UNUSED: [Unused; 5] = [
     },
     Unused {
         option: "format",
-        commands: &[
-            "image cat",
-            "image mount",
-            "measure plan",
-            "measure agent",
-            "completions",
-            "man",
-        ],
+        commands: &WITHOUT_RESULT,
         why: "there is no result to be shown in a form",
     },
     Unused {
         option: "json",
-        commands: &[
-            "image cat",
-            "image mount",
-            "measure plan",
-            "measure agent",
-            "completions",
-            "man",
-        ],
+        commands: &WITHOUT_RESULT,
         why: "there is no result to be shown in a form",
     },
     Unused {
@@ -82,6 +68,10 @@ const UNUSED: [Unused; 5] = [
         why: "there is no earlier sweep without --out",
     },
 ];
+
+/// Commands without a result.
+const WITHOUT_RESULT: [&str; 6] =
+    ["image cat", "image mount", "measure plan", "measure agent", "completions", "man"];
 
 /// Commands whose results never have output of fio.
 const WITHOUT_FIO: [&str; 21] = [

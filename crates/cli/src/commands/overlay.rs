@@ -68,7 +68,7 @@ impl Beside {
         let dump = Contents::open(&image).map_err(of_image)?;
         let held = File::open(&image).map_err(unreadable)?;
         locked(&held, &image)?;
-        if !is_at(&held, &image) {
+        if !file::is_at(&held, &image) {
             // Another process has just put a new image in its place.
             return Self::open(&image);
         }
@@ -180,22 +180,6 @@ fn locked(file: &File, path: &Path) -> Result<(), Error> {
         }
         Ok(()) => Ok(()),
     }
-}
-
-/// Whether `file` is what `path` leads to now.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(one), Ok(other)) => identity(one) == identity(other),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_at(_file: &File, _path: &Path) -> bool {
-    true
 }
 
 /// Puts the changes of an image into a new one.

@@ -188,15 +188,19 @@ fn carve(
     limit: Bytes,
 ) -> Result<ImageReport, Problem> {
     let contents = Contents::open(file)?;
-    let unwritable = |problem: io::Error| match problem.kind() {
-        ErrorKind::AlreadyExists => Problem::Exists,
-        _ => Problem::Unwritable { problem },
-    };
     let place = NewFile::at(target).map_err(unwritable)?;
     let mut part = place.begin().map_err(unwritable)?;
     let done = boardlab_image::carve(&contents, hints, limit, part.file())?;
     place.finish(part).map_err(unwritable)?;
     Ok(tables::carved(&shown_path(file), &shown_path(target), &done))
+}
+
+/// Why a new file is not written.
+fn unwritable(problem: io::Error) -> Problem {
+    match problem.kind() {
+        ErrorKind::AlreadyExists => Problem::Exists,
+        _ => Problem::Unwritable { problem },
+    }
 }
 
 /// A path within the image, written as `ls` shows it.

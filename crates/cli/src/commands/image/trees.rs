@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 12.
 
-use super::{pages, within};
+use super::{pages, unwritable, within};
 use crate::args::{Convert, Diff};
 use crate::commands::create::of_files;
 use crate::error::{Error, shown_path};
@@ -10,14 +10,15 @@ use crate::file::NewFile;
 use crate::output;
 use boardlab_image::convert::{convert, report};
 use boardlab_image::diff::{blocks, diff};
-use boardlab_image::files::Taking;
+use boardlab_image::files::{Taking, Tree};
 use boardlab_image::gather::{Gathered, gather};
 use boardlab_image::make::MakeError;
 use boardlab_image::tables::{self, ImageReport};
-use boardlab_image::{Contents, Error as Problem, Hints, Limits, Shape, open};
+use boardlab_image::walk::resolve;
+use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, Shape, open};
 use boardlab_sim::{Bytes, Seed};
 use std::ffi::OsStr;
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Gathers the files of an image, and its flash.
@@ -41,10 +42,6 @@ pub(super) fn archive(
     limits: Limits,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
-    let unwritable = |problem: io::Error| match problem.kind() {
-        ErrorKind::AlreadyExists => Problem::Exists,
-        _ => Problem::Unwritable { problem },
-    };
     let is_stdout = target.as_os_str() == "-";
     let place = (!is_stdout).then(|| NewFile::at(target)).transpose().map_err(unwritable)?;
     let (mut from, _) = gathered(file, &path, hints, limits.names, &Taking::default())?;
@@ -83,10 +80,14 @@ pub(super) fn metadata(
     limits: Limits,
     (place, target): &(NewFile, PathBuf),
 ) -> Result<(), Error> {
-    let gathered = within(path)
-        .and_then(|path| gathered(file, &path, hints, limits.names, &Taking::default()));
-    let (from, _) = gathered.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
-    let text = boardlab_image::metadata::metadata(&shown_path(file), &from.tree);
+    // The extraction has told what is damaged.
+    let tree = within(path).and_then(|path| {
+        let MountedImage { mut fs, mut clock, .. } = open(&Contents::open(file)?, hints)?;
+        let (path, start) = resolve(fs.as_mut(), &mut clock, &path)?;
+        Ok(Tree::of_mounted(fs, clock, (&path, start), limits.names, &Taking::default()).0)
+    });
+    let tree = tree.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
+    let text = boardlab_image::metadata::metadata(&shown_path(file), &tree);
     let written = place.write(text.as_bytes());
     written.map_err(|problem| Error::Incomplete { path: target.clone(), problem })
 }
@@ -115,7 +116,6 @@ pub(super) fn convert_image(asked: &Convert, seed: Seed) -> Result<ImageReport, 
     }
     let flash = asked.new.flash((shape.page, shape.block));
     let done = convert(&mut from, &flash, &options, seed).map_err(refused)?;
-    from.tree.left_out.clear();
     let written = target.write(&done.made.bytes);
     written.map_err(|problem| Error::Incomplete { path: path(), problem })?;
     Ok(report::report(&shown_path(&asked.file), &shown_path(&asked.output), &from, &done))
