@@ -119,13 +119,7 @@ fn timestamp(time: SystemTime) -> Timestamp {
         Ok(after) => Timestamp { seconds: seconds(after), nanos: after.subsec_nanos() },
         Err(before) => {
             let before = before.duration();
-            match before.subsec_nanos() {
-                0 => Timestamp::seconds(-seconds(before)),
-                nanos => {
-                    let seconds = -seconds(before) - 1;
-                    Timestamp { seconds, nanos: 1_000_000_000 - nanos }
-                }
-            }
+            Timestamp::before_1970(seconds(before), before.subsec_nanos())
         }
     }
 }
@@ -162,18 +156,12 @@ fn entry_type(item: &Item) -> FileType {
     }
 }
 
-/// The number of a device as the kernel takes it (`new_encode_dev`, `include/linux/kdev_t.h`).
-fn encoded(kind: Kind) -> u32 {
+/// The number of a device; 0 for all other kinds.
+const fn device_number(kind: Kind) -> u32 {
     match kind {
-        Kind::Character(Device { major, minor }) | Kind::Block(Device { major, minor }) => {
-            (minor & 0xFF) | (major & 0xFFF) << 8 | (minor & 0xF_FF00) << 12
-        }
+        Kind::Character(device) | Kind::Block(device) => device.encoded(),
         _ => 0,
     }
-}
-
-fn decoded(number: u32) -> Device {
-    Device { major: number >> 8 & 0xFFF, minor: number & 0xFF | number >> 12 & 0xF_FF00 }
 }
 
 fn shown(attributes: &Attributes) -> FileAttr {
@@ -191,7 +179,7 @@ fn shown(attributes: &Attributes) -> FileAttr {
         nlink: attributes.links,
         uid: attributes.uid,
         gid: attributes.gid,
-        rdev: encoded(attributes.kind),
+        rdev: device_number(attributes.kind),
         blksize: 4_096,
         flags: 0,
     }
@@ -201,9 +189,9 @@ fn shown(attributes: &Attributes) -> FileAttr {
 fn new_inode(request: &Request, mode: u32, device: u32) -> Result<NewInode<'static>, Errno> {
     let kind = match mode & 0o170_000 {
         0o010_000 => Kind::Fifo,
-        0o020_000 => Kind::Character(decoded(device)),
+        0o020_000 => Kind::Character(Device::decoded(device)),
         0o040_000 => Kind::Directory,
-        0o060_000 => Kind::Block(decoded(device)),
+        0o060_000 => Kind::Block(Device::decoded(device)),
         0 | 0o100_000 => Kind::File,
         0o140_000 => Kind::Socket,
         _ => return Err(Errno::Inval),

@@ -9,7 +9,10 @@ mod content;
 mod names;
 
 use boardlab_sim::{Clock, Instant};
-use boardlab_vfs::{Attributes, Entry, Errno, Error, Fd, FileSystem, Ino, Kind, Mount, StatFs};
+use boardlab_vfs::{
+    Attributes, Entry, Errno, Error, Fd, FileSystem, Ino, Kind, Mount, NAME_MAX, StatFs,
+    is_plain_name,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -319,9 +322,7 @@ fn errno(error: &Error) -> Errno {
 
 /// Whether an entry of an untrusted image has a name that the kernel may see.
 fn is_shown(entry: &Entry) -> bool {
-    let name = entry.name.as_slice();
-    let is_special = matches!(name, b"" | b"." | b"..");
-    !is_special && name.len() <= 255 && !name.contains(&b'/') && !name.contains(&0)
+    is_plain_name(&entry.name) && entry.name.len() <= NAME_MAX
 }
 
 /// Whether an inode is a directory.

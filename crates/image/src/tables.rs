@@ -6,7 +6,7 @@
 mod damage;
 mod pages;
 mod stat;
-mod trees;
+pub(crate) mod trees;
 
 pub use pages::rewritten;
 pub use stat::stat;

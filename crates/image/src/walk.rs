@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind};
+use boardlab_vfs::{Attributes, Entry, Error as FsError, FileSystem, Ino, Kind, is_plain_name};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
@@ -134,7 +134,7 @@ impl Walk {
         let not_followed = not_followed.get(&name).copied();
         let path = [above, &b"/"[..], &name].concat();
         let name_at = above.len() + 1;
-        let named = parent.is_none() || is_plain(&name);
+        let named = parent.is_none() || is_plain_name(&name);
         let problem =
             if named { not_followed.map(Problem::NotFollowed) } else { Some(Problem::Name) };
         let mut item =
@@ -227,11 +227,6 @@ impl Walk {
         }
         count
     }
-}
-
-/// Whether a program could have created this name.
-fn is_plain(name: &[u8]) -> bool {
-    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
 /// Resolves `path` to an inode, and normalises the path. Symbolic links are not followed: the path

@@ -157,13 +157,6 @@ pub fn old_device(number: u16) -> Device {
     Device { major: u32::from(number >> 8), minor: u32::from(number & 0xFF) }
 }
 
-/// Decodes a device number of four bytes: 12 bits of major between the 8 lower and 12 upper bits of
-/// minor.
-#[must_use]
-pub const fn new_device(number: u32) -> Device {
-    Device { major: (number >> 8) & 0xFFF, minor: (number & 0xFF) | ((number >> 12) & 0xF_FF00) }
-}
-
 /// Encodes a device number: two bytes when major and minor fit one byte each.
 #[must_use]
 pub const fn device_number(device: Device) -> (u32, bool) {
@@ -171,7 +164,7 @@ pub const fn device_number(device: Device) -> (u32, bool) {
     if major < 256 && minor < 256 {
         return (major << 8 | minor, false);
     }
-    ((minor & 0xFF) | (major << 8) | ((minor & 0xF_FF00) << 12), true)
+    (device.encoded(), true)
 }
 
 #[cfg(test)]
@@ -185,7 +178,7 @@ mod tests {
         assert_eq!(old_device(0x0501), small);
         let large = Device { major: 0xABC, minor: 0x1_2345 };
         assert_eq!(device_number(large), (0x123A_BC45, true));
-        assert_eq!(new_device(0x123A_BC45), large);
+        assert_eq!(Device::decoded(0x123A_BC45), large);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::format::{
 };
 use crate::fragments::{Effect, FullDnode};
 use crate::index::ROOT;
-use crate::inode::{DirEntry, Metadata, OpenInode, kind_of, new_device, old_device};
+use crate::inode::{DirEntry, Metadata, OpenInode, kind_of, old_device};
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
@@ -474,7 +474,7 @@ impl<M: Mtd> Volume<M> {
             }
             4 => {
                 self.read_dnode(clock, dnode.node, 0, &mut number)?;
-                new_device(self.order.u32(number))
+                Device::decoded(self.order.u32(number))
             }
             _ => return Err(problem(InodeProblem::DeviceNumber)),
         };

@@ -158,14 +158,12 @@ fn decode_device(data: &[u8]) -> Device {
     let Some(&bytes) = data.first_chunk::<DEVICE_SIZE>() else {
         return Device { major: 0, minor: 0 };
     };
-    let word = u32::from_le_bytes(bytes);
-    Device { major: (word >> 8) & 0xFFF, minor: (word & 0xFF) | ((word >> 12) & 0xF_FF00) }
+    Device::decoded(u32::from_le_bytes(bytes))
 }
 
 /// A device number as Linux writes it (`ubifs_encode_dev`).
 pub(crate) fn encode_device(device: Device) -> Vec<u8> {
-    let word = (device.minor & 0xFF) | (device.major << 8) | ((device.minor & !0xFF) << 12);
-    word.to_le_bytes().to_vec()
+    device.encoded().to_le_bytes().to_vec()
 }
 
 impl From<InodeNode> for Inode {

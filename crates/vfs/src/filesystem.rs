@@ -260,6 +260,14 @@ pub trait FileSystem {
                 match self.next_data(clock, ino, number) {
                     Ok(None) => break,
                     Ok(Some(next)) => number = number.max(next),
+                    // What leads to the data is lost too: the rest would take for ever.
+                    Err(problem) if failures == LOST_MAX => {
+                        let offset = number * step;
+                        let rest =
+                            FileExtent { offset, length: size - offset, bytes: Err(problem) };
+                        let _ = take(rest);
+                        break;
+                    }
                     Err(_) => failures += 1,
                 }
                 if number >= size.div_ceil(step) {
@@ -268,20 +276,15 @@ pub trait FileSystem {
             }
             let offset = number * step;
             let read = self.read_page(clock, ino, number, &mut page);
-            // What leads to the data is lost too: the rest would take for ever.
-            let is_lost = failures > LOST_MAX;
-            let length = if is_lost { size - offset } else { (size - offset).min(step) };
-            let kept = usize::try_from(length).unwrap_or(PAGE_SIZE).min(PAGE_SIZE);
+            let length = (size - offset).min(step);
+            let kept = usize::try_from(length).expect("at most a page");
             number += 1;
             is_hole = read.is_err() || page[..kept].iter().all(|&byte| byte == 0);
-            if is_hole && read.is_ok() && !is_lost {
+            if is_hole && read.is_ok() {
                 continue;
             }
-            let bytes = match read {
-                Ok(()) if is_lost => Err(Errno::Io.into()),
-                read => read.map(|()| &page[..kept]),
-            };
-            if take(FileExtent { offset, length, bytes }).is_break() || is_lost {
+            let bytes = read.map(|()| &page[..kept]);
+            if take(FileExtent { offset, length, bytes }).is_break() {
                 break;
             }
         }

@@ -33,7 +33,8 @@ pub use lru::LruMap;
 pub use memory::MemoryFs;
 pub use mount::{ByInode, Fd, Mount, OpenFlags, Place};
 pub use node::{
-    Attributes, Device, Entry, Ino, Kind, NewInode, SetAttr, StatFs, Timestamp, WallClock,
+    Attributes, Device, Entry, Ino, Kind, NAME_MAX, NewInode, SetAttr, StatFs, Timestamp,
+    WallClock, XATTR_NAME_MAX, is_plain_name,
 };
 pub use ram::Structure;
 pub use script::{Action, Answer, Mix};

@@ -3,6 +3,20 @@
 //! Layer: rank 2. Main types: [`Ino`], [`Kind`], [`Attributes`], [`SetAttr`], [`NewInode`], [`Entry`].
 
 use boardlab_sim::{Duration, Instant};
+use std::fmt;
+
+/// Bytes of a name (`NAME_MAX` of Linux).
+pub const NAME_MAX: usize = 255;
+
+/// Bytes of the name of an extended attribute (`XATTR_NAME_MAX` of Linux).
+pub const XATTR_NAME_MAX: usize = 255;
+
+/// Whether a name may stand in a directory, whatever its length: it is neither empty nor `.` nor `..`, and has no
+/// `/` and no NUL.
+#[must_use]
+pub fn is_plain_name(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.iter().any(|byte| matches!(byte, b'/' | 0))
+}
 
 /// The number of an inode within its filesystem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +55,20 @@ impl Device {
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.major < 1 << 12 && self.minor < 1 << 20
+    }
+
+    /// The number in four bytes, as Linux has it on disk and in messages (`new_encode_dev`,
+    /// `include/linux/kdev_t.h`): the 8 lower bits of the minor, the major, the 12 upper bits of the minor.
+    /// Bits that have no place there are dropped.
+    #[must_use]
+    pub const fn encoded(self) -> u32 {
+        (self.minor & 0xFF) | (self.major & 0xFFF) << 8 | (self.minor & 0xF_FF00) << 12
+    }
+
+    /// The device with a number of four bytes (`new_decode_dev`).
+    #[must_use]
+    pub const fn decoded(number: u32) -> Self {
+        Self { major: number >> 8 & 0xFFF, minor: number & 0xFF | number >> 12 & 0xF_FF00 }
     }
 }
 
@@ -88,6 +116,28 @@ impl Timestamp {
     #[must_use]
     pub const fn seconds(seconds: i64) -> Self {
         Self { seconds, nanos: 0 }
+    }
+
+    /// The timestamp so many seconds and nanoseconds before 1970.
+    #[must_use]
+    pub const fn before_1970(seconds: i64, nanos: u32) -> Self {
+        match nanos {
+            0 => Self::seconds(-seconds),
+            nanos => Self { seconds: -seconds - 1, nanos: 1_000_000_000 - nanos },
+        }
+    }
+}
+
+/// Seconds since 1970, with a fraction where there is one: `-1.25`.
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, seconds, nanos) = match (self.seconds, self.nanos) {
+            (..0, 1..) => ("-", self.seconds.unsigned_abs() - 1, 1_000_000_000 - self.nanos),
+            (..0, 0) => ("-", self.seconds.unsigned_abs(), 0),
+            _ => ("", self.seconds.unsigned_abs(), self.nanos),
+        };
+        let text = format!("{sign}{seconds}.{nanos:09}");
+        f.write_str(text.trim_end_matches('0').trim_end_matches('.'))
     }
 }
 
@@ -202,4 +252,41 @@ pub struct StatFs {
     pub available: u64,
     /// The longest name, in bytes.
     pub name_max: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_numbers_of_four_bytes_go_both_ways() {
+        let device = Device { major: 0xABC, minor: 0x1_2345 };
+        assert_eq!(device.encoded(), 0x123A_BC45);
+        assert_eq!(Device::decoded(0x123A_BC45), device);
+    }
+
+    #[test]
+    fn times_before_1970_count_downward_in_text_and_upward_in_nanoseconds() {
+        for (time, text) in [
+            (Timestamp::before_1970(1, 250_000_000), "-1.25"),
+            (Timestamp::before_1970(0, 1), "-0.000000001"),
+            (Timestamp::before_1970(60, 0), "-60"),
+            (Timestamp { seconds: 60, nanos: 500_000_000 }, "60.5"),
+            (Timestamp::default(), "0"),
+        ] {
+            assert_eq!(time.to_string(), text);
+        }
+        let time = Timestamp::before_1970(1, 250_000_000);
+        assert_eq!((time.seconds, time.nanos), (-2, 750_000_000));
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_not_plain() {
+        for name in [&b""[..], b".", b"..", b"a/b", b"/", b"a\0"] {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        for name in [&b"..."[..], b"a", b"\xFF", b" ", &[b'a'; 300]] {
+            assert!(is_plain_name(name), "{name:?}");
+        }
+    }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod by_inode;
+mod extents;
 mod model;
 mod mount;
 mod write_back;

@@ -22,22 +22,13 @@ const HELD_CHUNKS: i32 = 20;
 /// A step of a thread that waits between steps, besides the wait itself.
 const TICK: Duration = Duration::from_millis(10);
 
-/// The number of a device on flash. The sources have two bytes for it; the bits that do not fit there are above
-/// them, as in Linux' encoding of 32 bits (`new_encode_dev`).
-pub(crate) const fn encode_device(device: Device) -> u32 {
-    (device.minor & 0xFF) | (device.major & 0xFFF) << 8 | (device.minor & 0xF_FF00) << 12
-}
-
-const fn decode_device(rdev: u32) -> Device {
-    Device { major: rdev >> 8 & 0xFFF, minor: rdev & 0xFF | rdev >> 12 & 0xF_FF00 }
-}
-
-/// What a special file is, by its mode.
+/// What a special file is, by its mode. The sources have two bytes for the number of a device; the bits that do not
+/// fit there are above them, as in [`Device::encoded`].
 pub(crate) const fn special_kind(mode: u32, rdev: u32) -> Option<Kind> {
     match mode & 0o170_000 {
         0o010_000 => Some(Kind::Fifo),
-        0o020_000 => Some(Kind::Character(decode_device(rdev))),
-        0o060_000 => Some(Kind::Block(decode_device(rdev))),
+        0o020_000 => Some(Kind::Character(Device::decoded(rdev))),
+        0o060_000 => Some(Kind::Block(Device::decoded(rdev))),
         0o140_000 => Some(Kind::Socket),
         _ => None,
     }
@@ -180,7 +171,7 @@ impl<M: Mtd> Yaffs<M> {
             Kind::Symlink => (NewVariant::Symlink(new.target.to_vec()), 0),
             Kind::Fifo | Kind::Socket => (NewVariant::Special, 0),
             Kind::Character(device) | Kind::Block(device) => {
-                (NewVariant::Special, encode_device(device))
+                (NewVariant::Special, device.encoded())
             }
         };
         if name.len() > crate::format::NAME_MAX - 1 {

@@ -3,7 +3,7 @@
 //! Layer: rank 9, part of [`Server`].
 
 use super::{Found, Reached, Server, errno, is_directory};
-use boardlab_vfs::{Attributes, Errno, FileSystem, Ino, NewInode, Place, SetAttr};
+use boardlab_vfs::{Attributes, Errno, FileSystem, Ino, NewInode, Place, SetAttr, XATTR_NAME_MAX};
 
 /// The most directories above one: no path of Linux is deeper.
 const DEPTH_MAX: usize = 2_048;
@@ -240,7 +240,7 @@ impl<F: FileSystem> Server<F> {
         let names = self.mount.by_inode().listxattr(&mut self.clock, ino);
         let mut names = names.map_err(|error| errno(&error))?;
         // The kernel takes them as strings that end with NUL.
-        names.retain(|name| !name.is_empty() && name.len() <= 255 && !name.contains(&0));
+        names.retain(|name| !name.is_empty() && name.len() <= XATTR_NAME_MAX && !name.contains(&0));
         Ok(names)
     }
 }

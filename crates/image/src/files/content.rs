@@ -6,7 +6,7 @@
 use super::host;
 use super::why::Why;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Errno, FileExtent, FileSystem, Ino};
+use boardlab_vfs::{FileExtent, FileSystem, Ino};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::collections::btree_map::IntoIter;
@@ -25,14 +25,15 @@ const STEP: u64 = 4_096;
 const BLOCKS: usize = (64 << 20) / BLOCK;
 
 /// Where the content of a file lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Source {
     /// In a file of this machine.
     Host(PathBuf),
-    /// In an inode of the mounted image.
-    Image(Ino),
-    /// In the archive.
+    /// In an inode of a mounted image.
+    Image(Rc<RefCell<Mounted>>, Ino),
+    /// In a tar archive.
     Archive {
+        archive: Rc<File>,
         /// Bytes of the file.
         size: u64,
         /// Its parts that are no holes, in ascending order.
@@ -49,18 +50,6 @@ pub(crate) struct Part {
     pub(crate) at: u64,
     /// Its bytes.
     pub(crate) length: u64,
-}
-
-/// What holds the content of all files that do not lie on this machine.
-#[derive(Debug, Clone, Default)]
-pub(crate) enum Origin {
-    /// Nothing: they lie there.
-    #[default]
-    Host,
-    /// A mounted image.
-    Image(Rc<RefCell<Mounted>>),
-    /// A tar archive.
-    Archive(Rc<File>),
 }
 
 /// A mounted filesystem and the clock of its operations.
@@ -90,7 +79,7 @@ pub(crate) struct Content {
 enum Reading {
     Host(File),
     Image(Window),
-    Archive { file: Rc<File>, parts: Vec<Part> },
+    Archive { archive: Rc<File>, parts: Vec<Part> },
 }
 
 /// Some blocks of a file in an image.
@@ -108,21 +97,20 @@ struct Window {
 
 impl Content {
     /// Opens a file.
-    pub(super) fn open(origin: &Origin, source: &Source) -> Result<Self, Why> {
-        let (reading, size) = match (source, origin) {
-            (Source::Host(path), _) => {
+    pub(super) fn open(source: &Source) -> Result<Self, Why> {
+        let (reading, size) = match source {
+            Source::Host(path) => {
                 let opened = host::open(path).and_then(|file| Ok((file.metadata()?.len(), file)));
                 let (size, file) = opened.map_err(Why::Unreadable)?;
                 (Reading::Host(file), size)
             }
-            (Source::Image(ino), Origin::Image(image)) => {
+            Source::Image(image, ino) => {
                 let (window, size) = Window::open(image, *ino)?;
                 (Reading::Image(window), size)
             }
-            (Source::Archive { size, parts }, Origin::Archive(file)) => {
-                (Reading::Archive { file: Rc::clone(file), parts: parts.clone() }, *size)
+            Source::Archive { archive, size, parts } => {
+                (Reading::Archive { archive: Rc::clone(archive), parts: parts.clone() }, *size)
             }
-            _ => return Err(Why::Unread(Errno::Inval.into())),
         };
         Ok(Self { reading, size, at: 0, buffer: vec![0; BLOCK] })
     }
@@ -167,7 +155,7 @@ impl Reading {
         match self {
             Self::Host(file) => host::read_at(file, buffer, at),
             Self::Image(_) => Err(io::ErrorKind::Unsupported.into()),
-            Self::Archive { file, parts } => {
+            Self::Archive { archive, parts } => {
                 buffer.fill(0);
                 let end = at + buffer.len() as u64;
                 let first = parts.partition_point(|part| part.offset + part.length <= at);
@@ -176,7 +164,7 @@ impl Reading {
                     let [begin, finish] = [from, to].map(|one| usize::try_from(one - at));
                     let (Ok(begin), Ok(finish)) = (begin, finish) else { continue };
                     host::read_at(
-                        file,
+                        archive,
                         &mut buffer[begin..finish],
                         part.at + (from - part.offset),
                     )?;
@@ -211,7 +199,7 @@ impl Window {
             further: None,
             lost: Vec::new(),
         };
-        window.read(fs.as_mut(), clock, 0)?;
+        window.read(fs.as_mut(), clock, 0);
         Ok((window, size))
     }
 
@@ -228,14 +216,14 @@ impl Window {
                     let Some(from) = self.further.take() else { return Ok(None) };
                     let image = Rc::clone(&self.image);
                     let Mounted { fs, clock } = &mut *image.borrow_mut();
-                    self.read(fs.as_mut(), clock, from)?;
+                    self.read(fs.as_mut(), clock, from);
                 }
             }
         }
     }
 
     /// Reads the blocks from `from` on, as many as are kept.
-    fn read(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, from: u64) -> Result<(), Why> {
+    fn read(&mut self, fs: &mut dyn FileSystem, clock: &mut Clock, from: u64) {
         let mut blocks: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
         let (mut further, mut lost): (Option<u64>, _) = (None, Vec::new());
         let read = fs.read_extents(clock, self.ino, &mut |extent: FileExtent<'_>| {
@@ -261,7 +249,6 @@ impl Window {
             self.lost.push(Why::Unread(problem));
         }
         (self.blocks, self.further) = (blocks.into_iter(), further);
-        Ok(())
     }
 }
 

@@ -18,7 +18,7 @@ use super::content::Source;
 use super::error::MakeError;
 use super::problem::FileProblem;
 use super::tree::{Node, Taking, Tree};
-use boardlab_vfs::{Device, Kind, Timestamp};
+use boardlab_vfs::{Device, Kind, NAME_MAX, Timestamp, is_plain_name};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -27,8 +27,6 @@ use std::time::UNIX_EPOCH;
 
 /// The most devices of a line.
 const COUNT_MAX: u32 = 65_536;
-/// The longest name.
-const NAME_MAX: usize = 255;
 
 /// A line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -229,7 +227,7 @@ fn tree_path(path: &str) -> Option<Vec<u8>> {
     let names = path.strip_prefix('/')?.split('/').filter(|name| !name.is_empty());
     let mut whole = Vec::new();
     for name in names {
-        if matches!(name, "." | "..") || name.len() > NAME_MAX || name.contains('\0') {
+        if !is_plain_name(name.as_bytes()) || name.len() > NAME_MAX {
             return None;
         }
         whole.push(b'/');

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main function: [`Tree::of`].
 
-use super::content::{Origin, Source};
+use super::content::Source;
 use super::error::MakeError;
 use super::host::{self, Found};
 use super::tree::{Gathered, Node, Taking, Tree};
@@ -33,7 +33,7 @@ impl Tree {
             reading.list(&folder, index);
             next += 1;
         }
-        Ok(reading.files.arrange(Origin::Host))
+        Ok(reading.files.arrange())
     }
 }
 

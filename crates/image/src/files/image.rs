@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main function: [`Tree::of_mounted`].
 
-use super::content::{Mounted, Origin, Source};
+use super::content::{Mounted, Source};
 use super::tree::{Gathered, Node, Taking, Tree};
 use super::why::Why;
 use crate::walk::{Item, Problem, Walk};
@@ -17,13 +17,16 @@ impl Tree {
     /// that was enough.
     #[must_use]
     pub fn of_mounted(
-        mut fs: Box<dyn FileSystem>,
-        mut clock: Clock,
+        fs: Box<dyn FileSystem>,
+        clock: Clock,
         start: (&[u8], Ino),
         names: u64,
         taking: &Taking,
     ) -> (Self, bool) {
+        let image = Rc::new(RefCell::new(Mounted { fs, clock }));
+        let Mounted { fs, clock } = &mut *image.borrow_mut();
         let mut reading = Reading {
+            image: Rc::clone(&image),
             files: Gathered::default(),
             folders: HashMap::new(),
             known: HashMap::new(),
@@ -31,32 +34,32 @@ impl Tree {
         };
         let mut walk = Walk::new(start.0, start.1);
         let (mut count, mut is_whole) = (0, true);
-        while let Some(item) = walk.next(fs.as_mut(), &mut clock) {
+        while let Some(item) = walk.next(fs.as_mut(), clock) {
             if count == names {
                 is_whole = false;
                 break;
             }
             count += 1;
             let ino = item.ino;
-            reading.add(fs.as_mut(), &mut clock, item);
+            reading.add(fs.as_mut(), clock, item);
             // Drops the in-memory state of the inode; a failure does not matter.
-            let _ = fs.evict_inode(&mut clock, ino);
+            let _ = fs.evict_inode(clock, ino);
         }
-        let mounted = Mounted { fs, clock };
-        (reading.files.arrange(Origin::Image(Rc::new(RefCell::new(mounted)))), is_whole)
+        (reading.files.arrange(), is_whole)
     }
 
     /// The inode of a node of a mounted filesystem.
     #[must_use]
-    pub(crate) const fn inode(&self, node: usize) -> Option<Ino> {
-        match self.nodes.as_slice()[node].source {
-            Source::Image(ino) => Some(ino),
+    pub(crate) fn inode(&self, node: usize) -> Option<Ino> {
+        match self.nodes[node].source {
+            Source::Image(_, ino) => Some(ino),
             _ => None,
         }
     }
 }
 
 struct Reading<'a> {
+    image: Rc<RefCell<Mounted>>,
     files: Gathered,
     /// The nodes of directories.
     folders: HashMap<Ino, usize>,
@@ -114,7 +117,7 @@ impl Reading<'_> {
         let name = if index == 0 { Vec::new() } else { path[name_at..].to_vec() };
         let path = if index == 0 { b"/".to_vec() } else { self.files.path_of(parent, &name) };
         self.files.nodes.push(Node {
-            source: Source::Image(ino),
+            source: Source::Image(Rc::clone(&self.image), ino),
             path,
             name,
             parent,

@@ -8,6 +8,7 @@
 
 pub mod archive;
 pub(crate) mod content;
+mod counts;
 pub(crate) mod devices;
 pub mod error;
 mod folder;
@@ -18,6 +19,7 @@ pub mod tree;
 pub mod why;
 
 pub use archive::problem::ArchiveProblem;
+pub use counts::FileCounts;
 pub use error::{IniProblem, MakeError};
 pub use problem::FileProblem;
 pub use tree::{Taking, Tree};
@@ -189,18 +191,8 @@ pub struct NewFileSystem {
     pub leb_count: u32,
     /// The least LEBs of a volume that it can be mounted on.
     pub volume_lebs: u32,
-    /// Folders.
-    pub directories: u64,
-    /// Files, each counted once.
-    pub files: u64,
-    /// Further names of files.
-    pub links: u64,
-    /// Symbolic links.
-    pub symlinks: u64,
-    /// Devices, pipes and sockets.
-    pub special: u64,
-    /// Bytes of content, holes included.
-    pub content: u64,
+    /// What it holds.
+    pub files: FileCounts,
     /// What may be done with its blocks.
     pub movable: Movable,
     /// An erased block as the filesystem leaves it in a dump; `None` where all of its bytes are 0xFF.

@@ -4,9 +4,10 @@
 //! the same files give the same image, wherever they come from. Whatever cannot be taken is kept as
 //! [`LeftOut`].
 
-use super::content::{Content, Origin, Source};
-use super::why::{LeftOut, NAME_MAX, Why};
-use boardlab_vfs::{Kind, Timestamp};
+use super::content::{Content, Source};
+use super::why::{LeftOut, Why};
+use boardlab_vfs::{Kind, NAME_MAX, Timestamp};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 /// Files with their names.
@@ -16,8 +17,6 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// What cannot be taken.
     pub left_out: Vec<LeftOut>,
-    /// What holds the content.
-    origin: Origin,
 }
 
 /// A name in the folder.
@@ -86,7 +85,7 @@ impl Tree {
     /// # Errors
     /// Why it cannot be read.
     pub(crate) fn content(&self, node: usize) -> Result<Content, Why> {
-        Content::open(&self.origin, &self.nodes[node].source)
+        Content::open(&self.nodes[node].source)
     }
 
     /// Notes what is missing of a node.
@@ -116,14 +115,14 @@ impl Gathered {
     }
 
     /// The tree: folder by folder, each in the order of its names.
-    pub(super) fn arrange(mut self, origin: Origin) -> Tree {
+    pub(super) fn arrange(mut self) -> Tree {
         let mut inside: HashMap<usize, BTreeMap<Vec<u8>, usize>> = HashMap::new();
         for index in 1..self.nodes.len() {
             let Node { parent, ref name, .. } = self.nodes[index];
             let why = match inside.entry(parent).or_default().entry(name.clone()) {
                 _ if name.len() > NAME_MAX => Some(Why::Long(name.len())),
-                std::collections::btree_map::Entry::Occupied(_) => Some(Why::Twice),
-                std::collections::btree_map::Entry::Vacant(place) => {
+                Entry::Occupied(_) => Some(Why::Twice),
+                Entry::Vacant(place) => {
                     place.insert(index);
                     None
                 }
@@ -132,7 +131,7 @@ impl Gathered {
                 self.leave_out(self.nodes[index].path.clone(), why);
             }
         }
-        let mut tree = Tree { left_out: self.left_out, origin, ..Tree::default() };
+        let mut tree = Tree { left_out: self.left_out, ..Tree::default() };
         // The place of the first name of each file, by the name that was gathered first.
         let mut first: HashMap<usize, usize> = HashMap::new();
         let mut order = vec![(0, 0)];

@@ -5,10 +5,8 @@
 use super::error::reason;
 use crate::names::shown;
 use crate::walk::Problem;
+use boardlab_vfs::NAME_MAX;
 use std::{fmt, io};
-
-/// The longest name of a file in bytes (`NAME_MAX` of Linux).
-pub(crate) const NAME_MAX: usize = 255;
 
 /// Something that is not in the image.
 #[derive(Debug)]

@@ -5,6 +5,7 @@
 use super::{Made, MadeVolume};
 use crate::files::NewFileSystem;
 use crate::names::shown;
+use crate::tables::trees::file_counts;
 use crate::tables::{ImageReport, not_taken};
 use boardlab_result::prose::counted;
 use boardlab_result::{Cell, Row, RunResult, Table};
@@ -92,14 +93,8 @@ fn volumes(volumes: &[MadeVolume], made: &Made) -> Table {
 fn files(filesystem: &NewFileSystem) -> Table {
     let on_flash = filesystem.on_flash;
     let (id, blocks) = if on_flash { ("block_count", "blocks") } else { ("leb_count", "LEBs") };
-    Table::new("filesystem", "Filesystem")
-        .of([(Row::new(filesystem.name, ""), ())])
-        .column(id, blocks, |()| Cell::int(filesystem.leb_count.into()))
-        .column("directory_count", "directories", |()| Cell::int(filesystem.directories))
-        .column("file_count", "files", |()| Cell::int(filesystem.files))
-        .column("link_count", "hard links", |()| Cell::int(filesystem.links))
-        .column("symlink_count", "symbolic links", |()| Cell::int(filesystem.symlinks))
-        .column("special_count", "devices, pipes, sockets", |()| Cell::int(filesystem.special))
-        .column("content_bytes", "content", |()| Cell::count(filesystem.content))
-        .table()
+    let table = Table::new("filesystem", "Filesystem")
+        .of([(Row::new(filesystem.name, ""), filesystem.files)])
+        .column(id, blocks, |_| Cell::int(filesystem.leb_count.into()));
+    file_counts(table, "devices, pipes, sockets").table()
 }

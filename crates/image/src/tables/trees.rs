@@ -4,10 +4,10 @@
 
 use super::{ImageReport, VERSION, damage, ended_at, not_taken};
 use crate::diff::{Change, ChangedBlocks};
-use crate::files::archive::Archived;
+use crate::files::FileCounts;
 use crate::gather::Gathered;
 use crate::names::shown;
-use boardlab_result::{Cell, Row, RunResult, Table};
+use boardlab_result::{Cell, Row, RunResult, Table, TableWithItems};
 use boardlab_sim::Bytes;
 use std::collections::BTreeMap;
 
@@ -16,23 +16,28 @@ const ROWS: usize = 10_000;
 
 /// Reports the archive `target` of the image `name`.
 #[must_use]
-pub fn archived(name: &str, target: &str, from: &Gathered, done: &Archived) -> ImageReport {
+pub fn archived(name: &str, target: &str, from: &Gathered, done: &FileCounts) -> ImageReport {
     let mut run =
         RunResult::new("image-extract", &format!("Files of {name} in {target}"), 0, VERSION);
-    run.tables.push(
-        Table::new("written", "Written")
-            .of([(Row::new("written", ""), ())])
-            .column("directory_count", "directories", |()| Cell::int(done.directories))
-            .column("file_count", "files", |()| Cell::int(done.files))
-            .column("link_count", "hard links", |()| Cell::int(done.links))
-            .column("symlink_count", "symbolic links", |()| Cell::int(done.symlinks))
-            .column("special_count", "devices and pipes", |()| Cell::int(done.special))
-            .column("content_bytes", "content", |()| Cell::count(done.content))
-            .table(),
-    );
+    let written = Table::new("written", "Written").of([(Row::new("written", ""), *done)]);
+    run.tables.push(file_counts(written, "devices and pipes").table());
     tell_source(&mut run, from);
     not_taken(&mut run, "the archive", &from.tree.left_out);
     ImageReport { run, whole: from.is_whole() }
+}
+
+/// A table of counts, with a word for those of special files.
+pub(crate) fn file_counts(
+    table: TableWithItems<FileCounts>,
+    special: &str,
+) -> TableWithItems<FileCounts> {
+    table
+        .column("directory_count", "directories", |counts| Cell::int(counts.directories))
+        .column("file_count", "files", |counts| Cell::int(counts.files))
+        .column("link_count", "hard links", |counts| Cell::int(counts.links))
+        .column("symlink_count", "symbolic links", |counts| Cell::int(counts.symlinks))
+        .column("special_count", special, |counts| Cell::int(counts.special))
+        .column("content_bytes", "content", |counts| Cell::count(counts.content))
 }
 
 /// What is wrong with the image that the files come from.

@@ -64,7 +64,7 @@ fn every_filesystem_has_what_the_table_says() {
         assert_eq!(mount.readdir(&mut clock, "/dev").unwrap().len(), 9, "{fs}");
         assert_eq!(mount.lstat(&mut clock, "/bin/su").unwrap().links, 2);
         let filesystem = made.filesystem.unwrap();
-        assert_eq!((filesystem.special, filesystem.directories), (9, 5), "{fs}");
+        assert_eq!((filesystem.files.special, filesystem.files.directories), (9, 5), "{fs}");
     }
 }
 

@@ -10,7 +10,7 @@ use super::walk::{Place, check_name};
 use super::{Fd, Mount, OpenFlags};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
-use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr};
+use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, is_plain_name};
 use boardlab_sim::Clock;
 
 /// The operations of a [`Mount`] by inode. Those on open files and on the whole filesystem have no paths and
@@ -41,7 +41,7 @@ impl<F: FileSystem> Mount<F> {
 
 /// Refuses what is no name of an entry: an empty one, `.`, `..`, one with a slash or NUL, one that is too long.
 fn check_entry(name: &[u8]) -> Result<(), Error> {
-    if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') {
+    if !is_plain_name(name) {
         return Err(Errno::Inval.into());
     }
     check_name(name)

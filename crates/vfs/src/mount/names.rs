@@ -9,14 +9,11 @@ use super::walk::{self, FinalSymlink, PATH_MAX, Place};
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::mount::{Fd, OpenFlags};
-use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, Timestamp};
+use crate::node::{Attributes, Entry, Ino, Kind, NewInode, SetAttr, Timestamp, XATTR_NAME_MAX};
 use boardlab_sim::Clock;
 
 /// The size limit of an extended attribute's value (`XATTR_SIZE_MAX`).
 const XATTR_SIZE_MAX: usize = 65_536;
-
-/// The length limit of an extended attribute's name (`XATTR_NAME_MAX`).
-const XATTR_NAME_MAX: usize = 255;
 
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;

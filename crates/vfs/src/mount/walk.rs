@@ -8,7 +8,7 @@ use super::Mount;
 use crate::error::{Errno, Error};
 use crate::filesystem::FileSystem;
 use crate::host::Work;
-use crate::node::{Ino, Kind};
+use crate::node::{Ino, Kind, NAME_MAX};
 use boardlab_sim::Clock;
 
 /// The limit of symbolic links in one resolution.
@@ -16,9 +16,6 @@ const LINKS_MAX: u32 = 40;
 
 /// Bytes of a path, including the NUL at its end (`PATH_MAX`).
 pub(super) const PATH_MAX: usize = 4_096;
-
-/// Bytes of a name (`NAME_MAX`).
-const NAME_MAX: usize = 255;
 
 /// What to do with a symbolic link at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

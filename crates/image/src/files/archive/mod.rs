@@ -13,9 +13,7 @@ pub mod problem;
 mod sparse;
 mod write;
 
-pub use write::Archived;
-
-use super::content::{Origin, Source};
+use super::content::{Part, Source};
 use super::error::MakeError;
 use super::tree::{Gathered, Node, Taking, Tree};
 use super::why::Why;
@@ -36,22 +34,25 @@ impl Tree {
     /// # Errors
     /// [`MakeError::Archive`].
     pub fn of_archive(file: File, taking: &Taking) -> Result<Self, MakeError> {
+        let archive = Rc::new(file);
         let mut reading = Reading {
+            archive: Rc::clone(&archive),
             files: Gathered::default(),
             names: HashMap::new(),
             used: HashSet::new(),
             taking,
         };
-        let mut entries = Entries::of(&file)?;
+        let mut entries = Entries::of(&archive)?;
         while let Some(entry) = entries.next()? {
             reading.add(entry);
         }
         reading.root(Timestamp::default());
-        Ok(reading.files.arrange(Origin::Archive(Rc::new(file))))
+        Ok(reading.files.arrange())
     }
 }
 
 struct Reading<'a> {
+    archive: Rc<File>,
     files: Gathered,
     /// What has a name now, by its folder and its name.
     names: HashMap<(usize, Vec<u8>), usize>,
@@ -87,12 +88,17 @@ impl Reading<'_> {
         }
     }
 
+    /// Content of so many bytes, which has these parts in the archive.
+    fn content(&self, size: u64, parts: Vec<Part>) -> Source {
+        Source::Archive { archive: Rc::clone(&self.archive), size, parts }
+    }
+
     /// What an entry is in the tree.
     fn node(&self, entry: Entry, parent: usize, name: &[u8]) -> Result<Node, Why> {
-        let (mut same, mut source) = (None, Source::Archive { size: 0, parts: Vec::new() });
+        let (mut same, mut source) = (None, self.content(0, Vec::new()));
         let kind = match entry.what {
             What::File { size, parts } => {
-                source = Source::Archive { size, parts };
+                source = self.content(size, parts);
                 Kind::File
             }
             What::Kind(kind) => kind,
@@ -179,7 +185,7 @@ impl Reading<'_> {
     /// A folder that no entry describes.
     fn implied(&self, parent: usize, name: &[u8], modified: Timestamp) -> Node {
         Node {
-            source: Source::Archive { size: 0, parts: Vec::new() },
+            source: self.content(0, Vec::new()),
             path: self.files.path_of(parent, name),
             name: name.to_vec(),
             parent,

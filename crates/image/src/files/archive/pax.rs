@@ -83,10 +83,9 @@ fn time(text: &[u8]) -> Option<Timestamp> {
         return None;
     }
     let nanos = u32::try_from(number(&digits)?).ok()?;
-    Some(match (is_before, nanos) {
-        (false, _) => Timestamp { seconds, nanos },
-        (true, 0) => Timestamp::seconds(-seconds),
-        (true, nanos) => Timestamp { seconds: -seconds - 1, nanos: 1_000_000_000 - nanos },
+    Some(match is_before {
+        false => Timestamp { seconds, nanos },
+        true => Timestamp::before_1970(seconds, nanos),
     })
 }
 

@@ -5,6 +5,7 @@
 //! The same files give the same bytes.
 
 use crate::files::content::BLOCK;
+use crate::files::counts::FileCounts;
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
 use boardlab_vfs::{Kind, Timestamp};
@@ -22,35 +23,18 @@ const SHORT_MAX: u32 = 0o777_7777;
 /// The largest number in a field of eleven octal digits.
 const LONG_MAX: u64 = 0o777_7777_7777;
 
-/// What an archive holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Archived {
-    /// Folders.
-    pub directories: u64,
-    /// Files, each counted once.
-    pub files: u64,
-    /// Further names of files.
-    pub links: u64,
-    /// Symbolic links.
-    pub symlinks: u64,
-    /// Devices and pipes.
-    pub special: u64,
-    /// Bytes of content, holes included.
-    pub content: u64,
-}
-
 impl Tree {
     /// Writes an archive of all files to `output`, with at most `limit` bytes of content, holes not counted.
     /// What has no place in it is noted among [`Tree::left_out`].
     ///
     /// # Errors
     /// Those of the output.
-    pub fn archive(&mut self, output: &mut dyn Write, limit: u64) -> io::Result<Archived> {
+    pub fn archive(&mut self, output: &mut dyn Write, limit: u64) -> io::Result<FileCounts> {
         let mut archive = Archive {
             builder: Builder::new(output),
             left: limit,
             missing: HashSet::new(),
-            done: Archived::default(),
+            done: FileCounts::default(),
         };
         for index in 0..self.nodes.len() {
             if let Some(why) = archive.add(self, index)? {
@@ -70,7 +54,7 @@ struct Archive<'a> {
     left: u64,
     /// The nodes that are not in it.
     missing: HashSet<usize>,
-    done: Archived,
+    done: FileCounts,
 }
 
 /// Records of an extended header.
@@ -111,19 +95,12 @@ impl Archive<'_> {
         }
         match node.kind {
             Kind::File => return self.file(tree, index, header, records),
-            Kind::Directory => {
-                header.set_entry_type(EntryType::Directory);
-                self.done.directories += 1;
-            }
+            Kind::Directory => header.set_entry_type(EntryType::Directory),
             Kind::Symlink => {
                 header.set_entry_type(EntryType::Symlink);
                 set_link(&mut header, &node.target, &mut records);
-                self.done.symlinks += 1;
             }
-            Kind::Fifo => {
-                header.set_entry_type(EntryType::Fifo);
-                self.done.special += 1;
-            }
+            Kind::Fifo => header.set_entry_type(EntryType::Fifo),
             Kind::Socket => return Ok(Some(Why::Entry("an archive has no sockets".into()))),
             Kind::Character(device) | Kind::Block(device) => {
                 if device.major > SHORT_MAX || device.minor > SHORT_MAX {
@@ -135,9 +112,9 @@ impl Archive<'_> {
                 header.set_entry_type(kind);
                 header.set_device_major(device.major)?;
                 header.set_device_minor(device.minor)?;
-                self.done.special += 1;
             }
         }
+        self.done.add(node.kind);
         self.put(header, &path_of(&tree.nodes[index]), records, &mut io::empty()).map(|()| None)
     }
 
@@ -177,7 +154,7 @@ impl Archive<'_> {
         }
         spool.rewind()?;
         let path = path_of(&tree.nodes[index]);
-        self.done.files += 1;
+        self.done.add(Kind::File);
         self.done.content += size;
         if parts == [(0, size)] || size == 0 {
             header.set_size(size);
@@ -239,36 +216,23 @@ fn header_of(node: &Node, records: &mut Records) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(EntryType::Regular);
     header.set_mode(node.mode);
-    for (key, id) in [("uid", node.uid), ("gid", node.gid)] {
-        let short = if id > SHORT_MAX { 0 } else { id };
-        if key == "uid" {
-            header.set_uid(short.into());
-        } else {
-            header.set_gid(short.into());
+    let mut short = |key: &str, id: u32| {
+        if id <= SHORT_MAX {
+            return id.into();
         }
-        if id > SHORT_MAX {
-            records.push((key.into(), id.to_string().into_bytes()));
-        }
-    }
+        records.push((key.into(), id.to_string().into_bytes()));
+        0
+    };
+    header.set_uid(short("uid", node.uid));
+    header.set_gid(short("gid", node.gid));
     let Timestamp { seconds, nanos } = node.modified;
     let short = u64::try_from(seconds).ok().filter(|&seconds| seconds <= LONG_MAX);
     header.set_mtime(short.unwrap_or(0));
     if nanos > 0 || short.is_none() {
-        records.push(("mtime".into(), time(node.modified).into_bytes()));
+        records.push(("mtime".into(), node.modified.to_string().into_bytes()));
     }
     header.set_size(0);
     header
-}
-
-/// Seconds with a fraction, as records have them.
-fn time(Timestamp { seconds, nanos }: Timestamp) -> String {
-    let (sign, seconds, nanos) = match (seconds, nanos) {
-        (..0, 1..) => ("-", seconds.unsigned_abs() - 1, 1_000_000_000 - nanos),
-        (..0, 0) => ("-", seconds.unsigned_abs(), 0),
-        _ => ("", seconds.unsigned_abs(), nanos),
-    };
-    let text = format!("{sign}{seconds}.{nanos:09}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn set_link(header: &mut Header, target: &[u8], records: &mut Records) {

@@ -151,7 +151,7 @@ impl Making {
     /// Adds the inode of the root unless Linux takes a missing one for the same, and its attributes.
     fn root(&mut self, tree: &mut Tree) -> Result<(), MakeError> {
         self.numbers.insert(0, Some(ROOT));
-        self.counts.directories += 1;
+        self.counts.files.add(Kind::Directory);
         let (root, version) = (&tree.nodes[0], self.version(tree, 0));
         let found = (root.mode, root.uid, root.gid, root.modified.seconds);
         let is_empty = !self.children.contains_key(&0);
@@ -199,7 +199,7 @@ impl Making {
                 return Ok(());
             }
             Some(Some(ino)) => {
-                self.counts.links += 1;
+                self.counts.files.links += 1;
                 return self.name(tree, index, (parent, ino));
             }
             None => {}
@@ -218,12 +218,7 @@ impl Making {
         let ino = self.builder.next_ino();
         self.numbers.insert(first, Some(ino));
         self.name(tree, index, (parent, ino))?;
-        match kind {
-            Kind::Directory => self.counts.directories += 1,
-            Kind::File => self.counts.files += 1,
-            Kind::Symlink => self.counts.symlinks += 1,
-            _ => self.counts.special += 1,
-        }
+        self.counts.files.add(kind);
         if let Some(content) = content {
             self.content(tree, first, (ino, inode), content)?;
         } else {
@@ -305,7 +300,7 @@ impl Making {
         (ino, inode): (u32, Inode),
         mut content: Content,
     ) -> Result<(), MakeError> {
-        self.counts.content += content.size;
+        self.counts.files.content += content.size;
         let mut file = Builder::file(ino, &inode);
         loop {
             match content.next() {

@@ -52,8 +52,8 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
     Format { compress, ..Format::default() }.make(&mut clock, &mut dump).map_err(unfit)?;
     let fs = Logfs::mount(&mut clock, dump, Options::default()).map_err(unfit)?;
     let root = fs.root();
-    let counts =
-        NewFileSystem { name: "logfs", on_flash: true, directories: 1, ..NewFileSystem::default() };
+    let mut counts = NewFileSystem { name: "logfs", on_flash: true, ..NewFileSystem::default() };
+    counts.files.add(Kind::Directory);
     let mut making = Making { fs, clock, numbers: Vec::new(), counts };
     for index in 0..tree.nodes.len() {
         making.add(tree, index, root)?;
@@ -94,7 +94,7 @@ fn compression(format: &FlashFormat) -> Result<bool, MakeError> {
 /// Why the files do not fit.
 fn full(error: &Error, counts: &NewFileSystem) -> MakeError {
     if error.errno() == Some(Errno::NoSpc) {
-        return MakeError::Full { files: counts.files };
+        return MakeError::Full { files: counts.files.files };
     }
     MakeError::Unfit(error.to_string())
 }
@@ -119,7 +119,7 @@ impl Making {
         let number = match (index, parent, first) {
             (0, ..) => Some(root),
             (_, Some(dir), Some(Some(ino))) => {
-                self.counts.links += 1;
+                self.counts.files.links += 1;
                 let linked = self.fs.link(&mut self.clock, ino, dir, &node.name);
                 linked.map_err(|error| full(&error, &self.counts))?;
                 Some(ino)
@@ -173,12 +173,7 @@ impl Making {
         let new = NewInode { kind, mode, uid, gid, target: &node.target };
         let made = self.fs.create(&mut self.clock, dir, &node.name, &new);
         let ino = made.map_err(|error| full(&error, &self.counts))?;
-        match kind {
-            Kind::Directory => self.counts.directories += 1,
-            Kind::File => self.counts.files += 1,
-            Kind::Symlink => self.counts.symlinks += 1,
-            _ => self.counts.special += 1,
-        }
+        self.counts.files.add(kind);
         if let Some(content) = content {
             self.content(tree, index, ino, content)?;
         }
@@ -193,7 +188,7 @@ impl Making {
         mut content: Content,
     ) -> Result<(), MakeError> {
         let size = content.size;
-        self.counts.content += size;
+        self.counts.files.content += size;
         let resized = SetAttr { size: Some(size), ..SetAttr::default() };
         let done = self.fs.setattr(&mut self.clock, ino, &resized);
         done.map_err(|error| full(&error, &self.counts))?;

@@ -121,7 +121,7 @@ impl Making {
             tree.leave_out(index, Why::First);
         }
         let (Some(ino), Some(dir)) = (number, self.numbers[parent]) else { return Ok(()) };
-        self.counts.links += u64::from(same.is_some());
+        self.counts.files.links += u64::from(same.is_some());
         Ok(self.builder.entry(dir, &tree.nodes[index].name, (ino, kind))?)
     }
 
@@ -144,7 +144,7 @@ impl Making {
                 Err(why) => tree.leave_out(index, why),
             }
         }
-        self.counts.content += content.size;
+        self.counts.files.content += content.size;
         Ok(content.size)
     }
 
@@ -158,12 +158,7 @@ impl Making {
         let Node { kind, mode, uid, gid, links, modified, ref target, ref attributes, .. } =
             tree.nodes[index];
         let Some(ino) = self.numbers[index] else { return Ok(()) };
-        match kind {
-            Kind::Directory => self.counts.directories += 1,
-            Kind::File => self.counts.files += 1,
-            Kind::Symlink => self.counts.symlinks += 1,
-            _ => self.counts.special += 1,
-        }
+        self.counts.files.add(kind);
         // The other times change when the files are read or copied, and are of no use on a board.
         let (accessed, changed) = (modified, modified);
         let inode = Inode {

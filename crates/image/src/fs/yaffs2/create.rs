@@ -223,7 +223,7 @@ impl Making {
         };
         self.numbers.push(Some(first.flatten().unwrap_or(own)));
         if let Some(Some(target)) = first {
-            self.counts.links += 1;
+            self.counts.files.links += 1;
             let header = ObjectHeader {
                 equivalent: Some(target),
                 ..header_of(&tree.nodes[index], ObjectType::HardLink, parent)
@@ -262,18 +262,14 @@ impl Making {
         };
         let mut header = header_of(node, kind, parent);
         match node.kind {
-            Kind::Directory => self.counts.directories += 1,
-            Kind::Symlink => {
-                self.counts.symlinks += 1;
-                header.alias = Some(node.target.clone());
-            }
             Kind::File => return self.file(tree, index, number, header),
+            Kind::Symlink => header.alias = Some(node.target.clone()),
             Kind::Character(device) | Kind::Block(device) => {
-                self.counts.special += 1;
                 header.rdev = device.major << 8 | device.minor;
             }
-            _ => self.counts.special += 1,
+            _ => {}
         }
+        self.counts.files.add(node.kind);
         self.header(tree, index, number, &header);
     }
 
@@ -294,8 +290,8 @@ impl Making {
             Ok(content) => return self.leave_out(tree, index, Why::Size(content.size)),
             Err(why) => return self.leave_out(tree, index, why),
         };
-        self.counts.files += 1;
-        self.counts.content += content.size;
+        self.counts.files.add(Kind::File);
+        self.counts.files.content += content.size;
         let header = ObjectHeader { size: Some(content.size), ..header };
         self.header(tree, index, number, &header);
         let size = content.size;
