@@ -88,6 +88,21 @@ impl Tree {
         Content::open(&self.nodes[node].source)
     }
 
+    /// All nodes, each folder before what lies in it, and all of that before the next name.
+    pub(crate) fn depth_first(&self) -> Vec<usize> {
+        let mut inside = vec![Vec::new(); self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().skip(1).rev() {
+            inside[node.parent].push(index);
+        }
+        let (mut order, mut ahead) = (Vec::new(), Vec::new());
+        ahead.extend((!self.nodes.is_empty()).then_some(0));
+        while let Some(index) = ahead.pop() {
+            order.push(index);
+            ahead.append(&mut inside[index]);
+        }
+        order
+    }
+
     /// Notes what is missing of a node.
     pub(crate) fn leave_out(&mut self, node: usize, why: Why) {
         self.left_out.push(LeftOut { path: self.nodes[node].path.clone(), why });

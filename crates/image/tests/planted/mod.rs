@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// A tree of every kind of file that anybody can make, drawn from a seed.
 pub(crate) fn plant(folder: &Path, seed: u64) {
@@ -54,6 +55,10 @@ pub(crate) fn plant(folder: &Path, seed: u64) {
         }
         let mode = u32::try_from(0o400 + below(&mut stream, 0o400)).unwrap() | 0o300;
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    for (folder, days) in folders.iter().zip(1_u64..) {
+        let time = UNIX_EPOCH + Duration::from_secs(days * 86_400);
+        File::open(folder).unwrap().set_modified(time).unwrap();
     }
 }
 

@@ -9,7 +9,7 @@ use crate::files::counts::FileCounts;
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
 use boardlab_vfs::{Kind, Timestamp};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Seek, Write};
 use tar::{Builder, EntryType, Header};
 use tempfile::spooled_tempfile;
@@ -27,6 +27,9 @@ impl Tree {
     /// Writes an archive of all files to `output`, with at most `limit` bytes of content, holes not counted.
     /// What has no place in it is noted among [`Tree::left_out`].
     ///
+    /// All that lies in a folder follows it at once: GNU tar sets the time and the mode of a folder as soon as
+    /// it meets an entry elsewhere.
+    ///
     /// # Errors
     /// Those of the output.
     pub fn archive(&mut self, output: &mut dyn Write, limit: u64) -> io::Result<FileCounts> {
@@ -34,9 +37,10 @@ impl Tree {
             builder: Builder::new(output),
             left: limit,
             missing: HashSet::new(),
+            first: HashMap::new(),
             done: FileCounts::default(),
         };
-        for index in 0..self.nodes.len() {
+        for index in self.depth_first() {
             if let Some(why) = archive.add(self, index)? {
                 archive.missing.insert(index);
                 self.leave_out(index, why);
@@ -54,6 +58,8 @@ struct Archive<'a> {
     left: u64,
     /// The nodes that are not in it.
     missing: HashSet<usize>,
+    /// The node whose name came first in the archive, of each file so far.
+    first: HashMap<usize, usize>,
     done: FileCounts,
 }
 
@@ -69,7 +75,8 @@ impl Archive<'_> {
         }
         let mut records = Records::new();
         let mut header = header_of(node, &mut records);
-        if let Some(first) = node.same {
+        let first = *self.first.entry(node.same.unwrap_or(index)).or_insert(index);
+        if first != index {
             if self.missing.contains(&first) {
                 return Ok(Some(Why::First));
             }
