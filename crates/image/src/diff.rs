@@ -110,10 +110,6 @@ pub fn kind_word(kind: Kind) -> String {
 
 impl fmt::Display for What {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = |time: &Timestamp| match time.nanos {
-            0 => format!("{} s", time.seconds),
-            nanos => format!("{}.{nanos:09} s", time.seconds),
-        };
         let link = |first: &Option<Vec<u8>>| match first {
             Some(path) => format!("another name of {}", shown(path)),
             None => "a first name".to_owned(),
@@ -125,7 +121,7 @@ impl fmt::Display for What {
             Self::Owner(one, other) => {
                 write!(f, "{}:{} → {}:{}", one.0, one.1, other.0, other.1)
             }
-            Self::Modified(one, other) => write!(f, "{} → {}", time(one), time(other)),
+            Self::Modified(one, other) => write!(f, "{one} s → {other} s"),
             Self::Target(one, other) => write!(f, "{} → {}", shown(one), shown(other)),
             Self::Link(one, other) => write!(f, "{} → {}", link(one), link(other)),
             Self::Attribute { name, side } => {

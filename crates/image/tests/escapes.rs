@@ -305,6 +305,17 @@ fn no_image_leads_out_of_its_folder_or_onto_the_terminal() {
     }
 }
 
+const FLASH: Flash = Flash {
+    page: Bytes::kib(2),
+    block: Bytes::kib(128),
+    sub_page: None,
+    vid_offset: None,
+    erase_counter: 0,
+    image_seq: Some(7),
+    oob: Some(Bytes::new(64)),
+    ecc: None,
+};
+
 fn options(fs: &str) -> FileOptions {
     FileOptions {
         fs: fs.into(),
@@ -317,20 +328,10 @@ fn options(fs: &str) -> FileOptions {
 fn sizes_of_a_terabyte_take_no_time_and_no_space() {
     let (scratch, source) = (Scratch::new("sizes"), Scratch::new("size"));
     let large = fs::File::create(source.0.join("large")).unwrap();
-    let flash = Flash {
-        page: Bytes::kib(2),
-        block: Bytes::kib(128),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: Some(7),
-        oob: Some(Bytes::new(64)),
-        ecc: None,
-    };
     for (fs, size) in [("ubifs", 1_u64 << 40), ("logfs", 1 << 38), ("yaffs2", 1 << 31)] {
         large.set_len(size).unwrap();
         let files = Files::Folder(&source.0);
-        let made = of_files(files, &flash, &options(fs), (Seed::new(1), ALL)).unwrap();
+        let made = of_files(files, &FLASH, &options(fs), (Seed::new(1), ALL)).unwrap();
         assert!(made.left_out.is_empty(), "{fs}: {:?}", made.left_out);
         let begun = std::time::Instant::now();
         assert!(try_image(fs, &made.bytes, &scratch) >= 2, "{fs}");
@@ -345,16 +346,6 @@ fn sizes_of_a_terabyte_take_no_time_and_no_space() {
 #[test]
 fn the_next_data_are_where_pages_have_them() {
     let source = Scratch::new("next");
-    let flash = Flash {
-        page: Bytes::kib(2),
-        block: Bytes::kib(128),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: Some(7),
-        oob: Some(Bytes::new(64)),
-        ecc: None,
-    };
     let large = fs::File::create(source.0.join("sparse")).unwrap();
     large.set_len(40_000 * 4_096 + 5).unwrap();
     let places = [0, 1, 2, 16, 17, 511, 512, 4_095, 4_096, 20_000, 39_999, 40_000];
@@ -363,7 +354,7 @@ fn the_next_data_are_where_pages_have_them() {
     }
     for fs in ["ubifs", "logfs", "yaffs2"] {
         let files = Files::Folder(&source.0);
-        let made = of_files(files, &flash, &options(fs), (Seed::new(1), ALL)).unwrap();
+        let made = of_files(files, &FLASH, &options(fs), (Seed::new(1), ALL)).unwrap();
         let mut image = open(&Contents::of(made.bytes), &Hints::default()).unwrap();
         let (fs_of_it, clock) = (&mut image.fs, &mut image.clock);
         let root = fs_of_it.root();

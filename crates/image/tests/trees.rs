@@ -353,6 +353,7 @@ fn every_kind_of_difference_is_found() {
         ("mode", "0644 → 0600", Some(file().mode(0o600))),
         ("owner", "0:0 → 1:2", Some(file().owned(1, 2))),
         ("time", "0 s → 7 s", Some(file().time(7))),
+        ("time", "0 s → -1.25 s", Some(file().pax("mtime", b"-1.25"))),
         ("attribute", "user.a: another value", Some(file().xattr("user.a", b"2"))),
         ("attribute", "user.b: added", Some(file().xattr("user.b", b"2"))),
         ("content", "1 block of 4 KiB, from byte 4500 on", {

@@ -9,9 +9,12 @@ use crate::{Error, Lebs, Ubifs, Volume};
 use boardlab_sim::Clock;
 use boardlab_vfs::{
     Attributes, Caching, Contradiction, Entry, Errno, FileSystem, Ino, Kind, NewInode, PageWrite,
-    SetAttr, StatFs, Truncation,
+    SetAttr, StatFs, Timestamp, Truncation,
 };
 use std::ops::Range;
+
+/// The most nanoseconds of a time.
+const NANOS_MAX: u32 = 999_999_999;
 
 type Outcome<T> = Result<T, boardlab_vfs::Error>;
 
@@ -22,6 +25,8 @@ impl<L: Lebs> Volume<L> {
             Err(Error::Refused(Errno::NoEnt)) => return Err(Errno::Stale.into()),
             inode => inode?,
         };
+        // An image may hold any number here.
+        let time = |time: Timestamp| Timestamp { nanos: time.nanos.min(NANOS_MAX), ..time };
         Ok(Attributes {
             ino,
             kind: inode.kind().ok_or(Errno::Io)?,
@@ -30,9 +35,9 @@ impl<L: Lebs> Volume<L> {
             uid: inode.uid,
             gid: inode.gid,
             size: inode.ui_size,
-            accessed: inode.accessed,
-            modified: inode.modified,
-            changed: inode.changed,
+            accessed: time(inode.accessed),
+            modified: time(inode.modified),
+            changed: time(inode.changed),
         })
     }
 

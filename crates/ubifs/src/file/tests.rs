@@ -97,6 +97,16 @@ fn times_are_whole_seconds_and_change_once_a_second() {
 }
 
 #[test]
+fn times_with_more_nanoseconds_than_a_second_has_are_cut() {
+    let (mut clock, mut mount) = mounted(Options::default());
+    mount.create(&mut clock, "/f", 0o644).unwrap();
+    let fs = mount.fs_mut();
+    fs.volume.inode_mut(65).modified.nanos = 4_000_000_000;
+    let attributes = fs.getattr(&mut clock, boardlab_vfs::Ino(65)).unwrap();
+    assert_eq!(attributes.modified.nanos, 999_999_999);
+}
+
+#[test]
 fn bulk_read_begins_at_the_third_page_in_a_row_and_reads_the_same() {
     let read = |bulk_read: bool| {
         let (mut clock, mut mount) = mounted(Options { bulk_read, ..Options::default() });
