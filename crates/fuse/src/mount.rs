@@ -91,8 +91,8 @@ impl std::error::Error for MountError {}
 /// How a filesystem is mounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether the permissions of the image hold. Without them the user who mounts, and nobody else has access
-    /// at all, may do everything.
+    /// Whether the permissions of the image hold, for every user of the machine. Without them the user who mounts
+    /// may do everything, and nobody else has access. Only root may set it.
     pub permissions: bool,
 }
 

@@ -100,10 +100,11 @@ fn config(read_only: bool, settings: Settings) -> Config {
         MountOption::NoAtime,
         if read_only { MountOption::RO } else { MountOption::RW },
     ];
+    config.acl = SessionACL::Owner;
     if settings.permissions {
         config.mount_options.push(MountOption::DefaultPermissions);
+        config.acl = SessionACL::All;
     }
-    config.acl = SessionACL::Owner;
     config
 }
 
