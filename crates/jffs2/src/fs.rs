@@ -23,9 +23,9 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         self.volume.profile.reads_pages_to_overwrite
     }
 
-    /// JFFS2 sets no limit of its own, so the default limit of a superblock applies (`MAX_NON_LFS`).
+    /// Nodes have sizes of 32 bits (`s_maxbytes`).
     fn size_max(&self) -> u64 {
-        (1 << 31) - 1
+        u32::MAX.into()
     }
 
     fn root(&self) -> Ino {

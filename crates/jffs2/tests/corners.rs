@@ -57,8 +57,8 @@ fn a_write_of_nothing_behind_the_end_changes_neither_size_nor_flash() {
 }
 
 #[test]
-fn the_largest_file_has_one_byte_less_than_2_gib() {
-    let (mut clock, end) = (Clock::new(), (1 << 31) - 1);
+fn the_largest_file_has_one_byte_less_than_4_gib() {
+    let (mut clock, end) = (Clock::new(), (1 << 32) - 1);
     let mut fs = mount(&mut clock, nand());
     let fd = fs.create(&mut clock, "/f", 0o644).unwrap();
     assert_eq!(fs.write(&mut clock, fd, end, b"x"), refused(Errno::FBig));
