@@ -15,7 +15,7 @@ use crate::store::to_usize;
 use crate::tree::{pointers_of, words_of};
 use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
 
@@ -171,6 +171,8 @@ struct Walk {
     stored: BTreeMap<u64, u32>,
     names: BTreeMap<u64, u32>,
     total: u64,
+    /// The places of damaged objects.
+    damaged: BTreeSet<u64>,
 }
 
 impl<M: Mtd> Logfs<M> {
@@ -322,8 +324,14 @@ impl<M: Mtd> Logfs<M> {
                 }
             };
             *walk.names.entry(entry.ino).or_default() += 1;
-            let found = self.find_entry(clock, dir, &entry.name)?;
-            let reached = found.is_some_and(|(_, found)| found == pos);
+            let reached = match self.find_entry(clock, dir, &entry.name) {
+                Ok(found) => found.is_some_and(|(_, found)| found == pos),
+                Err(error) => {
+                    // Another block of the directory is damaged, in front of this one.
+                    note(walk, error)?;
+                    true
+                }
+            };
             if !reached || self.is_beyond(dir, pos)? || entry.name.len() > dentry::NAME_MAX {
                 walk.faults.push(Fault::Misplaced { dir, pos });
             }
@@ -412,6 +420,8 @@ impl<M: Mtd> Logfs<M> {
 fn note(walk: &mut Walk, error: Error) -> Result<(), Error> {
     match error {
         Error::Flash(_) => Err(error),
+        // The names of a directory lead to one block again and again.
+        Error::Damaged { at, .. } if !walk.damaged.insert(at) => Ok(()),
         error => {
             walk.faults.push(Fault::Object(error));
             Ok(())
