@@ -345,7 +345,7 @@ impl<M: Mtd> Yaffs<M> {
             blocks: blocks(all),
             free,
             available: free,
-            name_max: crate::format::to_u32(crate::format::NAME_MAX),
+            name_max: crate::format::to_u32(crate::format::NAME_MAX - 1),
         }
     }
 
