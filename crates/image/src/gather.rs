@@ -43,6 +43,7 @@ pub fn gather(
     let damage = Damage::of(&mut image)?;
     let MountedImage { mut fs, mut clock, .. } = image;
     let (path, start) = resolve(fs.as_mut(), &mut clock, path)?;
+    let is_all = start == fs.root();
     let (mut tree, is_whole) = Tree::of_mounted(fs, clock, (&path, start), names, taking);
     let mut paths = Paths::default();
     for index in 0..tree.nodes.len() {
@@ -54,6 +55,15 @@ pub fn gather(
         if let Some(words) = damage.of_inode(ino) {
             let why = Why::Damaged(words.to_owned());
             tree.left_out.push(LeftOut { path: path.clone(), why });
+        }
+    }
+    if is_all && is_whole {
+        // What leads to these is damaged as well.
+        for (ino, words) in
+            damage.audit.inode_damage.iter().filter(|one| !paths.contains_key(one.0))
+        {
+            let why = Why::Damaged(format!("it has no name any more: {words}"));
+            tree.left_out.push(LeftOut { path: format!("inode {ino}").into_bytes(), why });
         }
     }
     Ok(Gathered { tree, damage, paths, ended_at: (!is_whole).then_some(names) })
