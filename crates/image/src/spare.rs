@@ -159,7 +159,10 @@ impl Spare {
     /// The bits that are corrected, and the bytes of a step, if Linux does it in software, in its own layout.
     #[must_use]
     pub fn linux_code(&self) -> Option<(u32, usize)> {
-        let engine = self.engine.as_ref()?;
+        let Some(engine) = &self.engine else {
+            let code = self.code.as_ref().filter(|code| code.is_linux())?.code();
+            return Some((code.bits, code.step));
+        };
         let bits = engine.strength();
         let size = self.layout.size();
         // What is elsewhere has other places.

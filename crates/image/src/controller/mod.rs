@@ -95,6 +95,12 @@ impl PageCode {
         self.words.code
     }
 
+    /// Whether it is the layout and the code that Linux has in software without options.
+    pub(crate) fn is_linux(&self) -> bool {
+        let is_usual = self.code().family != Family::Hamming(HammingOrder::SmartMedia);
+        self.layout.name == "linux" && self.constant == Constant::Erased && is_usual
+    }
+
     /// The words of a page, each with the check that it should have.
     pub(crate) fn expected(&self) -> impl Iterator<Item = (&Word, &[u8])> {
         self.map.words.iter().zip(self.expected.iter().map(Vec::as_slice))
