@@ -342,8 +342,11 @@ Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs
 node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Of YAFFS: every chunk with its tags, headers, \
 summaries, names. Exit status 1: an error was found.
 
+With --repair, files go into a new filesystem for the same flash, and everything else in FILE stays. The new image is checked and compared with what could be read. Exit status 1: something is lost, or still wrong; the tables say what.
+
 Examples:
   boardlab image check dump.bin
+  boardlab image check dump.bin --repair mended.bin
   boardlab image check dump.bin --volume rootfs --format json";
 
 const SATA: &str = "\
@@ -462,6 +465,9 @@ pub(crate) enum ImageAction {
         /// Image file; it stays as it is
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
+        /// Make a new image of all that can be read, in this new file, if anything is wrong
+        #[arg(long, value_name = "NEW", value_hint = ValueHint::FilePath, conflicts_with = "volume")]
+        repair: Option<PathBuf>,
         /// The user's knowledge of the flash.
         #[command(flatten)]
         flash: Flash,

@@ -186,7 +186,7 @@ pub fn report(name: &str, findings: &[Finding]) -> ImageReport {
     ImageReport { run, whole: errors == 0 }
 }
 
-fn table(findings: &[Finding]) -> Table {
+pub(crate) fn table(findings: &[Finding]) -> Table {
     let rows = (1..).zip(findings.iter().take(ROWS));
     let rows = rows.map(|(number, finding)| (Row::new(number.to_string(), ""), finding));
     let text = |text: &str| if text.is_empty() { Cell::none() } else { Cell::text(text) };

@@ -141,6 +141,11 @@ pub enum Error {
         /// The image.
         what: &'static str,
     },
+    /// No image like it can be made.
+    NoRecipe {
+        /// Why.
+        why: String,
+    },
     /// Pages are not written in another form.
     Pages(PagesProblem),
     /// A path or a pattern does not lead to what was asked for.
@@ -247,6 +252,9 @@ impl Error {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
             Self::NotFor { option, .. } => format!("leave out {option}"),
+            Self::NoRecipe { .. } => {
+                "`boardlab image convert` makes an image of its files for a flash that you name".into()
+            }
             Self::Pages(problem) => problem.help(),
             Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
@@ -371,6 +379,7 @@ impl fmt::Display for Error {
             Self::Volume(problem) => problem.fmt(f),
             Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
+            Self::NoRecipe { why } => write!(f, "no image like it can be made: {why}"),
             Self::Pages(problem) => problem.fmt(f),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),

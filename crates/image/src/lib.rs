@@ -39,6 +39,7 @@
 //! - [`tables`]: all of this as a typed result.
 //! - [`create`]: writes a flash to a file.
 //! - [`check`](mod@check): every fault of an image, each a [`Finding`](finding::Finding).
+//! - [`repair`](mod@repair): a new image of everything that can be read of a damaged one.
 //! - [`files`]: the files that become an image, of a folder, an archive or an image. [`make`]: new images of
 //!   them, or of volumes.
 //! - [`error`]: [`Error`], why an image is not opened: where, what was found, what was expected,
@@ -77,6 +78,7 @@ pub mod patches;
 pub mod pattern;
 pub mod places;
 pub mod rebuild;
+pub mod repair;
 pub mod shape;
 pub mod spare;
 pub mod tables;

@@ -124,7 +124,7 @@ pub fn carve(
 }
 
 /// The first filesystem in `contents`.
-fn found(
+pub(crate) fn found(
     contents: &Contents,
     types: &[FileSystemType],
 ) -> Result<Box<dyn DetectedFileSystem>, Error> {

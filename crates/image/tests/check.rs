@@ -109,6 +109,14 @@ fn faults_of_headers_are_found_with_their_place() {
 }
 
 #[test]
+fn a_ubifs_without_its_superblock_is_an_error_though_no_block_of_ubi_is_wrong() {
+    let first = blocks_of(&two(), 0)[0];
+    let mut image = two();
+    image[first * BLOCK + 512 + 40] ^= 1;
+    assert_eq!(words(&image, Severity::Error), ["the superblock of UBIFS: is damaged"]);
+}
+
+#[test]
 fn faults_of_the_volume_table_are_found() {
     let table = blocks_of(&two(), 0x7FFF_EFFF);
     assert_eq!(table.len(), 2);

@@ -7,7 +7,7 @@ pub mod report;
 
 use crate::contents::Contents;
 use crate::diff::{Change, What, diff};
-use crate::files::Taking;
+use crate::files::{LeftOut, Taking, Tree};
 use crate::fs::{ALL, Hints};
 use crate::gather::{Gathered, gather};
 use crate::make::{self, FileOptions, Files, Flash, Made, MakeError};
@@ -36,7 +36,6 @@ pub fn convert(
     seed: Seed,
 ) -> Result<Converted, MakeError> {
     let made = make::of_files(Files::Tree(&mut from.tree), flash, options, (seed, ALL))?;
-    let left_out: BTreeSet<&[u8]> = made.left_out.iter().map(|one| one.path.as_slice()).collect();
     let page = made.shape.page;
     let hints = Hints {
         page: (page > Bytes::new(1)).then_some(page),
@@ -47,14 +46,25 @@ pub fn convert(
     let again = open(&Contents::of(made.bytes.clone()), &hints)
         .and_then(|image| gather(image, b"/", u64::MAX, &Taking::default()));
     let again = again.map_err(|problem| MakeError::Unread(Box::new(problem)))?;
-    let mut changes = diff(&from.tree, &again.tree);
     let implied = made.filesystem.as_ref().map_or(&[][..], |made| made.implied);
-    // That is told already, or in every filesystem of the kind.
+    let changes = changes((&from.tree, &made.left_out), &again.tree, implied);
+    Ok(Converted { made, changes })
+}
+
+/// What differs between files and those of a new filesystem, besides what was `left_out` of it, and what is in every
+/// one of its kind.
+pub(crate) fn changes(
+    (from, left_out): (&Tree, &[LeftOut]),
+    new: &Tree,
+    implied: &[&[u8]],
+) -> Vec<Change> {
+    let left_out: BTreeSet<&[u8]> = left_out.iter().map(|one| one.path.as_slice()).collect();
+    let mut changes = diff(from, new);
     changes.retain(|change| {
         let is_told = matches!(change.what, What::Removed(_) | What::Unread(_));
         let is_implied = matches!(change.what, What::Added(_));
         !(is_told && left_out.contains(change.path.as_slice())
             || is_implied && implied.contains(&change.path.as_slice()))
     });
-    Ok(Converted { made, changes })
+    changes
 }

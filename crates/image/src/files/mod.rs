@@ -114,6 +114,22 @@ pub struct FlashFormat {
     pub bad_blocks: Vec<u32>,
 }
 
+impl FlashFormat {
+    /// For a flash, with everything else left open.
+    pub(crate) fn of(shape: Shape) -> Self {
+        Self {
+            shape,
+            ecc: None,
+            tags: NewTags::Free,
+            order: ByteOrder::Little,
+            blocks: 0,
+            compression: None,
+            jffs2: Jffs2Options::default(),
+            bad_blocks: Vec::new(),
+        }
+    }
+}
+
 /// What JFFS2 writes besides nodes of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jffs2Options {

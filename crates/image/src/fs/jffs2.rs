@@ -10,15 +10,17 @@ mod create;
 mod nodes;
 mod survey;
 
+use super::recipe::linux_ecc;
 use super::{
-    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_as_of,
-    refuse_volumes,
+    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
+    RecipeContent, refuse_as_of, refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
+use crate::files::{FlashFormat, Jffs2Options};
 use crate::rebuild::{self, RebuildStep, size};
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -76,6 +78,21 @@ impl DetectedFileSystem for Image {
 
     fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
         rebuild(&self.flash, self.spare(contents).as_ref())
+    }
+
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
+        let choice = choose(contents, self, hints)?;
+        let Flash { order, cleanmarkers, .. } = choice.flash;
+        let found = spare(&choice.contents, choice.shape, &choice.flash);
+        let jffs2 = Jffs2Options {
+            cleanmarkers: cleanmarkers != Cleanmarkers::None,
+            ..Jffs2Options::default()
+        };
+        let ecc = linux_ecc(choice.shape, found.as_ref())?;
+        let (place, mut dump) = ((choice.at, choice.shape), choice.dump()?);
+        Ok(Recipe::new(contents, place, &mut dump, ecc, |format| {
+            RecipeContent::Flash(create::create, FlashFormat { order, jffs2, ..format })
+        }))
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

@@ -10,15 +10,17 @@ mod create;
 mod detail;
 mod survey;
 
+use super::recipe::linux_ecc;
 use super::{
-    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage,
-    refuse_as_of, refuse_volumes,
+    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
+    RecipeContent, refuse_as_of, refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
+use crate::files::FlashFormat;
 use crate::finding::Finding;
 use crate::places::Places;
 use crate::rebuild::{self, RebuildStep};
@@ -171,6 +173,17 @@ impl DetectedFileSystem for Image {
             "boardlab image create DIR image.logfs --fs logfs {flash}{oob} --max-blocks {blocks}"
         );
         [RebuildStep::new("boardlab", line)].into_iter().chain(note).collect()
+    }
+
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
+        self.agrees(hints)?;
+        let blocks = u32::try_from(self.blocks()).unwrap_or(u32::MAX);
+        let ecc = linux_ecc(self.shape, self.spare(contents).as_ref())?;
+        let (place, mut dump) = ((self.at, self.shape), self.dump(contents)?);
+        let recipe = Recipe::new(contents, place, &mut dump, ecc, |format| {
+            RecipeContent::Flash(create::create, FlashFormat { blocks, ..format })
+        });
+        Ok(Recipe { blocks: blocks.into(), ..recipe })
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

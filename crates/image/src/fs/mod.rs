@@ -7,9 +7,12 @@
 
 pub(crate) mod jffs2;
 mod logfs;
+mod recipe;
 mod ubifs;
 mod yaffs2;
 
+pub use recipe::Recipe;
+pub(crate) use recipe::{RecipeContent, RecipeVolume};
 pub use ubifs::RawVolumeReport;
 
 use crate::audit::Audit;
@@ -156,6 +159,12 @@ pub trait DetectedFileSystem: fmt::Debug {
     fn rebuild(&self, _contents: &Contents) -> Vec<RebuildStep> {
         Vec::new()
     }
+
+    /// How an image like it is made of its files.
+    ///
+    /// # Errors
+    /// [`Error::NoRecipe`], and those of [`mount`](Self::mount) but [`Error::Mount`].
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error>;
 
     /// Whether there is one filesystem that can be meant by `hints`.
     ///

@@ -16,6 +16,7 @@ mod detail;
 mod lebs;
 mod raw;
 mod rebuild;
+mod recipe;
 mod survey;
 mod ubi;
 mod ubi_check;
@@ -24,7 +25,7 @@ mod volumes;
 pub use raw::RawVolumeReport;
 
 use super::{
-    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage,
+    DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
     refuse_as_of, refuse_volumes,
 };
 use crate::audit::Audit;
@@ -263,6 +264,11 @@ impl DetectedFileSystem for Image {
 
     fn rebuild(&self, _contents: &Contents) -> Vec<RebuildStep> {
         rebuild::of_volume(&self.superblock)
+    }
+
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
+        agrees(self.shape, hints)?;
+        recipe::of_volume(contents, self)
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

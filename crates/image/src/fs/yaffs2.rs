@@ -20,7 +20,8 @@ mod past;
 mod survey;
 
 use super::{
-    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, refuse_volumes,
+    DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
+    refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -252,6 +253,11 @@ impl DetectedFileSystem for Image {
     fn rebuild(&self, contents: &Contents) -> Vec<RebuildStep> {
         let flash = self.flash.as_ref();
         flash.map_or_else(Vec::new, |flash| detail::rebuild(flash, flash.spare(contents).as_ref()))
+    }
+
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
+        let flash = self.choose(contents, hints)?;
+        detail::recipe(&flash, contents)
     }
 
     fn mount(&self, contents: &Contents, hints: &Hints) -> Result<MountedImage, Error> {

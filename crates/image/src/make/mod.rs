@@ -19,6 +19,7 @@ pub use crate::files::{
 
 pub use bad_blocks::bad_blocks;
 pub use place::{Pad, Placing, place};
+pub use spare::with_spare;
 
 use crate::files::{LeftOut, Taking, Tree, devices};
 use crate::fs::{ALL, Create, CreateDump, FileSystemType};
@@ -134,7 +135,7 @@ pub struct Made {
 
 impl Made {
     /// An image of which nothing else is known yet.
-    const fn of(bytes: Vec<u8>) -> Self {
+    pub(crate) const fn of(bytes: Vec<u8>) -> Self {
         Self {
             bytes,
             shape: Shape::nor(Bytes::ZERO),
@@ -311,7 +312,7 @@ fn in_volume(
         filesystem: Some(made),
         ..Made::of(image)
     };
-    spare::with_spare(made, flash)
+    with_spare(made, flash.oob, flash.ecc)
 }
 
 /// Whether a filesystem of this name has cleanmarkers and summaries.
@@ -382,5 +383,5 @@ pub fn of_ini(path: &Path, flash: &Flash, seed: Seed) -> Result<Made, MakeError>
         volumes: volumes.collect(),
         ..Made::of(bytes)
     };
-    spare::with_spare(made, flash)
+    with_spare(made, flash.oob, flash.ecc)
 }

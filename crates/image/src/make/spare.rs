@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main function: [`with_spare`].
 
-use super::{Flash, Made};
+use super::Made;
 use crate::contents::Contents;
 use crate::create::write_raw;
 use crate::dump::Dump;
@@ -11,11 +11,19 @@ use crate::shape::Shape;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 
-/// The image with spare bytes, if `flash` asks for them. Pages that are erased stay erased.
-pub(super) fn with_spare(made: Made, flash: &Flash) -> Result<Made, MakeError> {
-    let Some(oob) = flash.oob else { return Ok(made) };
+/// The image with so many spare bytes a page, if any, and an ECC of so many bits in so many bytes. Pages that are
+/// erased stay erased.
+///
+/// # Errors
+/// [`MakeError::Value`] for an ECC that has no place.
+pub fn with_spare(
+    made: Made,
+    oob: Option<Bytes>,
+    ecc: Option<(u32, Bytes)>,
+) -> Result<Made, MakeError> {
+    let Some(oob) = oob else { return Ok(made) };
     let shape = Shape { oob, ..made.shape };
-    let spare = linux_spare(shape, flash.ecc)?;
+    let spare = linux_spare(shape, ecc)?;
     let blocks = Bytes::of(&made.bytes).div_ceil(shape.block);
     let count = u32::try_from(blocks).expect("blocks are counted in 32 bits");
     let erased = Contents::of(vec![0xFF; shape.raw_block().to_usize()]);

@@ -27,7 +27,11 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
     let (file, made) = match action {
         ImageAction::Apply(asked) => return super::overlay::apply(asked, &output),
         ImageAction::Mount(asked) => return super::mount::perform(asked),
-        ImageAction::Check { file, flash } => (file, check(file, &flash.into())),
+        ImageAction::Check { file, flash, repair: Some(target) } => {
+            let told = trees::repaired([file, target], &flash.into(), options.seed)?;
+            return show(&output, &told);
+        }
+        ImageAction::Check { file, flash, repair: None } => (file, check(file, &flash.into())),
         ImageAction::Create(create) => {
             return crate::commands::create::perform(create, &output, options);
         }

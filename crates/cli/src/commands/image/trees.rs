@@ -13,6 +13,7 @@ use boardlab_image::diff::{blocks, diff};
 use boardlab_image::files::{Taking, Tree};
 use boardlab_image::gather::{Gathered, gather};
 use boardlab_image::make::MakeError;
+use boardlab_image::repair::repair;
 use boardlab_image::tables::{self, ImageReport};
 use boardlab_image::walk::resolve;
 use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, Shape, open};
@@ -119,6 +120,27 @@ pub(super) fn convert_image(asked: &Convert, seed: Seed) -> Result<ImageReport, 
     let written = target.write(&done.made.bytes);
     written.map_err(|problem| Error::Incomplete { path: path(), problem })?;
     Ok(report::report(&shown_path(&asked.file), &shown_path(&asked.output), &from, &done))
+}
+
+/// Checks an image, and makes a new one of it if anything is wrong.
+pub(super) fn repaired(
+    [file, target]: [&Path; 2],
+    hints: &Hints,
+    seed: Seed,
+) -> Result<ImageReport, Error> {
+    let (place, target) = place_of(target)?;
+    let contents = Contents::open(file);
+    let contents = contents.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
+    let done = repair(&contents, hints, seed);
+    let done = done.map_err(|problem| match problem {
+        MakeError::Flash(problem) => Error::Image { path: file.to_owned(), problem },
+        problem => Error::Make { path: file.to_owned(), problem },
+    })?;
+    if let Some(new) = &done.new {
+        let written = place.write(&new.bytes);
+        written.map_err(|problem| Error::Incomplete { path: target.clone(), problem })?;
+    }
+    Ok(boardlab_image::repair::report::report(&shown_path(file), &shown_path(&target), done))
 }
 
 /// Compares two images.

@@ -40,16 +40,31 @@ pub(super) struct UbiFlash {
     /// The offset of the volume header in a block, and that of the data.
     pub(super) vid_offset: u32,
     pub(super) data_offset: u32,
-    /// How many erase counter headers, volume headers and records of the volume table are right.
+    /// How many erase counter headers and volume headers are right.
     pub(super) headers: usize,
     pub(super) volume_headers: usize,
-    pub(super) records: usize,
-    /// The blocks that the volumes reserve.
-    pub(super) reserved: u32,
+    /// The volume table.
+    pub(super) table: VolumeTable,
 }
 
-/// The right records of the volume table, the right volume headers, and the blocks that volumes reserve.
-type Judgement = (usize, usize, u32);
+/// A volume table, as it is on the flash.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct VolumeTable {
+    /// How many of its records are right, with those of no volume.
+    pub(super) records: usize,
+    /// The records of volumes, by the number of the volume.
+    pub(super) volumes: BTreeMap<u32, Record>,
+}
+
+impl VolumeTable {
+    /// The blocks that the volumes reserve.
+    pub(super) fn reserved(&self) -> u32 {
+        self.volumes.values().map(|record| record.reserved_lebs).fold(0, u32::saturating_add)
+    }
+}
+
+/// The best volume table, and the right volume headers.
+type Judgement = (VolumeTable, usize);
 
 /// The headers of the same layout.
 #[derive(Debug, PartialEq, Eq)]
@@ -163,10 +178,10 @@ impl Headers {
     }
 
     /// The right volume headers with this shape, and the right records of the best volume table.
-    fn judge(&self, contents: &Contents, shape: Shape) -> (usize, usize, u32) {
-        let (mut headers, mut records, mut reserved) = (0, 0, 0);
+    fn judge(&self, contents: &Contents, shape: Shape) -> Judgement {
+        let (mut headers, mut best) = (0, VolumeTable::default());
         let leb_size = u32::try_from(shape.block.get()).unwrap_or(u32::MAX);
-        let Some(leb_size) = leb_size.checked_sub(self.data_offset) else { return (0, 0, 0) };
+        let Some(leb_size) = leb_size.checked_sub(self.data_offset) else { return (best, 0) };
         for &start in self.places.iter().take(TRIED) {
             let at = start + shape.in_file(Bytes::new(u64::from(self.vid_offset)));
             let bytes = contents.window(at, vid::SIZE);
@@ -175,32 +190,30 @@ impl Headers {
             headers += 1;
             if header.volume == LAYOUT_VOLUME {
                 let found = self.table(contents, shape, (start, leb_size));
-                (records, reserved) = (records, reserved).max(found);
+                let rank = |table: &VolumeTable| (table.records, table.reserved());
+                if rank(&found) > rank(&best) {
+                    best = found;
+                }
             }
-            if headers >= ENOUGH && records > 0 {
+            if headers >= ENOUGH && best.records > 0 {
                 break;
             }
         }
-        (records, headers, reserved)
+        (best, headers)
     }
 
-    /// The right records of the volume table in a block, and the blocks that they reserve.
-    fn table(
-        &self,
-        contents: &Contents,
-        shape: Shape,
-        (start, size): (Bytes, u32),
-    ) -> (usize, u32) {
+    /// The volume table in a block, as far as it is right.
+    fn table(&self, contents: &Contents, shape: Shape, (start, size): (Bytes, u32)) -> VolumeTable {
         let limits = Limits { leb_size: size, min_io: 1, good_pebs: u32::MAX };
-        let (mut right, mut reserved) = (0, 0_u32);
-        for number in 0..u64::from(vtbl::slots(size)) {
-            let offset = u64::from(self.data_offset) + number * vtbl::SIZE as u64;
+        let mut table = VolumeTable::default();
+        for number in 0..vtbl::slots(size) {
+            let offset = u64::from(self.data_offset) + u64::from(number) * vtbl::SIZE as u64;
             let bytes = record(contents, shape, start, Bytes::new(offset));
             let Ok(record) = Record::parse(&bytes, limits) else { continue };
-            right += 1;
-            reserved = reserved.saturating_add(record.map_or(0, |record| record.reserved_lebs));
+            table.records += 1;
+            table.volumes.extend(record.map(|record| (number, record)));
         }
-        (right, reserved)
+        table
     }
 }
 
@@ -246,15 +259,18 @@ impl UbiFlash {
             for shape in headers.shapes(distance).into_iter().filter(is_possible) {
                 let found = headers.judge(contents, shape);
                 // Without a volume table, other pages may have the headers at the same places.
-                let rank = |(records, headers, _): Judgement, shape: Shape| {
-                    (records, headers, shape.block.get().is_power_of_two())
+                let rank = |(table, headers): &Judgement, shape: Shape| {
+                    (table.records, *headers, shape.block.get().is_power_of_two())
                 };
-                if best.is_none_or(|(most, other)| rank(found, shape) > rank(most, other)) {
+                let is_better = best
+                    .as_ref()
+                    .is_none_or(|(most, other)| rank(&found, shape) > rank(most, *other));
+                if is_better {
                     best = Some((found, shape));
                 }
             }
         }
-        let ((records, volume_headers, reserved), shape) = best.filter(|(found, _)| found.1 > 0)?;
+        let ((table, volume_headers), shape) = best.filter(|(found, _)| found.1 > 0)?;
         let first = headers.places[0];
         // Erased and bad blocks before it belong to it; other content does not.
         let behind = other.iter().any(|one| one.at < first && one.shape != Some(shape));
@@ -262,17 +278,7 @@ impl UbiFlash {
         let at = if behind { first } else { within };
         let Headers { vid_offset, data_offset, places } = headers;
         let headers = places.len();
-        Some(Self {
-            shape,
-            at,
-            first,
-            vid_offset,
-            data_offset,
-            headers,
-            volume_headers,
-            records,
-            reserved,
-        })
+        Some(Self { shape, at, first, vid_offset, data_offset, headers, volume_headers, table })
     }
 }
 

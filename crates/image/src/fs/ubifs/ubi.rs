@@ -11,15 +11,15 @@ use super::survey::{Headers, UbiFlash};
 use super::volumes::{self, Entry};
 use super::{
     DetectedFileSystem, agrees, cause, commits, detail, filesystem, leb_count, mount, rebuild,
-    ubi_check,
+    recipe, ubi_check,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart, VolumeError};
-use crate::finding::{Finding, Severity};
-use crate::fs::{Hints, MountedImage};
+use crate::finding::{Finding, Place, Severity};
+use crate::fs::{Hints, MountedImage, Recipe};
 use crate::rebuild::RebuildStep;
 use crate::shape::Shape;
 use crate::spare::Spare;
@@ -72,7 +72,7 @@ pub(super) fn recognise(
     found = found.because(flash.first, text);
     let text = format!(
         "{} volume headers and {} records of the volume table right with {}",
-        flash.volume_headers, flash.records, flash.shape
+        flash.volume_headers, flash.table.records, flash.shape
     );
     found = found.because(flash.first, text);
     found.shape = Some(flash.shape);
@@ -99,10 +99,11 @@ fn attach(contents: &Contents, flash: &UbiFlash) -> Result<Ubi<Dump>, String> {
     let blocks = boardlab_mtd::Mtd::geometry(&dump).block_count();
     let most = u32::try_from(contents.length().get() / BYTES_PER_RESERVED).unwrap_or(u32::MAX);
     let most = most.clamp(RESERVED[0], RESERVED[1]);
-    let more = blocks.saturating_add(flash.reserved.min(most)).saturating_add(BESIDES);
+    let reserved = flash.table.reserved();
+    let more = blocks.saturating_add(reserved.min(most)).saturating_add(BESIDES);
     let mut found: Option<AttachError> = None;
     // What volumes reserve must be there: there is no attaching with fewer blocks.
-    let own = (flash.reserved < blocks).then_some((blocks, false));
+    let own = (reserved < blocks).then_some((blocks, false));
     for (blocks, read_only) in own.into_iter().chain([(more, false), (more, true)]) {
         let dump = dump.clone().extended(blocks).map_err(|problem| words(&problem))?;
         match Ubi::attach(&mut Clock::new(), dump, &options(flash, read_only)) {
@@ -223,6 +224,12 @@ impl DetectedFileSystem for UbiImage {
         rebuild::of_ubi(shape, ubi.layout(), ubi.image_seq(), volumes, found.as_ref())
     }
 
+    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
+        agrees(self.flash.shape, hints)?;
+        let Attached { ubi, volumes, .. } = self.attached()?;
+        recipe::of_ubi(contents, &self.flash, (ubi, volumes), self.spare(contents).as_ref())
+    }
+
     fn is_mountable(&self, hints: &Hints) -> Result<bool, Error> {
         let Ok(attached) = &self.attached else { return Ok(true) };
         let Some(wanted) = &hints.volume else { return Ok(attached.mountable().len() == 1) };
@@ -288,6 +295,16 @@ impl DetectedFileSystem for UbiImage {
             Some(name) => vec![attached.choose(Some(name))?.0],
             None => attached.mountable(),
         };
+        for entry in attached.volumes.iter().filter(|one| one.has_lost_superblock()) {
+            let finding = Finding::new(
+                Severity::Error,
+                "the superblock of UBIFS",
+                "is damaged",
+                "a node with a right checksum in LEB 0, without which nothing can be read",
+            );
+            let volume = Some(entry.name());
+            findings.push(finding.at(Place { volume, leb: Some(0), ..Place::default() }));
+        }
         let of = |one: &Entry| Hints { volume: Some(one.info.name.clone()), ..hints.clone() };
         Ok((findings, chosen.into_iter().map(of).collect()))
     }

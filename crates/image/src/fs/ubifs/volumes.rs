@@ -85,9 +85,20 @@ impl Entry {
         self.damaged = done.damage.first().map(|first| (first.clone(), done.damage.len()));
     }
 
+    /// Whether it holds a UBIFS that nobody can mount, for its superblock is damaged.
+    pub(super) fn has_lost_superblock(&self) -> bool {
+        let is_ubifs = |one: &Detection| one.kind == Kind::FileSystem(TYPE.name);
+        self.superblock.is_none() && self.found.as_ref().is_some_and(is_ubifs)
+    }
+
     /// What is damaged of it, in a sentence.
     pub(super) fn damage(&self) -> Option<String> {
         let name = self.name();
+        if self.has_lost_superblock() {
+            return Some(format!(
+                "Volume {name} holds a UBIFS whose superblock is damaged: its files cannot be read."
+            ));
+        }
         if self.info.updating {
             return Some(format!("The update of volume {name} was interrupted: it is not whole."));
         }

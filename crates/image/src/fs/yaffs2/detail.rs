@@ -4,10 +4,13 @@
 
 use super::flash::ImageFlash;
 use super::pages::Place;
-use super::{Flash, past};
+use super::{Flash, create, past};
 use crate::audit::Audit;
 use crate::contents::Contents;
-use crate::fs::Hints;
+use crate::error::Error;
+use crate::files::{FlashFormat, NewTags};
+use crate::fs::recipe::linux_ecc;
+use crate::fs::{Hints, Recipe, RecipeContent};
 use crate::names::shown;
 use crate::rebuild::{self, RebuildStep};
 use crate::spare::Spare;
@@ -99,6 +102,28 @@ pub(super) fn rebuild(flash: &Flash, found: Option<&Spare>) -> Vec<RebuildStep> 
             vec![RebuildStep::new("note", what)]
         }
     }
+}
+
+/// How such a YAFFS is made of its files.
+pub(super) fn recipe(flash: &Flash, contents: &Contents) -> Result<Recipe, Error> {
+    let (place, order) = (&flash.fit.pages.place, flash.fit.pages.order);
+    let found = flash.spare(contents);
+    let first = place.bytes().first().copied();
+    let free = found.as_ref().and_then(|spare| Some(spare.layout().free().first()?.start));
+    let tags = match place {
+        Place::InBand => NewTags::InBand,
+        Place::Spare(_) if first == Some(0) => NewTags::Start,
+        Place::Spare(_) if free == first => NewTags::Free,
+        Place::Yaffs1(..) if found.as_ref().is_some_and(Spare::corrects) => NewTags::Free,
+        _ => return Err(Error::NoRecipe { why: format!("its tags lie {place}") }),
+    };
+    // These have no code of Linux, or one that goes without saying.
+    let is_bare = tags == NewTags::Start || matches!(place, Place::Yaffs1(..));
+    let ecc = if is_bare { None } else { linux_ecc(flash.shape(), found.as_ref())? };
+    let place = (flash.at, flash.shape());
+    Ok(Recipe::new(contents, place, &mut flash.open(contents)?, ecc, |format| {
+        RecipeContent::Flash(create::create, FlashFormat { tags, order, ..format })
+    }))
 }
 
 fn filesystem(flash: &Flash, fs: Option<&Yaffs<ImageFlash>>, audit: Option<&Audit>) -> Table {
