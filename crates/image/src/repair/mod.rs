@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 7. Main function: [`repair`]; [`report`](mod@report), what was done as a result. Nothing is mended in
 //! place: a filesystem is made anew of its files, for the same flash, and what lies beside it in the file stays. So
-//! what a check cannot trust is not built upon. In UBI the other volumes keep their bytes, and all blocks the mean of
-//! the erase counters. The new image is checked, and compared file by file with what can be read of the old one.
+//! what a check cannot trust is not built upon. In UBI the volumes in which nothing is wrong keep their bytes, and all
+//! blocks have the mean of the erase counters. The new image is checked, and compared file by file with what can be read of the old one.
 
 pub mod report;
 
@@ -17,10 +17,12 @@ use crate::finding::{Finding, Severity};
 use crate::fs::{ALL, Create, DetectedFileSystem, Hints, Recipe, RecipeContent, RecipeVolume};
 use crate::gather::{Gathered, gather};
 use crate::make::{Made, Pad, Placing, place, with_spare};
+use crate::names::shown;
 use crate::open::{found, prepare};
 use crate::shape::Shape;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_ubi::create::{self, Content};
+use std::collections::BTreeSet;
 
 /// The most bytes of a volume.
 const VOLUME_MAX: Bytes = Bytes::mib(16 << 10);
@@ -56,7 +58,7 @@ pub struct Part {
     pub left_out: Vec<LeftOut>,
     /// What differs from the files that were read, besides.
     pub changes: Vec<Change>,
-    /// What else is damaged, in sentences.
+    /// What else is damaged, in sentences with the name of the volume.
     pub damage: Vec<String>,
 }
 
@@ -90,7 +92,9 @@ pub fn repair(contents: &Contents, hints: &Hints, seed: Seed) -> Result<Repaired
         return Ok(Repaired { before, new: None });
     }
     let recipe = system.recipe(contents, hints)?;
-    let mut work = Work { system: &*system, contents, hints, seed, parts: Vec::new() };
+    let hurt = before.iter().filter(|one| one.severity != Severity::Note);
+    let hurt = hurt.filter_map(|one| one.place.volume.clone()).collect();
+    let mut work = Work { system: &*system, contents, hints, seed, hurt, parts: Vec::new() };
     let image = work.image(&recipe)?;
     let bytes = in_file(contents, &recipe, &image)?;
     let Work { parts, .. } = work;
@@ -105,6 +109,8 @@ struct Work<'a> {
     contents: &'a Contents,
     hints: &'a Hints,
     seed: Seed,
+    /// The volumes in which something is wrong.
+    hurt: BTreeSet<String>,
     parts: Vec<(Part, Option<Files>)>,
 }
 
@@ -164,18 +170,22 @@ impl Work<'_> {
     fn bytes(&mut self, volume: &RecipeVolume) -> Result<Vec<u8>, MakeError> {
         let name = &volume.new.name;
         let mut damage: Vec<String> = volume.damage.iter().cloned().collect();
-        if let Some((make, format)) = &volume.filesystem {
+        let shown_name = shown(name.as_bytes());
+        let is_hurt = self.hurt.contains(&shown_name);
+        if let Some((make, format)) = volume.filesystem.as_ref().filter(|_| is_hurt) {
             match self.files(Some(name)) {
                 Ok(from) => return self.volume(from, Some(name), (*make, format)),
                 Err(problem) => damage.push(format!(
-                    "The UBIFS in it cannot be read, so that its bytes stay as they are: {problem}."
+                    "Volume {shown_name}: the UBIFS cannot be read, so that its bytes stay as they are: {problem}."
                 )),
             }
         }
         let (mut bytes, hints) = (Vec::new(), self.of_volume(Some(name)));
         let done = self.system.carve(self.contents, &hints, VOLUME_MAX, &mut bytes)?;
         let told = done.damage.iter();
-        damage.extend(told.map(|one| format!("{one}; what can be read of it has a new checksum.")));
+        damage.extend(told.map(|one| {
+            format!("Volume {shown_name}: {one}; what can be read of it has a new checksum.")
+        }));
         let (left_out, changes) = (Vec::new(), Vec::new());
         let volume = Some(name.clone());
         self.parts.push((Part { volume, names: None, left_out, changes, damage }, None));
@@ -208,7 +218,9 @@ impl Work<'_> {
     /// Notes what was made of files.
     fn keep(&mut self, volume: Option<&str>, from: Gathered, made: &NewFileSystem) {
         let may_miss = from.damage.may_miss_names();
-        let told = may_miss.then(|| "Names may be missing: what leads to them is damaged.".into());
+        let who = volume.map_or_else(String::new, |name| format!(" in {}", shown(name.as_bytes())));
+        let told =
+            may_miss.then(|| format!("Names may be missing{who}: what leads to them is damaged."));
         let Gathered { mut tree, .. } = from;
         let part = Part {
             volume: volume.map(ToOwned::to_owned),

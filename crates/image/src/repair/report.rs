@@ -52,11 +52,7 @@ pub fn report(name: &str, target: &str, done: Repaired) -> ImageReport {
     let is_alone = new.parts.len() == 1;
     let (mut differ, mut left_out) = (Vec::new(), Vec::new());
     for Part { volume, damage, changes, left_out: lost, .. } in new.parts {
-        let who = volume.as_ref().map_or_else(
-            || "The filesystem".to_owned(),
-            |volume| format!("Volume {}", shown(volume.as_bytes())),
-        );
-        run.warnings.extend(damage.iter().map(|one| format!("{who}: {one}")));
+        run.warnings.extend(damage);
         let place = |path: Vec<u8>| match volume.as_ref().filter(|_| !is_alone) {
             Some(volume) => [volume.as_bytes(), b":", &path].concat(),
             None => path,
@@ -81,7 +77,7 @@ fn parts(parts: &[Part]) -> Table {
     Table::new("parts", "What it was made of")
         .of(rows)
         .column("how", "how", |part| {
-            Cell::text(if part.names.is_some() { "made anew of its files" } else { "bytes kept" })
+            Cell::text(if part.names.is_some() { "made anew of its files" } else { "its bytes" })
         })
         .column("name_count", "names", |part| names(part))
         .column("skipped_count", "not whole", |part| Cell::int(part.left_out.len() as u64))
