@@ -220,7 +220,7 @@ impl Work<'_> {
         let may_miss = from.damage.may_miss_names();
         let who = volume.map_or_else(String::new, |name| format!(" in {}", shown(name.as_bytes())));
         let told =
-            may_miss.then(|| format!("Names may be missing{who}: what leads to them is damaged."));
+            may_miss.then(|| format!("Names may be missing{who}: what leads to them is damaged or cut off."));
         let Gathered { mut tree, .. } = from;
         let part = Part {
             volume: volume.map(ToOwned::to_owned),
