@@ -23,7 +23,7 @@ tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach
   ubirsvol ubiupdatevol ubinfo'
 modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
   zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
-  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk brd scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii'
+  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk brd scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii fuse'
 
 fail() { echo "guest: $*" >&2; exit 1; }
 

@@ -241,6 +241,36 @@ impl Share {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Puts a program of this machine there, with the libraries that it is linked to; the lines of a job that make its
+    /// name a command in the guest, which must be of the same architecture.
+    ///
+    /// # Panics
+    /// When it cannot be copied.
+    #[must_use]
+    pub fn program(&self, program: &Path) -> String {
+        let name = program.file_name().unwrap_or_default().to_string_lossy();
+        let folder = format!("{name}-and-libraries");
+        fs::create_dir(self.path().join(&folder)).expect("the share can be written");
+        let copy = |from: &Path| {
+            let to = self.path().join(&folder).join(from.file_name().unwrap_or_default());
+            fs::copy(from, to).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+        };
+        copy(program);
+        // Of a static program it prints no paths.
+        let linked = Command::new("ldd").arg(program).output().expect("ldd is there");
+        let linked = String::from_utf8_lossy(&linked.stdout).into_owned();
+        let mut started = format!("/tmp/{folder}/{name}");
+        for library in linked.split_whitespace().filter(|word| word.starts_with('/')) {
+            copy(Path::new(library));
+            if let Some((_, loader)) = library.rsplit_once("/ld-linux") {
+                let folder = format!("/tmp/{folder}");
+                started = format!("{folder}/ld-linux{loader} --library-path {folder} {started}");
+            }
+        }
+        // The share is slow where a program is read page by page.
+        format!("cp -r /h/{folder} /tmp\n{name}() {{ {started} \"$@\"; }}\n")
+    }
+
     fn cut(&self, writes: u32) -> Option<Cut> {
         let folder = format!("cut-{writes}");
         let cache = self.read(&format!("{folder}/cache"))?;
