@@ -68,7 +68,7 @@ fn run(command: &mut Command) -> Vec<u8> {
 }
 
 /// The guest's program, on the host.
-fn guest_files(folder: &Path) -> std::path::PathBuf {
+pub(crate) fn guest_files(folder: &Path) -> std::path::PathBuf {
     let program = folder.join("guest-files");
     let source = boardlab_checks::Repository::here().root().join("oracles/guest-files.c");
     run(Command::new("cc").args(["-O1", "-o"]).arg(&program).arg(source));
