@@ -462,3 +462,32 @@ fn what_is_left_of_a_page_is_zeros_behind_the_header_of_a_padding_node_that_fits
         assert_eq!(audit.places, []);
     }
 }
+
+#[test]
+fn the_rest_of_the_page_in_which_an_image_ended_is_no_damage_and_an_erased_page_among_nodes_is() {
+    for lost in [0, 2_048] {
+        let mut clock = Clock::new();
+        let mut fs = mount(&mut clock, nand());
+        durable(&mut clock, &mut fs, "/f", &[7; 100]);
+        let image = unmount(&mut clock, fs).image();
+        let start = image.iter().position(|&byte| byte != 0xFF).unwrap();
+        // As mkfs.jffs2 ends: without the padding up to the end of the page.
+        let node = image[start..].windows(4).position(|bytes| bytes == [0x85, 0x19, 4, 0x20]);
+        let mut page = image[start..start + 2_048].to_vec();
+        page[node.unwrap()..].fill(0xFF);
+        let mut device = nand();
+        device.program(&mut clock, Bytes::ZERO, &page).unwrap();
+        let mut fs = mount(&mut clock, device);
+        for name in ["/g", "/h"] {
+            durable(&mut clock, &mut fs, name, b"on the next page");
+        }
+        let mut image = unmount(&mut clock, fs).image();
+        assert_eq!(image[2_048..2_050], [0x85, 0x19], "Linux goes on in the next page");
+        image[2_048..2_048 + lost].fill(0xFF);
+        let mut device = nand();
+        device.program(&mut clock, Bytes::ZERO, &image).unwrap();
+        let mut fs = mount(&mut clock, device);
+        let audit = fs.fs_mut().audit(&mut clock, |_, _| false).unwrap();
+        assert_eq!(audit.unknown_loss, lost > 0, "{:#?}", audit.places);
+    }
+}

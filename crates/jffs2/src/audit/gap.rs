@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 5. Most of them are normal: erased flash, padding, zeros, nodes marked obsolete in
 //! place. The rest was a node once. So were zeros longer than a gap, and erased flash with nodes
-//! after it, perhaps an unreadable page. Words that are erased or zero except for up to three bits
+//! after it, perhaps an unreadable page, but not the rest of the last page of an image: Linux goes on
+//! in the next one (`jffs2_scan_eraseblock`). Words that are erased or zero except for up to three bits
 //! are not nodes: the first word of a node, with its magic number and type, has at least ten ones
 //! and ten zeros.
 
@@ -73,6 +74,7 @@ impl Auditor {
             foreign |= !self.strange(volume, view, found, own);
         }
         let among = erased.filter(|start| range.end - start >= APART && own);
+        let among = among.filter(|start| !is_rest_of_a_page(volume, &(*start..range.end)));
         if let Some(start) = among.filter(|_| is_before_a_node(volume, view, range.end)) {
             self.lost_bytes(view, start..range.end, DamageKind::Erased);
         }
@@ -223,6 +225,12 @@ fn word(bytes: &[u8]) -> Word {
         _ if ones >= 32 - WRONG_BITS => Word::Erased,
         _ => Word::Other,
     }
+}
+
+/// Whether a range ends with a page of NAND and begins within it.
+fn is_rest_of_a_page<M>(volume: &Volume<M>, range: &Range<u32>) -> bool {
+    let page = volume.layout.page_size;
+    page.is_some_and(|page| range.end.is_multiple_of(page) && range.end - range.start < page)
 }
 
 /// Whether a node with an owner begins at `at`.
