@@ -65,7 +65,7 @@ by_programs() ( # ROOT
   sed -i 's/of the log/of a file/' log
   # Unlinked and replaced while they are open.
   exec 3>gone 4<gone; rm gone; cat big >&3; cat <&4 >kept; exec 3>&- 4<&-
-  for number in 1 2 3 4 5 6; do dd if=big of=kept bs=30000 conv=notrunc,fsync 2>/dev/null; done
+  for number in 1 2 3; do dd if=big of=kept bs=30000 conv=notrunc,fsync 2>/dev/null; done
   exec 3<log.last; cp log new; mv new log.last; cat <&3 >replaced; exec 3<&-
   find copied -type f -size +40 -exec truncate -s 5000 {} +
   find copied -type f -name '*1*' -exec rm {} +
