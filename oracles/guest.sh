@@ -54,7 +54,7 @@ download() {
 }
 
 prepare() {
-  local dir root release arch=${2:-amd64} image
+  local dir root release arch=${2:-amd64} image program
   case $arch in
     amd64) image=linux-image-amd64 ;;
     armhf) image=linux-image-armmp ;;
@@ -79,7 +79,9 @@ prepare() {
   if [ "$arch" = amd64 ]; then
     cp /bin/busybox "$root/bin/"
     copy_tools "$root"
-    gcc -O2 -static -std=c11 -Wall -Wextra -Werror -o "$root/sbin/guest-files" "$here/guest-files.c"
+    for program in guest-files guest-posix; do
+      gcc -O2 -static -std=c11 -Wall -Wextra -Werror -o "$root/sbin/$program" "$here/$program.c"
+    done
   else
     dpkg --fsys-tarfile "$dir"/busybox-static_*.deb | tar -x -C "$root" ./bin/busybox
   fi

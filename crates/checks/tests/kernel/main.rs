@@ -10,7 +10,7 @@
 //! - [`inspections`]: what the kernel's own checks of UBI and UBIFS find.
 //! - [`writes_ubifs`]: what our UBIFS wrote is read and checked by the kernel. - [`made`]: so is an image of a folder.
 //! - [`created`]: JFFS2 of a folder too, also around bad blocks.
-//! - [`mounted`]: images that `image mount --rw` has changed.
+//! - [`mounted`]: images that `image mount --rw` has changed. - [`posix`]: what a mount promises.
 //! - [`volume_tables`]: the kernel attaches what our UBI left whose power failed.
 //! - [`cuts`]: what a kernel left whose power failed. - [`images`]: images of mkfs.jffs2 and sumtool.
 //!
@@ -28,6 +28,7 @@ mod inspections;
 mod made;
 mod mounted;
 mod nor;
+mod posix;
 mod reads;
 mod space_ubifs;
 mod stack;

@@ -30,7 +30,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// In host and guest: changes of an image.
-const CHANGE: &str = include_str!("mounted.sh");
+pub(crate) const CHANGE: &str = include_str!("mounted.sh");
 
 /// In the guest: the kernel looks at a filesystem, writes on, and looks again.
 const LOOK: &str = r#"

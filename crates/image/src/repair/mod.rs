@@ -219,8 +219,9 @@ impl Work<'_> {
     fn keep(&mut self, volume: Option<&str>, from: Gathered, made: &NewFileSystem) {
         let may_miss = from.damage.may_miss_names();
         let who = volume.map_or_else(String::new, |name| format!(" in {}", shown(name.as_bytes())));
-        let told =
-            may_miss.then(|| format!("Names may be missing{who}: what leads to them is damaged or cut off."));
+        let told = may_miss.then(|| {
+            format!("Names may be missing{who}: what leads to them is damaged or cut off.")
+        });
         let Gathered { mut tree, .. } = from;
         let part = Part {
             volume: volume.map(ToOwned::to_owned),
