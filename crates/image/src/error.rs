@@ -357,14 +357,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::WrongBlock { expected, found, because } => {
-                write!(f, "found erase blocks of {}, not {expected}: ", found.block)?;
-                match because {
-                    Misfit::Crossed(at) => {
-                        write!(f, "the node at {:#x} would cross a border", at.get())
-                    }
-                    Misfit::Marked => f.write_str("cleanmarkers or summaries say so"),
-                    Misfit::Sequence => f.write_str("the sequence numbers say so"),
-                }
+                write!(f, "found erase blocks of {}, not {expected}: {because}", found.block)
             }
             Self::WrongShape { expected, found } => {
                 write!(f, "found {found}, not {expected}: the headers say so")
@@ -389,6 +382,16 @@ impl fmt::Display for Error {
             Self::FileSystem { problem, path } => {
                 write!(f, "`{}`: {problem}", crate::names::shown(path))
             }
+        }
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Crossed(at) => write!(f, "the node at {:#x} would cross a border", at.get()),
+            Self::Marked => f.write_str("cleanmarkers or summaries say so"),
+            Self::Sequence => f.write_str("the sequence numbers say so"),
         }
     }
 }

@@ -164,7 +164,9 @@ pub trait DetectedFileSystem: fmt::Debug {
     ///
     /// # Errors
     /// [`Error::NoRecipe`], and those of [`mount`](Self::mount) but [`Error::Mount`].
-    fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error>;
+    fn recipe(&self, _contents: &Contents, _hints: &Hints) -> Result<Recipe, Error> {
+        Err(Error::NoRecipe { why: "its filesystem is not written yet".into() })
+    }
 
     /// Whether there is one filesystem that can be meant by `hints`.
     ///
