@@ -288,7 +288,8 @@ impl Sample {
             return found;
         }
         for layout in ALL {
-            if wanted.layout.is_some_and(|it| it.name != layout.name) {
+            let is_other = wanted.layout.is_some_and(|it| it.name != layout.name);
+            if is_other || wanted.mixed && !layout.mixes {
                 continue;
             }
             for code in (layout.codes)(self.page, self.oob) {

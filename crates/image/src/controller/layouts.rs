@@ -24,6 +24,8 @@ pub struct ControllerLayout {
     pub who: &'static str,
     /// Whether erased bytes are right words with its driver: so layouts with equal places are told apart.
     pub erased_is_right: bool,
+    /// Whether some of its pages mix data and code.
+    pub mixes: bool,
     /// The codes that are tried for pages with so many data and OOB bytes.
     pub codes: fn(usize, usize) -> Vec<EccCode>,
     /// The page with a code; `None` when it has no room.
@@ -39,6 +41,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "linux",
         who: "Linux in software, and drivers with its layouts: codes at the end",
         erased_is_right: true,
+        mixes: false,
         codes: |_, _| of_linux(),
         map: linux,
     },
@@ -46,6 +49,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "pmecc",
         who: "Atmel PMECC, and others with codes at the end in an order or a field of their own",
         erased_is_right: true,
+        mixes: false,
         codes: |_, _| others(&[2, 4, 8, 12, 16, 24, 32, 40]),
         map: linux,
     },
@@ -53,6 +57,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "omap",
         who: "TI OMAP and AM335x as their boot ROM has it: codes from byte 2, BCH with a byte behind each",
         erased_is_right: false,
+        mixes: false,
         codes: |_, _| of_omap(),
         map: |page, oob, code| {
             let size = match (code.family, code.bits) {
@@ -68,6 +73,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "omap-sw",
         who: "TI OMAP, BCH corrected in software: codes from byte 2, a byte between them",
         erased_is_right: true,
+        mixes: false,
         codes: |_, _| of_omap().into_iter().filter(|code| code.bits > 1).collect(),
         map: omap_sw,
     },
@@ -75,6 +81,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "omap-x8",
         who: "TI OMAP, Hamming on chips of 8 bits: codes from byte 1",
         erased_is_right: false,
+        mixes: false,
         codes: |_, _| vec![EccCode::hamming(512, HammingOrder::Omap)],
         map: |page, oob, code| {
             let mut draft = drafted(page, oob, code, |step| 1 + step * 3)?;
@@ -86,6 +93,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "ifc",
         who: "Freescale and NXP IFC: codes from byte 8, 8 or 16 bytes each",
         erased_is_right: false,
+        mixes: false,
         codes: |_, _| [4, 8].map(|bits| both(bits, 512, POLYNOMIAL_13)).concat(),
         map: |page, oob, code| {
             let size = if code.bits <= 4 { 8 } else { 16 };
@@ -96,6 +104,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "elbc",
         who: "Freescale eLBC with ECCM 1: a Hamming code in bytes 8 to 10 of every 16",
         erased_is_right: true,
+        mixes: false,
         codes: |_, _| of_hamming(512),
         map: |page, oob, code| at_steps(page, oob, code, |step| 8 + step * 16),
     },
@@ -103,6 +112,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "elbc-0",
         who: "Freescale eLBC with ECCM 0: a Hamming code in bytes 6 to 8 of every 16",
         erased_is_right: true,
+        mixes: false,
         codes: |_, _| of_hamming(512),
         map: |page, oob, code| at_steps(page, oob, code, |step| 6 + step * 16),
     },
@@ -110,6 +120,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "on-die",
         who: "chips with a code of their own: it fills the second half of the bytes of each step",
         erased_is_right: false,
+        mixes: false,
         codes: |_, _| [of_linux().split_off(4), others(&[4, 8])].concat(),
         map: on_die,
     },
@@ -117,6 +128,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "brcm",
         who: "Broadcom brcmnand and iProc: the code ends the bytes of each step and protects those before it",
         erased_is_right: false,
+        mixes: false,
         codes: |page, oob| of_brcm(page, oob),
         map: brcm,
     },
@@ -124,6 +136,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "gpmi",
         who: "Freescale and NXP i.MX GPMI: 10 bytes of metadata, then data and code of each step",
         erased_is_right: false,
+        mixes: true,
         codes: of_gpmi,
         map: gpmi,
     },
@@ -131,6 +144,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "marvell",
         who: "Marvell PXA3xx and Armada: 2 KiB or 1 KiB with a code of 30 bytes over spare bytes too",
         erased_is_right: false,
+        mixes: true,
         codes: |_, _| [2_048, 1_024].map(|step| both(16, step, POLYNOMIAL_15)).concat(),
         map: marvell,
     },
@@ -138,6 +152,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "qcom",
         who: "Qualcomm: code words of 516 bytes, with a bad-block mark within each",
         erased_is_right: false,
+        mixes: true,
         codes: |_, _| [4, 8].map(|bits| both(bits, 512, POLYNOMIAL_13)).concat(),
         map: qcom,
     },
@@ -145,6 +160,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "mtk",
         who: "MediaTek: each step with 8 bytes of the filesystem, all protected, then the code",
         erased_is_right: false,
+        mixes: true,
         codes: of_mtk,
         map: |page, oob, code| mtk(page, oob, code, 8),
     },
@@ -152,6 +168,7 @@ pub const ALL: &[ControllerLayout] = &[
         name: "mtk-1",
         who: "MediaTek MT7622 and relatives: as mtk, one of the 8 bytes protected",
         erased_is_right: false,
+        mixes: true,
         codes: of_mtk,
         map: |page, oob, code| mtk(page, oob, code, 1),
     },

@@ -143,21 +143,12 @@ impl Draft {
     /// The map; `None` when the page has no room, or not exactly the data of a page.
     pub(super) fn finish(self) -> Option<PageMap> {
         let Self { page, oob, order, data, oob_first, words, free, mark } = self;
-        let size = (page + oob) * 8;
-        let mut used = vec![false; size];
-        let mut take = |range: &Range<usize>| {
-            let taken = used.get_mut(range.clone())?;
-            let is_free = !taken.contains(&true);
-            taken.fill(true);
-            is_free.then_some(())
-        };
-        data.iter().chain(&oob_first).try_for_each(&mut take)?;
         if bits::count(&data) != page * 8 {
             return None;
         }
-        let left: Vec<bool> = used.iter().map(|used| !used).collect();
+        let left = left_of(data.iter().chain(&oob_first).cloned().collect(), (page + oob) * 8)?;
         let mut arrangement: Vec<Range<usize>> = Vec::new();
-        for range in data.into_iter().chain(oob_first).chain(runs(&left)) {
+        for range in data.into_iter().chain(oob_first).chain(left) {
             match arrangement.last_mut() {
                 Some(last) if last.end == range.start => last.end = range.end,
                 _ if range.is_empty() => {}
@@ -199,6 +190,23 @@ impl Draft {
         };
         (map.mark.end <= oob && map.free.iter().all(|range| range.end <= oob)).then_some(map)
     }
+}
+
+/// What ranges leave of so many bits, in order; `None` where they overlap or go beyond.
+fn left_of(mut ranges: Vec<Range<usize>>, size: usize) -> Option<Vec<Range<usize>>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_by_key(|range| range.start);
+    let (mut left, mut end) = (Vec::new(), 0);
+    for range in ranges {
+        if range.start < end {
+            return None;
+        }
+        left.push(end..range.start);
+        end = range.end;
+    }
+    left.push(end..size);
+    left.retain(|range| !range.is_empty());
+    (end <= size).then_some(left)
 }
 
 /// A list of one range. `vec![range]` would be linted as a likely mistake.

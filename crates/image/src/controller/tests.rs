@@ -107,6 +107,19 @@ fn an_erased_page_with_flipped_bits_is_erased_again() {
     }
 }
 
+#[test]
+fn layouts_that_mix_data_and_code_say_so() {
+    for layout in ALL {
+        let of = |&(page, oob): &(u64, u64)| {
+            let [page, oob] = [page, oob].map(|size| usize::try_from(size).unwrap());
+            let codes = (layout.codes)(page, oob).into_iter();
+            codes.filter_map(move |code| (layout.map)(page, oob, &code))
+        };
+        let is_mixed = crate::shape::LAYOUTS.iter().flat_map(of).any(|map| map.is_mixed());
+        assert_eq!(is_mixed, layout.mixes, "{}", layout.name);
+    }
+}
+
 /// What is known of dumps of such boards: the places of code and metadata.
 #[test]
 fn layouts_have_their_known_places() {
