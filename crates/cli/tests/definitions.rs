@@ -513,6 +513,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image create", "out", Test(LIMITS)),
     ("image create", "seed", Test(MAKE)),
     ("image create", "tar", Test(TREES)),
+    ("image create", "metadata", Test(TREES)),
     ("image create", "page", Test(MAKE)),
     ("image create", "block", Test(MAKE)),
     ("image create", "sub-page", Test(MAKE)),

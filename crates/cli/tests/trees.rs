@@ -269,3 +269,41 @@ fn what_a_folder_cannot_keep_is_written_beside_it() {
     let both = extract(&["files.tar", "--tar", "--metadata", "m.json"]);
     assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
 }
+
+#[test]
+fn a_folder_and_its_metadata_are_the_image_again() {
+    let scratch = board();
+    let in_scratch = |arguments: &[&str]| run_in(scratch.path(), arguments);
+    in_scratch(&["image", "extract", "board.jffs2", "files", "--metadata", "files.json"]).success();
+    let create = |more: &[&str]| {
+        in_scratch(
+            &[&["image", "create"], more, &["--fs=jffs2", "--page=1", "--block=8KiB"]].concat(),
+        )
+    };
+    let metadata = "--metadata=files.json";
+    let told = create(&["files", "new.jffs2", metadata]).success().to_owned();
+    assert!(told.contains("devices, pipes, sockets made"), "{told}");
+    let same: serde_json::Value = serde_json::from_str(&same.stdout).unwrap();
+    assert_eq!(same["tables"][0]["rows"][0]["name"], "none", "{same}");
+    fs::remove_file(scratch.path().join("files/etc/motd")).unwrap();
+    let missing = create(&["files", "less.jffs2", metadata]);
+    assert_eq!(missing.status, 1, "{}", missing.stderr);
+    let says = "a file of the metadata that is missing in the folder";
+    assert!(missing.stdout.contains("/etc/motd") && missing.stdout.contains(says));
+    in_scratch(&["image", "extract", "board.jffs2", "b.tar", "--tar"]).success();
+    scratch.write("a.ini", "[a]\nmode=ubi\n");
+    scratch.write("wrong.json", fs::read(scratch.path().join("files.json")).unwrap().split_off(9));
+    for (arguments, says) in [
+        (&["--tar", "b.tar", "no", metadata][..], "--metadata has no effect here: an archive has"),
+        (&["files", "no", "--metadata=none.json"], "cannot read `none.json`"),
+        (&["files", "no", "--metadata=wrong.json"], "wrong.json:1:"),
+    ] {
+        let refused = create(arguments);
+        assert_eq!(refused.status, 2, "{}", refused.stdout);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    let ini = ["image", "create", "a.ini", "no", metadata, "--page=2KiB", "--block=128KiB"];
+    let ini = in_scratch(&ini);
+    assert!(ini.stderr.contains("--metadata has no effect here: the .ini"), "{}", ini.stderr);
+    assert!(!scratch.path().join("no").exists());
+}

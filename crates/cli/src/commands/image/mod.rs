@@ -65,7 +65,8 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
                 carve([file, target], &state.into(), *max_size)
             } else {
                 let beside = metadata.as_deref().map(trees::place_of).transpose()?;
-                let done = extract([file, target], path, &state.into(), limits);
+                let with_modes = beside.is_some();
+                let done = extract([file, target], path, &state.into(), limits, with_modes);
                 if let (Ok(_), Some(place)) = (&done, beside) {
                     trees::metadata(file, path, &state.into(), limits, &place)?;
                 }
@@ -172,10 +173,11 @@ fn extract(
     path: &OsStr,
     hints: &Hints,
     limits: Limits,
+    with_modes: bool,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
-    let beside = Beside::of(&mut image)?;
+    let beside = Beside { is_readable: with_modes, ..Beside::of(&mut image)? };
     let MountedImage { fs, clock, .. } = &mut image;
     let done = boardlab_image::extract(fs, clock, &path, target, beside, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done))
