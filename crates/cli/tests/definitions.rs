@@ -463,6 +463,8 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image extract", "raw", Test(RAW)),
     ("image extract", "tar", Test(TREES)),
     ("image extract", "metadata", Test(TREES)),
+    ("image extract", "deleted", Test(TREES)),
+    ("image ls", "deleted", Test(TREES)),
     ("image extract", "max-names", Test(LIMITS)),
     ("image extract", "max-size", Test(LIMITS)),
     ("image ls", "format", Test(IMAGES)),

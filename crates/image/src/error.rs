@@ -141,6 +141,13 @@ pub enum Error {
         /// The image.
         what: &'static str,
     },
+    /// Deleted files are not found in this filesystem.
+    NoDeleted {
+        /// The filesystem, and why.
+        what: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
     /// Pages are not written in another form.
     Pages(PagesProblem),
     /// A path or a pattern does not lead to what was asked for.
@@ -247,6 +254,7 @@ impl Error {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
             Self::NotFor { option, .. } => format!("leave out {option}"),
+            Self::NoDeleted { instead, .. } => (*instead).into(),
             Self::Pages(problem) => problem.help(),
             Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
@@ -371,6 +379,7 @@ impl fmt::Display for Error {
             Self::Volume(problem) => problem.fmt(f),
             Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
+            Self::NoDeleted { what, .. } => write!(f, "deleted files are not found in {what}"),
             Self::Pages(problem) => problem.fmt(f),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),

@@ -24,6 +24,7 @@ use super::{
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::deleted::Remnants;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, Misfit, TruncatedPart};
@@ -293,6 +294,12 @@ impl ImageFileSystem for Yaffs<ImageFlash> {
 
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
         Some(Box::new(self.clone()))
+    }
+
+    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
+        let what = "YAFFS, whose older states have them with their names";
+        let instead = "`image info` says which there are: `image ls --as-of SEQ` shows the files of one (YAFFS2)";
+        Err(Error::NoDeleted { what, instead })
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
