@@ -285,7 +285,7 @@ fn a_folder_and_its_metadata_are_the_image_again() {
     assert!(told.contains("Names and the metadata"), "{told}");
     let same = in_scratch(&["image", "diff", "board.jffs2", "new.jffs2", "--format", "json"]);
     let same: serde_json::Value = serde_json::from_str(&same.stdout).unwrap();
-    assert_eq!(same["tables"][0]["rows"][0]["name"], "none", "{same}");
+    assert_eq!(same["tables"][0]["rows"][0]["id"], "none", "{same}");
     fs::remove_file(scratch.path().join("files/etc/motd")).unwrap();
     let missing = create(&["files", "less.jffs2", metadata]);
     assert_eq!(missing.status, 1, "{}", missing.stderr);
@@ -324,7 +324,7 @@ fn deleted_files_are_listed_and_written_into_a_folder_of_their_own() {
     let listed = in_scratch(&["image", "ls", "deleted.jffs2", "--deleted", "--format", "json"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.success()).unwrap();
     let row = &listed["tables"][0]["rows"][0];
-    assert_eq!((&row["name"], row["cells"].as_object().is_some()), (&"/etc/motd".into(), true));
+    assert_eq!((&row["id"], row["cells"].as_object().is_some()), (&"/etc/motd".into(), true));
     assert!(listed.to_string().contains("2030-01-01 00:00:00"), "{listed}");
     let gone = in_scratch(&["image", "cat", "deleted.jffs2", "/etc/motd"]);
     assert_eq!(gone.status, 2, "{}", gone.stderr);
@@ -378,7 +378,7 @@ fn entry_of(image: &[u8], name: &[u8]) -> (u32, u32) {
 fn removal(parent: u32, version: u32, name: &[u8]) -> Vec<u8> {
     let crc = |bytes: &[u8]| {
         let step = |sum: u32, byte: &u8| {
-            (0..8).fold(sum ^ u32::from(*byte), |sum, _| sum >> 1 ^ (sum & 1) * 0xEDB8_8320)
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0xEDB8_8320))
         };
         bytes.iter().fold(0, step)
     };

@@ -65,6 +65,8 @@ pub struct Remnants {
     pub living: BTreeSet<u64>,
     /// The inodes that none leads to.
     pub inodes: Vec<Remnant>,
+    /// Whether the filesystem writes something for a hole, so that a hole differs from what is gone.
+    pub has_holes: bool,
     /// Whether there is more than was kept.
     pub is_cut: bool,
     /// Reads the pieces.
@@ -93,6 +95,8 @@ pub struct DeletedFile {
     pub deleted: Option<Timestamp>,
     /// Its content.
     pub content: Content,
+    /// Whether a hole differs from what is gone.
+    pub has_holes: bool,
 }
 
 impl DeletedFile {
@@ -104,7 +108,8 @@ impl DeletedFile {
         }
         let mut words = Vec::new();
         if !self.content.gone.is_empty() {
-            words.push(format!("{} are gone", ranges(&self.content.gone)));
+            let hole = if self.has_holes { "" } else { ", or a hole" };
+            words.push(format!("{} are gone{hole}", ranges(&self.content.gone)));
         }
         if !self.content.older.is_empty() {
             words.push(format!(

@@ -6,6 +6,8 @@
 mod jffs2;
 #[allow(dead_code, reason = "files are extracted only")]
 mod scratch;
+#[path = "deleted/yaffs2.rs"]
+mod yaffs2;
 
 use boardlab_image::deleted::{DeletedFile, DeletedTree};
 use boardlab_image::{Contents, Damage, Error, Hints, Limits, Walk, extract, open};
@@ -20,6 +22,14 @@ fn found(image: &[u8]) -> (DeletedTree, Clock) {
     let mut image = open(&Contents::of(image.to_vec()), &Hints::default()).unwrap();
     let found = image.fs.deleted(&mut image.clock).unwrap();
     (DeletedTree::of(found), image.clock)
+}
+
+/// Why an image has none.
+fn refused(image: &[u8]) -> String {
+    let mut image = open(&Contents::of(image.to_vec()), &Hints::default()).unwrap();
+    let refused = image.fs.deleted(&mut image.clock).unwrap_err();
+    assert!(!refused.help().is_empty());
+    refused.to_string()
 }
 
 /// The deleted files by their paths, with their inodes in the tree.

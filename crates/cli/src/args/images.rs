@@ -76,7 +76,7 @@ pub(crate) struct Ls {
     /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
     #[arg(value_name = "PATH", default_value = "/")]
     pub(crate) path: OsString,
-    /// List deleted files instead, as far as they are still on the flash (JFFS2)
+    /// List deleted files instead, as far as they are still on the flash (JFFS2, YAFFS2)
     #[arg(long, conflicts_with_all = ["commit", "as_of"])]
     pub(crate) deleted: bool,
     /// Names to list at most
@@ -106,7 +106,7 @@ pub(crate) struct Extract {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["raw", "tar"])]
     pub(crate) metadata: Option<PathBuf>,
-    /// Write what is left of deleted files instead, into the new folder `deleted` in DIR (JFFS2)
+    /// Write what is left of deleted files instead, into the new folder `deleted` in DIR
     #[arg(long, conflicts_with_all = ["raw", "tar", "metadata", "commit", "as_of"])]
     pub(crate) deleted: bool,
     /// Write the bytes of a UBI volume to a new file, whatever is in it

@@ -67,15 +67,15 @@ impl Building<'_> {
         if let Some(lost) = self.lost {
             return lost;
         }
-        let lost = self.add(0, LOST.to_vec(), b"unknown");
+        let lost = self.add(0, LOST, b"unknown");
         self.lost = Some(lost);
         lost
     }
 
     /// Adds a name to a folder; where it is taken, with `more` appended.
-    fn add(&mut self, parent: usize, name: Vec<u8>, more: &[u8]) -> usize {
+    fn add(&mut self, parent: usize, name: &[u8], more: &[u8]) -> usize {
         let index = self.nodes.len();
-        let mut free = name.clone();
+        let mut free = name.to_vec();
         let mut round = 0_usize;
         while self.nodes[parent].inside.contains_key(&free) {
             round += 1;
@@ -122,7 +122,7 @@ impl Building<'_> {
             }
         };
         for (ino, name) in chain.into_iter().rev() {
-            parent = self.add(parent, name, ino.to_string().as_bytes());
+            parent = self.add(parent, &name, ino.to_string().as_bytes());
             self.of.insert(ino, parent);
         }
         parent
@@ -133,7 +133,7 @@ impl DeletedTree {
     /// The tree of what a filesystem found.
     #[must_use]
     pub fn of(found: Remnants) -> Self {
-        let Remnants { root, names: all, living, inodes, is_cut, source } = found;
+        let Remnants { root, names: all, living, inodes, has_holes, is_cut, source } = found;
         let names = Names::of(&all, &living);
         let mut remnants: HashMap<u64, Remnant> = HashMap::new();
         remnants.extend(inodes.into_iter().map(|one| (one.ino, one)));
@@ -155,7 +155,8 @@ impl DeletedTree {
             let node = building.node(ino);
             building.nodes[node].file = Some(files.len());
             let deleted = building.names.removed(ino).map(Timestamp::seconds);
-            files.push(deleted_file(ino, remnants.remove(&ino), deleted));
+            let file = deleted_file(ino, remnants.remove(&ino), deleted);
+            files.push(DeletedFile { has_holes, ..file });
         }
         Self { nodes: building.nodes, files, source, is_cut }
     }
@@ -187,13 +188,14 @@ impl DeletedTree {
 fn deleted_file(ino: u64, remnant: Option<Remnant>, deleted: Option<Timestamp>) -> DeletedFile {
     let Some(Remnant { attributes, target, layers, .. }) = remnant else {
         let (attributes, target, content) = (None, Vec::new(), Content::default());
-        return DeletedFile { ino, attributes, target, deleted, content };
+        return DeletedFile { ino, attributes, target, deleted, content, has_holes: true };
     };
     let content = match attributes.kind {
         Kind::File => Content::of(layers, attributes.size),
         _ => Content::default(),
     };
-    DeletedFile { ino, attributes: Some(attributes), target, deleted, content }
+    let attributes = Some(attributes);
+    DeletedFile { ino, attributes, target, deleted, content, has_holes: true }
 }
 
 /// The inode of a node.

@@ -70,7 +70,7 @@ fn many_pieces_that_cover_each_other_take_no_time() {
         .map(|number: u64| Layer {
             version: number,
             range: number % 1_000..u64::from(u32::MAX) - number % 777,
-            is_good: number % 3 > 0,
+            is_good: !number.is_multiple_of(3),
             is_hole: false,
             index: 0,
         })
@@ -80,7 +80,7 @@ fn many_pieces_that_cover_each_other_take_no_time() {
     let apart = (0..count).map(|number| Layer {
         version: number,
         range: number * 10..number * 10 + 5,
-        is_good: number % 2 > 0,
+        is_good: !number.is_multiple_of(2),
         is_hole: false,
         index: 0,
     });

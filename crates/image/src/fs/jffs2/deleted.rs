@@ -49,7 +49,15 @@ pub(super) fn remnants(mut fs: Jffs2<Dump>, clock: &mut Clock) -> Result<Remnant
     }
     let names = found.names.into_iter().map(former_name).collect();
     let root = ROOT.into();
-    Ok(Remnants { root, names, living, inodes, is_cut: found.is_cut, source: Box::new(source) })
+    Ok(Remnants {
+        root,
+        names,
+        living,
+        inodes,
+        is_cut: found.is_cut,
+        has_holes: true,
+        source: Box::new(source),
+    })
 }
 
 fn former_name(name: RemainingName) -> FormerName {

@@ -34,104 +34,63 @@ fn every_field_comes_back_and_names_with_their_escapes() {
     assert_eq!((read[0].same, read[1].same), (None, Some(0)));
 }
 
+/// What is replaced in an entry by what, and the message.
+const WRONG: &[[&str; 3]] = &[
+    ["\"uid\"", "\"owner\"", "unknown field `owner`, expected one of `path`"],
+    ["\"gid\":2,", "", "missing field `gid`"],
+    ["\"gid\"", "\"uid\"", "duplicate field `uid`"],
+    ["file", "fil", "unknown variant `fil`, expected one of `file`"],
+    ["0644", "0844", "the mode cannot be `0844`, expected an octal number"],
+    ["0644", "+644", "the mode cannot be `+644`"],
+    ["0644", "10000", "the mode cannot be `10000`"],
+    ["\"0644\"", "644", "expected a string"],
+    ["\"uid\":1", "\"uid\":-1", "expected u32"],
+    ["\"uid\":1", "\"uid\":4294967296", "expected u32"],
+    ["-3", "-3,\"nanos\":1000000000", "expected less than a second"],
+    ["/motd", "/m\\\\otd", "the backslash at byte 2 of the text begins no escape"],
+    ["/motd", "motd", "`motd` is no path, expected one from / on"],
+    ["/motd", "/../motd", "is no path"],
+    ["/motd", "/\\\\x2e\\\\x2e/x", "is no path"],
+    ["/motd", "/a//b", "is no path"],
+    ["/motd", "/a\\\\x00b", "is no path"],
+    ["-3", "-3,\"device\":[1,2]", "`/motd`, a file, has a \"device\""],
+    ["-3", "-3,\"device\":[1]", "expected a tuple of size 2"],
+    ["file", "character", "has no \"device\""],
+    ["file", "link", "`/motd`, a symbolic link, has no \"target\""],
+    ["-3", "-3,\"link\":\"/a\"", "another name of `/a`, which is not before it"],
+    ["-3", "-3,\"link\":\"/motd\"", "which is not before it"],
+    ["-3", "-3,\"attributes\":[]", "expected an object with the values"],
+    ["-3", "-3,\"attributes\":{\"a\":\"\",\"\\\\x61\":\"\"}", "the attribute `a` twice"],
+    ["\"uid\"", "\"\\u001b[2J\"", "unknown field `\\u{1b}[2J`"],
+];
+
 #[test]
 fn what_is_wrong_has_a_place_and_what_was_expected() {
     let with = |from: &str, to: &str| file(&MOTD.replace(from, to));
-    for (name, text, line, says) in [
-        ("no JSON", "files".to_owned(), 1, "expected"),
-        ("cut off", file(MOTD)[..120].to_owned(), 2, "EOF while parsing"),
-        ("other JSON", r#"{"format":"else"}"#.into(), 1, "the format is `else`"),
-        ("no format", "{}".into(), 1, "it has no \"format\""),
-        (
-            "other version",
-            file("").replace("\"version\":1", "\"version\":2,\"x\":3"),
-            1,
-            "version 2, not 1",
-        ),
-        ("no version", file("").replace("\"version\":1,", ""), 3, "missing field `version`"),
-        ("unknown key above", file("").replace("\"image\"", "\"imag\""), 1, "unknown field `imag`"),
-        (
-            "unknown key",
-            with("\"uid\"", "\"owner\""),
-            2,
-            "unknown field `owner`, expected one of `path`",
-        ),
-        ("missing key", with("\"gid\":2,", ""), 2, "missing field `gid`"),
-        ("key twice", with("\"gid\"", "\"uid\""), 2, "duplicate field `uid`"),
-        ("kind", with("file", "fil"), 2, "unknown variant `fil`, expected one of `file`"),
-        ("mode", with("0644", "0844"), 2, "the mode cannot be `0844`, expected an octal number"),
-        ("mode with sign", with("0644", "+644"), 2, "the mode cannot be `+644`"),
-        ("large mode", with("0644", "10000"), 2, "the mode cannot be `10000`"),
-        ("mode as number", with("\"0644\"", "644"), 2, "expected a string"),
-        ("owner", with("\"uid\":1", "\"uid\":-1"), 2, "expected u32"),
-        ("large owner", with("\"uid\":1", "\"uid\":4294967296"), 2, "expected u32"),
-        ("nanos", with("-3", "-3,\"nanos\":1000000000"), 2, "expected less than a second"),
-        (
-            "escape",
-            with("/motd", "/m\\\\otd"),
-            2,
-            "the backslash at byte 2 of the text begins no escape",
-        ),
-        ("relative", with("/motd", "motd"), 2, "`motd` is no path, expected one from / on"),
-        ("upward", with("/motd", "/../motd"), 2, "is no path"),
-        ("hidden upward", with("/motd", "/\\\\x2e\\\\x2e/x"), 2, "is no path"),
-        ("empty name", with("/motd", "/a//b"), 2, "is no path"),
-        ("zero", with("/motd", "/a\\\\x00b"), 2, "is no path"),
-        ("long name", with("motd", &"n".repeat(256)), 2, "is no path"),
-        (
-            "device of a file",
-            with("-3", "-3,\"device\":[1,2]"),
-            2,
-            "`/motd`, a file, has a \"device\"",
-        ),
-        ("device", with("-3", "-3,\"device\":[1]"), 2, "expected a tuple of size 2"),
-        ("no device", with("file", "character"), 2, "has no \"device\""),
-        ("no target", with("file", "link"), 2, "`/motd`, a symbolic link, has no \"target\""),
-        (
-            "folder with two names",
-            file(&format!(
-                "{MOTD},\n{}",
-                MOTD.replace("motd", "d")
-                    .replace("file", "directory")
-                    .replace("-3", "-3,\"link\":\"/motd\"")
-            )),
-            3,
-            "`/d`, a directory, has a \"link\"",
-        ),
-        (
-            "link to nothing",
-            with("-3", "-3,\"link\":\"/a\""),
-            2,
-            "another name of `/a`, which is not before it",
-        ),
-        ("link to itself", with("-3", "-3,\"link\":\"/motd\""), 2, "which is not before it"),
-        ("attribute", with("-3", "-3,\"attributes\":[]"), 2, "expected an object with the values"),
-        (
-            "attribute twice",
-            with("-3", "-3,\"attributes\":{\"a\":\"\",\"\\\\x61\":\"\"}"),
-            2,
-            "the attribute `a` twice",
-        ),
-        (
-            "name twice",
-            file(&format!("{MOTD},\n{}", MOTD.replace("/motd", "/\\\\x6dotd"))),
-            3,
-            "`/motd` is there twice, first in line 2",
-        ),
-        (
-            "names that differ",
-            file(&format!(
-                "{MOTD},\n{}",
-                MOTD.replace("/motd", "/b").replace("-3", "-4,\"link\":\"/motd\"")
-            )),
-            3,
-            "of which line 2 says something else",
-        ),
-        ("an escape sequence", with("\"uid\"", "\"\\u001b[2J\""), 2, "unknown field `\\u{1b}[2J`"),
-    ] {
+    let cases = WRONG.iter().map(|&[from, to, says]| (with(from, to), 2, says));
+    let two = |name: &str, more: &str| {
+        file(&format!("{MOTD},\n{}", MOTD.replace("/motd", name).replace("-3", more)))
+    };
+    let folder = two("/d", "-3,\"link\":\"/motd\"");
+    let last = folder.rfind("\"file\"").unwrap();
+    let folder = [&folder[..last], "\"directory\"", &folder[last + 6..]].concat();
+    let more = [
+        ("files".to_owned(), 1, "expected"),
+        (file(MOTD)[..120].to_owned(), 2, "EOF while parsing"),
+        (r#"{"format":"else"}"#.into(), 1, "the format is `else`"),
+        ("{}".into(), 1, "it has no \"format\""),
+        (file("").replace("\"version\":1", "\"version\":2,\"x\":3"), 1, "version 2, not 1"),
+        (file("").replace("\"version\":1,", ""), 3, "missing field `version`"),
+        (file("").replace("\"image\"", "\"imag\""), 1, "unknown field `imag`"),
+        (with("motd", &"n".repeat(256)), 2, "is no path"),
+        (folder, 3, "`/d`, a directory, has a \"link\""),
+        (two("/\\\\x6dotd", "-3"), 3, "`/motd` is there twice, first in line 2"),
+        (two("/b", "-4,\"link\":\"/motd\""), 3, "of which line 2 says something else"),
+    ];
+    for (text, line, says) in cases.chain(more) {
         let (found, column, message) = refused_as(&text);
-        assert!(message.contains(says), "{name}: {message}");
-        assert_eq!(found, line, "{name}: column {column}: {message}");
+        assert!(message.contains(says), "{says}: {message}");
+        assert_eq!(found, line, "column {column}: {message}");
     }
     let (line, column, _) = refused_as(&with("0644", "0844"));
     assert_eq!((line, &MOTD[..column]), (2, &MOTD[..MOTD.find("644").unwrap() + 4]));
