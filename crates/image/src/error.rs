@@ -336,11 +336,7 @@ impl fmt::Display for Error {
             Self::TooLarge { length, shape } => {
                 write!(f, "{length} are more blocks or pages than can be counted: {shape}")
             }
-            Self::Unsound { problem } => match problem {
-                ShapeError::Page(page) => write!(f, "no flash has pages of {page}"),
-                ShapeError::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
-                ShapeError::Block(block) => write!(f, "an erase block of {block} does not fit"),
-            },
+            Self::Unsound { problem } => unsound(f, *problem),
             Self::OtherContent { found, expected } => other_content(f, found, expected),
             Self::WrongByteOrder { expected, found, at } => {
                 write!(f, "the node at {:#x} is {found}, not {expected}", at.get())
@@ -390,6 +386,14 @@ impl fmt::Display for Error {
                 write!(f, "`{}`: {problem}", crate::names::shown(path))
             }
         }
+    }
+}
+
+fn unsound(f: &mut fmt::Formatter<'_>, problem: ShapeError) -> fmt::Result {
+    match problem {
+        ShapeError::Page(page) => write!(f, "no flash has pages of {page}"),
+        ShapeError::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
+        ShapeError::Block(block) => write!(f, "an erase block of {block} does not fit"),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Layers over each other, compared with the same byte by byte.
+
 use super::*;
 use boardlab_sim::Seed;
 

@@ -1,3 +1,5 @@
+//! Metadata as they are written, and everything that can be wrong in them.
+
 use super::*;
 
 fn file(entries: &str) -> String {
