@@ -1,7 +1,7 @@
 //! Deleted files of which something is still on the flash.
 //!
 //! Layer: rank 7. In reading order: this file, with what a filesystem finds ([`Remnant`], [`FormerName`]);
-//! [`layers`], the content of a file as its newest pieces; [`names`], where files were; [`tree`], [`DeletedTree`],
+//! `layers`, the content of a file as its newest pieces; `names`, where files were; `tree` with [`DeletedTree`],
 //! all of them as a filesystem, so that they are listed and extracted as living files are.
 //!
 //! A log-structured filesystem erases nothing when a file is deleted. What it finds is untrusted as all of an image: names may

@@ -212,3 +212,29 @@ fn a_real_image_shows_what_was_removed() {
     let root = living.fs.root();
     assert!(living.fs.lookup(&mut living.clock, root, b"gone").is_err());
 }
+
+#[test]
+fn damaged_images_never_panic() {
+    let whole = after(work);
+    let mut stream = Seed::new(11).stream("damage");
+    for _ in 0..150 {
+        let mut image = whole.clone();
+        for _ in 0..=stream.below(60) {
+            // Headers and tags are where most can go wrong.
+            let page = usize::try_from(stream.below(50)).unwrap() * PAGE;
+            let within =
+                if stream.below(2) == 0 { stream.below(512) } else { 2_032 + stream.below(16) };
+            let at = page + usize::try_from(within).unwrap();
+            image[at] = u8::try_from(stream.below(256)).unwrap();
+        }
+        if open(&Contents::of(image.clone()), &Hints::default()).is_err() {
+            continue;
+        }
+        let (mut tree, mut clock) = found(&image);
+        for (_, (ino, file)) in listed(&mut tree, &mut clock) {
+            drop(file.loss());
+            let take = &mut |_: boardlab_vfs::FileExtent<'_>| std::ops::ControlFlow::Continue(());
+            let _ = tree.read_extents(&mut clock, ino, take);
+        }
+    }
+}
