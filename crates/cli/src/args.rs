@@ -22,7 +22,7 @@ pub(crate) use advise::Advise;
 pub(crate) use create::{Create, NewImage};
 pub(crate) use device::{OnDevice, Run};
 pub(crate) use guide::{ListTopic, PartKind, command_names};
-pub(crate) use images::{Cat, Convert, Diff, Stat};
+pub(crate) use images::{Cat, Convert, Diff, Extract, Ls, Stat};
 pub(crate) use measure::{MeasureAction, MeasurePlan, MeasureRun};
 pub(crate) use mount::{Apply, Mount};
 pub(crate) use os::{EngineName, OsAction, OsDebug, OsMachine, OsRun, OsTrace};
@@ -32,7 +32,7 @@ use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
 use boardlab_experiment::{Action, Experiment};
 use boardlab_image::controller::CodePattern;
-use boardlab_image::{ByteOrder, Hints, Limits};
+use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::registry;
 use boardlab_lab::sata::console::bench::DRIVE;
 use boardlab_report::Format;
@@ -317,26 +317,6 @@ Examples:
   boardlab image info dump.bin --page 4KiB --oob 224 --spare gpmi
   boardlab image info dump.bin --out evidence";
 
-const IMAGE_LS: &str = "\
-Examples:
-  boardlab image ls dump.bin
-  boardlab image ls dump.bin /etc --format csv
-  boardlab image ls dump.bin '/etc/**/*.conf'
-  boardlab image ls dump.bin --volume rootfs --commit 17
-  boardlab image ls phone.bin --as-of 4711
-  boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
-
-const IMAGE_EXTRACT: &str = "\
-Everything that is left out is listed with its reason. Exit status 1: names or content are missing. Status 0, \
-though told: devices, pipes, sockets, owners, extended attributes and bits such as set-user-ID stay behind.
-
-Examples:
-  boardlab image extract dump.bin files
-  boardlab image extract dump.bin configuration /etc --partial
-  boardlab image extract dump.bin files --metadata files.json
-  boardlab image extract dump.bin files.tar --tar
-  boardlab image extract dump.bin kernel.bin --volume kernel --raw";
-
 const IMAGE_CHECK: &str = "\
 Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs, static volumes. Of UBIFS: every \
 node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Of YAFFS: every chunk with its tags, headers, \
@@ -406,21 +386,8 @@ pub(crate) enum ImageAction {
         pages: Pages,
     },
     /// List the files of a JFFS2, UBIFS, YAFFS or LogFS image
-    #[command(after_help = IMAGE_LS)]
-    Ls {
-        /// Image file; it stays as it is
-        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
-        #[arg(value_name = "PATH", default_value = "/")]
-        path: OsString,
-        /// Names to list at most
-        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
-        max_names: u64,
-        /// The flash, and the state of it.
-        #[command(flatten)]
-        state: State,
-    },
+    #[command(after_help = images::LS)]
+    Ls(Ls),
     /// Write the content of a file in an image to standard output
     #[command(after_help = images::CAT)]
     Cat(Cat),
@@ -428,37 +395,8 @@ pub(crate) enum ImageAction {
     #[command(after_help = images::STAT)]
     Stat(Stat),
     /// Write the files of an image into a new folder, or into a tar archive
-    #[command(after_help = IMAGE_EXTRACT)]
-    Extract {
-        /// Image file; it stays as it is
-        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
-        file: PathBuf,
-        /// Folder, new or empty; nothing is written outside of it. With --tar or --raw, a new file
-        #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
-        target: PathBuf,
-        /// Folder or file in the image, with escapes as `ls` shows them
-        #[arg(value_name = "PATH", default_value = "/")]
-        path: OsString,
-        /// Write a tar archive, with owners, devices and attributes; as DIR - is standard output
-        #[arg(long, conflicts_with = "raw")]
-        tar: bool,
-        /// New file for owners, devices, times and attributes of all names, as JSON
-        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-        #[arg(conflicts_with_all = ["raw", "tar"])]
-        metadata: Option<PathBuf>,
-        /// Write the bytes of a UBI volume to a new file, whatever is in it
-        #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
-        raw: bool,
-        /// Names to extract at most
-        #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
-        max_names: u64,
-        /// Bytes of content to write at most, holes not counted
-        #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
-        max_size: Bytes,
-        /// The flash, and the state of it.
-        #[command(flatten)]
-        state: State,
-    },
+    #[command(after_help = images::EXTRACT)]
+    Extract(Extract),
     /// Check a JFFS2, UBI, UBIFS, YAFFS or LogFS image, and list every fault
     #[command(after_help = IMAGE_CHECK)]
     Check {

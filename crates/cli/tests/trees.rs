@@ -269,3 +269,128 @@ fn what_a_folder_cannot_keep_is_written_beside_it() {
     let both = extract(&["files.tar", "--tar", "--metadata", "m.json"]);
     assert!(both.stderr.contains("cannot be used with"), "{}", both.stderr);
 }
+
+#[test]
+fn a_folder_and_its_metadata_are_the_image_again() {
+    let scratch = board();
+    let in_scratch = |arguments: &[&str]| run_in(scratch.path(), arguments);
+    in_scratch(&["image", "extract", "board.jffs2", "files", "--metadata", "files.json"]).success();
+    let create = |more: &[&str]| {
+        in_scratch(
+            &[&["image", "create"], more, &["--fs=jffs2", "--page=1", "--block=8KiB"]].concat(),
+        )
+    };
+    let metadata = "--metadata=files.json";
+    let told = create(&["files", "new.jffs2", metadata]).success().to_owned();
+    assert!(told.contains("Names and the metadata"), "{told}");
+    let same = in_scratch(&["image", "diff", "board.jffs2", "new.jffs2", "--format", "json"]);
+    let same: serde_json::Value = serde_json::from_str(&same.stdout).unwrap();
+    assert_eq!(same["tables"][0]["rows"][0]["id"], "none", "{same}");
+    fs::remove_file(scratch.path().join("files/etc/motd")).unwrap();
+    let missing = create(&["files", "less.jffs2", metadata]);
+    assert_eq!(missing.status, 1, "{}", missing.stderr);
+    let says = "a file of the metadata that is missing in the folder";
+    assert!(missing.stdout.contains("/etc/motd") && missing.stdout.contains(says));
+    in_scratch(&["image", "extract", "board.jffs2", "b.tar", "--tar"]).success();
+    scratch.write("a.ini", "[a]\nmode=ubi\n");
+    scratch.write("wrong.json", fs::read(scratch.path().join("files.json")).unwrap().split_off(9));
+    for (arguments, says) in [
+        (&["--tar", "b.tar", "no", metadata][..], "--metadata has no effect here: an archive has"),
+        (&["files", "no", "--metadata=none.json"], "cannot read `none.json`"),
+        (&["files", "no", "--metadata=wrong.json"], "wrong.json:1:"),
+    ] {
+        let refused = create(arguments);
+        assert_eq!(refused.status, 2, "{}", refused.stdout);
+        assert!(refused.stderr.contains(says), "{}", refused.stderr);
+    }
+    let ini = ["image", "create", "a.ini", "no", metadata, "--page=2KiB", "--block=128KiB"];
+    let ini = in_scratch(&ini);
+    assert!(ini.stderr.contains("--metadata has no effect here: the .ini"), "{}", ini.stderr);
+    assert!(!scratch.path().join("no").exists());
+}
+
+#[test]
+fn deleted_files_are_listed_and_written_into_a_folder_of_their_own() {
+    let scratch = board();
+    let in_scratch = |arguments: &[&str]| run_in(scratch.path(), arguments);
+    // The newest entry of /etc/motd in a further block says that the name was removed.
+    let mut image = BOARD.to_vec();
+    let (parent, version) = entry_of(&image, b"motd");
+    let at = image.len();
+    image.resize(at + 8_192, 0xFF);
+    let node = removal(parent, version + 1_000, b"motd");
+    image[at..at + node.len()].copy_from_slice(&node);
+    scratch.write("deleted.jffs2", &image);
+    let listed = in_scratch(&["image", "ls", "deleted.jffs2", "--deleted", "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_str(&listed.success()).unwrap();
+    let row = &listed["tables"][0]["rows"][0];
+    assert_eq!((&row["id"], row["cells"].as_object().is_some()), (&"/etc/motd".into(), true));
+    assert!(listed.to_string().contains("2030-01-01 00:00:00"), "{listed}");
+    let gone = in_scratch(&["image", "cat", "deleted.jffs2", "/etc/motd"]);
+    assert_eq!(gone.status, 2, "{}", gone.stderr);
+    in_scratch(&["image", "extract", "deleted.jffs2", "files"]).success();
+    in_scratch(&["image", "extract", "deleted.jffs2", "files", "--deleted"]).success();
+    let motd = fs::read_to_string(scratch.path().join("files/deleted/etc/motd")).unwrap();
+    assert_eq!(motd, "Welcome to the board.\n");
+    let again = in_scratch(&["image", "extract", "deleted.jffs2", "files", "--deleted"]);
+    assert_eq!(again.status, 2);
+    assert!(again.stderr.contains("files/deleted"), "{}", again.stderr);
+    std::os::unix::fs::symlink("files", scratch.path().join("link")).unwrap();
+    let link = in_scratch(&["image", "extract", "deleted.jffs2", "link", "--deleted"]);
+    assert!(link.stderr.contains("is a symbolic link"), "{}", link.stderr);
+    for more in [&["--tar"][..], &["--raw"], &["--metadata=m"], &["--commit=1"], &["--as-of=1"]] {
+        let arguments = [&["image", "extract", "deleted.jffs2", "x", "--deleted"], more].concat();
+        let both = in_scratch(&arguments);
+        assert!(both.stderr.contains("cannot be used with"), "{more:?}: {}", both.stderr);
+    }
+    in_scratch(&[
+        "image",
+        "convert",
+        "board.jffs2",
+        "l.bin",
+        "--fs=logfs",
+        "--page=2KiB",
+        "--oob=64",
+        "--block=128KiB",
+        "--max-blocks=64",
+    ])
+    .success();
+    let other = in_scratch(&["image", "ls", "l.bin", "--deleted"]);
+    assert_eq!(other.status, 2);
+    assert!(other.stderr.contains("deleted files are not found in LogFS"), "{}", other.stderr);
+}
+
+/// A number of a big-endian node.
+fn word(image: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(image[at..at + 4].try_into().unwrap())
+}
+
+/// The directory of an entry with this name, and the version.
+fn entry_of(image: &[u8], name: &[u8]) -> (u32, u32) {
+    let is_entry = |at: &usize| {
+        image[*at..].starts_with(&[0x19, 0x85, 0xE0, 0x01]) && image[at + 40..].starts_with(name)
+    };
+    let at = (0..image.len() - 64).step_by(4).find(is_entry).unwrap();
+    (word(image, at + 12), word(image, at + 16))
+}
+
+/// An entry that says that a name was removed at the beginning of 2030.
+fn removal(parent: u32, version: u32, name: &[u8]) -> Vec<u8> {
+    let crc = |bytes: &[u8]| {
+        let step = |sum: u32, byte: &u8| {
+            (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0xEDB8_8320))
+        };
+        bytes.iter().fold(0, step)
+    };
+    let length = u32::try_from(40 + name.len()).unwrap();
+    let mut node = [&[0x19, 0x85, 0xE0, 0x01], &length.to_be_bytes()[..]].concat();
+    node.extend(crc(&node).to_be_bytes());
+    for number in [parent, version, 0, 1_893_456_000] {
+        node.extend(number.to_be_bytes());
+    }
+    node.extend([u8::try_from(name.len()).unwrap(), 8, 0, 0]);
+    node.extend(crc(&node).to_be_bytes());
+    node.extend(crc(name).to_be_bytes());
+    node.extend(name);
+    node
+}

@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 7. Main function: [`cat`].
 
-use crate::diff::kind_word;
 use crate::error::{Error, PathProblem};
 use crate::files::content::BLOCK;
+use crate::files::why::kind_word;
 use crate::files::{Tree, Why};
 use boardlab_vfs::Kind;
 use std::io::Write;

@@ -4,6 +4,7 @@
 
 use crate::contents::Contents;
 use crate::files::tree::Node;
+use crate::files::why::kind_word;
 use crate::files::{Tree, Why};
 use crate::names::shown;
 use boardlab_sim::Bytes;
@@ -91,20 +92,6 @@ impl What {
             Self::Content { .. } => "content",
             Self::Unread(_) => "cannot be read",
         }
-    }
-}
-
-/// A word for a kind of file.
-#[must_use]
-pub fn kind_word(kind: Kind) -> String {
-    match kind {
-        Kind::File => "file".into(),
-        Kind::Directory => "directory".into(),
-        Kind::Symlink => "symbolic link".into(),
-        Kind::Fifo => "named pipe".into(),
-        Kind::Socket => "socket".into(),
-        Kind::Character(device) => format!("character device {}:{}", device.major, device.minor),
-        Kind::Block(device) => format!("block device {}:{}", device.major, device.minor),
     }
 }
 

@@ -146,6 +146,13 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// Deleted files are not found in this filesystem.
+    NoDeleted {
+        /// The filesystem, and why.
+        what: &'static str,
+        /// What to do instead.
+        instead: &'static str,
+    },
     /// Pages are not written in another form.
     Pages(PagesProblem),
     /// A path or a pattern does not lead to what was asked for.
@@ -255,6 +262,7 @@ impl Error {
             Self::NoRecipe { .. } => {
                 "`boardlab image convert` makes an image of its files for a flash that you name".into()
             }
+            Self::NoDeleted { instead, .. } => (*instead).into(),
             Self::Pages(problem) => problem.help(),
             Self::Path(problem) => problem.help(),
             Self::Exists => "name a new file, so that nothing is overwritten".into(),
@@ -336,11 +344,7 @@ impl fmt::Display for Error {
             Self::TooLarge { length, shape } => {
                 write!(f, "{length} are more blocks or pages than can be counted: {shape}")
             }
-            Self::Unsound { problem } => match problem {
-                ShapeError::Page(page) => write!(f, "no flash has pages of {page}"),
-                ShapeError::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
-                ShapeError::Block(block) => write!(f, "an erase block of {block} does not fit"),
-            },
+            Self::Unsound { problem } => unsound(f, *problem),
             Self::OtherContent { found, expected } => other_content(f, found, expected),
             Self::WrongByteOrder { expected, found, at } => {
                 write!(f, "the node at {:#x} is {found}, not {expected}", at.get())
@@ -373,6 +377,7 @@ impl fmt::Display for Error {
             Self::Code(problem) => problem.fmt(f),
             Self::NotFor { option, what } => write!(f, "{option} is not for {what}"),
             Self::NoRecipe { why } => write!(f, "no image like it can be made: {why}"),
+            Self::NoDeleted { what, .. } => write!(f, "deleted files are not found in {what}"),
             Self::Pages(problem) => problem.fmt(f),
             Self::Path(problem) => problem.fmt(f),
             Self::Exists => f.write_str("the file exists"),
@@ -393,6 +398,14 @@ impl fmt::Display for Misfit {
             Self::Marked => f.write_str("cleanmarkers or summaries say so"),
             Self::Sequence => f.write_str("the sequence numbers say so"),
         }
+    }
+}
+
+fn unsound(f: &mut fmt::Formatter<'_>, problem: ShapeError) -> fmt::Result {
+    match problem {
+        ShapeError::Page(page) => write!(f, "no flash has pages of {page}"),
+        ShapeError::Oob(oob) => write!(f, "a page cannot have {} spare bytes", oob.get()),
+        ShapeError::Block(block) => write!(f, "an erase block of {block} does not fit"),
     }
 }
 

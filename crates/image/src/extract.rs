@@ -119,6 +119,9 @@ pub struct Beside {
     pub damage: PendingDamage,
     /// What reads further files.
     pub reader: Option<Reader>,
+    /// Whether the modes are written beside the folder: its files then are readable for their owner here, so that an image can
+    /// be made of them again.
+    pub is_readable: bool,
 }
 
 impl Beside {
@@ -128,13 +131,13 @@ impl Beside {
     /// Those of [`Damage::of`], where it is determined at once.
     pub fn of(image: &mut MountedImage) -> Result<Self, Error> {
         let copy = image.copy().map(|MountedImage { fs, clock, .. }| Reader { fs, clock });
-        Ok(Self { damage: PendingDamage::of(image)?, reader: copy })
+        Ok(Self { damage: PendingDamage::of(image)?, reader: copy, is_readable: false })
     }
 }
 
 impl<T: Into<PendingDamage>> From<T> for Beside {
     fn from(damage: T) -> Self {
-        Self { damage: damage.into(), reader: None }
+        Self { damage: damage.into(), reader: None, is_readable: false }
     }
 }
 
@@ -167,6 +170,8 @@ struct Extraction<'a> {
     /// The items that were made, or whose files are being written, in order.
     outstanding: VecDeque<Outstanding>,
     limits: Limits,
+    /// Whether files and folders are readable for their owner here, whatever their modes.
+    is_readable: bool,
     /// Bytes of content that were written.
     written: u64,
     /// The sizes of the files that the second thread still has.
@@ -204,7 +209,7 @@ pub fn extract(
 ) -> Result<ExtractionReport, Error> {
     let (path, start) = resolve(fs, clock, path)?;
     let folder = Folder::begin(target)?;
-    let Beside { damage, reader } = beside.into();
+    let Beside { damage, reader, is_readable } = beside.into();
     let second = match reader {
         Some(reader) => {
             let [there, here] = [(); 2].map(|()| Copier::new(folder.share()));
@@ -223,6 +228,7 @@ pub fn extract(
         second,
         outstanding: VecDeque::new(),
         limits,
+        is_readable,
         written: 0,
         claimed: 0,
         made: HashMap::new(),
@@ -292,7 +298,14 @@ struct FileToWrite {
 }
 
 impl Extraction<'_> {
-    fn take(&mut self, item: Item) {
+    fn take(&mut self, mut item: Item) {
+        if let Some(attributes) = item.attributes.as_mut().filter(|_| self.is_readable) {
+            attributes.mode |= match attributes.kind {
+                Kind::Directory => 0o500,
+                Kind::File => 0o400,
+                _ => 0,
+            };
+        }
         if let Ok(number) = u32::try_from(item.ino.0) {
             self.done.paths.entry(number).or_insert_with(|| shown(&item.path));
         }

@@ -29,6 +29,7 @@
 //! - [`walk`]: [`Walk`] over every name of a filesystem, however damaged it is.
 //! - [`extract`](mod@extract): the files written into a folder, and nowhere else; the report does not
 //!   depend on its threads.
+//! - [`deleted`]: files that were deleted, as far as they are still on the flash.
 //! - [`gather`](mod@gather): the files of an image as a tree, for archives and other images.
 //! - [`diff`](mod@diff): what differs between two trees, and between the blocks of two files.
 //! - [`convert`](mod@convert): an image of the files of another one, compared with it.
@@ -54,6 +55,7 @@ pub mod controller;
 pub mod convert;
 pub mod create;
 pub mod damage;
+pub mod deleted;
 pub mod detection;
 pub mod diff;
 pub mod dump;

@@ -1,7 +1,13 @@
 //! What a folder cannot keep of the files of an image: owners, devices, attributes, as JSON.
 //!
-//! Layer: rank 7. Main function: [`metadata`]. One line a name, so that `diff` and `grep` serve; names, targets and values
+//! Layer: rank 7. Main functions: [`metadata`] writes them, [`apply`] gives them to the files of a folder again; `read` parses
+//! them. One line a name, so that `diff` and `grep` serve; names, targets and values
 //! have escapes as [`shown`] makes them, and come back by [`unshown`](crate::names::unshown).
+
+mod apply;
+mod read;
+
+pub use apply::{Applied, apply};
 
 use crate::files::Tree;
 use crate::files::tree::Node;
@@ -9,10 +15,14 @@ use crate::names::shown;
 use boardlab_vfs::Kind;
 use serde_json::{Map, Value, json};
 
+/// The name of the format, and its version.
+const FORMAT: &str = "boardlab-metadata";
+const VERSION: u64 = 1;
+
 /// The metadata of all files of the image `name`.
 #[must_use]
 pub fn metadata(name: &str, tree: &Tree) -> String {
-    let head = json!({ "format": "boardlab-metadata", "version": 1, "image": name });
+    let head = json!({ "format": FORMAT, "version": VERSION, "image": name });
     let head = head.to_string();
     let mut text = head.trim_end_matches('}').to_owned();
     text += ",\"files\":[";

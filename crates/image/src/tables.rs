@@ -1,13 +1,15 @@
 //! The information about an image as the typed result that every renderer shows.
 //!
-//! Layer: rank 7. Functions: [`info`], [`listing`], [`extracted`] and [`carved`]; [`archived`] and
+//! Layer: rank 7. Functions: [`info`], [`listing`], [`deleted`](fn@deleted), [`extracted`] and [`carved`]; [`archived`] and
 //! [`differences`] of trees of files; [`stat`](fn@stat). Names from images are untrusted, and are shown escaped.
 
 mod damage;
+mod deleted;
 mod pages;
 mod stat;
 pub(crate) mod trees;
 
+pub use deleted::deleted;
 pub use pages::rewritten;
 pub use stat::stat;
 pub use trees::{archived, differences};

@@ -12,12 +12,15 @@ mod devices;
 mod folders;
 #[path = "created/jffs2.rs"]
 mod jffs2;
+#[path = "created/metadata.rs"]
+mod metadata;
 #[path = "created/mkfs.rs"]
 mod mkfs;
 #[path = "created/placing.rs"]
 mod placing;
 mod planted;
 mod scratch;
+mod tars;
 
 use boardlab_image::make::{FileOptions, Flash, Made, MakeError, of_folder};
 use boardlab_image::{Contents, Hints, MountedImage, open};

@@ -12,6 +12,7 @@
 //!   of all data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`:
 //!   reading inodes, content, names and attributes on demand.
 //! - [`audit`]: damaged nodes and the inodes that they affect, for tools that examine an image.
+//! - [`remains`]: what is left of deleted files, for the same tools.
 //! - [`compress`]: which compressors are tried and which is chosen; [`summary_builder`]: the
 //!   summary of the block being written; [`wbuf`]: the write buffer (NAND).
 //! - [`mkfs`]: a new filesystem with its files.
@@ -73,6 +74,7 @@ pub mod options;
 pub mod ram;
 mod read;
 mod read_inode;
+pub mod remains;
 pub mod scan;
 pub mod summary_builder;
 mod tables;

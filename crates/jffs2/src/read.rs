@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 
 /// The limit of a node's decompressed data: the largest page of any kernel. A node that claims more
 /// is damaged.
-const DATA_MAX: u32 = 65_536;
+pub(crate) const DATA_MAX: u32 = 65_536;
 
 impl<M: Mtd> Volume<M> {
     /// Reads page number `page` of a file into `buffer`, a page long. Holes and bytes beyond the

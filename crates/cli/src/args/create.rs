@@ -27,6 +27,7 @@ Examples:
   boardlab image create rootfs board.yaffs2 --fs yaffs2 --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs mk.yaffs2 --fs yaffs2 --tags start --page 2KiB --oob 64 --block 128KiB
   boardlab image create rootfs board.logfs --fs logfs --page 2KiB --oob 64 --block 128KiB --max-blocks 2048
+  boardlab image create files board.ubi --metadata files.json --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create --tar rootfs.tar board.ubi --page 2KiB --block 128KiB --max-blocks 1000
   boardlab image create board.ini board.ubi --page 2KiB --sub-page 512 --block 128KiB";
 
@@ -42,6 +43,9 @@ pub(crate) struct Create {
     /// INPUT is a tar archive, - for standard input: owners and devices need no root
     #[arg(long)]
     pub(crate) tar: bool,
+    /// Owners, modes, times, devices and attributes of the files, as `image extract --metadata` writes them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) metadata: Option<PathBuf>,
     /// The image.
     #[command(flatten)]
     pub(crate) new: NewImage,
@@ -226,6 +230,7 @@ impl NewImage {
                 summary: self.folder.summary,
                 cleanmarkers: !self.folder.no_cleanmarkers,
             },
+            metadata: None,
             devices: self.folder.devices.clone(),
             placing,
             volume: (!self.folder.volume_only).then(name),

@@ -1,6 +1,6 @@
-//! The arguments of `boardlab image convert`, `diff`, `cat` and `stat`.
+//! The arguments of `boardlab image ls`, `extract`, `convert`, `diff`, `cat` and `stat`.
 //!
-//! Layer: rank 12. Main types: [`Convert`], [`Diff`], [`Cat`], [`Stat`].
+//! Layer: rank 12. Main types: [`Ls`], [`Extract`], [`Convert`], [`Diff`], [`Cat`], [`Stat`].
 
 use super::{Endian, NewImage, State, layouts, size};
 use boardlab_image::controller::CodePattern;
@@ -10,6 +10,28 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+pub(super) const LS: &str = "\
+Examples:
+  boardlab image ls dump.bin
+  boardlab image ls dump.bin /etc --format csv
+  boardlab image ls dump.bin '/etc/**/*.conf'
+  boardlab image ls dump.bin --volume rootfs --commit 17
+  boardlab image ls phone.bin --as-of 4711
+  boardlab image ls nor.bin --deleted
+  boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
+
+pub(super) const EXTRACT: &str = "\
+Everything that is left out is listed with its reason. Exit status 1: names or content are missing. Status 0, \
+though told: devices, pipes, sockets, owners, extended attributes and bits such as set-user-ID stay behind.
+
+Examples:
+  boardlab image extract dump.bin files
+  boardlab image extract dump.bin configuration /etc --partial
+  boardlab image extract dump.bin files --metadata files.json
+  boardlab image extract nor.bin files --deleted
+  boardlab image extract dump.bin files.tar --tar
+  boardlab image extract dump.bin kernel.bin --volume kernel --raw";
 
 pub(super) const CONVERT: &str = "\
 All files of an image go into a new one, of another filesystem or for another flash, with owners, devices, times, hard \
@@ -44,6 +66,62 @@ pub(super) const STAT: &str = "\
 Examples:
   boardlab image stat dump.bin /bin/busybox
   boardlab image stat dump.bin /etc/passwd /etc/shadow --format json";
+
+/// What is listed.
+#[derive(Debug, Args)]
+pub(crate) struct Ls {
+    /// Image file; it stays as it is
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
+    #[arg(value_name = "PATH", default_value = "/")]
+    pub(crate) path: OsString,
+    /// List deleted files instead, as far as they are still on the flash (JFFS2, YAFFS2)
+    #[arg(long, conflicts_with_all = ["commit", "as_of"])]
+    pub(crate) deleted: bool,
+    /// Names to list at most
+    #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+    pub(crate) max_names: u64,
+    /// The flash, and the state of it.
+    #[command(flatten)]
+    pub(crate) state: State,
+}
+
+/// What is written out, and where to.
+#[derive(Debug, Args)]
+pub(crate) struct Extract {
+    /// Image file; it stays as it is
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
+    /// Folder, new or empty; nothing is written outside of it. With --tar or --raw, a new file
+    #[arg(value_name = "DIR", value_hint = ValueHint::AnyPath)]
+    pub(crate) target: PathBuf,
+    /// Folder or file in the image, with escapes as `ls` shows them
+    #[arg(value_name = "PATH", default_value = "/")]
+    pub(crate) path: OsString,
+    /// Write a tar archive, with owners, devices and attributes; as DIR - is standard output
+    #[arg(long, conflicts_with = "raw")]
+    pub(crate) tar: bool,
+    /// New file for owners, devices, times and attributes of all names, as JSON
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["raw", "tar"])]
+    pub(crate) metadata: Option<PathBuf>,
+    /// Write what is left of deleted files instead, into the new folder `deleted` in DIR
+    #[arg(long, conflicts_with_all = ["raw", "tar", "metadata", "commit", "as_of"])]
+    pub(crate) deleted: bool,
+    /// Write the bytes of a UBI volume to a new file, whatever is in it
+    #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
+    pub(crate) raw: bool,
+    /// Names to extract at most
+    #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
+    pub(crate) max_names: u64,
+    /// Bytes of content to write at most, holes not counted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "16GiB")]
+    pub(crate) max_size: Bytes,
+    /// The flash, and the state of it.
+    #[command(flatten)]
+    pub(crate) state: State,
+}
 
 /// What is converted, and into what.
 #[derive(Debug, Args)]

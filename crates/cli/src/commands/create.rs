@@ -88,11 +88,17 @@ fn is_archive(path: &Path) -> bool {
 fn make(create: &Create, input: Input, seed: Seed) -> Result<Made, MakeError> {
     // The command line has both.
     let flash = create.new.flash((Bytes::ZERO, Bytes::ZERO));
+    let is_archive = matches!(input, Input::Archive(_));
+    if create.metadata.is_some() && is_archive {
+        let why = "an archive has owners, modes, times, devices and attributes itself";
+        return Err(MakeError::Useless { option: "--metadata", why });
+    }
     let files = match input {
         Input::Folder => Files::Folder(&create.input),
         Input::Archive(file) => Files::Archive(file),
         Input::Ini => {
-            if let Some(option) = create.new.for_files() {
+            let metadata = create.metadata.is_some().then_some("--metadata");
+            if let Some(option) = metadata.or_else(|| create.new.for_files()) {
                 let why = "the .ini says what the volumes are";
                 return Err(MakeError::Useless { option, why });
             }
@@ -100,7 +106,8 @@ fn make(create: &Create, input: Input, seed: Seed) -> Result<Made, MakeError> {
             return make::place(made, &placing(&create.new)?);
         }
     };
-    make::of_files(files, &flash, &of_files(&create.new)?, (seed, ALL))
+    let options = FileOptions { metadata: create.metadata.clone(), ..of_files(&create.new)? };
+    make::of_files(files, &flash, &options, (seed, ALL))
 }
 
 /// Where the blocks of a new image lie.

@@ -321,7 +321,7 @@ fn a_second_reader_changes_nothing_that_is_written_or_reported() {
             Reader { fs: Box::new(fs), clock }
         };
         let damage = Damage::default().into();
-        let beside = Beside { damage, reader: with_reader.then(reader) };
+        let beside = Beside { damage, reader: with_reader.then(reader), is_readable: false };
         let limits = Limits { content, ..Limits::default() };
         let done = extract(&mut fs, &mut clock, b"/", &target, beside, limits).unwrap();
         let paths = scratch.paths();
@@ -361,7 +361,7 @@ fn a_reader_that_breaks_ends_the_extraction() {
     let ((mut fs, mut clock), scratch) = (files_of_all_kinds(), Scratch::new("broken"));
     let (copy, time) = files_of_all_kinds();
     let reader = Some(Reader { fs: Box::new(Broken(copy)), clock: time });
-    let beside = Beside { damage: Damage::default().into(), reader };
+    let beside = Beside { damage: Damage::default().into(), reader, is_readable: false };
     let target = scratch.0.join("out");
     let _ = extract(&mut fs, &mut clock, b"/", &target, beside, Limits::default());
 }

@@ -1,6 +1,10 @@
-//! What is wrong in a table of devices, or in a list of bad blocks.
+//! What is wrong in a table of devices, in a list of bad blocks, or in metadata.
 //!
-//! Layer: rank 7. Main type: [`FileProblem`].
+//! Layer: rank 7. Main types: [`FileProblem`], [`MetadataProblem`].
+
+mod metadata;
+
+pub use metadata::MetadataProblem;
 
 use std::fmt;
 
@@ -65,6 +69,14 @@ pub enum FileProblem {
         /// The most.
         most: usize,
     },
+    /// The metadata of files are wrong.
+    Metadata(MetadataProblem),
+}
+
+impl From<MetadataProblem> for FileProblem {
+    fn from(problem: MetadataProblem) -> Self {
+        Self::Metadata(problem)
+    }
 }
 
 impl FileProblem {
@@ -92,6 +104,7 @@ impl FileProblem {
                 "expected numbers and ranges of blocks, such as 3,17,40-42".into()
             }
             Self::TooMany { most } => format!("expected at most {most} bad blocks"),
+            Self::Metadata(problem) => problem.help(),
         }
     }
 }
@@ -115,6 +128,7 @@ impl fmt::Display for FileProblem {
             }
             Self::Block { found } => write!(f, "`{found}` is no block"),
             Self::TooMany { .. } => f.write_str("these are too many bad blocks"),
+            Self::Metadata(problem) => problem.fmt(f),
         }
     }
 }

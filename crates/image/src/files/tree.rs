@@ -63,18 +63,18 @@ pub struct Taking {
 
 impl Taking {
     /// The owner and group that a file gets.
-    pub(super) const fn owner(&self, found: (u32, u32)) -> (u32, u32) {
+    pub(crate) const fn owner(&self, found: (u32, u32)) -> (u32, u32) {
         if self.squash { (0, 0) } else { found }
     }
 
     /// The permission bits that a file gets.
-    pub(super) const fn mode(&self, kind: Kind, found: u32) -> u32 {
+    pub(crate) const fn mode(&self, kind: Kind, found: u32) -> u32 {
         let is_squashed = self.squash_modes && !matches!(kind, Kind::Symlink);
         if is_squashed { found & !0o022 } else { found }
     }
 
     /// The time that a file gets.
-    pub(super) fn time(&self, found: Timestamp) -> Timestamp {
+    pub(crate) fn time(&self, found: Timestamp) -> Timestamp {
         self.latest.map_or(found, |latest| found.min(Timestamp::seconds(latest)))
     }
 }

@@ -5,8 +5,22 @@
 use super::error::reason;
 use crate::names::shown;
 use crate::walk::Problem;
-use boardlab_vfs::NAME_MAX;
+use boardlab_vfs::{Kind, NAME_MAX};
 use std::{fmt, io};
+
+/// A word for a kind of file.
+#[must_use]
+pub fn kind_word(kind: Kind) -> String {
+    match kind {
+        Kind::File => "file".into(),
+        Kind::Directory => "directory".into(),
+        Kind::Symlink => "symbolic link".into(),
+        Kind::Fifo => "named pipe".into(),
+        Kind::Socket => "socket".into(),
+        Kind::Character(device) => format!("character device {}:{}", device.major, device.minor),
+        Kind::Block(device) => format!("block device {}:{}", device.major, device.minor),
+    }
+}
 
 /// Something that is not in the image.
 #[derive(Debug)]
@@ -97,6 +111,15 @@ pub enum Why {
     First,
     /// It has more content than is allowed in all.
     Limit,
+    /// The metadata have it, and the folder does not.
+    Missing(Kind),
+    /// The metadata are those of something else.
+    OtherKind {
+        /// What it is.
+        found: Kind,
+        /// What the metadata say.
+        expected: Kind,
+    },
     /// An archive does not describe it in a way that can be understood.
     Entry(String),
 }
@@ -146,6 +169,15 @@ impl fmt::Display for Why {
             Self::Folder => f.write_str("its folder was left out"),
             Self::First => f.write_str("the first name of this file was left out"),
             Self::Limit => f.write_str("more content than the limit allows; --max-size raises it"),
+            Self::Missing(kind) => {
+                write!(f, "a {} of the metadata that is missing in the folder", kind_word(*kind))
+            }
+            Self::OtherKind { found, expected } => write!(
+                f,
+                "its owner, mode and attributes of the metadata, which are those of a {}: it is a {}",
+                kind_word(*expected),
+                kind_word(*found)
+            ),
             Self::Entry(words) => f.write_str(words),
         }
     }

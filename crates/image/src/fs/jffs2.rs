@@ -1,12 +1,13 @@
 //! JFFS2 images.
 //!
 //! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from them,
-//! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words; [`create`] makes a
-//! new one.
+//! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words; [`deleted`] finds what is
+//! left of deleted files; [`create`] makes a new one.
 
 mod audit;
 mod choose;
 mod create;
+mod deleted;
 mod nodes;
 mod survey;
 
@@ -17,6 +18,7 @@ use super::{
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::deleted::Remnants;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
@@ -125,6 +127,10 @@ impl ImageFileSystem for Jffs2<Dump> {
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {
         audit::audit(self, clock)
+    }
+
+    fn deleted(self: Box<Self>, clock: &mut Clock) -> Result<Remnants, Error> {
+        deleted::remnants(*self, clock)
     }
 
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {

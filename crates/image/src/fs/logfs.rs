@@ -17,6 +17,7 @@ use super::{
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::deleted::Remnants;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
@@ -220,6 +221,11 @@ impl ImageFileSystem for Opened {
 
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
         Some(Box::new(self.clone()))
+    }
+
+    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
+        let what = "LogFS, whose older states lead to segments that were erased since";
+        Err(Error::NoDeleted { what, instead: "leave out --deleted" })
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

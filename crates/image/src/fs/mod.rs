@@ -18,6 +18,7 @@ pub use ubifs::RawVolumeReport;
 use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::controller::CodePattern;
+use crate::deleted::Remnants;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::Error;
@@ -267,6 +268,15 @@ pub trait ImageFileSystem: FileSystem + fmt::Debug + Send {
     /// What its own checks find besides the audit, which has run.
     fn findings(&mut self, _clock: &mut Clock, _places: &Places) -> Vec<Finding> {
         Vec::new()
+    }
+
+    /// What is left of deleted files. Refused by a filesystem for which that is not built.
+    ///
+    /// # Errors
+    /// [`Error::NoDeleted`], [`Error::Audit`].
+    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
+        let (what, instead) = ("this filesystem", "leave out --deleted");
+        Err(Error::NoDeleted { what, instead })
     }
 
     /// The inodes with data in `range` of the flash, in order.

@@ -30,6 +30,7 @@ use super::{
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::deleted::Remnants;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
@@ -335,6 +336,13 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
     /// Right after the mount most of the index is still on the flash.
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
         Some(Box::new(self.clone()))
+    }
+
+    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
+        let what = "UBIFS, whose older commits have them with their names";
+        let instead =
+            "`image info` lists the commits: `image ls --commit N` shows the files of one";
+        Err(Error::NoDeleted { what, instead })
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 7. In reading order: [`headers`] finds object headers, [`survey`] derives the pages and the place
 //! of the tags from them, [`pages`] is what it finds; [`blocks`] derives the erase blocks. [`flash`] is what YAFFS
-//! is mounted on; [`past`] its older states. [`audit`], [`check`] and [`detail`] put damage, contradictions and
-//! everything else into words.
+//! is mounted on; [`past`] its older states, [`deleted`] its deleted files. [`audit`], [`check`] and [`detail`] put
+//! damage, contradictions and everything else into words.
 //!
 //! A mount always scans, and leaves the checkpoint alone: nothing of a checkpoint is believed that no page
 //! shows. `info` compares both.
@@ -12,6 +12,7 @@ mod audit;
 mod blocks;
 mod check;
 mod create;
+mod deleted;
 mod detail;
 mod flash;
 mod headers;
@@ -25,6 +26,7 @@ use super::{
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
+use crate::deleted::Remnants;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::{Error, Misfit, TruncatedPart};
@@ -299,6 +301,10 @@ impl ImageFileSystem for Yaffs<ImageFlash> {
 
     fn copy(&self) -> Option<Box<dyn ImageFileSystem>> {
         Some(Box::new(self.clone()))
+    }
+
+    fn deleted(self: Box<Self>, clock: &mut Clock) -> Result<Remnants, Error> {
+        deleted::remnants(*self, clock)
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

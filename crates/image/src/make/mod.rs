@@ -23,6 +23,7 @@ pub use spare::with_spare;
 
 use crate::files::{LeftOut, Taking, Tree, devices};
 use crate::fs::{ALL, Create, CreateDump, FileSystemType};
+use crate::metadata::{self, Applied};
 use crate::shape::Shape;
 use boardlab_codec::ByteOrder;
 use boardlab_sim::{Bytes, Seed};
@@ -70,7 +71,9 @@ pub struct FileOptions {
     pub order: ByteOrder,
     /// What JFFS2 writes besides.
     pub jffs2: Jffs2Options,
-    /// A table of devices, as mtd-utils take it.
+    /// Owners, modes, times, devices and attributes of the files, as `image extract` writes them.
+    pub metadata: Option<PathBuf>,
+    /// A table of devices, as mtd-utils take it, which changes what the metadata say.
     pub devices: Option<PathBuf>,
     /// Where the blocks lie.
     pub placing: Placing,
@@ -91,6 +94,7 @@ impl Default for FileOptions {
             tags: NewTags::Free,
             order: ByteOrder::Little,
             jffs2: Jffs2Options::default(),
+            metadata: None,
             devices: None,
             placing: Placing::default(),
             volume: Some("rootfs".into()),
@@ -125,6 +129,8 @@ pub struct Made {
     pub volumes: Vec<MadeVolume>,
     /// The filesystem, of a folder.
     pub filesystem: Option<NewFileSystem>,
+    /// What became of the metadata, where there are any.
+    pub metadata: Option<Applied>,
     /// What is not in the image.
     pub left_out: Vec<LeftOut>,
     /// The bad blocks in the image.
@@ -142,6 +148,7 @@ impl Made {
             layout: None,
             volumes: Vec::new(),
             filesystem: None,
+            metadata: None,
             left_out: Vec::new(),
             bad_blocks: Vec::new(),
             beyond: Vec::new(),
@@ -274,11 +281,13 @@ fn with_tree(
     if tree.nodes.first().is_none_or(|root| root.kind != Kind::Directory) {
         return Err(MakeError::NoRoot);
     }
+    let metadata = options.metadata.as_deref();
+    let metadata = metadata.map(|path| metadata::apply(tree, path, &options.taking)).transpose()?;
     if let Some(table) = &options.devices {
         devices::apply(tree, table, &options.taking)?;
     }
     let made = place(make(tree)?, &options.placing)?;
-    Ok(Made { left_out: std::mem::take(&mut tree.left_out), ..made })
+    Ok(Made { metadata, left_out: std::mem::take(&mut tree.left_out), ..made })
 }
 
 /// A filesystem in a volume, which is all of an image of UBI or alone.

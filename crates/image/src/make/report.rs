@@ -4,6 +4,7 @@
 
 use super::{Made, MadeVolume};
 use crate::files::NewFileSystem;
+use crate::metadata::Applied;
 use crate::names::shown;
 use crate::tables::trees::file_counts;
 use crate::tables::{ImageReport, not_taken};
@@ -34,6 +35,15 @@ pub(crate) fn tell(run: &mut RunResult, output: &str, made: &Made) {
             run.warnings.push(format!(
                 "A volume for it needs {} at least: its journal is that of --max-blocks.",
                 counted(filesystem.volume_lebs, "logical erase block"),
+            ));
+        }
+    }
+    if let Some(applied) = &made.metadata {
+        run.tables.push(metadata(*applied));
+        if applied.separate > 0 {
+            run.warnings.push(format!(
+                "{} of the metadata are files of their own in the folder: a program that wrote a new file has parted them.",
+                counted(applied.separate, "hard link")
             ));
         }
     }
@@ -87,6 +97,16 @@ fn volumes(volumes: &[MadeVolume], made: &Made) -> Table {
         .column("leb_count", "LEBs", lebs)
         .column("data_bytes", "data", |volume| Cell::int(volume.data))
         .column("detail", "more", detail)
+        .table()
+}
+
+fn metadata(applied: Applied) -> Table {
+    Table::new("metadata", "Names and the metadata")
+        .of([(Row::new("names", ""), applied)])
+        .column("applied_count", "with what they say", |one| Cell::int(one.applied))
+        .column("newer_count", "of them changed since", |one| Cell::int(one.newer))
+        .column("made_count", "devices, pipes, sockets made", |one| Cell::int(one.made))
+        .column("unlisted_count", "in the folder alone", |one| Cell::int(one.unlisted))
         .table()
 }
 

@@ -4,8 +4,8 @@
 
 use super::{ImageReport, VERSION, damage, date, mode};
 use crate::damage::{Damage, Paths};
-use crate::diff::kind_word;
 use crate::error::Error;
+use crate::files::why::kind_word;
 use crate::names::shown;
 use crate::walk::resolve;
 use boardlab_result::{Cell, Row, RunResult, Table};

@@ -1,5 +1,7 @@
 //! Archives of any content, also of what no program writes.
 
+#![allow(dead_code, reason = "not every test damages archives")]
+
 use tar::Header;
 
 /// An archive that is being written.

@@ -1,9 +1,10 @@
 //! `boardlab image`: the contents of a flash image.
 
+mod deleted;
 mod pages;
 mod trees;
 
-use crate::args::{Cat, ImageAction, Options, Stat};
+use crate::args::{Cat, Extract, ImageAction, Ls, Options, Stat};
 use crate::error::{Error, shown_path};
 use crate::exit::Status;
 use crate::file::NewFile;
@@ -47,50 +48,52 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
             let hints = Hints { partial: true, volume, ..pages.into() };
             (file, info(file, &hints, *blocks))
         }
-        ImageAction::Ls { file, path, state, max_names } => {
-            let limits = Limits { names: *max_names, ..Limits::default() };
-            (file, ls(file, path, &state.into(), limits))
-        }
-        ImageAction::Extract {
-            file,
-            target,
-            path,
-            state,
-            metadata,
-            tar,
-            raw,
-            max_names,
-            max_size,
-        } => {
-            let limits = Limits { names: *max_names, content: *max_size };
-            let made = if *tar {
-                trees::archive([file, target], path, &state.into(), limits)
-            } else if *raw {
-                carve([file, target], &state.into(), *max_size)
-            } else {
-                let beside = metadata.as_deref().map(trees::place_of).transpose()?;
-                let done = extract([file, target], path, &state.into(), limits);
-                if let (Ok(_), Some(place)) = (&done, beside) {
-                    trees::metadata(file, path, &state.into(), limits, &place)?;
-                }
-                done
-            };
-            match made {
-                // The error is not about the image.
-                made @ Err(
-                    Problem::NotEmpty
-                    | Problem::Exists
-                    | Problem::Unfinished
-                    | Problem::TargetIsALink
-                    | Problem::Unwritable { .. },
-                ) => (target, made),
-                made => (file, made),
-            }
+        ImageAction::Ls(asked) => (&asked.file, ls(asked)),
+        ImageAction::Extract(asked) => {
+            let told = write_out(asked)?;
+            return show_unless(asked.tar && asked.target.as_os_str() == "-", &output, &told);
         }
     };
     let told = made.map_err(|problem| Error::Image { path: file.clone(), problem })?;
-    let is_beside = matches!(action, ImageAction::Extract { tar: true, target, .. } if target.as_os_str() == "-");
-    show_unless(is_beside, &output, &told)
+    show(&output, &told)
+}
+
+/// Writes files of an image out, in one of four ways.
+fn write_out(asked: &Extract) -> Result<ImageReport, Error> {
+    let Extract { file, target, path, state, metadata, .. } = asked;
+    let limits = Limits { names: asked.max_names, content: asked.max_size };
+    let hints = Hints::from(state);
+    let made = if asked.tar {
+        trees::archive([file, target], path, &hints, limits)
+    } else if asked.raw {
+        carve([file, target], &hints, asked.max_size)
+    } else if asked.deleted {
+        deleted::extract([file, target], path, &hints, limits)
+    } else {
+        let beside = metadata.as_deref().map(trees::place_of).transpose()?;
+        let with_modes = beside.is_some();
+        let done = extract([file, target], path, &hints, limits, with_modes);
+        if let (Ok(_), Some(place)) = (&done, beside) {
+            trees::metadata(file, path, &hints, limits, &place)?;
+        }
+        done
+    };
+    made.map_err(|problem| {
+        let is_of_target = matches!(
+            problem,
+            Problem::NotEmpty
+                | Problem::Exists
+                | Problem::Unfinished
+                | Problem::TargetIsALink
+                | Problem::Unwritable { .. }
+        );
+        let path = match (is_of_target, asked.deleted) {
+            (true, true) => deleted::folder(target),
+            (true, false) => target.clone(),
+            (false, _) => file.clone(),
+        };
+        Error::Image { path, problem }
+    })
 }
 
 /// Shows a result, beside standard output where that has something else.
@@ -161,10 +164,15 @@ fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
     Ok(check::report(&shown_path(file), &findings))
 }
 
-fn ls(file: &Path, path: &OsStr, hints: &Hints, limits: Limits) -> Result<ImageReport, Problem> {
-    let text = path.as_encoded_bytes();
+fn ls(asked: &Ls) -> Result<ImageReport, Problem> {
+    let Ls { file, path, state, deleted, max_names } = asked;
+    let (hints, text) = (Hints::from(state), path.as_encoded_bytes());
+    let limits = Limits { names: *max_names, ..Limits::default() };
     within(path)?;
-    let mut image = open(&Contents::open(file)?, hints)?;
+    if *deleted {
+        return deleted::list(file, text, &hints, limits);
+    }
+    let mut image = open(&Contents::open(file)?, &hints)?;
     let damage = Damage::of(&mut image)?;
     let MountedImage { fs, clock, .. } = &mut image;
     let what = Selection::of(text, fs, clock)?;
@@ -176,10 +184,11 @@ fn extract(
     path: &OsStr,
     hints: &Hints,
     limits: Limits,
+    with_modes: bool,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let mut image = open(&Contents::open(file)?, hints)?;
-    let beside = Beside::of(&mut image)?;
+    let beside = Beside { is_readable: with_modes, ..Beside::of(&mut image)? };
     let MountedImage { fs, clock, .. } = &mut image;
     let done = boardlab_image::extract(fs, clock, &path, target, beside, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(target), &done))
