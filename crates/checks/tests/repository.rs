@@ -110,16 +110,28 @@ fn every_test_file_is_part_of_a_test_program() {
     assert_none(compiled::check_repository(&Repository::here()));
 }
 
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(Repository::here().root());
+    command
+}
+
+/// That of the workspace is checked by every command of `make check`.
+#[test]
+fn the_lock_file_of_the_fuzz_targets_is_up_to_date() {
+    let metadata = ["metadata", "--locked", "--offline", "--format-version", "1"];
+    let output = cargo().args(metadata).args(["--manifest-path", "fuzz/Cargo.toml"]).output();
+    let told = output.expect("cargo runs, since it runs this test").stderr;
+    let told = String::from_utf8_lossy(&told);
+    // Crates that only the fuzz targets need may be missing here.
+    assert!(!told.contains("lock file"), "run `cargo metadata` in fuzz/: {told}");
+}
+
 /// Every library with its version and its features, where the crates of the workspace ask for `edges`.
 fn libraries(edges: &str) -> BTreeSet<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let tree = ["tree", "--locked", "--offline", "--workspace", "--prefix", "none", "--no-dedupe"];
-    let mut command = Command::new(cargo);
-    command
-        .args(tree)
-        .args(["-f", "{p} [{f}]", "-e", edges])
-        .current_dir(Repository::here().root());
-    let output = command.output().expect("cargo runs, since it runs this test");
+    let output = cargo().args(tree).args(["-f", "{p} [{f}]", "-e", edges]).output();
+    let output = output.expect("cargo runs, since it runs this test");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
 }
