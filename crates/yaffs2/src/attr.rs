@@ -128,6 +128,10 @@ impl<M: Mtd> Yaffs<M> {
             return Err(Errno::FBig.into());
         }
         self.load_details(clock, slot)?;
+        if self.options.repaired && change.modified.is_some() && self.cache.is_dirty(slot) {
+            // What the cache has of the file would be written at its close, with the time of then.
+            self.flush_file_cache(clock, slot, false)?;
+        }
         let now = self.now(clock);
         let object = self.objects.get_mut(slot);
         if let Some(mode) = change.mode {

@@ -46,7 +46,8 @@ pub struct Options {
     pub disable_soft_deletion: bool,
     /// Whether every chunk is checked to be erased before it is programmed.
     pub always_check_erased: bool,
-    /// Whether what the sources lose at a power cut is kept: `docs/design/yaffs2.md` has the list.
+    /// Whether what the sources lose at a power cut is kept, and a time that is set before a file is closed:
+    /// `docs/design/yaffs2.md` has the list.
     pub repaired: bool,
     /// Whether the times of eight bytes are written too (since 2012).
     pub long_times: bool,

@@ -396,3 +396,21 @@ fn a_chunk_that_passes_the_cache_is_there_without_what_was_written_before() {
     assert!(run(as_the_sources()).contains(&(true, 0)));
     assert!(!run(repaired()).contains(&(true, 0)));
 }
+
+#[test]
+fn a_time_that_is_set_before_a_file_is_closed_is_that_of_the_close() {
+    let modified = |options: &Options| {
+        let mut bench = Bench::mount(PowerCut::new(nand(), Seed::new(1)), options);
+        let ino = bench.file("f");
+        // Less than a chunk stays in the cache.
+        bench.write(ino, 0, 100, 7);
+        let change = SetAttr {
+            modified: Some(boardlab_vfs::Timestamp::seconds(1_000)),
+            ..SetAttr::default()
+        };
+        bench.fs.setattr(&mut bench.clock, ino, &change).unwrap();
+        bench.fs.closed(&mut bench.clock, ino).unwrap();
+        bench.fs.getattr(&mut bench.clock, ino).unwrap().modified.seconds
+    };
+    assert_eq!((modified(&as_the_sources()), modified(&repaired())), (0, 1_000));
+}

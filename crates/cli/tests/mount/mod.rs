@@ -1,6 +1,7 @@
 //! `image mount` and `image apply`: every filesystem, read and written; kills; what is refused.
 
 mod files;
+mod programs;
 
 use crate::bench::{Scratch, run_in};
 use boardlab_sim::{Seed, Stream};

@@ -126,6 +126,8 @@ impl Flash {
             read_only,
             wall: hints.wall(),
             reserved_blocks,
+            // Who changes an image wants to find it so.
+            repaired: !read_only,
             read_checkpoint: false,
             write_checkpoint: false,
             empty_lost_and_found: false,
