@@ -511,6 +511,7 @@ const OPTIONS: &[(&str, &str, Shows)] = &[
     ("image check", "block", Test(CHECK)),
     ("image check", "partial", Test(CHECK)),
     ("image check", "volume", Test(CHECK)),
+    ("image check", "repair", Test(TREES)),
     ("image create", "format", Test(LIMITS)),
     ("image create", "out", Test(LIMITS)),
     ("image create", "seed", Test(MAKE)),

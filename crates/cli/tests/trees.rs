@@ -47,6 +47,28 @@ fn an_archive_of_an_image_is_an_image_again_through_files_and_pipes() {
 }
 
 #[test]
+fn a_repair_is_a_new_file_with_what_can_be_read_and_says_what_is_lost() {
+    let scratch = board();
+    scratch.write("cut.jffs2", &BOARD[..9_000]);
+    let check =
+        |arguments: &[&str]| run_in(scratch.path(), &[&["image", "check"], arguments].concat());
+    let done = check(&["cut.jffs2", "--repair", "mended.jffs2"]);
+    assert_eq!(done.status, 1, "{}", done.stderr);
+    assert!(done.stdout.contains("/bin/busybox   damaged: bytes 8192 to 8999 missing"));
+    check(&["mended.jffs2"]).success();
+    let again = check(&["cut.jffs2", "--repair", "mended.jffs2"]);
+    assert_eq!(again.status, 2, "{}", again.stdout);
+    assert!(again.stderr.contains("mended.jffs2"), "{}", again.stderr);
+    assert!(
+        check(&["board.jffs2", "--repair", "no.jffs2"]).success().contains("no file was written")
+    );
+    assert!(!scratch.path().join("no.jffs2").exists());
+    let volume = check(&["cut.jffs2", "--repair", "no.jffs2", "--volume", "x"]);
+    assert_eq!(volume.status, 2);
+    assert!(fs::read(scratch.path().join("cut.jffs2")).unwrap() == BOARD[..9_000]);
+}
+
+#[test]
 fn a_conversion_needs_a_filesystem_and_takes_the_flash_of_the_first_image() {
     let scratch = board();
     let convert = |more: &[&str]| {

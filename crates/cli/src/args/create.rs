@@ -43,7 +43,7 @@ pub(crate) struct Create {
     /// INPUT is a tar archive, - for standard input: owners and devices need no root
     #[arg(long)]
     pub(crate) tar: bool,
-    /// Owners, modes, times, devices and attributes of the files, as `image extract --metadata` writes them
+    /// Owners, modes, times, devices and attributes, as `image extract --metadata` writes them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) metadata: Option<PathBuf>,
     /// The image.
