@@ -31,10 +31,10 @@ fn set_up_installs_what_is_missing_and_the_second_time_does_nothing() {
              blktrace busybox-static chromium clang cpio dropbear-bin fio fio-examples fish \
              fonts-dejavu-core g++ gcc-aarch64-linux-gnu gcc-arm-linux-gnueabi \
              gcc-arm-linux-gnueabihf gcc-arm-none-eabi gcc-mips-linux-gnu \
-             gcc-mipsel-linux-gnu gdb-multiarch kmod libc6-dev-arm64-cross \
+             gcc-mipsel-linux-gnu gdb-multiarch git kmod libc6-dev-arm64-cross \
              libc6-dev-armel-cross libc6-dev-armhf-cross libc6-dev-mips-cross \
              libc6-dev-mipsel-cross libclang-rt-dev mtd-utils musl-tools openssh-client patch python3-venv \
-             qemu-system-arm qemu-system-mips qemu-system-x86 qemu-user zsh",
+             qemu-system-arm qemu-system-mips qemu-system-x86 qemu-user rsync zsh",
             "cargo fetch --locked",
             FETCH_FUZZ,
             "python3 -m venv .setup/python",
