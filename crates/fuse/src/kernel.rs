@@ -187,15 +187,10 @@ fn shown(attributes: &Attributes) -> FileAttr {
 
 /// The inode that a request wants, or EINVAL for a kind that there is not.
 fn new_inode(request: &Request, mode: u32, device: u32) -> Result<NewInode<'static>, Errno> {
-    let kind = match mode & 0o170_000 {
-        0o010_000 => Kind::Fifo,
-        0o020_000 => Kind::Character(Device::decoded(device)),
-        0o040_000 => Kind::Directory,
-        0o060_000 => Kind::Block(Device::decoded(device)),
-        0 | 0o100_000 => Kind::File,
-        0o140_000 => Kind::Socket,
-        _ => return Err(Errno::Inval),
-    };
+    // mknod(2) takes a mode without a kind for that of a file.
+    let mode = if mode & 0o170_000 == 0 { mode | Kind::File.mode_bits() } else { mode };
+    let kind = Kind::of_mode(mode, Device::decoded(device));
+    let kind = kind.filter(|kind| *kind != Kind::Symlink).ok_or(Errno::Inval)?;
     let (uid, gid) = (request.uid(), request.gid());
     Ok(NewInode { kind, mode: mode & MODE, uid, gid, target: &[] })
 }

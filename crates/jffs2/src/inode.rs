@@ -6,7 +6,7 @@
 //! Source: Linux 6.1, `struct jffs2_inode_info` and `struct inode`.
 
 use crate::block::NodeId;
-use crate::format::Inode;
+use crate::format::{ByteOrder, Inode};
 use crate::fragments::{Fragments, FullDnode};
 use boardlab_vfs::{Device, Kind};
 use std::collections::BTreeMap;
@@ -136,25 +136,17 @@ impl OpenInode {
     }
 }
 
-/// The kind of a mode; `device` is the number of a device node.
+/// The device whose number is the data of a node: four bytes, or two as Linux kept it before 2.6.
 #[must_use]
-pub fn kind_of(mode: u32, device: Device) -> Option<Kind> {
-    let kinds = [
-        Kind::File,
-        Kind::Directory,
-        Kind::Symlink,
-        Kind::Fifo,
-        Kind::Socket,
-        Kind::Character(device),
-        Kind::Block(device),
-    ];
-    kinds.into_iter().find(|kind| kind.mode_bits() == mode & 0o170_000)
-}
-
-/// Decodes a device number of two bytes, as Linux kept it before 2.6.
-#[must_use]
-pub fn old_device(number: u16) -> Device {
-    Device { major: u32::from(number >> 8), minor: u32::from(number & 0xFF) }
+pub fn device_of(order: ByteOrder, data: &[u8]) -> Option<Device> {
+    match *data {
+        [a, b] => {
+            let number = order.u16([a, b]);
+            Some(Device { major: u32::from(number >> 8), minor: u32::from(number & 0xFF) })
+        }
+        [a, b, c, d] => Some(Device::decoded(order.u32([a, b, c, d]))),
+        _ => None,
+    }
 }
 
 /// Encodes a device number: two bytes when major and minor fit one byte each.
@@ -175,20 +167,10 @@ mod tests {
     fn device_numbers_go_both_ways() {
         let small = Device { major: 5, minor: 1 };
         assert_eq!(device_number(small), (0x0501, false));
-        assert_eq!(old_device(0x0501), small);
+        assert_eq!(device_of(ByteOrder::Little, &[0x01, 0x05]), Some(small));
         let large = Device { major: 0xABC, minor: 0x1_2345 };
         assert_eq!(device_number(large), (0x123A_BC45, true));
-        assert_eq!(Device::decoded(0x123A_BC45), large);
-    }
-
-    #[test]
-    fn the_kind_is_in_the_upper_bits_of_the_mode() {
-        let none = Device { major: 0, minor: 0 };
-        assert_eq!(kind_of(0o100_644, none), Some(Kind::File));
-        assert_eq!(
-            kind_of(0o020_600, old_device(0x0501)),
-            Some(Kind::Character(old_device(0x0501)))
-        );
-        assert_eq!(kind_of(0o170_000, none), None);
+        assert_eq!(device_of(ByteOrder::Big, &[0x12, 0x3A, 0xBC, 0x45]), Some(large));
+        assert_eq!(device_of(ByteOrder::Big, &[0x12, 0x3A, 0xBC]), None);
     }
 }

@@ -22,7 +22,7 @@ use crate::format::{
 };
 use crate::fragments::{Effect, FullDnode};
 use crate::index::ROOT;
-use crate::inode::{DirEntry, Metadata, OpenInode, kind_of, old_device};
+use crate::inode::{DirEntry, Metadata, OpenInode, device_of};
 use crate::volume::Volume;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
@@ -415,8 +415,8 @@ impl<M: Mtd> Volume<M> {
     ) -> Result<(), Error> {
         let (ino, none) = (open.ino, Device { major: 0, minor: 0 });
         let problem = |problem| Error::Inode { ino, problem };
-        open.kind =
-            kind_of(node.mode, none).ok_or_else(|| problem(InodeProblem::Mode(node.mode)))?;
+        let kind = Kind::of_mode(node.mode, none);
+        open.kind = kind.ok_or_else(|| problem(InodeProblem::Mode(node.mode)))?;
         match open.kind {
             Kind::File => self.settle_size(open),
             Kind::Directory if ino != ROOT && !self.inodes.get(open.slot).is_directory => {
@@ -467,17 +467,14 @@ impl<M: Mtd> Volume<M> {
             return Ok(());
         }
         let mut number = [0; 4];
-        let device = match dnode.size {
-            2 => {
-                self.read_dnode(clock, dnode.node, 0, &mut number[..2])?;
-                old_device(self.order.u16([number[0], number[1]]))
-            }
-            4 => {
-                self.read_dnode(clock, dnode.node, 0, &mut number)?;
-                Device::decoded(self.order.u32(number))
-            }
+        let number = match dnode.size {
+            2 => &mut number[..2],
+            4 => &mut number[..],
             _ => return Err(problem(InodeProblem::DeviceNumber)),
         };
+        self.read_dnode(clock, dnode.node, 0, number)?;
+        let device = device_of(self.order, number);
+        let device = device.ok_or_else(|| problem(InodeProblem::DeviceNumber))?;
         open.kind = match open.kind {
             Kind::Block(_) => Kind::Block(device),
             _ => Kind::Character(device),

@@ -59,16 +59,7 @@ impl Inode {
 
     /// What it is; `None` for a type that Linux does not know.
     pub(crate) fn kind(&self) -> Option<Kind> {
-        Some(match self.format() {
-            0o010_000 => Kind::Fifo,
-            0o020_000 => Kind::Character(device_of(self.disk.pointers[0])),
-            0o040_000 => Kind::Directory,
-            0o060_000 => Kind::Block(device_of(self.disk.pointers[0])),
-            0o100_000 => Kind::File,
-            0o120_000 => Kind::Symlink,
-            0o140_000 => Kind::Socket,
-            _ => return None,
-        })
+        Kind::of_mode(self.disk.mode.into(), device_of(self.disk.pointers[0]))
     }
 }
 

@@ -117,11 +117,7 @@ impl Inode {
 
     /// What it is; `None` for a mode of no known kind.
     pub(crate) fn kind(&self) -> Option<Kind> {
-        let plain =
-            [Kind::File, Kind::Directory, Kind::Symlink, Kind::Fifo, Kind::Socket].into_iter();
-        let device = decode_device(&self.data);
-        let devices = [Kind::Character(device), Kind::Block(device)];
-        plain.chain(devices).find(|kind| kind.mode_bits() == self.mode & TYPE_BITS)
+        Kind::of_mode(self.mode, decode_device(&self.data))
     }
 
     /// The kind of an entry that refers to it (`get_dent_type`).

@@ -87,6 +87,21 @@ impl Kind {
         }
     }
 
+    /// The kind of a mode (`st_mode`), of which a device node has the number `device`; `None` where it says no kind.
+    #[must_use]
+    pub const fn of_mode(mode: u32, device: Device) -> Option<Self> {
+        Some(match mode & 0o170_000 {
+            0o010_000 => Self::Fifo,
+            0o020_000 => Self::Character(device),
+            0o040_000 => Self::Directory,
+            0o060_000 => Self::Block(device),
+            0o100_000 => Self::File,
+            0o120_000 => Self::Symlink,
+            0o140_000 => Self::Socket,
+            _ => return None,
+        })
+    }
+
     /// The type byte of a directory entry (`DT_*`): the file type bits, shifted down.
     #[must_use]
     pub const fn dirent_type(self) -> u8 {
@@ -263,6 +278,19 @@ mod tests {
         let device = Device { major: 0xABC, minor: 0x1_2345 };
         assert_eq!(device.encoded(), 0x123A_BC45);
         assert_eq!(Device::decoded(0x123A_BC45), device);
+    }
+
+    #[test]
+    fn the_kind_is_in_the_upper_bits_of_the_mode() {
+        let device = Device { major: 5, minor: 1 };
+        assert_eq!(Kind::of_mode(0o100_644, device), Some(Kind::File));
+        assert_eq!(Kind::of_mode(0o020_600, device), Some(Kind::Character(device)));
+        assert_eq!(Kind::of_mode(0o170_000, device), None);
+        for bits in (0..16).map(|number| number << 12) {
+            assert!(
+                Kind::of_mode(bits | 0o7777, device).is_none_or(|kind| kind.mode_bits() == bits)
+            );
+        }
     }
 
     #[test]

@@ -24,14 +24,10 @@ const TICK: Duration = Duration::from_millis(10);
 
 /// What a special file is, by its mode. The sources have two bytes for the number of a device; the bits that do not
 /// fit there are above them, as in [`Device::encoded`].
-pub(crate) const fn special_kind(mode: u32, rdev: u32) -> Option<Kind> {
-    match mode & 0o170_000 {
-        0o010_000 => Some(Kind::Fifo),
-        0o020_000 => Some(Kind::Character(Device::decoded(rdev))),
-        0o060_000 => Some(Kind::Block(Device::decoded(rdev))),
-        0o140_000 => Some(Kind::Socket),
-        _ => None,
-    }
+#[must_use]
+pub fn special_kind(mode: u32, rdev: u32) -> Option<Kind> {
+    let kind = Kind::of_mode(mode, Device::decoded(rdev));
+    kind.filter(|kind| !matches!(kind, Kind::File | Kind::Directory | Kind::Symlink))
 }
 
 impl<M: Mtd> Yaffs<M> {

@@ -61,6 +61,7 @@ mod tables;
 mod tree;
 mod update;
 
+pub use attr::special_kind;
 pub use error::{Error, MountError};
 pub use layout::Layout;
 pub use mount::Findings;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use boardlab_jffs2::Jffs2;
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::index::ROOT;
-use boardlab_jffs2::inode::{kind_of, old_device};
+use boardlab_jffs2::inode::device_of;
 use boardlab_jffs2::remains::{RemainingName, RemainingNode};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Device, Ino, Kind, Timestamp};
@@ -86,13 +86,8 @@ fn remnant(source: &mut Source, clock: &mut Clock, start: usize, end: usize) -> 
     if let Some(node) = with_data.filter(|node| !is_file && node.fields.dsize <= TARGET_MAX) {
         data = source.fs.read_remaining(clock, &node).unwrap_or_default();
     }
-    let order = source.fs.order();
-    let device = match data[..] {
-        [_, _] => old_device(order.u16([data[0], data[1]])),
-        [a, b, c, d] => Device::decoded(order.u32([a, b, c, d])),
-        _ => Device { major: 0, minor: 0 },
-    };
-    let kind = kind_of(newest.mode, device).unwrap_or(Kind::File);
+    let device = device_of(source.fs.order(), &data).unwrap_or(Device { major: 0, minor: 0 });
+    let kind = Kind::of_mode(newest.mode, device).unwrap_or(Kind::File);
     let layers =
         (start..end).zip(&source.nodes[start..end]).filter(|(_, node)| node.fields.dsize > 0);
     let layer = |(index, node): (usize, &RemainingNode)| {

@@ -18,13 +18,13 @@ use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants};
 use crate::error::Error;
 use boardlab_mtd::PageIndex;
 use boardlab_sim::Clock;
-use boardlab_vfs::{Attributes, Device, Errno, Ino, Kind, Timestamp};
-use boardlab_yaffs2::Yaffs;
+use boardlab_vfs::{Attributes, Errno, Ino, Kind, Timestamp};
 use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::{
     CHUNK_MAX, DELETED, OBJECT_MAX, ObjectHeader, ObjectType, ROOT, SEQUENCE_END, SEQUENCE_FIRST,
     SUMMARY, Tags, UNLINKED,
 };
+use boardlab_yaffs2::{Yaffs, special_kind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The distance of the numbers of lives of an object.
@@ -239,15 +239,11 @@ fn remnant(ino: u64, life: &[Chunk]) -> Option<Remnant> {
 }
 
 fn kind_of(header: &ObjectHeader) -> Option<Kind> {
-    let device = Device::decoded(header.rdev);
-    let special = [Kind::Fifo, Kind::Socket, Kind::Character(device), Kind::Block(device)];
     match header.kind() {
         ObjectType::File => Some(Kind::File),
         ObjectType::Directory => Some(Kind::Directory),
         ObjectType::Symlink => Some(Kind::Symlink),
-        ObjectType::Special => {
-            special.into_iter().find(|kind| kind.mode_bits() == header.mode & 0o170_000)
-        }
+        ObjectType::Special => special_kind(header.mode, header.rdev),
         ObjectType::HardLink | ObjectType::Unknown => None,
     }
 }
