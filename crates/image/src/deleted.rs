@@ -14,6 +14,7 @@ mod tree;
 pub use layers::{Content, Layer, Piece};
 pub use tree::DeletedTree;
 
+use boardlab_result::prose::counted;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Error, Timestamp};
 use std::collections::BTreeSet;
@@ -129,6 +130,7 @@ fn ranges(ranges: &[std::ops::Range<u64>]) -> String {
         .map(|range| format!("{} to {}", range.start, range.end.saturating_sub(1)))
         .collect();
     let more = ranges.len().saturating_sub(RANGES);
-    let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
+    let more =
+        if more > 0 { format!(" and {}", counted(more, "more range")) } else { String::new() };
     format!("bytes {}{more}", named.join(", "))
 }

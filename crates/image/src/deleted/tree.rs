@@ -79,12 +79,10 @@ impl Building<'_> {
         let mut round = 0_usize;
         while self.nodes[parent].inside.contains_key(&free) {
             round += 1;
-            let mark = [b"#", more].concat();
-            let mark = if round > 1 {
-                [&mark, ".".as_bytes(), round.to_string().as_bytes()].concat()
-            } else {
-                mark
-            };
+            let mut mark = [b"#", more].concat();
+            if round > 1 {
+                mark.extend(format!(".{round}").bytes());
+            }
             let kept = name.len().min(NAME_MAX.saturating_sub(mark.len()));
             free = [&name[..kept], &mark].concat();
         }

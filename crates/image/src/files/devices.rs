@@ -144,12 +144,15 @@ type Found = ((usize, usize), FileProblem);
 
 /// Bytes as text.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<&str, Found> {
-    std::str::from_utf8(bytes).map_err(|problem| {
-        let before = String::from_utf8_lossy(&bytes[..problem.valid_up_to()]);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        ((line, column), FileProblem::NotText)
-    })
+    std::str::from_utf8(bytes)
+        .map_err(|problem| (place_of(&bytes[..problem.valid_up_to()]), FileProblem::NotText))
+}
+
+/// Line and column in characters, both from 1, of what comes behind `before`.
+pub(crate) fn place_of(before: &[u8]) -> (usize, usize) {
+    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    let line = before[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
 /// The fields of a line with their columns; none for a comment.

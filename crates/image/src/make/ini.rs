@@ -6,6 +6,7 @@
 //!
 //! Source: the manual page of `ubinize`; what version 2.1.5 does.
 
+use crate::files::devices::place_of;
 use crate::files::error::{IniProblem, KEYS, MakeError};
 use boardlab_sim::Bytes;
 use boardlab_ubi::format::vtbl::{self, NAME_MAX};
@@ -53,12 +54,8 @@ fn wrong(at: Place, problem: IniProblem) -> MakeError {
 /// # Errors
 /// [`MakeError::Ini`].
 pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Section>, MakeError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
-        let line = before.iter().filter(|&&byte| byte == b'\n').count() + 1;
-        let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
-        wrong((line, column), IniProblem::NotText)
-    })?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| wrong(place_of(&bytes[..error.valid_up_to()]), IniProblem::NotText))?;
     let mut sections: Vec<Section> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let content = line.trim();

@@ -5,6 +5,7 @@
 
 use super::{FORMAT, VERSION};
 use crate::files::FileProblem;
+use crate::files::devices::place_of;
 use crate::files::problem::MetadataProblem;
 use crate::files::why::kind_word;
 use crate::names::{shown, unshown};
@@ -262,12 +263,9 @@ struct Document<'a> {
     files: Vec<&'a RawValue>,
 }
 
-/// Line and column, from 1, of a byte of `text`.
+/// Line and column of a byte of `text`.
 fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    let start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    let line = before[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
-    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
+    place_of(&text.as_bytes()[..at.min(text.len())])
 }
 
 /// What the reader of JSON says of `part`, which begins at `start` of `text`.
