@@ -33,16 +33,8 @@ const SEED: Seed = Seed::new(1);
 
 /// A flash of so many bytes in a page, in its spare bytes, and in a block.
 const fn flash(page: u64, oob: u64, block: u64) -> Flash {
-    Flash {
-        page: Bytes::new(page),
-        block: Bytes::new(block),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: Some(7),
-        oob: if oob == 0 { None } else { Some(Bytes::new(oob)) },
-        ecc: None,
-    }
+    let oob = if oob == 0 { None } else { Some(Bytes::new(oob)) };
+    Flash { image_seq: Some(7), oob, ..Flash::of(Bytes::new(page), Bytes::new(block)) }
 }
 
 const LARGE: Flash = flash(2_048, 64, 131_072);

@@ -306,14 +306,9 @@ fn no_image_leads_out_of_its_folder_or_onto_the_terminal() {
 }
 
 const FLASH: Flash = Flash {
-    page: Bytes::kib(2),
-    block: Bytes::kib(128),
-    sub_page: None,
-    vid_offset: None,
-    erase_counter: 0,
     image_seq: Some(7),
     oob: Some(Bytes::new(64)),
-    ecc: None,
+    ..Flash::of(Bytes::kib(2), Bytes::kib(128))
 };
 
 fn options(fs: &str) -> FileOptions {

@@ -30,17 +30,7 @@ fn image(page: usize) -> Vec<u8> {
         fs::write(folder.join(&name[1..]), content).unwrap();
     }
     let page = Bytes::new(page as u64);
-    let (sub_page, vid_offset, image_seq) = (None, None, Some(7));
-    let flash = Flash {
-        page,
-        block: page * 64,
-        sub_page,
-        vid_offset,
-        erase_counter: 0,
-        image_seq,
-        oob: None,
-        ecc: None,
-    };
+    let flash = Flash { image_seq: Some(7), ..Flash::of(page, page * 64) };
     let options = FileOptions {
         fs: "ubifs".into(),
         max_lebs: 200,

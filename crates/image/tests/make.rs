@@ -29,16 +29,8 @@ use std::process::Command;
 const SEED: Seed = Seed::new(1);
 
 fn nand() -> Flash {
-    Flash {
-        page: Bytes::kib(2),
-        block: Bytes::kib(128),
-        sub_page: Some(Bytes::new(512)),
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: Some(7),
-        oob: None,
-        ecc: None,
-    }
+    let flash = Flash::of(Bytes::kib(2), Bytes::kib(128));
+    Flash { sub_page: Some(Bytes::new(512)), image_seq: Some(7), ..flash }
 }
 
 fn options(compression: Compression) -> FileOptions {

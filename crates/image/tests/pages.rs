@@ -34,14 +34,11 @@ fn archive() -> std::fs::File {
 /// A UBI image with such spare bytes.
 fn image(oob: Option<u64>, ecc: Option<(u32, u64)>) -> Vec<u8> {
     let flash = Flash {
-        page: Bytes::new(2_048),
-        block: Bytes::kib(128),
-        sub_page: None,
-        vid_offset: None,
         erase_counter: 3,
         image_seq: Some(7),
         oob: oob.map(Bytes::new),
         ecc: ecc.map(|(bits, step)| (bits, Bytes::new(step))),
+        ..Flash::of(Bytes::kib(2), Bytes::kib(128))
     };
     let options = FileOptions { fs: "ubifs".into(), max_lebs: 100, ..FileOptions::default() };
     let files = Files::Archive(archive());

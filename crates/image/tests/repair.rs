@@ -24,15 +24,12 @@ use std::collections::BTreeSet;
 
 const OOB: usize = 128;
 const FLASH: Flash = Flash {
-    page: Bytes::kib(2),
-    block: Bytes::kib(128),
-    sub_page: None,
-    vid_offset: None,
     erase_counter: 3,
     image_seq: Some(7),
     oob: Some(Bytes::new(OOB as u64)),
     // A weaker one takes many a wrong page for a right one.
     ecc: Some((8, Bytes::new(512))),
+    ..Flash::of(Bytes::kib(2), Bytes::kib(128))
 };
 const BOARD: &[u8] = include_bytes!("data/board.jffs2");
 const BAD: [u32; 2] = [0, 5];

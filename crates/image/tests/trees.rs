@@ -253,16 +253,8 @@ fn damaged_archives_never_panic() {
 }
 
 fn flash(oob: Option<u64>) -> Flash {
-    Flash {
-        page: Bytes::kib(2),
-        block: Bytes::kib(128),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: Some(7),
-        oob: oob.map(Bytes::new),
-        ecc: None,
-    }
+    let flash = Flash::of(Bytes::kib(2), Bytes::kib(128));
+    Flash { image_seq: Some(7), oob: oob.map(Bytes::new), ..flash }
 }
 
 fn options(fs: &str) -> FileOptions {

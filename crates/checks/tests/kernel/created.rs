@@ -48,16 +48,7 @@ look() { # NAME
 
 fn target(page: usize, oob: Option<usize>, block: usize) -> Target {
     let bytes = |size: usize| Bytes::new(u64::try_from(size).unwrap());
-    Target {
-        page: bytes(page),
-        block: bytes(block),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: None,
-        oob: oob.map(bytes),
-        ecc: None,
-    }
+    Target { oob: oob.map(bytes), ..Target::of(bytes(page), bytes(block)) }
 }
 
 /// An image of a flash, what ours finds in it, and what the guest does to have it on a flash.

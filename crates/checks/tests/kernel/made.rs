@@ -3,7 +3,7 @@
 use crate::stack::manifest_of_dump;
 use boardlab_checks::binary::Scratch;
 use boardlab_checks::nandsim::Flash;
-use boardlab_image::make::{Compression, FileOptions, of_folder};
+use boardlab_image::make::{Compression, FileOptions, Flash as Target, of_folder};
 use boardlab_sim::{Bytes, Seed};
 use boardlab_vfs::script::content;
 use std::fs::{self, File};
@@ -30,15 +30,12 @@ pub(crate) fn made(flash: Flash, mebibytes: usize) -> (String, Vec<u8>) {
     let scratch = Scratch::new();
     plant(scratch.path());
     let bytes = |size: usize| Bytes::new(u64::try_from(size).unwrap());
-    let made_for = boardlab_image::make::Flash {
-        page: bytes(flash.page),
-        block: bytes(flash.block()),
+    let made_for = Target {
         sub_page: Some(bytes(flash.page / 4)),
-        vid_offset: None,
         erase_counter: 3,
         image_seq: Some(7),
         oob: Some(bytes(flash.oob)),
-        ecc: None,
+        ..Target::of(bytes(flash.page), bytes(flash.block()))
     };
     let options = FileOptions {
         fs: "ubifs".into(),

@@ -157,6 +157,21 @@ impl Made {
 }
 
 impl Flash {
+    /// A flash of such pages and blocks, with everything else left open, and all erase counters 0.
+    #[must_use]
+    pub const fn of(page: Bytes, block: Bytes) -> Self {
+        Self {
+            page,
+            block,
+            sub_page: None,
+            vid_offset: None,
+            erase_counter: 0,
+            image_seq: None,
+            oob: None,
+            ecc: None,
+        }
+    }
+
     /// Checks the sizes.
     fn check(&self) -> Result<(), MakeError> {
         let page = self.page.get();

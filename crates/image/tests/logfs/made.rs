@@ -41,16 +41,7 @@ impl Drop for Scratch {
 }
 
 fn flash(page: u64, oob: Option<u64>) -> Flash {
-    Flash {
-        page: Bytes::new(page),
-        block: Bytes::kib(128),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: None,
-        oob: oob.map(Bytes::new),
-        ecc: None,
-    }
+    Flash { oob: oob.map(Bytes::new), ..Flash::of(Bytes::new(page), Bytes::kib(128)) }
 }
 
 fn options(compression: Option<Compression>) -> FileOptions {

@@ -30,16 +30,7 @@ impl Drop for Scratch {
 }
 
 const fn flash(page: u64, oob: u64, block: u64) -> Flash {
-    Flash {
-        page: Bytes::new(page),
-        block: Bytes::new(block),
-        sub_page: None,
-        vid_offset: None,
-        erase_counter: 0,
-        image_seq: None,
-        oob: Some(Bytes::new(oob)),
-        ecc: None,
-    }
+    Flash { oob: Some(Bytes::new(oob)), ..Flash::of(Bytes::new(page), Bytes::new(block)) }
 }
 
 fn made(folder: &Scratch, flash: &Flash) -> Result<Made, MakeError> {
