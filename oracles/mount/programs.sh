@@ -5,10 +5,11 @@
 # hard links and attributes there and back, tar archives and unpacks it, fio verifies what it wrote at random. Then the image is
 # unmounted, the changes are applied, and the result is checked and compared. Needs FUSE, as root or with fuse3; git, rsync, fio.
 set -euo pipefail
-boardlab=$(realpath "${1:?programs.sh BOARDLAB [FILESYSTEM...]}"); shift
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+BOARDLAB=$(realpath "${1:?programs.sh BOARDLAB [FILESYSTEM...]}"); shift
+. "$here/mount.sh"
 [ $# -gt 0 ] || set -- jffs2 ubifs yaffs2 logfs
 work=$(mktemp -d)
-mounted=
 finish() { [ -z "$mounted" ] || umount -l "$mounted"; rm -rf "$work"; }
 trap finish EXIT
 cd "$work"
@@ -40,32 +41,13 @@ image() {
   mkdir -p root; echo welcome >root/motd
   local flash="--page 2KiB --block 128KiB" raw=$((64 * (2048 + 64))) size
   case $1 in
-    jffs2) size=$((512 * 65536)); "$boardlab" image create root image --fs jffs2 --page 1 --block 64KiB ;;
-    ubifs) size=$((300 * 131072)); "$boardlab" image create root image $flash --max-blocks 300 ;;
-    yaffs2) size=$((300 * raw)); "$boardlab" image create root image $flash --fs yaffs2 --oob 64 ;;
-    logfs) size=$((300 * raw)); "$boardlab" image create root image $flash --fs logfs --oob 64 --max-blocks 300 ;;
+    jffs2) size=$((512 * 65536)); "$BOARDLAB" image create root image --fs jffs2 --page 1 --block 64KiB ;;
+    ubifs) size=$((300 * 131072)); "$BOARDLAB" image create root image $flash --max-blocks 300 ;;
+    yaffs2) size=$((300 * raw)); "$BOARDLAB" image create root image $flash --fs yaffs2 --oob 64 ;;
+    logfs) size=$((300 * raw)); "$BOARDLAB" image create root image $flash --fs logfs --oob 64 --max-blocks 300 ;;
     *) fail "no filesystem $1: expected jffs2, ubifs, yaffs2 or logfs" ;;
   esac >told
   head -c $((size - $(stat -c %s image))) /dev/zero | tr '\0' '\377' >>image
-}
-
-mount_image() {
-  mkdir -p files
-  local block=; [ "$1" != yaffs2 ] || block="--block 128KiB"
-  "$boardlab" image mount image files --rw $block 2>mount.told &
-  mounter=$!
-  for _ in $(seq 200); do
-    ! grep -q '^mounted at ' mount.told || { mounted=$work/files; return; }
-    kill -0 $mounter 2>/dev/null || { cat mount.told >&2; fail "$1 cannot be mounted"; }
-    sleep 0.05
-  done
-  fail "$1 is not mounted after 10 s"
-}
-
-unmount() {
-  for _ in $(seq 200); do ! umount files 2>/dev/null || { mounted=; break; }; sleep 0.05; done
-  [ -z "$mounted" ] || fail "the folder stays in use"
-  wait $mounter || { cat mount.told >&2; fail "the mount failed"; }
 }
 
 # A line each: kind, mode, links, time, name, target, and of files the size. Folders have links and times of their own.
@@ -106,11 +88,13 @@ programs() { # FILESYSTEM
 sources
 for fs in "$@"; do
   rm -f image image.overlay
-  image "$fs"; mount_image "$fs"; programs "$fs"; unmount
-  "$boardlab" image apply image >told || { cat told >&2; fail "$fs: image apply"; }
-  "$boardlab" image check image >told || { cat told >&2; fail "$fs: image check"; }
+  image "$fs"
+  block=; [ "$fs" != yaffs2 ] || block="--block 128KiB"
+  mount_image image files --rw $block; programs "$fs"; unmount
+  "$BOARDLAB" image apply image >told || { cat told >&2; fail "$fs: image apply"; }
+  "$BOARDLAB" image check image >told || { cat told >&2; fail "$fs: image check"; }
   rm -rf out; mkdir out
-  "$boardlab" image extract image - /there --tar 2>told | tar -C out -xp
+  "$BOARDLAB" image extract image - /there --tar 2>told | tar -C out -xp
   same tree out "$fs: the image"
   echo "ok $fs image"
 done

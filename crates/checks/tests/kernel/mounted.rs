@@ -30,7 +30,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// In host and guest: changes of an image.
-pub(crate) const CHANGE: &str = include_str!("mounted.sh");
+pub(crate) const CHANGE: &str =
+    concat!(include_str!("../../../../oracles/mount/mount.sh"), include_str!("mounted.sh"));
 
 /// In the guest: the kernel looks at a filesystem, writes on, and looks again.
 const LOOK: &str = r#"
@@ -222,25 +223,25 @@ fn write_lists(share: &Share) {
     }
 }
 
-impl Case {
-    /// Makes the image in the share.
-    fn create(&self, share: &Share) {
-        let scratch = Scratch::new();
-        let root = scratch.path().join("root");
-        fs::create_dir_all(root.join("etc")).unwrap();
-        fs::write(root.join("etc/motd"), "welcome\n").unwrap();
-        fs::write(root.join("old"), content(300_000, 7)).unwrap();
-        let path = share.path().join(self.name);
-        let mut arguments = vec!["image", "create", "root", path.to_str().unwrap()];
-        arguments.extend(self.create.split(' '));
-        let output = Boardlab::built().run(&arguments, scratch.path());
-        let message = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{}: {message}", self.name);
-        let mut bytes = fs::read(&path).unwrap();
-        bytes.resize(self.blocks * self.block, 0xFF);
-        fs::write(&path, bytes).unwrap();
-    }
+/// Makes an image in the share, with these options of `image create`, that grows to `size` by erased bytes.
+pub(crate) fn create(share: &Share, name: &str, options: &str, size: usize) {
+    let scratch = Scratch::new();
+    let root = scratch.path().join("root");
+    fs::create_dir_all(root.join("etc")).unwrap();
+    fs::write(root.join("etc/motd"), "welcome\n").unwrap();
+    fs::write(root.join("old"), content(300_000, 7)).unwrap();
+    let path = share.path().join(name);
+    let mut arguments = vec!["image", "create", "root", path.to_str().unwrap()];
+    arguments.extend(options.split(' '));
+    let output = Boardlab::built().run(&arguments, scratch.path());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {message}");
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.resize(size, 0xFF);
+    fs::write(&path, bytes).unwrap();
+}
 
+impl Case {
     /// The shell's lines that change the image in a folder.
     fn change(&self, folder: &str, share: &str) -> String {
         let lists = if matches!(self.reader, Reader::Script) { "plain" } else { "lists" };
@@ -430,7 +431,9 @@ fn what_programs_change_in_a_mount_is_read_by_the_kernel_which_writes_on() {
     let (share, cases) = (Share::new(), cases());
     share.write("more.list", MORE);
     write_lists(&share);
-    cases.iter().for_each(|case| case.create(&share));
+    for Case { name, create: options, blocks, block, .. } in &cases {
+        create(&share, name, options, blocks * block);
+    }
     let can = mounts_here(&share, &cases[0]);
     let is_here = |case: &&Case| can && case.place == Place::Here;
     let path = share.path().to_str().unwrap();

@@ -1,33 +1,11 @@
 # Changes images through mounts of `boardlab image mount --rw`, by system calls and by programs. It runs on the host
 # and in the guest, by the same BusyBox: its shell runs its own programs.
 #
-# Set before: BOARDLAB, the command; FILES, the program guest-files; LISTS, a folder with NAME.list, operations for
-# guest-files; WORK, a folder in no mount. The kernel's own filesystems are changed by `change` alone.
+# Comes behind oracles/mount/mount.sh. Set before: BOARDLAB, the command; FILES, the program guest-files; LISTS, a folder
+# with NAME.list, operations for guest-files; WORK, a folder in no mount. The kernel's own filesystems are changed by
+# `by_system_calls` and `by_programs` alone.
 
-# Mounts IMAGE on FOLDER until `unmount`.
-mount_image() { # IMAGE FOLDER OPTION...
-  image=$1 folder=$2; shift 2
-  mkdir -p "$folder"
-  : >"$image.told"
-  $BOARDLAB image mount "$image" "$folder" "$@" 2>"$image.told" &
-  mounter=$!
-  trap 'umount -l "$folder"' EXIT
-  until grep -q '^mounted at ' "$image.told"; do
-    kill -0 $mounter 2>/dev/null || { trap - EXIT; cat "$image.told"; return 1; }
-    usleep 20000
-  done
-}
-
-# A process that something else starts has open files of this one for a moment.
-unmount() {
-  tries=0
-  until umount "$folder" 2>/dev/null; do
-    tries=$((tries + 1)); [ $tries -lt 200 ] || { echo "$folder stays mounted"; return 1; }
-    usleep 20000
-  done
-  trap - EXIT
-  wait $mounter || { echo "the mount failed:"; cat "$image.told"; return 1; }
-}
+trap '[ -z "$mounted" ] || umount -l "$mounted"' EXIT
 
 # The lists, each in a folder.
 by_system_calls() { # ROOT
@@ -82,5 +60,5 @@ change_image() { # IMAGE FOLDER
   by_programs "$2"
   $FILES manifest "$2" >"$1.live"
   unmount; cp "$1.overlay" "$1.log-2"
-  $BOARDLAB image apply "$1" >"$1.told" || { cat "$1.told"; return 1; }
+  "$BOARDLAB" image apply "$1" >"$1.told" || { cat "$1.told"; return 1; }
 }

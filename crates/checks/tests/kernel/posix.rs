@@ -4,9 +4,9 @@
 //! What a filesystem cannot do is named here, with its reason. Of JFFS2 and UBIFS the kernel's own does the same; nobody
 //! has YAFFS2 or LogFS in that kernel.
 
-use crate::mounted::CHANGE;
+use crate::mounted::{CHANGE, create};
 use boardlab_checks::Repository;
-use boardlab_checks::binary::{Boardlab, Scratch};
+use boardlab_checks::binary::Boardlab;
 use boardlab_checks::guest::{Guest, Share};
 use std::collections::BTreeSet;
 use std::fs;
@@ -131,21 +131,6 @@ mount -t ubifs ubi0:own /mnt; try /mnt ubifs.kernel; umount /mnt
 modprobe fuse
 "#;
 
-fn create(case: &Case, share: &Share) {
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.path().join("root")).unwrap();
-    fs::write(scratch.path().join("root/motd"), "welcome\n").unwrap();
-    let path = share.path().join(case.name);
-    let mut arguments = vec!["image", "create", "root", path.to_str().unwrap()];
-    arguments.extend(case.create.split(' '));
-    let output = Boardlab::built().run(&arguments, scratch.path());
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{}: {message}", case.name);
-    let mut bytes = fs::read(&path).unwrap();
-    bytes.resize(case.size, 0xFF);
-    fs::write(&path, bytes).unwrap();
-}
-
 /// The cases of which a run says that they differ, and how.
 fn differing(told: &str) -> BTreeSet<(&str, &str)> {
     let lines = told.lines().filter_map(|line| line.strip_prefix("differs "));
@@ -161,8 +146,8 @@ fn mounts_keep_the_promises_of_posix_that_their_filesystem_can_keep() {
     share.write("posix.list", &list);
     let mut job = share.program(Boardlab::built().path()) + "BOARDLAB=boardlab\n" + CHANGE + JOB;
     for case in &CASES {
-        create(case, &share);
-        let Case { name, mount, .. } = case;
+        let Case { name, create: options, size, mount, .. } = case;
+        create(&share, name, options, *size);
         job += &format!(
             "cp /h/{name} /tmp/{name}; mount_image /tmp/{name} /tmp/m --rw {mount}\n\
              mkdir /tmp/m/t; try /tmp/m/t {name}.ours; unmount; rm /tmp/{name}*\n"
