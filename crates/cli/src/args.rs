@@ -322,7 +322,8 @@ Of UBI: headers, erase counters, both copies of the volume table, copies of LEBs
 node, the index, inodes, orphans, the space of LEBs. Of JFFS2: every node. Of YAFFS: every chunk with its tags, headers, \
 summaries, names. Exit status 1: an error was found.
 
-With --repair, files go into a new filesystem for the same flash, and everything else in FILE stays. The new image is checked and compared with what could be read. Exit status 1: something is lost, or still wrong; the tables say what.
+With --repair, files go into a new filesystem for the same flash, and everything else in FILE stays. The new image is \
+checked and compared with what could be read. Exit status 1: something is lost, or still wrong; the tables say what.
 
 Examples:
   boardlab image check dump.bin

@@ -676,7 +676,7 @@ fn options(path: &str) -> Vec<String> {
 #[test]
 fn every_option_of_every_command_shows_or_is_refused() {
     let with_actions = [
-        ("image", "info extract ls check create"),
+        ("image", "info ls cat stat extract check diff create convert mount apply"),
         ("measure", "plan run read agent"),
         ("sata", "console"),
         ("os", "run trace debug"),
