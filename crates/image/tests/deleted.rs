@@ -6,6 +6,8 @@
 mod jffs2;
 #[allow(dead_code, reason = "files are extracted only")]
 mod scratch;
+#[path = "deleted/ubifs.rs"]
+mod ubifs;
 #[path = "deleted/yaffs2.rs"]
 mod yaffs2;
 

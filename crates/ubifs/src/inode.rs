@@ -149,6 +149,14 @@ impl Inode {
     }
 }
 
+impl InodeNode {
+    /// What it is; `None` for a mode of no known kind.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        Kind::of_mode(self.mode, decode_device(&self.data))
+    }
+}
+
 /// The device number of 4 or 8 bytes (`new_decode_dev`, `huge_decode_dev`).
 fn decode_device(data: &[u8]) -> Device {
     let Some(&bytes) = data.first_chunk::<DEVICE_SIZE>() else {

@@ -13,7 +13,7 @@
 //!   `dir`, `file`, `xattr`, `inode`, `compress`: the operations.
 //! - `gc`, `commit`, `orphan`: space collected, the journal emptied. [`mount`], `replay`, `recovery`: what
 //!   a mount does, after a power cut too.
-//! - [`past`]: the trees of older commits, as far as they stand.
+//! - [`past`]: the trees of older commits, as far as they stand; [`remains`]: what is left of deleted files.
 //! - [`mkfs`]: a new filesystem with its files, as `mkfs.ubifs` makes it.
 //! - [`check`]: the kernel's own checks of all of it, for tests and tools; `ram`: the memory of a 32-bit
 //!   kernel; `fs`: the trait [`FileSystem`](boardlab_vfs::FileSystem).
@@ -77,6 +77,7 @@ mod orphan;
 pub mod past;
 mod ram;
 mod recovery;
+pub mod remains;
 mod replay;
 mod scan;
 mod superblock;

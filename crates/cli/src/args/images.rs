@@ -76,8 +76,8 @@ pub(crate) struct Ls {
     /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
     #[arg(value_name = "PATH", default_value = "/")]
     pub(crate) path: OsString,
-    /// List deleted files instead, as far as they are still on the flash (JFFS2, YAFFS2)
-    #[arg(long, conflicts_with_all = ["commit", "as_of"])]
+    /// List deleted files instead, as far as still on the flash (JFFS2, UBIFS, YAFFS2)
+    #[arg(long, conflicts_with = "as_of")]
     pub(crate) deleted: bool,
     /// Names to list at most
     #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
@@ -107,7 +107,7 @@ pub(crate) struct Extract {
     #[arg(conflicts_with_all = ["raw", "tar"])]
     pub(crate) metadata: Option<PathBuf>,
     /// Write what is left of deleted files instead, into the new folder `deleted` in DIR
-    #[arg(long, conflicts_with_all = ["raw", "tar", "metadata", "commit", "as_of"])]
+    #[arg(long, conflicts_with_all = ["raw", "tar", "metadata", "as_of"])]
     pub(crate) deleted: bool,
     /// Write the bytes of a UBI volume to a new file, whatever is in it
     #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. In reading order: this file finds both and mounts a single volume; [`ubi`] a UBI
 //! image, [`survey`] its flash, [`volumes`] what is in its volumes, [`raw`] their bytes; [`lebs`] is what
-//! UBIFS lies on; [`commits`] its older states; [`detail`] and [`audit`] put it and its damage into words.
+//! UBIFS lies on; [`commits`] its older states, [`deleted`] its deleted files; [`detail`] and [`audit`] put it and its damage into words.
 //!
 //! A filesystem that was not unmounted is shown as a read-only mount of Linux shows it: its journal is
 //! replayed in memory.
@@ -12,6 +12,7 @@ mod cause;
 mod check;
 mod commits;
 mod create;
+mod deleted;
 mod detail;
 mod lebs;
 mod raw;
@@ -338,11 +339,8 @@ impl ImageFileSystem for Ubifs<ImageLebs> {
         Some(Box::new(self.clone()))
     }
 
-    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
-        let what = "UBIFS, whose older commits have them with their names";
-        let instead =
-            "`image info` lists the commits: `image ls --commit N` shows the files of one";
-        Err(Error::NoDeleted { what, instead })
+    fn deleted(self: Box<Self>, clock: &mut Clock) -> Result<Remnants, Error> {
+        deleted::remnants(*self, clock)
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

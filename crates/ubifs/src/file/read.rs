@@ -84,7 +84,7 @@ impl<L: Lebs> Volume<L> {
     }
 
     /// Decompresses a block.
-    fn unpack_block(
+    pub(crate) fn unpack_block(
         &mut self,
         clock: &mut Clock,
         (leb, offs): (LebIndex, u32),

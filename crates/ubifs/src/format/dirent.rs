@@ -88,6 +88,12 @@ impl Dirent {
         Ok(Self { key, inum, itype, cookie, name: name.to_vec() })
     }
 
+    /// Whether it leads to a directory.
+    #[must_use]
+    pub const fn is_directory(&self) -> bool {
+        self.itype == entry_type(Kind::Directory)
+    }
+
     /// The bytes, without sequence number, group and checksum.
     ///
     /// # Panics
