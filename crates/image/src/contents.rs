@@ -2,11 +2,13 @@
 //!
 //! Layer: rank 7. Main type: [`Contents`]; `Reader` for many small reads. Only the requested parts
 //! of a file are read, through the page cache of the operating system, so that an image of many GiB
-//! takes no memory. Pages in which a controller mixes data and code are arranged as they are read. A clone is cheap and shares the file. Left out: memory maps, which would need
+//! takes no memory; those of a short one may stay in memory. Pages in which a controller mixes data and code are
+//! arranged as they are read. A clone is cheap and shares the file. Left out: memory maps, which would need
 //! `unsafe`, and anything but regular files, which have neither a length nor a seekable position.
 
 use crate::controller::{PageCode, PageMap};
 use crate::error::Error;
+use crate::file::StoredFile;
 use crate::patches::Patches;
 use crate::shape::LAYOUTS;
 use boardlab_sim::Bytes;
@@ -30,7 +32,7 @@ pub struct Contents {
 #[derive(Debug)]
 enum Source {
     Memory(Vec<u8>),
-    File(File),
+    File(StoredFile),
     /// The bytes of another image, with blocks in place of some of its own.
     Patched(Contents, Patches),
 }
@@ -63,7 +65,35 @@ impl Contents {
     /// Those of the operating system.
     pub fn of_file(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { source: Arc::new(Source::File(file)), start: 0, length, code: None })
+        Ok(Self {
+            source: Arc::new(Source::File(StoredFile::new(file))),
+            start: 0,
+            length,
+            code: None,
+        })
+    }
+
+    /// The same bytes, which stay in memory once they were read if they are those of a file of at most 320 MiB: for
+    /// what reads all of them, and some more than once.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        let kept = match &*self.source {
+            Source::File(file) => file.keep(),
+            Source::Memory(_) | Source::Patched(..) => None,
+        };
+        match kept {
+            Some(file) => Self { source: Arc::new(Source::File(file)), ..self },
+            None => self,
+        }
+    }
+
+    /// Whether reading a few bytes is as fast as copying them.
+    fn is_in_memory(&self) -> bool {
+        match &*self.source {
+            Source::Memory(_) => true,
+            Source::File(file) => file.is_kept(),
+            Source::Patched(..) => false,
+        }
     }
 
     /// The same bytes, with `patches` in place of some of them.
@@ -137,7 +167,7 @@ impl Contents {
                 target.copy_from_slice(&bytes[start..start + target.len()]);
                 Ok(())
             }
-            Source::File(file) => read_file(file, start, target),
+            Source::File(file) => file.read(start, target),
             Source::Patched(below, patches) => read_patched(below, patches, start, target),
         }
     }
@@ -229,8 +259,7 @@ impl Reader {
 
     /// As [`Contents::read`].
     pub(crate) fn read(&mut self, offset: Bytes, buffer: &mut [u8]) -> io::Result<usize> {
-        let in_memory = matches!(*self.contents.source, Source::Memory(_));
-        if in_memory || Bytes::of(buffer) * 2 > WINDOW {
+        if self.contents.is_in_memory() || Bytes::of(buffer) * 2 > WINDOW {
             return self.contents.read(offset, buffer);
         }
         let mut done = 0;
@@ -293,24 +322,6 @@ fn read_patched(
             }
         }
         (at, rest) = (stop, behind);
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn read_file(file: &File, offset: u64, target: &mut [u8]) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, target, offset)
-}
-
-#[cfg(windows)]
-fn read_file(file: &File, mut offset: u64, mut target: &mut [u8]) -> io::Result<()> {
-    while !target.is_empty() {
-        let read = std::os::windows::fs::FileExt::seek_read(file, target, offset)?;
-        if read == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        offset += u64::try_from(read).expect("u64 holds usize");
-        target = &mut target[read..];
     }
     Ok(())
 }

@@ -483,6 +483,9 @@ impl Dump {
     ) -> Result<ReadHealth, MtdError> {
         self.check_raw(page, data, oob)?;
         let (block, start) = self.place(page)?;
+        if !self.spare.as_ref().is_some_and(Spare::corrects) {
+            return self.read_stored(block, start, data, oob);
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.resize(self.shape.raw_page().to_usize(), 0);
         let copied = self.copy_raw(block, start, &mut scratch);
@@ -502,6 +505,24 @@ impl Dump {
         copied?;
         let offset = self.shape.page * u64::from(page.0);
         if seen.lost { Err(MtdError::Uncorrectable { offset }) } else { Ok(seen.health) }
+    }
+
+    /// As [`Dump::read_with_oob`], of a page without a code: both parts go where they are wanted at once.
+    fn read_stored(
+        &mut self,
+        block: BlockIndex,
+        start: Bytes,
+        data: &mut [u8],
+        oob: &mut [u8],
+    ) -> Result<ReadHealth, MtdError> {
+        let mut read = Ok(ReadHealth::default());
+        for (start, target) in [(start, data), (start + self.shape.page, oob)] {
+            if let Err(problem) = self.copy_raw(block, start, target) {
+                target.fill(0xFF);
+                read = read.and(Err(problem));
+            }
+        }
+        read
     }
 
     /// Programs a raw page: bits go from 1 to 0 only. Empty halves stay as they are.

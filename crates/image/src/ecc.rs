@@ -12,7 +12,7 @@
 use crate::contents::Contents;
 use crate::controller::{
     ALL, CodePattern, Constant, ControllerLayout, EccCode, Family, PageCode, PageMap, Word,
-    WordCode, taken,
+    WordCode, bits, taken,
 };
 use crate::detection::Confidence;
 use crate::shape::LAYOUTS;
@@ -21,6 +21,7 @@ use boardlab_result::prose::float;
 use boardlab_sim::Bytes;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// The places of a file that are looked at, and the pages at each.
 const PLACES: u64 = 16;
@@ -183,12 +184,23 @@ pub fn search(contents: &Contents, wanted: &Wanted) -> Search {
         if !whole && wanted.page.is_none() {
             continue;
         }
-        let sample = Sample::of(contents, page, oob);
+        let mut candidates = Candidate::all(wanted, page, oob);
+        // Every file that is opened is searched for these, and few have any.
+        if wanted.mixed && !wanted.thorough {
+            let sample = Sample::of(contents, (page, oob), (1, FIRST));
+            if sample.pages.len() >= FIRST {
+                candidates.retain(|one| sample.constant(one, &mut engines).is_some());
+            }
+            if candidates.is_empty() {
+                continue;
+            }
+        }
+        let sample = Sample::of(contents, (page, oob), (PAGES, SAMPLE / 2));
         if sample.telling() > found.telling || found.pages == 0 {
             (found.pages, found.programmed) = (sample.read, sample.pages.len());
             found.telling = sample.telling();
         }
-        found.matches.extend(sample.matches(wanted, &mut engines));
+        found.matches.extend(sample.matches(candidates, wanted.thorough, &mut engines));
     }
     found.matches.retain(|one| one.confidence().is_some());
     // The order of equal ones is that of the list.
@@ -233,21 +245,24 @@ impl Engines {
 /// Pages of a file, as they are stored.
 struct Sample {
     page: usize,
-    oob: usize,
     /// Pages that were read.
     read: usize,
     /// Programmed ones.
     pages: Vec<Vec<u8>>,
+    /// The bits that are set in all of those: a page in which nothing else is.
+    common: Vec<u8>,
 }
 
 impl Sample {
-    fn of(contents: &Contents, page: usize, oob: usize) -> Self {
+    /// Pages of these sizes from all over the file: so many at each place, and further ones until `enough` are
+    /// programmed.
+    fn of(contents: &Contents, (page, oob): (usize, usize), (near, enough): (u64, usize)) -> Self {
         let raw = Bytes::new((page + oob) as u64);
         let count = contents.length() / raw;
         let distance = (count / PLACES).max(1);
-        let near = (0..PLACES).flat_map(|place| (0..PAGES).map(move |at| place * distance + at));
+        let near = (0..PLACES).flat_map(|place| (0..near).map(move |at| place * distance + at));
         let numbers: BTreeSet<u64> = near.filter(|number| *number < count).collect();
-        let mut sample = Self { page, oob, read: 0, pages: Vec::new() };
+        let mut sample = Self { page, read: 0, pages: Vec::new(), common: vec![0xFF; page + oob] };
         let mut all: Vec<Vec<u8>> = Vec::new();
         for &number in &numbers {
             all.extend(sample.take(contents, raw, number));
@@ -257,13 +272,16 @@ impl Sample {
         sample.pages = all.into_iter().step_by(step).collect();
         let apart = (count / PROBES).max(1);
         for number in (0..PROBES).map(|probe| probe * apart).take_while(|number| *number < count) {
-            if sample.pages.len() >= SAMPLE / 2 {
+            if sample.pages.len() >= enough {
                 break;
             }
             if !numbers.contains(&number) {
                 let taken = sample.take(contents, raw, number);
                 sample.pages.extend(taken);
             }
+        }
+        for page in &sample.pages {
+            sample.common.iter_mut().zip(page).for_each(|(common, byte)| *common &= byte);
         }
         sample
     }
@@ -282,30 +300,71 @@ impl Sample {
         different.into_iter().filter(|page| !is_zero(page)).count()
     }
 
-    fn matches(&self, wanted: &Wanted, engines: &mut Engines) -> Vec<EccMatch> {
+    /// Whether the code bits of a word are erased in all pages though its message is not: no code is.
+    fn lacks_code(&self, map: &PageMap) -> bool {
+        let is_erased = |bits: &[Range<usize>]| {
+            let mut bytes = Vec::new();
+            bits::gather(&self.common, bits, map.order, &mut bytes);
+            let filled = 8 * bytes.len() - bits::count(bits);
+            u32::try_from(filled).is_ok_and(|filled| zero_bits(&bytes, filled).is_some())
+        };
+        map.stored_words.iter().any(|word| is_erased(&word.code) && !is_erased(&word.message))
+    }
+
+    fn matches(
+        &self,
+        candidates: Vec<Candidate>,
+        thorough: bool,
+        engines: &mut Engines,
+    ) -> Vec<EccMatch> {
         let mut found = Vec::new();
         if self.telling() < 2 {
             return found;
         }
-        for layout in ALL {
-            let is_other = wanted.layout.is_some_and(|it| it.name != layout.name);
-            if is_other || wanted.mixed && !layout.mixes {
+        for one in candidates {
+            if self.lacks_code(&one.map) {
                 continue;
             }
-            for code in (layout.codes)(self.page, self.oob) {
-                if wanted.code.as_ref().is_some_and(|it| !it.means(&code)) {
-                    continue;
-                }
-                let Some(map) = (layout.map)(self.page, self.oob, &code) else { continue };
-                if wanted.mixed && !map.is_mixed() {
-                    continue;
-                }
-                let Some(words) = engines.of(code) else { continue };
-                let trial = Trial { sample: self, layout, map: &map, words: &words };
-                found.extend(trial.judge(wanted.thorough));
-            }
+            let Some(words) = engines.of(one.code) else { continue };
+            let trial = Trial { sample: self, layout: one.layout, map: &one.map, words: &words };
+            found.extend(trial.judge(thorough));
         }
         found
+    }
+
+    /// The constant with which words of the first pages are right.
+    fn constant(&self, one: &Candidate, engines: &mut Engines) -> Option<Constant> {
+        if self.lacks_code(&one.map) {
+            return None;
+        }
+        let words = engines.of(one.code)?;
+        Trial { sample: self, layout: one.layout, map: &one.map, words: &words }.constant()
+    }
+}
+
+/// A code in a layout that is tried.
+struct Candidate {
+    layout: &'static ControllerLayout,
+    code: EccCode,
+    map: PageMap,
+}
+
+impl Candidate {
+    /// All that are wanted for pages of a size.
+    fn all(wanted: &Wanted, page: usize, oob: usize) -> Vec<Self> {
+        let layouts = ALL.iter().filter(|layout| {
+            let is_wanted = wanted.layout.is_none_or(|it| it.name == layout.name);
+            is_wanted && (layout.mixes || !wanted.mixed)
+        });
+        let of = |layout: &'static ControllerLayout| {
+            let codes = (layout.codes)(page, oob).into_iter();
+            let codes = codes.filter(|code| wanted.code.as_ref().is_none_or(|it| it.means(code)));
+            codes.filter_map(move |code| {
+                let map = (layout.map)(page, oob, &code)?;
+                (map.is_mixed() || !wanted.mixed).then_some(Self { layout, code, map })
+            })
+        };
+        layouts.flat_map(of).collect()
     }
 }
 

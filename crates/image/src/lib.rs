@@ -7,6 +7,7 @@
 //! - [`detection`]: [`Detection`], one content of a file, and the evidence for it.
 //! - [`patches`]: blocks in place of those of a file.
 //! - [`controller`]: ECC and OOB layouts of controllers, by name.
+//! - Not public, `file`: a file whose bytes may stay in memory.
 //! - [`contents`]: [`Contents`], the bytes of a file or of memory, read on demand.
 //! - [`spare`]: [`Spare`], the use of each OOB byte of a page.
 //! - [`ecc`]: finds the code and the layout of a dump by looking.
@@ -62,6 +63,7 @@ pub mod dump;
 pub mod ecc;
 pub mod error;
 pub mod extract;
+mod file;
 pub mod files;
 pub mod finding;
 pub mod fs;

@@ -125,7 +125,7 @@ impl Spare {
     #[must_use]
     pub fn detect(contents: &Contents, shape: Shape, known: Bytes, marker: Option<usize>) -> Self {
         Self::known(contents, shape)
-            .or_else(|| Self::of_linux(contents, shape, known))
+            .or_else(|| Self::of_linux(&programmed_pages(contents, shape, known), shape, &[]))
             .or_else(|| Self::searched(contents, shape))
             .unwrap_or_else(|| Self::uncorrected(shape, marker))
     }
@@ -135,16 +135,18 @@ impl Spare {
     #[must_use]
     pub(crate) fn detect_usual(contents: &Contents, shape: Shape, known: Bytes) -> Self {
         Self::known(contents, shape)
-            .or_else(|| Self::of_linux(contents, shape, known))
+            .or_else(|| Self::of_linux(&programmed_pages(contents, shape, known), shape, &[]))
             .unwrap_or_else(|| Self::uncorrected(shape, None))
     }
 
-    /// The layout of Linux that matches on most pages.
-    fn of_linux(contents: &Contents, shape: Shape, known: Bytes) -> Option<Self> {
-        let pages = programmed_pages(contents, shape, known);
+    /// The layout of Linux that matches on most of `pages`, of those whose ECC bytes are none of `taken`.
+    fn of_linux(pages: &[Vec<u8>], shape: Shape, taken: &[usize]) -> Option<Self> {
         let (first, others) = pages.split_at(pages.len().min(FIRST_PAGES));
         let tried = CODES.iter().filter_map(|&(bits, step)| {
             let spare = Self::linux(shape, bits, Bytes::new(step))?;
+            if spare.layout.ecc().iter().any(|range| taken.iter().any(|at| range.contains(at))) {
+                return None;
+            }
             let (right, wrong) = spare.count_matches(first, shape);
             if right == 0 && wrong > 0 {
                 return None;

@@ -279,7 +279,7 @@ pub trait FileSystem {
             let length = (size - offset).min(step);
             let kept = usize::try_from(length).expect("at most a page");
             number += 1;
-            is_hole = read.is_err() || page[..kept].iter().all(|&byte| byte == 0);
+            is_hole = read.is_err() || is_zero(&page[..kept]);
             if is_hole && read.is_ok() {
                 continue;
             }
@@ -474,4 +474,9 @@ pub struct FileExtent<'a> {
     pub length: u64,
     /// The bytes, or why they cannot be read.
     pub bytes: Result<&'a [u8], Error>,
+}
+
+/// Whether all bytes are zero. A processor compares many at once, and data mostly end it early.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.chunks(64).all(|part| part.iter().fold(0, |all, byte| all | byte) == 0)
 }

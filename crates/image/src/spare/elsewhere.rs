@@ -26,20 +26,18 @@ impl Spare {
         if let Some(known) = Self::known(contents, shape) {
             return known;
         }
-        let usual = Self::of_linux(contents, shape, known);
-        let usual = usual.unwrap_or_else(|| Self::uncorrected(shape, None));
-        let apart = |range: &Range<usize>| taken.iter().all(|at| !range.contains(at));
-        let fits = usual.corrects() && usual.layout.ecc().iter().all(apart);
         let pages = programmed_pages(contents, shape, known);
+        let usual = Self::of_linux(&pages, shape, taken);
+        let apart = |range: &Range<usize>| taken.iter().all(|at| !range.contains(at));
         let search = Search { pages: &pages, shape, taken };
         // With its first two bytes swapped, a right code looks like one of a step with a wrong bit. So
         // equal codes elsewhere are better evidence.
-        let equal = if fits { usual.equal_codes(&pages, shape) } else { 0 };
+        let equal = usual.as_ref().map_or(0, |usual| usual.equal_codes(&pages, shape));
         let better = search.best(false).filter(|(right, _)| *right > equal);
         if let Some((_, spare)) = better {
             return spare;
         }
-        if fits {
+        if let Some(usual) = usual {
             return usual;
         }
         let tolerant = search.best(true).map(|(_, spare)| spare);
@@ -92,6 +90,11 @@ impl Search<'_> {
             return None;
         }
         let length = page / engine.step() * engine.code_bytes();
+        let is_written = |at: usize| self.pages.iter().any(|raw| raw[page + at] != 0xFF);
+        let free = (0..self.shape.oob.to_usize()).filter(|at| !self.taken.contains(at));
+        if !free.into_iter().any(is_written) {
+            return None;
+        }
         let samples: Vec<_> = self.pages.iter().map(|raw| Sample::of(raw, page, engine)).collect();
         let places = places(self.shape, length, engine).into_iter();
         let places: Vec<_> =

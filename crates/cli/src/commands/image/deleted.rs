@@ -18,7 +18,7 @@ pub(super) fn folder(target: &Path) -> PathBuf {
 
 /// The deleted files of an image, and how long it should be where it is truncated.
 fn found(file: &Path, hints: &Hints) -> Result<(DeletedTree, Clock, Option<Bytes>), Problem> {
-    let image = open(&Contents::open(file)?, hints)?;
+    let image = open(&Contents::open(file)?.kept(), hints)?;
     let MountedImage { fs, mut clock, truncated, .. } = image;
     let found = fs.deleted(&mut clock)?;
     Ok((DeletedTree::of(found), clock, truncated))

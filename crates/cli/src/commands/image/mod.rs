@@ -139,7 +139,7 @@ fn stat(file: &Path, paths: &[OsString], hints: &Hints) -> Result<ImageReport, P
 }
 
 fn info(file: &Path, hints: &Hints, blocks: bool) -> Result<ImageReport, Problem> {
-    let contents = prepare(&Contents::open(file)?, hints)?;
+    let contents = prepare(&Contents::open(file)?.kept(), hints)?;
     let identity = identify(&contents);
     let looked_at = match &identity.filesystem {
         Some(system) if system.is_mountable(hints)? => {
@@ -160,7 +160,7 @@ fn info(file: &Path, hints: &Hints, blocks: bool) -> Result<ImageReport, Problem
 }
 
 fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
-    let findings = check::check(&Contents::open(file)?, hints)?;
+    let findings = check::check(&Contents::open(file)?.kept(), hints)?;
     Ok(check::report(&shown_path(file), &findings))
 }
 
@@ -172,7 +172,7 @@ fn ls(asked: &Ls) -> Result<ImageReport, Problem> {
     if *deleted {
         return deleted::list(file, text, &hints, limits);
     }
-    let mut image = open(&Contents::open(file)?, &hints)?;
+    let mut image = open(&Contents::open(file)?.kept(), &hints)?;
     let damage = Damage::of(&mut image)?;
     let MountedImage { fs, clock, .. } = &mut image;
     let what = Selection::of(text, fs, clock)?;
@@ -187,7 +187,7 @@ fn extract(
     with_modes: bool,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
-    let mut image = open(&Contents::open(file)?, hints)?;
+    let mut image = open(&Contents::open(file)?.kept(), hints)?;
     let beside = Beside { is_readable: with_modes, ..Beside::of(&mut image)? };
     let MountedImage { fs, clock, .. } = &mut image;
     let done = boardlab_image::extract(fs, clock, &path, target, beside, limits)?;

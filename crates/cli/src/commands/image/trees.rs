@@ -30,7 +30,7 @@ fn gathered(
     names: u64,
     taking: &Taking,
 ) -> Result<(Gathered, Shape), Problem> {
-    let image = open(&Contents::open(file)?, hints)?;
+    let image = open(&Contents::open(file)?.kept(), hints)?;
     let shape = image.fs.dump().shape();
     Ok((gather(image, path, names, taking)?, shape))
 }
@@ -129,7 +129,7 @@ pub(super) fn repaired(
     seed: Seed,
 ) -> Result<ImageReport, Error> {
     let (place, target) = place_of(target)?;
-    let contents = Contents::open(file);
+    let contents = Contents::open(file).map(Contents::kept);
     let contents = contents.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
     let done = repair(&contents, hints, seed);
     let done = done.map_err(|problem| match problem {
@@ -157,7 +157,8 @@ pub(super) fn differences(asked: &Diff) -> Result<ImageReport, Error> {
     let block = shape.raw_block();
     let changed = if shape == other && asked.path == "/" {
         let wrong = |problem| Error::Image { path: asked.b.clone(), problem };
-        let [before, after] = [&asked.a, &asked.b].map(|file| Contents::open(file));
+        let [before, after] =
+            [&asked.a, &asked.b].map(|file| Contents::open(file).map(Contents::kept));
         let changed = blocks(&before.map_err(wrong)?, &after.map_err(wrong)?, block);
         changed.map_err(|problem| wrong(Problem::Unreadable { problem }))?
     } else {
