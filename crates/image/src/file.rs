@@ -140,7 +140,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("boardlab-kept-{}", std::process::id()));
         let length = 2 * PIECE + 1_000;
         let bytes: Vec<u8> =
-            (0..length as u64).map(|n| (n * 2_654_435_761 >> 13).to_le_bytes()[0]).collect();
+            (0..length as u64).map(|n| ((n * 2_654_435_761) >> 13).to_le_bytes()[0]).collect();
         std::fs::write(&path, &bytes).unwrap();
         let file = StoredFile::new(File::options().read(true).open(&path).unwrap());
         let kept = file.keep().unwrap();
