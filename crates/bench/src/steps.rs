@@ -151,6 +151,7 @@ pub(crate) fn perform(
 ) -> Result<Vec<StepRun>, Failure> {
     let mut runs = Vec::new();
     for step in steps {
+        request.stop.check()?;
         runs.push(perform(step)?);
         let (done, total) = (runs.len(), steps.len());
         (request.progress)(Progress { step: &step.name, done, total });

@@ -7,17 +7,14 @@
 use crate::exit::Status;
 use crate::manifest::{self, Difference};
 use crate::measure::problem::Problem;
-use crate::terminal;
 use annotate_snippets::{Group, Level, Origin, Renderer};
 use boardlab_document::lock::Holder;
 use boardlab_experiment::Failure;
-use boardlab_result::foreign::{self, shown_at_most};
+pub(crate) use boardlab_result::foreign::shown_path;
+use boardlab_result::foreign::{self, PATH_SHOWN, shown_at_most};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// The number of characters of a text that an error repeats.
-const TEXT_SHOWN: usize = 240;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -285,15 +282,12 @@ impl Error {
 
     /// Renders the message, with the colours of a terminal if `styled`.
     pub(crate) fn render(&self, styled: bool) -> String {
-        terminal::drawn(styled, |styled| self.draw(styled))
+        foreign::drawn(styled, |styled| self.draw(styled))
     }
 
     fn draw(&self, styled: bool) -> String {
         if let Self::Lab(failure) = self {
-            return match failure {
-                Failure::Input(error) => error.render(styled),
-                other => other.to_string(),
-            };
+            return failure.render(styled);
         }
         if let Self::Os(boardlab_computer::Failure::Board(error)) = self {
             return error.render(styled);
@@ -502,20 +496,8 @@ fn not_a_result(path: &Path, problem: &boardlab_report::Error) -> Message {
 }
 
 fn image(path: &Path, problem: &boardlab_image::Error) -> Message {
-    use boardlab_image::Error as Problem;
-    let place = Place::file(path);
-    let title = match problem {
-        Problem::NotAFile | Problem::Unreadable { .. } => {
-            format!("cannot read `{}`: {problem}", shown_path(path))
-        }
-        Problem::Unwritable { .. } => format!("cannot write `{}`: {problem}", shown_path(path)),
-        _ => shown(&problem.to_string()),
-    };
-    let help = match problem {
-        Problem::Volume(_) => problem.help().replace(" IMAGE ", &format!(" {} ", word(path))),
-        _ => problem.help(),
-    };
-    Message { title, place, help }
+    let (title, help) = problem.told(path);
+    Message { title, place: Place::file(path), help }
 }
 
 /// The message for an image that cannot be mounted or changed.
@@ -536,13 +518,6 @@ fn mount(error: &Error) -> Message {
         ),
         _ => reader_gone(),
     }
-}
-
-/// A path as a word of a shell.
-fn word(path: &Path) -> String {
-    let shown = shown_path(path);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+,:@%".contains(c);
-    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
 
 fn not_made(path: &Path, problem: &boardlab_image::make::MakeError) -> Message {
@@ -587,15 +562,9 @@ fn reason(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
-/// `path` as [`shown`].
-pub(crate) fn shown_path(path: &Path) -> String {
-    let shown = foreign::shown_bytes(path.as_os_str().as_encoded_bytes());
-    shown_at_most(&shown, TEXT_SHOWN)
-}
-
 /// `text` on one line, cut to a length that an error can repeat.
 fn shown(text: &str) -> String {
-    shown_at_most(text, TEXT_SHOWN)
+    shown_at_most(text, PATH_SHOWN)
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ use boardlab_document::error::Error;
 use boardlab_document::source::Kind;
 use boardlab_measure::plan::Plan;
 use boardlab_parts::catalog;
-use boardlab_result::{Parameter, RunResult};
+use boardlab_result::{Parameter, RunResult, foreign};
 use boardlab_sim::Seed;
 use std::fmt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The version that results carry.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -27,6 +28,8 @@ pub struct Request<'a> {
     pub seed: Seed,
     /// Called after each completed step; may be called from several threads.
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+    /// Whether somebody wants the run to end early; a run looks at it between its steps.
+    pub stop: &'a Stop,
 }
 
 impl Request<'_> {
@@ -72,6 +75,40 @@ pub struct Progress<'a> {
     pub done: usize,
     /// The number of all steps.
     pub total: usize,
+}
+
+/// Ends a run early, from any thread. The run looks at it between its steps and fails with [`Failure::Stopped`].
+#[derive(Debug, Default)]
+pub struct Stop(AtomicBool);
+
+/// For runs that nobody stops.
+pub static NEVER: Stop = Stop::new();
+
+impl Stop {
+    /// One that nobody has asked for.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Asks for the end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked for the end.
+    #[must_use]
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Goes on unless somebody has asked for the end.
+    ///
+    /// # Errors
+    /// [`Failure::Stopped`].
+    pub fn check(&self) -> Result<(), Failure> {
+        if self.is_asked() { Err(Failure::Stopped) } else { Ok(()) }
+    }
 }
 
 /// Makes a result of a request.
@@ -206,6 +243,7 @@ impl Experiment {
     /// # Errors
     /// [`Failure`]: [`Failure::NoAction`] if the experiment lacks this action.
     pub fn perform(&self, action: Action, request: &Request<'_>) -> Result<RunResult, Failure> {
+        request.stop.check()?;
         match self.make(action) {
             Some(make) => {
                 let mut run = make(request)?;
@@ -248,12 +286,23 @@ pub enum Failure {
         /// The actions that it has.
         others: Vec<Action>,
     },
+    /// [`Stop`] ended the run.
+    Stopped,
 }
 
 impl Failure {
     /// The failure of `system` with `error`; `help` says what to try.
     pub fn run(system: impl Into<String>, error: impl Into<Cause>, help: &'static str) -> Self {
         Self::Run { system: system.into(), error: error.into(), help }
+    }
+
+    /// The message as every face shows it, harmless on a terminal; `styled` with its colours.
+    #[must_use]
+    pub fn render(&self, styled: bool) -> String {
+        foreign::drawn(styled, |styled| match self {
+            Self::Input(error) => error.render(styled),
+            other => other.to_string(),
+        })
     }
 }
 
@@ -270,6 +319,7 @@ impl fmt::Display for Failure {
             Self::Run { system, error, help } => {
                 write!(f, "error: {system}: {error}\n  = help: {help}")
             }
+            Self::Stopped => f.write_str("error: the run was stopped\n  = help: run it again"),
             Self::NoAction { scenario, action, others } => {
                 let action = action.command();
                 let others =

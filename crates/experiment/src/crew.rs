@@ -124,7 +124,7 @@ impl<'w> Crew<'w> {
     pub fn perform(self, request: &Request<'_>) -> Result<(), Failure> {
         let (finished, total) = (AtomicUsize::new(0), self.pieces.len());
         let one = |Piece { name, at, perform, .. }: Piece<'w>| {
-            let done = perform().map(|()| {
+            let done = request.stop.check().and_then(|()| perform()).map(|()| {
                 let done = finished.fetch_add(1, Ordering::Relaxed) + 1;
                 (request.progress)(Progress { step: &name, done, total });
             });
@@ -219,6 +219,7 @@ impl<'w> Waiting<'w> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{NEVER, Stop};
     use boardlab_document::Document;
     use boardlab_document::source::{Kind, Source};
     use boardlab_sim::Seed;
@@ -236,15 +237,37 @@ mod tests {
         assert_eq!(in_order(waits.par_iter().enumerate().map(fail)), Err(0));
     }
 
-    /// Performs `crew`; how many pieces were told to be done, and of how many.
+    #[test]
+    fn pieces_that_are_not_begun_when_somebody_stops_the_run_are_left_out() {
+        let (stop, begun) = (Stop::new(), AtomicUsize::new(0));
+        let mut crew = Crew::default();
+        for _ in 0..100 {
+            let _ = crew.add("piece", "", || {
+                begun.fetch_add(1, Ordering::SeqCst);
+                stop.ask();
+                Ok(())
+            });
+        }
+        let (done, _) = perform_until(crew, &stop);
+        assert!(matches!(done, Err(Failure::Stopped)));
+        // One a thread at most: each looks before it begins another.
+        assert!((1..=rayon::current_num_threads()).contains(&begun.into_inner()));
+    }
+
     fn perform(crew: Crew<'_>) -> (Result<(), Failure>, Vec<[usize; 2]>) {
+        perform_until(crew, &NEVER)
+    }
+
+    /// Performs `crew`; how many pieces were told to be done, and of how many.
+    fn perform_until(crew: Crew<'_>, stop: &Stop) -> (Result<(), Failure>, Vec<[usize; 2]>) {
         let told = Mutex::new(Vec::new());
         let progress = |progress: Progress<'_>| {
             told.lock().unwrap().push([progress.done, progress.total]);
         };
         let document = Document::parse(&Source::new(Kind::Scenario, "x", "")).unwrap();
         let seed = Seed::new(1);
-        let request = Request { document: &document, scenario: "x", seed, progress: &progress };
+        let request =
+            Request { document: &document, scenario: "x", seed, progress: &progress, stop };
         let done = crew.perform(&request);
         (done, told.into_inner().unwrap())
     }

@@ -22,6 +22,6 @@ pub mod reference;
 pub mod verdict;
 
 pub use contract::{
-    Action, Cause, Check, Experiment, Failure, Make, MakePlan, PlanRequest, Progress, Request,
-    VERSION, scenario_name,
+    Action, Cause, Check, Experiment, Failure, Make, MakePlan, NEVER, PlanRequest, Progress,
+    Request, Stop, VERSION, scenario_name,
 };

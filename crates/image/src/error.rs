@@ -18,7 +18,9 @@ use crate::detection::{Detection, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};
 use boardlab_codec::ByteOrder;
 use boardlab_mtd::Error as MtdError;
+use boardlab_result::foreign::{PATH_SHOWN, shown_at_most, shown_path};
 use boardlab_sim::Bytes;
+use std::path::Path;
 use std::{fmt, io};
 
 /// The error of a filesystem.
@@ -217,7 +219,44 @@ pub enum TruncatedPart {
     },
 }
 
+/// A path as a word of a shell.
+fn word(path: &Path) -> String {
+    let shown = shown_path(path);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/-_.+,:@%".contains(c);
+    if shown.chars().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
+}
+
 impl Error {
+    /// What is wrong with the file at `path`, and what to try, as every face shows it.
+    #[must_use]
+    pub fn told(&self, path: &Path) -> (String, String) {
+        let title = match self {
+            Self::NotAFile | Self::Unreadable { .. } => {
+                format!("cannot read `{}`: {self}", shown_path(path))
+            }
+            Self::Unwritable { .. } => format!("cannot write `{}`: {self}", shown_path(path)),
+            _ => shown_at_most(&self.to_string(), PATH_SHOWN),
+        };
+        let help = match self {
+            Self::Volume(_) => self.help().replace(" IMAGE ", &format!(" {} ", word(path))),
+            _ => self.help(),
+        };
+        (title, help)
+    }
+
+    /// Whether it is about what was to be written, and not about the image.
+    #[must_use]
+    pub const fn is_of_target(&self) -> bool {
+        matches!(
+            self,
+            Self::NotEmpty
+                | Self::Exists
+                | Self::Unfinished
+                | Self::TargetIsALink
+                | Self::Unwritable { .. }
+        )
+    }
+
     /// A hint what to try.
     #[must_use]
     pub fn help(&self) -> String {

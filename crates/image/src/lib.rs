@@ -39,6 +39,7 @@
 //! - [`cat`](mod@cat): the content of one file. [`pattern`]: patterns of names.
 //! - [`names`]: untrusted names as text.
 //! - [`tables`]: all of this as a typed result.
+//! - [`inspect`]: from a file to such a result, for the faces.
 //! - [`create`]: writes a flash to a file.
 //! - [`check`](mod@check): every fault of an image, each a [`Finding`](finding::Finding).
 //! - [`repair`](mod@repair): a new image of everything that can be read of a damaged one.
@@ -70,6 +71,7 @@ pub mod fs;
 pub mod gather;
 pub mod health;
 pub mod identify;
+pub mod inspect;
 mod magic;
 pub mod make;
 pub mod metadata;

@@ -5,10 +5,10 @@
 use crate::{fcse, nor, sata};
 use boardlab_cards::{self as cards, fio, life, sdwear};
 use boardlab_document::error::{At, Error, Message, Other, TEXT_SHOWN};
-use boardlab_document::source::Kind;
+use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Node, files};
 use boardlab_experiment::{
-    Action, Experiment, Failure, PlanRequest, Progress, Request, VERSION, scenario_name,
+    Action, Experiment, Failure, NEVER, PlanRequest, Progress, Request, VERSION, scenario_name,
 };
 use boardlab_filesystems::{advise, nandfs, nandwear};
 use boardlab_measure::plan::Plan;
@@ -17,6 +17,7 @@ use boardlab_result::foreign::shown_at_most;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table};
 use boardlab_sim::Seed;
 use std::path::Path;
+use std::sync::Arc;
 
 /// All that scenarios can be, the published evaluations in the order in which they are reproduced.
 pub static EXPERIMENTS: [Experiment; 13] = [
@@ -94,7 +95,8 @@ pub struct OpenScenario {
 }
 
 /// The scenario that `name` stands for: the name of an evaluation stands for that of its scenario.
-fn scenario_of(name: &str) -> &str {
+#[must_use]
+pub fn scenario_of(name: &str) -> &str {
     named(name).map_or(name, |one| one.scenario)
 }
 
@@ -105,6 +107,20 @@ fn scenario_of(name: &str) -> &str {
 pub fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<OpenScenario, Error> {
     let name = scenario_of(name);
     let document = catalog::compose(name, set)?;
+    let experiment = Experiment::named_by(&document, &EXPERIMENTS)?;
+    Ok(OpenScenario { experiment, document, name: scenario_name(name) })
+}
+
+/// As [`open`], for a scenario that was read already, as the file `name` or from no file.
+///
+/// # Errors
+/// What is wrong with the text or with an argument.
+pub fn open_source<S: AsRef<str>>(
+    name: &str,
+    source: &Arc<Source>,
+    set: &[S],
+) -> Result<OpenScenario, Error> {
+    let document = catalog::compose_source(source, set)?;
     let experiment = Experiment::named_by(&document, &EXPERIMENTS)?;
     Ok(OpenScenario { experiment, document, name: scenario_name(name) })
 }
@@ -247,7 +263,10 @@ fn line(command: &str, scenario: &str, set: &str) -> String {
 
 impl OpenScenario {
     /// Checks it, as before a run.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    ///
+    /// # Errors
+    /// What is wrong with a value.
+    pub fn check(&self) -> Result<(), Failure> {
         (self.experiment.check)(&self.request(Seed::new(1), &|_| ())).map(drop)
     }
 
@@ -258,7 +277,7 @@ impl OpenScenario {
         seed: Seed,
         progress: &'r (dyn Fn(Progress<'_>) + Sync),
     ) -> Request<'r> {
-        Request { document: &self.document, scenario: &self.name, seed, progress }
+        Request { document: &self.document, scenario: &self.name, seed, progress, stop: &NEVER }
     }
 
     /// Does `action` with it.

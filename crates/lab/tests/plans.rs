@@ -2,7 +2,7 @@
 
 use crate::keys::benches::GROUPS;
 use crate::keys::tree::Tree;
-use boardlab_experiment::{Action, Experiment, Failure, PlanRequest, Request};
+use boardlab_experiment::{Action, Experiment, Failure, NEVER, PlanRequest, Request};
 use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_measure::plan::{Plan, Step};
 use boardlab_parts::catalog;
@@ -21,7 +21,8 @@ fn ask<T>(
     let short = benches.find(|bench| bench.scenario == scenario).map_or(&[][..], |one| one.base);
     let source = Tree::of(scenario, &[short, set].concat()).source();
     let document = catalog::compose_source::<&str>(&source, &[]).unwrap();
-    let request = Request { document: &document, scenario, seed: SEED, progress: &|_| () };
+    let request =
+        Request { document: &document, scenario, seed: SEED, progress: &|_| (), stop: &NEVER };
     let experiment = EXPERIMENTS.iter().find(|one| one.scenario == scenario).unwrap();
     what(experiment, request).unwrap_or_else(|failure| panic!("{scenario}: {failure}"))
 }

@@ -1,7 +1,7 @@
 //! Untrusted text, made safe to display: names in a program, an image, a job file or a saved result.
 //!
 //! Layer: rank 1. Functions: [`shown`], [`shown_bytes`] and [`shown_at_most`] for a text on one
-//! line; main type: [`Escaper`], for a stream of bytes. All untrusted text passes through this
+//! line, [`shown_path`] for a path, [`harmless`] and [`drawn`] for one of several; main type: [`Escaper`], for a stream of bytes. All untrusted text passes through this
 //! module before it reaches a terminal, so that it can neither move the cursor nor hide or reorder
 //! other text. Characters that a terminal would not simply draw become escapes: `\u{1b}` for a
 //! character, `\xff` for a byte that is not UTF-8. Sources: ECMA-48 for control characters, UAX #9,
@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Whether a terminal only draws `character`: it is not a control character, a directional mark or
 /// invisible.
@@ -57,6 +58,15 @@ pub fn shown_at_most(text: &str, limit: usize) -> String {
     all
 }
 
+/// The number of characters of a path that an error repeats.
+pub const PATH_SHOWN: usize = 240;
+
+/// `path` on one line, truncated to [`PATH_SHOWN`] characters.
+#[must_use]
+pub fn shown_path(path: &Path) -> String {
+    shown_at_most(&shown_bytes(path.as_os_str().as_encoded_bytes()), PATH_SHOWN)
+}
+
 /// `character`, or its escape.
 fn push(shown: &mut String, character: char) {
     if is_harmless(character) {
@@ -68,6 +78,45 @@ fn push(shown: &mut String, character: char) {
 
 fn push_byte(shown: &mut String, byte: u8) {
     write!(shown, "\\x{byte:02x}").expect("a String takes all text");
+}
+
+/// `text` with its line breaks and with escapes for harmful characters. Colours are kept if
+/// `colour` is set.
+#[must_use]
+pub fn harmless(text: &str, colour: bool) -> String {
+    let mut harmless = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let length = if colour { colour_length(rest) } else { 0 };
+        let length = length.max(character.len_utf8());
+        if length > character.len_utf8()
+            || matches!(character, '\n' | '\t')
+            || is_harmless(character)
+        {
+            harmless.push_str(&rest[..length]);
+        } else {
+            harmless.extend(character.escape_unicode());
+        }
+        rest = &rest[length..];
+    }
+    harmless
+}
+
+/// The output of `draw`, which renders untrusted text, with its colours if `styled` is set. If the
+/// text itself has control characters, which cannot be distinguished from colours, it is drawn
+/// without colours.
+#[must_use]
+pub fn drawn(styled: bool, draw: impl Fn(bool) -> String) -> String {
+    let plain = draw(false);
+    let clean = harmless(&plain, false);
+    if styled && clean == plain { draw(true) } else { clean }
+}
+
+/// The length of the Select Graphic Rendition (ECMA-48, 8.3.117) at the beginning of `text`, or 0.
+fn colour_length(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != ';');
+    end.filter(|end| rest[*end..].starts_with('m')).map_or(0, |end| 2 + end + 1)
 }
 
 /// Escapes a stream of bytes that arrives in pieces of any size. Line ends and tabs stay: `\n`,
@@ -148,6 +197,25 @@ mod tests {
         assert_eq!(shown_bytes(b"a\xff\xe6\x9b\x1bb"), "a\\xff\\xe6\\x9b\\u{1b}b");
         assert_eq!(shown_at_most("\u{1b}bcd", 2), "\\u{1b}b...");
         assert_eq!(shown_at_most("書込", 2), "書込");
+    }
+
+    #[test]
+    fn text_and_colours_pass_and_cursor_movements_do_not() {
+        let text = "a \u{1b}[1;31mb\u{1b}[0m\n\u{1b}[2Jc\u{7}\u{9b}\u{202e}書込み\u{202f}1\u{1b}";
+        let clean =
+            "a \u{1b}[1;31mb\u{1b}[0m\n\\u{1b}[2Jc\\u{7}\\u{9b}\\u{202e}書込み\u{202f}1\\u{1b}";
+        assert_eq!(harmless(text, true), clean);
+        assert_eq!(harmless(text, false), clean.replace('\u{1b}', "\\u{1b}"));
+    }
+
+    #[test]
+    fn foreign_colours_cost_the_own_ones() {
+        let draw = |name: &'static str| {
+            move |styled| if styled { format!("\u{1b}[1m{name}\u{1b}[0m") } else { name.into() }
+        };
+        assert_eq!(drawn(true, draw("a")), "\u{1b}[1ma\u{1b}[0m");
+        assert_eq!(drawn(true, draw("a\u{1b}[8mb")), "a\\u{1b}[8mb");
+        assert_eq!(drawn(false, draw("a\u{7}")), "a\\u{7}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 const LINES_MAX: usize = 8;
 
 /// Adds a chart and its curves for every figure of `chosen`.
-pub(super) fn charts(run: &mut RunResult, plan: &Plan, table: &Table, chosen: &[String]) {
+pub(super) fn charts(run: &mut RunResult, plan: &Plan<'_>, table: &Table, chosen: &[String]) {
     let Some(first) = plan.grid.axes.first() else { return };
     let values = first.written();
     let positions = Positions::of(&values);
@@ -101,7 +101,7 @@ fn scale(table: &Table, name: &str) -> (f64, &'static str) {
 type Lines = IndexMap<String, Vec<(f64, f64)>>;
 
 /// The points of each line by the values of the other keys, in the order of the first key's values.
-fn lines(plan: &Plan, table: &Table, name: &str, positions: &Positions, divisor: f64) -> Lines {
+fn lines(plan: &Plan<'_>, table: &Table, name: &str, positions: &Positions, divisor: f64) -> Lines {
     let mut lines = Lines::new();
     for (point, row) in table.rows.iter().enumerate() {
         let Some(figure) = row.cells.get(name).and_then(|cell| cell.value.as_f64()) else {

@@ -28,7 +28,7 @@ struct Records {
 /// Runs the points `rest` of `plan`, which `journal` lacks, and records them there.
 pub(crate) fn run(
     order: &Order<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     rest: &[usize],
     journal: Journal,
 ) -> Result<Journal, Failure> {
@@ -42,7 +42,12 @@ pub(crate) fn run(
     let (next, records) = (AtomicUsize::new(0), Mutex::new(Records { journal, done, error: None }));
     let work = |pool: &ThreadPool| {
         while let Some(&point) = rest.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let line = Line { point, outcome: pool.install(|| outcome(plan, point)) };
+            let outcome = pool.install(|| outcome(plan, point));
+            // A point that was stopped in its course has not failed: it is not recorded.
+            if order.stop.is_asked() {
+                return;
+            }
+            let line = Line { point, outcome };
             let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
             if records.error.is_some() {
                 return;
@@ -66,12 +71,13 @@ pub(crate) fn run(
     });
     let Records { journal, error, .. } =
         records.into_inner().unwrap_or_else(PoisonError::into_inner);
+    order.stop.check()?;
     error.map_or(Ok(journal), |error| Err(error.into()))
 }
 
 /// The outcome of `point`. A broken invariant is the failure of one point, reported on standard error,
 /// and not the end of a night's work.
-fn outcome(plan: &Plan, point: usize) -> Outcome {
+fn outcome(plan: &Plan<'_>, point: usize) -> Outcome {
     match panic::catch_unwind(AssertUnwindSafe(|| plan.run(point))) {
         Ok(Ok(run)) => Outcome::Done(Figures::of(&run)),
         Ok(Err(failure)) => Outcome::Failed(message(&failure)),

@@ -21,7 +21,7 @@ mod summary;
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{CELL, Place, Source};
-use boardlab_experiment::{Experiment, Failure, Progress};
+use boardlab_experiment::{Experiment, Failure, Progress, Stop};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use figures::{Line, Outcome};
@@ -33,6 +33,7 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
 /// The arguments of a sweep.
 #[derive(Clone, Copy)]
@@ -41,6 +42,8 @@ pub struct Order<'a> {
     pub experiments: &'static [Experiment],
     /// Name of a built-in scenario, or path of a scenario file.
     pub scenario: &'a str,
+    /// The text of the scenario, where it was read already; then `scenario` is its name alone.
+    pub source: Option<&'a Arc<Source>>,
     /// The arguments of all `--set`, which apply to every point.
     pub set: &'a [String],
     /// The arguments of all `--grid`: `KEY=VALUE,VALUE`.
@@ -59,6 +62,8 @@ pub struct Order<'a> {
     pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
     /// Called before any point runs, with a sentence about each rejected line of the journal.
     pub warn: &'a (dyn Fn(&str) + Sync),
+    /// Ends the sweep early. The journal keeps the points that have ended.
+    pub stop: &'a Stop,
 }
 
 /// The outcome of a sweep.
@@ -131,7 +136,7 @@ impl<'a> Wanted<'a> {
 /// sweep can be resumed with other names.
 fn check_cells(
     order: &Order<'_>,
-    plan: &Plan,
+    plan: &Plan<'_>,
     wanted: &[Wanted<'_>],
     mut journal: Journal,
 ) -> Result<Journal, Failure> {
@@ -162,7 +167,7 @@ fn check_cells(
 }
 
 /// Warns about the rejected lines of the journal at `path`.
-fn warn(order: &Order<'_>, plan: &Plan, path: &Path, contents: &Contents) {
+fn warn(order: &Order<'_>, plan: &Plan<'_>, path: &Path, contents: &Contents) {
     let path = path.display();
     for Damage { line, point, flaw } in &contents.damage {
         let named = point.map(|point| format!("point {} ({})", point + 1, plan.grid.label(point)));

@@ -12,7 +12,7 @@ use boardlab_document::problems::Problems;
 use boardlab_document::source::{Kind, Source};
 use boardlab_document::{Document, Override, RenamedKey};
 use boardlab_experiment::crew::in_order;
-use boardlab_experiment::{Action, Experiment, Failure, Request, VERSION, scenario_name};
+use boardlab_experiment::{Action, Experiment, Failure, Request, Stop, VERSION, scenario_name};
 use boardlab_parts::catalog;
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 /// A sweep whose points can be run.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct Plan<'o> {
     /// Name of the scenario, as results carry it.
     pub(crate) scenario: String,
     /// The keys and their values.
@@ -37,6 +37,7 @@ pub(crate) struct Plan {
     pub(crate) renamed: Vec<RenamedKey>,
     experiments: &'static [Experiment],
     source: Arc<Source>,
+    stop: &'o Stop,
 }
 
 /// A pool of so many threads; as many as there are cores for 0.
@@ -49,13 +50,16 @@ pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
 /// not use.
 type Inputs = (u32, IndexMap<String, String>, Vec<BadValue>);
 
-impl Plan {
+impl<'o> Plan<'o> {
     /// Composes and checks every point of `order`.
-    pub(crate) fn make(order: &Order<'_>) -> Result<Self, Failure> {
+    pub(crate) fn make(order: &Order<'o>) -> Result<Self, Failure> {
         let set: Result<Vec<_>, _> = order.set.iter().map(|one| Override::parse(one)).collect();
         let set = set?;
         let grid = Grid::parse(order.grid, &set, order.seed)?;
-        let source = catalog::find(Kind::Scenario, order.scenario, None)?;
+        let source = match order.source {
+            Some(source) => Arc::clone(source),
+            None => catalog::find(Kind::Scenario, order.scenario, None)?,
+        };
         let scenario = scenario_name(order.scenario);
         let header = Header {
             version: VERSION.into(),
@@ -66,7 +70,8 @@ impl Plan {
             checksum: 0,
         };
         let (experiments, renamed) = (order.experiments, Vec::new());
-        let mut plan = Self { scenario, grid, header, set, renamed, experiments, source };
+        let stop = order.stop;
+        let mut plan = Self { scenario, grid, header, set, renamed, experiments, source, stop };
         plan.renamed = plan.document(0)?.renamed().to_vec();
         plan.check(&pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
@@ -97,6 +102,7 @@ impl Plan {
     }
 
     fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
+        self.stop.check()?;
         let document = self.document(point)?;
         let experiment = Experiment::named_by(&document, self.experiments)?;
         let files = (experiment.check)(&self.request(&document, point))?;
@@ -118,7 +124,7 @@ impl Plan {
 
     fn request<'a>(&'a self, document: &'a Document, point: usize) -> Request<'a> {
         let seed = self.grid.seed(point);
-        Request { document, scenario: &self.scenario, seed, progress: &|_| {} }
+        Request { document, scenario: &self.scenario, seed, progress: &|_| {}, stop: self.stop }
     }
 
     /// Runs the point `point`.

@@ -73,7 +73,7 @@ impl Overview {
 /// The result of `plan`, all of whose points are in `journal`; `wanted` are the cells that the
 /// user named.
 pub(super) fn summary(
-    plan: &Plan,
+    plan: &Plan<'_>,
     wanted: &[Wanted<'_>],
     mut journal: Journal,
 ) -> Result<RunResult, Error> {
@@ -144,7 +144,7 @@ fn choose(overview: &Overview, wanted: &[Wanted<'_>]) -> Result<Vec<String>, Err
 }
 
 /// The keys with their values, and what `--set` gave.
-fn parameters(plan: &Plan) -> Vec<Parameter> {
+fn parameters(plan: &Plan<'_>) -> Vec<Parameter> {
     let parameter = |key: &str, value: String, source: &str| Parameter {
         key: key.into(),
         value,
@@ -169,7 +169,7 @@ fn table(keys: &[&str], chosen: &[String], failed: bool) -> Table {
     if failed { table.column("failure", "failure") } else { table }
 }
 
-fn row(plan: &Plan, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
+fn row(plan: &Plan<'_>, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
     let mut row = Row::new((point + 1).to_string(), "");
     for (key, value) in plan.grid.cells(point) {
         row = row.cell(key, Cell::new(value));
@@ -188,7 +188,7 @@ fn row(plan: &Plan, point: usize, outcome: &Outcome, chosen: &[String]) -> Row {
 /// Adds findings and warnings.
 fn tell(
     run: &mut RunResult,
-    plan: &Plan,
+    plan: &Plan<'_>,
     table: &Table,
     chosen: &[String],
     (overview, by_itself): (&Overview, bool),
@@ -224,7 +224,7 @@ fn tell(
 }
 
 /// The points at which the figure `name` is lowest and highest; `None` if it is the same everywhere.
-fn extremes(plan: &Plan, table: &Table, name: &str) -> Option<String> {
+fn extremes(plan: &Plan<'_>, table: &Table, name: &str) -> Option<String> {
     let value = |row: &Row| row.cells.get(name).and_then(|cell| cell.value.as_f64());
     let rows = table.rows.iter().enumerate();
     let known: Vec<_> = rows.filter_map(|(point, row)| Some((point, value(row)?))).collect();
@@ -269,7 +269,7 @@ fn plain(value: &Value) -> String {
 }
 
 /// Adds the figures of a point to the attachment.
-fn push(csv: &mut String, plan: &Plan, point: usize, outcome: &Outcome, overview: &Overview) {
+fn push(csv: &mut String, plan: &Plan<'_>, point: usize, outcome: &Outcome, overview: &Overview) {
     let keys = plan.grid.cells(point).into_iter().map(|(_, value)| plain(&value));
     let figure = |name: &String| value(outcome, name).as_ref().map_or_else(String::new, plain);
     let failure = match outcome {

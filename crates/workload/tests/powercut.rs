@@ -12,7 +12,7 @@ use boardlab_vfs::{
 use boardlab_workload::powercut::{
     Bench, Failure, ForkingFlash, Loss, Matrix, MountFailure, Plan, Sampling, explore,
 };
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Mutex};
 
 /// How the toy is wrong.
@@ -285,7 +285,7 @@ fn explored(build: Build) -> Matrix {
         brownout_one_in: 0,
         live_bytes: 200_000,
     };
-    explore(&bench, &plan, &|_| {}).unwrap()
+    explore(&bench, &plan, &|_| ControlFlow::Continue(())).unwrap()
 }
 
 fn losses(matrix: &Matrix) -> Vec<&Loss> {

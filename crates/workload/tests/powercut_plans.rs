@@ -6,6 +6,7 @@ use boardlab_vfs::FileSystem;
 use boardlab_workload::powercut::{
     Bench, ForkingFlash, Matrix, MountFailure, Plan, Sampling, explore,
 };
+use std::ops::ControlFlow;
 
 /// A device, and how a filesystem is mounted on its forks.
 struct OnFlash<M, F> {
@@ -40,7 +41,7 @@ where
     F: Fn(&mut Clock, ForkingFlash<M>) -> Result<Box<dyn FileSystem>, MountFailure> + Sync,
 {
     let bench = OnFlash { flash, mount };
-    explore(&bench, plan, &|_| {}).unwrap_or_else(|error| panic!("{error}"))
+    explore(&bench, plan, &|_| ControlFlow::Continue(())).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs that must lose nothing: 6,000 operations of each of three seeds with `BOARDLAB_FULL`, else

@@ -14,8 +14,8 @@ use crate::life::run::places::{Source, Work};
 use crate::life::run::study::{Band, study};
 use crate::others::NamedCard;
 use boardlab_block::Kind;
-use boardlab_experiment::Failure;
 use boardlab_experiment::crew::{Crew, Slot};
+use boardlab_experiment::{Failure, NEVER};
 use boardlab_result::prose::{MIB, real};
 use boardlab_sd as sd;
 use boardlab_sim::{Bytes, Duration, Seed};
@@ -116,7 +116,7 @@ fn lived(scenario: &Scenario, card: &NamedCard, seed: Seed) -> Result<Lived, Str
     fits(scenario, card)?;
     let source = Source::Pattern(scenario.pattern(part.face.capacity));
     let work = Work { bytes_a_day: product.a_day(), source, days: product.days };
-    let study = study(part, work, scenario.life, scenario.life.cards, seed);
+    let study = study(part, work, scenario.life, scenario.life.cards, seed, &NEVER);
     let study = study.map_err(|error| error.to_string())?;
     let factors = factors(study.median(), &study);
     if let Some(why) = too_much(part, product.days.powered, &study, &factors) {
@@ -159,7 +159,7 @@ fn reason(failure: &Failure) -> String {
     match failure {
         Failure::Input(error) => error.message().title,
         Failure::Run { system, error, .. } => format!("{system}: {error}"),
-        failure @ Failure::NoAction { .. } => failure.to_string(),
+        failure @ (Failure::NoAction { .. } | Failure::Stopped) => failure.to_string(),
     }
 }
 

@@ -22,7 +22,7 @@ use boardlab_result::prose::float;
 use boardlab_sim::Seed;
 use model::Model;
 use places::{Source, Work};
-use study::{Study, study};
+use study::{Study, StudyError, study};
 
 fn read(request: &Request<'_>) -> Result<(Scenario, RunResult), Failure> {
     let document = request.document;
@@ -76,8 +76,12 @@ pub(super) fn life(request: &Request<'_>) -> Result<RunResult, Failure> {
     let steps = choices.len() + 1;
     let done = |step: &str, done| (request.progress)(Progress { step, done, total: steps });
     let (work, notes) = work(&scenario, request.seed)?;
-    let base = study(&scenario.part, work, scenario.life, scenario.life.cards, request.seed);
-    let base = base.map_err(refused)?;
+    let (cards, seed, stop) = (scenario.life.cards, request.seed, request.stop);
+    let base = study(&scenario.part, work, scenario.life, cards, seed, stop);
+    let base = base.map_err(|error| match error {
+        StudyError::Layer(error) => refused(error),
+        StudyError::Stopped => Failure::Stopped,
+    })?;
     done("lives", 1);
     run.warnings.extend(notes);
     let median = base.median();
@@ -110,7 +114,7 @@ fn compare(
     let cards = scenario.what_if.cards.min(scenario.life.cards);
     // The same cards, so that a difference is one of the choice.
     let same = |scenario: &Scenario, work: Work| {
-        study(&scenario.part, work, scenario.life, cards, request.seed)
+        study(&scenario.part, work, scenario.life, cards, request.seed, request.stop)
             .map_err(|error| error.to_string())
     };
     let chosen = same(scenario, base.work.clone());
@@ -122,6 +126,7 @@ fn compare(
             false => Work { days: scenario.days, ..base.work.clone() },
         };
         let lives = same(&scenario, work);
+        request.stop.check()?;
         done(&id, number + 2);
         rows.push((id, title, lives));
     }

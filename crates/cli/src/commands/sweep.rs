@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
 use crate::progress::Progress;
-use boardlab_experiment::Failure;
+use boardlab_experiment::{Failure, NEVER};
 use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_report::Shown;
 use boardlab_sweep::{Order, sweep};
@@ -26,6 +26,7 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
         sweep(&Order {
             experiments: &EXPERIMENTS,
             scenario: &arguments.scenario.scenario,
+            source: None,
             set: &arguments.scenario.set,
             grid: &arguments.grid,
             cells: &arguments.cell,
@@ -35,6 +36,7 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
             restart: arguments.restart,
             progress: &|progress| bar.report(progress),
             warn: &|words| bar.warn(words),
+            stop: &NEVER,
         })
         .map_err(|failure| match failure {
             Failure::Input(error) => Failure::Input(registry::scenario_expected(

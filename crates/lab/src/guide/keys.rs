@@ -12,7 +12,7 @@ use boardlab_document::asked::AskedKey;
 use boardlab_document::error::Error;
 use boardlab_document::source::SET;
 use boardlab_document::{Document, Node, files};
-use boardlab_experiment::{Check, Failure, Request};
+use boardlab_experiment::{Check, Failure, NEVER, Request};
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;
 use std::path::Path;
@@ -56,11 +56,15 @@ pub(super) fn open<S: AsRef<str>>(name: &str, set: &[S]) -> Result<Settable, Err
             bench::read(request.document)?;
             Ok(0)
         }),
-        name => {
-            let OpenScenario { experiment, document, name } = registry::open(name, set)?;
-            Settable { document, name, described_as: experiment.scenario, check: experiment.check }
-        }
+        name => registry::open(name, set)?.into(),
     })
+}
+
+impl From<OpenScenario> for Settable {
+    fn from(open: OpenScenario) -> Self {
+        let OpenScenario { experiment, document, name } = open;
+        Self { document, name, described_as: experiment.scenario, check: experiment.check }
+    }
 }
 
 /// A key of a scenario, of its part or of its board.
@@ -135,7 +139,8 @@ impl ScenarioKey {
 pub(super) fn of(open: &mut Settable) -> Result<Vec<ScenarioKey>, Failure> {
     let Settable { document, name: scenario, described_as, check } = open;
     document.observe();
-    let request = Request { document, scenario, seed: Seed::new(1), progress: &|_| () };
+    let request =
+        Request { document, scenario, seed: Seed::new(1), progress: &|_| (), stop: &NEVER };
     check(&request)?;
     let asked = document.take_asked();
     let kind = |mount: &str| {

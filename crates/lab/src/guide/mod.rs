@@ -16,12 +16,13 @@ pub use keys::{COMMANDS, OS, SATA_CONSOLE};
 pub use tables::has_table;
 pub use topics::{CommandName, explain, names};
 
-use crate::registry;
+use crate::registry::{self, OpenScenario};
+use boardlab_document::asked::AskedKey;
 use boardlab_document::source::SET;
 use boardlab_experiment::{Failure, VERSION, scenario_name};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use indexmap::IndexMap;
-use keys::ScenarioKey;
+use keys::{ScenarioKey, Settable};
 
 /// A key of a scenario, and what to type for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +33,35 @@ pub struct Choice {
     pub meaning: String,
     /// The values, where there is a list of them; else empty.
     pub values: Vec<String>,
+}
+
+/// A key of a scenario in full: what it may hold, holds and means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyInFull {
+    /// The dotted key, as `--set` takes it.
+    pub key: String,
+    /// What it means; may be empty.
+    pub meaning: String,
+    /// The values, where there is a list of them; else empty.
+    pub values: Vec<String>,
+    /// What the scenario says of it.
+    pub asked: AskedKey,
+}
+
+/// The keys of a scenario that was opened, in the order of reading.
+///
+/// # Errors
+/// What is wrong with the scenario.
+pub fn keys_in_full(open: OpenScenario) -> Result<Vec<KeyInFull>, Failure> {
+    let mut open = Settable::from(open);
+    let keys = keys::of(&mut open)?;
+    let in_full = |key: ScenarioKey| KeyInFull {
+        values: key.values(&open.document),
+        meaning: key.meaning.replace('`', ""),
+        key: key.key,
+        asked: key.asked,
+    };
+    Ok(keys.into_iter().map(in_full).collect())
 }
 
 /// What `--set` takes for the scenario or command `name` with the arguments `set`: each key with its values.

@@ -4,7 +4,7 @@ use super::guest;
 use super::tree::Tree;
 use boardlab_document::error::Error;
 use boardlab_document::misfit::Misfit;
-use boardlab_experiment::{Experiment, Failure, Make, Request};
+use boardlab_experiment::{Experiment, Failure, Make, NEVER, Request};
 use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;
@@ -94,6 +94,7 @@ impl Bench {
             scenario: "keys",
             seed: Seed::new(1),
             progress: &|_| (),
+            stop: &NEVER,
         };
         match (self.experiment().check)(&request) {
             Ok(_) => Said::Legal,
@@ -125,6 +126,7 @@ impl Bench {
             scenario: "keys",
             seed: Seed::new(1),
             progress: &|_| (),
+            stop: &NEVER,
         };
         match action(&request) {
             Ok(run) => without_inputs(run),

@@ -13,8 +13,9 @@ mod vega;
 mod view;
 
 use crate::{Error, Options, timed};
-use boardlab_result::Reproduction;
+use boardlab_result::{Reproduction, RunResult};
 use minijinja::{Environment, Value, context};
+use std::slice;
 
 /// The largest report in bytes.
 pub const SIZE_MAX: usize = 3_000_000;
@@ -63,6 +64,40 @@ pub fn render(reproduction: &Reproduction, options: &Options) -> Result<String, 
         return Err(Error::TooLarge { found: html.len(), expected: SIZE_MAX });
     }
     Ok(html)
+}
+
+/// A drawing of a result as a specification in Vega-Lite 6, with its data inside. Width, height and colours are left to
+/// whoever draws it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// Stable id within the result.
+    pub id: String,
+    /// Heading.
+    pub title: String,
+    /// What to see in it.
+    pub caption: String,
+    /// The specification.
+    pub spec: serde_json::Value,
+}
+
+/// The charts and then the timelines of `run`, as [`render`] draws them on a page of its own; those without points are
+/// left out.
+#[must_use]
+pub fn drawings(run: &RunResult) -> Vec<Drawing> {
+    let budget = points::Budget::of(slice::from_ref(run));
+    let charts = run.charts.iter().filter_map(|chart| {
+        let layers = points::plotted(run, chart, budget);
+        let (id, title, caption) = (chart.id.clone(), chart.title.clone(), chart.caption.clone());
+        let spec = || vega::spec(chart, &layers);
+        (!layers.is_empty()).then(|| Drawing { id, title, caption, spec: spec() })
+    });
+    let timelines = run.timelines.iter().filter_map(|line| {
+        let (spans, _) = timeline::drawable(line);
+        let (id, title, caption) = (line.id.clone(), line.title.clone(), line.caption.clone());
+        let spec = || timeline::spec(line, &spans);
+        (!spans.is_empty()).then(|| Drawing { id, title, caption, spec: spec() })
+    });
+    charts.chain(timelines).collect()
 }
 
 /// Text of our own files, which the template does not escape.

@@ -5,7 +5,7 @@
 //! Curves that do not exist or have no points, and points that are not numbers, not positive on a
 //! logarithmic axis or not below 100 % on one of percentiles, are omitted.
 
-use boardlab_result::{Chart, Layer, Reproduction, RunResult, Side, Style};
+use boardlab_result::{Chart, Layer, RunResult, Side, Style};
 use boardlab_sim::Series;
 
 /// Points of one curve, at most.
@@ -27,8 +27,8 @@ pub(super) struct Budget(usize);
 
 impl Budget {
     /// An equal share for every layer of every chart.
-    pub(super) fn of(reproduction: &Reproduction) -> Self {
-        let charts = reproduction.results.iter().flat_map(|run| &run.charts);
+    pub(super) fn of(results: &[RunResult]) -> Self {
+        let charts = results.iter().flat_map(|run| &run.charts);
         let layers: usize = charts.map(|chart| chart.layers.len()).sum();
         Self((REPORT_MAX / layers.max(1)).clamp(CURVE_MIN, CURVE_MAX))
     }
@@ -128,6 +128,7 @@ pub(super) fn category(chart: &Chart, x: f64) -> Option<&str> {
 mod tests {
     use super::*;
     use boardlab_result::{Axis, Curve};
+    use std::slice;
 
     fn chart(points: usize, layers: usize) -> (RunResult, Chart) {
         let mut run = RunResult::new("s", "t", 1, "0");
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn a_long_curve_is_thinned_out_and_says_so() {
         let (run, chart) = chart(9_000, 1);
-        let budget = Budget::of(&Reproduction::new(vec![run.clone()]));
+        let budget = Budget::of(slice::from_ref(&run));
         let layers = plotted(&run, &chart, budget);
         assert!(layers[0].points.len() <= CURVE_MAX);
         assert_eq!(layers[0].thinned_from, Some(9_000));
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn many_curves_share_the_points_of_a_report() {
         let (run, _) = chart(10, 48);
-        assert_eq!(Budget::of(&Reproduction::new(vec![run])), Budget(500));
+        assert_eq!(Budget::of(&[run]), Budget(500));
     }
 
     #[test]

@@ -186,7 +186,7 @@ struct AttachmentView {
 /// The page of `reproduction`.
 pub(super) fn page(reproduction: &Reproduction) -> Page {
     let runs = &reproduction.results;
-    let budget = Budget::of(reproduction);
+    let budget = Budget::of(&reproduction.results);
     let title = match runs.as_slice() {
         [run] => run.title.clone(),
         _ => "Published evaluations, done again".into(),

@@ -55,6 +55,7 @@ use boardlab_vfs::{Errno, Error, FileSystem};
 use recovery::{judge, recover};
 use shadow::Shadow;
 use std::fmt;
+use std::ops::ControlFlow;
 
 /// Why a filesystem did not mount.
 pub type MountFailure = Box<dyn std::error::Error + Send + Sync>;
@@ -113,6 +114,8 @@ pub enum ExplorationError {
         /// What it said.
         error: Error,
     },
+    /// The caller broke it off.
+    Stopped,
 }
 
 impl fmt::Display for ExplorationError {
@@ -122,6 +125,7 @@ impl fmt::Display for ExplorationError {
             Self::Run { operations, error } => {
                 write!(f, "failed without a power cut after {operations} operations: {error}")
             }
+            Self::Stopped => f.write_str("was stopped"),
         }
     }
 }
@@ -129,14 +133,14 @@ impl fmt::Display for ExplorationError {
 impl std::error::Error for ExplorationError {}
 
 /// Runs the actions once and cuts the power by the plan. `progress` is called with the number of
-/// operations done.
+/// operations done, and may break it off.
 ///
 /// # Errors
-/// [`ExplorationError`] when the filesystem fails even without a cut.
+/// [`ExplorationError`] when the filesystem fails even without a cut, or `progress` broke it off.
 pub fn explore<B: Bench>(
     bench: &B,
     plan: &Plan,
-    progress: &(dyn Fn(u64) + Sync),
+    progress: &(dyn Fn(u64) -> ControlFlow<()> + Sync),
 ) -> Result<Matrix, ExplorationError> {
     let mut clock = Clock::new();
     let flash = ForkingFlash::new(bench.flash(), plan.seed.child("first"));
@@ -187,7 +191,9 @@ pub fn explore<B: Bench>(
             // Data are durable from the return of a sync on, not during it.
             runner.settle(settled);
         }
-        progress(flash.operations());
+        if progress(flash.operations()).is_break() {
+            return Err(ExplorationError::Stopped);
+        }
     }
     matrix.brownouts = flash.brownouts();
     Ok(matrix)

@@ -9,11 +9,13 @@ use super::model::Model;
 use super::pace::{self, Pace};
 use super::places::Work;
 use crate::life::scenario::{Life, Method};
+use boardlab_experiment::Stop;
 use boardlab_experiment::crew::in_order;
 use boardlab_ftl::Error;
 use boardlab_parts::card::part::CardPart;
 use boardlab_sim::Seed;
 use rayon::prelude::*;
+use std::fmt;
 
 /// The most programs of all cards with which they are simulated in full.
 const FULL: u64 = 400_000_000;
@@ -57,17 +59,44 @@ impl Study {
     }
 }
 
-/// Simulates the lives of `cards` cards.
+/// Why there are no lives.
+#[derive(Debug)]
+pub enum StudyError {
+    /// An error of the translation layer: above all, too few good blocks.
+    Layer(Error),
+    /// Somebody stopped it.
+    Stopped,
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Layer(error) => error.fmt(f),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl std::error::Error for StudyError {}
+
+impl From<Error> for StudyError {
+    fn from(error: Error) -> Self {
+        Self::Layer(error)
+    }
+}
+
+/// Simulates the lives of `cards` cards, until somebody stops it.
 ///
 /// # Errors
-/// An error of the translation layer: above all, too few good blocks.
+/// [`StudyError`].
 pub fn study(
     part: &CardPart,
     work: Work,
     life: Life,
     cards: u64,
     seed: Seed,
-) -> Result<Study, Error> {
+    stop: &Stop,
+) -> Result<Study, StudyError> {
     let full = Model::full(part, work.days.powered)?;
     let in_full = match life.method {
         Method::Full => true,
@@ -82,8 +111,9 @@ pub fn study(
         (scaled, pace)
     };
     let each = |number: u64| {
+        stop.check().map_err(|_| StudyError::Stopped)?;
         let seed = seed.child(&format!("life.card.{number}"));
-        live(&model, &pace, &work, life.horizon, seed)
+        Ok::<_, StudyError>(live(&model, &pace, &work, life.horizon, seed)?)
     };
     let cards = in_order((0..cards).into_par_iter().map(each))?;
     Ok(Study { cards, model, pace, work })

@@ -2,9 +2,9 @@
 //!
 //! Layer: rank 12.
 
-use super::within;
 use crate::error::shown_path;
 use boardlab_image::deleted::DeletedTree;
+use boardlab_image::inspect::within;
 use boardlab_image::tables::{self, ImageReport, Selection};
 use boardlab_image::{Contents, Damage, Error as Problem, Hints, Limits, MountedImage, open};
 use boardlab_sim::{Bytes, Clock};

@@ -10,17 +10,13 @@ use crate::exit::Status;
 use crate::file::NewFile;
 use crate::output::Output;
 use crate::terminal;
-use boardlab_image::fs::refuse_volumes;
-use boardlab_image::tables::{ImageReport, Selection};
-use boardlab_image::{
-    Beside, Contents, Damage, Error as Problem, Hints, Limits, MountedImage, check, identify,
-    names, open, prepare, tables,
-};
+use boardlab_image::inspect::{self, within};
+use boardlab_image::tables::ImageReport;
+use boardlab_image::{Contents, Error as Problem, Hints, Limits, tables};
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
-use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Does `action`.
 pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status, Error> {
@@ -32,7 +28,9 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
             let told = trees::repaired([file, target], &flash.into(), options.seed)?;
             return show(&output, &told);
         }
-        ImageAction::Check { file, flash, repair: None } => (file, check(file, &flash.into())),
+        ImageAction::Check { file, flash, repair: None } => {
+            (file, inspect::check(file, &flash.into()))
+        }
         ImageAction::Create(create) => {
             return crate::commands::create::perform(create, &output, options);
         }
@@ -42,11 +40,13 @@ pub(super) fn perform(action: &ImageAction, options: &Options) -> Result<Status,
         }
         ImageAction::Diff(asked) => return show(&output, &trees::differences(asked)?),
         ImageAction::Cat(asked) => return cat(asked),
-        ImageAction::Stat(Stat { file, paths, state }) => (file, stat(file, paths, &state.into())),
+        ImageAction::Stat(Stat { file, paths, state }) => {
+            (file, inspect::stat(file, paths, &state.into()))
+        }
         ImageAction::Info { file, volume, blocks, pages } => {
             let volume = volume.clone();
             let hints = Hints { partial: true, volume, ..pages.into() };
-            (file, info(file, &hints, *blocks))
+            (file, inspect::info(file, &hints, *blocks))
         }
         ImageAction::Ls(asked) => (&asked.file, ls(asked)),
         ImageAction::Extract(asked) => {
@@ -72,22 +72,14 @@ fn write_out(asked: &Extract) -> Result<ImageReport, Error> {
     } else {
         let beside = metadata.as_deref().map(trees::place_of).transpose()?;
         let with_modes = beside.is_some();
-        let done = extract([file, target], path, &hints, limits, with_modes);
+        let done = inspect::extract([file, target], path, &hints, limits, with_modes);
         if let (Ok(_), Some(place)) = (&done, beside) {
             trees::metadata(file, path, &hints, limits, &place)?;
         }
         done
     };
     made.map_err(|problem| {
-        let is_of_target = matches!(
-            problem,
-            Problem::NotEmpty
-                | Problem::Exists
-                | Problem::Unfinished
-                | Problem::TargetIsALink
-                | Problem::Unwritable { .. }
-        );
-        let path = match (is_of_target, asked.deleted) {
+        let path = match (problem.is_of_target(), asked.deleted) {
             (true, true) => deleted::folder(target),
             (true, false) => target.clone(),
             (false, _) => file.clone(),
@@ -129,69 +121,15 @@ fn cat(asked: &Cat) -> Result<Status, Error> {
     }
 }
 
-fn stat(file: &Path, paths: &[OsString], hints: &Hints) -> Result<ImageReport, Problem> {
-    let paths: Result<Vec<_>, _> = paths.iter().map(|path| within(path)).collect();
-    let paths = paths?;
-    let mut image = open(&Contents::open(file)?, hints)?;
-    let damage = Damage::of(&mut image)?;
-    let MountedImage { fs, clock, .. } = &mut image;
-    tables::stat(&shown_path(file), (fs.as_mut(), clock), &paths, &damage)
-}
-
-fn info(file: &Path, hints: &Hints, blocks: bool) -> Result<ImageReport, Problem> {
-    let contents = prepare(&Contents::open(file)?.kept(), hints)?;
-    let identity = identify(&contents);
-    let looked_at = match &identity.filesystem {
-        Some(system) if system.is_mountable(hints)? => {
-            Some(system.mount(&contents, hints).and_then(|mut image| Damage::of(&mut image)))
-        }
-        Some(_) => None,
-        None => {
-            refuse_volumes(hints)?;
-            None
-        }
-    };
-    let name = shown_path(file);
-    let mut told = tables::info(&name, &contents, &identity, hints, looked_at.as_ref());
-    if hints.volume.is_none() {
-        tables::look(&mut told.run, &contents, &identity, hints, blocks);
-    }
-    Ok(told)
-}
-
-fn check(file: &Path, hints: &Hints) -> Result<ImageReport, Problem> {
-    let findings = check::check(&Contents::open(file)?.kept(), hints)?;
-    Ok(check::report(&shown_path(file), &findings))
-}
-
 fn ls(asked: &Ls) -> Result<ImageReport, Problem> {
     let Ls { file, path, state, deleted, max_names } = asked;
-    let (hints, text) = (Hints::from(state), path.as_encoded_bytes());
+    let hints = Hints::from(state);
     let limits = Limits { names: *max_names, ..Limits::default() };
-    within(path)?;
     if *deleted {
-        return deleted::list(file, text, &hints, limits);
+        within(path)?;
+        return deleted::list(file, path.as_encoded_bytes(), &hints, limits);
     }
-    let mut image = open(&Contents::open(file)?.kept(), &hints)?;
-    let damage = Damage::of(&mut image)?;
-    let MountedImage { fs, clock, .. } = &mut image;
-    let what = Selection::of(text, fs, clock)?;
-    tables::listing(&shown_path(file), fs, clock, what, &damage, limits)
-}
-
-fn extract(
-    [file, target]: [&PathBuf; 2],
-    path: &OsStr,
-    hints: &Hints,
-    limits: Limits,
-    with_modes: bool,
-) -> Result<ImageReport, Problem> {
-    let path = within(path)?;
-    let mut image = open(&Contents::open(file)?.kept(), hints)?;
-    let beside = Beside { is_readable: with_modes, ..Beside::of(&mut image)? };
-    let MountedImage { fs, clock, .. } = &mut image;
-    let done = boardlab_image::extract(fs, clock, &path, target, beside, limits)?;
-    Ok(tables::extracted(&shown_path(file), &shown_path(target), &done))
+    inspect::ls(file, path, &hints, limits)
 }
 
 /// Writes the bytes of a volume to a new file: all of them, or none.
@@ -214,9 +152,4 @@ fn unwritable(problem: io::Error) -> Problem {
         ErrorKind::AlreadyExists => Problem::Exists,
         _ => Problem::Unwritable { problem },
     }
-}
-
-/// A path within the image, written as `ls` shows it.
-fn within(path: &OsStr) -> Result<Vec<u8>, Problem> {
-    names::unshown(path.as_encoded_bytes()).map_err(|at| Problem::Escape { at })
 }

@@ -2,38 +2,24 @@
 //!
 //! Layer: rank 12.
 
-use super::{pages, unwritable, within};
+use super::{pages, unwritable};
 use crate::args::{Convert, Diff};
 use crate::commands::create::of_files;
 use crate::error::{Error, shown_path};
 use crate::file::NewFile;
 use crate::output;
 use boardlab_image::convert::{convert, report};
-use boardlab_image::diff::{blocks, diff};
 use boardlab_image::files::{Taking, Tree};
-use boardlab_image::gather::{Gathered, gather};
+use boardlab_image::inspect::{self, gathered, within};
 use boardlab_image::make::MakeError;
 use boardlab_image::repair::repair;
 use boardlab_image::tables::{self, ImageReport};
 use boardlab_image::walk::resolve;
-use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, Shape, open};
+use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, open};
 use boardlab_sim::{Bytes, Seed};
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// Gathers the files of an image, and its flash.
-fn gathered(
-    file: &Path,
-    path: &[u8],
-    hints: &Hints,
-    names: u64,
-    taking: &Taking,
-) -> Result<(Gathered, Shape), Problem> {
-    let image = open(&Contents::open(file)?.kept(), hints)?;
-    let shape = image.fs.dump().shape();
-    Ok((gather(image, path, names, taking)?, shape))
-}
 
 /// Writes an archive of what is below `path` to a new file, or to standard output.
 pub(super) fn archive(
@@ -145,28 +131,13 @@ pub(super) fn repaired(
 
 /// Compares two images.
 pub(super) fn differences(asked: &Diff) -> Result<ImageReport, Error> {
-    let hints = Hints::from(&asked.state);
-    let of = |file: &Path| {
-        let wrong = |problem| Error::Image { path: file.to_owned(), problem };
-        let path = within(&asked.path).map_err(wrong)?;
-        gathered(file, &path, &hints, asked.max_names, &Taking::default()).map_err(wrong)
-    };
-    let (a, shape) = of(&asked.a)?;
-    let (b, other) = of(&asked.b)?;
-    let found = diff(&a.tree, &b.tree);
-    let block = shape.raw_block();
-    let changed = if shape == other && asked.path == "/" {
-        let wrong = |problem| Error::Image { path: asked.b.clone(), problem };
-        let [before, after] =
-            [&asked.a, &asked.b].map(|file| Contents::open(file).map(Contents::kept));
-        let changed = blocks(&before.map_err(wrong)?, &after.map_err(wrong)?, block);
-        changed.map_err(|problem| wrong(Problem::Unreadable { problem }))?
-    } else {
-        Vec::new()
-    };
-    let names = [&asked.a, &asked.b].map(|file| shown_path(file));
-    let names = [names[0].as_str(), names[1].as_str()];
-    Ok(tables::differences(names, [&a, &b], &found, (&changed, block)))
+    let done = inspect::diff(
+        [&asked.a, &asked.b],
+        &asked.path,
+        &Hints::from(&asked.state),
+        asked.max_names,
+    );
+    done.map_err(|(path, problem)| Error::Image { path, problem })
 }
 
 /// Writes the content of a file to standard output. Returns what cannot be read.

@@ -6,7 +6,7 @@ mod toy;
 use super::*;
 use crate::nandfs::run::powercut::powercut_types;
 use crate::nandfs::run::run_types;
-use boardlab_experiment::{Failure, Request};
+use boardlab_experiment::{Failure, NEVER, Request};
 use boardlab_parts::catalog;
 use boardlab_result::{RunResult, Value};
 use toy::Toy;
@@ -89,7 +89,8 @@ fn asked(
     let set = [&["toy.halves=2", "grades.wear.endurance=0"], set].concat();
     let document = catalog::compose("nand-filesystems", &set).expect("built in");
     let (scenario, seed) = ("nand-filesystems", Seed::new(1));
-    let request = Request { document: &document, scenario, seed, progress: &|_| () };
+    let stop = &NEVER;
+    let request = Request { document: &document, scenario, seed, progress: &|_| (), stop };
     ask(&request, TYPES).unwrap_or_else(|failure| panic!("{failure}"))
 }
 

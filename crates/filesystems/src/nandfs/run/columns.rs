@@ -196,6 +196,7 @@ pub(crate) fn memory(flash: Bytes, level: Ratio, file: Bytes) -> Bytes {
 mod tests {
     use super::*;
     use crate::nandfs::fs;
+    use boardlab_experiment::NEVER;
     use boardlab_parts::catalog;
     use boardlab_sim::Seed;
 
@@ -226,6 +227,7 @@ mod tests {
             scenario: "nand-filesystems",
             seed: Seed::new(1),
             progress: &|_| (),
+            stop: &NEVER,
         };
         columns(&request, &scenario, port, Crew::default())
             .unwrap_or_else(|error| panic!("{error}"))

@@ -25,6 +25,7 @@ use boardlab_workload::powercut::{
     explore,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// A filesystem on a small flash.
@@ -147,8 +148,12 @@ impl<'s> Prepared<'s> {
         let matrix = explore(&bench, &plan, &|done| {
             let done = usize::try_from(done).unwrap_or(usize::MAX).min(total);
             (request.progress)(Progress { step: name, done, total });
+            if request.stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let matrix = matrix.map_err(|broken: ExplorationError| failed(name, Box::new(broken)))?;
+        let matrix = matrix.map_err(|broken| match broken {
+            ExplorationError::Stopped => Failure::Stopped,
+            broken => failed(name, Box::new(broken)),
+        })?;
         Ok(Explored { system: name, matrix, risk })
     }
 }
@@ -179,7 +184,9 @@ pub(crate) fn tried(stand: &Stand<'_>, operations: u64) -> Result<Survived, Caus
         brownout_one_in: 0,
         live_bytes,
     };
-    let matrix = explore(&Cutting { setting, system: stand.system, flash }, &plan, &|_| ())?;
+    let matrix = explore(&Cutting { setting, system: stand.system, flash }, &plan, &|_| {
+        ControlFlow::Continue(())
+    })?;
     let first = matrix.failures.first().map(ToString::to_string);
     Ok(Survived { cuts: matrix.cuts() + matrix.second_cuts(), lost: matrix.failed(), first })
 }

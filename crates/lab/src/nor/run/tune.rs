@@ -88,12 +88,15 @@ fn system(scenario: &Scenario, wait: Wait) -> System {
 /// Tunes the waits of the NOR scenario.
 pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     let Reading { value: scenario, parameters } = read(request)?;
-    let progress = |step, done| (request.progress)(Progress { step, done, total: 4 });
+    let progress = |step, done| {
+        (request.progress)(Progress { step, done, total: 4 });
+        request.stop.check()
+    };
     let (board, seed) = (&scenario.board, request.seed);
     let write = |wait| simulate(&scenario, board, &system(&scenario, wait), seed);
     let stock = write(Wait::WordTime)?;
     let in_turn = (board.chips > 1).then(|| write(Wait::Tuned)).transpose()?;
-    progress("Linux as released", 1);
+    progress("Linux as released", 1)?;
     let bench = Bench {
         completion: Completion::new(program_time(&scenario.part)),
         poll: poll_loop(board, seed),
@@ -108,12 +111,12 @@ pub(crate) fn tune(request: &Request<'_>) -> Result<RunResult, Failure> {
     };
     let mut run = request.blank("The best waits for program and erase", parameters);
     run.tables.push(optimum(&bench));
-    progress("optimum", 2);
+    progress("optimum", 2)?;
     run.tables.extend(programs(&bench)?);
-    progress("program", 3);
+    progress("program", 3)?;
     let erased = erase::compare(&scenario, seed)?;
     run.tables.push(erases(&erased));
-    progress("erase", 4);
+    progress("erase", 4)?;
     findings(&mut run, &bench, &erased);
     let marks = [(bench.tuned_us, "best"), (bench.stock_us, "Linux")];
     charts::time_against_wait(&mut run, &scenario, &bench.stock, &marks, seed);
