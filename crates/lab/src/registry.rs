@@ -270,6 +270,14 @@ impl OpenScenario {
         (self.experiment.check)(&self.request(Seed::new(1), &|_| ())).map(drop)
     }
 
+    /// Its title.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn title(&self) -> Result<String, Error> {
+        self.document.title()
+    }
+
     /// A request of its experiment.
     #[must_use]
     pub fn request<'r>(

@@ -1,0 +1,83 @@
+//! Panics: where they happen, and that none crosses into Python.
+//!
+//! Layer: rank 12. Functions: [`install`], once; [`guarded`], around each function that Python calls;
+//! [`caught`], around the work of a thread. Main type: [`Spot`], where a panic of one run happened: the
+//! threads of two runs at once do not mix theirs up.
+
+use crate::fault::Fault;
+use pyo3::prelude::*;
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where a panic of one run happened: file, line and column in the source.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Spot(Arc<Mutex<Option<String>>>);
+
+thread_local! {
+    /// The run that this thread works for.
+    static RUN: RefCell<Option<Spot>> = const { RefCell::new(None) };
+}
+
+impl Spot {
+    /// Makes this thread one of the run.
+    pub(crate) fn enter(&self) {
+        RUN.with(|run| *run.borrow_mut() = Some(self.clone()));
+    }
+
+    fn note(&self, place: String) {
+        // The first panic is the cause of the others.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(place);
+    }
+
+    fn take(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Notes from now on where a panic of a run happens. Panics of other threads are reported as before.
+pub(crate) fn install() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(ToString::to_string);
+        let of_run = RUN.try_with(|run| {
+            let run = run.try_borrow().ok()?;
+            let spot = run.as_ref()?;
+            spot.note(place.unwrap_or_default());
+            Some(())
+        });
+        if !matches!(of_run, Ok(Some(()))) {
+            before(info);
+        }
+    }));
+}
+
+/// Calls `work`, a part of the run of `spot`; a panic is a fault.
+pub(crate) fn caught<T>(
+    what: &str,
+    spot: &Spot,
+    work: impl FnOnce() -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(Fault::Panic { what: what.into(), words: words(&*panic), place: spot.take() })
+    })
+}
+
+/// Calls `work` for Python; a panic becomes an exception.
+pub(crate) fn guarded<T>(
+    py: Python<'_>,
+    what: &str,
+    work: impl FnOnce() -> Result<T, Fault>,
+) -> PyResult<T> {
+    let spot = Spot::default();
+    let before = RUN.with(|run| run.borrow_mut().replace(spot.clone()));
+    let done = caught(what, &spot, work);
+    RUN.with(|run| *run.borrow_mut() = before);
+    done.map_err(|fault| fault.raise(py))
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words").into()
+}
