@@ -2,7 +2,7 @@
 CARGO = cargo
 LOCKED = --locked
 
-.PHONY: help run test test-full check bench dist clean
+.PHONY: help run test test-full check bench wheel dist clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS='	' read -r name text; do \
@@ -29,6 +29,10 @@ check: ## quick, before each commit: format, lints, and the rules about source a
 bench: ## measure the speed of the simulator
 	@setup/setup.sh run
 	$(CARGO) bench $(LOCKED) --workspace
+
+wheel: ## build the wheel of the Python package into dist/
+	@setup/setup.sh python
+	@setup/wheel.sh
 
 dist: ## pack static programs for x86-64 and arm64, as archives and Debian packages, into dist/
 	@setup/dist.sh

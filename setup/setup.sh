@@ -1,10 +1,11 @@
 #!/bin/sh
 # Sets up a machine that has Rust (rustup) and gcc.
 #
-# usage: setup/setup.sh [run|test|dist ARCHITECTURE...]
+# usage: setup/setup.sh [run|test|python|dist ARCHITECTURE...]
 #   run   installs nothing: looks for cargo and a C compiler only
 #   test  on Debian with Python: installs the missing packages of debian-packages.txt, fetches the crates, and prepares
 #         the Python packages and the kernels that tests compare with. Does nothing, without network, when all is there.
+#   python  prepares the Python packages alone, for `make wheel`
 #   dist  adds what linking static programs for the architectures (x86_64, aarch64) needs: Rust's standard library, and
 #         on Debian the packages of dist-packages.txt
 set -eu
@@ -84,6 +85,14 @@ prepare_python() {
     : >"$1"
 }
 
+# The same, if the list has changed since.
+prepare_python_once() {
+    wheels=.setup/python-packages-$(sha256sum <setup/python-packages.txt | cut -c1-16)
+    [ ! -e "$wheels" ] || return 0
+    prepare_python "$wheels"
+    did=something
+}
+
 # Rust's standard library for static programs of the architectures $@: small downloads, through rustup.
 add_targets() {
     for arch; do
@@ -116,7 +125,7 @@ prepare_dist() {
     $added || exit 1
 }
 
-case $level in run | test | dist) ;; *) fail "usage: setup/setup.sh [run|test|dist ARCHITECTURE...]" ;; esac
+case $level in run | test | python | dist) ;; *) fail "usage: setup/setup.sh [run|test|python|dist ARCHITECTURE...]" ;; esac
 
 command -v cargo >/dev/null ||
     fail "cargo is missing: install Rust with rustup (https://rustup.rs), open a new shell, try again"
@@ -125,6 +134,10 @@ command -v cc >/dev/null ||
 
 case $level in
 run) exit 0 ;;
+python)
+    prepare_python_once
+    exit
+    ;;
 dist)
     shift
     prepare_dist "$@"
@@ -148,11 +161,7 @@ if [ ! -e "$stamp" ]; then
     did=something
 fi
 
-wheels=.setup/python-packages-$(sha256sum <setup/python-packages.txt | cut -c1-16)
-if [ ! -e "$wheels" ]; then
-    prepare_python "$wheels"
-    did=something
-fi
+prepare_python_once
 
 for guest in amd64:.setup/guest armhf:.setup/guest-armhf mipsel:.setup/guest-mipsel; do
     if command -v dpkg-query >/dev/null && ! oracles/guest.sh ready "${guest#*:}" "${guest%%:*}"; then

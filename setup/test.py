@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Runs every test and closes with the time of each suite and one line: N passed, N failed, N skipped.
 
-A suite is one program with tests, or the examples in the documents of all crates. Two suites run at a time: where
+A suite is one program with tests, the examples in the documents of all crates, or the tests of the Python package,
+which load the module that is built with the others. Two suites run at a time: where
 one waits for a guest or comes down to its last long test, the other takes the free core. What a suite prints is
 shown when it ends.
 
@@ -21,6 +22,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CARGO = ["cargo", "test", "--locked", "--workspace"]
 AT_A_TIME = 2
+# The module of the Python package, and the program that it is compared with.
+MODULE, PROGRAM = "_boardlab", "boardlab"
+PYTHON = os.path.join(ROOT, ".setup", "python", "bin", "python")
 # Cargo's status when something does not build or a test fails.
 FAILED = 101
 
@@ -44,17 +48,24 @@ def build(env):
     cargo = subprocess.Popen(CARGO + ["--no-run", "--message-format=json-render-diagnostics"], cwd=ROOT, env=env,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     running.add(cargo)
-    suites = []
+    suites, files = [], {}
     for line in cargo.stdout:
         try:
             message = json.loads(line)
         except ValueError:
             print(line, end="")
             continue
-        if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+        if message["reason"] != "compiler-artifact":
+            continue
+        if message["profile"]["test"] and message["executable"]:
             suites.append(suite_of(message))
+        elif message.get("target", {}).get("name") in (MODULE, PROGRAM):
+            files[message["target"]["name"]] = message["filenames"][0]
     status = cargo.wait()
     running.discard(cargo)
+    if MODULE in files and PROGRAM in files:
+        command = [PYTHON, "python/tests/run.py", files[MODULE], files[PROGRAM]]
+        suites.append(Suite("python", command, ROOT))
     return suites, status
 
 

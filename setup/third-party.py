@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Prints the libraries that the program for TARGET is linked with, and the texts of their licences.
 
-usage: setup/third-party.py TARGET
+usage: setup/third-party.py TARGET [PACKAGE]
+
+PACKAGE is boardlab-cli, or boardlab-python for the module of the wheel.
 
 The libraries are those of `cargo tree`, without what runs at build time only. A text that several of them have is
 printed once. Rust's standard library and the C library musl, which every static program has in it, come last.
@@ -29,19 +31,18 @@ def cargo(*arguments):
     return subprocess.run(CARGO + list(arguments), cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def linked(target):
+def linked(target, package):
     """Name and version of each library in the program."""
-    tree = cargo("tree", "--locked", "--package", "boardlab-cli", "--target", target, "--edges", "normal,no-proc-macro",
+    tree = cargo("tree", "--locked", "--package", package, "--target", target, "--edges", "normal,no-proc-macro",
                  "--prefix", "none", "--format", "{p}")
     return {tuple(line.split()[:2]) for line in tree.splitlines()}
 
 
-def libraries(target):
+def libraries(target, package):
     """The packages of others in the program, sorted, as `cargo metadata` tells of them."""
     metadata = json.loads(cargo("metadata", "--locked", "--format-version=1", "--filter-platform", target))
-    wanted = linked(target)
-    packages = [package for package in metadata["packages"]
-                if package["source"] and (package["name"], "v" + package["version"]) in wanted]
+    wanted = linked(target, package)
+    packages = [one for one in metadata["packages"] if one["source"] and (one["name"], "v" + one["version"]) in wanted]
     return sorted(packages, key=lambda package: (package["name"], package["version"]))
 
 
@@ -58,9 +59,10 @@ def texts(folder, left_out=None):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3):
         sys.exit(__doc__.split("\n\n")[1])
-    packages = libraries(sys.argv[1])
+    target, package = sys.argv[1], "".join(sys.argv[2:]) or "boardlab-cli"
+    packages = libraries(target, package)
     owners = collections.defaultdict(list)
     print("boardlab is linked with the libraries below. The texts of their licences follow the list; a library whose\n"
           "package brings none is under the terms that the list names.\n")
@@ -74,10 +76,13 @@ def main():
         print(f"{name}: {package['license']}{f' ({note})' if note else ''}")
         for text in found:
             owners[text].append(name)
-    with open(os.path.join(ROOT, "setup", "package", "musl.txt"), encoding="utf-8") as file:
-        owners[file.read().strip()].append("musl (the C library)")
-    print("The standard library of Rust: MIT OR Apache-2.0; rust-standard-library.html lists its parts\n"
-          "musl, the C library: MIT")
+    if "musl" in target:
+        with open(os.path.join(ROOT, "setup", "package", "musl.txt"), encoding="utf-8") as file:
+            owners[file.read().strip()].append("musl (the C library)")
+        print("The standard library of Rust: MIT OR Apache-2.0; rust-standard-library.html lists its parts\n"
+              "musl, the C library: MIT")
+    else:
+        print("The standard library of Rust: MIT OR Apache-2.0")
     for text, names in sorted(owners.items(), key=lambda item: (item[1], item[0])):
         print(f"\n{RULE}\n{', '.join(names)}\n{RULE}\n{text}")
 

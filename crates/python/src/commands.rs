@@ -126,7 +126,9 @@ pub(crate) fn panic(py: Python<'_>, place: &str, words: String) -> PyResult<()> 
         "call" => guarded(py, "panic", || fall(&words)),
         "run" => work::perform(py, "panic", &Terms::NONE, move |_| fall(&words)),
         _ => work::perform(py, "panic", &Terms::NONE, move |_| {
-            (0..8).into_par_iter().try_for_each(|number| if number == 5 { fall(&words) } else { Ok(()) })
+            (0..8)
+                .into_par_iter()
+                .try_for_each(|number| if number == 5 { fall(&words) } else { Ok(()) })
         }),
     }
 }

@@ -81,13 +81,17 @@ impl Fault {
                 let all = error.all();
                 ("InputError", parts, if all.len() > 1 { all } else { &[] })
             }
-            Self::Lab(failure @ Failure::NoAction { .. }) => ("InputError", of_lines(failure), [].as_slice()),
+            Self::Lab(failure @ Failure::NoAction { .. }) => {
+                ("InputError", of_lines(failure), [].as_slice())
+            }
             Self::Lab(failure) => ("RunError", of_lines(failure), [].as_slice()),
             Self::Image(path, problem) => {
                 let (title, help) = problem.told(path);
                 ("ImageError", of_error(&beside(path, None, title, help)), [].as_slice())
             }
-            Self::Make(path, problem) => ("ImageError", of_error(&not_made(path, problem)), [].as_slice()),
+            Self::Make(path, problem) => {
+                ("ImageError", of_error(&not_made(path, problem)), [].as_slice())
+            }
             Self::Saved(problem) => ("InputError", of_words(&problem.to_string()), [].as_slice()),
             Self::Panic { what, words, place } => {
                 ("InternalError", of_panic(what, words, place.as_deref()), [].as_slice())
@@ -155,7 +159,9 @@ fn found_in(error: &Error) -> Option<String> {
         Error::Value(bad) => Some(bad.found.clone()),
         Error::UnknownName { found, .. } => Some(found.clone()),
         Error::File { path, .. } => Some(path.clone()),
-        _ => error.place().map(|place| place.text().into()).filter(|text: &String| !text.is_empty()),
+        _ => {
+            error.place().map(|place| place.text().into()).filter(|text: &String| !text.is_empty())
+        }
     }
 }
 

@@ -175,7 +175,8 @@ pub(crate) fn image_create(
 ) -> PyResult<(Outcome, bool, Vec<u8>)> {
     work::perform(py, "image.create", &Terms::NONE, move |_| {
         let refused = |problem| Fault::Make(folder.clone(), problem);
-        let unreadable = |problem: io::Error| MakeError::Unreadable { path: folder.clone(), problem };
+        let unreadable =
+            |problem: io::Error| MakeError::Unreadable { path: folder.clone(), problem };
         let metadata = folder.metadata().map_err(unreadable).map_err(refused)?;
         if !metadata.is_dir() {
             return Err(refused(MakeError::NoInput));

@@ -68,9 +68,7 @@ impl Outcome {
     /// Charts and timelines as JSON, each with its specification in Vega-Lite.
     fn drawings(&self, py: Python<'_>) -> PyResult<String> {
         guarded(py, "Result.charts", || {
-            let drawn = |Drawing { id, title, caption, spec }| {
-                json!({ "id": id, "title": title, "caption": caption, "spec": spec })
-            };
+            let drawn = |Drawing { id, title, caption, spec }| json!({ "id": id, "title": title, "caption": caption, "spec": spec });
             let all: Vec<_> = html::drawings(&self.run).into_iter().map(drawn).collect();
             Ok(Value::from(all).to_string())
         })

@@ -136,11 +136,7 @@ fn follow(py: Python<'_>, terms: &Terms, mut told: Receiver<Step>) -> PyResult<(
 }
 
 /// The outcome of a run that has ended.
-fn end<T: Send>(
-    py: Python<'_>,
-    what: &str,
-    thread: JoinHandle<Result<T, Fault>>,
-) -> PyResult<T> {
+fn end<T: Send>(py: Python<'_>, what: &str, thread: JoinHandle<Result<T, Fault>>) -> PyResult<T> {
     let joined = py.detach(|| thread.join());
     let done = joined.unwrap_or_else(|_| {
         let words = "the thread of the run ended without an outcome".into();
