@@ -90,6 +90,9 @@ class InternalError(Error, RuntimeError):
 def input_error(title: str, *, found: object, expected: str, help: str) -> InputError:
     """An error of an argument that the command line does not have in this form."""
     message = f"error: {title}\n |\n = help: {help}"
-    shown = repr(found)
+    try:
+        shown = repr(found)
+    except ValueError:
+        shown = "a number of thousands of digits"
     shown = shown if len(shown) <= 60 else shown[:60] + "..."
     return InputError(message, title=title, found=shown, expected=expected, help=help)

@@ -296,6 +296,12 @@ class Tables(Sequence[Table]):
             return found
         return self._all[at]
 
+    def __eq__(self, other: object) -> bool:
+        return self._all == other._all if isinstance(other, Tables) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._all)
+
     def __repr__(self) -> str:
         return f"Tables({', '.join(table.id for table in self._all)})"
 

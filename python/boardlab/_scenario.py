@@ -302,7 +302,7 @@ class Part(_File):
 
     >>> from boardlab import Part, Scenario
     >>> part = Part.load("m29ew")
-    >>> part["geometry.size"].origin
+    >>> part["limits.endurance"].origin
     'datasheet'
     >>> Scenario.load("nor-write").set("part", part)
     Scenario('nor-write', set=['part=m29ew'])

@@ -1,14 +1,16 @@
-//! Panics: where they happen, and that none crosses into Python.
+//! Panics: where they happen, and that none crosses into Python. And the one interpreter of the module.
 //!
-//! Layer: rank 12. Functions: [`install`], once; [`guarded`], around each function that Python calls;
+//! Layer: rank 12. Functions: [`expect_one_interpreter`] and [`install`], once; [`guarded`], around each function that Python calls;
 //! [`caught`], around the work of a thread. Main type: [`Spot`], where a panic of one run happened: the
 //! threads of two runs at once do not mix theirs up.
 
 use crate::fault::Fault;
-use pyo3::prelude::*;
+use pyo3::exceptions::PyImportError;
+use pyo3::{ffi, prelude::*};
 use std::any::Any;
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where a panic of one run happened: file, line and column in the source.
@@ -33,6 +35,24 @@ impl Spot {
 
     fn take(&self) -> Option<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The interpreter that has loaded the module.
+static INTERPRETER: AtomicI64 = AtomicI64::new(-1);
+
+/// Refuses a second interpreter of this process: objects of the first would get into it, since PyO3
+/// keeps some in statics.
+pub(crate) fn expect_one_interpreter() -> PyResult<()> {
+    // SAFETY: the thread is attached to an interpreter, which loads the module; the state of that
+    // lives longer than this call.
+    let own = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    match INTERPRETER.compare_exchange(-1, own, Ordering::SeqCst, Ordering::SeqCst) {
+        Err(first) if first != own => Err(PyImportError::new_err(
+            "another interpreter of this process has loaded boardlab, which cannot be in a subinterpreter besides: \
+             use a process, as multiprocessing does",
+        )),
+        _ => Ok(()),
     }
 }
 
