@@ -478,7 +478,8 @@ class Result:
 
     def __repr__(self) -> str:
         seed = f", seed={self.seed}" if self.parameters else ""
-        return f"{type(self).__name__}({self.scenario!r}{seed}: {', '.join(t.id for t in self.tables)})"
+        tables = ", ".join(table.id for table in self.tables)
+        return f"{type(self).__name__}({self.scenario!r}{seed}: {tables})"
 
     def __str__(self) -> str:
         return self.text()

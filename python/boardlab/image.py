@@ -14,7 +14,7 @@ Args:
     partial: read what there is of a truncated image.
 
 Left out, and on the command line only: `cat`, `convert`, `mount`, `apply`; deleted files; archives;
-repair; images of archives and of `.ini` files.
+repair; images of archives and of `.ini` files; the options for byte order, spare bytes and ECC.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def _one(key: str, value: object) -> object:
 
 
 def _path(path: object) -> str:
+    # Unlike a scenario, an image may have a name that is not UTF-8.
+    if isinstance(path, (str, bytes, os.PathLike)):
+        return os.fsdecode(path)
     return arguments.path(path, "the path")
 
 

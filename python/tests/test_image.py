@@ -56,6 +56,12 @@ class Images(unittest.TestCase):
         self.same(image.check("a.ubi"), "check", "a.ubi")
         self.same(image.diff("a.ubi", "a.ubi"), "diff", "a.ubi", "a.ubi")
 
+    def test_the_name_of_an_image_need_not_be_text(self):
+        os.link("a.ubi", b"caf\xe9.ubi")
+        for name in (b"caf\xe9.ubi", os.fsdecode(b"caf\xe9.ubi")):
+            self.assertTrue(image.check(name).whole)
+        os.unlink(b"caf\xe9.ubi")
+
     def test_files_come_out_as_they_went_in(self):
         told = image.extract("a.ubi", "out")
         self.assertTrue(told.whole)

@@ -139,8 +139,9 @@ class Small(unittest.TestCase):
         return [chart["id"] for chart in json.loads(self.result.json)["charts"]]
 
     def test_what_is_shown_is_escaped(self):
-        own = boardlab.Scenario.from_toml('extends = "nor-write"\ntitle = "<script>x</script>"').set(SMALL)
-        self.assertNotIn("<script", boardlab.run(own)._repr_html_())
+        shown = boardlab.run("nor-write", set={**SMALL, "title": "<script>x</script>"})._repr_html_()
+        self.assertIn("&lt;script&gt;x", shown)
+        self.assertNotIn("<script", shown)
 
 
 class Scenarios(unittest.TestCase):
@@ -236,6 +237,22 @@ class Sweeps(unittest.TestCase):
             with self.assertRaises(boardlab.InputError):
                 boardlab.sweep("nor-write", {"seed": [1, 2]}, set=SMALL, out=out)
             boardlab.sweep("nor-write", {"seed": [1, 2]}, set=SMALL, out=out, restart=True)
+
+    def test_a_sweep_that_was_ended_keeps_its_points(self):
+        class Enough(Exception):
+            pass
+
+        def stop(done, total, label):
+            if done == 2:
+                raise Enough
+
+        grid = {"seed": range(1, 7)}
+        with tempfile.TemporaryDirectory() as out:
+            with self.assertRaises(Enough):
+                boardlab.sweep("nor-write", grid, set=SMALL, out=out, threads=1, progress=stop)
+            resumed = boardlab.sweep("nor-write", grid, set=SMALL, out=out)
+            self.assertGreaterEqual(resumed.resumed, 2)
+            self.assertEqual(resumed.json, boardlab.sweep("nor-write", grid, set=SMALL).json)
 
     def test_values_of_a_grid_keep_their_commas_and_dots(self):
         from boardlab import _arguments
