@@ -6,7 +6,7 @@
 
 use boardlab_document::Override;
 use boardlab_document::source::{Kind, Source};
-use boardlab_experiment::Request;
+use boardlab_experiment::{NEVER, Request};
 use boardlab_lab::registry::EXPERIMENTS;
 use boardlab_parts::catalog;
 use boardlab_sim::Seed;
@@ -33,8 +33,13 @@ pub(crate) fn run(input: &[u8]) {
         }
     };
     let _ = document.title();
-    let request =
-        Request { document: &document, scenario: "input", seed: Seed::new(1), progress: &|_| {} };
+    let request = Request {
+        document: &document,
+        scenario: "input",
+        seed: Seed::new(1),
+        progress: &|_| {},
+        stop: &NEVER,
+    };
     for experiment in &EXPERIMENTS {
         if let Err(failure) = (experiment.check)(&request) {
             assert!(!failure.to_string().is_empty());

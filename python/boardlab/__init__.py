@@ -21,9 +21,9 @@ Units. Numbers have the unit that ends the name of their column or their key: _n
 _bytes_per_s, _count, _ratio. Table.schema and the metadata of Arrow say it too. Values that you set
 are texts with their unit: "256 us", "128 KiB", "33.3 MHz".
 
-Errors. Every exception of boardlab is a boardlab.Error. InputError, RunError and ImageError have the
-message of the command line, and its parts: place, found, expected, help. InternalError is a defect
-of boardlab.
+Errors. Every exception of boardlab is a boardlab.Error. InputError, RunError and ImageError have
+the message of the command line, and its parts: place, found, expected, help. InternalError is a
+defect of boardlab.
 
 Equal scenarios, settings, seeds and versions give equal bytes: Result.json is what `boardlab run
 --format json --no-wall-time` prints.

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
-from ._errors import InputError, input_error
+from ._errors import input_error
 
 #: What `set` may be: keys with their values, or arguments as the command line takes them.
 Settings = Union[Mapping[str, Any], Iterable[str], None]
@@ -177,6 +177,4 @@ def _shown(value: object) -> str:
     return repr(value) if isinstance(value, (bool, float)) else _noun(value)
 
 
-__all__ = [
-    "InputError", "Settings", "axes", "count", "path", "seed", "settings", "size", "text", "threads",
-]  # fmt: skip
+__all__ = ["Settings", "axes", "count", "path", "seed", "settings", "size", "text", "threads"]

@@ -10,8 +10,8 @@ from typing import Iterator, Union
 
 from ._errors import input_error
 
-#: What `progress` may be: True for a bar, or a function of the number of completed steps, the number
-#: of all steps, and the name of the last one.
+#: What `progress` may be: True for a bar, or a function of the number of completed steps, the
+#: number of all steps, and the name of the last one.
 Progress = Union[bool, Callable[[int, int, str], object], None]
 
 WIDTH = 32

@@ -172,7 +172,7 @@ def sweep(
 
     Args:
         scenario: as for :func:`run`.
-        grid: each key with its values: ``{"linux.wait": ["170 us", "200 us"], "seed": range(1, 4)}``,
+        grid: each key with its values, ``{"linux.wait": ["170 us", "200 us"], "seed": range(4)}``,
             or a list of ``KEY=VALUE,VALUE``. The last key varies fastest. The key ``seed`` is the
             seed of the run.
         set: values for all points, as for :func:`run`.

@@ -282,7 +282,9 @@ class _File:
         return f"{type(self).__name__}({self.name!r}: {self.title})"
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._known == other._known  # type: ignore[attr-defined]
+        if not isinstance(other, _File):
+            return NotImplemented
+        return type(other) is type(self) and self._known == other._known
 
     def __hash__(self) -> int:
         return hash((type(self), self.name, self.toml))
