@@ -8,7 +8,7 @@ use boardlab_cards::life::scenario::{Days, Life, Method, Pattern, Places};
 use boardlab_document::quantity::Ratio;
 use boardlab_document::source::Kind;
 use boardlab_document::{Document, Override};
-use boardlab_experiment::{Action, Failure};
+use boardlab_experiment::{Action, Failure, NEVER};
 use boardlab_ftl::{Levelling, ReadErrors};
 use boardlab_lab::registry;
 use boardlab_media::{Curve, ErrorRates};
@@ -63,7 +63,7 @@ fn work(pattern: Pattern) -> Work {
 fn lives(part: &CardPart, work: Work, method: Method, cards: u64) -> Study {
     let horizon = Duration::from_secs(250 * 365 * 86_400);
     let life = Life { cards, horizon, method };
-    study(part, work, life, cards, Seed::new(7)).unwrap()
+    study(part, work, life, cards, Seed::new(7), &NEVER).unwrap()
 }
 
 /// Bytes written until half of the cards are at their end.

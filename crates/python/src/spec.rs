@@ -95,7 +95,7 @@ pub(crate) fn describe(py: Python<'_>, spec: Spec) -> PyResult<String> {
 /// The keys of a scenario, as JSON.
 #[pyfunction]
 pub(crate) fn keys(py: Python<'_>, spec: Spec) -> PyResult<String> {
-    guarded(py, "Scenario.keys", || Ok(listed(spec.open("list keys")?)?))
+    guarded(py, "Scenario.keys", || listed(spec.open("list keys")?))
 }
 
 fn listed(open: OpenScenario) -> Result<String, Fault> {

@@ -15,7 +15,7 @@ fn module() -> Vec<u8> {
 fn it_exports_what_the_interpreter_calls() {
     let bytes = module();
     let file = ElfFile64::<Endianness>::parse(&*bytes).expect("an ELF file");
-    let mut names = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    let mut names = file.dynamic_symbols().filter(ObjectSymbol::is_definition);
     assert!(names.any(|symbol| symbol.name() == Ok("PyInit__boardlab")));
 }
 
