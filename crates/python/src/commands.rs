@@ -75,6 +75,7 @@ pub(crate) fn sweep(
             set: spec.set(),
             grid: &grid,
             cells: &cells,
+            action: Action::Run,
             seed: Seed::new(seed),
             threads,
             journal: journal.as_deref(),

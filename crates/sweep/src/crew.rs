@@ -77,7 +77,7 @@ pub(crate) fn run(
 
 /// The outcome of `point`. A broken invariant is the failure of one point, reported on standard error,
 /// and not the end of a night's work.
-fn outcome(plan: &Plan<'_>, point: usize) -> Outcome {
+pub(crate) fn outcome(plan: &Plan<'_>, point: usize) -> Outcome {
     match panic::catch_unwind(AssertUnwindSafe(|| plan.run(point))) {
         Ok(Ok(run)) => Outcome::Done(Figures::of(&run)),
         Ok(Err(failure)) => Outcome::Failed(message(&failure)),

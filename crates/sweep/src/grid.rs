@@ -3,32 +3,59 @@
 //! Layer: rank 10. Main types: [`Axis`], a key with its values, and [`Grid`], every combination of
 //! them. Commas outside of quotes and brackets separate values; `FROM..TO` stands for the
 //! whole numbers from one to the other, both included. The key `seed` is the seed of the run.
-//! Points are numbered from 0; the last key varies fastest.
+//! Points are numbered from 0; the last key varies fastest. A range is kept by its ends, so that a million seeds
+//! take no more memory than two.
 
-use crate::problem::{GridProblem, POINTS_MAX};
+use crate::problem::GridProblem;
 use boardlab_document::error::Error;
 use boardlab_document::source::{GRID, Place, Source};
 use boardlab_document::{Content, Override};
 use boardlab_result::Value;
 use boardlab_sim::Seed;
 use std::collections::HashSet;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// The key of the seed, which no file has.
 const SEED: &str = "seed";
+
+/// Some values of a key, as one argument has them between its commas.
+#[derive(Debug, Clone)]
+enum Piece {
+    /// A value as an override of the scenario.
+    One(Override),
+    /// The whole numbers from the first to the last.
+    Numbers(RangeInclusive<u64>),
+}
+
+impl Piece {
+    fn count(&self) -> u128 {
+        match self {
+            Self::One(_) => 1,
+            Self::Numbers(numbers) => u128::from(*numbers.end()) - u128::from(*numbers.start()) + 1,
+        }
+    }
+
+    /// The whole numbers that it has; `None` for another value.
+    fn numbers(&self) -> Option<RangeInclusive<u64>> {
+        match self {
+            Self::One(value) => value.node().written().parse().ok().map(|number| number..=number),
+            Self::Numbers(numbers) => Some(numbers.clone()),
+        }
+    }
+}
 
 /// A key with its values.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     /// The dotted key.
     pub(crate) key: String,
-    /// Each value as an override of the scenario.
-    pub(crate) values: Vec<Override>,
+    pieces: Vec<Piece>,
+    count: usize,
 }
 
 impl Axis {
-    /// Reads the argument of a `--grid`.
-    fn parse(argument: &str) -> Result<Self, Error> {
+    /// Reads the argument of a `--grid`, with at most `most` values.
+    fn parse(argument: &str, most: usize) -> Result<Self, Error> {
         let source = Source::argument(GRID, argument);
         let refused = |span: Range<usize>, problem: GridProblem| {
             Err(problem.at(Some(Place::new(&source, span))))
@@ -39,38 +66,91 @@ impl Axis {
         if argument[start..].trim().is_empty() {
             return refused(start.saturating_sub(1)..argument.len(), GridProblem::NO_VALUES);
         }
-        let pieces = match split(argument, start) {
-            Ok(pieces) => pieces,
+        let spans = match split(argument, start) {
+            Ok(spans) => spans,
             Err(open) => return refused(open..open + 1, GridProblem::UNCLOSED),
         };
-        let (mut values, mut seen) = (Vec::new(), HashSet::new());
-        for piece in pieces {
-            let written = argument[piece.clone()].trim();
+        let (mut axis, mut seen) = (Self { key, pieces: Vec::new(), count: 0 }, HashSet::new());
+        for span in spans {
+            let written = argument[span.clone()].trim();
             if written.is_empty() {
-                return refused(
-                    piece.start..piece.end.max(piece.start + 1),
-                    GridProblem::EMPTY_VALUE,
-                );
+                let span = span.start..span.end.max(span.start + 1);
+                return refused(span, GridProblem::EMPTY_VALUE);
             }
-            let more = match range(written) {
-                Some((from, to)) if from >= to => return refused(piece, GridProblem::RANGE_DOWN),
-                Some(ends) => numbers(&key, ends, values.len())?,
-                None => vec![Override::of(&source, Some(piece.clone()))?],
+            let piece = match range(written) {
+                Some((from, to)) if from >= to => return refused(span, GridProblem::RANGE_DOWN),
+                Some((from, to)) => Piece::Numbers(from..=to),
+                None => Piece::One(Override::of(&source, Some(span.clone()))?),
             };
-            if key == SEED && more.iter().any(|value| seed_of(value).is_none()) {
-                return refused(piece, GridProblem::NO_SEED);
+            let count = axis.count as u128 + piece.count();
+            axis.count = match usize::try_from(count) {
+                Ok(count) if count <= most => count,
+                _ => return refused(span, GridProblem::too_many(count, most)),
+            };
+            let no_seed = |value: &Override| axis.key == SEED && seed_of(value).is_none();
+            if matches!(&piece, Piece::One(value) if no_seed(value)) {
+                return refused(span, GridProblem::NO_SEED);
             }
-            if !more.iter().all(|value| seen.insert(value.node().written())) {
-                return refused(piece, GridProblem::VALUE_TWICE);
+            let is_new = match &piece {
+                Piece::One(value) => seen.insert(value.node().written()),
+                Piece::Numbers(_) => true,
+            };
+            if !is_new || axis.has(&piece) {
+                return refused(span, GridProblem::VALUE_TWICE);
             }
-            values.extend(more);
+            axis.pieces.push(piece);
         }
-        Ok(Self { key, values })
+        Ok(axis)
+    }
+
+    /// Whether a whole number of `piece` is among its own, of which at least one is in a range.
+    fn has(&self, piece: &Piece) -> bool {
+        let Some(numbers) = piece.numbers() else { return false };
+        let is_range = |piece: &Piece| matches!(piece, Piece::Numbers(_));
+        let own = self.pieces.iter().filter(|own| is_range(own) || is_range(piece));
+        own.filter_map(Piece::numbers)
+            .any(|own| own.start() <= numbers.end() && numbers.start() <= own.end())
+    }
+
+    /// The number of values.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// A value as an override of the scenario.
+    pub(crate) fn value(&self, index: usize) -> Override {
+        let mut rest = index as u128;
+        for piece in &self.pieces {
+            if rest < piece.count() {
+                return match piece {
+                    Piece::One(value) => value.clone(),
+                    Piece::Numbers(numbers) => {
+                        number(&self.key, u128::from(*numbers.start()) + rest)
+                    }
+                };
+            }
+            rest -= piece.count();
+        }
+        unreachable!("an axis of {} values has no value {index}", self.count)
+    }
+
+    /// Every value that is written as one, and both ends of every range.
+    pub(crate) fn corners(&self) -> Vec<usize> {
+        let (mut at, mut corners) = (0, Vec::new());
+        for piece in &self.pieces {
+            let count = usize::try_from(piece.count()).expect("an axis counts them");
+            corners.push(at);
+            if count > 1 {
+                corners.push(at + count - 1);
+            }
+            at += count;
+        }
+        corners
     }
 
     /// The values as written.
     pub(crate) fn written(&self) -> Vec<String> {
-        self.values.iter().map(|value| value.node().written()).collect()
+        (0..self.count).map(|index| self.value(index).node().written()).collect()
     }
 
     /// Whether its key is the seed.
@@ -79,16 +159,10 @@ impl Axis {
     }
 }
 
-/// The whole numbers `from..=to` as values of `key`, which has `before` values already.
-fn numbers(key: &str, (from, to): (u64, u64), before: usize) -> Result<Vec<Override>, Error> {
-    let count = u128::from(to) - u128::from(from) + 1;
-    if usize::try_from(count).map_or(true, |count| before + count > POINTS_MAX) {
-        let source = Source::argument(GRID, format!("{key}={from}..{to}"));
-        let place = Place::new(&source, key.len() + 1..source.text().len());
-        return Err(GridProblem::too_many(count).at(Some(place)));
-    }
-    let value = |number| Override::of(&Source::argument(GRID, format!("{key}={number}")), None);
-    (from..=to).map(value).collect()
+/// A whole number as a value of `key`.
+fn number(key: &str, number: u128) -> Override {
+    let argument = format!("{key}={number}");
+    Override::of(&Source::argument(GRID, argument), None).expect("the key was read before")
 }
 
 /// Both ends of `FROM..TO`, if `text` has that form.
@@ -145,25 +219,26 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Reads the arguments of all `--grid`; `set` are the keys that `--set` gives.
+    /// Reads the arguments of all `--grid`, of at most `most` points; `set` are the keys that `--set` gives.
     pub(crate) fn parse<S: AsRef<str>>(
         arguments: &[S],
         set: &[Override],
         seed: Seed,
+        most: usize,
     ) -> Result<Self, Error> {
         let axes: Result<Vec<_>, _> =
-            arguments.iter().map(|one| Axis::parse(one.as_ref())).collect();
+            arguments.iter().map(|one| Axis::parse(one.as_ref(), most)).collect();
         let grid = Self { axes: axes?, seed };
         if grid.axes.is_empty() {
             return Err(GridProblem::EMPTY.at(None));
         }
         grid.check_keys(set)?;
-        let sizes = grid.axes.iter().map(|axis| axis.values.len());
+        let sizes = grid.axes.iter().map(|axis| axis.count());
         let points = sizes.fold(1_u128, |product, size| {
             product.saturating_mul(u128::try_from(size).unwrap_or(u128::MAX))
         });
-        if points > u128::try_from(POINTS_MAX).unwrap_or(u128::MAX) {
-            return Err(GridProblem::too_many(points).at(None));
+        if points > most as u128 {
+            return Err(GridProblem::too_many(points, most).at(None));
         }
         Ok(grid)
     }
@@ -179,7 +254,8 @@ impl Grid {
                 false if earlier => "another --grid",
                 false => continue,
             };
-            let source = axis.values[0].node().place().source();
+            let first = axis.value(0);
+            let source = first.node().place().source();
             let place = Place::new(source, 0..source.text().find('=').unwrap_or_default());
             return Err(GridProblem::key_twice(&key, other).at(Some(place)));
         }
@@ -188,7 +264,7 @@ impl Grid {
 
     /// The number of points.
     pub(crate) fn count(&self) -> usize {
-        self.axes.iter().map(|axis| axis.values.len()).product()
+        self.axes.iter().map(Axis::count).product()
     }
 
     /// The index of each key's value at the point `index`.
@@ -196,29 +272,29 @@ impl Grid {
         let mut rest = index;
         let mut places: Vec<usize> = Vec::new();
         for axis in self.axes.iter().rev() {
-            places.push(rest % axis.values.len());
-            rest /= axis.values.len();
+            places.push(rest % axis.count());
+            rest /= axis.count();
         }
         places.reverse();
         places
     }
 
     /// The values of the point `index`, one for each key.
-    fn values(&self, index: usize) -> impl Iterator<Item = (&Axis, &Override)> {
-        self.axes.iter().zip(self.at(index)).map(|(axis, place)| (axis, &axis.values[place]))
+    fn values(&self, index: usize) -> impl Iterator<Item = (&Axis, Override)> {
+        self.axes.iter().zip(self.at(index)).map(|(axis, place)| (axis, axis.value(place)))
     }
 
     /// The overrides of the scenario at the point `index`.
     pub(crate) fn overrides(&self, index: usize) -> Vec<Override> {
         let changed = self.values(index).filter(|(axis, _)| !axis.is_seed());
-        changed.map(|(_, value)| value.clone()).collect()
+        changed.map(|(_, value)| value).collect()
     }
 
     /// The seed of the point `index`.
     pub(crate) fn seed(&self, index: usize) -> Seed {
         let mut values = self.values(index);
         let given = values.find(|(axis, _)| axis.is_seed());
-        given.and_then(|(_, value)| seed_of(value)).unwrap_or(self.seed)
+        given.and_then(|(_, value)| seed_of(&value)).unwrap_or(self.seed)
     }
 
     /// The seed of all points; `None` if a key varies it.
@@ -243,7 +319,7 @@ impl Grid {
 
     /// The values of the point `index` as the cells of a table.
     pub(crate) fn cells(&self, index: usize) -> Vec<(&str, Value)> {
-        self.values(index).map(|(axis, value)| (axis.key.as_str(), shown(value))).collect()
+        self.values(index).map(|(axis, value)| (axis.key.as_str(), shown(&value))).collect()
     }
 }
 
@@ -269,9 +345,10 @@ fn seed_of(value: &Override) -> Option<Seed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::POINTS_MAX;
 
     fn grid(arguments: &[&str]) -> Result<Grid, Error> {
-        Grid::parse(arguments, &[], Seed::new(9))
+        Grid::parse(arguments, &[], Seed::new(9), POINTS_MAX)
     }
 
     fn refused(arguments: &[&str]) -> String {
@@ -289,13 +366,13 @@ mod tests {
 
     #[test]
     fn commas_in_quotes_and_brackets_do_not_separate() {
-        let axis = Axis::parse(r#"a="x,\",y",[1, 2],f(1 us, {2}),'z,"'"#).unwrap();
+        let axis = Axis::parse(r#"a="x,\",y",[1, 2],f(1 us, {2}),'z,"'"#, POINTS_MAX).unwrap();
         assert_eq!(axis.written(), ["x,\",y", "[1, 2]", "f(1 us, {2})", "z,\""]);
     }
 
     #[test]
     fn a_range_is_of_whole_numbers_and_takes_both_ends() {
-        let axis = Axis::parse("a=1..3,8, \"4..5\" ,6..x").unwrap();
+        let axis = Axis::parse("a=1..3,8, \"4..5\" ,6..x", POINTS_MAX).unwrap();
         assert_eq!(axis.written(), ["1", "2", "3", "8", "4..5", "6..x"]);
     }
 
@@ -309,6 +386,8 @@ mod tests {
             ("a=1,[2,3", "--grid:1:5", "does not end"),
             ("a=1,2,1", "--grid:1:7", "given twice"),
             ("a=1..4,3", "--grid:1:8", "given twice"),
+            ("a=3,1..4", "--grid:1:5", "given twice"),
+            ("a=1..4,4..9", "--grid:1:8", "given twice"),
             ("a=4..1", "--grid:1:3", "goes down"),
             ("seed=1,x", "--grid:1:8", "not a whole number"),
             ("seed=-1", "--grid:1:6", "not a whole number"),
@@ -320,11 +399,23 @@ mod tests {
     }
 
     #[test]
+    fn a_large_range_is_planned_without_its_values() {
+        let arguments = ["a=x,1..999999,y", "seed=0..18446744073709551615"];
+        let text = Grid::parse(&arguments, &[], Seed::new(1), 1 << 62).unwrap_err().to_string();
+        assert!(text.contains("18446744073709551616 points, more than"), "{text}");
+        let grid = Grid::parse(&arguments[..1], &[], Seed::new(1), 1 << 30).unwrap();
+        assert_eq!(grid.count(), 1_000_001);
+        let labels = [0, 1, 2, 999_999, 1_000_000].map(|point| grid.label(point));
+        assert_eq!(labels, ["a=x", "a=1", "a=2", "a=999999", "a=y"]);
+        assert_eq!(grid.axes[0].corners(), [0, 1, 999_999, 1_000_000]);
+    }
+
+    #[test]
     fn keys_and_sizes_are_checked_over_all_arguments() {
         assert!(refused(&[]).contains("the grid is empty"));
         assert!(refused(&["a=1", "a.value=2"]).contains("by another --grid"));
         let set = [Override::parse("a=3").unwrap()];
-        let text = Grid::parse(&["a=1"], &set, Seed::new(1)).unwrap_err().to_string();
+        let text = Grid::parse(&["a=1"], &set, Seed::new(1), POINTS_MAX).unwrap_err().to_string();
         assert!(text.contains("by --set"), "{text}");
         let text = refused(&["a=1..101", "b=1..100"]);
         assert!(text.contains("10100 points, more than 10000"), "{text}");

@@ -3,12 +3,14 @@
 //! Layer: rank 10. Main types: [`Order`], the arguments of a sweep, and [`SweepOutcome`], its outcome. In
 //! reading order: `grid` (keys, values, points), `plan` (every point is checked before any runs),
 //! `figures` (the recorded figures of a point), `record` (their line with its checksum), `journal` (the
-//! file of the lines), `crew` (the threads), `summary` and `charts` (the result).
+//! file of the lines), `crew` (the threads), `summary` and `charts` (the result); [`batch`], the same sweep
+//! in batches, which other processes run.
 //!
 //! The result follows from the journal alone, in the order of the grid. So it depends neither on kills
 //! nor on the number of threads. The caller passes the experiments: this crate knows none. Left out:
 //! verdicts, since a published figure is about one point at most, and the search for a best point.
 
+pub mod batch;
 mod charts;
 mod crew;
 mod figures;
@@ -21,13 +23,13 @@ mod summary;
 
 use boardlab_document::error::Error;
 use boardlab_document::source::{CELL, Place, Source};
-use boardlab_experiment::{Experiment, Failure, Progress, Stop};
+use boardlab_experiment::{Action, Experiment, Failure, Progress, Stop};
 use boardlab_result::RunResult;
 use boardlab_sim::Seed;
 use figures::{Line, Outcome};
 use journal::Journal;
-use plan::Plan;
-use problem::{GridProblem, LineFlaw};
+use plan::{Plan, pool};
+use problem::{GridProblem, LineFlaw, POINTS_MAX};
 use record::{Contents, Damage, JournalContent};
 use std::collections::BTreeSet;
 use std::io::BufRead;
@@ -50,6 +52,8 @@ pub struct Order<'a> {
     pub grid: &'a [String],
     /// Figures for the table and the charts, `TABLE/ROW/COLUMN`; if empty, those that differ.
     pub cells: &'a [String],
+    /// What is done at each point.
+    pub action: Action,
     /// The seed of all points, unless the grid varies it.
     pub seed: Seed,
     /// The number of threads; that of all cores if `None`.
@@ -87,13 +91,14 @@ pub struct SweepOutcome {
 pub fn sweep(order: &Order<'_>) -> Result<SweepOutcome, Failure> {
     let wanted =
         order.cells.iter().map(|cell| Wanted::parse(cell)).collect::<Result<Vec<_>, _>>()?;
-    let plan = Plan::make(order)?;
+    let plan = Plan::make(order, POINTS_MAX)?;
+    let header = plan.check(&pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
     let points = plan.grid.count();
     let mut journal = match order.journal {
         None => Journal::in_memory(points),
         Some(path) => {
             let tell = |contents: &Contents| warn(order, &plan, path, contents);
-            Journal::open(path, &plan.header, order.restart, &tell)?
+            Journal::open(path, &header, order.restart, &tell)?
         }
     };
     let resumed = points - journal.rest().len();

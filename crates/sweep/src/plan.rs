@@ -19,7 +19,6 @@ use boardlab_sim::Seed;
 use indexmap::IndexMap;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 /// A sweep whose points can be run.
@@ -29,14 +28,13 @@ pub(crate) struct Plan<'o> {
     pub(crate) scenario: String,
     /// The keys and their values.
     pub(crate) grid: Grid,
-    /// The identity of the sweep, for its journal.
-    pub(crate) header: Header,
     /// What every point changes in the scenario.
     pub(crate) set: Vec<Override>,
     /// Old names in the scenario, its files and the arguments.
     pub(crate) renamed: Vec<RenamedKey>,
     experiments: &'static [Experiment],
     source: Arc<Source>,
+    action: Action,
     stop: &'o Stop,
 }
 
@@ -50,55 +48,80 @@ pub(crate) fn pool(threads: usize) -> Result<ThreadPool, Failure> {
 /// not use.
 type Inputs = (u32, IndexMap<String, String>, Vec<BadValue>);
 
+/// The checksum of the inputs of a point, and of the first point all values.
+type Checked = (u32, Option<IndexMap<String, String>>);
+
 impl<'o> Plan<'o> {
-    /// Composes and checks every point of `order`.
-    pub(crate) fn make(order: &Order<'o>) -> Result<Self, Failure> {
+    /// Reads the grid of `order`, of at most `most` points. Of them the first one is composed.
+    pub(crate) fn make(order: &Order<'o>, most: usize) -> Result<Self, Failure> {
         let set: Result<Vec<_>, _> = order.set.iter().map(|one| Override::parse(one)).collect();
         let set = set?;
-        let grid = Grid::parse(order.grid, &set, order.seed)?;
+        let grid = Grid::parse(order.grid, &set, order.seed, most)?;
         let source = match order.source {
             Some(source) => Arc::clone(source),
             None => catalog::find(Kind::Scenario, order.scenario, None)?,
         };
         let scenario = scenario_name(order.scenario);
-        let header = Header {
-            version: VERSION.into(),
-            scenario: scenario.clone(),
-            seed: grid.one_seed().map(Seed::get),
-            grid: grid.axes.iter().map(|axis| (axis.key.clone(), axis.written())).collect(),
-            inputs: IndexMap::new(),
-            checksum: 0,
-        };
         let (experiments, renamed) = (order.experiments, Vec::new());
-        let stop = order.stop;
-        let mut plan = Self { scenario, grid, header, set, renamed, experiments, source, stop };
+        let (action, stop) = (order.action, order.stop);
+        let mut plan = Self { scenario, grid, set, renamed, experiments, source, action, stop };
         plan.renamed = plan.document(0)?.renamed().to_vec();
-        plan.check(&pool(order.threads.map_or(0, NonZeroUsize::get))?)?;
         Ok(plan)
     }
 
-    /// Checks every point, and records its inputs. The error is that of the first wrong point,
-    /// whichever thread is faster. A key that no point uses is refused.
-    fn check(&mut self, pool: &ThreadPool) -> Result<(), Failure> {
-        let inputs = |point| {
-            let (checksum, values, idle) = self.inputs(point)?;
-            Ok::<_, Failure>((checksum, (point == 0).then_some(values), idle))
+    /// Checks every point, and records its inputs: the identity of the sweep, for its journal.
+    ///
+    /// # Errors
+    /// That of the first wrong point, whichever thread is faster, and a key that no point uses.
+    pub(crate) fn check(&self, pool: &ThreadPool) -> Result<Header, Failure> {
+        let mut header = Header {
+            version: VERSION.into(),
+            scenario: self.scenario.clone(),
+            seed: self.grid.one_seed().map(Seed::get),
+            grid: self.grid.axes.iter().map(|axis| (axis.key.clone(), axis.written())).collect(),
+            inputs: IndexMap::new(),
+            checksum: 0,
         };
-        let points = (0..self.grid.count()).into_par_iter();
+        let points: Vec<usize> = (0..self.grid.count()).collect();
+        for (checksum, values) in self.check_points(pool, &points)? {
+            header.checksum = crc32(header.checksum, &checksum.to_le_bytes());
+            header.inputs.extend(values.unwrap_or_default());
+        }
+        Ok(header)
+    }
+
+    /// Checks some of the points: the checksum of the inputs of each, and all values of the first point.
+    ///
+    /// # Errors
+    /// Those of [`Plan::check`].
+    pub(crate) fn check_points(
+        &self,
+        pool: &ThreadPool,
+        points: &[usize],
+    ) -> Result<Vec<Checked>, Failure> {
+        let inputs = |&point: &usize| {
+            let (checksum, values, idle) = self.inputs(point)?;
+            Ok::<_, Failure>(((checksum, (point == 0).then_some(values)), idle))
+        };
         let mut unused: Option<Vec<BadValue>> = None;
-        for (checksum, values, idle) in pool.install(|| in_order(points.map(inputs)))? {
+        let mut all = Vec::with_capacity(points.len());
+        for (checked, idle) in pool.install(|| in_order(points.par_iter().map(inputs)))? {
             match &mut unused {
                 None => unused = Some(idle),
                 Some(all) => all.retain(|one| idle.iter().any(|other| other.key == one.key)),
             }
-            self.header.checksum = crc32(self.header.checksum, &checksum.to_le_bytes());
-            self.header.inputs.extend(values.unwrap_or_default());
+            all.push(checked);
         }
         let problems = Problems::default();
         for bad in unused.into_iter().flatten() {
             let _ = problems.report(Error::Value(Box::new(bad)));
         }
-        problems.into_error().map_or(Ok(()), |error| Err(error.into()))
+        problems.into_error().map_or(Ok(all), |error| Err(error.into()))
+    }
+
+    /// What ends the sweep early.
+    pub(crate) const fn stop(&self) -> &'o Stop {
+        self.stop
     }
 
     fn inputs(&self, point: usize) -> Result<Inputs, Failure> {
@@ -131,6 +154,6 @@ impl<'o> Plan<'o> {
     pub(crate) fn run(&self, point: usize) -> Result<RunResult, Failure> {
         let document = self.document(point)?;
         let experiment = Experiment::named_by(&document, self.experiments)?;
-        experiment.perform(Action::Run, &self.request(&document, point))
+        experiment.perform(self.action, &self.request(&document, point))
     }
 }

@@ -7,6 +7,7 @@ use boardlab_document::lock::Holder;
 use boardlab_document::source::Place;
 use boardlab_result::foreign::shown_at_most as shown;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::{fmt, io};
 
 /// The most points of a sweep: what fits in memory as one result.
@@ -65,11 +66,36 @@ impl GridProblem {
     }
 
     /// A sweep may not have so many `points`.
-    pub(crate) fn too_many(points: u128) -> Self {
+    pub(crate) fn too_many(points: u128, most: usize) -> Self {
         Self {
-            title: format!("the grid has {points} points, more than {POINTS_MAX}").into(),
+            title: format!("the grid has {points} points, more than {most}").into(),
             label: "expected fewer values",
             help: "make several sweeps, each with --out of its own",
+        }
+    }
+
+    /// There are no such points.
+    pub(crate) fn no_points(points: &Range<usize>, count: usize) -> Self {
+        Self {
+            title: format!("the grid has no points {} to {}", points.start + 1, points.end).into(),
+            label: "expected points of the grid",
+            help: match count {
+                0 => "give the grid values",
+                _ => "the number of its points is the product of the numbers of values",
+            },
+        }
+    }
+
+    /// The line of a point is damaged, or missing.
+    pub(crate) fn no_line(point: usize) -> Self {
+        Self {
+            title: format!(
+                "the line of point {} is missing, or is not as it was written",
+                point + 1
+            )
+            .into(),
+            label: "expected the lines of all points, in order",
+            help: "run the points again whose lines are lost",
         }
     }
 

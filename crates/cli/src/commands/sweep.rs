@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::exit::Status;
 use crate::output::Output;
 use crate::progress::Progress;
-use boardlab_experiment::{Failure, NEVER};
+use boardlab_experiment::{Action, Failure, NEVER};
 use boardlab_lab::registry::{self, EXPERIMENTS};
 use boardlab_report::Shown;
 use boardlab_sweep::{Order, sweep};
@@ -30,6 +30,7 @@ pub(super) fn perform(arguments: &Sweep, options: &Options) -> Result<Status, Er
             set: &arguments.scenario.set,
             grid: &arguments.grid,
             cells: &arguments.cell,
+            action: Action::Run,
             seed: options.seed,
             threads: arguments.threads,
             journal: journal.as_deref(),
