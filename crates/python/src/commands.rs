@@ -26,6 +26,12 @@ use std::time::Instant;
 const ACTIONS: [Action; 5] =
     [Action::Run, Action::Tune, Action::Life, Action::PowerCut, Action::Advise];
 
+/// The action of this name.
+pub(crate) fn action_named(name: &str) -> PyResult<Action> {
+    let found = ACTIONS.into_iter().find(|one| one.command() == name);
+    found.ok_or_else(|| PyValueError::new_err(format!("no action is called `{name}`")))
+}
+
 /// Does `action` with a scenario.
 #[pyfunction]
 pub(crate) fn perform(
@@ -35,9 +41,7 @@ pub(crate) fn perform(
     seed: u64,
     terms: Terms,
 ) -> PyResult<Outcome> {
-    let Some(action) = ACTIONS.into_iter().find(|one| one.command() == action) else {
-        return Err(PyValueError::new_err(format!("no action is called `{action}`")));
-    };
+    let action = action_named(action)?;
     work::perform(py, action.command(), &terms, move |control| {
         let open = spec.open(action.command())?;
         let start = Instant::now();

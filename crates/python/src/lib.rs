@@ -3,7 +3,7 @@
 //! Layer: rank 12, on top of `lab` and `report`. In reading order:
 //!
 //! - [`spec`]: a scenario as Python hands it over; [`files`]: built-in parts, boards and scenarios.
-//! - [`commands`]: what runs; [`image`]: what is asked of flash images.
+//! - [`commands`]: what runs; [`fleet`]: sweeps in batches, which many processes run; [`image`]: what is asked of flash images.
 //! - [`work`]: a run in a thread of its own, with progress, Ctrl-C and an early end.
 //! - [`outcome`]: a result, and its forms.
 //! - [`fault`]: why there is none, as a Python exception; [`guard`]: panics, which never cross.
@@ -22,6 +22,7 @@
 mod commands;
 mod fault;
 mod files;
+mod fleet;
 mod guard;
 mod image;
 mod outcome;
@@ -37,6 +38,8 @@ mod _boardlab {
     use super::commands::{evaluations, panic, perform, reproduction_json, sweep};
     #[pymodule_export]
     use super::files::{file, list_files, uses};
+    #[pymodule_export]
+    use super::fleet::{fleet_plan, fleet_result, fleet_run};
     #[pymodule_export]
     use super::image::{image_check, image_create, image_diff, image_extract, image_info};
     #[pymodule_export]

@@ -11,6 +11,7 @@ use crate::journal::Journal;
 use crate::plan::{Plan, pool};
 use crate::problem::{GridProblem, POINTS_MAX};
 use crate::{Order, Wanted, summary};
+use boardlab_codec::crc32;
 use boardlab_document::error::Error;
 use boardlab_experiment::Failure;
 use boardlab_result::{RunResult, Value};
@@ -50,17 +51,20 @@ impl<'o> Batches<'o> {
     }
 
     /// Checks the points before any runs: all of them where [`sweep`](crate::sweep()) would, else every
-    /// written value and both ends of every range, each with the first values of the other keys.
+    /// written value and both ends of every range, each with the first values of the other keys. Returns a
+    /// checksum of their inputs, files that they name included.
     ///
     /// # Errors
     /// [`Failure::Input`]: that of the first wrong point, and keys that none of the points uses.
-    pub fn check(&self, threads: Option<NonZeroUsize>) -> Result<(), Failure> {
+    pub fn check(&self, threads: Option<NonZeroUsize>) -> Result<u32, Failure> {
         let pool = pool(threads.map_or(0, NonZeroUsize::get))?;
         let points: Vec<usize> = match self.count() {
             few if few <= POINTS_MAX => (0..few).collect(),
             _ => self.corners(),
         };
-        self.plan.check_points(&pool, &points).map(drop)
+        let checked = self.plan.check_points(&pool, &points)?;
+        let sum = |all, (one, _): (u32, _)| crc32(all, &one.to_le_bytes());
+        Ok(checked.into_iter().fold(0, sum))
     }
 
     /// The points with one value of the corners of an axis, and the first of all others.
