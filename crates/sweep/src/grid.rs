@@ -233,7 +233,7 @@ impl Grid {
             return Err(GridProblem::EMPTY.at(None));
         }
         grid.check_keys(set)?;
-        let sizes = grid.axes.iter().map(|axis| axis.count());
+        let sizes = grid.axes.iter().map(Axis::count);
         let points = sizes.fold(1_u128, |product, size| {
             product.saturating_mul(u128::try_from(size).unwrap_or(u128::MAX))
         });

@@ -1,3 +1,5 @@
+//! A toy in batches: the result of one process, whatever the batches, and what is refused.
+
 use super::*;
 use crate::sweep;
 use boardlab_document::source::{Kind, Source};
@@ -96,7 +98,7 @@ fn batches_of_any_size_give_the_result_of_a_sweep() {
 fn a_line_that_is_missing_doubled_or_changed_is_refused_by_its_point() {
     with(GRID, |order| {
         let batches = Batches::plan(order).unwrap();
-        let whole = lines(&batches, [0..40]);
+        let whole = lines(&batches, std::iter::once(0..40));
         let refused = |lines: Vec<String>| batches.result(lines, &[]).unwrap_err().to_string();
         let mut missing = whole.clone();
         missing.remove(7);
