@@ -1,5 +1,4 @@
 """Sweeps on Dask: the bytes of one process, whatever is lost on the way."""
-import contextlib
 import glob
 import math
 import os
@@ -27,7 +26,7 @@ except ImportError:
 FULL = bool(os.environ.get("BOARDLAB_FULL"))
 SMALL = {"workload.bytes": "64 KiB"}
 GRID = {"linux.wait": ["150 us", "170 us", "200 us"], "seed": range(1, 13)}
-HEAVY = {"workload.bytes": "1 MiB"}
+HEAVY = {"workload.bytes": "256 KiB"}
 
 
 def setUpModule():
@@ -65,7 +64,7 @@ class OnWorkers(Case):
         return fleet.sweep("nor-write", GRID, self.client, **options)
 
     def test_batches_of_any_size_give_the_bytes_of_one_process(self):
-        for batch in (None, 1, 5, 36):
+        for batch in (None, 1, 5, 40):
             swept = self.sweep(f"of-{batch}", batch=batch)
             self.assertEqual((swept.points, swept.resumed, swept.failed), (36, 0, 0))
             self.assertEqual(swept.result().json, self.alone, batch)
@@ -137,16 +136,17 @@ class OnWorkers(Case):
     def test_workers_that_are_killed_lose_their_batches_alone(self):
         grid = {"linux.wait": ["150 us", "170 us"], "seed": range(1, 41)}
         alone = boardlab.sweep("nor-write", grid, set=HEAVY).json
-        for moment in range(20 if FULL else 3):
+        kills = 0
+        for moment in range(20 if FULL else 2):
             chance = random.Random(moment)
             stop = threading.Event()
 
             def killer():
-                while not stop.wait(chance.uniform(0.1, 1.5)):
-                    with contextlib.suppress(Exception):
-                        pids = list(self.client.run(os.getpid).values())
-                        os.kill(chance.choice(pids), signal.SIGKILL)
-                        return
+                nonlocal kills
+                pids = list(self.client.run(os.getpid).values())
+                if not stop.wait(chance.uniform(0.1, 1.0)):
+                    os.kill(chance.choice(pids), signal.SIGKILL)
+                    kills += 1
 
             thread = threading.Thread(target=killer)
             thread.start()
@@ -158,6 +158,7 @@ class OnWorkers(Case):
                 thread.join()
             self.assertEqual(swept.result().json, alone, moment)
             self.client.wait_for_workers(2, timeout=30)
+        self.assertGreater(kills, 0)
 
     def test_lives_end_with_the_precision_that_was_asked_for(self):
         # A card of which the blocks end soon.

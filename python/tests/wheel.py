@@ -20,11 +20,14 @@ def version():
 
 def files(module):
     """The files of the package: its names in the archive, and their content."""
-    package = os.path.join(ROOT, "python", "boardlab")
-    for name in sorted(os.listdir(package)):
-        if name.endswith((".py", ".pyi", ".typed")):
-            with open(os.path.join(package, name), "rb") as file:
-                yield f"boardlab/{name}", file.read()
+    above = os.path.join(ROOT, "python")
+    for folder, folders, names in os.walk(os.path.join(above, "boardlab")):
+        folders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if name.endswith((".py", ".pyi", ".typed")):
+                with open(path, "rb") as file:
+                    yield os.path.relpath(path, above), file.read()
     with open(module, "rb") as file:
         yield "boardlab/_boardlab.abi3.so", file.read()
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import _arguments as arguments
 from . import _dispatch, _parts
+from ._sweep import batch_size
 
 __all__ = ["Cost", "Overhead", "cost", "measure"]
 
@@ -105,18 +106,11 @@ def _cost(
     seed: int,
 ) -> Cost:
     mean = sum(seconds) / len(seconds)
-    size = batch or _size(points, mean, cores)
+    size = batch or batch_size(points, mean, cores)
     works = _Works(points, size, seconds, seed)
     end = overhead.start_s + _simulate(works, overhead, cores)
     hours = end * cores / 3_600
     return Cost(cores, end, works.spent / (end * cores), hours, hours * price)
-
-
-def _size(points: int, mean: float, cores: int) -> int:
-    from ._sweep import BATCH_MOST, BATCH_SECONDS, BATCHES_EACH
-
-    fair = -(-points // (cores * BATCHES_EACH))
-    return max(1, min(round(BATCH_SECONDS / max(mean, 1e-9)), BATCH_MOST, fair))
 
 
 class _Works:

@@ -7,9 +7,11 @@ this process knows more of a sweep than that. A batch whose worker is lost is ha
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from .. import _boardlab
@@ -79,7 +81,7 @@ def perform(
         pool.add(future)
 
     try:
-        for number in _first(numbers, AHEAD * threads(client)):
+        for number in islice(numbers, AHEAD * threads(client)):
             submit(number, 0)
         while running:
             future = next(pool)
@@ -101,10 +103,6 @@ def perform(
         # What is on its way is of no use any more; what has run is in the store.
         if running and _is_alive(client):
             client.cancel(list(running), force=True)
-
-
-def _first(numbers: Iterator[int], count: int) -> list[int]:
-    return [number for number, _ in zip(numbers, range(count))]
 
 
 def _problem(future: Any) -> BaseException | None:
@@ -163,8 +161,6 @@ def _reads(path: str, token: str) -> bool:
 
 def pace(job: Job) -> float:
     """The seconds of a point, by its first one, which runs here for that."""
-    import time
-
     begun = time.perf_counter()
     _boardlab.fleet_run(job.asked, 0, 1, (None, 1))
     return time.perf_counter() - begun

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from .. import _arguments as arguments
+from .._errors import RunError
 from .._progress import Progress, following
 from .._result import Result
 from .._run import AnyScenario, Settings
@@ -23,8 +24,10 @@ __all__ = ["Swept", "powercut", "sweep"]
 BATCH_SECONDS = 4.0
 #: The most points of a batch by default.
 BATCH_MOST = 2_000
-#: A batch is small enough that each thread gets so many.
+#: A batch is so small that each thread gets so many, which evens out what points take,
 BATCHES_EACH = 8
+#: and so large that the scheduler, which serves a batch in so many seconds, keeps all threads busy.
+SERVED_SECONDS = 0.002
 
 
 class Swept:
@@ -142,18 +145,33 @@ def _swept(
             if tell is not None:
                 tell(done, store.job.points, f"batch {batch.number + 1} by {batch.worker}")
 
-        missing = store.missing()
-        _dispatch.perform(client, store, missing, retries, told)
+        _dispatch.perform(client, store, store.missing(), retries, told)
+    lost = next(store.missing(), None)
+    if lost is not None:
+        first, end = store.job.range(lost)
+        raise RunError(
+            f"error: the part of points {first + 1} to {end} is not in {store.path}\n"
+            "  = help: the same call runs it again",
+            title=f"the part of points {first + 1} to {end} is missing",
+            help="the same call runs it again",
+        )
     return Swept(store, resumed, failed)
 
 
 def _batch(job: Job, threads: int) -> int:
-    """How many points a batch has."""
-    fair = math.ceil(job.points / (threads * BATCHES_EACH))
-    if fair <= 1:
+    """How many points a batch has by default."""
+    if job.points <= threads * BATCHES_EACH:
         return 1
-    seconds = max(_dispatch.pace(job), 1e-6)
-    return max(1, min(round(BATCH_SECONDS / seconds), BATCH_MOST, fair))
+    return batch_size(job.points, _dispatch.pace(job), threads)
+
+
+def batch_size(points: int, seconds: float, threads: int) -> int:
+    """How many points a batch has, where a point takes so many seconds."""
+    seconds = max(seconds, 1e-6)
+    busy = math.ceil(threads * SERVED_SECONDS / seconds)
+    even = math.ceil(points / (threads * BATCHES_EACH))
+    most = max(1, min(BATCH_MOST, points // threads))
+    return min(max(min(round(BATCH_SECONDS / seconds), even), busy, 1), most)
 
 
 def _whole(value: object, what: str, least: int) -> int:
