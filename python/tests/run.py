@@ -29,7 +29,8 @@ def main():
         pip = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--no-deps"]
         subprocess.run([*pip, built(module, folder)], check=True)
         variables = dict(os.environ, BOARDLAB=program, PYTHONPATH=sysconfig.get_path("purelib"), LC_ALL="C.UTF-8",
-                         PYTHONDONTWRITEBYTECODE="1")
+                         PYTHONDONTWRITEBYTECODE="1",
+                         BOARDLAB_EXAMPLES=os.path.join(wheel.ROOT, "python", "examples"))
         suite = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suite.py")
         return subprocess.run([python, suite], cwd=folder, env=variables).returncode
 
