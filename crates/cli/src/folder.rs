@@ -128,7 +128,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes `shown` in all forms, and the attachments. Returns the files, the report last.
+    /// Writes `shown` in all forms, and the attachments. Returns the files, the report last. A report that would be
+    /// too large is an error once all others are written.
     pub(crate) fn save(&self, shown: Shown<'_>, options: &Options) -> Result<Vec<PathBuf>, Error> {
         let results = results(shown);
         let attachments = attachments(results)?;
@@ -142,8 +143,16 @@ impl Folder {
             (OWN[2].into(), csv::series(results).into()),
         ];
         files.extend(attachments.into_iter().map(|(name, text)| (name, text.into())));
-        files.push((OWN[3].into(), page.map_err(Error::Page)?.into()));
-        self.write_all(&files)
+        let too_large = match page {
+            Ok(page) => {
+                files.push((OWN[3].into(), page.into()));
+                None
+            }
+            Err(problem @ boardlab_report::Error::TooLarge { .. }) => Some(problem),
+            Err(problem) => return Err(Error::Page(problem)),
+        };
+        let written = self.write_all(&files)?;
+        too_large.map_or(Ok(written), |problem| Err(Error::Page(problem)))
     }
 
     /// Writes `files` as one set.
@@ -352,6 +361,30 @@ mod tests {
         assert_eq!(files, [("a".to_owned(), "1"), ("3-A".to_owned(), "2")]);
         let clash = [with(&[("a", "1"), ("a", "2"), ("a", "3")])];
         assert!(matches!(attachments(&clash), Err(Error::AttachmentTwice { .. })));
+    }
+
+    #[test]
+    fn a_report_that_is_too_large_leaves_the_other_files_whole() {
+        let path = std::env::temp_dir().join(format!("boardlab-large-{}", process::id()));
+        let large = "x".repeat(html::SIZE_MAX);
+        for text in ["small", &large, "small"] {
+            let folder = Folder::at(&path, true, Holds::Result).unwrap();
+            let mut run = with(&[("points.csv", "1")]);
+            run.warnings = vec![text.into()];
+            let saved = folder.save(Shown::Run(&run), &Options::default());
+            let json = fs::read_to_string(path.join(RESULT)).unwrap();
+            assert!(json.contains(text) && path.join("points.csv").exists());
+            // An older report is not that of this result.
+            assert_eq!(path.join(OWN[3]).exists(), text != large);
+            match saved {
+                Ok(_) => assert_ne!(text, large),
+                Err(problem) => {
+                    let told = problem.render(false);
+                    assert!(text == large && told.contains("all other files"), "{told}");
+                }
+            }
+        }
+        fs::remove_dir_all(&path).unwrap();
     }
 
     #[test]

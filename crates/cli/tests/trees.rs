@@ -360,10 +360,17 @@ fn deleted_files_are_listed_and_written_into_a_folder_of_their_own() {
     std::os::unix::fs::symlink("files", scratch.path().join("link")).unwrap();
     let link = in_scratch(&["image", "extract", "deleted.jffs2", "link", "--deleted"]);
     assert!(link.stderr.contains("is a symbolic link"), "{}", link.stderr);
-    for more in [&["--tar"][..], &["--raw"], &["--metadata=m"], &["--commit=1"], &["--as-of=1"]] {
-        let arguments = [&["image", "extract", "deleted.jffs2", "x", "--deleted"], more].concat();
+    for (more, says) in [
+        ("--tar", "cannot be used with"),
+        ("--raw", "cannot be used with"),
+        ("--metadata=m", "cannot be used with"),
+        ("--as-of=1", "cannot be used with"),
+        ("--commit=1", "--commit is not for JFFS2"),
+    ] {
+        let arguments = ["image", "extract", "deleted.jffs2", "x", "--deleted", more];
         let both = in_scratch(&arguments);
-        assert!(both.stderr.contains("cannot be used with"), "{more:?}: {}", both.stderr);
+        assert_eq!(both.status, 2, "{more}");
+        assert!(both.stderr.contains(says), "{more}: {}", both.stderr);
     }
     in_scratch(&[
         "image",

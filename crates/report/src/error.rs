@@ -56,7 +56,8 @@ impl fmt::Display for Error {
             Self::TooLarge { found, expected } => write!(
                 f,
                 "the report would have {found} bytes, expected at most {expected}\n\
-                 put fewer runs into one report, or leave out the large attachments"
+                 all other files of the result are written; put fewer runs into one report, or leave out \
+                 the large attachments"
             ),
             Self::Template(error) => write!(f, "the page template failed: {error:#}"),
         }
