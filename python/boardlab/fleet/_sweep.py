@@ -21,11 +21,11 @@ __all__ = ["Swept", "powercut", "sweep"]
 
 #: The seconds that a batch takes by default: so long that handing it out costs little, and so short
 #: that little is lost with a worker.
-BATCH_SECONDS = 4.0
+BATCH_SECONDS = 2.0
 #: The most points of a batch by default.
 BATCH_MOST = 2_000
 #: A batch is so small that each thread gets so many, which evens out what points take,
-BATCHES_EACH = 8
+BATCHES_EACH = 16
 #: and so large that the scheduler, which serves a batch in so many seconds, keeps all threads busy.
 SERVED_SECONDS = 0.002
 
@@ -37,12 +37,14 @@ class Swept:
         store: the points, in a folder.
         resumed: how many points the store had already.
         failed: how many of the points that ran now have failed.
+        seconds: what a point took, a number for each batch that ran now: what :func:`cost` asks for.
     """
 
-    def __init__(self, store: Store, resumed: int, failed: int) -> None:
+    def __init__(self, store: Store, resumed: int, failed: int, seconds: Iterable[float]) -> None:
         self.store = store
         self.resumed = resumed
         self.failed = failed
+        self.seconds = tuple(seconds)
 
     @property
     def points(self) -> int:
@@ -92,7 +94,7 @@ def sweep(
         store: the folder for what has run; by default one in the current folder, named after the
             sweep. The same call goes on with what is missing there. Workers that do not see the folder
             hand their points to this process, which writes them.
-        batch: the points of a task of Dask. By default as many as take some four seconds, by the time
+        batch: the points of a task of Dask. By default as many as take some two seconds, by the time
             of the first point. A store keeps the size that it began with.
         retries: how often a batch may lose its worker before the sweep ends.
         progress: as for :func:`boardlab.run`; a step is a point.
@@ -137,11 +139,13 @@ def _swept(
         )
     resumed = store.done
     done, failed = resumed, 0
+    seconds: list[float] = []
     with following(progress, job.scenario[0]) as tell:
 
         def told(batch: Done) -> None:
             nonlocal done, failed
             done, failed = done + batch.points, failed + batch.failed
+            seconds.append(batch.seconds / batch.points)
             if tell is not None:
                 tell(done, store.job.points, f"batch {batch.number + 1} by {batch.worker}")
 
@@ -155,7 +159,7 @@ def _swept(
             title=f"the part of points {first + 1} to {end} is missing",
             help="the same call runs it again",
         )
-    return Swept(store, resumed, failed)
+    return Swept(store, resumed, failed, seconds)
 
 
 def _batch(job: Job, threads: int) -> int:
@@ -171,7 +175,10 @@ def batch_size(points: int, seconds: float, threads: int) -> int:
     busy = math.ceil(threads * SERVED_SECONDS / seconds)
     even = math.ceil(points / (threads * BATCHES_EACH))
     most = max(1, min(BATCH_MOST, points // threads))
-    return min(max(min(round(BATCH_SECONDS / seconds), even), busy, 1), most)
+    size = min(max(min(round(BATCH_SECONDS / seconds), even), busy, 1), most)
+    # Each thread gets the same number of batches, so that none stands still while the last ones run.
+    batches = threads * math.ceil(points / (size * threads))
+    return math.ceil(points / batches)
 
 
 def _whole(value: object, what: str, least: int) -> int:
