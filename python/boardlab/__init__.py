@@ -36,7 +36,7 @@ Source: the experiments, models and formats are described in the documents of bo
 half of this package is the crate crates/python.
 """
 
-from . import image
+from . import image, policies
 from ._boardlab import VERSION as __version__
 from ._errors import Error, ImageError, InputError, InternalError, Place, RunError
 from ._result import (
@@ -93,6 +93,7 @@ __all__ = [
     "image",
     "life",
     "parts",
+    "policies",
     "powercut",
     "reproduce",
     "run",

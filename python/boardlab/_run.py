@@ -13,6 +13,7 @@ from ._arguments import Settings
 from ._progress import Progress, following
 from ._result import Reproduction, Result, write_whole
 from ._scenario import Scenario, spec
+from .policies import Policies, given
 
 __all__ = ["SweepResult", "advise", "life", "powercut", "reproduce", "run", "sweep", "tune"]
 
@@ -27,20 +28,21 @@ def _perform(
     action: str,
     scenario: AnyScenario,
     set: Settings,
-    seed: int,
-    progress: Progress,
-    threads: int | None,
+    policies: Policies,
+    **terms: Any,
 ) -> Result:
-    known, number = spec(scenario, set), arguments.seed(seed)
-    cores = arguments.threads(threads)
-    with following(progress, known[0]) as told:
-        return Result(_boardlab.perform(action, known, number, (told, cores)))
+    room, own = given(policies)
+    known = spec(scenario, [*arguments.settings(set), *room] if room else set)
+    number, cores = arguments.seed(terms["seed"]), arguments.threads(terms["threads"])
+    with following(terms["progress"], known[0]) as told:
+        return Result(_boardlab.perform(action, known, own, number, (told, cores)))
 
 
 def run(
     scenario: AnyScenario,
     *,
     set: Settings = None,
+    policies: Policies = None,
     seed: int = 1,
     progress: Progress = None,
     threads: int | None = None,
@@ -52,6 +54,8 @@ def run(
             such as ``nor``; the path of a file ``*.toml`` or ``*.fio``; or a :class:`Scenario`.
         set: other values: ``{"linux.wait": "170 us"}``, or a list of ``KEY=VALUE``. Quantities are
             texts with their unit. ``boardlab.Scenario.keys`` lists the keys.
+        policies: policies of your own for keys that take one, ``{"linux.wait": function}``: see
+            :mod:`boardlab.policies`.
         seed: the seed of everything random, from 0 to 2**64 - 1.
         progress: ``True`` for a bar on standard error, if that is a terminal; or a function, called
             with the number of completed steps, the number of all, and the name of the last one.
@@ -74,13 +78,16 @@ def run(
     >>> result.tables["table5"]["total", "total_ns"].unit
     'ns'
     """
-    return _perform("run", scenario, set, seed, progress, threads)
+    return _perform(
+        "run", scenario, set, policies, seed=seed, progress=progress, threads=threads
+    )
 
 
 def tune(
     scenario: AnyScenario,
     *,
     set: Settings = None,
+    policies: Policies = None,
     seed: int = 1,
     progress: Progress = None,
     threads: int | None = None,
@@ -92,7 +99,9 @@ def tune(
     >>> boardlab.tune("nor-write", set={"workload.bytes": "64 KiB"}).tables[0].id
     'optimum'
     """
-    return _perform("tune", scenario, set, seed, progress, threads)
+    return _perform(
+        "tune", scenario, set, policies, seed=seed, progress=progress, threads=threads
+    )
 
 
 def life(
@@ -105,7 +114,7 @@ def life(
 ) -> Result:
     """Computes how long a card or a flash lives, as `boardlab life` does. For arguments and errors
     see :func:`run`."""
-    return _perform("life", scenario, set, seed, progress, threads)
+    return _perform("life", scenario, set, None, seed=seed, progress=progress, threads=threads)
 
 
 def powercut(
@@ -118,7 +127,7 @@ def powercut(
 ) -> Result:
     """Cuts the power at every operation of the flash, as `boardlab powercut` does. For arguments
     and errors see :func:`run`."""
-    return _perform("powercut", scenario, set, seed, progress, threads)
+    return _perform("powercut", scenario, set, None, seed=seed, progress=progress, threads=threads)
 
 
 def advise(
@@ -131,7 +140,7 @@ def advise(
 ) -> Result:
     """Ranks what a scenario compares by the limits that it names, as `boardlab advise` does. For
     arguments and errors see :func:`run`."""
-    return _perform("advise", scenario, set, seed, progress, threads)
+    return _perform("advise", scenario, set, None, seed=seed, progress=progress, threads=threads)
 
 
 class SweepResult(Result):
@@ -235,4 +244,4 @@ def reproduce(
     """
     names = [arguments.text(name, "the name of an evaluation") for name in evaluations]
     chosen = _boardlab.evaluations(names)
-    return Reproduction([_perform("run", one, None, seed, progress, threads) for one in chosen])
+    return Reproduction([run(one, seed=seed, progress=progress, threads=threads) for one in chosen])

@@ -90,6 +90,7 @@ use crate::asked::{AskedKey, Observer};
 use crate::error::{BadValue, Error};
 use crate::source::{GRID, Source};
 use boardlab_result::Parameter;
+use boardlab_sim::OwnPolicy;
 use indexmap::IndexMap;
 use problems::Problems;
 use reader::{Context, State};
@@ -101,6 +102,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 const EXTENDS: &str = "extends";
 /// The key of the title.
 const TITLE: &str = "title";
+/// The value of a key in place of which a policy of the caller stands.
+pub const OWN: &str = "own";
 
 /// A file, perhaps with other files in place of their names, and with the user's overrides.
 #[derive(Debug, Clone)]
@@ -117,6 +120,8 @@ pub struct Document {
     observer: Option<Observer>,
     /// The names in place of which files stand, by path.
     named: IndexMap<String, Named>,
+    /// The caller's own policies, by the dotted key whose value is [`OWN`].
+    own: IndexMap<String, OwnPolicy>,
 }
 
 /// A name in place of which a file stands.
@@ -149,8 +154,8 @@ impl Document {
         let (mut root, mut renamed) = (parse::document(source)?, Vec::new());
         renamed::update(&mut root, "", &mut renamed);
         let (overridden, swept, idle) = (false, false, Arc::default());
-        let named = IndexMap::new();
-        Ok(Self { root, overridden, swept, idle, renamed, observer: None, named })
+        let (named, own) = (IndexMap::new(), IndexMap::new());
+        Ok(Self { root, overridden, swept, idle, renamed, observer: None, named, own })
     }
 
     /// The text that the top level stands in.
@@ -248,6 +253,17 @@ impl Document {
         Ok(())
     }
 
+    /// Gives `policy` to the reading of `key`, where its value is [`OWN`].
+    pub fn give(&mut self, key: &str, policy: OwnPolicy) {
+        self.own.insert(key.into(), policy);
+    }
+
+    /// The caller's own policies, by their keys.
+    #[must_use]
+    pub const fn own_policies(&self) -> &IndexMap<String, OwnPolicy> {
+        &self.own
+    }
+
     /// Whether an override gave another value than the files, apart from the title: then the results are not the
     /// published ones, and the print is left out.
     #[must_use]
@@ -286,6 +302,7 @@ impl Document {
         let context = Context {
             root: &self.root,
             named: &self.named,
+            own: &self.own,
             swept: self.swept,
             observer: self.observer.as_ref(),
             problems: Problems::default(),

@@ -34,6 +34,7 @@ use crate::misfit::Misfit;
 use crate::nearest::nearest;
 use crate::source::{GRID, Kind, Place, SET};
 use boardlab_result::Parameter;
+use boardlab_sim::OwnPolicy;
 use indexmap::{IndexMap, IndexSet};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -43,6 +44,7 @@ use std::path::Path;
 pub(crate) struct Context<'a> {
     pub(crate) root: &'a Node,
     pub(crate) named: &'a IndexMap<String, Named>,
+    pub(crate) own: &'a IndexMap<String, OwnPolicy>,
     pub(crate) swept: bool,
     pub(crate) observer: Option<&'a Observer>,
     pub(crate) problems: Problems,
@@ -111,6 +113,22 @@ impl<'a> Section<'a> {
     #[must_use]
     pub fn has(&self, key: &str) -> bool {
         self.node_of(key).is_some()
+    }
+
+    /// The caller's own policy for `key`, whose value is [`OWN`](crate::OWN); nothing where it has another value.
+    ///
+    /// # Errors
+    /// [`AlreadyReported`] when the caller gives none.
+    pub fn own_policy(&self, key: &str) -> Read<Option<OwnPolicy>> {
+        let node = self.node_of(key).map(Node::bare);
+        if node.and_then(Node::as_text) != Some(crate::OWN) {
+            return Ok(None);
+        }
+        let path = self.below(key);
+        self.0.context.own.get(&path).cloned().map(Some).ok_or_else(|| {
+            let help = format!("boardlab.run(..., policies={{\"{path}\": function}}) in Python gives one");
+            self.refuse(key, "stands for a policy of the caller, who gives none", "another value", &help)
+        })
     }
 
     /// Refuses a file of another kind, which has none of `keys`, as a whole: the file `describes

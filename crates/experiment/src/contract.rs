@@ -40,6 +40,10 @@ impl Request<'_> {
         let mut run = RunResult::new(self.scenario, title, self.seed.get(), VERSION);
         run.parameters = parameters;
         run.warnings.extend(self.document.renamed().iter().map(ToString::to_string));
+        run.warnings.extend(self.document.own_policies().iter().map(|(key, own)| {
+            let (name, batch) = (own.name(), own.batch());
+            format!("{key} is {name}, the caller's own policy, asked every {batch} operations.")
+        }));
         run
     }
 

@@ -15,7 +15,7 @@ use boardlab_measure::plan::Plan;
 use boardlab_parts::catalog;
 use boardlab_result::foreign::shown_at_most;
 use boardlab_result::{Cell, Reproduction, Row, RunResult, Table};
-use boardlab_sim::Seed;
+use boardlab_sim::{OwnPolicy, Seed};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -262,6 +262,11 @@ fn line(command: &str, scenario: &str, set: &str) -> String {
 }
 
 impl OpenScenario {
+    /// Gives it a policy of the caller for `key`, whose value has to be `own`.
+    pub fn give(&mut self, key: &str, policy: OwnPolicy) {
+        self.document.give(key, policy);
+    }
+
     /// Checks it, as before a run.
     ///
     /// # Errors

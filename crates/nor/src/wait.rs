@@ -5,8 +5,9 @@
 //! theory of the adaptive policy is in `docs/models/nor.md`.
 
 use crate::host::Pause;
-use boardlab_sim::Duration;
-use std::fmt::Debug;
+use boardlab_sim::{Decide, Duration, OwnPolicy};
+use std::fmt::{self, Debug, Formatter};
+use std::mem;
 
 /// The result of one operation, from which a policy learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +113,78 @@ pub struct Adaptive {
     pub restart: Duration,
     /// The pause between two polls.
     pub gap: Pause,
+}
+
+/// A policy of somebody else. It sees the polls of many operations at a time, and says how long to wait before the first
+/// poll of the following ones, in microseconds.
+pub struct Own {
+    policy: Box<dyn Decide>,
+    batch: usize,
+    micros: u64,
+    gap: Pause,
+    /// Of each operation since it was last asked: the number of polls, and 1 if it failed.
+    polls: Vec<u64>,
+    failed: Vec<u64>,
+}
+
+impl Own {
+    /// The longest wait, in microseconds.
+    pub const MOST_MICROS: u64 = 1_000_000;
+
+    /// A copy of `policy` in its initial state; it waits so many `micros` unless that says otherwise.
+    #[must_use]
+    pub fn start(policy: &OwnPolicy, micros: u64, gap: Pause) -> Self {
+        let (polls, failed) = (Vec::new(), Vec::new());
+        let batch = policy.batch();
+        let mut own = Self { policy: policy.start(), batch, micros, gap, polls, failed };
+        own.ask();
+        own
+    }
+
+    fn ask(&mut self) {
+        let (polls, failed) = (mem::take(&mut self.polls), mem::take(&mut self.failed));
+        let said = self.policy.decide(&[("polls", &polls), ("failed", &failed)]);
+        if let Some(&micros) = said.first() {
+            self.micros = micros.min(Self::MOST_MICROS);
+        }
+    }
+}
+
+impl Debug for Own {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "Own({}, {} us)", self.policy.name(), self.micros)
+    }
+}
+
+impl WaitPolicy for Own {
+    fn first(&self) -> Pause {
+        cfi_udelay(self.micros)
+    }
+
+    fn gap(&self, _polls: u64) -> Pause {
+        self.gap
+    }
+
+    fn steady(&self) -> Option<Pause> {
+        Some(self.gap)
+    }
+
+    fn learn(&mut self, feedback: Feedback) {
+        self.polls.push(feedback.polls);
+        self.failed.push(feedback.failed.into());
+        if self.polls.len() >= self.batch {
+            self.ask();
+        }
+    }
+
+    fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
+        Box::new(Self {
+            policy: self.policy.boxed_clone(),
+            polls: self.polls.clone(),
+            failed: self.failed.clone(),
+            ..*self
+        })
+    }
 }
 
 impl WaitPolicy for ToggleOnly {
@@ -256,6 +329,46 @@ mod tests {
             stairs.learn(Feedback { polls, failed: false });
             assert_eq!(stairs.micros, micros);
         }
+    }
+
+    /// Waits as many microseconds longer as operations needed several polls.
+    #[derive(Clone)]
+    struct Counting(u64);
+
+    impl Decide for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+
+        fn batch(&self) -> usize {
+            3
+        }
+
+        fn decide(&mut self, seen: &[(&'static str, &[u64])]) -> Vec<u64> {
+            let [("polls", polls), ("failed", failed)] = seen else { return vec![] };
+            assert_eq!(polls.len(), failed.len());
+            self.0 += polls.iter().filter(|&&polls| polls > 1).count() as u64;
+            if polls.is_empty() { vec![] } else { vec![100 + self.0] }
+        }
+
+        fn boxed_clone(&self) -> Box<dyn Decide> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[test]
+    fn an_own_policy_sees_a_batch_at_a_time_and_a_copy_goes_its_own_way() {
+        let policy = OwnPolicy::new(Counting(0));
+        let mut own = Own::start(&policy, 50, Pause::Spin(1));
+        assert_eq!((own.first(), own.gap(1)), (Pause::Spin(50), Pause::Spin(1)));
+        let learn = |own: &mut dyn WaitPolicy, polls| own.learn(Feedback { polls, failed: false });
+        (1..3).for_each(|polls| learn(&mut own, polls));
+        assert_eq!(own.first(), Pause::Spin(50), "two of three");
+        let mut copy = own.boxed_clone();
+        learn(&mut own, 1);
+        learn(&mut *copy, 9);
+        assert_eq!((own.first(), copy.first()), (Pause::Spin(101), Pause::Spin(102)));
+        assert_eq!(Own::start(&policy, 50, Pause::None).first(), Pause::Spin(50));
     }
 
     #[test]

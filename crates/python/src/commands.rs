@@ -6,6 +6,7 @@
 use crate::fault::Fault;
 use crate::guard::guarded;
 use crate::outcome::Outcome;
+use crate::own::Given;
 use crate::spec::Spec;
 use crate::work::{self, Terms};
 use boardlab_experiment::{Action, Failure, Request};
@@ -32,18 +33,23 @@ pub(crate) fn action_named(name: &str) -> PyResult<Action> {
     found.ok_or_else(|| PyValueError::new_err(format!("no action is called `{name}`")))
 }
 
-/// Does `action` with a scenario.
+/// Does `action` with a scenario and policies of the caller.
 #[pyfunction]
 pub(crate) fn perform(
     py: Python<'_>,
     action: &str,
     spec: Spec,
+    policies: Vec<Given>,
     seed: u64,
     terms: Terms,
 ) -> PyResult<Outcome> {
     let action = action_named(action)?;
     work::perform(py, action.command(), &terms, move |control| {
-        let open = spec.open(action.command())?;
+        let mut open = spec.open(action.command())?;
+        for given in policies {
+            let (key, policy) = given.into_policy(&control.errors);
+            open.give(&key, policy);
+        }
         let start = Instant::now();
         let progress = |progress: boardlab_experiment::Progress<'_>| control.report(progress);
         let request = open.request(Seed::new(seed), &progress);

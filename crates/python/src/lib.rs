@@ -5,13 +5,14 @@
 //! - [`spec`]: a scenario as Python hands it over; [`files`]: built-in parts, boards and scenarios.
 //! - [`commands`]: what runs; [`fleet`]: sweeps in batches, which many processes run; [`image`]: what is asked of flash images.
 //! - [`work`]: a run in a thread of its own, with progress, Ctrl-C and an early end.
+//! - [`own`]: policies written in Python.
 //! - [`outcome`]: a result, and its forms.
 //! - [`fault`]: why there is none, as a Python exception; [`guard`]: panics, which never cross.
 //!
 //! The Python half, `python/boardlab`, gives what is here its types and its documentation; nobody
 //! else calls this module. What is structured crosses as JSON, so that Python sees the bytes that the
-//! command line prints. Threads of Rust never call Python: the thread that called waits, without the
-//! interpreter's lock, and calls back itself.
+//! command line prints. Threads of Rust call Python for its policies alone: the thread that called waits, without
+//! the interpreter's lock, and reports progress itself.
 //!
 //! Left out: `os`, `measure`, `sata` and images mounted; new images of archives and `.ini` files.
 
@@ -26,6 +27,7 @@ mod fleet;
 mod guard;
 mod image;
 mod outcome;
+mod own;
 mod spec;
 mod work;
 

@@ -11,6 +11,7 @@
 
 use crate::fault::Fault;
 use crate::guard::{self, Spot};
+use crate::own::Errors;
 use boardlab_experiment::{Failure, Progress, Stop};
 use pyo3::prelude::*;
 use rayon::ThreadPoolBuilder;
@@ -56,6 +57,8 @@ struct Step {
 pub(crate) struct Control {
     /// Whether it is to end.
     pub(crate) stop: Arc<Stop>,
+    /// What policies of the caller have raised.
+    pub(crate) errors: Errors,
     steps: Sender<Step>,
     is_told: bool,
 }
@@ -80,7 +83,9 @@ pub(crate) fn perform<T: Send + 'static>(
 ) -> PyResult<T> {
     let (steps, told) = mpsc::channel();
     let stop = Arc::new(Stop::new());
-    let control = Control { stop: Arc::clone(&stop), steps, is_told: terms.0.is_some() };
+    let errors = Errors::new(Arc::clone(&stop));
+    let is_told = terms.0.is_some();
+    let control = Control { stop: Arc::clone(&stop), errors: errors.clone(), steps, is_told };
     let threads = terms.threads().unwrap_or(0);
     let spot = Spot::default();
     let work = move || {
@@ -98,7 +103,10 @@ pub(crate) fn perform<T: Send + 'static>(
     let thread = thread::Builder::new().name("boardlab".into()).stack_size(STACK).spawn(work);
     let thread = thread.map_err(|error| no_thread(error).raise(py))?;
     match follow(py, terms, told) {
-        Ok(()) => end(py, what, thread),
+        Ok(()) => {
+            let ended = end(py, what, thread);
+            errors.take().map_or(ended, Err)
+        }
         Err(error) => {
             stop.ask();
             py.detach(|| wait(&thread));

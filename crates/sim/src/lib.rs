@@ -9,6 +9,7 @@
 //! - [`trigger`]: [`Trigger`] and [`TriggerState`], rules that fire the nth time or by chance.
 //! - [`quantile`]: [`QuantileTable`], a distribution of durations as integers.
 //! - [`phase`]: [`Phase`], count, total, extremes and percentiles of a repeated step.
+//! - [`own`]: [`OwnPolicy`], a policy that somebody outside of the models gives.
 //! - [`series`]: [`Series`], points of a curve; [`counter`]: named counts.
 //!
 //! ```
@@ -27,6 +28,7 @@
 
 pub mod clock;
 pub mod counter;
+pub mod own;
 pub mod phase;
 pub mod quantile;
 pub mod random;
@@ -37,6 +39,7 @@ pub mod units;
 
 pub use clock::{Clock, Ticks, TimeBase};
 pub use counter::Counters;
+pub use own::{Decide, OwnPolicy};
 pub use phase::Phase;
 pub use quantile::QuantileTable;
 pub use random::{MIX_STEP, Seed, Stream, mix};

@@ -5,17 +5,17 @@ mod unused;
 use boardlab_document::misfit::Misfit;
 use boardlab_document::quantity::{self, Ratio};
 use boardlab_document::{
-    AlreadyReported, Content, Description, Node, PlacedMisfit, Read, Section, Value, section,
+    AlreadyReported, Content, Description, Node, OWN, PlacedMisfit, Read, Section, Value, section,
 };
 use boardlab_experiment::data_file;
 use boardlab_nor::driver::{CfiInfo, Kind};
 use boardlab_nor::wait::{
-    Adaptive, FixedThenToggle, HalfTypical, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
+    Adaptive, FixedThenToggle, HalfTypical, Own, Staircase, ToggleOnly, WaitPolicy, cfi_udelay,
 };
 use boardlab_nor::{Part, Pause};
 use boardlab_parts::nor::board::{self, BoardSpec};
 use boardlab_parts::nor::{limits, part};
-use boardlab_sim::{Bytes, Duration, Seed};
+use boardlab_sim::{Bytes, Duration, OwnPolicy, Seed};
 use std::sync::Arc;
 
 section! {
@@ -68,6 +68,8 @@ section! {
         pub kind: Kind = section.one_of("driver", kinds),
         /// What it does before the first poll.
         pub wait: Wait,
+        /// The policy of [`Wait::Own`].
+        pub own: Option<OwnPolicy> = section.own_policy("wait"),
         /// Microseconds of `udelay` between two polls.
         pub poll_gap_us: u64 = section.required("poll_gap") => udelay,
         /// Whether the target is read before it is programmed.
@@ -107,6 +109,8 @@ pub enum Wait {
     HalfTypical,
     /// `staircase`: as Linux waits with ST's command set.
     Staircase,
+    /// `own`: what the caller's policy says; at first as [`Wait::WordTime`].
+    Own,
     /// `sleep 150 us`: a high-resolution sleep.
     Sleep(Duration),
     /// `170 us`: `udelay`.
@@ -163,6 +167,9 @@ impl Value for Wait {
         };
         if let Some(&(_, wait)) = NAMES.iter().find(|(name, _)| *name == text) {
             return Ok(wait);
+        }
+        if text == OWN {
+            return Ok(Self::Own);
         }
         if text.trim().is_empty() {
             return Err(PlacedMisfit::new(node, Misfit::Empty));
@@ -240,6 +247,10 @@ impl System {
                 typical: Duration::from_micros(cfi_info.program_typical_us()),
                 jiffy: board.host.jiffies.time_of(1),
             }),
+            Wait::Own => match &self.own {
+                Some(own) => Box::new(Own::start(own, cfi_info.word_typical_us, gap)),
+                None => fixed(cfi_info.word_typical_us),
+            },
             Wait::Adaptive => Box::new(Adaptive {
                 wait: typical,
                 step: tune.step,

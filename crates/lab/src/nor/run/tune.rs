@@ -228,7 +228,7 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
     let nap = nanos((bench.completion.quantile(0.01) - latency).max(1.0));
     let learns =
         format!("learns the {} quantile, one bit an operation", bench.scenario.tune.quantile);
-    let named = [
+    let mut named = vec![
         ("toggle-only", "polls from the beginning (u-boot)".into(), Wait::None),
         ("word-time", format!("{}, Linux as released", wait_call(bench.stock_us)), Wait::WordTime),
         (
@@ -242,6 +242,9 @@ fn policies(bench: &Bench<'_>, replay: &Replay) -> Result<Table, Failure> {
         ("staircase", "as with ST's command set".into(), Wait::Staircase),
         ("adaptive", learns, Wait::Adaptive),
     ];
+    if let Some(own) = &bench.scenario.linux.own {
+        named.push(("own", format!("the caller's {}", own.name()), Wait::Own));
+    }
     let tried: Vec<ReplayResult> =
         named.par_iter().map(|(_, _, wait)| replay.run(&mut *bench.policy(*wait))).collect();
     let released = named.iter().position(|(id, _, _)| *id == "word-time").expect("in the list");

@@ -1,0 +1,125 @@
+//! Policies written in Python, which a run asks for many operations at a time.
+//!
+//! Layer: rank 12. Main types: [`Given`], a policy as Python hands it over, and [`Errors`], what the policies of a
+//! run have raised. Each device works on a deep copy of the policy, so that runs at the same time, and one after the
+//! other, do not know of each other. The first exception ends the run, and is what the caller gets.
+
+use boardlab_experiment::Stop;
+use boardlab_sim::own::Column;
+use boardlab_sim::{Decide, OwnPolicy};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A policy: the key that it stands for, its name, how many operations it sees at a time, and the object, which
+/// takes columns of numbers by their names and returns numbers.
+#[derive(FromPyObject)]
+pub(crate) struct Given(String, String, usize, Py<PyAny>);
+
+/// What the policies of a run have raised, and how the run is ended then.
+#[derive(Debug, Clone)]
+pub(crate) struct Errors {
+    first: Arc<Mutex<Option<PyErr>>>,
+    stop: Arc<Stop>,
+}
+
+struct Own {
+    name: Arc<str>,
+    batch: usize,
+    object: Py<PyAny>,
+    errors: Errors,
+}
+
+impl Errors {
+    /// Those of the run that `stop` ends.
+    pub(crate) fn new(stop: Arc<Stop>) -> Self {
+        Self { first: Arc::default(), stop }
+    }
+
+    /// Takes the first one.
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.first.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Does `work` with the interpreter; nothing once the run is to end. What it raises ends the run.
+    fn attached<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
+        if self.stop.is_asked() {
+            return None;
+        }
+        match Python::try_attach(work)? {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                self.stop.ask();
+                None
+            }
+        }
+    }
+}
+
+impl Given {
+    /// The key, and the policy for it.
+    pub(crate) fn into_policy(self, errors: &Errors) -> (String, OwnPolicy) {
+        let Self(key, name, batch, object) = self;
+        let own = Own { name: name.into(), batch, object, errors: errors.clone() };
+        (key, OwnPolicy::new(own))
+    }
+}
+
+impl Decide for Own {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn decide(&mut self, seen: &[Column<'_>]) -> Vec<u64> {
+        let said = self.errors.attached(|py| {
+            let columns = PyDict::new(py);
+            for (name, numbers) in seen {
+                columns.set_item(name, numbers.to_vec())?;
+            }
+            self.object.call1(py, (columns,))?.extract(py)
+        });
+        said.unwrap_or_default()
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Decide> {
+        let copy = self.errors.attached(|py| {
+            let copied = py.import("copy")?.call_method1("deepcopy", (self.object.bind(py),))?;
+            Ok(copied.unbind())
+        });
+        let (name, batch, errors) = (Arc::clone(&self.name), self.batch, self.errors.clone());
+        match copy {
+            Some(object) => Box::new(Self { name, batch, object, errors }),
+            None => Box::new(Ended { name, batch }),
+        }
+    }
+}
+
+/// A policy of a run that is about to end.
+#[derive(Clone)]
+struct Ended {
+    name: Arc<str>,
+    batch: usize,
+}
+
+impl Decide for Ended {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn batch(&self) -> usize {
+        self.batch
+    }
+
+    fn decide(&mut self, _seen: &[Column<'_>]) -> Vec<u64> {
+        vec![]
+    }
+
+    fn boxed_clone(&self) -> Box<dyn Decide> {
+        Box::new(self.clone())
+    }
+}
