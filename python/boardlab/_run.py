@@ -13,7 +13,7 @@ from ._arguments import Settings
 from ._progress import Progress, following
 from ._result import Reproduction, Result, write_whole
 from ._scenario import Scenario, spec
-from .policies import Policies, given
+from .policies import Policies, given, tell_unasked
 
 __all__ = ["SweepResult", "advise", "life", "powercut", "reproduce", "run", "sweep", "tune"]
 
@@ -35,7 +35,9 @@ def _perform(
     known = spec(scenario, [*arguments.settings(set), *room] if room else set)
     number, cores = arguments.seed(terms["seed"]), arguments.threads(terms["threads"])
     with following(terms["progress"], known[0]) as told:
-        return Result(_boardlab.perform(action, known, own, number, (told, cores)))
+        outcome = _boardlab.perform(action, known, own, number, (told, cores))
+    tell_unasked(own)
+    return Result(outcome)
 
 
 def run(
@@ -108,13 +110,16 @@ def life(
     scenario: AnyScenario,
     *,
     set: Settings = None,
+    policies: Policies = None,
     seed: int = 1,
     progress: Progress = None,
     threads: int | None = None,
 ) -> Result:
     """Computes how long a card or a flash lives, as `boardlab life` does. For arguments and errors
     see :func:`run`."""
-    return _perform("life", scenario, set, None, seed=seed, progress=progress, threads=threads)
+    return _perform(
+        "life", scenario, set, policies, seed=seed, progress=progress, threads=threads
+    )
 
 
 def powercut(

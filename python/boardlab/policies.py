@@ -7,6 +7,10 @@
 
     boardlab.run("nor-write", policies={"linux.wait": wait})
 
+Two kinds of keys take one: the waits of NOR drivers (``linux.wait``, ``uboot.wait``, ``improved.wait``; see
+:class:`Waits`), and garbage collection behind a translation layer that maps pages
+(``part.collection.policy``; see :class:`Blocks`).
+
 A policy is a function, or an object that can be called. It is not called for each operation: it sees many
 at a time (:class:`Batch` says how many), so a run with a policy is about as fast as one without.
 
@@ -18,17 +22,20 @@ What a policy raises ends the run and is what :func:`boardlab.run` raises.
 
 from __future__ import annotations
 
+import copy
 import operator
+import warnings
 from collections.abc import Callable, Mapping
+from threading import Event
 from typing import Any, NamedTuple, Union
 
 from ._arguments import count, text
 from ._errors import input_error
 
-__all__ = ["Batch", "Policies", "Waits"]
+__all__ = ["Batch", "Blocks", "Policies", "Waits"]
 
-#: How many operations a policy sees at a time.
-BATCH = 256
+#: How many operations a policy sees at a time, and how many blocks it names at a time.
+BATCH, NAMED = 256, 16
 #: The longest wait in microseconds, as the scenarios limit it.
 WAIT_MOST = 1_000_000
 
@@ -48,12 +55,34 @@ class Waits(NamedTuple):
     failed: list[bool]
 
 
+class Blocks(NamedTuple):
+    """What the policy of garbage collection sees: the blocks that can be collected, in no special order.
+
+    It returns the numbers of the blocks that are collected next, the first one first: at least one. Those that
+    are no longer closed at their turn are passed over, and it is asked again when all are used up.
+
+    Attributes:
+        block: the number of each.
+        valid: its valid pages, which collection copies.
+        erases: how often it was erased.
+        age: the pages that the host has written since the block was closed.
+        pages_per_block: the pages of a block. Where `boardlab life` models a part of each block, of that part.
+    """
+
+    block: list[int]
+    valid: list[int]
+    erases: list[int]
+    age: list[int]
+    pages_per_block: int
+
+
 class Batch(NamedTuple):
-    """A policy that sees so many operations at a time: ``Batch(policy, 1000)``.
+    """A policy that is asked for so many operations at a time: ``Batch(policy, 1000)``.
 
     Attributes:
         policy: the function or the object.
-        size: how many operations.
+        size: how many operations a wait sees at a time, 256 by default; how many of the blocks that it names
+            are collected before it is asked again, at most, 16 by default.
     """
 
     policy: Callable[[Any], Any]
@@ -64,14 +93,21 @@ class Batch(NamedTuple):
 Policies = Union[Mapping[str, Union[Callable[[Any], Any], Batch]], None]
 
 
-class _Wait:
-    """A policy for a wait, as the compiled half calls it."""
+class _Own:
+    """A policy as the compiled half calls it, and whether any copy of it was asked."""
 
-    def __init__(self, key: str, policy: Callable[[Waits], Any]) -> None:
+    def __init__(self, key: str, policy: Callable[[Any], Any], asked: Event | None = None) -> None:
         self.key = key
         self.policy = policy
+        self.asked = asked or Event()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Own:
+        return type(self)(self.key, copy.deepcopy(self.policy, memo), self.asked)
+
+
+class _Wait(_Own):
     def __call__(self, columns: dict[str, list[int]]) -> list[int]:
+        self.asked.set()
         failed = [bool(one) for one in columns["failed"]]
         said = self.policy(Waits(columns["polls"], failed))
         if said is None:
@@ -91,6 +127,27 @@ class _Wait:
         return [micros]
 
 
+class _Collection(_Own):
+    def __call__(self, columns: dict[str, list[int]]) -> list[int]:
+        self.asked.set()
+        (pages,) = columns.pop("pages_per_block")
+        blocks = Blocks(**columns, pages_per_block=pages)
+        there, said = set(blocks.block), self.policy(blocks)
+        try:
+            named = [operator.index(block) for block in said]
+        except TypeError:
+            named = []
+        if not named or not there.issuperset(named):
+            wrong = next((block for block in named if block not in there), said)
+            raise input_error(
+                f"the policy for {self.key} names {wrong!r}"[:200],
+                found=wrong,
+                expected="numbers of blocks that it was shown, one at least",
+                help="return some of seen.block: sorted(seen.block, key=...)",
+            )
+        return named
+
+
 def given(policies: Policies) -> tuple[list[str], list[tuple[str, str, int, Any]]]:
     """The arguments of `--set` that make room for policies, and the policies for the compiled half."""
     if policies is None:
@@ -104,7 +161,9 @@ def given(policies: Policies) -> tuple[list[str], list[tuple[str, str, int, Any]
         )
     room, all = [], []
     for key, policy in policies.items():
-        key, size = text(key, "the key of a policy"), BATCH
+        key = text(key, "the key of a policy")
+        is_wait = key.rpartition(".")[2] == "wait"
+        kind, size = (_Wait, BATCH) if is_wait else (_Collection, NAMED)
         if isinstance(policy, Batch):
             policy, size = policy.policy, count(policy.size, "the size of a batch") or 0
         if not callable(policy) or size < 1:
@@ -117,5 +176,13 @@ def given(policies: Policies) -> tuple[list[str], list[tuple[str, str, int, Any]
             )
         name = getattr(policy, "__name__", type(policy).__name__)
         room.append(f"{key}=own")
-        all.append((key, name, size, _Wait(key, policy)))
+        all.append((key, name, size, kind(key, policy)))
     return room, all
+
+
+def tell_unasked(own: list[tuple[str, str, int, Any]]) -> None:
+    """Warns of policies that had nothing to decide."""
+    for key, name, _, policy in own:
+        if not policy.asked.is_set():
+            sentence = f"the policy {name} for {key} was never asked: nothing here depends on it"
+            warnings.warn(sentence, stacklevel=4)

@@ -122,5 +122,64 @@ class Waits(unittest.TestCase):
         self.assertIn("a policy of the caller, who gives none", str(caught.exception))
 
 
+#: A card of which the blocks end soon.
+CARD = {
+    "life.cards": 1,
+    "what_if.cards": 0,
+    "part.capacity": "1 GiB",
+    "part.endurance.rated": 100,
+    "part.endurance.pe_cycles": [20, 22, 25, 28, 32],
+}
+POLICY = "part.collection.policy"
+
+
+def oldest(seen):
+    order = sorted(zip(seen.age, seen.block), key=lambda one: (-one[0], one[1]))
+    return [block for _, block in order]
+
+
+class Collections(unittest.TestCase):
+    def test_a_policy_decides_what_is_collected(self):
+        seen = []
+
+        def watched(blocks):
+            seen.append(blocks)
+            return oldest(blocks)
+
+        own = boardlab.life("sd-life", set=CARD, policies={POLICY: Batch(watched, 1)})
+        fifo = boardlab.life("sd-life", set={**CARD, POLICY: "fifo"})
+        random = boardlab.life("sd-life", set={**CARD, POLICY: "random"})
+        written = [one.tables["life"]["end", "written_50_bytes"].value for one in (own, fifo, random)]
+        self.assertLess(abs(written[0] / written[1] - 1), 0.02)
+        self.assertLess(written[2], 0.8 * written[1])
+        self.assertTrue(seen)
+        for blocks in seen:
+            lengths = {len(column) for column in blocks[:4]}
+            self.assertEqual(lengths, {len(set(blocks.block))})
+            self.assertTrue(all(0 <= valid <= blocks.pages_per_block for valid in blocks.valid))
+
+    def test_a_policy_is_asked_once_for_several_victims(self):
+        calls = []
+
+        def counted(blocks):
+            calls.append(len(blocks.block))
+            return oldest(blocks)
+
+        boardlab.life("sd-life", set=CARD, policies={POLICY: Batch(counted, 1)})
+        one, calls[:] = len(calls), []
+        boardlab.life("sd-life", set=CARD, policies={POLICY: counted})
+        self.assertLess(len(calls) * 8, one)
+
+    def test_what_is_no_block_ends_the_run(self):
+        for wrong, says in [([], r"names \[\]"), (None, "names None"), ([2**40], "names 1099511627776"),
+                            (["x"], r"names \['x'\]"), (lambda: 1, "names <function")]:
+            with self.subTest(says), self.assertRaisesRegex(boardlab.InputError, says):
+                boardlab.life("sd-life", set=CARD, policies={POLICY: lambda seen, wrong=wrong: wrong})
+
+    def test_a_policy_that_is_never_asked_is_told(self):
+        with self.assertWarnsRegex(UserWarning, f"the policy oldest for {POLICY} was never asked"):
+            boardlab.run("card-fio", policies={POLICY: oldest})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -126,8 +126,14 @@ impl<'a> Section<'a> {
         }
         let path = self.below(key);
         self.0.context.own.get(&path).cloned().map(Some).ok_or_else(|| {
-            let help = format!("boardlab.run(..., policies={{\"{path}\": function}}) in Python gives one");
-            self.refuse(key, "stands for a policy of the caller, who gives none", "another value", &help)
+            let help =
+                format!("boardlab.run(..., policies={{\"{path}\": function}}) in Python gives one");
+            self.refuse(
+                key,
+                "stands for a policy of the caller, who gives none",
+                "another value",
+                &help,
+            )
         })
     }
 

@@ -18,6 +18,7 @@ mod log_power_cut;
 mod log_theory;
 mod log_tiny;
 mod log_wear;
+mod own_collection;
 mod power_cut;
 mod reliability;
 mod rest;

@@ -6,7 +6,7 @@
 
 use crate::host::Pause;
 use boardlab_sim::{Decide, Duration, OwnPolicy};
-use std::fmt::{self, Debug, Formatter};
+use std::fmt::Debug;
 use std::mem;
 
 /// The result of one operation, from which a policy learns.
@@ -117,6 +117,7 @@ pub struct Adaptive {
 
 /// A policy of somebody else. It sees the polls of many operations at a time, and says how long to wait before the first
 /// poll of the following ones, in microseconds.
+#[derive(Debug, Clone)]
 pub struct Own {
     policy: Box<dyn Decide>,
     batch: usize,
@@ -150,12 +151,6 @@ impl Own {
     }
 }
 
-impl Debug for Own {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "Own({}, {} us)", self.policy.name(), self.micros)
-    }
-}
-
 impl WaitPolicy for Own {
     fn first(&self) -> Pause {
         cfi_udelay(self.micros)
@@ -178,12 +173,7 @@ impl WaitPolicy for Own {
     }
 
     fn boxed_clone(&self) -> Box<dyn WaitPolicy> {
-        Box::new(Self {
-            policy: self.policy.boxed_clone(),
-            polls: self.polls.clone(),
-            failed: self.failed.clone(),
-            ..*self
-        })
+        Box::new(self.clone())
     }
 }
 

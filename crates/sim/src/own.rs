@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 use std::ptr;
 use std::sync::Arc;
 
-/// Numbers that are called so.
+/// Numbers that are called so. Those of one kind of thing are as many as there are things; one that holds for all stands
+/// alone.
 pub type Column<'a> = (&'static str, &'a [u64]);
 
 /// A policy with its state.
@@ -19,7 +20,7 @@ pub trait Decide: Send + Sync {
     /// How many events it wants to see at a time; one at least.
     fn batch(&self) -> usize;
 
-    /// Decides by what was seen since the last time: columns of equal length, empty the first time.
+    /// Decides by what was seen since the last time, or by what there is.
     ///
     /// What it returns depends on who asks; nothing means that all stays as it is. A policy that fails returns
     /// nothing too, and has the run end early.
@@ -27,6 +28,18 @@ pub trait Decide: Send + Sync {
 
     /// A copy with the same state.
     fn boxed_clone(&self) -> Box<dyn Decide>;
+}
+
+impl Clone for Box<dyn Decide> {
+    fn clone(&self) -> Self {
+        self.boxed_clone()
+    }
+}
+
+impl Debug for dyn Decide {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// A policy in its initial state; each device that uses it starts a copy.

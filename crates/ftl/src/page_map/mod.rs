@@ -42,7 +42,7 @@ use crate::policy::levelling::{Leveller, Levelling};
 use crate::policy::streams::Streams;
 use crate::pool::{Pool, State, Tier};
 use crate::translation::{Completion, Event, Extent, Occupancy, Pace, Translation, Wear};
-use boardlab_sim::{Bytes, Duration, Instant, Seed, Stream};
+use boardlab_sim::{Bytes, Duration, Instant, OwnPolicy, Seed, Stream};
 
 /// The limit of blocks that wear levelling moves whenever the host needs a new one.
 const FOREGROUND_MOVES: u32 = 4;
@@ -111,6 +111,16 @@ impl<M: Medium> PageMapped<M> {
             emptied: Vec::new(),
             ahead: Vec::with_capacity(PREFETCHED),
         })
+    }
+
+    /// With the policy for [`Collection::Own`](crate::Collection::Own), in its initial state. Without one the block with
+    /// the fewest valid pages is collected.
+    #[must_use]
+    pub fn with_own_collection(mut self, own: Option<&OwnPolicy>) -> Self {
+        if let Some(own) = own {
+            self.collector = self.collector.with_own(own);
+        }
+        self
     }
 
     /// The flash behind it.

@@ -13,8 +13,9 @@
 
 use crate::error::Error;
 use crate::pool::{Pool, State, Tier};
-use boardlab_sim::Stream;
+use boardlab_sim::{Decide, OwnPolicy, Stream};
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 /// Which closed block is the victim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -32,6 +33,8 @@ pub enum Collection {
     Choices(u32),
     /// The one with the greatest `(1 - u) / 2u * age` among this many random ones; among all if zero.
     CostBenefit(u32),
+    /// Those that somebody else names, several at a time: [`Collector::with_own`].
+    Own,
 }
 
 impl Collection {
@@ -62,6 +65,16 @@ pub struct Collector {
     /// Cost-benefit: the runners-up, which are candidates again next time.
     kept: Vec<u32>,
     scored: Vec<Benefit>,
+    own: Option<Own>,
+}
+
+/// A policy of somebody else. It sees all closed blocks of a tier, and names the next victims in order: they are taken
+/// until [`OwnPolicy::batch`] of them are used up, and those that are no longer closed are passed over.
+#[derive(Debug, Clone)]
+struct Own {
+    policy: Box<dyn Decide>,
+    batch: usize,
+    named: VecDeque<u32>,
 }
 
 /// The number of runners-up that are kept. A good victim stays good for a while, so a sample with
@@ -72,7 +85,13 @@ impl Collector {
     /// A policy in its initial state.
     #[must_use]
     pub const fn new(policy: Collection) -> Self {
-        Self { policy, kept: Vec::new(), scored: Vec::new() }
+        Self { policy, kept: Vec::new(), scored: Vec::new(), own: None }
+    }
+
+    /// With the policy for [`Collection::Own`], in its initial state.
+    #[must_use]
+    pub fn with_own(self, own: &OwnPolicy) -> Self {
+        Self { own: Some(Own::start(own)), ..self }
     }
 
     /// Returns the next victim of a tier, at `clock` in the units of [`Pool::closed_at`]; `None`
@@ -89,6 +108,19 @@ impl Collector {
             if pool.valid(block) < pool.valid(best) { block } else { best }
         };
         match self.policy {
+            Collection::Own => {
+                let own = self
+                    .own
+                    .as_mut()
+                    .and_then(|own| own.choose(pool, tier, pages_per_block, clock));
+                // One that names none leaves the choice to the simplest.
+                own.or_else(|| {
+                    pool.closed(tier)
+                        .iter()
+                        .copied()
+                        .reduce(|best, block| fewest(pool, best, block))
+                })
+            }
             Collection::Random => draw(pool, tier, stream),
             Collection::Fifo => pool.by_age(tier).next(),
             Collection::Greedy => pool.least_valid(tier),
@@ -120,7 +152,7 @@ impl Collector {
         pages_per_block: u32,
         clock: u64,
     ) -> Option<u32> {
-        let closed = |block: &u32| pool.state(*block) == State::Closed && pool.tier(*block) == tier;
+        let closed = |block: &u32| is_closed(pool, *block, tier);
         let benefit = |block| Benefit::of(pool, block, pages_per_block, clock);
         self.scored.clear();
         self.scored.extend(self.kept.drain(..).filter(closed).map(benefit));
@@ -130,6 +162,53 @@ impl Collector {
         self.kept.extend(self.scored.iter().skip(1).take(KEPT).map(|benefit| benefit.block));
         Some(best)
     }
+}
+
+impl Own {
+    fn start(policy: &OwnPolicy) -> Self {
+        Self { policy: policy.start(), batch: policy.batch(), named: VecDeque::new() }
+    }
+
+    fn choose(&mut self, pool: &Pool, tier: Tier, pages_per_block: u32, clock: u64) -> Option<u32> {
+        let named = self.next(pool, tier);
+        named.or_else(|| {
+            self.ask(pool, tier, pages_per_block, clock);
+            self.next(pool, tier)
+        })
+    }
+
+    /// The next block that was named and can be a victim.
+    fn next(&mut self, pool: &Pool, tier: Tier) -> Option<u32> {
+        while let Some(block) = self.named.pop_front() {
+            if is_closed(pool, block, tier) {
+                return Some(block);
+            }
+        }
+        None
+    }
+
+    fn ask(&mut self, pool: &Pool, tier: Tier, pages_per_block: u32, clock: u64) {
+        let closed = pool.closed(tier);
+        let column =
+            |of: &dyn Fn(u32) -> u64| closed.iter().map(|&block| of(block)).collect::<Vec<_>>();
+        let blocks = column(&u64::from);
+        let valid = column(&|block| pool.valid(block).into());
+        let erases = column(&|block| pool.erases(block).into());
+        let age = column(&|block| clock - pool.closed_at(block));
+        let said = self.policy.decide(&[
+            ("block", &blocks),
+            ("valid", &valid),
+            ("erases", &erases),
+            ("age", &age),
+            ("pages_per_block", &[pages_per_block.into()]),
+        ]);
+        let named = said.into_iter().filter_map(|block| u32::try_from(block).ok());
+        self.named = named.take(self.batch).filter(|&block| block < pool.blocks()).collect();
+    }
+}
+
+fn is_closed(pool: &Pool, block: u32, tier: Tier) -> bool {
+    pool.state(block) == State::Closed && pool.tier(block) == tier
 }
 
 #[inline]

@@ -10,7 +10,7 @@ use boardlab_ftl::{
     Admission, Cache, CacheSize, Collection, EmptyBlocks, Folding, Levelling, LevellingTime,
     LogCells, LogPolicies, Logs, MapMemory, Policies, Streams, WhenFull,
 };
-use boardlab_sim::{Bytes, Duration};
+use boardlab_sim::{Bytes, Duration, OwnPolicy};
 
 /// The mapping of logical pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,12 +186,36 @@ fn policy<T: Copy>(
 
 fn collection(section: Section<'_>) -> Read<Policies> {
     fields!(section => Policies {
-        collection as "policy": Collection => with(policy, &COLLECTIONS, ("blocks", 0, limits::ERASES)),
+        collection as "policy": Collection => with(victims),
         streams: Streams => with(policy, &STREAMS, ("generations", 2, Streams::MOST.into())),
         emptied: EmptyBlocks => one_of(EMPTIED),
         reserve: u32 => within(1, limits::ERASES),
         idle_blocks: u32 => up_to(limits::ERASES),
         ..Policies::default()
+    })
+}
+
+/// Reads which blocks are collected.
+fn victims(section: &Section<'_>, key: &str) -> Read<Collection> {
+    let numbers = ("blocks", 0, limits::ERASES);
+    if section.own_policy(key)?.is_none() {
+        return policy(section, key, &COLLECTIONS, numbers);
+    }
+    // A known key, as with any other policy.
+    if section.has(numbers.0) {
+        count(section, numbers.0, 0, u32::MAX.into())?;
+    }
+    Ok(Collection::Own)
+}
+
+/// The caller's policy for [`Collection::Own`].
+pub(super) fn own_collection(part: &Section<'_>, policies: &Policies) -> Read<Option<OwnPolicy>> {
+    if policies.collection != Collection::Own {
+        return Ok(None);
+    }
+    part.section("collection", |section| {
+        section.leave_rest();
+        section.own_policy("policy")
     })
 }
 

@@ -48,7 +48,8 @@ impl<M: Medium> Layer<M> {
             }
             return Ok(Self::Logs(Box::new(layer)));
         }
-        let mut layer = PageMapped::new(geometry, policies, medium, seed)?;
+        let mut layer = PageMapped::new(geometry, policies, medium, seed)?
+            .with_own_collection(part.own_collection.as_ref());
         if let Some(safety) = part.power {
             layer = layer.power_safe(safety)?;
         }

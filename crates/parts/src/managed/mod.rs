@@ -28,7 +28,7 @@ use boardlab_ftl::{
     Geometry, Policies, PowerSafety, ReadErrors, SharedCells, TimedMedium, Timing, UntimedMedium,
 };
 use boardlab_sd::free_link;
-use boardlab_sim::{Bytes, Duration, Seed};
+use boardlab_sim::{Bytes, Duration, OwnPolicy, Seed};
 
 /// The flash and its translation layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +45,8 @@ pub struct ManagedFlash {
     /// The policies of garbage collection, wear levelling and the SLC cache. Where the map is kept
     /// follows from `mapping`, whatever this field says.
     pub policies: Policies,
+    /// The caller's policy of garbage collection, where the policies ask for one.
+    pub own_collection: Option<OwnPolicy>,
     /// The endurance of blocks; `None` where blocks neither wear out nor are bad.
     pub life: Option<Life>,
     /// The bit errors of reads; `None` where there are none. Requires `life`.
@@ -75,12 +77,14 @@ impl ManagedFlash {
                 "bit errors depend on wear: add [endurance], or omit [reads]",
             ));
         }
+        let policies = policies?;
         Ok(Self {
+            own_collection: choices::own_collection(section, &policies)?,
             page: page.unwrap_or(flash.page),
             flash,
             mapping,
             over_provisioning: over_provisioning?,
-            policies: policies?,
+            policies,
             life,
             reads,
             power: power?,

@@ -25,7 +25,7 @@ use boardlab_ftl::{
 };
 use boardlab_parts::card::part::CardPart;
 use boardlab_parts::managed::Mapping;
-use boardlab_sim::{Bytes, Duration, Seed};
+use boardlab_sim::{Bytes, Duration, OwnPolicy, Seed};
 
 /// Pages of a block of a scaled card: a multiple of two, three and four bits a cell.
 const PAGES: u32 = 24;
@@ -66,6 +66,8 @@ pub(crate) struct Model {
     pub geometry: Geometry,
     /// The policies of its translation layer.
     pub policies: Policies,
+    /// The caller's policy of garbage collection, where the policies ask for one.
+    pub own_collection: Option<OwnPolicy>,
     /// The endurance of its blocks, in simulated erases.
     pub reliability: Reliability,
     /// The rated endurance of a block, in real erases.
@@ -131,7 +133,8 @@ impl Model {
         };
         let (rated, capacity) = (life.map_or(0, |life| life.rated), part.face.capacity);
         let joins = part.face.cache.is_some();
-        Ok(Self { scale, geometry, policies, reliability, rated, capacity, joins })
+        let own_collection = part.managed.own_collection.clone();
+        Ok(Self { scale, geometry, policies, own_collection, reliability, rated, capacity, joins })
     }
 
     /// The least number of good blocks with which the card is not read-only.
@@ -142,7 +145,8 @@ impl Model {
     /// A new card with the blocks of `seed`.
     pub(crate) fn card(&self, seed: Seed) -> Result<PageMapped<UntimedMedium>, Error> {
         let medium = UntimedMedium::new(&self.geometry);
-        let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?;
+        let layer = PageMapped::new(self.geometry, self.policies, medium, seed)?
+            .with_own_collection(self.own_collection.as_ref());
         layer.with_reliability(&self.reliability, seed)
     }
 
@@ -155,7 +159,8 @@ impl Model {
         let (pages, page) = (self.geometry.pages_per_block(), self.geometry.page());
         let geometry = Geometry::new(blocks, pages, page, self.geometry.logical_pages())?;
         let geometry = geometry.striped(self.geometry.stripe())?;
-        let layer = PageMapped::new(geometry, self.policies, UntimedMedium::new(&geometry), seed)?;
+        let layer = PageMapped::new(geometry, self.policies, UntimedMedium::new(&geometry), seed)?
+            .with_own_collection(self.own_collection.as_ref());
         let reliability = Reliability {
             endurance: Endurance::new(&[u32::MAX])?,
             factory_bad: 0,
