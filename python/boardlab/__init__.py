@@ -36,7 +36,7 @@ Source: the experiments, models and formats are described in the documents of bo
 half of this package is the crate crates/python.
 """
 
-from . import image, policies
+from . import image, policies, traces
 from ._boardlab import VERSION as __version__
 from ._errors import Error, ImageError, InputError, InternalError, Place, RunError
 from ._result import (
@@ -99,5 +99,6 @@ __all__ = [
     "run",
     "scenarios",
     "sweep",
+    "traces",
     "tune",
 ]

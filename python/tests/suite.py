@@ -8,7 +8,7 @@ import boardlab
 import boardlab.image
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ["_arguments", "_errors", "_result", "_run", "_scenario", "fleet._lives", "image"]
+MODULES = ["_arguments", "_errors", "_result", "_run", "_scenario", "fleet._lives", "image", "traces"]
 
 
 class Report(unittest.TestResult):

@@ -7,6 +7,7 @@ import re
 import unittest
 
 import boardlab
+import boardlab.fleet
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "docs", "tasks", "use-boardlab-from-python.md")
@@ -22,12 +23,13 @@ class Documents(unittest.TestCase):
             with contextlib.redirect_stdout(printed):
                 exec(compile(block, "use-boardlab-from-python.md", "exec"), names)
         said = printed.getvalue()
-        waits = ("Linux waits 25", "'mean_ns'", "\nTrue\n", "\nMine {", "--set:1:12 170 ", "\n6 6\n", "gone.bin")
+        waits = ("Linux waits 25", "'mean_ns'", "\nTrue\n", "\nMine {", "--set:1:12 170 ", "\n6 6\n", "gone.bin",
+                 "linux.wait is wait, the caller's own policy", "\n3660\n")
         for expected in waits:
             self.assertIn(expected, said)
 
     def test_every_public_name_has_a_documentation(self):
-        for owner in (boardlab, boardlab.image):
+        for owner in (boardlab, boardlab.fleet, boardlab.image, boardlab.policies, boardlab.traces):
             for name in owner.__all__:
                 one = getattr(owner, name)
                 if inspect.isclass(one) or inspect.isfunction(one):
