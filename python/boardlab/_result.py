@@ -11,6 +11,7 @@ from typing import Any, Union
 
 from . import _arguments as arguments
 from . import _boardlab, _frames, _html
+from ._errors import input_error
 
 __all__ = [
     "Agreement", "Attachment", "Cell", "Chart", "Column", "Curve", "Difference", "Field",
@@ -325,7 +326,7 @@ class Result:
         """
         outcomes = _boardlab.read(arguments.text(text, "the saved result"))
         if len(outcomes) != 1:
-            raise arguments.input_error(
+            raise input_error(
                 f"the text has {len(outcomes)} results",
                 found=len(outcomes),
                 expected="one result",

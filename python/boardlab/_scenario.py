@@ -10,6 +10,7 @@ from typing import Any, Union
 
 from . import _arguments as arguments
 from . import _boardlab
+from ._errors import input_error
 
 __all__ = ["Board", "Key", "Part", "Scenario", "Value", "boards", "parts", "scenarios"]
 
@@ -336,7 +337,7 @@ def parts(kind: str | None = None) -> list[Part]:
     known = None if kind is None else arguments.text(kind, "the kind of the parts")
     kinds = ("nor", "nand", "sd", "emmc", "sata")
     if known is not None and known not in kinds:
-        raise arguments.input_error(
+        raise input_error(
             f"no part is of the kind {known!r}",
             found=known,
             expected="a kind of part",

@@ -160,12 +160,13 @@ def given(policies: Policies) -> tuple[list[str], list[tuple[str, str, int, Any]
             help='write policies={"linux.wait": function}',
         )
     room, all = [], []
-    for key, policy in policies.items():
+    for key, one in policies.items():
         key = text(key, "the key of a policy")
         is_wait = key.rpartition(".")[2] == "wait"
         kind, size = (_Wait, BATCH) if is_wait else (_Collection, NAMED)
-        if isinstance(policy, Batch):
-            policy, size = policy.policy, count(policy.size, "the size of a batch") or 0
+        policy = one
+        if isinstance(one, Batch):
+            policy, size = one.policy, count(one.size, "the size of a batch") or 0
         if not callable(policy) or size < 1:
             found = policy if size else size
             raise input_error(

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _arguments as arguments
+from .._errors import input_error
 from . import _dispatch, _parts
 from ._sweep import batch_size
 
@@ -87,7 +87,7 @@ def cost(
         seed: of what is random.
     """
     if points < 1 or not seconds or min(seconds) < 0:
-        raise arguments.input_error(
+        raise input_error(
             "the cost of no points, or of points without a time",
             found=(points, len(seconds)),
             expected="at least one point, and the time of one",

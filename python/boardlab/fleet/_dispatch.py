@@ -52,7 +52,7 @@ def _distributed() -> Any:
 def threads(client: Any) -> int:
     """How many batches the cluster runs at a time; waits for its first worker."""
     client.wait_for_workers(1, timeout=60)
-    return max(1, sum(client.nthreads().values()))
+    return max(1, int(sum(client.nthreads().values())))
 
 
 def perform(
@@ -121,7 +121,7 @@ def _take(store: Store, done: Done, told: Callable[[Done], object]) -> None:
 
 
 def _is_alive(client: Any) -> bool:
-    return client.status == "running"
+    return bool(client.status == "running")
 
 
 def _lost(job: Job, number: int, attempt: int, problem: BaseException) -> RunError:

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 from .. import _arguments as arguments
 from .. import _boardlab
+from .._arguments import Settings
 from .._errors import input_error
-from .._run import AnyScenario, Settings
+from .._run import AnyScenario
 from .._scenario import Scenario, spec
 from . import _parts
 
@@ -162,11 +163,11 @@ def run_batch(job: Job, number: int, folder: str | None) -> Done:
     begun = time.perf_counter()
     first, end = job.range(number)
     ran = _boardlab.fleet_run(job.asked, first, end, (None, 1))
-    part = _parts.written(job.keys, ran)
+    written = _parts.written(job.keys, ran)
     failed = sum(failed for *_, failed in ran)
     if folder is not None:
-        _parts.save(folder, (first, end), part)
-        part = None
+        _parts.save(folder, (first, end), written)
+    part = written if folder is None else None
     return Done(number, end - first, failed, time.perf_counter() - begun, _here(), part)
 
 

@@ -8,8 +8,10 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 from .. import _arguments as arguments
+from .._arguments import Settings
+from .._errors import input_error
 from .._progress import Progress
-from .._run import AnyScenario, Settings
+from .._run import AnyScenario
 from . import _dispatch, _parts
 from ._job import Job
 from ._store import Store
@@ -64,7 +66,7 @@ class Lives:
         Estimate(value=50, low=40, high=61)
         """
         if not 0 < share < 1 or not 0 < confidence < 1:
-            raise arguments.input_error(
+            raise input_error(
                 f"the share {share!r} or the confidence {confidence!r} is not between 0 and 1",
                 found=(share, confidence),
                 expected="numbers between 0 and 1",
@@ -214,9 +216,8 @@ def lives(
             path = None if store is None else f"{store}/cards-{begin + 1:09d}-{end:09d}"
             rounds.append(_swept(ready, job, path, batch, _whole(retries, "retries", 0), progress))
             years += _years(rounds[-1].store, figure)
-            if precision is not None:
-                if Lives(years).quantile(share, confidence).precision <= precision:
-                    break
+            if precision is not None and Lives(years).quantile(share, confidence).precision <= precision:
+                break
     return Lives(years, rounds)
 
 
@@ -228,7 +229,7 @@ def _years(store: Store, figure: str) -> list[float]:
     broken = failed.select("point", _parts.FAILURE).head(1).collect().rows()
     if broken:
         point, words = broken[0]
-        raise arguments.input_error(
+        raise input_error(
             f"point {point} of {store.path} has failed: {words}",
             found=words,
             expected="a life",
@@ -236,7 +237,7 @@ def _years(store: Store, figure: str) -> list[float]:
         )
     ended = [name for name in names if name == figure]
     if not ended and figure != LIFE:
-        raise arguments.input_error(
+        raise input_error(
             f"no card has the figure {figure}",
             found=figure,
             expected="a figure of the runs",

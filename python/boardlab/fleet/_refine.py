@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union
 
-from .. import _arguments as arguments
+from .._arguments import Settings
+from .._errors import input_error
 from .._progress import Progress
-from .._run import AnyScenario, Settings
+from .._run import AnyScenario
 from . import _dispatch
 from ._job import Job
 from ._sweep import Swept, _swept, _whole
@@ -88,7 +89,7 @@ def refine(
     wanted = sorted({_whole(value, f"a value of {key}", 0) for value in values})
     least, limit = _whole(step, "the step", 1), _whole(most, "the number of points", 2)
     if len(wanted) < 2:
-        raise arguments.input_error(
+        raise input_error(
             "the grid to refine has fewer than two values",
             found=wanted,
             expected="at least two",

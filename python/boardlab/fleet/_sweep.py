@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from .. import _arguments as arguments
-from .._errors import RunError
+from .._arguments import Settings
+from .._errors import RunError, input_error
 from .._progress import Progress, following
 from .._result import Result
-from .._run import AnyScenario, Settings
+from .._run import AnyScenario
 from . import _dispatch
-from ._dispatch import Done
-from ._job import Job
+from ._job import Done, Job
 from ._store import Store
 
 __all__ = ["Swept", "powercut", "sweep"]
@@ -131,7 +131,7 @@ def _swept(
         job = dataclasses.replace(job, batch=batch or _batch(job, _dispatch.threads(client)))
     store = Store.open(path, job)
     if batch is not None and batch != store.job.batch:
-        raise arguments.input_error(
+        raise input_error(
             f"{store.path} has batches of {store.job.batch} points, not {batch}",
             found=batch,
             expected=str(store.job.batch),
@@ -184,7 +184,7 @@ def batch_size(points: int, seconds: float, threads: int) -> int:
 def _whole(value: object, what: str, least: int) -> int:
     number = arguments.count(value, what)
     if number is None or number < least:
-        raise arguments.input_error(
+        raise input_error(
             f"{what} is {value!r}",
             found=value,
             expected=f"a whole number from {least} on",
