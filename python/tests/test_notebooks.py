@@ -3,6 +3,7 @@ import ast
 import json
 import math
 import os
+import re
 import shutil
 import tempfile
 import unittest
@@ -43,7 +44,7 @@ class Notebooks(unittest.TestCase):
         released, tuned = total_s("word-time"), total_s("tuned")
         self.assertIn(f"{tuned:.4g} s, {100 * (1 - tuned / released):.1f} % less than the {released:.4g} s", answer)
         rows = charts[0]["layer"][0]["data"]["values"]
-        self.assertEqual([row["wait_us"] for row in rows], [0, 100, 200, 300])
+        self.assertEqual([row["udelay_us"] for row in rows], [0, 100, 200, 300])
         self.assertEqual(rows[3]["total_s"], total_s("300 us"))
 
     def test_lifetimes(self):
@@ -113,6 +114,13 @@ class Notebooks(unittest.TestCase):
             self.assertEqual(len(set(names)), len(names), path)
             advice = f"run: python python/tests/notebooks.py {os.path.relpath(path)}"
             self.assertTrue(text == notebooks.stripped(text), advice)
+
+    def test_every_notebook_is_run_and_on_the_page(self):
+        page = os.path.join(notebooks.HERE, "..", "..", "docs", "tasks", "use-boardlab-from-python.md")
+        for text in (page, __file__):
+            with open(text, encoding="utf-8") as file:
+                named = set(re.findall(r"([\w-]+\.ipynb)[\")]", file.read()))
+            self.assertEqual(named, {os.path.basename(path) for path in notebooks.all_paths()}, text)
 
     def test_notebooks_use_public_names_alone(self):
         for path in notebooks.all_paths():
