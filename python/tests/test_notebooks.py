@@ -48,7 +48,7 @@ class Notebooks(unittest.TestCase):
         self.assertEqual(rows[3]["total_s"], total_s("300 us"))
 
     def test_lifetimes(self):
-        answer, charts = self.run_small("lifetimes.ipynb", CARDS="25")
+        answer, charts = self.run_small("lifetimes.ipynb", CARDS="15")
         card = {
             "pattern.bytes_a_day": "100 MB", "part.capacity": "1 GiB", "life.cards": 1, "life.method": "scaled",
             "what_if.cards": 0, "part.endurance.pe_cycles": [1000, 2500, 3000, 3500, 5000],
@@ -56,11 +56,11 @@ class Notebooks(unittest.TestCase):
         shortest, medians = {}, []
         for percent in (7, 8, 10, 12, 14):
             settings = {**card, "part.over_provisioning": f"{percent} %"}
-            runs = [boardlab.run("sd-life", set=settings, seed=seed) for seed in range(1, 6)]
+            runs = [boardlab.run("sd-life", set=settings, seed=seed) for seed in range(1, 4)]
             lives = sorted(run.tables["life"]["end", "years_50"].value for run in runs)
-            # Of five cards, the fifth percentile is the shortest life.
+            # Of three cards, the fifth percentile is the shortest life.
             shortest[percent] = lives[0]
-            medians.append(lives[2])
+            medians.append(lives[1])
         enough = next(percent for percent, life in shortest.items() if life >= 2)
         self.assertIn(f"An over-provisioning of {enough} % is enough", answer)
         self.assertIn(f"live for {shortest[enough]:.3g} years or longer", answer)
@@ -71,11 +71,11 @@ class Notebooks(unittest.TestCase):
         self.assertEqual(len(charts), 2)
 
     def test_filesystem_grid(self):
-        answer, charts = self.run_small("filesystem-grid.ipynb", FLASH_MIB="16", PAGES="2048 8192")
+        answer, charts = self.run_small("filesystem-grid.ipynb", FLASH_MIB="8", PAGES="2048 8192")
         settings = {
-            "part.geometry.blocks": 128, "part.geometry.page": "8 KiB", "part.geometry.pages_per_block": 16,
+            "part.geometry.blocks": 64, "part.geometry.page": "8 KiB", "part.geometry.pages_per_block": 16,
             "part.geometry.oob": "256 B", "systems": ["yaffs2", "ubifs"], "tiobench.data": ["random"],
-            "tiobench.size": "4 MiB", "compare.chips": ["16 MiB"], "compare.readings": False,
+            "tiobench.size": "2 MiB", "compare.chips": ["8 MiB"], "compare.readings": False,
             "compare.files": ["64 KiB"], "compare.levels": ["0 %"], "compare.data": ["zero"],
         }
         row = boardlab.run("nand-filesystems", set=settings).tables["table3.3"]["sequential_write"]
@@ -89,7 +89,7 @@ class Notebooks(unittest.TestCase):
         self.assertEqual(found[1:], [rates["yaffs2"], rates["ubifs"]])
 
     def test_sata_turnaround(self):
-        answer, charts = self.run_small("sata-turnaround.ipynb", LATENCIES="1 32", FRAMES_KIB="8 2")
+        answer, charts = self.run_small("sata-turnaround.ipynb", LATENCIES="1 32", FRAMES_KIB="2")
         settings = {"continuous.loops": [1], "sweep.part": 2048, "what_if.volume": "32 MiB",
                     "drives.intel-x25-e.controller.frame": "2 KiB"}
         rates = []
@@ -99,7 +99,7 @@ class Notebooks(unittest.TestCase):
         self.assertIn(f"With frames of 2 KiB, 31 more dwords of latency cost {100 * (1 - rates[1] / rates[0]):.1f} %"
                       f" of the rate ({rates[0]:.4g} to {rates[1]:.4g} MB/s)", answer)
         # docs/models/sata-link.md: three round trips for each frame.
-        self.assertEqual(answer.count("the time of 3.0 dwords"), 2)
+        self.assertIn("the time of 3.0 dwords", answer)
         last = charts[0]["data"]["values"][-1]
         self.assertTrue(math.isclose(last["read_mb_per_s"], rates[1]), last)
 
