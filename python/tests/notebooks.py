@@ -40,8 +40,10 @@ def strip(paths):
     for path in paths:
         with open(path, encoding="utf-8") as file:
             text = stripped(file.read())
-        with open(path, "w", encoding="utf-8") as file:
+        beside = f"{path}.{os.getpid()}.part"
+        with open(beside, "x", encoding="utf-8") as file:
             file.write(text)
+        os.replace(beside, path)
 
 
 def all_paths():
