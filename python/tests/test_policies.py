@@ -1,4 +1,6 @@
 """Policies written in Python: what they see, what they change, and what is wrong with them."""
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -99,6 +101,23 @@ class Waits(unittest.TestCase):
             boardlab.run("nor-write", policies={"linux.wait": Batch(slow, 1)})
         timer.join()
         self.assertLess(time.monotonic() - begun, 10)
+
+    def test_the_interpreter_ends_while_a_policy_is_called(self):
+        code = (
+            "import boardlab, threading, time\n"
+            "from boardlab.policies import Batch\n"
+            "called = threading.Event()\n"
+            "def slow(seen):\n"
+            "    called.set()\n"
+            "    time.sleep(0.02)\n"
+            "def run():\n"
+            "    boardlab.run('nor-write', policies={'linux.wait': Batch(slow, 1)})\n"
+            "threading.Thread(target=run, daemon=True).start()\n"
+            "called.wait()\n"
+        )
+        for _ in range(3):
+            ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+            self.assertEqual((ended.returncode, ended.stderr), (0, ""))
 
     def test_what_is_no_policy_is_told(self):
         for policies, says in [

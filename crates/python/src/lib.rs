@@ -49,6 +49,8 @@ mod _boardlab {
     #[pymodule_export]
     use super::outcome::{Outcome, read};
     #[pymodule_export]
+    use super::own::end_policies;
+    #[pymodule_export]
     use super::spec::{check, describe, find, keys};
     use pyo3::prelude::*;
 
@@ -56,6 +58,8 @@ mod _boardlab {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::guard::expect_one_interpreter()?;
         super::guard::install();
-        module.add("VERSION", boardlab_experiment::VERSION)
+        module.add("VERSION", boardlab_experiment::VERSION)?;
+        let end = module.getattr("end_policies")?;
+        module.py().import("atexit")?.call_method1("register", (end,)).map(drop)
     }
 }

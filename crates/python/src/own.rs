@@ -1,7 +1,7 @@
 //! Policies written in Python, which a run asks for many operations at a time.
 //!
 //! Layer: rank 12. Main types: [`Given`], a policy as Python hands it over, and [`Errors`], what the policies of a
-//! run have raised. Each device works on a deep copy of the policy, so that runs at the same time, and one after the
+//! run have raised; function for Python: [`end_policies`], when the interpreter ends. Each device works on a deep copy of the policy, so that runs at the same time, and one after the
 //! other, do not know of each other. The first exception ends the run, and is what the caller gets.
 
 use boardlab_experiment::Stop;
@@ -9,7 +9,14 @@ use boardlab_sim::own::Column;
 use boardlab_sim::{Decide, OwnPolicy};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often the end of the interpreter looks whether the calls have ended.
+const POLL: Duration = Duration::from_millis(5);
 
 /// A policy: the key that it stands for, its name, how many operations it sees at a time, and the object, which
 /// takes columns of numbers by their names and returns numbers.
@@ -43,9 +50,7 @@ impl Errors {
 
     /// Does `work` with the interpreter; nothing once the run is to end. What it raises ends the run.
     fn attached<T>(&self, work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Option<T> {
-        if self.stop.is_asked() {
-            return None;
-        }
+        let _call = Call::begin().filter(|_| !self.stop.is_asked())?;
         match Python::try_attach(work)? {
             Ok(value) => Some(value),
             Err(error) => {
@@ -55,6 +60,44 @@ impl Errors {
             }
         }
     }
+}
+
+/// A call of a policy that goes on. A thread that the interpreter ends within one would abort the process.
+struct Call(());
+
+/// Whether the interpreter ends, so that no policy is called any more.
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// The calls that go on in the process `OWNER`; a fork takes the number along, but not the threads.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+static OWNER: AtomicU32 = AtomicU32::new(0);
+
+impl Call {
+    fn begin() -> Option<Self> {
+        let own = process::id();
+        if OWNER.swap(own, Ordering::SeqCst) != own {
+            CALLS.store(0, Ordering::SeqCst);
+        }
+        CALLS.fetch_add(1, Ordering::SeqCst);
+        let call = Self(());
+        (!ENDING.load(Ordering::SeqCst)).then_some(call)
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Lets the calls of policies end, and no further one begin. Python calls it when the interpreter ends.
+#[pyfunction]
+pub(crate) fn end_policies(py: Python<'_>) -> PyResult<()> {
+    ENDING.store(true, Ordering::SeqCst);
+    while OWNER.load(Ordering::SeqCst) == process::id() && CALLS.load(Ordering::SeqCst) > 0 {
+        py.detach(|| thread::sleep(POLL));
+        py.check_signals()?;
+    }
+    Ok(())
 }
 
 impl Given {
