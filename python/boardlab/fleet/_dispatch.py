@@ -138,16 +138,21 @@ def _lost(job: Job, number: int, attempt: int, problem: BaseException) -> RunErr
 
 
 def _is_shared(client: Any, store: Store) -> bool:
-    """Whether the workers see the store: all of them read what this process has just written there."""
+    """Whether the workers see the store: all that live read what this process has just written there."""
     token = uuid.uuid4().hex
     path = os.path.join(store.parts_path, f".shared-{token}")
     with open(path, "x", encoding="ascii") as file:
         file.write(token)
     try:
-        seen = client.run(_reads, path, token)
-        return bool(seen) and all(value is True for value in seen.values())
+        seen = client.run(_reads, path, token, on_error="return")
     finally:
         os.unlink(path)
+    for answer in seen.values():
+        # The connection to a worker that is lost meanwhile ends with an OSError.
+        if isinstance(answer, Exception) and not isinstance(answer, OSError):
+            raise answer
+    answers = [answer for answer in seen.values() if not isinstance(answer, OSError)]
+    return bool(answers) and all(answer is True for answer in answers)
 
 
 def _reads(path: str, token: str) -> bool:
