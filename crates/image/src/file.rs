@@ -3,12 +3,15 @@
 //! Layer: rank 7; faces the operating system. Main types: [`StoredFile`]; [`Pieces`], what stays in memory. A
 //! filesystem is mounted, audited and copied in turn, and each time a system call would copy the same bytes again.
 
+use memmap2::{MmapMut, MmapOptions};
 use std::fs::File;
 use std::io;
 use std::sync::{Arc, OnceLock, Weak};
 
 /// The bytes that are read at once and stay in memory.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 2 * LARGE_PAGE;
+/// A large page of memory on most processors.
+const LARGE_PAGE: usize = 2 << 20;
 /// The longest file that does: 256 MiB of flash with its spare bytes.
 const LONGEST: u64 = 320 << 20;
 
@@ -63,7 +66,40 @@ impl StoredFile {
 struct Pieces {
     file: File,
     length: usize,
-    pieces: Vec<OnceLock<Box<[u8]>>>,
+    /// `None` within for one that cannot be read as a whole.
+    pieces: Vec<OnceLock<Option<Memory>>>,
+}
+
+/// The memory of a piece: large pages where Linux has them, because the faults of small ones take as long as reading
+/// the bytes.
+#[derive(Debug)]
+struct Memory {
+    map: MmapMut,
+    start: usize,
+    length: usize,
+}
+
+impl Memory {
+    /// `length` bytes of zeros.
+    fn new(length: usize) -> io::Result<Self> {
+        if length < LARGE_PAGE {
+            return Ok(Self { map: MmapMut::map_anon(length)?, start: 0, length });
+        }
+        // Wherever the system puts it, the piece begins with a large page.
+        let map = MmapOptions::new().len(length + LARGE_PAGE).map_anon()?;
+        let start = map.as_ptr().align_offset(LARGE_PAGE);
+        #[cfg(target_os = "linux")]
+        let _ = map.advise_range(memmap2::Advice::HugePage, start, length);
+        Ok(Self { map, start, length })
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.map[self.start..self.start + self.length]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.map[self.start..self.start + self.length]
+    }
 }
 
 impl Pieces {
@@ -87,16 +123,15 @@ impl Pieces {
         Some(())
     }
 
+    /// A piece; whoever asks while another thread reads it waits for that.
     fn piece(&self, number: usize) -> Option<&[u8]> {
-        let slot = self.pieces.get(number)?;
-        if slot.get().is_none() {
+        let read = || {
             let start = number * PIECE;
-            let mut bytes = vec![0; PIECE.min(self.length - start)];
-            read_file(&self.file, start as u64, &mut bytes).ok()?;
-            // Another thread may have been faster.
-            let _ = slot.set(bytes.into());
-        }
-        slot.get().map(|piece| &**piece)
+            let mut memory = Memory::new(PIECE.min(self.length - start)).ok()?;
+            read_file(&self.file, start as u64, memory.bytes_mut()).ok()?;
+            Some(memory)
+        };
+        self.pieces.get(number)?.get_or_init(read).as_ref().map(Memory::bytes)
     }
 
     /// Reads all pieces in a thread of its own, until nobody needs them. Without a thread they are read when they
