@@ -46,14 +46,16 @@ class Case(unittest.TestCase):
         return os.path.join(self.folder, name)
 
 
+def two_workers():
+    return distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True)
+
+
 class OnWorkers(Case):
     """Tests with a cluster of two processes."""
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
-        )
+        cls.cluster = two_workers()
         cls.client = distributed.Client(cls.cluster)
         cls.alone = boardlab.sweep(QUICK, GRID).json
 
@@ -137,26 +139,27 @@ class OnWorkers(Case):
         alone = boardlab.sweep(SLOW, SLOW_GRID, set=SMALL).json
         kills = 0
         for moment in range(20 if FULL else 2):
-            chance = random.Random(moment)
-            stop = threading.Event()
+            # Each time a cluster of its own: a nanny of Dask does not start every worker again that is killed.
+            with two_workers() as cluster, distributed.Client(cluster) as client:
+                chance = random.Random(moment)
+                stop = threading.Event()
 
-            def killer():
-                nonlocal kills
-                pids = list(self.client.run(os.getpid, on_error="ignore").values())
-                if not stop.wait(chance.uniform(0.1, 1.0)):
-                    os.kill(chance.choice(pids), signal.SIGKILL)
-                    kills += 1
+                def killer(pids, wait_s):
+                    nonlocal kills
+                    if not stop.wait(wait_s):
+                        os.kill(chance.choice(pids), signal.SIGKILL)
+                        kills += 1
 
-            thread = threading.Thread(target=killer)
-            thread.start()
-            try:
-                swept = fleet.sweep(SLOW, SLOW_GRID, self.client, set=SMALL,
-                                    store=self.path(f"killed-{moment}"), batch=2, retries=20)
-            finally:
-                stop.set()
-                thread.join()
-            self.assertEqual(swept.result().json, alone, moment)
-            self.client.wait_for_workers(2, timeout=30)
+                pids = list(client.run(os.getpid).values())
+                thread = threading.Thread(target=killer, args=(pids, chance.uniform(0.01, 1.0)))
+                thread.start()
+                try:
+                    swept = fleet.sweep(SLOW, SLOW_GRID, client, set=SMALL,
+                                        store=self.path(f"killed-{moment}"), batch=2, retries=20)
+                finally:
+                    stop.set()
+                    thread.join()
+                self.assertEqual(swept.result().json, alone, moment)
         self.assertGreater(kills, 0)
 
     def test_lives_end_with_the_precision_that_was_asked_for(self):
