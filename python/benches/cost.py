@@ -13,10 +13,9 @@ import os
 import tempfile
 import time
 
-from overhead import SHORT
-
 import boardlab
 from boardlab import fleet
+from overhead import SHORT
 
 POINTS = 1_000_000
 CORES = (1, 16, 256, 4096)

@@ -2,9 +2,9 @@
 
 usage: python python/benches/overhead.py PROGRAM [--points N] [--rounds N]
 
-PROGRAM is the `boardlab` of the same build as the installed package. A round runs both; the one that is first changes. The ratio
-is that of the whole times: start of the cluster, points, parts on the disk and the result. The results are
-compared to the byte, but for the time that they took.
+PROGRAM is the `boardlab` of the same build as the installed package. A round runs both; the one that is first
+changes. The ratio is that of the whole times: start of the cluster, points, parts on the disk and the result. The
+results are compared to the byte.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from statistics import median
 import boardlab
 from boardlab import fleet
 
-#: A card that ends after some 20 to 32 cycles: a point takes about 30 ms.
+#: A card whose blocks end after 20 to 32 cycles: a point takes about 10 ms.
 SHORT = {
     "life.cards": 1,
     "what_if.cards": 0,

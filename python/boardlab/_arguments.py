@@ -64,13 +64,18 @@ def count(value: object, what: str) -> int | None:
     return None if value is None else _whole(value, what, 0, 2**32 - 1)
 
 
+def whole(value: object) -> int | None:
+    """`value`, if it is a whole number; True and False are none."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def _whole(value: object, what: str, low: int, high: int) -> int:
     expected = f"a whole number from {low} to {high}"
-    try:
-        number = -1 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if not low <= number <= high:
+    number = whole(value)
+    if number is None or not low <= number <= high:
         found = _shown(value)
         raise input_error(
             f"{what} is {found}", found=value, expected=expected, help=f"expected {expected}"

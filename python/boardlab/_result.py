@@ -12,6 +12,7 @@ from typing import Any, Union
 from . import _arguments as arguments
 from . import _boardlab, _frames, _html
 from ._errors import input_error
+from ._files import write_whole
 
 __all__ = [
     "Agreement", "Attachment", "Cell", "Chart", "Column", "Curve", "Difference", "Field",
@@ -542,21 +543,3 @@ class Reproduction(Sequence[Result]):
 
     def __repr__(self) -> str:
         return f"Reproduction({', '.join(one.scenario for one in self._all)})"
-
-
-def write_whole(path: str | os.PathLike[str], content: bytes, *, new: bool = False) -> None:
-    """Writes a file, whole or not at all; a `new` one is never one that exists."""
-    path = os.fspath(path)
-    beside = f"{path}.{os.getpid()}.part"
-    try:
-        with open(beside, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if new:
-            os.link(beside, path)
-        else:
-            os.replace(beside, path)
-    finally:
-        if os.path.lexists(beside):
-            os.unlink(beside)

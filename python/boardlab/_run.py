@@ -10,8 +10,9 @@ from typing import Any, Union
 from . import _arguments as arguments
 from . import _boardlab
 from ._arguments import Settings
+from ._files import write_whole
 from ._progress import Progress, following
-from ._result import Reproduction, Result, write_whole
+from ._result import Reproduction, Result
 from ._scenario import Scenario, spec
 from .policies import Policies, given, tell_unasked
 

@@ -24,7 +24,8 @@ from typing import Any, Union
 
 from . import _arguments as arguments
 from . import _boardlab
-from ._result import Result, write_whole
+from ._files import write_whole
+from ._result import Result
 
 __all__ = ["ImageResult", "check", "create", "diff", "extract", "info", "ls", "stat"]
 

@@ -29,7 +29,7 @@ from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any, NamedTuple, Union
 
-from ._arguments import count, text
+from ._arguments import count, text, whole
 from ._errors import input_error
 
 __all__ = ["Batch", "Blocks", "Policies", "Waits"]
@@ -113,11 +113,8 @@ class _Wait(_Own):
         if said is None:
             return []
         expected = f"whole microseconds from 0 to {WAIT_MOST:,}, or None"
-        try:
-            micros = -1 if isinstance(said, bool) else operator.index(said)
-        except TypeError:
-            micros = -1
-        if not 0 <= micros <= WAIT_MOST:
+        micros = whole(said)
+        if micros is None or not 0 <= micros <= WAIT_MOST:
             raise input_error(
                 f"the policy for {self.key} returns {said!r}"[:200],
                 found=said,

@@ -16,13 +16,13 @@ of `blkparse`, so the run can be repeated from it, by the command line and on a 
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Union
 
 from . import _arguments as arguments
 from ._errors import input_error
+from ._files import written_whole
 
 __all__ = ["Requests", "write"]
 
@@ -71,15 +71,11 @@ def write(path: Union[str, os.PathLike[str]], batches: Iterable[Any]) -> int:
     2
     """
     name = arguments.path(path, "the path of the trace")
-    scratch = f"{name}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
     number = 0
-    try:
-        with open(scratch, "x", encoding="ascii") as file:
-            for line in _lines(batches):
-                file.write(line)
-                number += 1
-            file.flush()
-            os.fsync(file.fileno())
+    with written_whole(name) as file:
+        for line in _lines(batches):
+            file.write(line.encode())
+            number += 1
         if not number:
             raise input_error(
                 "the trace has no requests",
@@ -87,11 +83,6 @@ def write(path: Union[str, os.PathLike[str]], batches: Iterable[Any]) -> int:
                 expected="one at least",
                 help="yield Requests(...)",
             )
-        os.replace(scratch, name)
-    except BaseException:
-        if os.path.exists(scratch):
-            os.unlink(scratch)
-        raise
     return number
 
 
@@ -151,11 +142,8 @@ def _line(number: int, time: Any, operation: Any, offset: Any, size: Any) -> str
 
 
 def _whole(number: int, field: str, value: Any, step: int) -> int:
-    try:
-        whole = -1 if isinstance(value, bool) else operator.index(value)
-    except TypeError:
-        whole = -1
-    if not 0 <= whole <= MOST or whole % step:
+    whole = arguments.whole(value)
+    if whole is None or not 0 <= whole <= MOST or whole % step:
         of = f", a multiple of {step}" if step > 1 else ""
         raise _wrong(number, field, value, f"a whole number from 0 to 2**63 - 1{of}")
     return whole

@@ -12,14 +12,9 @@ import unittest
 import boardlab
 import polars
 import yaml
+from cards import ALONE, SHORT
 
 EXAMPLES = os.environ.get("BOARDLAB_EXAMPLES")
-#: A card of which the blocks end soon.
-SHORT = {
-    "part.capacity": "1 GiB",
-    "part.endurance.rated": 100,
-    "part.endurance.pe_cycles": [20, 22, 25, 28, 32],
-}
 ARGUMENTS = [f"{key}={value}" for key, value in SHORT.items()]
 CARDS = 24
 
@@ -39,9 +34,8 @@ class Examples(unittest.TestCase):
         self.environment = {**os.environ, "PYTHON": sys.executable, "RUN": self.folder}
 
     def expected(self):
-        own = {"life.cards": 1, "what_if.cards": 0, **SHORT}
         years = [
-            boardlab.run("sd-life", set=own, seed=seed).tables["life"]["end", "years_50"].value
+            boardlab.run("sd-life", set=ALONE, seed=seed).tables["life"]["end", "years_50"].value
             for seed in (1, CARDS)
         ]
         return years

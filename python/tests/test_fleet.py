@@ -17,6 +17,7 @@ import unittest
 import boardlab
 from boardlab import fleet
 from boardlab.fleet import _dispatch, _job, _parts, _refine, _store
+from cards import ALONE, SHORT
 
 try:
     import distributed
@@ -163,18 +164,12 @@ class OnWorkers(Case):
         self.assertGreater(kills, 0)
 
     def test_lives_end_with_the_precision_that_was_asked_for(self):
-        # A card of which the blocks end soon.
-        short = {
-            "part.capacity": "1 GiB",
-            "part.endurance.rated": 100,
-            "part.endurance.pe_cycles": [20, 22, 25, 28, 32],
-        }
-        told = fleet.lives("sd-life", 40, self.client, set=short, store=self.path("lives"))
+        told = fleet.lives("sd-life", 40, self.client, set=SHORT, store=self.path("lives"))
         self.assertEqual(len(told), 40)
-        alone = boardlab.run("sd-life", set={"life.cards": 1, "what_if.cards": 0, **short}, seed=7)
+        alone = boardlab.run("sd-life", set=ALONE, seed=7)
         years = alone.tables["life"]["end", "years_50"].value
         self.assertEqual(told.sweeps[0].frame().collect()["life/end/years_50"][6], years)
-        precise = fleet.lives("sd-life", 400, self.client, set=short, precision=0.5,
+        precise = fleet.lives("sd-life", 400, self.client, set=SHORT, precision=0.5,
                               store=self.path("precise"))
         self.assertEqual(len(precise), 100)
         self.assertLessEqual(precise.quantile(0.5).precision, 0.5)

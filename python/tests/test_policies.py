@@ -7,6 +7,7 @@ import unittest
 
 import boardlab
 from boardlab.policies import Batch
+from cards import ALONE
 
 SMALL = {"workload.bytes": "128 KiB"}
 
@@ -141,14 +142,6 @@ class Waits(unittest.TestCase):
         self.assertIn("a policy of the caller, who gives none", str(caught.exception))
 
 
-#: A card of which the blocks end soon.
-CARD = {
-    "life.cards": 1,
-    "what_if.cards": 0,
-    "part.capacity": "1 GiB",
-    "part.endurance.rated": 100,
-    "part.endurance.pe_cycles": [20, 22, 25, 28, 32],
-}
 POLICY = "part.collection.policy"
 
 
@@ -165,9 +158,9 @@ class Collections(unittest.TestCase):
             seen.append(blocks)
             return oldest(blocks)
 
-        own = boardlab.life("sd-life", set=CARD, policies={POLICY: Batch(watched, 1)})
-        fifo = boardlab.life("sd-life", set={**CARD, POLICY: "fifo"})
-        random = boardlab.life("sd-life", set={**CARD, POLICY: "random"})
+        own = boardlab.life("sd-life", set=ALONE, policies={POLICY: Batch(watched, 1)})
+        fifo = boardlab.life("sd-life", set={**ALONE, POLICY: "fifo"})
+        random = boardlab.life("sd-life", set={**ALONE, POLICY: "random"})
         written = [one.tables["life"]["end", "written_50_bytes"].value for one in (own, fifo, random)]
         self.assertLess(abs(written[0] / written[1] - 1), 0.02)
         self.assertLess(written[2], 0.8 * written[1])
@@ -184,16 +177,16 @@ class Collections(unittest.TestCase):
             calls.append(len(blocks.block))
             return oldest(blocks)
 
-        boardlab.life("sd-life", set=CARD, policies={POLICY: Batch(counted, 1)})
+        boardlab.life("sd-life", set=ALONE, policies={POLICY: Batch(counted, 1)})
         one, calls[:] = len(calls), []
-        boardlab.life("sd-life", set=CARD, policies={POLICY: counted})
+        boardlab.life("sd-life", set=ALONE, policies={POLICY: counted})
         self.assertLess(len(calls) * 8, one)
 
     def test_what_is_no_block_ends_the_run(self):
         for wrong, says in [([], r"names \[\]"), (None, "names None"), ([2**40], "names 1099511627776"),
                             (["x"], r"names \['x'\]"), (lambda: 1, "names <function")]:
             with self.subTest(says), self.assertRaisesRegex(boardlab.InputError, says):
-                boardlab.life("sd-life", set=CARD, policies={POLICY: lambda seen, wrong=wrong: wrong})
+                boardlab.life("sd-life", set=ALONE, policies={POLICY: lambda seen, wrong=wrong: wrong})
 
     def test_a_policy_that_is_never_asked_is_told(self):
         with self.assertWarnsRegex(UserWarning, f"the policy oldest for {POLICY} was never asked"):

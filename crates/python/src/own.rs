@@ -1,8 +1,9 @@
 //! Policies written in Python, which a run asks for many operations at a time.
 //!
 //! Layer: rank 12. Main types: [`Given`], a policy as Python hands it over, and [`Errors`], what the policies of a
-//! run have raised; function for Python: [`end_policies`], when the interpreter ends. Each device works on a deep copy of the policy, so that runs at the same time, and one after the
-//! other, do not know of each other. The first exception ends the run, and is what the caller gets.
+//! run have raised; function for Python: [`end_policies`], when the interpreter ends. Each device works on a deep copy
+//! of the policy, so that runs at the same time, and one after the other, do not know of each other. The first
+//! exception ends the run, and is what the caller gets.
 
 use boardlab_experiment::Stop;
 use boardlab_sim::own::Column;
@@ -33,7 +34,8 @@ pub(crate) struct Errors {
 struct Own {
     name: Arc<str>,
     batch: usize,
-    object: Py<PyAny>,
+    /// `None` once the run is to end, so that it cannot be copied any more.
+    object: Option<Py<PyAny>>,
     errors: Errors,
 }
 
@@ -104,6 +106,7 @@ impl Given {
     /// The key, and the policy for it.
     pub(crate) fn into_policy(self, errors: &Errors) -> (String, OwnPolicy) {
         let Self(key, name, batch, object) = self;
+        let object = Some(object);
         let own = Own { name: name.into(), batch, object, errors: errors.clone() };
         (key, OwnPolicy::new(own))
     }
@@ -119,50 +122,26 @@ impl Decide for Own {
     }
 
     fn decide(&mut self, seen: &[Column<'_>]) -> Vec<u64> {
+        let Some(object) = &self.object else { return vec![] };
         let said = self.errors.attached(|py| {
             let columns = PyDict::new(py);
             for (name, numbers) in seen {
                 columns.set_item(name, numbers.to_vec())?;
             }
-            self.object.call1(py, (columns,))?.extract(py)
+            object.call1(py, (columns,))?.extract(py)
         });
         said.unwrap_or_default()
     }
 
     fn boxed_clone(&self) -> Box<dyn Decide> {
-        let copy = self.errors.attached(|py| {
-            let copied = py.import("copy")?.call_method1("deepcopy", (self.object.bind(py),))?;
-            Ok(copied.unbind())
-        });
-        let (name, batch, errors) = (Arc::clone(&self.name), self.batch, self.errors.clone());
-        match copy {
-            Some(object) => Box::new(Self { name, batch, object, errors }),
-            None => Box::new(Ended { name, batch }),
-        }
-    }
-}
-
-/// A policy of a run that is about to end.
-#[derive(Clone)]
-struct Ended {
-    name: Arc<str>,
-    batch: usize,
-}
-
-impl Decide for Ended {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn batch(&self) -> usize {
-        self.batch
-    }
-
-    fn decide(&mut self, _seen: &[Column<'_>]) -> Vec<u64> {
-        vec![]
-    }
-
-    fn boxed_clone(&self) -> Box<dyn Decide> {
-        Box::new(self.clone())
+        let copy = |object: &Py<PyAny>| {
+            self.errors.attached(|py| {
+                let copied = py.import("copy")?.call_method1("deepcopy", (object.bind(py),))?;
+                Ok(copied.unbind())
+            })
+        };
+        let (name, errors) = (Arc::clone(&self.name), self.errors.clone());
+        let object = self.object.as_ref().and_then(copy);
+        Box::new(Self { name, batch: self.batch, object, errors })
     }
 }

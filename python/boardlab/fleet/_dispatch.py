@@ -147,12 +147,12 @@ def _is_shared(client: Any, store: Store) -> bool:
         seen = client.run(_reads, path, token, on_error="return")
     finally:
         os.unlink(path)
-    for answer in seen.values():
-        # The connection to a worker that is lost meanwhile ends with an OSError.
-        if isinstance(answer, Exception) and not isinstance(answer, OSError):
-            raise answer
+    # The connection to a worker that is lost meanwhile ends with an OSError.
     answers = [answer for answer in seen.values() if not isinstance(answer, OSError)]
-    return bool(answers) and all(answer is True for answer in answers)
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+    return bool(answers) and all(answers)
 
 
 def _reads(path: str, token: str) -> bool:

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .._errors import InputError, input_error
+from .._files import write_whole
 
 __all__ = ["LINE", "Part", "found", "polars", "save", "written"]
 
@@ -100,19 +101,7 @@ def _series(name: str, values: list[Any]) -> Any:
 def save(folder: str, points: tuple[int, int], part: bytes) -> None:
     """Writes a part into a folder: all of it, or nothing."""
     name = f"part-{points[0] + 1:09d}-{points[1]:09d}-{zlib.crc32(part):08x}.parquet"
-    path = os.path.join(folder, name)
-    # Two workers may write the same part.
-    scratch = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.tmp"
-    try:
-        with open(scratch, "xb") as file:
-            file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, path)
-    except BaseException:
-        if os.path.exists(scratch):
-            os.unlink(scratch)
-        raise
+    write_whole(os.path.join(folder, name), part)
 
 
 def found(folder: str) -> list[Part]:

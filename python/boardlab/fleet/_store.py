@@ -12,7 +12,8 @@ from typing import Any
 from .. import _arguments as arguments
 from .. import _boardlab
 from .._errors import input_error
-from .._result import Result, write_whole
+from .._files import write_whole
+from .._result import Result
 from . import _parts
 from ._job import Job
 
