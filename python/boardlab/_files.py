@@ -26,6 +26,10 @@ def written_whole(path: str | os.PathLike[str], *, new: bool = False) -> Iterato
             os.link(beside, path)
         else:
             os.replace(beside, path)
+    except OSError as error:
+        if error.filename != beside:
+            raise
+        raise OSError(error.errno, error.strerror, path) from None
     finally:
         if os.path.lexists(beside):
             os.unlink(beside)

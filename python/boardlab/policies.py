@@ -96,13 +96,16 @@ Policies = Union[Mapping[str, Union[Callable[[Any], Any], Batch]], None]
 class _Own:
     """A policy as the compiled half calls it, and whether any copy of it was asked."""
 
-    def __init__(self, key: str, policy: Callable[[Any], Any], asked: Event | None = None) -> None:
+    def __init__(self, key: str, policy: Callable[[Any], Any], size: int) -> None:
         self.key = key
         self.policy = policy
-        self.asked = asked or Event()
+        self.size = size
+        self.asked = Event()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Own:
-        return type(self)(self.key, copy.deepcopy(self.policy, memo), self.asked)
+        copied = copy.copy(self)
+        copied.policy = copy.deepcopy(self.policy, memo)
+        return copied
 
 
 class _Wait(_Own):
@@ -125,22 +128,35 @@ class _Wait(_Own):
 
 
 class _Collection(_Own):
+    #: How often in a row it named blocks that free nothing.
+    in_vain = 0
+
     def __call__(self, columns: dict[str, list[int]]) -> list[int]:
         self.asked.set()
         (pages,) = columns.pop("pages_per_block")
         blocks = Blocks(**columns, pages_per_block=pages)
-        there, said = set(blocks.block), self.policy(blocks)
+        valid, said = dict(zip(blocks.block, blocks.valid)), self.policy(blocks)
         try:
             named = [operator.index(block) for block in said]
         except TypeError:
             named = []
-        if not named or not there.issuperset(named):
-            wrong = next((block for block in named if block not in there), said)
+        if not named or any(block not in valid for block in named):
+            wrong = next((block for block in named if block not in valid), said)
             raise input_error(
                 f"the policy for {self.key} names {wrong!r}"[:200],
                 found=wrong,
                 expected="numbers of blocks that it was shown, one at least",
                 help="return some of seen.block: sorted(seen.block, key=...)",
+            )
+        # Collection would copy full blocks for ever. An order that comes to each block once is not stuck.
+        frees = any(valid[block] < pages for block in named[: self.size])
+        self.in_vain = 0 if frees else self.in_vain + 1
+        if self.in_vain > len(blocks.block) and min(blocks.valid) < pages:
+            raise input_error(
+                f"the policy for {self.key} names only blocks without a stale page, {self.in_vain} times in a row",
+                found=named[0],
+                expected="a block that frees a page: valid below pages_per_block",
+                help="name blocks with fewer valid pages: sorted(seen.block, key=...)",
             )
         return named
 
@@ -174,7 +190,7 @@ def given(policies: Policies) -> tuple[list[str], list[tuple[str, str, int, Any]
             )
         name = getattr(policy, "__name__", type(policy).__name__)
         room.append(f"{key}=own")
-        all.append((key, name, size, kind(key, policy)))
+        all.append((key, name, size, kind(key, policy, size)))
     return room, all
 
 

@@ -110,6 +110,8 @@ def _columns(batch: Any, number: int) -> list[Sequence[Any]]:
 
 
 def _of_frame(frame: Any, number: int) -> list[Any]:
+    if not hasattr(frame, "columns"):
+        raise _wrong(number, "the batch", type(frame).__name__, "batches in a list: [Requests(...)]")
     columns = []
     for field in Requests._fields:
         try:

@@ -188,6 +188,17 @@ class Collections(unittest.TestCase):
             with self.subTest(says), self.assertRaisesRegex(boardlab.InputError, says):
                 boardlab.life("sd-life", set=ALONE, policies={POLICY: lambda seen, wrong=wrong: wrong})
 
+    def test_a_policy_that_frees_nothing_ends_the_run(self):
+        def fullest(seen):
+            return [block for _, block in sorted(zip(seen.valid, seen.block))][-1:]
+
+        def full_ones_first(seen):
+            return fullest(seen) * 16 + oldest(seen)
+
+        for policy in fullest, full_ones_first:
+            with self.subTest(policy), self.assertRaisesRegex(boardlab.InputError, "only blocks without a stale page"):
+                boardlab.run("sd-wear", policies={POLICY: policy})
+
     def test_a_policy_that_is_never_asked_is_told(self):
         with self.assertWarnsRegex(UserWarning, f"the policy oldest for {POLICY} was never asked"):
             boardlab.run("card-fio", policies={POLICY: oldest})

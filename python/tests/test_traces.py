@@ -64,6 +64,13 @@ class Traces(unittest.TestCase):
             with open(self.path, "rb") as file:
                 self.assertEqual(file.read(), expected)
 
+    def test_a_path_that_cannot_be_written_is_named_as_it_was_given(self):
+        for path in (os.path.join(self.folder, "none", "own.trace"), self.folder):
+            with self.subTest(path), self.assertRaises(OSError) as raised:
+                traces.write(path, BATCHES)
+            self.assertEqual(raised.exception.filename, path)
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_what_is_no_request_is_told_and_leaves_the_file_as_it_was(self):
         with open(self.path, "w") as file:
             file.write("mine")
@@ -81,7 +88,7 @@ class Traces(unittest.TestCase):
             (Requests([5], "flush", 0, 512), "request 2: size_bytes is 512"),
             (Requests([5], "write", 2**63, 512), "request 2: offset_bytes is 9223372036854775808"),
             (Requests([5, 6], "write", [0, 1, 2], 512), "request 2: offset_bytes is '3 values'"),
-            (7, "request 2: time_ns is 'int'"),
+            (7, "request 2: the batch is 'int'"),
             (polars.DataFrame({"time_ns": [5]}), "request 2: operation is 'DataFrame'"),
         ]:
             with self.subTest(says), self.assertRaises(boardlab.InputError) as caught:
