@@ -154,9 +154,11 @@ impl<M: Mtd> Jffs2<M> {
         if self.volume.wbuf.due.is_some_and(|due| due <= clock.now()) {
             self.volume.wbuf.due = None;
             self.flush_wbuf_gc(clock, None)?;
-        } else if self.volume.wants_collection() {
+        } else if self.volume.wakes_collector() {
+            let erases = self.volume.has_erases();
+            self.volume.signalled = false;
             match self.collect(clock) {
-                Ok(PassOutcome::Progress) => {}
+                Ok(PassOutcome::Progress) => self.volume.signalled = erases,
                 Err(Error::Flash(error)) if crate::wbuf::is_power_cut(&error) => {
                     return Err(error.into());
                 }
@@ -164,7 +166,7 @@ impl<M: Mtd> Jffs2<M> {
                 Ok(PassOutcome::NeedsErase) | Err(_) => return Ok(false),
             }
         }
-        Ok(self.volume.wants_collection())
+        Ok(self.volume.wakes_collector())
     }
 
     fn background_check(&mut self, clock: &mut Clock) -> Result<bool, Error> {

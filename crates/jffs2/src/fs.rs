@@ -159,6 +159,10 @@ impl<M: Mtd> FileSystem for Jffs2<M> {
         Ok(self.do_background(clock)?)
     }
 
+    fn shrink(&mut self, _: &Clock) {
+        self.close_unused();
+    }
+
     fn statfs(&mut self, _: &mut Clock) -> Result<StatFs, Error> {
         Ok(self.do_statfs())
     }

@@ -121,7 +121,7 @@ impl<M: Mtd> Jffs2<M> {
             // The inode can never be opened again.
             return self.volume.mark_obsolete(clock, id);
         }
-        self.open_inode(clock, ino)?;
+        self.open_to_collect(clock, ino)?;
         let still = self.volume.blocks.node(id).state().is_live();
         if still { self.collect_live(clock, ino, id) } else { Ok(()) }
     }
@@ -146,7 +146,7 @@ impl<M: Mtd> Jffs2<M> {
 }
 
 impl<M> Volume<M> {
-    fn has_erases(&self) -> bool {
+    pub(crate) fn has_erases(&self) -> bool {
         self.blocks.on_list(List::EraseComplete) + self.blocks.on_list(List::ErasePending) > 0
     }
 
@@ -200,8 +200,15 @@ impl<M> Volume<M> {
         }
     }
 
+    /// Whether the background does a pass: there is reason for one, or it erased a block in the pass before. Each
+    /// erase signals the thread, which then does a pass without looking for a reason
+    /// (`jffs2_garbage_collect_thread`).
+    pub(crate) fn wakes_collector(&self) -> bool {
+        self.signalled || self.wants_collection()
+    }
+
     /// Whether garbage should be collected in the background (`jffs2_thread_should_wake`).
-    pub(crate) fn wants_collection(&self) -> bool {
+    fn wants_collection(&self) -> bool {
         if self.has_erases() || self.blocks.totals().unchecked > 0 {
             return true;
         }

@@ -89,6 +89,8 @@ pub struct OpenInode {
     pub entries: BTreeMap<Box<[u8]>, DirEntry>,
     /// The target of a symbolic link.
     pub target: Box<[u8]>,
+    /// Whether garbage collection alone uses it, so that it may be closed when memory is short.
+    pub unused: bool,
 }
 
 impl OpenInode {
@@ -106,6 +108,7 @@ impl OpenInode {
             metadata_node: None,
             entries: BTreeMap::new(),
             target: Box::default(),
+            unused: false,
         }
     }
 

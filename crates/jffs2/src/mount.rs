@@ -242,6 +242,7 @@ fn unscanned<M: Mtd>(device: M, layout: Layout, options: Options) -> Volume<M> {
         summary_builder: SummaryBuilder::default(),
         reserves: Reserves::of(&layout, layout.can_mark_obsolete() && !options.summary),
         check: CheckProgress::default(),
+        signalled: false,
         building: true,
         effects: Vec::new(),
     }

@@ -37,7 +37,27 @@ impl<M: Mtd> Jffs2<M> {
             self.volume.inodes.get_mut(slot).state = state;
             self.open.insert(ino, inode?);
         }
-        Ok(self.open.get_mut(&ino).expect("the inode was opened just now"))
+        let inode = self.open.get_mut(&ino).expect("the inode was opened just now");
+        inode.unused = false;
+        Ok(inode)
+    }
+
+    /// Opens an inode for garbage collection. It stays open, as in the inode cache of Linux, until
+    /// [`Jffs2::close_unused`].
+    ///
+    /// # Errors
+    /// As [`Jffs2::open_inode`].
+    pub(crate) fn open_to_collect(&mut self, clock: &mut Clock, ino: u32) -> Result<(), Error> {
+        let unused = self.open.get(&ino).is_none_or(|inode| inode.unused);
+        self.open_inode(clock, ino)?.unused = unused;
+        Ok(())
+    }
+
+    /// Closes the inodes that garbage collection opened and nobody has used since.
+    pub(crate) fn close_unused(&mut self) {
+        for inode in self.open.extract_if(.., |_, inode| inode.unused).map(|(_, inode)| inode) {
+            self.volume.inodes.get_mut(inode.slot).state = InodeState::Checked;
+        }
     }
 
     /// Opens an inode that must be a directory.

@@ -172,6 +172,8 @@ pub struct Volume<M> {
     pub(crate) reserves: Reserves,
     /// The progress of the check after the mount.
     pub(crate) check: CheckProgress,
+    /// Whether the last pass of the background erased a block.
+    pub(crate) signalled: bool,
     /// Whether the tables are still being built; nothing is written meanwhile.
     pub(crate) building: bool,
     /// Pending effects of a change of fragments; kept to reuse its memory.

@@ -7,6 +7,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod background;
 mod corners;
 mod costs;
 mod faults;

@@ -145,14 +145,10 @@ fn a_plan_runs_over_ssh_on_a_board_with_a_card_and_is_compared_with_the_predicti
     }
 }
 
-/// Steps that something takes a part of besides the flash: the emulated CPU, where few pages are programmed, and of
-/// the files of JFFS2 its thread that collects garbage.
-const SHARED: [(&str, f64); 4] = [
-    ("jffs2.create.", 0.20),
-    ("jffs2.remove.", 0.20),
-    ("ubifs.zero.sequential_write.", 0.50),
-    ("ubifs.zero.random_write.", 0.20),
-];
+/// Steps of which the CPU takes a part that the model does not know: it charges for zeros what compressing other data
+/// takes, and zstd takes a fifth of that for them.
+const ZEROS: [(&str, f64); 2] =
+    [("ubifs.zero.sequential_write.", 0.50), ("ubifs.zero.random_write.", 0.15)];
 
 #[test]
 fn filesystems_of_linux_take_what_the_same_steps_take_on_the_model() {
@@ -163,8 +159,8 @@ fn filesystems_of_linux_take_what_the_same_steps_take_on_the_model() {
     let out = Scratch::new();
     measure(guest, "filesystems.sh", out.path());
     for (row, off) in off(&read(out.path(), "filesystems"), "filesystems", 30) {
-        let shared = SHARED.iter().find(|(step, _)| row.contains(step));
-        assert!(off.abs() <= shared.map_or(0.10, |(_, limit)| *limit), "{row}: off by {off}");
+        let zeros = ZEROS.iter().find(|(step, _)| row.contains(step));
+        assert!(off.abs() <= zeros.map_or(0.08, |(_, limit)| *limit), "{row}: off by {off}");
     }
 }
 
