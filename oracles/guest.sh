@@ -9,12 +9,16 @@
 #   guest.sh run DIR SHARE JOB [QEMU-ARG]...
 #                                        boot (4 s), mount the host folder SHARE at /h, run /h/JOB with sh, power off; the console goes to
 #                                        standard output, the exit status is the job's, 124 when it did not finish
+#   guest.sh host DIR COMMAND [ARGUMENT]...
+#                                        boot, and run a command of this machine, as root and in the same folder. The guest has the files
+#                                        of this machine, and what it changes in them goes away with it; it has FUSE, and only PATH of
+#                                        the environment. Output and exit status are the command's
 #   guest.sh cut DIR SHARE JOB WRITES...
 #                                        the same, with the power failing: when the guest has written WRITES times to files of SHARE, the machine
 #                                        is stopped and SHARE/cache, SHARE/log and SHARE/trace are copied to SHARE/cut-WRITES/; at the last
 #                                        WRITES it is killed instead. `cache` is nandsim's cache_file, `trace` the order of the writes
 #
-# For `run` and `cut`: KERNEL_ARGS is appended to the kernel's command line; GUEST_SECONDS (300) and GUEST_MB (1024) limit the guest.
+# For `run`, `host` and `cut`: KERNEL_ARGS is appended to the kernel's command line; GUEST_SECONDS (300) and GUEST_MB (1024) limit the guest.
 # In a job: README.md in this folder says which commands there are.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,7 +27,7 @@ tools='nanddump nandwrite flash_erase flash_eraseall mtd_debug mtdinfo ubiattach
   ubirsvol ubiupdatevol ubinfo'
 modules='nandsim mtdram mtdblock block2mtd phram ubi ubifs jffs2 virtio_pci virtio_blk 9p 9pnet_virtio
   zstd deflate lzo lzo-rle crc32_generic crc32c_generic zlib_deflate zlib_inflate lzo_compress lzo_decompress xxhash_generic
-  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk brd scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii fuse'
+  ahci sd_mod sg bsg sdhci-pci mmc_block null_blk brd scsi_debug loop virtio_net raid1 ext4 vfat nls_cp437 nls_ascii fuse overlay'
 
 fail() { echo "guest: $*" >&2; exit 1; }
 
@@ -159,6 +163,30 @@ run() {
   echo "guest: the job did not finish" >&2; return 124
 }
 
+# In the guest: this machine's files, with changes in memory. Nothing else changes them meanwhile, so that the guest may
+# cache them.
+files='mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=512000,cache=loose files /mnt
+modprobe overlay; modprobe fuse
+mkdir /tmp/changes /tmp/work
+mount -t overlay -o lowerdir=/mnt,upperdir=/tmp/changes,workdir=/tmp/work files /mnt
+ln -s /proc/self/fd /dev/fd   # for process substitution
+for folder in dev proc sys; do mount --bind /$folder /mnt/$folder; done'
+
+host() {
+  local dir=$1 status=0; shift
+  work=$(mktemp -d)  # global, for the trap
+  trap 'rm -rf "$work"' EXIT
+  { printf 'set -eu\n%s\nexec chroot /mnt /usr/bin/env -i' "$files"
+    printf ' %q' "PATH=$PATH" sh -c 'cd "$0"; exec "$@"' "$PWD" "$@"
+    echo ' >/h/stdout 2>/h/stderr </dev/null'
+  } >"$work/job"
+  run "$dir" "$work" job -virtfs "local,path=/,mount_tag=files,security_model=none,readonly=on,multidevs=remap" \
+    >"$work/console" || status=$?
+  [ ! -f "$work/stdout" ] || { cat "$work/stdout"; cat "$work/stderr" >&2; }
+  if [ "$status" = 124 ] || [ ! -f "$work/stdout" ]; then cat "$work/console" >&2; fi
+  return "$status"
+}
+
 cut_power() {
   local share=$2 pid writes machine trace=$2/trace; local -a first=("${@:1:3}"); shift 3
   rm -f "$trace" "$share/cache" "$share/log"; : >"$trace"
@@ -180,8 +208,9 @@ cut_power() {
 
 case ${1:-} in
   cut) shift; cut_power "$@" ;;
+  host) shift; host "$@" ;;
   prepare) shift; prepare "$@" ;;
   ready) shift; ready "$@" ;;
   run) shift; run "$@" ;;
-  *) sed -n '2,22p' "$0"; exit 2 ;;
+  *) sed -n '2,26p' "$0"; exit 2 ;;
 esac

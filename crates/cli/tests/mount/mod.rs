@@ -1,6 +1,8 @@
-//! `image mount` and `image apply`: every filesystem, read and written; kills; what is refused.
+//! `image mount` and `image apply`: every filesystem, read and written; kills; what is refused. Without FUSE the same is
+//! tried by requests, and all of it runs in the guest again.
 
 mod files;
+mod guest;
 mod programs;
 
 use crate::bench::{Scratch, run_in};
