@@ -98,6 +98,7 @@ fn foreign_content_is_called_by_its_name() {
         (Kind::Zeros, vec![0; 70_000]),
         (Kind::Empty, Vec::new()),
         (Kind::Unknown, b(70_000, &[])),
+        (Kind::Unknown, b"O".repeat(70_000)),
     ];
     for (kind, bytes) in cases {
         let identity = identify(&Contents::of(bytes));

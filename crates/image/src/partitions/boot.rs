@@ -93,7 +93,9 @@ fn zynq(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)> {
 fn atmel(head: &Head<'_>) -> Option<(Confidence, usize, &'static str, String)> {
     let word = head.le32(0);
     let same = (1..52).all(|number| head.le32(number * 4) == word);
-    (word >> 28 == 0xC && same).then(|| {
+    // A page full of one byte is no header.
+    let ends = head.le32(52 * 4) != word;
+    (word >> 28 == 0xC && word & 1 == 1 && same && ends).then(|| {
         let bits = [2, 4, 8, 12, 24].get((word >> 13 & 7) as usize).copied().unwrap_or(0);
         let step = 512 << (word >> 16 & 3);
         let detail = format!(
