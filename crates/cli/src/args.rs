@@ -32,6 +32,7 @@ use boardlab_cards::fio::OUTPUTS;
 use boardlab_document::quantity;
 use boardlab_experiment::{Action, Experiment};
 use boardlab_image::controller::CodePattern;
+use boardlab_image::date::state;
 use boardlab_image::{ByteOrder, Hints};
 use boardlab_lab::registry;
 use boardlab_lab::sata::console::bench::DRIVE;
@@ -505,8 +506,8 @@ pub(crate) struct State {
     /// Number of an older commit of UBIFS, as `image info` lists them: its tree, without the journal
     #[arg(long, value_name = "N")]
     pub(crate) commit: Option<u64>,
-    /// Sequence number of a block of YAFFS2: its files when that was the newest block
-    #[arg(long, value_name = "SEQ", conflicts_with = "commit")]
+    /// Older state: of YAFFS2 by the number of its newest block, of JFFS2 by a time in UTC
+    #[arg(long, value_name = "STATE", value_parser = state, conflicts_with = "commit")]
     pub(crate) as_of: Option<u64>,
 }
 

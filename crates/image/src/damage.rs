@@ -5,6 +5,7 @@
 //! determined while the files are already read.
 
 use crate::audit::Audit;
+use crate::deleted::DeletedTree;
 use crate::error::Error;
 use crate::fs::MountedImage;
 use crate::health::Step;
@@ -71,6 +72,17 @@ impl Damage {
             places,
             truncated: *truncated,
         })
+    }
+
+    /// What is missing of deleted files; `truncated` is the length that the file of a truncated image should have.
+    #[must_use]
+    pub fn of_deleted(tree: &DeletedTree, truncated: Option<Bytes>) -> Self {
+        let mut damage = Self { truncated, ..Self::default() };
+        let losses = tree.losses();
+        let losses = losses.filter_map(|(ino, words)| Some((u32::try_from(ino.0).ok()?, words)));
+        damage.audit.inode_damage.extend(losses);
+        damage.audit.unknown_loss = tree.is_cut();
+        damage
     }
 
     /// Whether everything on the flash is intact.

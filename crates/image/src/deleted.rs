@@ -17,7 +17,7 @@ pub use tree::DeletedTree;
 use boardlab_result::prose::counted;
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Error, Timestamp};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// The number of ranges of a file that are named; more are counted.
@@ -51,8 +51,19 @@ pub struct Remnant {
     pub attributes: Attributes,
     /// The target of a symbolic link.
     pub target: Vec<u8>,
+    /// Its extended attributes.
+    pub xattrs: Xattrs,
     /// Its pieces, in any order.
     pub layers: Vec<Layer>,
+}
+
+/// The extended attributes of a deleted file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Xattrs {
+    /// Names and values, by their names.
+    pub all: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// How many more it had, of which the name or the value is gone.
+    pub gone: usize,
 }
 
 /// What a filesystem finds of deleted files.
@@ -92,6 +103,8 @@ pub struct DeletedFile {
     pub attributes: Option<Attributes>,
     /// The target of a symbolic link.
     pub target: Vec<u8>,
+    /// Its extended attributes.
+    pub xattrs: Xattrs,
     /// When its name was removed, where that is known.
     pub deleted: Option<Timestamp>,
     /// Its content.
@@ -117,6 +130,11 @@ impl DeletedFile {
                 "{} are older: the newest there is damaged",
                 ranges(&self.content.older)
             ));
+        }
+        match self.xattrs.gone {
+            0 => {}
+            1 => words.push("an extended attribute is gone".into()),
+            gone => words.push(format!("{} are gone", counted(gone, "extended attribute"))),
         }
         (!words.is_empty()).then(|| words.join("; "))
     }

@@ -345,6 +345,41 @@ impl Dump {
         Ok(())
     }
 
+    /// Replaces the data of a page in memory: the ECC bytes are those of the new data, and the free OOB bytes stay.
+    /// Without pages in the flash it is a block.
+    ///
+    /// # Errors
+    /// As [`Mtd::read_oob`].
+    ///
+    /// # Panics
+    /// When the page has another size.
+    pub(crate) fn put_page(
+        &mut self,
+        clock: &mut Clock,
+        page: PageIndex,
+        data: &[u8],
+    ) -> Result<(), MtdError> {
+        let Some(available) = self.spare.as_ref().map(Spare::available) else {
+            let at = Bytes::new(u64::from(page.0)) * data.len() as u64;
+            let block = at / self.shape.block;
+            let start = (at - self.shape.block * block).to_usize();
+            let block = BlockIndex(u32::try_from(block).expect("a block of the flash"));
+            self.changed(block)?[start..start + data.len()].copy_from_slice(data);
+            return Ok(());
+        };
+        let mut free = vec![0xFF; available.to_usize()];
+        match self.read_oob(clock, page, &mut free) {
+            Ok(_) | Err(MtdError::Uncorrectable { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        let spare = self.spare.as_ref().expect("it was there");
+        let raw = [data, &spare.protect(data, &free)].concat();
+        let (block, start) = self.place(page)?;
+        let start = start.to_usize();
+        self.changed(block)?[start..start + raw.len()].copy_from_slice(&raw);
+        Ok(())
+    }
+
     /// Erases a block, whatever mark it has.
     pub(crate) fn blank(&mut self, block: BlockIndex) {
         self.forget_clean(block);

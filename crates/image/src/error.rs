@@ -14,6 +14,7 @@ pub use pages::PagesProblem;
 pub use path::PathProblem;
 pub use volume::{RawDamage, RawFault, VolumeContent, VolumeError};
 
+use crate::date::date;
 use crate::detection::{Detection, Kind};
 use crate::shape::{BLOCK_SIZES, OOB_SIZES, PAGE_SIZE_MAX, Shape, ShapeError};
 use boardlab_codec::ByteOrder;
@@ -126,6 +127,13 @@ pub enum Error {
         /// The sequence number.
         wanted: u64,
         /// The oldest and the newest block.
+        found: (u32, u32),
+    },
+    /// The older state of JFFS2 is not there.
+    NoTime {
+        /// The time, in seconds since 1970.
+        wanted: u64,
+        /// The earliest and the latest time of a node.
         found: (u32, u32),
     },
     /// The flash of the dump returned an error.
@@ -297,6 +305,10 @@ impl Error {
             Self::NoState { found: (first, last), .. } => {
                 format!("give a number from {first} to {last}, or leave out --as-of")
             }
+            Self::NoTime { found: (first, last), .. } => {
+                let [first, last] = [*first, *last].map(|time| date(time.into()));
+                format!("give a time from \"{first}\" to \"{last}\", or leave out --as-of")
+            }
             Self::NotFor { option, .. } => format!("leave out {option}"),
             Self::NoRecipe { .. } => {
                 "`boardlab image convert` makes an image of its files for a flash that you name".into()
@@ -409,6 +421,11 @@ impl fmt::Display for Error {
             Self::NoTags { page, at } => no_tags(f, *page, *at),
             Self::NoState { wanted, found: (first, last) } => {
                 write!(f, "the blocks have the sequence numbers {first} to {last}, not {wanted}")
+            }
+            Self::NoTime { wanted, found: (first, last) } => {
+                let [first, last] = [*first, *last].map(|time| date(time.into()));
+                let wanted = i64::try_from(*wanted).map_or_else(|_| wanted.to_string(), date);
+                write!(f, "the nodes were written from {first} to {last}, and none by {wanted}")
             }
             Self::Device(problem) => problem.fmt(f),
             Self::Mount(problem) | Self::Audit { problem } => problem.fmt(f),

@@ -1,13 +1,16 @@
 //! The files of a mounted image as a tree: for archives, for other images, and for comparisons.
 //!
-//! Layer: rank 7. Main function: [`gather`].
+//! Layer: rank 7. Main functions: [`gather`], [`gather_deleted`].
 
 use crate::damage::{Damage, Paths};
+use crate::deleted::DeletedTree;
 use crate::error::Error;
 use crate::files::{LeftOut, Taking, Tree, Why};
 use crate::fs::MountedImage;
 use crate::names::shown;
 use crate::walk::resolve;
+use boardlab_sim::{Bytes, Clock};
+use boardlab_vfs::FileSystem;
 
 /// The files of an image.
 #[derive(Debug)]
@@ -41,7 +44,32 @@ pub fn gather(
     taking: &Taking,
 ) -> Result<Gathered, Error> {
     let damage = Damage::of(&mut image)?;
-    let MountedImage { mut fs, mut clock, .. } = image;
+    let MountedImage { fs, clock, .. } = image;
+    gather_from((fs, clock), damage, path, names, taking)
+}
+
+/// Gathers what is left of deleted files below `path`, as [`gather`] does; `truncated` is the length that the file of a
+/// truncated image should have.
+///
+/// # Errors
+/// [`Error::FileSystem`] when there is nothing of that path.
+pub fn gather_deleted(
+    (tree, clock): (DeletedTree, Clock),
+    truncated: Option<Bytes>,
+    path: &[u8],
+    names: u64,
+) -> Result<Gathered, Error> {
+    let damage = Damage::of_deleted(&tree, truncated);
+    gather_from((Box::new(tree), clock), damage, path, names, &Taking::default())
+}
+
+fn gather_from(
+    (mut fs, mut clock): (Box<dyn FileSystem>, Clock),
+    damage: Damage,
+    path: &[u8],
+    names: u64,
+    taking: &Taking,
+) -> Result<Gathered, Error> {
     let (path, start) = resolve(fs.as_mut(), &mut clock, path)?;
     let is_all = start == fs.root();
     let (mut tree, is_whole) = Tree::of_mounted(fs, clock, (&path, start), names, taking);

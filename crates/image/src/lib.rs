@@ -37,7 +37,7 @@
 //! - [`metadata`](mod@metadata): owners, devices and attributes as JSON.
 //! - [`pages`]: pages corrected, without spare bytes, or with other ones.
 //! - [`cat`](mod@cat): the content of one file. [`pattern`]: patterns of names.
-//! - [`names`]: untrusted names as text.
+//! - [`names`]: untrusted names as text; [`date`]: times.
 //! - [`tables`]: all of this as a typed result.
 //! - [`inspect`]: from a file to such a result, for the faces.
 //! - [`create`]: writes a flash to a file.
@@ -57,6 +57,7 @@ pub mod controller;
 pub mod convert;
 pub mod create;
 pub mod damage;
+pub mod date;
 pub mod deleted;
 pub mod detection;
 pub mod diff;

@@ -20,6 +20,7 @@ pub use look::look;
 
 use crate::contents::Contents;
 use crate::damage::{Damage, Paths};
+use crate::date::date;
 use crate::detection::Detection;
 use crate::error::{Error, PathProblem, RawDamage};
 use crate::extract::{ExtractionReport, Limits, MARK, SkippedItem};
@@ -421,22 +422,6 @@ fn mode(attributes: &Attributes) -> String {
     mode
 }
 
-/// Seconds since 1970 as a date of the Gregorian calendar and a time of day, UTC.
-fn date(seconds: i64) -> String {
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Days are counted from 1 March of the year 0, in cycles of 400 years.
-    let days = days + 719_468;
-    let (cycle, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let year = cycle * 400 + year + next;
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-}
-
 /// A place in a file.
 pub(crate) fn place(at: Bytes) -> String {
     format!("{:#x}", at.get())
@@ -539,20 +524,5 @@ mod tests {
         let count = run.table("reasons").unwrap().cell("devices, pipes and sockets", "name_count");
         assert_eq!(count.unwrap().value, Value::Int(1));
         assert!(extracted("x.bin", "out", &ExtractionReport::default()).run.warnings.is_empty());
-    }
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        // As `date --utc --date=@SECONDS` of coreutils 9.1 says them.
-        for (seconds, said) in [
-            (0, "1970-01-01 00:00:00"),
-            (951_782_399, "2000-02-28 23:59:59"),
-            (951_782_400, "2000-02-29 00:00:00"),
-            (4_107_542_400, "2100-03-01 00:00:00"),
-            (4_294_967_295, "2106-02-07 06:28:15"),
-            (-1, "1969-12-31 23:59:59"),
-        ] {
-            assert_eq!(date(seconds), said);
-        }
     }
 }

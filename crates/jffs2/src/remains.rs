@@ -1,21 +1,28 @@
 //! What is left on a mounted flash of inodes without a name, for tools that look for deleted files.
 //!
-//! Layer: rank 5. Main types: [`Remains`], [`RemainingName`], [`RemainingNode`]; main function:
-//! [`Jffs2::remains`]. Nothing is erased by a deletion: the nodes stay until their block is collected. An
+//! Layer: rank 5. Main types: [`Remains`], [`RemainingName`], [`RemainingNode`], [`RemainingXattr`]; main
+//! function: [`Jffs2::remains`]. Nothing is erased by a deletion: the nodes stay until their block is collected. An
 //! entry with inode 0 says that a name was removed, and when. On NOR the bit `ACCURATE` of what is not
 //! needed any more is cleared besides:
 //!
 //! ```text
 //!  /a -> 7 (version 4)   inode 7, its nodes   /a -> 0 (version 9, at 12:00)
 //! ```
+//! A deletion writes nothing about extended attributes: their references stay, as those of the living. Only
+//! one that was removed from an inode has a newer reference that says so.
+//!
 //! Source: Linux 6.1, `jffs2_do_unlink` of `fs/jffs2/write.c`, `jffs2_mark_node_obsolete` of
-//! `fs/jffs2/nodemgmt.c`. A checksum counts the bit as set.
+//! `fs/jffs2/nodemgmt.c`, `jffs2_xattr_delete_inode` of `fs/jffs2/xattr.c`. A checksum counts the bit as set.
 
 use crate::Jffs2;
+use crate::acl;
 use crate::error::Error;
 use crate::format::header::{self, Header, NodeType};
 use crate::format::inode::{self, Compressor};
-use crate::format::{ByteOrder, DirentView, Inode, InodeView, Malformed, crc, pad, to_usize};
+use crate::format::{
+    ByteOrder, DirentView, Inode, InodeView, Malformed, XattrPrefix, XattrView, Xref, XrefView,
+    crc, pad, to_usize,
+};
 use crate::read::DATA_MAX;
 use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::{Bytes, Clock};
@@ -30,8 +37,25 @@ pub struct Remains {
     pub names: Vec<RemainingName>,
     /// The nodes of inodes without a name, in the order of the flash.
     pub nodes: Vec<RemainingNode>,
-    /// Whether there are more names or nodes than are kept.
+    /// The references of inodes without a name to extended attributes, in the order of the flash.
+    pub references: Vec<Xref>,
+    /// Every extended attribute, in the order of the flash.
+    pub xattrs: Vec<RemainingXattr>,
+    /// Whether there is more than is kept.
     pub is_cut: bool,
+}
+
+/// An extended attribute that is right.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemainingXattr {
+    /// Its number, which references name.
+    pub xid: u32,
+    /// Its age: all nodes of a number have the same content.
+    pub version: u32,
+    /// Its offset on the flash.
+    pub at: Bytes,
+    /// Bytes of its node.
+    pub length: u32,
 }
 
 /// A directory entry.
@@ -131,6 +155,19 @@ impl<M: Mtd> Jffs2<M> {
                     keep(&mut remains.nodes, &mut remains.is_cut, node);
                 }
             }
+            NodeType::Xref => {
+                let found = XrefView::new(node, order).map(|view| view.parse()).ok();
+                if let Some(found) = found.filter(|found| !self.is_named(found.ino)) {
+                    keep(&mut remains.references, &mut remains.is_cut, found);
+                }
+            }
+            NodeType::Xattr => {
+                if let Ok(found) = XattrView::new(node, order).and_then(|view| view.parse()) {
+                    let (xid, version, length) = (found.xid, found.version, header.length);
+                    let found = RemainingXattr { xid, version, at: place, length };
+                    keep(&mut remains.xattrs, &mut remains.is_cut, found);
+                }
+            }
             _ => {}
         }
         to_usize(pad(header.length)).min(bytes.len())
@@ -165,6 +202,35 @@ impl<M: Mtd> Jffs2<M> {
         let compressor = fields.compressor.number();
         if done { Ok(whole) } else { Err(Error::Compressed { at, compressor }) }
     }
+
+    /// Name and value, as programs see them, of an attribute that [`Jffs2::remains`] found; `None` for one of a
+    /// namespace that is not known, and for an access list that is none.
+    ///
+    /// # Errors
+    /// [`Error::Flash`], [`Error::Node`].
+    pub fn read_remaining_xattr(
+        &mut self,
+        clock: &mut Clock,
+        found: &RemainingXattr,
+    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+        let RemainingXattr { at, length, .. } = *found;
+        let mut bytes = vec![0; to_usize(length)];
+        self.volume.read_flash(clock, at, &mut bytes)?;
+        let order = self.volume.order;
+        if let Ok(header) = Header::parse(&bytes, order) {
+            // The checksums are those of the accurate node.
+            Header { accurate: true, ..header }.emit(&mut bytes, order);
+        }
+        let parsed = XattrView::new(&bytes, order).and_then(|view| view.parse());
+        let found = parsed.map_err(|cause| Error::Node { at, cause })?;
+        let value = match found.prefix {
+            XattrPrefix::Unknown(_) => None,
+            XattrPrefix::AclAccess | XattrPrefix::AclDefault => acl::seen(found.value, order),
+            _ => Some(found.value.to_vec()),
+        };
+        let name = [found.prefix.text().as_bytes(), found.name].concat();
+        Ok(value.map(|value| (name, value)))
+    }
 }
 
 fn keep<T>(all: &mut Vec<T>, is_cut: &mut bool, one: T) {
@@ -176,7 +242,8 @@ fn keep<T>(all: &mut Vec<T>, is_cut: &mut bool, one: T) {
 }
 
 /// Whether the data of a node are whole and have the right checksum.
-fn is_right(view: &InodeView<'_>) -> bool {
+#[must_use]
+pub fn is_right(view: &InodeView<'_>) -> bool {
     let node = view.parse();
     let is_whole = view.check_lengths().is_ok() && view.data().len() == to_usize(node.csize);
     is_whole && (node.csize == 0 || crc(0, view.data()) == node.data_crc)

@@ -37,6 +37,11 @@ pub struct Remains {
     pub inodes: Vec<RemainingInode>,
     /// The blocks of inodes without a name, and truncations, in the order of the flash.
     pub blocks: Vec<RemainingBlock>,
+    /// The entries of extended attributes of inodes without a name, also removed ones, in the order of the flash. Their
+    /// parent is the inode that they belong to.
+    pub xattrs: Vec<RemainingName>,
+    /// Their inodes, each time they were written, in the order of the flash.
+    pub values: Vec<RemainingInode>,
     /// Whether there is more than is kept.
     pub is_cut: bool,
 }
@@ -181,12 +186,28 @@ impl<L: Lebs> Volume<L> {
             return;
         }
         match header.node_type {
-            NodeType::Dirent => search.name(sqnum, node),
+            NodeType::Dirent => {
+                let Ok(entry) = Dirent::parse(node) else { return };
+                search.found.keep(|found| &mut found.names, name(sqnum, entry));
+            }
+            NodeType::Xattr => {
+                let Ok(entry) = Dirent::parse(node) else { return };
+                if !self.knows(clock, search, entry.key.ino()) {
+                    search.found.keep(|found| &mut found.xattrs, name(sqnum, entry));
+                }
+            }
             NodeType::Inode => {
                 let Ok(node) = InodeNode::parse(node) else { return };
                 search.tell_time(node.changed);
-                if node.flags & flag::XATTR == 0 && !self.knows(clock, search, node.key.ino()) {
-                    search.found.keep(|found| &mut found.inodes, RemainingInode { sqnum, node });
+                if self.knows(clock, search, node.key.ino()) {
+                    return;
+                }
+                let is_value = node.flags & flag::XATTR != 0;
+                let inode = RemainingInode { sqnum, node };
+                if is_value {
+                    search.found.keep(|found| &mut found.values, inode);
+                } else {
+                    search.found.keep(|found| &mut found.inodes, inode);
                 }
             }
             NodeType::Data => {
@@ -218,24 +239,22 @@ impl<L: Lebs> Volume<L> {
 }
 
 impl Search {
-    fn name(&mut self, sqnum: u64, node: &[u8]) {
-        let Ok(entry) = Dirent::parse(node) else { return };
-        let name = RemainingName {
-            sqnum,
-            parent: entry.key.ino(),
-            ino: u32::try_from(entry.inum).expect("the format checks it"),
-            time: None,
-            is_directory: entry.is_directory(),
-            name: entry.name,
-        };
-        self.found.keep(|found| &mut found.names, name);
-    }
-
     /// Gives the names before an inode its time.
     fn tell_time(&mut self, time: Timestamp) {
         let waiting = self.found.names[self.waiting..].iter_mut();
         waiting.for_each(|name| name.time = Some(time));
         self.waiting = self.found.names.len();
+    }
+}
+
+fn name(sqnum: u64, entry: Dirent) -> RemainingName {
+    RemainingName {
+        sqnum,
+        parent: entry.key.ino(),
+        ino: u32::try_from(entry.inum).expect("the format checks it"),
+        time: None,
+        is_directory: entry.is_directory(),
+        name: entry.name,
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::{Endian, NewImage, State, layouts, size};
 use boardlab_image::controller::CodePattern;
+use boardlab_image::date::state;
 use boardlab_image::{Hints, Limits};
 use boardlab_sim::Bytes;
 use clap::builder::PossibleValuesParser;
@@ -19,6 +20,7 @@ Examples:
   boardlab image ls dump.bin --volume rootfs --commit 17
   boardlab image ls phone.bin --as-of 4711
   boardlab image ls nor.bin --deleted
+  boardlab image ls nor.bin --as-of '2024-05-01 12:00:00'
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 pub(super) const EXTRACT: &str = "\
@@ -77,7 +79,7 @@ pub(crate) struct Ls {
     #[arg(value_name = "PATH", default_value = "/")]
     pub(crate) path: OsString,
     /// List deleted files instead, as far as still on the flash (JFFS2, UBIFS, YAFFS2)
-    #[arg(long, conflicts_with = "as_of")]
+    #[arg(long)]
     pub(crate) deleted: bool,
     /// Names to list at most
     #[arg(long, value_name = "N", default_value_t = Limits::default().names)]
@@ -106,8 +108,8 @@ pub(crate) struct Extract {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with_all = ["raw", "tar"])]
     pub(crate) metadata: Option<PathBuf>,
-    /// Write what is left of deleted files instead, into the new folder `deleted` in DIR
-    #[arg(long, conflicts_with_all = ["raw", "tar", "metadata", "as_of"])]
+    /// Write what is left of deleted files instead, into the new folder `deleted` in DIR, or with --tar
+    #[arg(long, conflicts_with = "raw")]
     pub(crate) deleted: bool,
     /// Write the bytes of a UBI volume to a new file, whatever is in it
     #[arg(long, conflicts_with_all = ["path", "commit", "as_of", "max_names"])]
@@ -184,8 +186,8 @@ pub(crate) struct From {
     /// Number of an older commit of UBIFS
     #[arg(long, value_name = "N")]
     from_commit: Option<u64>,
-    /// Sequence number of a block of YAFFS2: its files when that was the newest block
-    #[arg(long, value_name = "SEQ", conflicts_with = "from_commit")]
+    /// Older state: of YAFFS2 by the number of its newest block, of JFFS2 by a time in UTC
+    #[arg(long, value_name = "STATE", value_parser = state, conflicts_with = "from_commit")]
     from_as_of: Option<u64>,
     /// Read what there is of a truncated image
     #[arg(long)]

@@ -5,7 +5,7 @@
 //! appended. Folders that are not deleted, but have deleted files in them, are there without their attributes.
 
 use super::names::Names;
-use super::{Content, DeletedFile, PieceSource, Remnant, Remnants};
+use super::{Content, DeletedFile, PieceSource, Remnant, Remnants, Xattrs};
 use boardlab_sim::Clock;
 use boardlab_vfs::{
     Attributes, Caching, Entry, Errno, Error, FileExtent, FileSystem, Ino, Kind, NAME_MAX,
@@ -184,16 +184,17 @@ impl DeletedTree {
 }
 
 fn deleted_file(ino: u64, remnant: Option<Remnant>, deleted: Option<Timestamp>) -> DeletedFile {
-    let Some(Remnant { attributes, target, layers, .. }) = remnant else {
+    let Some(Remnant { attributes, target, xattrs, layers, .. }) = remnant else {
         let (attributes, target, content) = (None, Vec::new(), Content::default());
-        return DeletedFile { ino, attributes, target, deleted, content, has_holes: true };
+        let (xattrs, has_holes) = (Xattrs::default(), true);
+        return DeletedFile { ino, attributes, target, xattrs, deleted, content, has_holes };
     };
     let content = match attributes.kind {
         Kind::File => Content::of(layers, attributes.size),
         _ => Content::default(),
     };
     let attributes = Some(attributes);
-    DeletedFile { ino, attributes, target, deleted, content, has_holes: true }
+    DeletedFile { ino, attributes, target, xattrs, deleted, content, has_holes: true }
 }
 
 /// The inode of a node.
@@ -354,12 +355,14 @@ impl FileSystem for DeletedTree {
         Err(READ_ONLY)
     }
 
-    fn listxattr(&mut self, _clock: &mut Clock, _ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
-        Ok(Vec::new())
+    fn listxattr(&mut self, _clock: &mut Clock, ino: Ino) -> Result<Vec<Vec<u8>>, Error> {
+        let file = self.file(ino);
+        Ok(file.map_or_else(Vec::new, |file| file.xattrs.all.keys().cloned().collect()))
     }
 
-    fn getxattr(&mut self, _: &mut Clock, _: Ino, _: &[u8]) -> Result<Vec<u8>, Error> {
-        Err(Error::Refused(Errno::NoData))
+    fn getxattr(&mut self, _clock: &mut Clock, ino: Ino, name: &[u8]) -> Result<Vec<u8>, Error> {
+        let value = self.file(ino).and_then(|file| file.xattrs.all.get(name));
+        value.cloned().ok_or(Error::Refused(Errno::NoData))
     }
 
     fn statfs(&mut self, _clock: &mut Clock) -> Result<StatFs, Error> {

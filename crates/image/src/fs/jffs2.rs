@@ -2,19 +2,20 @@
 //!
 //! Layer: rank 7. In reading order: [`nodes`] finds its nodes, [`survey`] derives the flash from them,
 //! [`choose`] compares that with what the user specifies, [`audit`] puts the damage into words; [`deleted`] finds what is
-//! left of deleted files; [`create`] makes a new one.
+//! left of deleted files, [`past`] older states; [`create`] makes a new one.
 
 mod audit;
 mod choose;
 mod create;
 mod deleted;
 mod nodes;
+mod past;
 mod survey;
 
 use super::recipe::linux_ecc;
 use super::{
     DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
-    RecipeContent, refuse_as_of, refuse_volumes,
+    RecipeContent, refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -102,7 +103,6 @@ impl DetectedFileSystem for Image {
         if hints.commit.is_some() {
             return Err(Error::NotFor { option: "--commit", what: "JFFS2, which has no commits" });
         }
-        refuse_as_of(hints, "JFFS2, whose blocks have no sequence numbers")?;
         let choice = choose(contents, self, hints)?;
         // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
@@ -110,8 +110,12 @@ impl DetectedFileSystem for Image {
         let (read_only, wall) = (hints.reads_only(), hints.wall());
         let options = Options { byte_order, profile, read_only, wall, ..Options::default() };
         let mut clock = Clock::new();
-        let fs = Jffs2::mount(&mut clock, choice.dump()?, options)
+        let fs = Jffs2::mount(&mut clock, choice.dump()?, options.clone())
             .map_err(|problem| Error::Mount(problem.into()))?;
+        if let Some(wanted) = hints.as_of {
+            let fs = Box::new(past::mount(fs, options, wanted)?);
+            return Ok(MountedImage { fs, clock, at: choice.at, truncated: choice.truncated });
+        }
         Ok(MountedImage { fs: Box::new(fs), clock, at: choice.at, truncated: choice.truncated })
     }
 }

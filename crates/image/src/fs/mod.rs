@@ -107,7 +107,7 @@ pub struct Hints {
     pub volume: Option<String>,
     /// The number of an older commit of UBIFS.
     pub commit: Option<u64>,
-    /// The last sequence number of an older state of YAFFS.
+    /// The last sequence number of an older state of YAFFS, or the time of one of JFFS2, in seconds since 1970.
     pub as_of: Option<u64>,
     /// Mount for writing, with the calendar time at the beginning; `None` mounts for reading.
     pub write: Option<WallClock>,

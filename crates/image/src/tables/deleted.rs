@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 7. Function: [`deleted`].
 
-use super::{ImageReport, Selection, VERSION, date, ended_at, mode};
+use super::{ImageReport, Selection, VERSION, ended_at, mode};
+use crate::date::date;
 use crate::deleted::{DeletedFile, DeletedTree};
 use crate::error::{Error, PathProblem};
 use crate::extract::Limits;
@@ -81,6 +82,10 @@ fn row(item: &Item, file: &DeletedFile) -> Row {
             words.push(format!("device {}:{}", device.major, device.minor));
         }
         _ => {}
+    }
+    let xattrs = file.xattrs.all.len();
+    if xattrs > 0 {
+        words.push(counted(xattrs, "extended attribute"));
     }
     let is_file = attributes.kind == Kind::File;
     let size = |bytes: u64| if is_file { Cell::count(bytes) } else { Cell::none() };

@@ -2,8 +2,9 @@
 //!
 //! Layer: rank 7. Function: [`stat`].
 
-use super::{ImageReport, VERSION, damage, date, mode};
+use super::{ImageReport, VERSION, damage, mode};
 use crate::damage::{Damage, Paths};
+use crate::date::date;
 use crate::error::Error;
 use crate::files::why::kind_word;
 use crate::names::shown;

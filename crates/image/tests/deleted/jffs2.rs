@@ -2,8 +2,8 @@
 
 use crate::scratch::Scratch;
 use crate::{
-    Damage, DeletedTree, Error, Kind, Limits, Path, content, extract, found, fs, listed, unlike,
-    write,
+    Damage, DeletedTree, Error, Kind, Limits, Path, assert_xattrs, content, extract, found, fs,
+    listed, living, past, unlike, work_with_xattrs, write,
 };
 use boardlab_image::{Contents, Hints, open};
 use boardlab_jffs2::format::inode::Compressor;
@@ -146,6 +146,61 @@ fn extracted(image: &[u8], target: &Path) -> Vec<(String, String)> {
     lost.map(|one| (String::from_utf8_lossy(&one.path).into_owned(), one.why.to_string())).collect()
 }
 
+/// A file that is written at 0 and 100 seconds, and deleted at 200.
+fn work_in_time(mount: &mut Mount<Jffs2<RamMtd>>, clock: &mut Clock) {
+    write(mount, clock, "/f", (0, &unlike(6_000, 1)));
+    write(mount, clock, "/keep", (0, &unlike(900, 9)));
+    clock.advance(Duration::from_secs(100));
+    write(mount, clock, "/f", (1_000, &unlike(3_000, 2)));
+    mount.truncate(clock, "/f", 5_000).unwrap();
+    clock.advance(Duration::from_secs(100));
+    mount.unlink(clock, "/f").unwrap();
+    clock.advance(Duration::from_secs(100));
+    write(mount, clock, "/late", (0, &unlike(20, 3)));
+    write(mount, clock, "/keep", (0, &unlike(900, 8)));
+    mount.sync(clock).unwrap();
+}
+
+#[test]
+fn an_older_state_has_the_older_content_of_a_deleted_file() {
+    let start = u64::try_from(START).unwrap();
+    let mut second = unlike(6_000, 1);
+    second[1_000..4_000].copy_from_slice(&unlike(3_000, 2));
+    second.truncate(5_000);
+    for flash in [nor(), nand()] {
+        let image = after(flash, work_in_time);
+        for (time, f, keep, late) in [
+            (0, Some(unlike(6_000, 1)), 9, false),
+            (99, Some(unlike(6_000, 1)), 9, false),
+            (100, Some(second.clone()), 9, false),
+            (199, Some(second.clone()), 9, false),
+            (200, None, 9, false),
+            (300, None, 8, true),
+            (9_000, None, 8, true),
+        ] {
+            let mut state = past(&image, start + time).unwrap();
+            assert!(living(&mut state, "f") == f, "{time}");
+            assert!(living(&mut state, "keep") == Some(unlike(900, keep)), "{time}");
+            assert_eq!(living(&mut state, "late").is_some(), late, "{time}");
+            let audit = state.fs.audit(&mut state.clock).unwrap();
+            assert_eq!((audit.damaged, audit.unknown_loss), (0, time < 300), "{time}");
+            assert!(audit.foreign.is_some_and(|told| told.starts_with("This is the state at")));
+            assert!(audit.inode_damage.is_empty(), "{time}: {:?}", audit.inode_damage);
+            // What the state had deleted.
+            let mut tree = DeletedTree::of(state.fs.deleted(&mut state.clock).unwrap());
+            let all = listed(&mut tree, &mut state.clock);
+            assert_eq!(all.keys().collect::<Vec<_>>().len(), usize::from(f.is_none()), "{time}");
+            if let Some((ino, _)) = all.get("/f") {
+                assert!(content(&mut tree, &mut state.clock, *ino, 5_000) == second, "{time}");
+            }
+        }
+        let early = past(&image, start - 1).unwrap_err();
+        let says = "the nodes were written from 2023-11-14 22:13:20 to 2023-11-14 22:18:20, and none by 2023-11-14 22:13:19";
+        assert_eq!(early.to_string(), says);
+        assert!(early.help().contains("--as-of"));
+    }
+}
+
 /// Where `bytes` are in the image; they are there once.
 fn place(image: &[u8], bytes: &[u8]) -> usize {
     let at = memchr(image, bytes);
@@ -156,6 +211,20 @@ fn place(image: &[u8], bytes: &[u8]) -> usize {
 /// The offset of `bytes`, or the length where they are not there.
 fn memchr(image: &[u8], bytes: &[u8]) -> usize {
     image.windows(bytes.len()).position(|window| window == bytes).unwrap_or(image.len())
+}
+
+#[test]
+fn deleted_files_have_the_extended_attributes_that_they_had_last() {
+    for flash in [nor(), nand()] {
+        let mut image = after(flash, work_with_xattrs);
+        assert_xattrs(&image);
+        // Of a value that is damaged only the reference is left.
+        let at = place(&image, &unlike(300, 7)[..200]);
+        image[at] ^= 1;
+        let (mut tree, mut clock) = found(&image);
+        let loss = listed(&mut tree, &mut clock)["/a"].1.loss();
+        assert_eq!(loss, Some("an extended attribute is gone".into()));
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Deleted files of UBIFS, before and after commits.
 
 use crate::{
-    Damage, DeletedTree, Kind, Limits, content, extract, found, fs, listed, scratch::Scratch,
-    unlike, write,
+    Damage, DeletedTree, Kind, Limits, assert_xattrs, content, extract, found, fs, listed,
+    scratch::Scratch, unlike, work_with_xattrs, write,
 };
 use boardlab_image::{Contents, Hints, open};
 use boardlab_sim::{Clock, Duration, Seed};
@@ -138,6 +138,23 @@ fn deleted_files_come_back_with_their_last_content_where_they_were() {
             assert!(!all.contains_key(path), "{path}");
         }
         assert_eq!(all.len(), 10, "{:?}", all.keys());
+    }
+}
+
+#[test]
+fn deleted_files_have_the_extended_attributes_that_they_had_last() {
+    for commits in [false, true] {
+        let mut image = after(commits, work_with_xattrs);
+        assert_xattrs(&image);
+        // The inode counts them, also those whose value is gone.
+        let value = unlike(300, 7);
+        let places = (0..image.len() - 300).filter(|&at| image[at..at + 300] == value);
+        let places: Vec<usize> = places.collect();
+        assert!(!places.is_empty());
+        places.into_iter().for_each(|at| image[at] ^= 1);
+        let (mut tree, mut clock) = found(&image);
+        let loss = listed(&mut tree, &mut clock)["/a"].1.loss();
+        assert_eq!(loss, Some("an extended attribute is gone".into()));
     }
 }
 

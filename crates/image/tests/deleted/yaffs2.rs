@@ -1,6 +1,9 @@
 //! Deleted files of YAFFS2, whose lives a number of an object has several of.
 
-use crate::{Kind, content, found, listed, refused, unlike, write};
+use crate::{
+    Kind, assert_xattrs, content, found, listed, living, past, refused, unlike, work_with_xattrs,
+    write,
+};
 use boardlab_image::{Contents, Hints, open};
 use boardlab_mtd::RamMtd;
 use boardlab_sim::{Bytes, Clock, Seed};
@@ -102,6 +105,11 @@ fn deleted_files_come_back_with_their_last_content_where_they_were() {
 }
 
 #[test]
+fn deleted_files_have_the_extended_attributes_that_they_had_last() {
+    assert_xattrs(&after(work_with_xattrs));
+}
+
+#[test]
 fn pages_that_are_erased_are_told_and_the_rest_is_right() {
     let whole = after(work);
     let mut stream = Seed::new(5).stream("erased");
@@ -188,6 +196,43 @@ fn files_that_were_written_on_and_on_never_show_what_was_not_in_them() {
         }
         assert!(whole * 2 > deleted.len(), "{seed}: {whole} of {}", deleted.len());
     }
+}
+
+#[test]
+fn an_older_state_has_the_older_content_of_a_deleted_file() {
+    let image = after(|mount, clock| {
+        write(mount, clock, "/f", (0, &unlike(5_000, 1)));
+        write(mount, clock, "/filler1", (0, &unlike(200_000, 11)));
+        write(mount, clock, "/f", (1_000, &unlike(3_000, 2)));
+        write(mount, clock, "/filler2", (0, &unlike(200_000, 12)));
+        mount.unlink(clock, "/f").unwrap();
+        write(mount, clock, "/filler3", (0, &unlike(200_000, 13)));
+    });
+    let mut second = unlike(5_000, 1);
+    second[1_000..4_000].copy_from_slice(&unlike(3_000, 2));
+    let Err(boardlab_image::Error::NoState { found: (first, last), .. }) = past(&image, 1) else {
+        panic!("there is no block 1")
+    };
+    let mut states = Vec::new();
+    for number in first..=last {
+        let mut state = past(&image, number.into()).unwrap();
+        let now = living(&mut state, "f");
+        let found = state.fs.deleted(&mut state.clock).unwrap();
+        let mut tree = boardlab_image::deleted::DeletedTree::of(found);
+        let all = listed(&mut tree, &mut state.clock);
+        assert_eq!(all.contains_key("/f"), now.is_none(), "{number}");
+        if let Some((ino, _)) = all.get("/f") {
+            assert!(content(&mut tree, &mut state.clock, *ino, 5_000) == second, "{number}");
+        }
+        states.push(match now {
+            Some(bytes) if bytes == unlike(5_000, 1) => 1,
+            Some(bytes) if bytes == second => 2,
+            Some(_) => 0,
+            None => 3,
+        });
+    }
+    states.dedup();
+    assert_eq!(states, [1, 2, 3]);
 }
 
 #[test]

@@ -4,9 +4,12 @@
 
 use crate::error::shown_path;
 use boardlab_image::deleted::DeletedTree;
+use boardlab_image::gather::{Gathered, gather_deleted};
 use boardlab_image::inspect::within;
 use boardlab_image::tables::{self, ImageReport, Selection};
-use boardlab_image::{Contents, Damage, Error as Problem, Hints, Limits, MountedImage, open};
+use boardlab_image::{
+    Beside, Contents, Damage, Error as Problem, Hints, Limits, MountedImage, open,
+};
 use boardlab_sim::{Bytes, Clock};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -47,6 +50,7 @@ pub(super) fn extract(
     path: &OsStr,
     hints: &Hints,
     limits: Limits,
+    with_modes: bool,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let (mut tree, mut clock, truncated) = found(file, hints)?;
@@ -54,10 +58,19 @@ pub(super) fn extract(
         return Err(Problem::TargetIsALink);
     }
     let target = folder(target);
-    let mut damage = Damage { truncated, ..Damage::default() };
-    let losses = tree.losses().filter_map(|(ino, words)| Some((u32::try_from(ino.0).ok()?, words)));
-    damage.audit.inode_damage.extend(losses);
-    damage.audit.unknown_loss = tree.is_cut();
-    let done = boardlab_image::extract(&mut tree, &mut clock, &path, &target, damage, limits)?;
+    let damage = Damage::of_deleted(&tree, truncated);
+    let beside = Beside { is_readable: with_modes, ..Beside::from(damage) };
+    let done = boardlab_image::extract(&mut tree, &mut clock, &path, &target, beside, limits)?;
     Ok(tables::extracted(&shown_path(file), &shown_path(&target), &done))
+}
+
+/// Gathers them as a tree.
+pub(super) fn gathered(
+    file: &Path,
+    path: &[u8],
+    hints: &Hints,
+    names: u64,
+) -> Result<Gathered, Problem> {
+    let (tree, clock, truncated) = found(file, hints)?;
+    gather_deleted((tree, clock), truncated, path, names)
 }

@@ -10,9 +10,12 @@ use crate::exit::Status;
 use crate::file::NewFile;
 use crate::output::Output;
 use crate::terminal;
+use boardlab_image::files::{Taking, Tree};
+use boardlab_image::gather::Gathered;
 use boardlab_image::inspect::{self, within};
 use boardlab_image::tables::ImageReport;
-use boardlab_image::{Contents, Error as Problem, Hints, Limits, tables};
+use boardlab_image::walk::resolve;
+use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, open, tables};
 use boardlab_report::Shown;
 use boardlab_sim::Bytes;
 use std::io::{self, ErrorKind};
@@ -64,17 +67,22 @@ fn write_out(asked: &Extract) -> Result<ImageReport, Error> {
     let limits = Limits { names: asked.max_names, content: asked.max_size };
     let hints = Hints::from(state);
     let made = if asked.tar {
-        trees::archive([file, target], path, &hints, limits)
+        let of = |path: &[u8]| whole_or_deleted(asked, path, &hints);
+        trees::archive([file, target], path, of, limits.content.get())
     } else if asked.raw {
         carve([file, target], &hints, asked.max_size)
-    } else if asked.deleted {
-        deleted::extract([file, target], path, &hints, limits)
     } else {
         let beside = metadata.as_deref().map(trees::place_of).transpose()?;
         let with_modes = beside.is_some();
-        let done = inspect::extract([file, target], path, &hints, limits, with_modes);
+        let done = if asked.deleted {
+            deleted::extract([file, target], path, &hints, limits, with_modes)
+        } else {
+            inspect::extract([file, target], path, &hints, limits, with_modes)
+        };
         if let (Ok(_), Some(place)) = (&done, beside) {
-            trees::metadata(file, path, &hints, limits, &place)?;
+            let tree = within(path).and_then(|path| tree_of(asked, &path, &hints));
+            let tree = tree.map_err(|problem| Error::Image { path: file.clone(), problem })?;
+            trees::metadata(file, &tree, &place)?;
         }
         done
     };
@@ -86,6 +94,24 @@ fn write_out(asked: &Extract) -> Result<ImageReport, Error> {
         };
         Error::Image { path, problem }
     })
+}
+
+/// The files below `path`, or those that are deleted, with what is damaged.
+fn whole_or_deleted(asked: &Extract, path: &[u8], hints: &Hints) -> Result<Gathered, Problem> {
+    if asked.deleted {
+        return deleted::gathered(&asked.file, path, hints, asked.max_names);
+    }
+    Ok(inspect::gathered(&asked.file, path, hints, asked.max_names, &Taking::default())?.0)
+}
+
+/// As [`whole_or_deleted`], where the extraction has told what is damaged.
+fn tree_of(asked: &Extract, path: &[u8], hints: &Hints) -> Result<Tree, Problem> {
+    if asked.deleted {
+        return Ok(whole_or_deleted(asked, path, hints)?.tree);
+    }
+    let MountedImage { mut fs, mut clock, .. } = open(&Contents::open(&asked.file)?, hints)?;
+    let (path, start) = resolve(fs.as_mut(), &mut clock, path)?;
+    Ok(Tree::of_mounted(fs, clock, (&path, start), asked.max_names, &Taking::default()).0)
 }
 
 /// Shows a result, beside standard output where that has something else.

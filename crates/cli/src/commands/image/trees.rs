@@ -10,29 +10,28 @@ use crate::file::NewFile;
 use crate::output;
 use boardlab_image::convert::{convert, report};
 use boardlab_image::files::{Taking, Tree};
+use boardlab_image::gather::Gathered;
 use boardlab_image::inspect::{self, gathered, within};
 use boardlab_image::make::MakeError;
 use boardlab_image::repair::repair;
 use boardlab_image::tables::{self, ImageReport};
-use boardlab_image::walk::resolve;
-use boardlab_image::{Contents, Error as Problem, Hints, Limits, MountedImage, open};
+use boardlab_image::{Contents, Error as Problem, Hints};
 use boardlab_sim::{Bytes, Seed};
 use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes an archive of what is below `path` to a new file, or to standard output.
+/// Writes an archive of what `of` gathers below `path` to a new file, or to standard output.
 pub(super) fn archive(
     [file, target]: [&Path; 2],
     path: &OsStr,
-    hints: &Hints,
-    limits: Limits,
+    of: impl FnOnce(&[u8]) -> Result<Gathered, Problem>,
+    limit: u64,
 ) -> Result<ImageReport, Problem> {
     let path = within(path)?;
     let is_stdout = target.as_os_str() == "-";
     let place = (!is_stdout).then(|| NewFile::at(target)).transpose().map_err(unwritable)?;
-    let (mut from, _) = gathered(file, &path, hints, limits.names, &Taking::default())?;
-    let limit = limits.content.get();
+    let mut from = of(&path)?;
     let done = match place {
         None => {
             let mut output = output::bytes().map_err(unwritable)?;
@@ -59,22 +58,13 @@ pub(super) fn place_of(path: &Path) -> Result<(NewFile, PathBuf), Error> {
     Ok((place, path.to_owned()))
 }
 
-/// Writes the metadata of what is below `path` to a new file.
+/// Writes the metadata of the files of an image to a new file.
 pub(super) fn metadata(
     file: &Path,
-    path: &OsStr,
-    hints: &Hints,
-    limits: Limits,
+    tree: &Tree,
     (place, target): &(NewFile, PathBuf),
 ) -> Result<(), Error> {
-    // The extraction has told what is damaged.
-    let tree = within(path).and_then(|path| {
-        let MountedImage { mut fs, mut clock, .. } = open(&Contents::open(file)?, hints)?;
-        let (path, start) = resolve(fs.as_mut(), &mut clock, &path)?;
-        Ok(Tree::of_mounted(fs, clock, (&path, start), limits.names, &Taking::default()).0)
-    });
-    let tree = tree.map_err(|problem| Error::Image { path: file.to_owned(), problem })?;
-    let text = boardlab_image::metadata::metadata(&shown_path(file), &tree);
+    let text = boardlab_image::metadata::metadata(&shown_path(file), tree);
     let written = place.write(text.as_bytes());
     written.map_err(|problem| Error::Incomplete { path: target.clone(), problem })
 }

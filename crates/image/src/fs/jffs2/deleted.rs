@@ -2,17 +2,19 @@
 //!
 //! Layer: rank 7. Main function: [`remnants`]. JFFS2 writes a node for a hole too, so what no node holds is gone.
 
-use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants};
+use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants, Xattrs};
 use crate::dump::Dump;
 use crate::error::Error;
 use boardlab_jffs2::Jffs2;
+use boardlab_jffs2::format::Xref;
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::index::ROOT;
 use boardlab_jffs2::inode::device_of;
-use boardlab_jffs2::remains::{RemainingName, RemainingNode};
+use boardlab_jffs2::remains::{RemainingName, RemainingNode, RemainingXattr};
 use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Device, Ino, Kind, Timestamp};
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Bytes of the longest target of a symbolic link that is read.
 const TARGET_MAX: u32 = 4_095;
@@ -39,12 +41,15 @@ pub(super) fn remnants(mut fs: Jffs2<Dump>, clock: &mut Clock) -> Result<Remnant
     let mut nodes = found.nodes;
     nodes.sort_by_key(|node| (node.fields.ino, node.fields.version, node.good, node.at));
     let mut source = Source { fs, nodes };
+    let mut xattrs = xattrs(&mut source.fs, clock, found.references, &found.xattrs);
     let mut inodes = Vec::new();
     let mut start = 0;
     while let Some(first) = source.nodes.get(start) {
         let ino = first.fields.ino;
         let count = source.nodes[start..].partition_point(|node| node.fields.ino == ino);
-        inodes.extend(remnant(&mut source, clock, start, start + count));
+        let remnant = remnant(&mut source, clock, start, start + count);
+        let xattrs = xattrs.remove(&ino).unwrap_or_default();
+        inodes.extend(remnant.map(|remnant| Remnant { xattrs, ..remnant }));
         start += count;
     }
     let names = found.names.into_iter().map(former_name).collect();
@@ -70,6 +75,36 @@ fn former_name(name: RemainingName) -> FormerName {
         is_directory: name.kind == Kind::Directory.dirent_type(),
         is_obsolete: !name.accurate,
     }
+}
+
+/// The extended attributes of each inode. Of several references of an inode to one attribute the newest counts, and
+/// of several attributes of one name that of the newest reference.
+fn xattrs(
+    fs: &mut Jffs2<Dump>,
+    clock: &mut Clock,
+    mut references: Vec<Xref>,
+    found: &[RemainingXattr],
+) -> BTreeMap<u32, Xattrs> {
+    let mut nodes: HashMap<u32, Vec<&RemainingXattr>> = HashMap::new();
+    for one in found {
+        nodes.entry(one.xid).or_default().push(one);
+    }
+    nodes.values_mut().for_each(|same| same.sort_by_key(|one| Reverse(one.version)));
+    // A collection of the reference of a deleted inode marks it, and keeps its number.
+    references.sort_by_key(|one| (one.ino, one.xid, Reverse(one.sequence), one.removed));
+    references.dedup_by_key(|one| (one.ino, one.xid));
+    references.retain(|one| !one.removed);
+    references.sort_by_key(|one| one.sequence);
+    let mut xattrs: BTreeMap<u32, Xattrs> = BTreeMap::new();
+    for Xref { ino, xid, .. } in references {
+        let mut same = nodes.get(&xid).into_iter().flatten();
+        let xattrs = xattrs.entry(ino).or_default();
+        match same.find_map(|one| fs.read_remaining_xattr(clock, one).ok().flatten()) {
+            Some((name, value)) => drop(xattrs.all.insert(name, value)),
+            None => xattrs.gone += 1,
+        }
+    }
+    xattrs
 }
 
 /// The inode with the nodes from `start` to `end`, which are in the order of their versions.
@@ -113,6 +148,7 @@ fn remnant(source: &mut Source, clock: &mut Clock, start: usize, end: usize) -> 
             changed: time(newest.ctime),
         },
         layers: layers.map(layer).collect(),
+        xattrs: Xattrs::default(),
         target: if kind == Kind::Symlink { data } else { Vec::new() },
     })
 }

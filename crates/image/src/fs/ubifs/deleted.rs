@@ -5,7 +5,7 @@
 //! gone; those that a truncation left are known as long as its node is there.
 
 use super::lebs::ImageLebs;
-use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants};
+use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants, Xattrs};
 use crate::error::Error;
 use boardlab_sim::Clock;
 use boardlab_ubifs::Ubifs;
@@ -39,9 +39,14 @@ pub(super) fn remnants(mut fs: Ubifs<ImageLebs>, clock: &mut Clock) -> Result<Re
         let layer = Layer { version, range, is_good: true, is_hole, index };
         layers.entry(block.ino).or_default().push(layer);
     }
+    let mut xattrs = xattrs(found.xattrs, found.values);
     let inodes = newest(found.inodes).into_iter().filter_map(|(ino, inode)| {
         let layers = layers.remove(&ino).unwrap_or_default();
-        remnant(ino, inode, layers)
+        let mut xattrs = xattrs.remove(&ino).unwrap_or_default();
+        // The inode counts them. One that was added later is none too many.
+        let count = usize::try_from(inode.node.xattr_cnt).unwrap_or(usize::MAX);
+        xattrs.gone = count.saturating_sub(xattrs.all.len());
+        remnant(ino, inode, layers).map(|remnant| Remnant { xattrs, ..remnant })
     });
     Ok(Remnants {
         root: ROOT_INO.into(),
@@ -66,6 +71,24 @@ fn newest(all: Vec<RemainingInode>) -> BTreeMap<u32, RemainingInode> {
         }
     }
     newest
+}
+
+/// The extended attributes of each inode: the newest entry of each name, unless it says that it was removed, and the
+/// value that its inode had last. The deletion of the file writes that inode without a link, and no entry.
+fn xattrs(mut entries: Vec<RemainingName>, values: Vec<RemainingInode>) -> BTreeMap<u32, Xattrs> {
+    let values = newest(values);
+    entries.sort_by_key(|entry| entry.sqnum);
+    let mut last: BTreeMap<(u32, Vec<u8>), u32> = BTreeMap::new();
+    last.extend(entries.into_iter().map(|entry| ((entry.parent, entry.name), entry.ino)));
+    let mut xattrs: BTreeMap<u32, Xattrs> = BTreeMap::new();
+    for ((host, name), ino) in last {
+        // That of the deletion has no value.
+        let value = values.get(&ino).filter(|value| ino > 0 && value.node.nlink > 0);
+        if let Some(value) = value {
+            xattrs.entry(host).or_default().all.insert(name, value.node.data.clone());
+        }
+    }
+    xattrs
 }
 
 fn former_name(name: RemainingName) -> FormerName {
@@ -99,6 +122,7 @@ fn remnant(ino: u32, inode: RemainingInode, layers: Vec<Layer>) -> Option<Remnan
             changed: node.changed,
         },
         target: if is_link { node.data } else { Vec::new() },
+        xattrs: Xattrs::default(),
         layers,
     })
 }

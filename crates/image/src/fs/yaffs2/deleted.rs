@@ -14,7 +14,7 @@
 
 use super::flash::ImageFlash;
 use super::pages::{Place, object_header};
-use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants};
+use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants, Xattrs};
 use crate::error::Error;
 use boardlab_mtd::PageIndex;
 use boardlab_sim::Clock;
@@ -22,7 +22,7 @@ use boardlab_vfs::{Attributes, Errno, Ino, Kind, Timestamp};
 use boardlab_yaffs2::format::tags::Checked;
 use boardlab_yaffs2::format::{
     CHUNK_MAX, DELETED, OBJECT_MAX, ObjectHeader, ObjectType, ROOT, SEQUENCE_END, SEQUENCE_FIRST,
-    SUMMARY, Tags, UNLINKED,
+    SUMMARY, Tags, UNLINKED, header, xattr,
 };
 use boardlab_yaffs2::{Yaffs, special_kind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +33,7 @@ const LIFE: u64 = 1_000_000;
 /// What is in a chunk.
 #[derive(Debug)]
 enum What {
-    Header(Box<ObjectHeader>),
+    Header(Box<ObjectHeader>, Xattrs),
     /// Data from the chunk with this number on, so many bytes, and whether they are right.
     Data(u64, u64, bool),
 }
@@ -55,7 +55,7 @@ impl Chunk {
 
     fn header(&self) -> Option<&ObjectHeader> {
         match &self.what {
-            What::Header(header) => Some(header),
+            What::Header(header, _) => Some(header),
             What::Data(..) => None,
         }
     }
@@ -136,7 +136,11 @@ fn look(
         let in_band = pages.place == Place::InBand;
         let header = object_header(&source.page, pages.order, in_band).filter(|_| look.whole);
         let Some(header) = header else { return Ok(None) };
-        What::Header(Box::new(header))
+        let (area, order) = (source.page.get(header::SIZE..size).unwrap_or_default(), pages.order);
+        let names = xattr::list(area, order).into_iter();
+        let pair = |name: &[u8]| Some((name.to_vec(), xattr::get(area, order, name)?.to_vec()));
+        let xattrs = Xattrs { all: names.filter_map(pair).collect(), gone: 0 };
+        What::Header(Box::new(header), xattrs)
     };
     let version = u64::from(sequence) << 32 | u64::from(page.0);
     Ok(Some((object, Chunk { version, page: page.0 as usize, what })))
@@ -183,7 +187,11 @@ fn lives(found: &mut Remnants, object: u32, chunks: &[Chunk]) {
 /// What is left of a life of an object.
 fn remnant(ino: u64, life: &[Chunk]) -> Option<Remnant> {
     let last = life.iter().rev().filter(|chunk| !chunk.is_end());
-    let newest = last.filter_map(|chunk| Some((chunk.version, chunk.header()?))).next();
+    let newest = last.clone().filter_map(|chunk| Some((chunk.version, chunk.header()?))).next();
+    let xattrs = last.clone().find_map(|chunk| match &chunk.what {
+        What::Header(_, xattrs) => Some(xattrs.clone()),
+        What::Data(..) => None,
+    });
     // Of a further name nothing is left that is not its file's, and of an object without a header not what it was.
     let (version, header) = match newest {
         Some((_, header)) if header.kind() == ObjectType::HardLink => return None,
@@ -207,10 +215,10 @@ fn remnant(ino: u64, life: &[Chunk]) -> Option<Remnant> {
                     layers.push(Layer { version, range, is_good, is_hole, index });
                 }
             }
-            What::Header(header) if header.shrink => {
+            What::Header(header, _) if header.shrink => {
                 limit = limit.min(header.size.unwrap_or(0));
             }
-            What::Header(_) => {}
+            What::Header(..) => {}
         }
     }
     if header.is_none() && layers.is_empty() {
@@ -234,6 +242,7 @@ fn remnant(ino: u64, life: &[Chunk]) -> Option<Remnant> {
             changed: time(|header| header.times.changed),
         },
         target,
+        xattrs: xattrs.unwrap_or_default(),
         layers,
     })
 }
