@@ -10,7 +10,7 @@ Args:
     block: data bytes of an erase block.
     volume: name or number of a UBI volume.
     commit: number of an older commit of UBIFS.
-    as_of: sequence number of a block of YAFFS2: its files when that was the newest block.
+    as_of: sequence number of a block of YAFFS2: its files when that was the newest block; of JFFS2, seconds since 1970.
     partial: read what there is of a truncated image.
 
 Left out, and on the command line only: `cat`, `convert`, `mount`, `apply`; deleted files; archives;

@@ -361,10 +361,9 @@ fn deleted_files_are_listed_and_written_into_a_folder_of_their_own() {
     let link = in_scratch(&["image", "extract", "deleted.jffs2", "link", "--deleted"]);
     assert!(link.stderr.contains("is a symbolic link"), "{}", link.stderr);
     for (more, says) in [
-        ("--tar", "cannot be used with"),
         ("--raw", "cannot be used with"),
-        ("--metadata=m", "cannot be used with"),
-        ("--as-of=1", "cannot be used with"),
+        ("--as-of=1", "the nodes were written from"),
+        ("--as-of=yesterday", "expected a number, or a time"),
         ("--commit=1", "--commit is not for JFFS2"),
     ] {
         let arguments = ["image", "extract", "deleted.jffs2", "x", "--deleted", more];
@@ -372,21 +371,38 @@ fn deleted_files_are_listed_and_written_into_a_folder_of_their_own() {
         assert_eq!(both.status, 2, "{more}");
         assert!(both.stderr.contains(says), "{more}: {}", both.stderr);
     }
-    in_scratch(&[
-        "image",
-        "convert",
-        "board.jffs2",
-        "l.bin",
-        "--fs=logfs",
-        "--page=2KiB",
-        "--oob=64",
-        "--block=128KiB",
-        "--max-blocks=64",
-    ])
-    .success();
-    let other = in_scratch(&["image", "ls", "l.bin", "--deleted"]);
-    assert_eq!(other.status, 2);
-    assert!(other.stderr.contains("deleted files are not found in LogFS"), "{}", other.stderr);
+}
+
+#[test]
+fn deleted_files_go_into_archives_and_metadata_and_older_states_know_of_no_deletion() {
+    let scratch = board();
+    let in_scratch = |arguments: &[&str]| run_in(scratch.path(), arguments);
+    let mut image = BOARD.to_vec();
+    let (parent, version) = entry_of(&image, b"motd");
+    let at = image.len();
+    image.resize(at + 8_192, 0xFF);
+    let node = removal(parent, version + 1_000, b"motd");
+    image[at..at + node.len()].copy_from_slice(&node);
+    scratch.write("deleted.jffs2", &image);
+    let extract = |more: &[&str]| {
+        in_scratch(&[&["image", "extract", "deleted.jffs2"], more, &["--deleted"]].concat())
+    };
+    extract(&["files.tar", "--tar"]).success();
+    let tar = fs::read(scratch.path().join("files.tar")).unwrap();
+    assert!(tar.windows(22).any(|part| part == b"Welcome to the board.\n"));
+    extract(&["files", "--metadata=files.json"]).success();
+    let json = fs::read_to_string(scratch.path().join("files.json")).unwrap();
+    assert!(json.contains("/etc/motd") && !json.contains("busybox"), "{json}");
+    let cat = |more: &[&str]| {
+        in_scratch(&[&["image", "cat", "deleted.jffs2", "/etc/motd"], more].concat())
+    };
+    assert_eq!(cat(&[]).status, 2);
+    let before = cat(&["--as-of=2029-12-31 23:59:59"]);
+    assert_eq!(before.stdout, "Welcome to the board.\n", "{}", before.stderr);
+    assert_eq!(cat(&["--as-of=2030-01-01"]).status, 2);
+    // Nothing is deleted in that state.
+    let listed = ["image", "ls", "deleted.jffs2", "--deleted", "--as-of=1893455999"];
+    assert!(!in_scratch(&listed).stdout.contains("/etc/motd"));
 }
 
 /// A number of a big-endian node.

@@ -55,6 +55,10 @@ pub struct Remnant {
     pub xattrs: Xattrs,
     /// Its pieces, in any order.
     pub layers: Vec<Layer>,
+    /// Whether the filesystem writes something for a hole, so that a hole differs from what is gone.
+    pub has_holes: bool,
+    /// What else is not known of it, in words.
+    pub doubt: Option<&'static str>,
 }
 
 /// The extended attributes of a deleted file.
@@ -77,8 +81,6 @@ pub struct Remnants {
     pub living: BTreeSet<u64>,
     /// The inodes that none leads to.
     pub inodes: Vec<Remnant>,
-    /// Whether the filesystem writes something for a hole, so that a hole differs from what is gone.
-    pub has_holes: bool,
     /// Whether there is more than was kept.
     pub is_cut: bool,
     /// Reads the pieces.
@@ -111,6 +113,8 @@ pub struct DeletedFile {
     pub content: Content,
     /// Whether a hole differs from what is gone.
     pub has_holes: bool,
+    /// What else is not known of it, in words.
+    pub doubt: Option<&'static str>,
 }
 
 impl DeletedFile {
@@ -120,7 +124,7 @@ impl DeletedFile {
         if self.attributes.is_none() {
             return Some("nothing but its name is left".into());
         }
-        let mut words = Vec::new();
+        let mut words: Vec<String> = self.doubt.iter().map(|&doubt| doubt.into()).collect();
         if !self.content.gone.is_empty() {
             let hole = if self.has_holes { "" } else { ", or a hole" };
             words.push(format!("{} are gone{hole}", ranges(&self.content.gone)));

@@ -4,6 +4,8 @@
 
 #[path = "deleted/jffs2.rs"]
 mod jffs2;
+#[path = "deleted/logfs.rs"]
+mod logfs;
 #[allow(dead_code, reason = "files are extracted only")]
 mod scratch;
 #[path = "deleted/ubifs.rs"]

@@ -64,7 +64,7 @@ impl Inode {
 }
 
 /// The device in a number of 12 and 20 bits, as the kernel has it in memory.
-fn device_of(number: u64) -> Device {
+pub(crate) fn device_of(number: u64) -> Device {
     let number = u32::try_from(number & 0xFFFF_FFFF).expect("32 bits");
     Device { major: number >> 20, minor: number & 0xF_FFFF }
 }

@@ -9,6 +9,7 @@
 //!   and their changed words; `space`: what is free, and what will be after the next commit.
 //! - `store`: segments and objects in them; `segfile`: the file with an entry for each segment; `tree`: from an
 //!   inode to its blocks; `truncate`; `inode`, `ifile`, `file`, `transaction`, `dir`: what the names say.
+//! - [`remains`]: what is left of deleted files.
 //! - `journal`: commits. `gc`: garbage collection and wear levelling. [`mount`], [`mkfs`].
 //! - `ram`: the memory of a 32-bit kernel; `tables`: checks of the tables, and [`audit`] of all objects; `fs`: the
 //!   trait [`FileSystem`](boardlab_vfs::FileSystem).
@@ -54,6 +55,7 @@ pub mod mkfs;
 pub mod mount;
 pub mod options;
 mod ram;
+pub mod remains;
 mod segfile;
 mod space;
 mod store;

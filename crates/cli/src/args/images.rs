@@ -78,7 +78,7 @@ pub(crate) struct Ls {
     /// Folder, file or pattern (* ? [a-z] ** {a,b}), with escapes as shown; links are not followed
     #[arg(value_name = "PATH", default_value = "/")]
     pub(crate) path: OsString,
-    /// List deleted files instead, as far as still on the flash (JFFS2, UBIFS, YAFFS2)
+    /// List deleted files instead, as far as still on the flash (not of YAFFS1)
     #[arg(long)]
     pub(crate) deleted: bool,
     /// Names to list at most

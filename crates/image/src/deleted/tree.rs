@@ -131,7 +131,7 @@ impl DeletedTree {
     /// The tree of what a filesystem found.
     #[must_use]
     pub fn of(found: Remnants) -> Self {
-        let Remnants { root, names: all, living, inodes, has_holes, is_cut, source } = found;
+        let Remnants { root, names: all, living, inodes, is_cut, source } = found;
         let names = Names::of(&all, &living);
         let mut remnants: HashMap<u64, Remnant> = HashMap::new();
         remnants.extend(inodes.into_iter().map(|one| (one.ino, one)));
@@ -153,8 +153,7 @@ impl DeletedTree {
             let node = building.node(ino);
             building.nodes[node].file = Some(files.len());
             let deleted = building.names.removed(ino).map(Timestamp::seconds);
-            let file = deleted_file(ino, remnants.remove(&ino), deleted);
-            files.push(DeletedFile { has_holes, ..file });
+            files.push(deleted_file(ino, remnants.remove(&ino), deleted));
         }
         Self { nodes: building.nodes, files, source, is_cut }
     }
@@ -184,17 +183,25 @@ impl DeletedTree {
 }
 
 fn deleted_file(ino: u64, remnant: Option<Remnant>, deleted: Option<Timestamp>) -> DeletedFile {
-    let Some(Remnant { attributes, target, xattrs, layers, .. }) = remnant else {
-        let (attributes, target, content) = (None, Vec::new(), Content::default());
-        let (xattrs, has_holes) = (Xattrs::default(), true);
-        return DeletedFile { ino, attributes, target, xattrs, deleted, content, has_holes };
+    let Some(remnant) = remnant else {
+        return DeletedFile {
+            ino,
+            attributes: None,
+            target: Vec::new(),
+            xattrs: Xattrs::default(),
+            deleted,
+            content: Content::default(),
+            has_holes: true,
+            doubt: None,
+        };
     };
+    let Remnant { attributes, target, xattrs, layers, has_holes, doubt, .. } = remnant;
     let content = match attributes.kind {
         Kind::File => Content::of(layers, attributes.size),
         _ => Content::default(),
     };
     let attributes = Some(attributes);
-    DeletedFile { ino, attributes, target, xattrs, deleted, content, has_holes: true }
+    DeletedFile { ino, attributes, target, xattrs, deleted, content, has_holes, doubt }
 }
 
 /// The inode of a node.

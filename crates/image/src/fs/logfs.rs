@@ -1,12 +1,14 @@
 //! LogFS images.
 //!
 //! Layer: rank 7. In reading order: [`survey`] finds the superblock and derives the flash from it, this file mounts
-//! it, [`audit`] puts the damage into words, [`detail`] what the superblock says; [`create`] makes new images.
+//! it, [`audit`] puts the damage into words, [`detail`] what the superblock says; [`deleted`] finds
+//! what is left of deleted files, [`create`] makes new images.
 //!
 //! The state is that of the last commit, as a mount of Linux has it. Changes that the journal notes are in memory.
 
 mod audit;
 mod create;
+mod deleted;
 mod detail;
 mod survey;
 
@@ -223,9 +225,8 @@ impl ImageFileSystem for Opened {
         Some(Box::new(self.clone()))
     }
 
-    fn deleted(self: Box<Self>, _clock: &mut Clock) -> Result<Remnants, Error> {
-        let what = "LogFS, whose older states lead to segments that were erased since";
-        Err(Error::NoDeleted { what, instead: "leave out --deleted" })
+    fn deleted(self: Box<Self>, clock: &mut Clock) -> Result<Remnants, Error> {
+        deleted::remnants(*self, clock)
     }
 
     fn audit(&mut self, clock: &mut Clock) -> Result<Audit, Error> {

@@ -44,5 +44,5 @@ fn a_state_that_is_not_there_is_refused_with_those_that_are() {
     assert_eq!(refused.to_string(), expected);
     let board = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/board.jffs2");
     let refused = opened(&std::fs::read(board).unwrap(), &as_of(1)).unwrap_err();
-    assert!(matches!(refused, Error::NotFor { option: "--as-of", .. }), "{refused}");
+    assert!(matches!(refused, Error::NoTime { wanted: 1, .. }), "{refused}");
 }

@@ -54,15 +54,7 @@ pub(super) fn remnants(mut fs: Jffs2<Dump>, clock: &mut Clock) -> Result<Remnant
     }
     let names = found.names.into_iter().map(former_name).collect();
     let root = ROOT.into();
-    Ok(Remnants {
-        root,
-        names,
-        living,
-        inodes,
-        is_cut: found.is_cut,
-        has_holes: true,
-        source: Box::new(source),
-    })
+    Ok(Remnants { root, names, living, inodes, is_cut: found.is_cut, source: Box::new(source) })
 }
 
 fn former_name(name: RemainingName) -> FormerName {
@@ -149,6 +141,8 @@ fn remnant(source: &mut Source, clock: &mut Clock, start: usize, end: usize) -> 
         },
         layers: layers.map(layer).collect(),
         xattrs: Xattrs::default(),
+        has_holes: true,
+        doubt: None,
         target: if kind == Kind::Symlink { data } else { Vec::new() },
     })
 }

@@ -53,7 +53,6 @@ pub(super) fn remnants(mut fs: Ubifs<ImageLebs>, clock: &mut Clock) -> Result<Re
         names: found.names.into_iter().map(former_name).collect(),
         living,
         inodes: inodes.collect(),
-        has_holes: false,
         is_cut: found.is_cut,
         source: Box::new(Source { fs, blocks: found.blocks }),
     })
@@ -124,5 +123,7 @@ fn remnant(ino: u32, inode: RemainingInode, layers: Vec<Layer>) -> Option<Remnan
         target: if is_link { node.data } else { Vec::new() },
         xattrs: Xattrs::default(),
         layers,
+        has_holes: false,
+        doubt: None,
     })
 }

@@ -100,7 +100,6 @@ pub(super) fn remnants(fs: Yaffs<ImageFlash>, clock: &mut Clock) -> Result<Remna
         names: Vec::new(),
         living: BTreeSet::from([ROOT.into()]),
         inodes: Vec::new(),
-        has_holes: false,
         is_cut: false,
         source: Box::new(source),
     };
@@ -244,6 +243,8 @@ fn remnant(ino: u64, life: &[Chunk]) -> Option<Remnant> {
         target,
         xattrs: xattrs.unwrap_or_default(),
         layers,
+        has_holes: false,
+        doubt: None,
     })
 }
 
