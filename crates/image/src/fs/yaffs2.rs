@@ -363,6 +363,8 @@ fn recognise(
     found.detail = pages.order.to_string();
     let name = pages::object_header(&contents.window(first, 512), order, false);
     let name = name.map_or(String::new(), |header| crate::names::shown(&header.name));
+    // The root has no name.
+    let name = if name.is_empty() { "/" } else { &name };
     found = found.because(first, format!("object header of `{name}`"));
     let by = if by_code > 0 { format!(", {by_code} by their code") } else { String::new() };
     let counts =

@@ -73,6 +73,32 @@ fn filled(name: &str) -> Scratch {
 }
 
 #[test]
+fn an_image_of_an_empty_folder_is_recognised_by_its_root() {
+    let folder = Scratch::new("empty");
+    for (tags, order, flash, name) in [
+        (NewTags::Free, ByteOrder::Little, flash(2_048, 64, 131_072), "YAFFS2"),
+        (NewTags::Free, ByteOrder::Big, flash(4_096, 128, 262_144), "YAFFS2"),
+        (NewTags::Start, ByteOrder::Little, flash(2_048, 64, 131_072), "YAFFS2"),
+        (NewTags::InBand, ByteOrder::Little, flash(2_048, 0, 131_072), "YAFFS2"),
+        (NewTags::InBand, ByteOrder::Big, flash(2_048, 64, 131_072), "YAFFS2"),
+        (NewTags::Free, ByteOrder::Little, flash(512, 16, 16_384), "YAFFS1"),
+    ] {
+        let made = made_as(&folder, &flash, (tags, order)).unwrap();
+        let identity = identify(&Contents::of(made.bytes.clone()));
+        assert_eq!(identity.main().kind, Kind::FileSystem(name), "{tags:?} {order:?}");
+        let found = format!("{:?}", identity.main());
+        assert!(found.contains("object header of `/`"), "{found}");
+        let told = info(&made.bytes);
+        assert!(told.whole, "{tags:?} {order:?}: {:?}", told.run.warnings);
+        let mut image = opened(&made.bytes, &Hints::default()).unwrap();
+        let root = image.fs.root();
+        let inside = image.fs.readdir(&mut image.clock, root).unwrap();
+        assert!(inside.iter().all(|entry| entry.name == b"lost+found"), "{inside:?}");
+        assert!(faults(&made.bytes).is_empty(), "{tags:?} {order:?}");
+    }
+}
+
+#[test]
 fn an_image_of_a_folder_has_its_files() {
     let folder = filled("files");
     let mut manifests = Vec::new();

@@ -6,9 +6,10 @@
 //! ```text
 //!  little-endian   type 00 00 00   01 00 00 00   FF FF   name        the directory, 1, is the root
 //!  big-endian      00 00 00 type   00 00 00 01   FF FF   name
+//!  of the root     03 00 00 00     00 00 00 00   FF FF   00          it is in none, and has no name
 //! ```
-//! What is equal for all five types is searched for. What else a header must be is judged later, for the few
-//! places that have these bytes.
+//! What is equal for all five types is searched for. An empty filesystem has the root alone, if that has a header. What else
+//! a header must be is judged later, for the few places that have these bytes.
 
 use super::pages::object_header;
 use super::recognise;
@@ -21,9 +22,12 @@ use memchr::memmem;
 
 const LITTLE: &[u8] = &[0, 0, 0, 1, 0, 0, 0, 0xFF, 0xFF];
 const BIG: &[u8] = &[0, 0, 0, 1, 0xFF, 0xFF];
-/// Where they are in a header.
+const LITTLE_ROOT: &[u8] = &[3, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0];
+const BIG_ROOT: &[u8] = &[0, 0, 0, 3, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0];
+/// Where they are in a header; those of a root at its beginning.
 const LITTLE_AT: Bytes = Bytes::new(1);
 const BIG_AT: Bytes = Bytes::new(4);
+const MAGICS: &[&[u8]] = &[LITTLE, BIG, LITTLE_ROOT, BIG_ROOT];
 /// The places that are remembered.
 const PLACES: usize = 1 << 16;
 /// The headers that suffice: so many, from everywhere in the file.
@@ -42,7 +46,7 @@ impl Headers {
     fn at_the_beginning(contents: &Contents) -> Self {
         let bytes = contents.window(Bytes::ZERO, BEGINNING);
         let all = |magic| memmem::find_iter(&bytes, magic);
-        let mut starts: Vec<usize> = [LITTLE, BIG].into_iter().flat_map(all).collect();
+        let mut starts: Vec<usize> = MAGICS.iter().copied().flat_map(all).collect();
         starts.sort_unstable();
         let mut headers = Self::default();
         for start in starts {
@@ -73,19 +77,22 @@ impl Headers {
 /// Whether a header looks like one of a program: `mkyaffs2image` leaves out all attributes of hard links.
 fn is_likely(header: &ObjectHeader) -> bool {
     let mode = header.mode >> 16 == 0 || header.kind() == ObjectType::HardLink;
-    mode && header.name.first() != Some(&0xFF)
+    // Tags of an object 3 begin as the header of a root does, but have no mode of a directory behind them.
+    let in_none = header.parent > 0 || header.mode & 0o170_000 == 0o040_000;
+    mode && in_none && header.name.first() != Some(&0xFF)
 }
 
 impl Detector for Headers {
     fn magics(&self) -> &'static [&'static [u8]] {
-        &[LITTLE, BIG]
+        MAGICS
     }
 
     fn look(&mut self, at: Bytes, head: &[u8]) {
-        let (within, order) = if head.starts_with(LITTLE) {
-            (LITTLE_AT, ByteOrder::Little)
-        } else {
-            (BIG_AT, ByteOrder::Big)
+        let (within, order) = match head {
+            head if head.starts_with(LITTLE) => (LITTLE_AT, ByteOrder::Little),
+            head if head.starts_with(LITTLE_ROOT) => (Bytes::ZERO, ByteOrder::Little),
+            head if head.starts_with(BIG_ROOT) => (Bytes::ZERO, ByteOrder::Big),
+            _ => (BIG_AT, ByteOrder::Big),
         };
         if self.places.len() < PLACES && at >= within {
             self.places.push((at - within, order));
