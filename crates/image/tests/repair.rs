@@ -9,18 +9,23 @@ mod scratch;
 mod ubi_images;
 
 use boardlab_image::check::check;
+use boardlab_image::controller::{CodePattern, Constant, PageCode, named};
 use boardlab_image::diff::diff;
 use boardlab_image::files::Taking;
 use boardlab_image::finding::Severity;
 use boardlab_image::gather::{Gathered, gather};
-use boardlab_image::make::{FileOptions, Flash, MakeError, Pad, Placing, of_folder};
+use boardlab_image::make::{
+    Compression, FileOptions, Flash, Jffs2Options, MakeError, Pad, Placing, of_folder,
+};
 use boardlab_image::names::shown;
 use boardlab_image::repair::report::report;
 use boardlab_image::repair::{NewImage, Part, Repaired, repair};
 use boardlab_image::{Contents, Error, Hints, open};
+use boardlab_mtd::{BlockIndex, Mtd};
 use boardlab_sim::{Bytes, Seed, Stream};
 use scratch::Scratch;
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const OOB: usize = 128;
 const FLASH: Flash = Flash {
@@ -225,4 +230,137 @@ fn a_controller_s_spare_bytes_are_refused_with_what_to_do() {
     moved[70 * raw..70 * raw + 500].fill(0);
     let Err(problem) = repaired(&moved) else { panic!("it was repaired") };
     assert!(matches!(problem, MakeError::Flash(Error::NoRecipe { .. })), "{problem}");
+}
+
+/// An image of a folder, without spare bytes.
+fn plain(options: &FileOptions) -> Vec<u8> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let scratch = Scratch::new(&format!("plain-{}", NUMBER.fetch_add(1, Ordering::Relaxed)));
+    planted::plant(&scratch.0, 12);
+    let text: String = (0..3_000).map(|line| format!("line {line} of a text\n")).collect();
+    std::fs::write(scratch.0.join("text"), text).unwrap();
+    let page = if options.fs == "jffs2" { Bytes::new(1) } else { Bytes::kib(2) };
+    let flash = Flash { image_seq: Some(7), ..Flash::of(page, Bytes::kib(128)) };
+    of_folder(&scratch.0, &flash, options, Seed::new(1)).unwrap().bytes
+}
+
+/// What the nodes of a JFFS2 on NOR show.
+fn usage(bytes: &[u8]) -> boardlab_jffs2::usage::Usage {
+    let blocks = u32::try_from(bytes.len().div_ceil(131_072)).unwrap();
+    let mut flash = boardlab_mtd::RamMtd::nor(blocks, Bytes::kib(128));
+    let mut clock = boardlab_sim::Clock::new();
+    for (number, block) in (0..).zip(bytes.chunks(131_072)) {
+        flash.program(&mut clock, Bytes::kib(128 * number), block).unwrap();
+    }
+    let options = boardlab_jffs2::Options { read_only: true, ..Default::default() };
+    let mut fs = boardlab_jffs2::Jffs2::mount(&mut clock, flash, options).unwrap();
+    fs.usage(&mut clock).unwrap()
+}
+
+#[test]
+fn a_repaired_jffs2_has_the_compression_and_the_summaries_of_before() {
+    for (compression, summary) in [
+        (Compression::Priority, true),
+        (Compression::None, false),
+        (Compression::Zlib, true),
+        (Compression::Rtime, false),
+        (Compression::Lzo, true),
+        (Compression::FavorLzo, false),
+    ] {
+        let jffs2 = Jffs2Options { summary, ..Jffs2Options::default() };
+        let (fs, compression) = ("jffs2".into(), Some(compression));
+        let bytes = plain(&FileOptions { fs, compression, jffs2, ..FileOptions::default() });
+        let mut hurt = bytes.clone();
+        // A node of the first block.
+        let at = 40_000 + hurt[40_000..].iter().position(|&byte| byte == 0x85).unwrap();
+        hurt[at..at + 40].fill(0);
+        let new = repaired(&hurt).unwrap().new.unwrap().bytes;
+        let [before, after] = [usage(&bytes), usage(&new)];
+        assert_eq!((before.summaries > 0, after.summaries > 0), (summary, summary));
+        let kinds = |usage: boardlab_jffs2::usage::Usage| usage.compressors.into_keys().collect();
+        let [before, after]: [BTreeSet<_>; 2] = [kinds(before), kinds(after)];
+        assert_eq!(before, after, "{compression:?}");
+    }
+}
+
+/// Objects of a LogFS without spare bytes: those that are compressed, and the others.
+fn packed(bytes: &[u8]) -> (usize, usize) {
+    let at = |at: usize| boardlab_logfs::format::ObjectHeader::parse(&bytes[at..at + 28]).ok();
+    let all: Vec<_> = (0..bytes.len() - 28).filter_map(at).collect();
+    let packed = all.iter().filter(|header| header.compressed).count();
+    (packed, all.len() - packed)
+}
+
+#[test]
+fn a_repaired_logfs_has_the_compression_of_before() {
+    for compression in [Compression::None, Compression::Zlib] {
+        let is_packed = compression == Compression::Zlib;
+        let (fs, compression, max_lebs) = ("logfs".into(), Some(compression), 80);
+        let mut bytes = plain(&FileOptions { fs, compression, max_lebs, ..FileOptions::default() });
+        assert_eq!(packed(&bytes).0 > 10, is_packed);
+        let at = bytes.windows(8).position(|part| part == b"line 7 o");
+        let damaged = at.unwrap_or(131_072 * 6 + 90_000);
+        bytes[damaged..damaged + 3_000].fill(0x55);
+        let mut stream = Seed::new(3).stream("damage");
+        damage(&mut bytes, &mut stream, 3);
+        let Some(new) = repaired(&bytes).unwrap().new else { panic!("nothing was wrong") };
+        assert_eq!(packed(&new.bytes).0 > 10, is_packed);
+    }
+}
+
+/// The pages of an image as a controller stores them, with a bad block at the end.
+fn stored(image: &[u8], code: &PageCode) -> Vec<u8> {
+    let map = &code.map;
+    let of = |data: &[u8]| {
+        let mut page = [data, &vec![0xFF; map.oob]].concat();
+        if data.iter().any(|&byte| byte != 0xFF) {
+            code.protect(&mut page);
+        }
+        map.store(&page)
+    };
+    let pages = image.chunks(map.page).flat_map(of);
+    let mut bad = vec![0xFF; (map.page + map.oob) * 64];
+    let mut first = vec![0xFF; map.page + map.oob];
+    first[map.page..].fill(0);
+    let length = first.len();
+    bad[..length].copy_from_slice(&map.store(&first));
+    pages.chain(bad).collect()
+}
+
+#[test]
+fn the_layout_and_the_code_of_a_controller_stay() {
+    for (fs, name, oob, text) in [
+        ("ubifs", "gpmi", 64, "8/512"),
+        ("ubifs", "qcom", 64, "4/512:msb"),
+        ("ubifs", "brcm", 64, "4/512:0x201b"),
+        ("logfs", "omap", 64, "8/512"),
+        ("logfs", "gpmi", 128, "18/512"),
+    ] {
+        let pattern: CodePattern = text.parse().unwrap();
+        let layout = named(name).unwrap();
+        let mut codes = (layout.codes)(2_048, oob).into_iter();
+        let code = codes.find(|code| pattern.means(code)).unwrap();
+        let code = PageCode::new(layout, 2_048, oob, code, Constant::Zero).unwrap();
+        let volume = (fs == "ubifs").then(|| "rootfs".into());
+        let max_lebs = 80;
+        let image = plain(&FileOptions { fs: fs.into(), max_lebs, volume, ..Default::default() });
+        let mut bytes = stored(&image, &code);
+        let raw = 2_048 + oob;
+        let bad = u32::try_from(bytes.len() / (64 * raw) - 1).unwrap();
+        // In half of the pages of a block of content, more than can be corrected.
+        let is_used = |page: &usize| bytes[page * raw..][..512] != [0xFF; 512];
+        let used: Vec<usize> = (64 * 6..bytes.len() / raw - 64).filter(is_used).collect();
+        for page in used[used.len() / 2..].iter().take(3) {
+            bytes[page * raw..][..700].iter_mut().step_by(3).for_each(|byte| *byte ^= 0x5A);
+        }
+        let done = repaired(&bytes).unwrap_or_else(|problem| panic!("{fs} {name}: {problem}"));
+        let new = done.new.unwrap_or_else(|| panic!("{fs} {name}: nothing was wrong"));
+        assert_eq!(errors(&new.bytes), 0, "{fs} {name}: {:?}", new.after);
+        let mut again = open(&Contents::of(new.bytes), &Hints::default()).unwrap();
+        let found = again.fs.dump().spare().and_then(|spare| spare.controller());
+        assert_eq!(found.map(PageCode::options), Some(code.options()), "{fs}");
+        let mut is_bad = |block| again.fs.dump_mut().is_bad(&mut again.clock, block).unwrap();
+        let marked: Vec<u32> = (0..=bad).filter(|&block| is_bad(BlockIndex(block))).collect();
+        assert_eq!(marked, [bad], "{fs} {name}: the mark");
+    }
 }

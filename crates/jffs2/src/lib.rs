@@ -12,7 +12,7 @@
 //!   of all data that follows in the background. `read_inode`, `read`, `open`, `xattr_read`:
 //!   reading inodes, content, names and attributes on demand.
 //! - [`audit`]: damaged nodes and the inodes that they affect, for tools that examine an image.
-//! - [`remains`]: what is left of deleted files, for the same tools.
+//! - [`remains`]: what is left of deleted files, for the same tools; [`usage`]: which settings the nodes show.
 //! - [`compress`]: which compressors are tried and which is chosen; [`summary_builder`]: the
 //!   summary of the block being written; [`wbuf`]: the write buffer (NAND).
 //! - [`mkfs`]: a new filesystem with its files.
@@ -79,6 +79,7 @@ pub mod scan;
 pub mod summary_builder;
 mod tables;
 mod ticks;
+pub mod usage;
 pub mod volume;
 pub mod wbuf;
 mod write;

@@ -202,6 +202,11 @@ impl<M: Mtd> Logfs<M> {
         &mut self.media.device
     }
 
+    /// Whether new files of the root directory are compressed; not where that cannot be read.
+    pub fn is_compressed(&mut self, clock: &mut Clock) -> bool {
+        self.get(clock, format::ROOT).is_ok_and(|root| root.is_compressed())
+    }
+
     /// The calendar time in nanoseconds.
     pub(crate) fn now(&self, clock: &Clock) -> u64 {
         let now = self.options.wall.at(clock.now());

@@ -94,12 +94,14 @@ pub struct VolumeFormat {
 }
 
 /// The flash that a filesystem is made for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct FlashFormat {
     /// The flash, with the spare bytes that the image has.
     pub shape: Shape,
     /// The bits that the ECC corrects, in so many bytes each; `None` where the user leaves that open.
     pub ecc: Option<(u32, Bytes)>,
+    /// The use of the spare bytes where that is not the one of Linux' software.
+    pub spare: Option<Spare>,
     /// The place of the tags.
     pub tags: NewTags,
     /// The byte order.
@@ -110,6 +112,8 @@ pub struct FlashFormat {
     pub compression: Option<Compression>,
     /// What JFFS2 has besides.
     pub jffs2: Jffs2Options,
+    /// What LogFS has besides; the compression is the one above.
+    pub logfs: boardlab_logfs::mkfs::Format,
     /// The bad blocks of the flash, in order.
     pub bad_blocks: Vec<u32>,
 }
@@ -120,13 +124,23 @@ impl FlashFormat {
         Self {
             shape,
             ecc: None,
+            spare: None,
             tags: NewTags::Free,
             order: ByteOrder::Little,
             blocks: 0,
             compression: None,
             jffs2: Jffs2Options::default(),
+            logfs: boardlab_logfs::mkfs::Format::default(),
             bad_blocks: Vec::new(),
         }
+    }
+
+    /// The use of the spare bytes.
+    ///
+    /// # Errors
+    /// Those of [`linux_spare`].
+    pub(crate) fn spare(&self) -> Result<Spare, MakeError> {
+        self.spare.clone().map_or_else(|| linux_spare(self.shape, self.ecc), Ok)
     }
 }
 

@@ -12,7 +12,7 @@ mod nodes;
 mod past;
 mod survey;
 
-use super::recipe::linux_ecc;
+use super::recipe::known_spare;
 use super::{
     DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
     RecipeContent, refuse_volumes,
@@ -23,11 +23,13 @@ use crate::deleted::Remnants;
 use crate::detection::{Confidence, Detection, Kind};
 use crate::dump::Dump;
 use crate::error::Error;
-use crate::files::{FlashFormat, Jffs2Options};
+use crate::files::{Compression, FlashFormat, Jffs2Options};
 use crate::rebuild::{self, RebuildStep, size};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_codec::ByteOrder;
+use boardlab_jffs2::format::inode::Compressor;
+use boardlab_jffs2::usage::Usage;
 use boardlab_jffs2::{Jffs2, Options, Profile};
 use boardlab_result::{Cell, Row, RunResult, Table};
 use boardlab_sim::{Bytes, Clock};
@@ -86,15 +88,23 @@ impl DetectedFileSystem for Image {
     fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
         let choice = choose(contents, self, hints)?;
         let Flash { order, cleanmarkers, .. } = choice.flash;
+        let options = Options { byte_order: Some(order), read_only: true, ..Options::default() };
+        let mut clock = Clock::new();
+        let usage = Jffs2::mount(&mut clock, choice.dump()?, options).ok();
+        let usage = usage.and_then(|mut fs| fs.usage(&mut clock).ok()).unwrap_or_default();
         let found = spare(&choice.contents, choice.shape, &choice.flash);
         let jffs2 = Jffs2Options {
             cleanmarkers: cleanmarkers != Cleanmarkers::None,
-            ..Jffs2Options::default()
+            summary: usage.summaries > 0,
         };
-        let ecc = linux_ecc(choice.shape, found.as_ref())?;
+        let compression = compression(&usage);
+        let spare = known_spare(choice.shape, found.as_ref())?;
         let (place, mut dump) = ((choice.at, choice.shape), choice.dump()?);
-        Ok(Recipe::new(contents, place, &mut dump, ecc, |format| {
-            RecipeContent::Flash(create::create, FlashFormat { order, jffs2, ..format })
+        Ok(Recipe::new(contents, place, &mut dump, spare, |format| {
+            RecipeContent::Flash(
+                create::create,
+                FlashFormat { order, jffs2, compression, ..format },
+            )
         }))
     }
 
@@ -139,6 +149,19 @@ impl ImageFileSystem for Jffs2<Dump> {
 
     fn inodes_in(&self, range: Range<Bytes>) -> Vec<u32> {
         Self::inodes_in(self, range)
+    }
+}
+
+/// The compression with which such nodes are written; `None` where they do not show it.
+fn compression(usage: &Usage) -> Option<Compression> {
+    let has = |one: Compressor| usage.compressors.contains_key(&one);
+    match (has(Compressor::Lzo), has(Compressor::Zlib), has(Compressor::Rtime)) {
+        (true, true, _) => Some(Compression::FavorLzo),
+        (true, false, _) => Some(Compression::Lzo),
+        (false, true, true) => Some(Compression::Priority),
+        (false, true, false) => Some(Compression::Zlib),
+        (false, false, true) => Some(Compression::Rtime),
+        (false, false, false) => has(Compressor::None).then_some(Compression::None),
     }
 }
 

@@ -12,7 +12,7 @@ mod deleted;
 mod detail;
 mod survey;
 
-use super::recipe::linux_ecc;
+use super::recipe::known_spare;
 use super::{
     DetectedFileSystem, Detector, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
     RecipeContent, refuse_as_of, refuse_volumes,
@@ -23,7 +23,7 @@ use crate::deleted::Remnants;
 use crate::detection::Detection;
 use crate::dump::Dump;
 use crate::error::{Error, TruncatedPart};
-use crate::files::FlashFormat;
+use crate::files::{Compression, FlashFormat};
 use crate::finding::Finding;
 use crate::places::Places;
 use crate::rebuild::{self, RebuildStep};
@@ -32,6 +32,7 @@ use crate::spare::Spare;
 use audit::Opened;
 use boardlab_codec::ByteOrder;
 use boardlab_logfs::format::{Superblock, superblock};
+use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, Options};
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Clock};
@@ -114,6 +115,19 @@ impl Image {
         self.at + self.shape.raw_block() * self.blocks()
     }
 
+    /// The settings of such a filesystem, as far as the superblock says them.
+    fn format(&self) -> Format {
+        let one = &self.superblock;
+        let journal = one.journal.iter().filter(|&&segment| segment > 0).count();
+        Format {
+            segment_shift: Some(one.segment_shift),
+            write_shift: Some(one.write_shift),
+            journal_segments: u8::try_from(journal).unwrap_or(u8::MAX),
+            bad_segment_reserve: one.bad_segment_reserve,
+            ..Format::default()
+        }
+    }
+
     /// The bytes that the file should have, when it is truncated.
     fn truncated(&self, contents: &Contents) -> Option<Bytes> {
         (contents.length() < self.needed()).then(|| self.needed())
@@ -181,10 +195,21 @@ impl DetectedFileSystem for Image {
     fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
         self.agrees(hints)?;
         let blocks = u32::try_from(self.blocks()).unwrap_or(u32::MAX);
-        let ecc = linux_ecc(self.shape, self.spare(contents).as_ref())?;
+        let spare = known_spare(self.shape, self.spare(contents).as_ref())?;
         let (place, mut dump) = ((self.at, self.shape), self.dump(contents)?);
-        let recipe = Recipe::new(contents, place, &mut dump, ecc, |format| {
-            RecipeContent::Flash(create::create, FlashFormat { blocks, ..format })
+        let options = Options { read_only: true, ..Options::default() };
+        let mut clock = Clock::new();
+        let fs = Logfs::mount(&mut clock, self.dump(contents)?, options).ok();
+        let is_compressed = fs.is_some_and(|mut fs| fs.is_compressed(&mut clock));
+        let compression = if is_compressed { Compression::Zlib } else { Compression::None };
+        let logfs = self.format();
+        let recipe = Recipe::new(contents, place, &mut dump, spare, |format| {
+            let (compression, logfs) = (Some(compression), logfs);
+            // What lies behind it stays as it is.
+            let mut bad_blocks = format.bad_blocks.clone();
+            bad_blocks.retain(|&block| block < blocks);
+            let format = FlashFormat { blocks, compression, logfs, bad_blocks, ..format };
+            RecipeContent::Flash(create::create, format)
         });
         Ok(Recipe { blocks: blocks.into(), ..recipe })
     }

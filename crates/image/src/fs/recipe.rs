@@ -28,8 +28,8 @@ pub struct Recipe {
     pub(crate) may_grow: bool,
     /// The bad ones, in order.
     pub(crate) bad_blocks: Vec<u32>,
-    /// The bits that the ECC corrects, in so many bytes each; `None` without spare bytes.
-    pub(crate) ecc: Option<(u32, Bytes)>,
+    /// The use of the spare bytes; `None` without any, and where it goes without saying.
+    pub(crate) spare: Option<Spare>,
     /// What lies on it.
     pub(crate) content: RecipeContent,
 }
@@ -63,32 +63,30 @@ impl Recipe {
         contents: &Contents,
         (at, shape): (Bytes, Shape),
         device: &mut impl Mtd,
-        ecc: Option<(u32, Bytes)>,
+        spare: Option<Spare>,
         content: impl FnOnce(FlashFormat) -> RecipeContent,
     ) -> Self {
         let blocks = (contents.length() - at).div_ceil(shape.raw_block());
         let bad_blocks = bad_blocks(device);
-        let format = FlashFormat { ecc, bad_blocks: bad_blocks.clone(), ..FlashFormat::of(shape) };
-        Self { at, shape, blocks, may_grow: false, bad_blocks, ecc, content: content(format) }
+        let known = (spare.clone(), bad_blocks.clone());
+        let format = FlashFormat { spare: known.0, bad_blocks: known.1, ..FlashFormat::of(shape) };
+        Self { at, shape, blocks, may_grow: false, bad_blocks, spare, content: content(format) }
     }
 }
 
-/// The ECC of Linux in the spare bytes, if there are any.
+/// The use of the spare bytes, if there are any: that of Linux' software, or of a controller whose code is known.
 ///
 /// # Errors
-/// [`Error::NoRecipe`] where nobody but a controller writes such spare bytes.
-pub(super) fn linux_ecc(
-    shape: Shape,
-    spare: Option<&Spare>,
-) -> Result<Option<(u32, Bytes)>, Error> {
+/// [`Error::NoRecipe`] where nobody knows how such spare bytes are made.
+pub(super) fn known_spare(shape: Shape, spare: Option<&Spare>) -> Result<Option<Spare>, Error> {
     if shape.oob.is_zero() {
         return Ok(None);
     }
-    if let Some((bits, step)) = spare.and_then(Spare::linux_code) {
-        return Ok(Some((bits, Bytes::new(step as u64))));
+    if let Some(spare) = spare.filter(|spare| spare.corrects()) {
+        return Ok(Some(spare.clone()));
     }
     let found = spare.map_or_else(|| "unknown".to_owned(), ToString::to_string);
-    let why = format!("its spare bytes are not those of Linux' software, but: {found}");
+    let why = format!("the code in its spare bytes is not known; they are: {found}");
     Err(Error::NoRecipe { why })
 }
 

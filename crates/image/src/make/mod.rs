@@ -19,6 +19,7 @@ pub use crate::files::{
 
 pub use bad_blocks::bad_blocks;
 pub use place::{Pad, Placing, place};
+pub(crate) use spare::with_pages;
 pub use spare::with_spare;
 
 use crate::files::{LeftOut, Taking, Tree, devices};
@@ -31,6 +32,7 @@ use boardlab_ubi::create::{self, Content};
 use boardlab_ubi::{Layout, NewVolume};
 use boardlab_vfs::Kind;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// The flash that an image is for.
@@ -125,6 +127,8 @@ pub struct Made {
     pub shape: Shape,
     /// Where headers and data lie in a block; `None` without UBI.
     pub layout: Option<Layout>,
+    /// The mark of a bad block in the spare bytes; `None` for that of Linux.
+    pub(crate) mark: Option<Range<usize>>,
     /// The volumes of UBI.
     pub volumes: Vec<MadeVolume>,
     /// The filesystem, of a folder.
@@ -146,6 +150,7 @@ impl Made {
             bytes,
             shape: Shape::nor(Bytes::ZERO),
             layout: None,
+            mark: None,
             volumes: Vec::new(),
             filesystem: None,
             metadata: None,
@@ -361,7 +366,16 @@ fn on_flash(
     let shape = Shape::nand(flash.page, flash.oob.unwrap_or(Bytes::ZERO), flash.block);
     let FileOptions { tags, order, max_lebs: blocks, compression, .. } = *options;
     let (ecc, jffs2, bad_blocks) = (flash.ecc, options.jffs2, options.placing.bad_blocks.clone());
-    let format = FlashFormat { shape, ecc, tags, order, blocks, compression, jffs2, bad_blocks };
+    let format = FlashFormat {
+        ecc,
+        tags,
+        order,
+        blocks,
+        compression,
+        jffs2,
+        bad_blocks,
+        ..FlashFormat::of(shape)
+    };
     let mut made = create(tree, &format)?;
     let bytes = std::mem::take(&mut made.bytes);
     let (layout, volumes, filesystem) = (None, Vec::new(), Some(made));

@@ -129,7 +129,8 @@ fn bad_block(made: &Made) -> Vec<u8> {
     let shape = made.shape;
     let mut block = vec![0xFF; shape.raw_block().to_usize()];
     if !shape.oob.is_zero() {
-        let (page, mark) = (shape.page.to_usize(), Spare::mark_of(shape.page));
+        let mark = made.mark.clone().unwrap_or_else(|| Spare::mark_of(shape.page));
+        let page = shape.page.to_usize();
         block[page + mark.start..page + mark.end].fill(0);
     }
     block

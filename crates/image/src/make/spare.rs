@@ -8,6 +8,7 @@ use crate::create::write_raw;
 use crate::dump::Dump;
 use crate::files::{MakeError, linux_spare};
 use crate::shape::Shape;
+use crate::spare::Spare;
 use boardlab_mtd::Mtd;
 use boardlab_sim::{Bytes, Clock};
 
@@ -23,7 +24,15 @@ pub fn with_spare(
 ) -> Result<Made, MakeError> {
     let Some(oob) = oob else { return Ok(made) };
     let shape = Shape { oob, ..made.shape };
-    let spare = linux_spare(shape, ecc)?;
+    with_pages(made, shape, linux_spare(shape, ecc)?)
+}
+
+/// The image with the spare bytes of such pages.
+///
+/// # Errors
+/// Those of the flash.
+pub(crate) fn with_pages(made: Made, shape: Shape, spare: Spare) -> Result<Made, MakeError> {
+    let mark = Some(spare.mark());
     let blocks = Bytes::of(&made.bytes).div_ceil(shape.block);
     let count = u32::try_from(blocks).expect("blocks are counted in 32 bits");
     let erased = Contents::of(vec![0xFF; shape.raw_block().to_usize()]);
@@ -39,5 +48,5 @@ pub fn with_spare(
     }
     let mut raw = Vec::with_capacity((shape.raw_block() * blocks).to_usize());
     write_raw(&mut dump, &mut clock, &mut raw)?;
-    Ok(Made { bytes: raw, shape, ..made })
+    Ok(Made { bytes: raw, shape, mark, ..made })
 }

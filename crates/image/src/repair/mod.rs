@@ -16,10 +16,11 @@ use crate::files::{LeftOut, MakeError, Movable, NewFileSystem, Taking, Tree, Vol
 use crate::finding::{Finding, Severity};
 use crate::fs::{ALL, Create, DetectedFileSystem, Hints, Recipe, RecipeContent, RecipeVolume};
 use crate::gather::{Gathered, gather};
-use crate::make::{Made, Pad, Placing, place, with_spare};
+use crate::make::{Made, Pad, Placing, place, with_pages};
 use crate::names::shown;
 use crate::open::{found, prepare};
 use crate::shape::Shape;
+use crate::spare::Spare;
 use boardlab_sim::{Bytes, Seed};
 use boardlab_ubi::create::{self, Content};
 use std::collections::BTreeSet;
@@ -123,7 +124,7 @@ struct Files {
 
 impl Work<'_> {
     fn image(&mut self, recipe: &Recipe) -> Result<Vec<u8>, MakeError> {
-        let Recipe { shape, blocks, ref bad_blocks, ecc, .. } = *recipe;
+        let Recipe { shape, blocks, ref bad_blocks, ref spare, .. } = *recipe;
         let placing = Placing { pad: Some(Pad::Blocks(blocks)), bad_blocks: bad_blocks.clone() };
         match &recipe.content {
             RecipeContent::Volume(make, format) => {
@@ -138,7 +139,8 @@ impl Work<'_> {
                 // Its blocks lie around the bad ones already.
                 let is_fixed = matches!(made.movable, Movable::Fixed(_));
                 let placing = if is_fixed { Placing::default() } else { placing };
-                let made = Made { shape, filesystem: Some(made), ..Made::of(bytes) };
+                let mark = spare.as_ref().map(Spare::mark);
+                let made = Made { shape, mark, filesystem: Some(made), ..Made::of(bytes) };
                 Ok(place(made, &placing)?.bytes)
             }
             RecipeContent::Ubi(format, volumes) => {
@@ -157,8 +159,10 @@ impl Work<'_> {
                     layout: Some(create::layout(format)?),
                     ..Made::of(bytes)
                 };
-                let oob = (!shape.oob.is_zero()).then_some(shape.oob);
-                let made = with_spare(made, oob, ecc)?;
+                let made = match spare {
+                    Some(spare) => with_pages(made, shape, spare.clone())?,
+                    None => made,
+                };
                 let needed = Bytes::of(&made.bytes).div_ceil(shape.raw_block());
                 let pad = Some(Pad::Blocks(blocks.max(needed + bad_blocks.len() as u64)));
                 Ok(place(made, &Placing { pad, ..placing })?.bytes)
@@ -276,6 +280,15 @@ fn in_file(contents: &Contents, recipe: &Recipe, image: &[u8]) -> Result<Vec<u8>
             stored.read(range.start, &mut bytes[range.start.to_usize()..range.end.to_usize()]);
         read.map_err(|problem| Error::Unreadable { problem })?;
     }
-    bytes[recipe.at.to_usize()..][..image.len()].copy_from_slice(image);
+    let place = &mut bytes[recipe.at.to_usize()..][..image.len()];
+    match contents.code().filter(|code| code.map.is_mixed()) {
+        // Such a controller stores data and code of a page in turn.
+        Some(code) => {
+            let raw = code.map.page + code.map.oob;
+            let pages = place.chunks_mut(raw).zip(image.chunks(raw));
+            pages.for_each(|(stored, page)| stored.copy_from_slice(&code.map.store(page)));
+        }
+        None => place.copy_from_slice(image),
+    }
     Ok(bytes)
 }

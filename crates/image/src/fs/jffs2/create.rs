@@ -8,9 +8,7 @@
 use crate::files::content::{BLOCK, Content};
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
-use crate::files::{
-    Compression, FlashFormat, Jffs2Options, MakeError, NewFileSystem, NewTags, linux_spare,
-};
+use crate::files::{Compression, FlashFormat, Jffs2Options, MakeError, NewFileSystem, NewTags};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_jffs2::format::OobCleanmarker;
@@ -36,7 +34,7 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
     check(format)?;
     let spare = match shape.oob.is_zero() {
         true => None,
-        false => Some(linux_spare(shape, format.ecc)?),
+        false => Some(format.spare()?),
     };
     let Jffs2Options { summary, cleanmarkers } = jffs2;
     let of_builder = Format {

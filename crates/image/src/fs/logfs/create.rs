@@ -9,9 +9,7 @@ use crate::dump::Dump;
 use crate::files::content::{BLOCK, Content};
 use crate::files::tree::Tree;
 use crate::files::why::Why;
-use crate::files::{
-    Compression, FlashFormat, MakeError, Movable, NewFileSystem, NewTags, linux_spare,
-};
+use crate::files::{Compression, FlashFormat, MakeError, Movable, NewFileSystem, NewTags};
 use boardlab_codec::ByteOrder;
 use boardlab_logfs::mkfs::Format;
 use boardlab_logfs::{Logfs, Options};
@@ -39,7 +37,7 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
         return Err(MakeError::Value { option, found, expected });
     }
     let has_spare = !shape.oob.is_zero();
-    let spare = if has_spare { Some(linux_spare(shape, format.ecc)?) } else { None };
+    let spare = if has_spare { Some(format.spare()?) } else { None };
     let unfit = |problem: boardlab_logfs::MountError| MakeError::Unfit(problem.to_string());
     // An erased flash, of which only the first byte is in the file.
     let dump = Dump::with_spare(Contents::of(vec![0xFF]), shape, spare)
@@ -49,7 +47,7 @@ pub(super) fn create(tree: &mut Tree, format: &FlashFormat) -> Result<NewFileSys
     for &block in &format.bad_blocks {
         dump.mark_bad(&mut clock, BlockIndex(block)).map_err(crate::Error::from)?;
     }
-    Format { compress, ..Format::default() }.make(&mut clock, &mut dump).map_err(unfit)?;
+    Format { compress, ..format.logfs }.make(&mut clock, &mut dump).map_err(unfit)?;
     let fs = Logfs::mount(&mut clock, dump, Options::default()).map_err(unfit)?;
     let root = fs.root();
     let mut counts = NewFileSystem { name: "logfs", on_flash: true, ..NewFileSystem::default() };

@@ -9,7 +9,7 @@ use crate::contents::Contents;
 use crate::dump::Dump;
 use crate::error::Error;
 use crate::files::{Compression, VolumeFormat};
-use crate::fs::recipe::linux_ecc;
+use crate::fs::recipe::known_spare;
 use crate::fs::{Recipe, RecipeContent, RecipeVolume};
 use crate::spare::Spare;
 use boardlab_sim::{Bytes, Seed};
@@ -46,7 +46,7 @@ pub(super) fn of_volume(contents: &Contents, image: &Image) -> Result<Recipe, Er
     let blocks = (contents.length() - at).div_ceil(shape.raw_block());
     let blocks = blocks.max(superblock.leb_count.into());
     let content = RecipeContent::Volume(create::create, format);
-    Ok(Recipe { at, shape, blocks, may_grow: true, bad_blocks: Vec::new(), ecc: None, content })
+    Ok(Recipe { at, shape, blocks, may_grow: true, bad_blocks: Vec::new(), spare: None, content })
 }
 
 /// A UBI image.
@@ -54,13 +54,13 @@ pub(super) fn of_ubi(
     contents: &Contents,
     flash: &UbiFlash,
     (ubi, entries): (&Ubi<Dump>, &[Entry]),
-    spare: Option<&Spare>,
+    found: Option<&Spare>,
 ) -> Result<Recipe, Error> {
-    let (shape, found) = (flash.shape, ubi.layout());
+    let (shape, lies) = (flash.shape, ubi.layout());
     let word = |bytes: Bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX);
-    let (page, vid) = (word(shape.page), found.vid_offset);
-    let is_sub_page = vid.is_power_of_two() && vid < page && found.leb_start == page;
-    let is_usual = page == 1 || vid == page && found.leb_start == 2 * page;
+    let (page, vid) = (word(shape.page), lies.vid_offset);
+    let is_sub_page = vid.is_power_of_two() && vid < page && lies.leb_start == page;
+    let is_usual = page == 1 || vid == page && lies.leb_start == 2 * page;
     let format = Format {
         peb_size: word(shape.block),
         min_io: page,
@@ -70,17 +70,17 @@ pub(super) fn of_ubi(
         image_seq: ubi.image_seq(),
     };
     let made = layout(&format).ok().map(|made| (made.vid_offset, made.leb_start));
-    if made != Some((vid, found.leb_start)) {
-        let start = found.leb_start;
+    if made != Some((vid, lies.leb_start)) {
+        let start = lies.leb_start;
         let why = format!("its headers lie at byte {vid} and its data at byte {start} of a block");
         return Err(Error::NoRecipe { why });
     }
     let volumes =
         entries.iter().map(|entry| volume(entry, flash.table.volumes.get(&entry.info.id)));
     let content = RecipeContent::Ubi(format, volumes.collect());
-    let ecc = linux_ecc(shape, spare)?;
-    let mut dump = Dump::with_spare(contents.from(flash.at), shape, spare.cloned())?;
-    let recipe = Recipe::new(contents, (flash.at, shape), &mut dump, ecc, |_| content);
+    let spare = known_spare(shape, found)?;
+    let mut dump = Dump::with_spare(contents.from(flash.at), shape, found.cloned())?;
+    let recipe = Recipe::new(contents, (flash.at, shape), &mut dump, spare, |_| content);
     // An image of ubinize has fewer blocks than its volumes are to have.
     let has_autoresize = |record: &Record| record.flags & AUTORESIZE != 0;
     let may_grow = u64::from(flash.table.reserved()) >= recipe.blocks

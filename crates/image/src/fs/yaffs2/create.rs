@@ -7,7 +7,7 @@
 use crate::files::content::BLOCK;
 use crate::files::tree::{Node, Tree};
 use crate::files::why::Why;
-use crate::files::{FlashFormat, MakeError, Movable, NewFileSystem, NewTags, linux_spare};
+use crate::files::{FlashFormat, MakeError, Movable, NewFileSystem, NewTags};
 use crate::shape::Shape;
 use crate::spare::Spare;
 use boardlab_sim::Bytes;
@@ -126,7 +126,7 @@ impl Place {
                 Err(value("--page", &shape.page.to_string(), expected))
             }
             NewTags::Free => {
-                let spare = linux_spare(shape, ecc)?;
+                let spare = format.spare()?;
                 if spare.available() < protected {
                     let expected = format!("{} bytes for the tags beside the ECC", protected.get());
                     return Err(value("--oob", &oob, &expected));
@@ -140,7 +140,7 @@ impl Place {
                 Err(value("--oob", &oob, &format!("{} or more", protected.get())))
             }
             NewTags::Start => Ok(Self::Start),
-            NewTags::InBand if has_spare => Ok(Self::InBand(Some(linux_spare(shape, ecc)?))),
+            NewTags::InBand if has_spare => Ok(Self::InBand(Some(format.spare()?))),
             NewTags::InBand if ecc.is_some() => {
                 useless("--ecc", "it lies in spare bytes: give --oob too")
             }

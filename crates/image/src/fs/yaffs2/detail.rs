@@ -9,7 +9,7 @@ use crate::audit::Audit;
 use crate::contents::Contents;
 use crate::error::Error;
 use crate::files::{FlashFormat, NewTags};
-use crate::fs::recipe::linux_ecc;
+use crate::fs::recipe::known_spare;
 use crate::fs::{Hints, Recipe, RecipeContent};
 use crate::names::shown;
 use crate::rebuild::{self, RebuildStep};
@@ -119,9 +119,9 @@ pub(super) fn recipe(flash: &Flash, contents: &Contents) -> Result<Recipe, Error
     };
     // These have no code of Linux, or one that goes without saying.
     let is_bare = tags == NewTags::Start || matches!(place, Place::Yaffs1(..));
-    let ecc = if is_bare { None } else { linux_ecc(flash.shape(), found.as_ref())? };
+    let spare = if is_bare { None } else { known_spare(flash.shape(), found.as_ref())? };
     let place = (flash.at, flash.shape());
-    Ok(Recipe::new(contents, place, &mut flash.open(contents)?, ecc, |format| {
+    Ok(Recipe::new(contents, place, &mut flash.open(contents)?, spare, |format| {
         RecipeContent::Flash(create::create, FlashFormat { tags, order, ..format })
     }))
 }
