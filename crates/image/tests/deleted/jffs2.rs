@@ -5,6 +5,7 @@ use crate::{
     Damage, DeletedTree, Error, Kind, Limits, Path, assert_xattrs, content, extract, found, fs,
     listed, living, past, unlike, work_with_xattrs, write,
 };
+use boardlab_image::make::{FileOptions, Flash, of_folder};
 use boardlab_image::{Contents, Hints, open};
 use boardlab_jffs2::format::inode::Compressor;
 use boardlab_jffs2::format::{ByteOrder, Dirent, Inode, InodeView, crc};
@@ -198,6 +199,34 @@ fn an_older_state_has_the_older_content_of_a_deleted_file() {
         let says = "the nodes were written from 2023-11-14 22:13:20 to 2023-11-14 22:18:20, and none by 2023-11-14 22:13:19";
         assert_eq!(early.to_string(), says);
         assert!(early.help().contains("--as-of"));
+    }
+}
+
+#[test]
+fn an_older_state_of_a_dump_with_codes_has_right_codes() {
+    let scratch = Scratch::new("past");
+    let set = |name: &str, seconds: u64, seed: u64| {
+        let path = scratch.0.join(name);
+        fs::write(&path, unlike(9_000, seed)).unwrap();
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+    };
+    set("early", 1_000_000, 1);
+    set("late", 2_000_000, 2);
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(500_000);
+    fs::File::open(&scratch.0).unwrap().set_modified(time).unwrap();
+    let oob = Some(Bytes::new(64));
+    let ecc = Some((4, Bytes::new(512)));
+    let flash = Flash { oob, ecc, ..Flash::of(Bytes::kib(2), Bytes::kib(128)) };
+    let options = FileOptions { fs: "jffs2".into(), ..FileOptions::default() };
+    let image = of_folder(&scratch.0, &flash, &options, Seed::new(1)).unwrap().bytes;
+    for (time, late) in [(1_500_000, false), (2_000_000, true)] {
+        let mut state = past(&image, time).unwrap();
+        assert!(living(&mut state, "early") == Some(unlike(9_000, 1)));
+        assert_eq!(living(&mut state, "late").is_some(), late);
+        let damage = Damage::of(&mut state).unwrap();
+        assert_eq!((damage.audit.damaged, damage.uncorrectable_steps), (0, 0), "{time}");
+        assert_eq!(damage.corrected_bits, 0, "{time}");
     }
 }
 
