@@ -45,6 +45,9 @@ pub struct Remains {
     pub is_cut: bool,
 }
 
+/// The name and the value of an extended attribute, as programs see them.
+pub type NamedValue = (Vec<u8>, Vec<u8>);
+
 /// An extended attribute that is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemainingXattr {
@@ -212,7 +215,7 @@ impl<M: Mtd> Jffs2<M> {
         &mut self,
         clock: &mut Clock,
         found: &RemainingXattr,
-    ) -> Result<Option<(Vec<u8>, Vec<u8>)>, Error> {
+    ) -> Result<Option<NamedValue>, Error> {
         let RemainingXattr { at, length, .. } = *found;
         let mut bytes = vec![0; to_usize(length)];
         self.volume.read_flash(clock, at, &mut bytes)?;
