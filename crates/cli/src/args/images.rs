@@ -20,7 +20,7 @@ Examples:
   boardlab image ls dump.bin --volume rootfs --commit 17
   boardlab image ls phone.bin --as-of 4711
   boardlab image ls nor.bin --deleted
-  boardlab image ls nor.bin --as-of '2024-05-01 12:00:00'
+  boardlab image ls nor.bin --as-of 2024-05-01T12:00:00
   boardlab image ls dump.bin --page 2KiB --oob 64 --block 128KiB --endian little";
 
 pub(super) const EXTRACT: &str = "\
