@@ -134,7 +134,8 @@ fn deleted_files_come_back_with_their_last_content_where_they_were() {
             let attributes = file.attributes.unwrap();
             assert_eq!((attributes.kind, attributes.mode), (Kind::File, 0o640), "{path}");
             assert_eq!(attributes.size, bytes.len() as u64, "{path}");
-            assert_eq!(file.loss(), None, "{path}");
+            let hole = "bytes 102400 to 147455 are gone, or a hole".to_owned();
+            assert_eq!(file.loss(), (path == "/large").then_some(hole), "{path}");
             let shown = content(&mut tree, &mut clock, *ino, attributes.size);
             let wrong = (0..bytes.len()).find(|&at| shown[at] != bytes[at]);
             assert_eq!(wrong, None, "{path}");
@@ -170,8 +171,8 @@ fn lost(image: &[u8], target: &std::path::Path) -> Vec<String> {
 fn damaged_blocks_are_no_content_and_are_told() {
     let mut image = after(false, true, work);
     let scratch = Scratch::new("logfs-whole");
-    let nothing: [String; 0] = [];
-    assert_eq!(lost(&image, &scratch.0.join("deleted")), nothing);
+    let hole = "/large: damaged: bytes 102400 to 147455 are gone, or a hole";
+    assert_eq!(lost(&image, &scratch.0.join("deleted")), [hole]);
     for (path, bytes, _) in expected() {
         let path = scratch.0.join("deleted").join(&path[1..]);
         assert!(fs::read(&path).unwrap() == bytes, "{path:?}");
@@ -189,7 +190,8 @@ fn damaged_blocks_are_no_content_and_are_told() {
         lost(&image, &target),
         [
             "/etc/gone: damaged: bytes 4096 to 8191 are older: the newest there is damaged",
-            "/gone/deep/file: damaged: bytes 0 to 2999 are gone"
+            "/gone/deep/file: damaged: bytes 0 to 2999 are gone",
+            hole
         ]
     );
     assert!(fs::read(target.join("gone/deep/file")).unwrap() == vec![0; 3_000]);
@@ -208,14 +210,20 @@ fn what_was_written_after_the_last_commit_is_not_shown() {
         mount.sync(clock).unwrap();
         committed = mount.fs().device().image();
         write(mount, clock, "/other", (0, &unlike(400_000, 2)));
+        mount.sync(clock).unwrap();
+        // In a segment that was begun after that commit.
+        write(mount, clock, "/third", (0, &unlike(100, 3)));
     });
     // The journal of the commit, with the segments of then and of later.
     let mut cut = image;
     for (now, then) in cut.chunks_mut(SEGMENT).zip(committed.chunks(SEGMENT)) {
-        if then[6] == 2 {
+        if then[6] == 2 || now[6] == 2 {
             now.copy_from_slice(then);
         }
     }
+    let has_more =
+        cut.chunks(SEGMENT).zip(committed.chunks(SEGMENT)).any(|(now, then)| now != then);
+    assert!(has_more);
     let (mut tree, mut clock) = found(&cut);
     let all = listed(&mut tree, &mut clock);
     assert_eq!(all.keys().collect::<Vec<_>>(), ["/file"]);
@@ -251,6 +259,32 @@ fn without_the_inode_the_blocks_are_there_and_what_is_not_known_is_told() {
         "{:?}",
         file.loss()
     );
+}
+
+#[test]
+fn a_block_without_a_pointer_that_is_gone_is_no_hole_unless_it_is_told() {
+    let whole = after(false, true, work);
+    let number = {
+        let (mut tree, mut clock) = found(&whole);
+        listed(&mut tree, &mut clock)["/large"].1.ino
+    };
+    let (right, older) = (large(), unlike(200_000, 10));
+    let mut told = 0;
+    let data = objects(&whole).into_iter().filter(|(_, header)| header.ino == number);
+    for (at, _) in data {
+        let mut image = whole.clone();
+        // Without its header an object is not found at all.
+        image[at + 8] ^= 1;
+        let (mut tree, mut clock) = found(&image);
+        let all = listed(&mut tree, &mut clock);
+        let (ino, file) = &all["/large"];
+        let bytes = content(&mut tree, &mut clock, *ino, file.attributes.unwrap().size);
+        // What is erased leaves no trace: an older content comes back, if there is one, and never zeros.
+        let is_one = |at: usize| bytes[at] == right[at] || bytes[at] == older[at];
+        assert!(file.loss().is_some() || (0..right.len()).all(is_one), "{at:#x}");
+        told += usize::from(file.loss().is_some());
+    }
+    assert!(told > 20, "{told}");
 }
 
 #[test]

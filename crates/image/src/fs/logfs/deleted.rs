@@ -21,6 +21,7 @@ use boardlab_sim::Clock;
 use boardlab_vfs::{Attributes, Ino, Kind, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use tree::Holes;
 
 /// Bytes of a block.
 const BYTES: u64 = BLOCK as u64;
@@ -164,8 +165,10 @@ fn remnant(
     let mut target = Vec::new();
     match attributes.kind {
         Kind::File if *is_exact => {
-            (layers, has_holes) = tree::last(source, clock, inode, data);
-            doubt = (!has_holes).then_some("what was cut off may be in the place of holes");
+            let (last, holes) = tree::last(source, clock, inode, data);
+            (layers, has_holes) = (last, holes == Holes::Known);
+            let is_filled = holes == Holes::Filled;
+            doubt = is_filled.then_some("what was cut off may be in the place of holes");
         }
         Kind::File => {
             attributes.size = attributes.size.max(end);

@@ -8,8 +8,9 @@
 //! ```text
 //!  bytes of the inode = direct blocks + blocks with a pointer + so many of the newest blocks without + their indirect blocks
 //! ```
-//! What is cut off is written into the indirect block, so what has no pointer and is not cut off is newer. Where no number of
-//! them fits, all are shown, and it is told.
+//! What is cut off is written into the indirect block, so what has no pointer and is not cut off is newer. That holds where
+//! all indirect blocks are there; where one is not, only all of the blocks can be right. Where no number of them fits, all are
+//! shown, and it is told.
 
 use super::{Source, range};
 use crate::deleted::{Layer, PieceSource};
@@ -30,30 +31,48 @@ const WHOLE: u64 = HEADER_BYTES as u64 + BLOCK as u64;
 /// The number of the first block with no direct pointer.
 const FIRST: u64 = DIRECT as u64;
 
+/// What is known of the holes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holes {
+    /// Where they are.
+    Known,
+    /// Each may be a block that is gone.
+    Unknown,
+    /// What was cut off may be in their place.
+    Filled,
+}
+
 /// The layers of a file that was deleted with this inode, whose blocks of data are `data` in the order of their numbers and
-/// ages; and whether its holes are known.
+/// ages; and what is known of its holes.
 pub(super) fn last(
     source: &mut Source,
     clock: &mut Clock,
     inode: &RemainingInode,
     data: Range<usize>,
-) -> (Vec<Layer>, bool) {
+) -> (Vec<Layer>, Holes) {
     let mut layers: Vec<Layer> = data.clone().map(|index| source.layer(index)).collect();
-    let mut said =
-        Said { ino: inode.ino, height: inode.disk.height.min(HEIGHT_MAX), blocks: BTreeSet::new() };
+    let mut said = Said {
+        ino: inode.ino,
+        height: inode.disk.height.min(HEIGHT_MAX),
+        blocks: BTreeSet::new(),
+        is_whole: true,
+    };
     if inode.disk.pointers[DIRECT] > 0 && said.height > 0 {
         let root = BlockId { ino: inode.ino, level: said.height, index: 0 };
         said.pointers(source, clock, root, offset_of(inode.disk.pointers[DIRECT]));
     }
     direct(source, &mut layers, &inode.disk, data.clone());
-    let Some(blocks) = counted(source, &inode.disk, &said, data) else {
-        return (layers, false);
+    let Some((blocks, is_certain)) = counted(source, &inode.disk, &said, data) else {
+        return (layers, Holes::Filled);
     };
     let is_there = |layer: &Layer| {
         let block = layer.range.start / BLOCK as u64;
         block < FIRST || blocks.contains(&block)
     };
     layers.retain(is_there);
+    if !is_certain {
+        return (layers, Holes::Unknown);
+    }
     let mut next = FIRST;
     for block in blocks.into_iter().chain([u64::MAX / BLOCK as u64]) {
         if block > next {
@@ -61,7 +80,7 @@ pub(super) fn last(
         }
         next = block + 1;
     }
-    (layers, true)
+    (layers, Holes::Known)
 }
 
 /// So many blocks from one on are a hole, or what they had last is gone.
@@ -72,14 +91,21 @@ fn certain(first: u64, blocks: u64, is_hole: bool) -> Layer {
 
 /// Adds what the direct pointers say.
 fn direct(source: &Source, layers: &mut Vec<Layer>, disk: &DiskInode, data: Range<usize>) {
-    let blocks = source.blocks[data].iter().filter(|block| block.is_good);
-    let places: BTreeSet<(u64, u64)> = blocks.map(|block| (block.id.index, block.at)).collect();
+    let mut places: BTreeMap<(u64, u64), &mut Layer> = layers
+        .iter_mut()
+        .zip(&source.blocks[data])
+        .filter(|(_, block)| block.is_good)
+        .map(|(layer, block)| ((block.id.index, block.at), layer))
+        .collect();
+    let mut others = Vec::new();
     for (index, &pointer) in (0..).zip(&disk.pointers[..DIRECT]) {
-        let is_hole = pointer == 0;
-        if is_hole || !places.contains(&(index, offset_of(pointer))) {
-            layers.push(certain(index, 1, is_hole));
+        match places.get_mut(&(index, offset_of(pointer))).filter(|_| pointer > 0) {
+            // Another file that had the number later may have newer ones.
+            Some(layer) => layer.version = CERTAIN,
+            None => others.push(certain(index, 1, pointer == 0)),
         }
     }
+    layers.extend(others);
 }
 
 /// The blocks that indirect blocks have pointers to.
@@ -87,39 +113,47 @@ struct Said {
     ino: u64,
     height: u8,
     blocks: BTreeSet<u64>,
+    /// Whether every indirect block is where the pointer to it leads.
+    is_whole: bool,
 }
 
 impl Said {
     /// A block of pointers that is at `at`, or was written again later.
     fn pointers(&mut self, source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) {
-        let versions = versions(source, clock, id, at);
+        let (versions, is_there) = versions(source, clock, id, at);
+        self.is_whole &= is_there;
         let unused = if id.level == 1 && id.index == 0 { DIRECT } else { 0 };
         for slot in unused..POINTERS {
             let pointer = versions.iter().rev().map(|words| words[slot]).find(|&word| word > 0);
-            let Some(pointer) = pointer else { continue };
             let index = id.index * POINTERS as u64 + slot as u64;
-            if id.level > 1 {
-                let child = BlockId { ino: self.ino, level: id.level - 1, index };
-                self.pointers(source, clock, child, offset_of(pointer));
-            } else {
-                self.blocks.insert(index);
+            let child = BlockId { ino: self.ino, level: id.level - 1, index };
+            match pointer {
+                Some(_) if child.level == 0 => drop(self.blocks.insert(index)),
+                Some(pointer) => self.pointers(source, clock, child, offset_of(pointer)),
+                None => self.is_whole &= child.level == 0 || all_of(source, child).is_empty(),
             }
         }
     }
 }
 
-/// The contents of a block of pointers from the one at `at` on; all that are left, if it is not there.
-fn versions(source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) -> Vec<Vec<u64>> {
+/// The objects of a block, in the order of their ages.
+fn all_of(source: &Source, id: BlockId) -> Range<usize> {
     let start = source.blocks.partition_point(|block| block.id < id);
-    let count = source.blocks[start..].partition_point(|block| block.id == id);
-    let same = start..start + count;
-    let first = same.clone().find(|&index| source.blocks[index].at == at);
-    let later = first.unwrap_or(start)..same.end;
+    start..start + source.blocks[start..].partition_point(|block| block.id == id)
+}
+
+/// The contents of a block of pointers from the one at `at` on, and whether that is there; else all that are left.
+fn versions(source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) -> (Vec<Vec<u64>>, bool) {
+    let same = all_of(source, id);
+    let is_it = |&index: &usize| source.blocks[index].at == at && source.blocks[index].is_good;
+    let first = same.clone().find(is_it);
+    let later = first.unwrap_or(same.start)..same.end;
     let words = |bytes: Vec<u8>| {
         let words = bytes.chunks_exact(8);
         words.map(|word| u64::from_be_bytes(word.try_into().expect("eight bytes"))).collect()
     };
-    later.filter_map(|index| source.read(clock, index).ok().map(words)).collect()
+    let versions = later.filter_map(|index| source.read(clock, index).ok().map(words)).collect();
+    (versions, first.is_some())
 }
 
 /// Blocks without a direct pointer, and the bytes of their objects with the indirect blocks above them.
@@ -143,13 +177,14 @@ impl Count {
     }
 }
 
-/// The blocks without a direct pointer that the file had, if the bytes that its inode counts say so.
+/// The blocks without a direct pointer that the file had, if the bytes that its inode counts say so; and whether no others
+/// are left.
 fn counted(
     source: &Source,
     disk: &DiskInode,
     said: &Said,
     data: Range<usize>,
-) -> Option<BTreeSet<u64>> {
+) -> Option<(BTreeSet<u64>, bool)> {
     // Of each block the newest object.
     let newest: BTreeMap<u64, (u64, u64)> = source.blocks[data]
         .iter()
@@ -182,5 +217,8 @@ fn counted(
         count.add(block, stored);
         blocks.insert(block);
     }
-    (count.bytes == disk.used).then_some(blocks)
+    // One that was cut off has the size of one that is gone.
+    let is_certain = unsaid.is_empty();
+    let is_right = count.bytes == disk.used && (said.is_whole || is_certain);
+    is_right.then_some((blocks, is_certain))
 }
