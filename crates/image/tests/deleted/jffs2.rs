@@ -168,8 +168,16 @@ fn an_older_state_has_the_older_content_of_a_deleted_file() {
     let mut second = unlike(6_000, 1);
     second[1_000..4_000].copy_from_slice(&unlike(3_000, 2));
     second.truncate(5_000);
-    for flash in [nor(), nand()] {
-        let image = after(flash, work_in_time);
+    for (is_nor, flash) in [(true, nor()), (false, nand())] {
+        let mut image = after(flash, work_in_time);
+        // As Linux marks nodes on NOR that are not needed any more: those of the first file. They count again.
+        for at in (0..image.len() - 16).step_by(4).filter(|_| is_nor) {
+            if image[at..at + 4] == [0x85, 0x19, 0x02, 0xE0]
+                && image[at + 12..at + 16] == [2, 0, 0, 0]
+            {
+                image[at + 3] = 0xC0;
+            }
+        }
         for (time, f, keep, late) in [
             (0, Some(unlike(6_000, 1)), 9, false),
             (99, Some(unlike(6_000, 1)), 9, false),
@@ -179,7 +187,10 @@ fn an_older_state_has_the_older_content_of_a_deleted_file() {
             (300, None, 8, true),
             (9_000, None, 8, true),
         ] {
-            let mut state = past(&image, start + time).unwrap();
+            // Nodes that do not count now say nothing of the blocks.
+            let block = is_nor.then_some(Bytes::kib(16));
+            let hints = Hints { as_of: Some(start + time), block, ..Hints::default() };
+            let mut state = open(&Contents::of(image.clone()), &hints).unwrap();
             assert!(living(&mut state, "f") == f, "{time}");
             assert!(living(&mut state, "keep") == Some(unlike(900, keep)), "{time}");
             assert_eq!(living(&mut state, "late").is_some(), late, "{time}");
@@ -195,7 +206,9 @@ fn an_older_state_has_the_older_content_of_a_deleted_file() {
                 assert!(content(&mut tree, &mut state.clock, *ino, 5_000) == second, "{time}");
             }
         }
-        let early = past(&image, start - 1).unwrap_err();
+        let block = is_nor.then_some(Bytes::kib(16));
+        let hints = Hints { as_of: Some(start - 1), block, ..Hints::default() };
+        let early = open(&Contents::of(image), &hints).unwrap_err();
         let says = "the nodes were written from 2023-11-14 22:13:20 to 2023-11-14 22:18:20, and none by 2023-11-14 22:13:19";
         assert_eq!(early.to_string(), says);
         assert!(early.help().contains("--as-of"));
