@@ -213,3 +213,20 @@ fn what_does_not_fit_is_refused_or_told() {
     assert_eq!(made.left_out[0].why.to_string(), "its target of 200 bytes: there is room for 159");
     assert!(is_on_flash("YAFFS2") && !is_on_flash("ubifs"));
 }
+
+#[test]
+fn few_headers_are_found_among_content_that_looks_like_them() {
+    let folder = Scratch::new("look-alikes");
+    let at = |name: &str| folder.0.join(name);
+    // Blocks that hold nothing but letters.
+    fs::create_dir_all(at("d")).unwrap();
+    fs::write(at("d/a"), "O".repeat(300_000)).unwrap();
+    let alike: Vec<u8> = [b"\0\0\0\x01\0\0\0\xff\xffname\0", &[7; 18][..]].concat().repeat(30_000);
+    fs::write(at("d/b"), &alike).unwrap();
+    let mut image = made(&folder, &flash(2_048, 64, 128 << 10)).unwrap().bytes;
+    // As after garbage collection: the block with the headers is the last one.
+    image.rotate_left(64 * 2_112);
+    let identity = identify(&Contents::of(image.clone()));
+    assert_eq!(identity.main().kind, Kind::FileSystem("YAFFS2"), "{identity:?}");
+    assert!(faults(&image).is_empty());
+}

@@ -61,9 +61,16 @@ impl Headers {
             let header = object_header(&contents.window(at, header::SIZE), order, false);
             header.is_some_and(|header| is_likely(&header))
         };
+        let sound_of = |distance: usize| -> Vec<_> {
+            let tried = self.places.iter().step_by(distance);
+            tried.filter(|place| sound(place)).copied().collect()
+        };
         let distance = self.places.len().div_ceil(HEADERS * 8).max(1);
-        let tried = self.places.iter().step_by(distance);
-        let all: Vec<_> = tried.filter(|place| sound(place)).copied().collect();
+        let mut all = sound_of(distance);
+        if distance > 1 && all.len() < HEADERS {
+            // Few are headers: other fields of headers and tags have the same bytes.
+            all = sound_of(1);
+        }
         let little = all.iter().filter(|(_, order)| *order == ByteOrder::Little).count();
         let order = if little * 2 >= all.len() { ByteOrder::Little } else { ByteOrder::Big };
         let of: Vec<Bytes> =
@@ -88,13 +95,17 @@ impl Detector for Headers {
     }
 
     fn look(&mut self, at: Bytes, head: &[u8]) {
-        let (within, order) = match head {
-            head if head.starts_with(LITTLE) => (LITTLE_AT, ByteOrder::Little),
-            head if head.starts_with(LITTLE_ROOT) => (Bytes::ZERO, ByteOrder::Little),
-            head if head.starts_with(BIG_ROOT) => (Bytes::ZERO, ByteOrder::Big),
-            _ => (BIG_AT, ByteOrder::Big),
+        let (within, order, name) = match head {
+            head if head.starts_with(LITTLE_ROOT) => (Bytes::ZERO, ByteOrder::Little, None),
+            head if head.starts_with(BIG_ROOT) => (Bytes::ZERO, ByteOrder::Big, None),
+            head if head.starts_with(LITTLE) => {
+                (LITTLE_AT, ByteOrder::Little, head.get(LITTLE.len()))
+            }
+            _ => (BIG_AT, ByteOrder::Big, head.get(BIG.len())),
         };
-        if self.places.len() < PLACES && at >= within {
+        // Other fields of headers and tags have the same bytes, but often no name behind them.
+        let named = name.is_none_or(|first| !matches!(first, 0xFF | b'/'));
+        if named && self.places.len() < PLACES && at >= within {
             self.places.push((at - within, order));
         }
     }
