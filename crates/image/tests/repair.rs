@@ -188,13 +188,17 @@ fn what_lies_around_an_image_stays() {
     let mut hurt = BOARD.to_vec();
     let magic = hurt.windows(2).rposition(|pair| pair == [0x19, 0x85] || pair == [0x85, 0x19]);
     hurt[magic.unwrap() + 14] ^= 0xFF;
-    let front = [b"boot loader ".repeat(5_461), vec![0xFF; 65_536 - 65_532]].concat();
-    let whole = [front.clone(), hurt].concat();
-    let hints = Hints { block: Some(Bytes::kib(8)), ..Hints::default() };
-    let done = repair(&Contents::of(whole.clone()), &hints, Seed::new(1)).unwrap();
-    let new = done.new.unwrap();
-    assert!(new.bytes.len() >= whole.len());
-    assert_eq!(&new.bytes[..front.len()], front);
+    let mut code = vec![0; 60_000];
+    Seed::new(3).stream("code").fill(&mut code);
+    for front in [b"boot loader\n".repeat(5_400), b"boot loader ".repeat(5_400), code] {
+        let front = [front.clone(), vec![0xFF; 65_536 - front.len()]].concat();
+        let whole = [front.clone(), hurt.clone()].concat();
+        let hints = Hints { block: Some(Bytes::kib(8)), ..Hints::default() };
+        let done = repair(&Contents::of(whole.clone()), &hints, Seed::new(1)).unwrap();
+        let new = done.new.unwrap();
+        assert!(new.bytes.len() >= whole.len());
+        assert!(new.bytes[..front.len()] == front, "{:?}", &front[..12]);
+    }
 }
 
 #[test]

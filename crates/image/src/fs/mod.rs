@@ -234,6 +234,15 @@ pub fn refuse_volumes(hints: &Hints) -> Result<(), Error> {
     }
 }
 
+/// Refuses to write blocks of a size that is a guess, unless the user gives it.
+///
+/// # Errors
+/// [`Error::Mount`].
+fn refuse_guessed_block(is_known: bool, hints: &Hints) -> Result<(), Error> {
+    let why = "nothing in it shows how large an erase block is, which must be known to write: give --block";
+    if is_known || hints.block.is_some() { Ok(()) } else { Err(Error::Mount(why.into())) }
+}
+
 /// Refuses an older state by sequence number where there are none.
 ///
 /// # Errors

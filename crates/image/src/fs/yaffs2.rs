@@ -22,7 +22,7 @@ mod survey;
 
 use super::{
     DetectedFileSystem, FileSystemType, Hints, ImageFileSystem, MountedImage, Recipe,
-    refuse_volumes,
+    refuse_guessed_block, refuse_volumes,
 };
 use crate::audit::Audit;
 use crate::contents::Contents;
@@ -261,6 +261,7 @@ impl DetectedFileSystem for Image {
 
     fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
         let flash = self.choose(contents, hints)?;
+        refuse_guessed_block(flash.blocks.known, hints)?;
         detail::recipe(&flash, contents)
     }
 
@@ -277,11 +278,8 @@ impl DetectedFileSystem for Image {
             let cut = TruncatedPart::Page { shape: flash.shape(), block };
             return Err(Error::Truncated { length, needed, cut });
         }
-        if !hints.reads_only() && !flash.blocks.known {
-            let why = "nothing in it shows how large an erase block is, which must be known to write: give --block";
-            if hints.block.is_none() {
-                return Err(Error::Mount(why.into()));
-            }
+        if !hints.reads_only() {
+            refuse_guessed_block(flash.blocks.known, hints)?;
         }
         let mut fs = flash.mount(flash.open(contents)?, flash.options(hints))?;
         if let Some(sequence) = hints.as_of {
