@@ -92,7 +92,8 @@ sources
 for fs in "$@"; do
   rm -f image image.overlay
   image "$fs"
-  block=; [ "$fs" != yaffs2 ] || block="--block 128KiB"
+  block=   # which nothing in these two shows
+  case $fs in jffs2) block="--block 64KiB" ;; yaffs2) block="--block 128KiB" ;; esac
   mount_image image files --rw $block; programs "$fs"; unmount
   "$BOARDLAB" image apply image >told || { cat told >&2; fail "$fs: image apply"; }
   "$BOARDLAB" image check image >told || { cat told >&2; fail "$fs: image check"; }

@@ -270,7 +270,7 @@ impl<M: Mtd> Jffs2<M> {
 impl<M> Volume<M> {
     /// Whether a node of `least` bytes fits an empty block together with its summary. A node that
     /// does not must be refused before the block being written is given up for it.
-    fn fits_a_block(&self, least: u32, summary: SummaryCost) -> bool {
+    pub(crate) fn fits_a_block(&self, least: u32, summary: SummaryCost) -> bool {
         let kept = summary.map_or(0, |entry| SummaryBuilder::default().length_with(entry));
         least + kept <= self.blocks.size() - self.layout.cleanmarker()
     }

@@ -68,3 +68,38 @@ fn what_collection_opens_is_closed_when_caches_are_dropped() {
     assert_eq!(open(&fs), 1);
     fs.fs().check_tables().unwrap();
 }
+
+/// A node that fills a block of 4 KiB leaves no room for a summary: it is split when it is moved.
+#[test]
+fn a_node_as_long_as_a_block_can_be_collected() {
+    let mut clock = Clock::new();
+    let mount = |clock: &mut Clock, nor: RamMtd, summary: bool| {
+        let options = Options { summary, ..Options::default() };
+        Mount::new(Jffs2::mount(clock, nor, options).unwrap())
+    };
+    let mut fs = mount(&mut clock, RamMtd::nor(512, Bytes::kib(4)), false);
+    fs.background(&mut clock, None).unwrap();
+    let mut content = vec![0; 4_096 - 12 - 68];
+    Seed::new(1).stream("content").fill(&mut content);
+    let name = |number: usize| format!("/{number}");
+    let files: Vec<_> =
+        (0..301).map(|number| fs.create(&mut clock, name(number), 0o644).unwrap()).collect();
+    // The first file leaves too little of its block for another node: each further one fills a block.
+    let blocks = fs.fs().volume().blocks();
+    let room = blocks.totals().free - u64::from(blocks.on_list(List::Free)) * (4_096 - 12);
+    let first = usize::try_from(room - 68 - 100).unwrap();
+    for (number, fd) in files.into_iter().enumerate() {
+        let length = if number == 0 { first } else { content.len() };
+        fs.write(&mut clock, fd, 0, &content[..length]).unwrap();
+        fs.close(&mut clock, fd).unwrap();
+    }
+    assert!(fs.fs().volume().blocks().on_list(List::Clean) >= 299);
+    fs.unmount(&mut clock).unwrap();
+    let mut fs = mount(&mut clock, fs.into_fs().into_device(), true);
+    let fd = fs.create(&mut clock, "/changes", 0o644).unwrap();
+    for step in 0..4_000 {
+        let written = fs.write(&mut clock, fd, 0, &content).and_then(|_| fs.sync(&mut clock));
+        assert_eq!(written, Ok(()), "{step}");
+    }
+    fs.fs().check_tables().unwrap();
+}

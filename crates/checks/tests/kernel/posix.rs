@@ -43,7 +43,7 @@ const CASES: [Case; 4] = [
         name: "jffs2",
         create: "--fs jffs2 --page 1 --block 64KiB",
         size: 256 * (64 << 10),
-        mount: "",
+        mount: "--block 64KiB",
         differ: &[
             SECONDS,
             NO_CTIME,

@@ -27,7 +27,11 @@ impl<M: Mtd> Jffs2<M> {
         let length = self.volume.blocks.length(id);
         let owned = self.volume.blocks.node(id).owner() != Owner::Nobody;
         let least = if owned { length.min(inode::SIZE + MIN_DATA) } else { length };
-        // The length of the node is an upper bound for its summary entry.
+        // The length of the node is an upper bound for its summary entry. With it, no small block may have room.
+        let summary = Some(length).filter(|_| self.volume.summary);
+        if owned && !self.volume.fits_a_block(least, summary) {
+            return Ok(None);
+        }
         if self.reserve_gc(clock, least, Some(length))? < length {
             return Ok(None);
         }
