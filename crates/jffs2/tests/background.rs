@@ -37,7 +37,7 @@ fn each_erase_has_the_thread_do_one_more_pass() {
     }
     fs.sync(&mut clock).unwrap();
     for number in 0..20 {
-        fs.unlink(&mut clock, &format!("/{number}")).unwrap();
+        fs.unlink(&mut clock, format!("/{number}")).unwrap();
     }
     let erases = operations(&fs, Kind::Erase);
     fs.sync(&mut clock).unwrap();
@@ -57,7 +57,7 @@ fn what_collection_opens_is_closed_when_caches_are_dropped() {
     fs.sync(&mut clock).unwrap();
     fs.drop_caches(&mut clock).unwrap();
     for number in (0..24).filter(|number| number % 4 > 0) {
-        fs.unlink(&mut clock, &format!("/{number}")).unwrap();
+        fs.unlink(&mut clock, format!("/{number}")).unwrap();
     }
     let open = |fs: &Nand| fs.fs().structures()[2].count;
     assert_eq!(open(&fs), 1, "the root");
