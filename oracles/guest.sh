@@ -212,5 +212,5 @@ case ${1:-} in
   prepare) shift; prepare "$@" ;;
   ready) shift; ready "$@" ;;
   run) shift; run "$@" ;;
-  *) sed -n '2,26p' "$0"; exit 2 ;;
+  *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

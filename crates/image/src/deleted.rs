@@ -61,6 +61,9 @@ pub struct Remnant {
     pub doubt: Option<&'static str>,
 }
 
+/// The most bytes of extended attributes that are kept: many files may name one value.
+pub(crate) const XATTR_BYTES: usize = 64 << 20;
+
 /// The extended attributes of a deleted file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Xattrs {

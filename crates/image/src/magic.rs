@@ -366,9 +366,9 @@ fn archive(head: &Head<'_>) -> Option<SignatureMatch> {
 /// Dumps as text: Intel HEX, S-records, what `nanddump --prettyprint`, `hexdump` and U-Boot print.
 fn text(head: &Head<'_>) -> Option<SignatureMatch> {
     let printable = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
-    // A line of a dump is shorter than this head; letters without an end are the content of a file.
-    let lines = head.0.len() < HEAD || head.0.iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-    let enough = head.0.len() >= 16 && head.0.iter().all(printable) && lines;
+    // A page full of one letter is the content of a file.
+    let differ = head.0.iter().any(|byte| *byte != head.0[0]);
+    let enough = head.0.len() >= 16 && head.0.iter().all(printable) && differ;
     let detail = match head.0 {
         [b':', ..] => "perhaps Intel HEX",
         [b'S', b'0'..=b'9', ..] => "perhaps S-records",

@@ -143,7 +143,7 @@ impl<M: Mtd> Jffs2<M> {
     }
 
     /// Does one step of background work: flushes the write buffer when it is old, else runs a pass
-    /// of garbage collection when there is reason for one. Returns whether there is more to do now.
+    /// of garbage collection when there is reason for one, or after an erase. Returns whether there is more to do now.
     ///
     /// # Errors
     /// [`Error::Flash`] of the write buffer; of garbage collection only a power cut.
@@ -155,7 +155,8 @@ impl<M: Mtd> Jffs2<M> {
             self.volume.wbuf.due = None;
             self.flush_wbuf_gc(clock, None)?;
         } else if self.volume.wakes_collector() {
-            let erases = self.volume.has_erases();
+            let checks = self.volume.blocks.totals().unchecked > 0;
+            let erases = self.volume.has_erases() && !checks;
             self.volume.signalled = false;
             match self.collect(clock) {
                 Ok(PassOutcome::Progress) => self.volume.signalled = erases,

@@ -202,9 +202,13 @@ impl<M> Volume<M> {
 
     /// Whether the background does a pass: there is reason for one, or it erased a block in the pass before. Each
     /// erase signals the thread, which then does a pass without looking for a reason
-    /// (`jffs2_garbage_collect_thread`).
+    /// (`jffs2_garbage_collect_thread`). It is left out where only clean blocks are there: full of one node
+    /// each, they would be moved for ever.
     pub(crate) fn wakes_collector(&self) -> bool {
-        self.signalled || self.wants_collection()
+        let dirty =
+            [List::VeryDirty, List::Dirty, List::Erasable].map(|list| self.blocks.on_list(list));
+        let has_dirt = self.blocks.collecting.is_some() || dirty.iter().any(|&count| count > 0);
+        self.signalled && has_dirt || self.wants_collection()
     }
 
     /// Whether garbage should be collected in the background (`jffs2_thread_should_wake`).

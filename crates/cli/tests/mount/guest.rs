@@ -42,5 +42,6 @@ fn mounts_work_in_the_guest_too() {
     let [told, wrong] =
         [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned());
     let passed = told.lines().filter(|line| line.ends_with(" ... ok")).count();
-    assert!(output.status.success() && passed >= 8, "{told}{wrong}");
+    let skipped = [&told, &wrong].iter().any(|text| text.contains("skipped:"));
+    assert!(output.status.success() && passed >= 8 && !skipped, "{told}{wrong}");
 }

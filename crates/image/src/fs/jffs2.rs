@@ -88,6 +88,7 @@ impl DetectedFileSystem for Image {
     fn recipe(&self, contents: &Contents, hints: &Hints) -> Result<Recipe, Error> {
         let choice = choose(contents, self, hints)?;
         refuse_guessed_block(choice.flash.block_known, hints)?;
+        let choice = choice.without_front();
         let Flash { order, cleanmarkers, .. } = choice.flash;
         let options = Options { byte_order: Some(order), read_only: true, ..Options::default() };
         let mut clock = Clock::new();
@@ -114,13 +115,14 @@ impl DetectedFileSystem for Image {
         if hints.commit.is_some() {
             return Err(Error::NotFor { option: "--commit", what: "JFFS2, which has no commits" });
         }
-        let choice = choose(contents, self, hints)?;
+        let mut choice = choose(contents, self, hints)?;
         // Data that Linux reads twice are read once here: a malicious image would otherwise take hours.
         let profile = Profile { rereads_empty: false, ..Profile::LINUX_6_1 };
         let byte_order = Some(choice.flash.order);
         let (read_only, wall) = (hints.reads_only(), hints.wall());
         if !read_only {
             refuse_guessed_block(choice.flash.block_known, hints)?;
+            choice = choice.without_front();
         }
         let options = Options { byte_order, profile, read_only, wall, ..Options::default() };
         let mut clock = Clock::new();
@@ -181,9 +183,8 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Detection]) -> Option<(
     if other.iter().any(|one| one.covers(flash.first)) {
         return None;
     }
-    // Erased and bad blocks before it belong to it; other content does not, known or not.
-    let behind = other.iter().any(|one| one.at < flash.first)
-        || holds_something(contents, start_of_block(&flash));
+    // Erased blocks before it belong to it; other content does not.
+    let behind = other.iter().any(|one| one.at < flash.first);
     let at = match flash.origin {
         Bytes::ZERO if behind => start_of_block(&flash),
         origin => origin,
@@ -224,16 +225,6 @@ fn blocks_because(found: Detection, flash: &Flash) -> Detection {
         (false, _) => "the smallest that no node crosses",
     };
     found.because(flash.first, format!("erase blocks of {block}: {by}"))
-}
-
-/// Whether there is anything before `end` besides what erased and bad blocks hold.
-fn holds_something(contents: &Contents, end: Bytes) -> bool {
-    const STEP: usize = 256 << 10;
-    let mut windows = (0..end.get()).step_by(STEP).map(Bytes::new);
-    windows.any(|at| {
-        let bytes = contents.window(at, (end - at).to_usize().min(STEP));
-        bytes.iter().any(|byte| !matches!(byte, 0 | 0xFF))
-    })
 }
 
 /// The offset of the erase block with the first node.

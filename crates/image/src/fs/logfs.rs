@@ -32,7 +32,7 @@ use crate::spare::Spare;
 use audit::Opened;
 use boardlab_codec::ByteOrder;
 use boardlab_logfs::format::{Superblock, superblock};
-use boardlab_logfs::mkfs::Format;
+use boardlab_logfs::mkfs::{Format, SEGMENT_SHIFT_MIN};
 use boardlab_logfs::{Logfs, Options};
 use boardlab_result::RunResult;
 use boardlab_sim::{Bytes, Clock};
@@ -115,14 +115,15 @@ impl Image {
         self.at + self.shape.raw_block() * self.blocks()
     }
 
-    /// The settings of such a filesystem, as far as the superblock says them.
+    /// The settings of such a filesystem, as far as the superblock says them and a new one can have them.
     fn format(&self) -> Format {
         let one = &self.superblock;
         let journal = one.journal.iter().filter(|&&segment| segment > 0).count();
+        let journal = u8::try_from(journal).ok().filter(|&count| count > 1);
         Format {
-            segment_shift: Some(one.segment_shift),
+            segment_shift: Some(one.segment_shift).filter(|&shift| shift >= SEGMENT_SHIFT_MIN),
             write_shift: Some(one.write_shift),
-            journal_segments: u8::try_from(journal).unwrap_or(u8::MAX),
+            journal_segments: journal.unwrap_or(Format::default().journal_segments),
             bad_segment_reserve: one.bad_segment_reserve,
             ..Format::default()
         }

@@ -243,7 +243,7 @@ fn refuse_guessed_block(is_known: bool, hints: &Hints) -> Result<(), Error> {
     if is_known || hints.block.is_some() { Ok(()) } else { Err(Error::Mount(why.into())) }
 }
 
-/// Refuses an older state by sequence number where there are none.
+/// Refuses `--as-of` where there are no older states.
 ///
 /// # Errors
 /// [`Error::NotFor`].

@@ -215,6 +215,42 @@ fn an_older_state_has_the_older_content_of_a_deleted_file() {
     }
 }
 
+/// Without summaries a removal on NOR marks the entry, and writes nothing.
+#[test]
+fn a_removal_that_left_no_trace_is_told_in_an_older_state_and_stays_in_the_present_one() {
+    let mut clock = Clock::new();
+    let options =
+        Options { wall: WallClock { start: START }, summary: false, ..Options::default() };
+    let mut mount = Mount::new(Jffs2::mount(&mut clock, nor(), options).unwrap());
+    for (path, seed) in [("/gone", 1), ("/kept", 2)] {
+        write(&mut mount, &mut clock, path, (0, &unlike(300, seed)));
+    }
+    clock.advance(Duration::from_secs(60));
+    mount.unlink(&mut clock, "/gone").unwrap();
+    clock.advance(Duration::from_secs(60));
+    write(&mut mount, &mut clock, "/late", (0, b"later"));
+    mount.unmount(&mut clock).unwrap();
+    let image = mount.fs().device().image();
+    let look = |seconds: i64| {
+        let as_of = Some(u64::try_from(START + seconds).unwrap());
+        let hints = Hints { as_of, ..Hints::default() };
+        let mut image = open(&Contents::of(image.clone()), &hints).unwrap();
+        let root = image.fs.root();
+        let names = image.fs.readdir(&mut image.clock, root).unwrap();
+        let mut names: Vec<_> =
+            names.into_iter().map(|entry| String::from_utf8(entry.name).unwrap()).collect();
+        names.sort();
+        let audit = image.fs.audit(&mut image.clock).unwrap();
+        (names, audit.unknown_loss, audit.foreign.unwrap().contains("Names count again"))
+    };
+    assert_eq!(look(30), (vec!["gone".into(), "kept".into()], true, true));
+    // Nothing says when it was removed.
+    assert_eq!(look(90), (vec!["gone".into(), "kept".into()], true, true));
+    for present in [120, 10_000, 9_000_000_000] {
+        assert_eq!(look(present), (vec!["kept".into(), "late".into()], false, false));
+    }
+}
+
 #[test]
 fn an_older_state_of_a_dump_with_codes_has_right_codes() {
     let scratch = Scratch::new("past");

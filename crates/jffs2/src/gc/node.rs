@@ -18,7 +18,8 @@ use boardlab_vfs::Work;
 
 impl<M: Mtd> Jffs2<M> {
     /// Copies a node as it is, marks the old one obsolete, and returns the new one; `None` when it
-    /// does not fit into the block being written or is damaged, and must be rewritten.
+    /// does not fit into the block being written, no block has room for it with its summary, or it is damaged, and
+    /// it must be rewritten.
     pub(super) fn copy_node(
         &mut self,
         clock: &mut Clock,

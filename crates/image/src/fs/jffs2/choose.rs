@@ -30,6 +30,25 @@ pub(super) struct Choice {
 }
 
 impl Choice {
+    /// For writing: from the block with the first node on, if there is anything before it but erased and zero bytes. That
+    /// may be something else, such as a boot loader, and JFFS2 would erase it.
+    pub(super) fn without_front(mut self) -> Self {
+        const STEP: usize = 256 << 10;
+        let raw = self.shape.raw_block();
+        let first = self.flash.first - self.at.min(self.flash.first);
+        let end = raw * (first / raw);
+        let mut windows = (0..end.get()).step_by(STEP).map(Bytes::new);
+        let holds_something = windows.any(|at| {
+            let bytes = self.contents.window(at, (end - at).to_usize().min(STEP));
+            bytes.iter().any(|byte| !matches!(byte, 0 | 0xFF))
+        });
+        if holds_something {
+            self.contents = self.contents.from(end);
+            self.at += end;
+        }
+        self
+    }
+
     /// The flash, with the error correction that its OOB bytes show. Without OOB bytes in the file it
     /// is a NOR: JFFS2 on NAND keeps its cleanmarkers in the OOB area, and refuses a NAND without one.
     ///
@@ -58,21 +77,26 @@ pub(super) fn spare(contents: &Contents, shape: Shape, flash: &Flash) -> Option<
 /// [`Error::Truncated`].
 pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Result<Choice, Error> {
     let Image { nodes, flash, at } = image;
+    let mut at = *at;
     let survey = Survey::with(contents, nodes, flash.order).with_blocks_from(flash.origin);
     check_order(flash, hints)?;
     let (page, oob) = pages(&survey, flash, hints)?;
     let shape = block(&survey, flash, page, oob, hints)?;
+    if flash.origin.is_zero() && !at.is_zero() {
+        // Behind other content, from the block with the first node on.
+        at = shape.raw_block() * (flash.first / shape.raw_block());
+    }
     let truncated = survey.truncated(shape);
     if let Some(needed) = truncated.filter(|_| !hints.partial) {
         let length = contents.length();
-        let block = (length - *at) / shape.raw_block();
+        let block = (length - at) / shape.raw_block();
         let within = TruncatedPart::Block { shape, block };
         let cut = if shape.oob.is_zero() { TruncatedPart::Node } else { within };
         return Err(Error::Truncated { length, needed, cut });
     }
     // With another OOB size the OOB bytes begin elsewhere.
     let flash = Flash { marker: survey.marker(shape), ..flash.clone() };
-    Ok(Choice { contents: contents.from(*at), shape, flash, at: *at, truncated })
+    Ok(Choice { contents: contents.from(at), shape, flash, at, truncated })
 }
 
 fn check_order(flash: &Flash, hints: &Hints) -> Result<(), Error> {

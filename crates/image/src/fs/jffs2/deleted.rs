@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 7. Main function: [`remnants`]. JFFS2 writes a node for a hole too, so what no node holds is gone.
 
-use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants, Xattrs};
+use crate::deleted::{FormerName, Layer, PieceSource, Remnant, Remnants, XATTR_BYTES, Xattrs};
 use crate::dump::Dump;
 use crate::error::Error;
 use boardlab_jffs2::Jffs2;
@@ -41,7 +41,11 @@ pub(super) fn remnants(mut fs: Jffs2<Dump>, clock: &mut Clock) -> Result<Remnant
     let mut nodes = found.nodes;
     nodes.sort_by_key(|node| (node.fields.ino, node.fields.version, node.good, node.at));
     let mut source = Source { fs, nodes };
-    let mut xattrs = xattrs(&mut source.fs, clock, found.references, &found.xattrs);
+    let mut references = found.references;
+    references
+        .retain(|one| source.nodes.binary_search_by_key(&one.ino, |node| node.fields.ino).is_ok());
+    let mut is_cut = found.is_cut;
+    let mut xattrs = xattrs(&mut source.fs, clock, (references, &found.xattrs), &mut is_cut);
     let mut inodes = Vec::new();
     let mut start = 0;
     while let Some(first) = source.nodes.get(start) {
@@ -54,7 +58,7 @@ pub(super) fn remnants(mut fs: Jffs2<Dump>, clock: &mut Clock) -> Result<Remnant
     }
     let names = found.names.into_iter().map(former_name).collect();
     let root = ROOT.into();
-    Ok(Remnants { root, names, living, inodes, is_cut: found.is_cut, source: Box::new(source) })
+    Ok(Remnants { root, names, living, inodes, is_cut, source: Box::new(source) })
 }
 
 fn former_name(name: RemainingName) -> FormerName {
@@ -70,12 +74,12 @@ fn former_name(name: RemainingName) -> FormerName {
 }
 
 /// The extended attributes of each inode. Of several references of an inode to one attribute the newest counts, and
-/// of several attributes of one name that of the newest reference.
+/// of several attributes of one name that of the newest reference. Beyond [`XATTR_BYTES`] they are cut off.
 fn xattrs(
     fs: &mut Jffs2<Dump>,
     clock: &mut Clock,
-    mut references: Vec<Xref>,
-    found: &[RemainingXattr],
+    (mut references, found): (Vec<Xref>, &[RemainingXattr]),
+    is_cut: &mut bool,
 ) -> BTreeMap<u32, Xattrs> {
     let mut nodes: HashMap<u32, Vec<&RemainingXattr>> = HashMap::new();
     for one in found {
@@ -88,12 +92,24 @@ fn xattrs(
     references.retain(|one| !one.removed);
     references.sort_by_key(|one| one.sequence);
     let mut xattrs: BTreeMap<u32, Xattrs> = BTreeMap::new();
+    let mut values = HashMap::new();
+    let mut left = XATTR_BYTES;
     for Xref { ino, xid, .. } in references {
-        let mut same = nodes.get(&xid).into_iter().flatten();
+        let value = values.entry(xid).or_insert_with(|| {
+            let mut same = nodes.get(&xid).into_iter().flatten();
+            same.find_map(|one| fs.read_remaining_xattr(clock, one).ok().flatten())
+        });
         let xattrs = xattrs.entry(ino).or_default();
-        match same.find_map(|one| fs.read_remaining_xattr(clock, one).ok().flatten()) {
-            Some((name, value)) => drop(xattrs.all.insert(name, value)),
-            None => xattrs.gone += 1,
+        let Some((name, value)) = value else {
+            xattrs.gone += 1;
+            continue;
+        };
+        match left.checked_sub(name.len() + value.len()) {
+            Some(rest) => {
+                left = rest;
+                xattrs.all.insert(name.clone(), value.clone());
+            }
+            None => (xattrs.gone, *is_cut) = (xattrs.gone + 1, true),
         }
     }
     xattrs

@@ -2,14 +2,15 @@
 //!
 //! Layer: rank 7. Main type: [`Older`]; main function: [`mount`]. Inode nodes and directory entries have the time at which
 //! they were written. Later ones become padding in memory, and earlier ones that were marked as not needed any more are
-//! needed again:
+//! needed again. A state that is not older than the newest node is the present one, and stays as it is:
 //!
 //! ```text
 //!  flash   /a -> 7, 12:00   inode 7, 12:00 (obsolete)   inode 7, 12:30   /a -> 0, 13:00
 //!  12:10   /a -> 7          inode 7                     padding          padding
 //! ```
-//! Left out: extended attributes, whose nodes have no time and which stay the newest, and what garbage collection has moved
-//! or erased since. A summary says the same as the nodes, and becomes padding too.
+//! On NOR without summaries a removal writes nothing, but marks the entry: such a name is needed again too, and told, for
+//! nothing says when it was removed. Left out: extended attributes, whose nodes have no time and which stay the newest, and
+//! what garbage collection has moved or erased since. A summary says the same as the nodes, and becomes padding too.
 
 use crate::audit::Audit;
 use crate::date::date;
@@ -32,6 +33,8 @@ pub(super) struct Older {
     fs: Jffs2<Dump>,
     wanted: u32,
     newest: u32,
+    /// Whether entries count again that were marked as not needed any more.
+    unmarked: bool,
 }
 
 macro_rules! inner {
@@ -63,6 +66,12 @@ impl ImageFileSystem for Older {
             date(self.wanted.into()),
             date(self.newest.into())
         );
+        let told = match self.unmarked {
+            true => format!(
+                "{told} Names count again that were removed or replaced at a time that the flash may not say."
+            ),
+            false => told,
+        };
         audit.foreign = Some(match audit.foreign.take() {
             Some(before) => format!("{told} {before}"),
             None => told,
@@ -85,37 +94,48 @@ impl ImageFileSystem for Older {
 /// # Errors
 /// [`Error::NoTime`], [`Error::Device`], [`Error::Mount`].
 pub(super) fn mount(fs: Jffs2<Dump>, options: Options, wanted: u64) -> Result<Older, Error> {
-    let mut past = Past { order: fs.order(), wanted, oldest: u32::MAX, newest: 0 };
+    // Nodes have times until 2106.
+    let seconds = u32::try_from(wanted).unwrap_or(u32::MAX);
+    let order = fs.order();
+    let mut past = Past { order, wanted: seconds, oldest: u32::MAX, newest: 0, unmarked: false };
     let mut device = fs.into_device();
     let mut clock = Clock::new();
-    for block in (0..device.geometry().block_count()).map(BlockIndex) {
-        past.block(&mut clock, &mut device, block)?;
+    let blocks = (0..device.geometry().block_count()).map(BlockIndex);
+    for block in blocks.clone() {
+        past.block(&mut clock, &mut device, (block, false))?;
     }
     let found = (past.oldest.min(past.newest), past.newest);
-    let seconds = u32::try_from(wanted).ok().filter(|seconds| *seconds >= found.0);
-    let wanted = seconds.ok_or(Error::NoTime { wanted, found })?;
+    if seconds < found.0 {
+        return Err(Error::NoTime { wanted, found });
+    }
+    let is_older = seconds < past.newest;
+    for block in blocks.filter(|_| is_older) {
+        past.block(&mut clock, &mut device, (block, true))?;
+    }
     let fs = Jffs2::mount(&mut clock, device, options)
         .map_err(|problem| Error::Mount(problem.into()))?;
-    Ok(Older { fs, wanted, newest: past.newest })
+    Ok(Older { fs, wanted: seconds, newest: past.newest, unmarked: is_older && past.unmarked })
 }
 
 /// The search for later nodes.
 struct Past {
     order: ByteOrder,
-    wanted: u64,
+    wanted: u32,
     /// The earliest time of a node.
     oldest: u32,
     /// The latest one.
     newest: u32,
+    /// Whether an entry was marked.
+    unmarked: bool,
 }
 
 impl Past {
-    /// Changes a block to what it was.
+    /// Notes the times in a block, and `changes` it to what it was.
     fn block(
         &mut self,
         clock: &mut Clock,
         device: &mut Dump,
-        block: BlockIndex,
+        (block, changes): (BlockIndex, bool),
     ) -> Result<(), Error> {
         if device.is_bad(clock, block)? {
             return Ok(());
@@ -137,7 +157,7 @@ impl Past {
         let pages = bytes.chunks(page.to_usize()).zip(before.chunks(page.to_usize()));
         for (number, ((now, before), readable)) in (0..).zip(pages.zip(readable)) {
             // What cannot be read stays as it is.
-            if now != before && readable {
+            if changes && now != before && readable {
                 let index = (first + page * number) / page;
                 let index = u32::try_from(index).expect("pages are counted in u32");
                 device.put_page(clock, PageIndex(index), now)?;
@@ -182,13 +202,13 @@ impl Past {
                 let view = DirentView::new(&node, order).and_then(|view| view.parse());
                 view.ok().map(|entry| entry.mctime)
             }
-            NodeType::Xattr | NodeType::Xref => Some(0),
             _ => None,
         };
         let is_summary = found.node_type == NodeType::Summary;
-        if time.is_some_and(|time| u64::from(time) > self.wanted) || is_summary {
+        if time.is_some_and(|time| time > self.wanted) || is_summary {
             Header { node_type: NodeType::Padding, ..accurate }.emit(bytes, order);
         } else if time.is_some() {
+            self.unmarked |= found.node_type == NodeType::Dirent && !found.accurate;
             accurate.emit(bytes, order);
         }
         // The collection writes entries without a time.

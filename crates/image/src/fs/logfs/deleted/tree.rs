@@ -120,11 +120,11 @@ struct Said {
 impl Said {
     /// A block of pointers that is at `at`, or was written again later.
     fn pointers(&mut self, source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) {
-        let (versions, is_there) = versions(source, clock, id, at);
+        let (words, is_there) = newest_words(source, clock, id, at);
         self.is_whole &= is_there;
         let unused = if id.level == 1 && id.index == 0 { DIRECT } else { 0 };
         for slot in unused..POINTERS {
-            let pointer = versions.iter().rev().map(|words| words[slot]).find(|&word| word > 0);
+            let pointer = Some(words[slot]).filter(|&word| word > 0);
             let index = id.index * POINTERS as u64 + slot as u64;
             let child = BlockId { ino: self.ino, level: id.level - 1, index };
             match pointer {
@@ -142,18 +142,23 @@ fn all_of(source: &Source, id: BlockId) -> Range<usize> {
     start..start + source.blocks[start..].partition_point(|block| block.id == id)
 }
 
-/// The contents of a block of pointers from the one at `at` on, and whether that is there; else all that are left.
-fn versions(source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) -> (Vec<Vec<u64>>, bool) {
+/// The newest pointers of a block from the one at `at` on, and whether that is there; else of all that are left.
+fn newest_words(source: &mut Source, clock: &mut Clock, id: BlockId, at: u64) -> (Vec<u64>, bool) {
     let same = all_of(source, id);
     let is_it = |&index: &usize| source.blocks[index].at == at && source.blocks[index].is_good;
     let first = same.clone().find(is_it);
     let later = first.unwrap_or(same.start)..same.end;
-    let words = |bytes: Vec<u8>| {
-        let words = bytes.chunks_exact(8);
-        words.map(|word| u64::from_be_bytes(word.try_into().expect("eight bytes"))).collect()
-    };
-    let versions = later.filter_map(|index| source.read(clock, index).ok().map(words)).collect();
-    (versions, first.is_some())
+    let mut words = vec![0; POINTERS];
+    for index in later {
+        let bytes = source.read(clock, index).unwrap_or_default();
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            let newer = u64::from_be_bytes(bytes.try_into().expect("eight bytes"));
+            if newer > 0 {
+                *word = newer;
+            }
+        }
+    }
+    (words, first.is_some())
 }
 
 /// Blocks without a direct pointer, and the bytes of their objects with the indirect blocks above them.
