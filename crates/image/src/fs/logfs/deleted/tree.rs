@@ -123,8 +123,8 @@ impl Said {
         let (words, is_there) = newest_words(source, clock, id, at);
         self.is_whole &= is_there;
         let unused = if id.level == 1 && id.index == 0 { DIRECT } else { 0 };
-        for slot in unused..POINTERS {
-            let pointer = Some(words[slot]).filter(|&word| word > 0);
+        for (slot, &word) in words.iter().enumerate().skip(unused) {
+            let pointer = Some(word).filter(|&word| word > 0);
             let index = id.index * POINTERS as u64 + slot as u64;
             let child = BlockId { ino: self.ino, level: id.level - 1, index };
             match pointer {
