@@ -17,11 +17,11 @@
 use crate::Jffs2;
 use crate::acl;
 use crate::error::Error;
-use crate::format::header::{self, Header, NodeType};
+use crate::format::header::{Header, NodeType, each_node};
 use crate::format::inode::{self, Compressor};
 use crate::format::{
     ByteOrder, DirentView, Inode, InodeView, Malformed, XattrPrefix, XattrView, Xref, XrefView,
-    crc, pad, to_usize,
+    crc, to_usize,
 };
 use crate::read::DATA_MAX;
 use boardlab_mtd::{BlockIndex, Mtd};
@@ -98,17 +98,27 @@ impl<M: Mtd> Jffs2<M> {
     /// [`Error::Flash`], except for bit errors.
     pub fn remains(&mut self, clock: &mut Clock) -> Result<Remains, Error> {
         let mut remains = Remains::default();
+        self.each_node_on_flash(clock, |fs, at, header, node| {
+            fs.look(&mut remains, header, node, at);
+        })?;
+        Ok(remains)
+    }
+
+    /// Reads the whole flash, and takes each node with its offset: see [`each_node`].
+    pub(crate) fn each_node_on_flash(
+        &mut self,
+        clock: &mut Clock,
+        mut take: impl FnMut(&Self, Bytes, Header, &[u8]),
+    ) -> Result<(), Error> {
         let mut bytes = vec![0; to_usize(self.volume.layout.block_size)];
         for block in (0..self.volume.layout.block_count).map(BlockIndex) {
             let start = self.volume.blocks.block_offset(block);
             self.volume.read_flash(clock, start, &mut bytes)?;
-            let mut at = 0;
-            while bytes.len() - at >= to_usize(header::SIZE) {
-                let place = start + Bytes::of(&bytes[..at]);
-                at += self.look(&mut remains, &mut bytes[at..], place);
-            }
+            each_node(&mut bytes, self.volume.order, |at, header, node| {
+                take(self, start + Bytes::new(at as u64), header, node);
+            });
         }
-        Ok(remains)
+        Ok(())
     }
 
     /// The byte order.
@@ -123,17 +133,9 @@ impl<M: Mtd> Jffs2<M> {
         self.volume.inodes.find(ino).is_some_and(|inode| inode.links > 0)
     }
 
-    /// Takes what `bytes`, at `place` of the flash, begin with. Returns how many bytes that are.
-    fn look(&self, remains: &mut Remains, bytes: &mut [u8], place: Bytes) -> usize {
+    /// Takes the node at `place` of the flash.
+    fn look(&self, remains: &mut Remains, header: Header, node: &[u8], place: Bytes) {
         let order = self.volume.order;
-        let Ok(header) = Header::parse(bytes, order) else { return 4 };
-        let length = to_usize(header.length);
-        if header.length < header::SIZE || length > bytes.len() {
-            return 4;
-        }
-        // The checksums are those of the accurate node.
-        Header { accurate: true, ..header }.emit(bytes, order);
-        let node = &bytes[..length];
         match header.node_type {
             NodeType::Dirent => {
                 let found = DirentView::new(node, order);
@@ -173,7 +175,6 @@ impl<M: Mtd> Jffs2<M> {
             }
             _ => {}
         }
-        to_usize(pad(header.length)).min(bytes.len())
     }
 
     /// The data of a node that [`Jffs2::remains`] found, decompressed; none of a hole.

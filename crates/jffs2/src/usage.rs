@@ -6,8 +6,8 @@
 use crate::Jffs2;
 use crate::error::Error;
 use crate::format::inode::Compressor;
-use crate::format::{Header, InodeView, NodeType, header, pad, to_usize};
-use boardlab_mtd::{BlockIndex, Mtd};
+use crate::format::{InodeView, NodeType};
+use boardlab_mtd::Mtd;
 use boardlab_sim::Clock;
 use boardlab_vfs::Kind;
 use std::collections::BTreeMap;
@@ -31,33 +31,15 @@ impl<M: Mtd> Jffs2<M> {
     /// [`Error::Flash`], except for bit errors.
     pub fn usage(&mut self, clock: &mut Clock) -> Result<Usage, Error> {
         let mut usage = Usage { summaries: self.findings().summaries, ..Usage::default() };
-        let mut bytes = vec![0; to_usize(self.volume.layout.block_size)];
-        for block in (0..self.volume.layout.block_count).map(BlockIndex) {
-            let start = self.volume.blocks.block_offset(block);
-            self.volume.read_flash(clock, start, &mut bytes)?;
-            let mut at = 0;
-            while bytes.len() - at >= to_usize(header::SIZE) {
-                at += self.count(&mut usage, &mut bytes[at..]);
-            }
-        }
-        Ok(usage)
-    }
-
-    /// Counts a node that `bytes` begin with. Returns how many bytes that are.
-    fn count(&self, usage: &mut Usage, bytes: &mut [u8]) -> usize {
-        let order = self.volume.order;
-        let Ok(header) = Header::parse(bytes, order) else { return 4 };
-        if header.length < header::SIZE || to_usize(header.length) > bytes.len() {
-            return 4;
-        }
-        Header { accurate: true, ..header }.emit(bytes, order);
-        let view = (header.node_type == NodeType::Inode).then(|| InodeView::new(bytes, order).ok());
-        if let Some(node) = view.flatten().map(|view| view.parse()) {
+        self.each_node_on_flash(clock, |fs, _, header, node| {
+            let is_inode = header.node_type == NodeType::Inode;
+            let view = is_inode.then(|| InodeView::new(node, fs.volume.order).ok()).flatten();
+            let Some(node) = view.map(|view| view.parse()) else { return };
             let is_file = node.mode & 0o170_000 == Kind::File.mode_bits();
             if is_file && node.dsize >= SIZE_MIN && node.compressor != Compressor::Zero {
                 *usage.compressors.entry(node.compressor).or_default() += 1;
             }
-        }
-        to_usize(pad(header.length)).min(bytes.len())
+        })?;
+        Ok(usage)
     }
 }

@@ -186,7 +186,7 @@ fn recognise(nodes: Nodes, contents: &Contents, other: &[Detection]) -> Option<(
     // Erased blocks before it belong to it; other content does not.
     let behind = other.iter().any(|one| one.at < flash.first);
     let at = match flash.origin {
-        Bytes::ZERO if behind => start_of_block(&flash),
+        Bytes::ZERO if behind => start_of_block(flash.shape, flash.first),
         origin => origin,
     };
     let mut found = Detection::new(Kind::FileSystem(TYPE.name), at, confidence);
@@ -227,10 +227,9 @@ fn blocks_because(found: Detection, flash: &Flash) -> Detection {
     found.because(flash.first, format!("erase blocks of {block}: {by}"))
 }
 
-/// The offset of the erase block with the first node.
-fn start_of_block(flash: &Flash) -> Bytes {
-    let raw = flash.shape.raw_block();
-    raw * (flash.first / raw)
+/// The offset of the erase block that the byte at `at` is in.
+fn start_of_block(shape: Shape, at: Bytes) -> Bytes {
+    shape.raw_block() * (at / shape.raw_block())
 }
 
 /// For a mounted filesystem all nodes are verified, after correction; else a sample of them.

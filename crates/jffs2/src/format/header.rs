@@ -225,6 +225,31 @@ impl Header {
     }
 }
 
+/// Takes each node of the block that `bytes` are: its offset, its header, and its bytes as they were when it was written,
+/// which are those that its checksums count, without the mark that it is not needed any more. What is no node is passed
+/// over.
+pub fn each_node(
+    bytes: &mut [u8],
+    order: ByteOrder,
+    mut take: impl FnMut(usize, Header, &mut [u8]),
+) {
+    let mut at = 0;
+    while bytes.len() - at >= super::to_usize(SIZE) {
+        let rest = &mut bytes[at..];
+        let found = Header::parse(rest, order).ok();
+        let is_whole =
+            |header: &Header| header.length >= SIZE && super::to_usize(header.length) <= rest.len();
+        let Some(header) = found.filter(is_whole) else {
+            at += 4;
+            continue;
+        };
+        Header { accurate: true, ..header }.emit(rest, order);
+        let padded = super::to_usize(super::pad(header.length)).min(rest.len());
+        take(at, header, &mut rest[..super::to_usize(header.length)]);
+        at += padded;
+    }
+}
+
 impl fmt::Display for Header {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let obsolete = if self.accurate { "" } else { "obsolete " };

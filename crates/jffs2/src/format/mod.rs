@@ -19,7 +19,7 @@ pub mod xref;
 pub use boardlab_codec::ByteOrder;
 pub use cleanmarker::OobCleanmarker;
 pub use dirent::{Dirent, DirentView};
-pub use header::{Compatibility, Header, HeaderError, NodeType};
+pub use header::{Compatibility, Header, HeaderError, NodeType, each_node};
 pub use inode::{Inode, InodeView};
 pub use padding::Padding;
 pub use summary::{Entry, SummaryView, Trailer};

@@ -4,8 +4,8 @@
 //! disagree, the image is refused, with what would fit: an image read with wrong pages or blocks
 //! would show some of its files and hide the rest.
 
-use super::Image;
 use super::survey::{Flash, Survey};
+use super::{Image, start_of_block};
 use crate::contents::Contents;
 use crate::dump::Dump;
 use crate::error::{Error, Misfit, TruncatedPart};
@@ -34,9 +34,8 @@ impl Choice {
     /// may be something else, such as a boot loader, and JFFS2 would erase it.
     pub(super) fn without_front(mut self) -> Self {
         const STEP: usize = 256 << 10;
-        let raw = self.shape.raw_block();
         let first = self.flash.first - self.at.min(self.flash.first);
-        let end = raw * (first / raw);
+        let end = start_of_block(self.shape, first);
         let mut windows = (0..end.get()).step_by(STEP).map(Bytes::new);
         let holds_something = windows.any(|at| {
             let bytes = self.contents.window(at, (end - at).to_usize().min(STEP));
@@ -84,7 +83,7 @@ pub(super) fn choose(contents: &Contents, image: &Image, hints: &Hints) -> Resul
     let shape = block(&survey, flash, page, oob, hints)?;
     if flash.origin.is_zero() && !at.is_zero() {
         // Behind other content, from the block with the first node on.
-        at = shape.raw_block() * (flash.first / shape.raw_block());
+        at = start_of_block(shape, flash.first);
     }
     let truncated = survey.truncated(shape);
     if let Some(needed) = truncated.filter(|_| !hints.partial) {

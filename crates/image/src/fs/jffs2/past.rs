@@ -19,7 +19,7 @@ use crate::dump::Dump;
 use crate::error::Error;
 use crate::fs::ImageFileSystem;
 use boardlab_codec::ByteOrder;
-use boardlab_jffs2::format::{DirentView, Header, InodeView, NodeType, Trailer, header, pad};
+use boardlab_jffs2::format::{DirentView, Header, InodeView, NodeType, Trailer, each_node};
 use boardlab_jffs2::remains::is_right;
 use boardlab_jffs2::{Jffs2, Options};
 use boardlab_mtd::{BlockIndex, Error as MtdError, Mtd, PageIndex};
@@ -168,57 +168,42 @@ impl Past {
 
     /// Changes the nodes of a block.
     fn nodes(&mut self, bytes: &mut [u8]) {
-        let mut at = 0;
-        while bytes.len() - at >= usize_of(header::SIZE) {
-            let length = self.node(&mut bytes[at..]);
-            at += length;
-        }
+        let order = self.order;
+        each_node(bytes, order, |_, header, node| self.node(header, node));
         // Without its last bytes a summary is not looked for.
         if let Some(start) = bytes.len().checked_sub(8)
-            && Trailer::parse(bytes, self.order).is_some()
+            && Trailer::parse(bytes, order).is_some()
         {
             bytes[start..].fill(0xFF);
         }
     }
 
-    /// Changes a node that `bytes` begin with. Returns how many bytes it has.
-    fn node(&mut self, bytes: &mut [u8]) -> usize {
+    /// Changes a node.
+    fn node(&mut self, found: Header, node: &mut [u8]) {
         let order = self.order;
-        let Ok(found) = Header::parse(bytes, order) else { return 4 };
-        let length = usize_of(found.length);
-        if found.length < header::SIZE || length > bytes.len() {
-            return 4;
-        }
-        let padded = usize_of(pad(found.length)).min(bytes.len());
-        let accurate = Header { accurate: true, ..found };
-        let mut node = bytes[..length].to_vec();
-        accurate.emit(&mut node, order);
         let time = match found.node_type {
             NodeType::Inode => {
-                let view = InodeView::new(&node, order).ok();
+                let view = InodeView::new(node, order).ok();
                 view.filter(|view| found.accurate || is_right(view)).map(|view| view.parse().ctime)
             }
             NodeType::Dirent => {
-                let view = DirentView::new(&node, order).and_then(|view| view.parse());
+                let view = DirentView::new(node, order).and_then(|view| view.parse());
                 view.ok().map(|entry| entry.mctime)
             }
             _ => None,
         };
         let is_summary = found.node_type == NodeType::Summary;
         if time.is_some_and(|time| time > self.wanted) || is_summary {
-            Header { node_type: NodeType::Padding, ..accurate }.emit(bytes, order);
+            Header { node_type: NodeType::Padding, accurate: true, ..found }.emit(node, order);
         } else if time.is_some() {
+            // It counts again.
             self.unmarked |= found.node_type == NodeType::Dirent && !found.accurate;
-            accurate.emit(bytes, order);
+        } else {
+            found.emit(node, order);
         }
         // The collection writes entries without a time.
         if let Some(time) = time.filter(|time| *time > 0) {
             (self.oldest, self.newest) = (self.oldest.min(time), self.newest.max(time));
         }
-        padded
     }
-}
-
-fn usize_of(length: u32) -> usize {
-    Bytes::new(length.into()).to_usize()
 }
