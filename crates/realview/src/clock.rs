@@ -79,6 +79,13 @@ enum Round {
 
 /// `value` times `numerator` / `denominator`, saturated to 64 bits.
 fn scale(value: u64, numerator: u64, denominator: u64, round: Round) -> u64 {
+    // A division of 64 bits takes a fraction of the time of one of 128.
+    if let Some(product) = value.checked_mul(numerator) {
+        return match round {
+            Round::Down => product / denominator,
+            Round::Up => product.div_ceil(denominator),
+        };
+    }
     let product = u128::from(value) * u128::from(numerator);
     let denominator = u128::from(denominator);
     let result = match round {
@@ -102,6 +109,25 @@ mod tests {
                     let at = clock.cycle_of(rate, tick);
                     assert!(clock.ticks(rate, at) >= tick, "{core} {rate:?} {tick}");
                     assert!(clock.ticks(rate, Cycles(at.0 - 1)) < tick, "{core} {rate:?} {tick}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn products_within_and_beyond_64_bits_are_divided_alike() {
+        let exact = |value: u64, numerator: u64, denominator: u64| {
+            let product = u128::from(value) * u128::from(numerator);
+            (product / u128::from(denominator), product.div_ceil(u128::from(denominator)))
+        };
+        for numerator in [1, 1_000_000, 24_000_000, NANOSECONDS] {
+            let limit = u64::MAX / numerator;
+            for value in [0, 1, limit - 1, limit, limit.saturating_add(1), limit.saturating_add(7)]
+            {
+                for denominator in [7, 33_333_333, 200_000_000] {
+                    let (down, up) = exact(value, numerator, denominator);
+                    let by = |round| u128::from(scale(value, numerator, denominator, round));
+                    assert_eq!((by(Round::Down), by(Round::Up)), (down, up));
                 }
             }
         }

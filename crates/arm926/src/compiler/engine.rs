@@ -15,11 +15,11 @@ use crate::processor::{Limit, Processor, Stop};
 pub struct Compiled {
     compiler: Compiler,
     predecoded: Predecoded,
-    /// The cycle at which the entry counts restart.
-    reset_at: Cycles,
+    /// The cycle at which the entry counts are halved.
+    halve_at: Cycles,
 }
 
-/// The cycles after which the entry counts restart. Code that runs only between a region's exit at a
+/// The cycles after which the entry counts are halved. Code that runs only between a region's exit at a
 /// checkpoint and the region's next entry is thereby not compiled a second time.
 const SPAN: u64 = 1 << 22;
 
@@ -40,7 +40,7 @@ impl Compiled {
     #[must_use]
     pub fn with_threshold(threshold: u32) -> Self {
         let (compiler, predecoded) = (Compiler::default(), Predecoded::with_threshold(threshold));
-        Self { compiler, predecoded, reset_at: Cycles(SPAN) }
+        Self { compiler, predecoded, halve_at: Cycles(SPAN) }
     }
 
     /// Enables Cranelift's verifier for tests. It takes a third of compile time and panics on errors.
@@ -90,15 +90,15 @@ impl<B: Bus> Engine<B> for Compiled {
     fn run(&mut self, processor: &mut Processor<B>, limit: Limit) -> Stop {
         if self.predecoded.bind(processor) {
             self.compiler.forget();
-            self.reset_at = Cycles(0);
+            self.halve_at = Cycles(0);
         }
         if !processor.points.is_empty() {
             return self.predecoded.run_by_reference(processor, limit);
         }
         while processor.now < limit.cycles && processor.counts.instructions < limit.instructions {
-            if processor.now >= self.reset_at {
-                self.reset_at = processor.now.plus(SPAN);
-                self.predecoded.reset_counts();
+            if processor.now >= self.halve_at {
+                self.halve_at = processor.now.plus(SPAN);
+                self.predecoded.halve_counts();
             }
             if let Some(stop) = self.turn(processor, limit) {
                 return stop;
@@ -109,7 +109,7 @@ impl<B: Bus> Engine<B> for Compiled {
 
     fn forget(&mut self) {
         self.compiler.forget();
-        self.reset_at = Cycles(0);
+        self.halve_at = Cycles(0);
         Engine::<B>::forget(&mut self.predecoded);
     }
 }

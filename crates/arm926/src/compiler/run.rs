@@ -392,11 +392,11 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
     let done = if load {
         memory.read(access, bus, now).map(|value| frame.value = item.loaded(value))
     } else {
-        memory.write(access, item.stored(frame.value), bus, now)
+        memory.write_quickly(access, item.stored(frame.value), bus, now)
     };
     frame.left -= (processor.now.0 - begin.0).cast_signed();
     if done.is_ok() && misses == processor.memory.statistics().data_cache.write_misses {
-        processor.memory.learn(at, item.bytes(), (region.privileged, !load));
+        processor.memory.learn_last(at, item.bytes(), (region.privileged, !load));
     }
     frame.status = match done {
         Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => {

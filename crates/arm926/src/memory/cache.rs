@@ -221,8 +221,12 @@ impl Cache {
     #[inline]
     pub(crate) fn store(&mut self, line: usize, at: u32, width: Width, value: u32) {
         let offset = line * LENGTH + (at & (LINE - 1) & !(width.bytes() - 1)) as usize;
-        let length = width.bytes() as usize;
-        self.bytes[offset..offset + length].copy_from_slice(&value.to_le_bytes()[..length]);
+        let bytes = value.to_le_bytes();
+        match width {
+            Width::Byte => self.bytes[offset] = bytes[0],
+            Width::Half => self.bytes[offset..offset + 2].copy_from_slice(&bytes[..2]),
+            Width::Word => self.bytes[offset..offset + 4].copy_from_slice(&bytes),
+        }
     }
 
     /// Marks the half that contains `at` as dirty.

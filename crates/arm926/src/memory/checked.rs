@@ -62,7 +62,7 @@ impl Memory {
         let result = if self.checker.is_some() {
             self.write_checked(access, value, bus, now)
         } else {
-            self.write_plain(access, &[value], bus, now)
+            self.write_plain(access, value, bus, now)
         };
         if result.is_ok() {
             self.observe(access, true);
@@ -112,7 +112,7 @@ impl Memory {
     ) -> Result<(), Abort> {
         let at = self.control.modified(access.at);
         let (before, hit) = (self.statistics.tlb_misses, self.data.find(at));
-        let result = self.write_plain(access, &[value], bus, now);
+        let result = self.write_plain(access, value, bus, now);
         self.compare(|memory, checker| {
             memory.check_translation(checker, at, before, bus);
             if result.is_err() {

@@ -71,7 +71,7 @@ impl Memory {
         if self.observed {
             return self.write_observed(access, value, bus, now);
         }
-        self.write_plain(access, &[value], bus, now)
+        self.write_plain(access, value, bus, now)
     }
 
     /// Reads aligned words at `access` and after it, like one read each.
@@ -116,22 +116,35 @@ impl Memory {
         now: &mut Cycles,
     ) -> Result<(), Abort> {
         let (mut access, mut rest) = (access, values);
-        while !rest.is_empty() {
-            let room = ((LINE - access.at.0 % LINE) / 4) as usize;
-            let most = if self.observed { 1 } else { room.min(rest.len()) };
-            let (values, others) = rest.split_at(most);
-            match values {
+        while let Some((line, others)) = access.split_at_line(rest) {
+            match line {
                 [value] => self.write(access, *value, bus, now)?,
-                _ => self.write_plain(access, values, bus, now)?,
+                _ if self.observed => {
+                    for (index, value) in line.iter().enumerate() {
+                        self.write(access.word(index), *value, bus, now)?;
+                    }
+                }
+                _ => self.write_in_line(access, line, bus, now)?,
             }
-            (access, rest) = (access.word(values.len()), others);
+            (access, rest) = (access.word(line.len()), others);
         }
         Ok(())
     }
 
-    /// Writes one item, or words in one line, with one lookup: a write replaces no line or translation.
-    #[inline]
+    #[inline(never)]
     pub(super) fn write_plain<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        self.write_in_line(access, &[value], bus, now)
+    }
+
+    /// Writes one item, or words in one line, with one lookup: a write replaces no line or translation.
+    #[inline(always)]
+    fn write_in_line<B: Bus>(
         &mut self,
         access: Access,
         values: &[u32],
@@ -143,8 +156,10 @@ impl Memory {
         if !route.region.is_cached() {
             let [first, rest @ ..] = values else { return Ok(()) };
             self.write_uncached(access, route, *first, bus, now)?;
-            let access = access.word(1);
-            return if rest.is_empty() { Ok(()) } else { self.write_plain(access, rest, bus, now) };
+            let mut others = (1..).zip(rest);
+            return others.try_for_each(|(index, value)| {
+                self.write_plain(access.word(index), *value, bus, now)
+            });
         }
         let count = values.len() as u64;
         self.statistics.tlb_lookups += count - 1;
@@ -161,6 +176,9 @@ impl Memory {
             }
         } else {
             self.statistics.data_cache.write_misses += count;
+            if self.control.pid_delay == 0 && bus.is_memory(route.physical) {
+                self.lookaside.add_miss(access.at, access.privileged, route.physical);
+            }
         }
         self.hit = None;
         for (offset, value) in places() {
@@ -168,6 +186,23 @@ impl Memory {
             self.write_buffered(at, access.width, *value, bus, now);
         }
         Ok(())
+    }
+
+    /// Writes an item of a cached line in memory that misses, and whose translation permits it.
+    #[inline]
+    pub(super) fn write_around<B: Bus>(
+        &mut self,
+        at: Physical,
+        width: Width,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
+        self.statistics.tlb_lookups += 1;
+        self.statistics.data_cache.writes += 1;
+        self.statistics.data_cache.write_misses += 1;
+        self.hit = None;
+        self.write_buffered(at, width, value, bus, now);
     }
 
     /// Checks alignment, translation, domain and permission, and returns the route of a data access.
@@ -216,6 +251,7 @@ impl Memory {
             self.lookaside.drop_data_line(line, old);
         }
         self.data.install(line, at, from, &contents);
+        self.lookaside.drop_miss(at);
         Ok(Some(line))
     }
 

@@ -101,6 +101,29 @@ impl Memory {
         self.fetch_uncached(access, route, bus, now)
     }
 
+    /// Fetches a line that is not in the cache, in a cached region with its translation at `place` of the
+    /// TLB, and makes it current. Returns its index; `None` if all ways are locked.
+    pub(super) fn fetch_missing<B: Bus>(
+        &mut self,
+        (at, modified): (Virtual, Modified),
+        privileged: bool,
+        place: usize,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Option<usize>, Abort> {
+        self.current = Current::NONE;
+        self.statistics.tlb_lookups += 1;
+        self.statistics.instruction_cache.reads += 1;
+        self.statistics.instruction_cache.read_misses += 1;
+        self.tlb.hint(modified, place);
+        let route = Route::of((self.tlb.entry(place), place), modified, Region::of(true, false));
+        let line = self.fill_instructions(modified, route, bus, now)?;
+        if let Some(line) = line {
+            self.make_current(at, privileged, line);
+        }
+        Ok(line)
+    }
+
     /// The route of a fetch: cached if the I bit is set and, with the MMU, the region's C bit.
     #[inline(always)]
     fn fetch_route<B: Bus>(

@@ -10,18 +10,20 @@
 mod contents;
 mod hits;
 mod log;
+mod misses;
 
 use std::sync::Arc;
 
 use super::cache::Cache;
 use super::tlb::{Entry, Tlb};
-use super::{Abort, Access, Hit, Memory, control};
-use crate::address::{Cycles, LINE, Modified, Virtual};
-use crate::bus::{Bus, Width};
+use super::{Abort, Access, Hit, Memory};
+use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
+use crate::bus::Bus;
 use contents::Contents;
 use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
+use misses::Misses;
 
 /// The number of contexts whose tables are kept, besides the current one.
 const INACTIVE_MAX: usize = 15;
@@ -57,6 +59,33 @@ struct InactiveTables {
     since: u64,
 }
 
+/// The result of the lookup of an instruction line.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LineLookup {
+    /// It hits.
+    Hit(LineHit),
+    /// It misses, so that a fetch would fill it.
+    Miss(MissingLine),
+    /// A fetch would do anything else, or stamps are exhausted.
+    Other,
+}
+
+impl From<Option<LineHit>> for LineLookup {
+    fn from(line: Option<LineHit>) -> Self {
+        line.map_or(Self::Other, Self::Hit)
+    }
+}
+
+/// An instruction line that a fetch would fill.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MissingLine {
+    at: Virtual,
+    modified: Modified,
+    privileged: bool,
+    /// The place of its translation in the TLB.
+    place: usize,
+}
+
 /// The entries of all contexts.
 #[derive(Debug)]
 pub struct Lookaside {
@@ -64,6 +93,8 @@ pub struct Lookaside {
     tables: Tables,
     /// The tables of other contexts, the most recent last.
     inactive: Vec<InactiveTables>,
+    /// The lines that writes of the current context miss.
+    misses: Misses,
     log: Log,
     contents: Contents,
     /// The line hit of each line of the instruction cache, if known.
@@ -84,6 +115,7 @@ impl Lookaside {
         Self {
             tables: Tables::new(context, data),
             inactive: Vec::new(),
+            misses: Misses::default(),
             log: Log::default(),
             contents: Contents::default(),
             filled: vec![LineHit::NONE; instructions].into(),
@@ -130,6 +162,18 @@ impl Lookaside {
         self.tables.presume_translation(place, *entry);
     }
 
+    /// Records that writes miss the line of `at`, which is memory from `physical` on.
+    #[inline]
+    pub(super) fn add_miss(&mut self, at: Virtual, privileged: bool, physical: Physical) {
+        self.misses.add(at, privileged, physical);
+    }
+
+    /// Drops the miss of `line`, which the data cache has been filled with.
+    #[inline]
+    pub(super) fn drop_miss(&mut self, line: Modified) {
+        self.misses.drop_line(line);
+    }
+
     /// Drops the entries of line `index` of the data cache, at `line`: it was evicted or invalidated.
     #[inline]
     pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
@@ -153,14 +197,32 @@ impl Lookaside {
 
     /// Drops the entries of the translation at a place of the TLB: it was replaced.
     pub(super) fn drop_translation(&mut self, place: usize) {
+        self.misses.clear();
         self.tables.drop_translation(place);
     }
 
-    /// Invalidates all entries: after an operation on a whole cache or TLB, or a debugger's write.
+    /// Invalidates all entries: after a debugger's write, or when translations overlap.
     pub(super) fn invalidate_all(&mut self) {
-        self.tables.clear();
+        self.invalidate_instructions();
+        self.invalidate_translations();
+    }
+
+    /// Invalidates the entries of all lines of the instruction cache.
+    pub(super) fn invalidate_instructions(&mut self) {
+        self.tables.clear_lines();
         self.filled.fill(LineHit::NONE);
         self.log.invalidate_all();
+    }
+
+    /// Invalidates the entries of all lines of the data cache. Other contexts compare theirs with it.
+    pub(super) fn invalidate_data(&mut self) {
+        self.tables.clear_data();
+    }
+
+    /// Invalidates the entries of all translations. Other contexts compare theirs with the TLB.
+    pub(super) fn invalidate_translations(&mut self) {
+        self.tables.clear();
+        self.misses.clear();
     }
 
     /// Switches to a context.
@@ -168,6 +230,7 @@ impl Lookaside {
         if self.tables.context == context {
             return;
         }
+        self.misses.clear();
         let known = self.inactive.iter().position(|other| other.tables.context == context);
         let tables = match known.map(|at| self.inactive.remove(at)) {
             Some(InactiveTables { mut tables, since }) => {
@@ -196,6 +259,50 @@ impl Lookaside {
 }
 
 impl Memory {
+    /// Writes one aligned item, like [`Memory::write`]. A line that is known to miss is not looked up.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`].
+    #[inline]
+    pub(crate) fn write_quickly<B: Bus>(
+        &mut self,
+        access: Access,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        match self.lookaside.misses.find(access.at, access.privileged) {
+            Some(physical) => self.write_around(physical, access.width, value, bus, now),
+            None => return self.write(access, value, bus, now),
+        }
+        Ok(())
+    }
+
+    /// Writes aligned words, like [`Memory::write_words`]. Lines that are known to miss are not looked up.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`], after the preceding words are written.
+    pub(crate) fn write_words_quickly<B: Bus>(
+        &mut self,
+        mut access: Access,
+        mut values: &[u32],
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<(), Abort> {
+        while let Some((line, others)) = access.split_at_line(values) {
+            match self.lookaside.misses.find(access.at, access.privileged) {
+                Some(Physical(first)) => (first..).step_by(4).zip(line).for_each(|(at, value)| {
+                    self.write_around(Physical(at), access.width, *value, bus, now);
+                }),
+                None => self.write_words(access, line, bus, now)?,
+            }
+            (access, values) = (access.word(line.len()), others);
+        }
+        Ok(())
+    }
+
     /// Adds the entries of lines (for a write, half-lines) at `at` that an access would hit.
     pub fn learn(&mut self, at: Virtual, bytes: u32, (privileged, write): (bool, bool)) {
         let unit = if write { HALF } else { LINE };
@@ -242,13 +349,31 @@ impl Memory {
         }
     }
 
-    /// The line hit of `at`, if a fetch there would hit; adds its entry.
-    pub fn line_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
+    /// Looks up the instruction line of `at` without an effect on the core; adds the entry of a hit.
+    pub(crate) fn find_line(&mut self, at: Virtual, privileged: bool) -> LineLookup {
         let known = self.lookaside.hits(privileged).line(at.0);
         if known != LineHit::NONE {
-            return Some(known);
+            return LineLookup::Hit(known);
         }
-        let (index, place) = self.instruction_place(at, privileged)?;
+        let Some((modified, place)) = self.instruction_translation(at, privileged) else {
+            return LineLookup::Other;
+        };
+        match (self.instructions.find(modified), place) {
+            (Some(index), _) => self.add_line((at, privileged), index, place).into(),
+            (None, Some(place)) if !self.instructions.is_locked() => {
+                LineLookup::Miss(MissingLine { at, modified, privileged, place })
+            }
+            _ => LineLookup::Other,
+        }
+    }
+
+    /// Adds the entry of line `index` of the instruction cache; `None` if stamps are exhausted.
+    fn add_line(
+        &mut self,
+        (at, privileged): (Virtual, bool),
+        index: usize,
+        place: Option<usize>,
+    ) -> Option<LineHit> {
         let line = self.lookaside.line(at, index, self.instructions.contents(index)?)?;
         if let Some(place) = place {
             self.lookaside.presume_translation(place, self.tlb.entry(place));
@@ -257,29 +382,29 @@ impl Memory {
         Some(line)
     }
 
-    /// Fetches the line of `at` like a fetch that misses the cache. Returns its line hit, unless stamps
-    /// are exhausted, or an abort. `None`, with nothing done, if the fetch would do anything else.
+    /// The line hit of `at`, if a fetch there would hit; adds its entry.
+    pub fn line_hit(&mut self, at: Virtual, privileged: bool) -> Option<LineHit> {
+        match self.find_line(at, privileged) {
+            LineLookup::Hit(line) => Some(line),
+            _ => None,
+        }
+    }
+
+    /// Fetches a line that [`Memory::find_line`] has just missed, and makes it the current one. `None` if
+    /// stamps are exhausted.
+    ///
+    /// # Errors
+    ///
+    /// An [`Abort`].
     pub(crate) fn fetch_line<B: Bus>(
         &mut self,
-        at: Virtual,
-        privileged: bool,
-        (bus, now): (&mut B, &mut Cycles),
-    ) -> Option<Result<Option<LineHit>, Abort>> {
-        let modified = self.control.fetch_modified(at);
-        let place = self.tlb.place(modified)?;
-        let entry = self.tlb.entry(place);
-        let cached = self.control.has(control::MMU)
-            && self.control.has(control::INSTRUCTION_CACHE)
-            && entry.cacheable
-            && self.allows(entry, privileged, false).is_ok();
-        if !cached || self.instructions.is_locked() || self.instructions.find(modified).is_some() {
-            return None;
-        }
-        let access = Access { at, width: Width::Half, privileged };
-        match self.fetch_elsewhere(access, bus, now) {
-            Ok(_) => Some(Ok(self.line_hit(at, privileged))),
-            Err(abort) => Some(Err(abort)),
-        }
+        missing: MissingLine,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> Result<Option<LineHit>, Abort> {
+        let MissingLine { at, modified, privileged, place } = missing;
+        let filled = self.fetch_missing((at, modified), privileged, place, bus, now)?;
+        Ok(filled.and_then(|index| self.add_line((at, privileged), index, Some(place))))
     }
 
     /// The line hit of the current line, if a fetch at `at` would use it without a lookup.

@@ -81,12 +81,12 @@ impl Memory {
 
     fn invalidate_instructions(&mut self) {
         self.instructions.invalidate_all();
-        self.lookaside.invalidate_all();
+        self.lookaside.invalidate_instructions();
     }
 
     fn invalidate_data(&mut self) {
         self.data.invalidate_all();
-        self.lookaside.invalidate_all();
+        self.lookaside.invalidate_data();
     }
 
     fn invalidate_instruction_line(&mut self, line: usize) {
@@ -187,7 +187,7 @@ impl Memory {
             (5..=7, 1) => self.tlb.invalidate(Modified(value)),
             _ => return Err(Undefined),
         }
-        self.lookaside.invalidate_all();
+        self.lookaside.invalidate_translations();
         Ok(Effect::None)
     }
 }

@@ -24,7 +24,7 @@ mod write_buffer;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::{Cycles, Modified, Physical, Virtual};
+use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 use crate::config::Config;
 use crate::points::{Points, WatchHit, Watcher};
@@ -54,6 +54,12 @@ impl Access {
     #[allow(clippy::cast_possible_truncation, reason = "an index below 16")]
     const fn word(self, index: usize) -> Self {
         Self { at: Virtual(self.at.0.wrapping_add(4 * index as u32)), ..self }
+    }
+
+    /// Splits words to be written at this address behind those of its line; `None` without words.
+    fn split_at_line(self, values: &[u32]) -> Option<(&[u32], &[u32])> {
+        let room = ((LINE - self.at.0 % LINE) / 4) as usize;
+        (!values.is_empty()).then(|| values.split_at(room.min(values.len())))
     }
 }
 

@@ -228,8 +228,14 @@ impl Tlb {
     #[inline(always)]
     pub(crate) fn place_and_hint(&mut self, at: Modified) -> Option<usize> {
         let place = self.place(at)?;
-        self.hints.0[Hints::index(at)] = place.to_le_bytes()[0];
+        self.hint(at, place);
         Some(place)
+    }
+
+    /// Stores a hint that the entry of `at` is at `place`.
+    #[inline(always)]
+    pub(crate) fn hint(&mut self, at: Modified, place: usize) {
+        self.hints.0[Hints::index(at)] = place.to_le_bytes()[0];
     }
 
     fn search(&self, at: Modified) -> Option<usize> {

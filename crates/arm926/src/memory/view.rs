@@ -114,33 +114,31 @@ impl Memory {
         Some((line * LINE as usize, place))
     }
 
-    /// The index of the line that a fetch at `at` would hit, and the place of its translation, if any.
-    pub(super) fn instruction_place(
+    /// The MVA of a cached fetch at `at`, and the place of its translation in the TLB: without the MMU
+    /// there is none. `None` if the fetch would be uncached, abort, or walk the tables.
+    pub(super) fn instruction_translation(
         &self,
         at: Virtual,
         privileged: bool,
-    ) -> Option<(usize, Option<usize>)> {
+    ) -> Option<(Modified, Option<usize>)> {
         if !self.control.has(control::INSTRUCTION_CACHE) {
             return None;
         }
         let at = self.control.fetch_modified(at);
-        let mut place = None;
-        if self.control.has(control::MMU) {
-            let found = self.tlb.place(at)?;
-            let entry = self.tlb.entry(found);
-            self.allows(entry, privileged, false).ok()?;
-            if !entry.cacheable {
-                return None;
-            }
-            place = Some(found);
+        if !self.control.has(control::MMU) {
+            return Some((at, None));
         }
-        Some((self.instructions.find(at)?, place))
+        let place = self.tlb.place(at)?;
+        let entry = self.tlb.entry(place);
+        self.allows(entry, privileged, false).ok()?;
+        entry.cacheable.then_some((at, Some(place)))
     }
 
     /// The contents of the line that a fetch at `at` would hit, with its translation in the TLB.
     #[must_use]
     pub fn instruction_line(&self, at: Virtual, privileged: bool) -> Option<&[u8; 32]> {
-        self.instructions.contents(self.instruction_place(at, privileged)?.0)
+        let (at, _) = self.instruction_translation(at, privileged)?;
+        self.instructions.contents(self.instructions.find(at)?)
     }
 
     /// The bytes of the data cache, line by line.

@@ -74,6 +74,7 @@ impl WriteBuffer {
     }
 
     /// Advances the bus to `now`.
+    #[inline]
     fn settle(&mut self, now: Cycles) {
         while let Some(head) = self.pending.front_mut() {
             if !head.begun {
@@ -87,7 +88,7 @@ impl WriteBuffer {
             if self.free_at > now.0 {
                 return;
             }
-            self.pending.pop_front();
+            self.pending.drop_front();
         }
     }
 

@@ -263,13 +263,13 @@ impl BlockCache {
         }
     }
 
-    /// Restarts the entry counts of blocks that are not hot: only entries in a short time count.
+    /// Halves the entry counts of blocks that are not hot: recent entries count most.
     #[cfg(feature = "compiler")]
-    pub(super) fn reset_counts(&self) {
+    pub(super) fn halve_counts(&self) {
         for code in &self.blocks {
             let heat = &code.heat;
             if (1..self.threshold).contains(&heat.get()) {
-                heat.set(self.threshold);
+                heat.set(self.threshold - (self.threshold - heat.get()) / 2);
             }
         }
     }

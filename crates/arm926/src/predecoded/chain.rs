@@ -11,7 +11,7 @@ use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute;
-use crate::memory::lookaside::LineHit;
+use crate::memory::lookaside::{LineHit, LineLookup, MissingLine};
 use crate::memory::{Abort, Memory};
 use crate::processor::{Processor, Stop};
 use crate::timing::{Outcome, Pipeline};
@@ -301,19 +301,18 @@ impl<B: Bus> Chain<'_, B> {
         let piece = usize::from(source.piece);
         let wanted = code.block.lines[code.block.pieces[piece].line];
         let Self { processor, core, bounds, .. } = self;
-        let (at, privileged) = (Virtual(wanted.at()), core.privileged());
-        if let Some(line) = processor.memory.line_hit(at, privileged) {
-            if line == wanted {
-                return Ok((index, Entry::Step(step)));
-            }
-            self.before(index, piece);
-            self.cache.retire(index);
-            return Err(ChainExit::Elsewhere);
-        }
         let at = code.block.pieces[piece].at;
-        let Some(fetched) = fetch(processor, core, at, source.before) else {
-            return Err(ChainExit::Reference(self.before(index, piece)));
+        let missing = match processor.memory.find_line(at, core.privileged()) {
+            LineLookup::Hit(line) if line == wanted => return Ok((index, Entry::Step(step))),
+            LineLookup::Hit(_) => {
+                self.before(index, piece);
+                self.cache.retire(index);
+                return Err(ChainExit::Elsewhere);
+            }
+            LineLookup::Miss(missing) => missing,
+            LineLookup::Other => return Err(ChainExit::Reference(self.before(index, piece))),
         };
+        let fetched = fetch(processor, core, missing, source.before);
         if let Err(abort) = fetched {
             self.before(index, piece);
             return Err(self.abort_fetch(abort));
@@ -372,17 +371,19 @@ impl<B: Bus> Chain<'_, B> {
         let (at, privileged) = (Virtual(boundary.at), core.privileged());
         let line = if core.progress.line.is_of(at.0) {
             core.progress.line
-        } else if let Some(line) = processor.memory.line_hit(at, privileged) {
-            line
-        } else if core.progress.base < bounds.stop {
-            let fetched = fetch(processor, core, at, 0).ok_or(NoEntry::Missing)?;
-            let line = fetched.map_err(NoEntry::Aborted)?.ok_or(NoEntry::Fetched)?;
-            if core.progress.base >= bounds.stop || processor.memory.touched() {
-                return Err(NoEntry::Fetched);
-            }
-            line
         } else {
-            return Err(NoEntry::Missing);
+            match processor.memory.find_line(at, privileged) {
+                LineLookup::Hit(line) => line,
+                LineLookup::Miss(missing) if core.progress.base < bounds.stop => {
+                    let fetched = fetch(processor, core, missing, 0);
+                    let line = fetched.map_err(NoEntry::Aborted)?.ok_or(NoEntry::Fetched)?;
+                    if core.progress.base >= bounds.stop || processor.memory.touched() {
+                        return Err(NoEntry::Fetched);
+                    }
+                    line
+                }
+                _ => return Err(NoEntry::Missing),
+            }
         };
         let found = if linked.is_some_and(|code| code.line == line) {
             next
@@ -422,20 +423,20 @@ fn enter_line(memory: &mut Memory, progress: &Progress, privileged: bool) {
     }
 }
 
-/// Fetches the line of `at`, `before` cycles after the base, and adds the stalls to the base.
+/// Fetches a line `before` cycles after the base, and adds the stalls to the base.
 fn fetch<B: Bus>(
     processor: &mut Processor<B>,
     core: &mut Core,
-    at: Virtual,
+    missing: MissingLine,
     before: u16,
-) -> Option<Result<Option<LineHit>, Abort>> {
+) -> Result<Option<LineHit>, Abort> {
     let begin = core.progress.base.wrapping_add(u64::from(before));
     let mut now = Cycles(begin);
     let Processor { memory, bus, .. } = processor;
-    let fetched = memory.fetch_line(at, core.privileged(), (bus, &mut now))?;
+    let fetched = memory.fetch_line(missing, bus, &mut now);
     core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
     core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
-    Some(fetched)
+    fetched
 }
 
 /// Samples the interrupt lines at the boundary after a bus transfer; returns [`Bounds::stop`].

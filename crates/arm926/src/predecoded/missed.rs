@@ -30,7 +30,7 @@ impl<B: Bus> Port<'_, B> {
     }
 
     fn write(&mut self, at: u32, width: Width, value: u32) -> Result<(), Abort> {
-        self.memory.write(self.access(at, width), value, self.bus, self.now)
+        self.memory.write_quickly(self.access(at, width), value, self.bus, self.now)
     }
 
     fn read_words(&mut self, at: u32, values: &mut [u32]) -> Result<(), Abort> {
@@ -38,19 +38,7 @@ impl<B: Bus> Port<'_, B> {
     }
 
     fn write_words(&mut self, at: u32, values: &[u32]) -> Result<(), Abort> {
-        self.memory.write_words(self.access(at, Width::Word), values, self.bus, self.now)
-    }
-
-    /// Adds look-aside entries for `bytes` read from `at` on.
-    fn learn_read(&mut self, at: u32, bytes: u32) {
-        self.memory.learn_last(Virtual(at), bytes, (self.privileged, false));
-    }
-
-    /// Adds look-aside entries for `bytes` written from `at` on, unless write misses exceed `misses`.
-    fn learn_written(&mut self, at: u32, bytes: u32, misses: u64) {
-        if self.memory.write_misses() == misses {
-            self.memory.learn_last(Virtual(at), bytes, (self.privileged, true));
-        }
+        self.memory.write_words_quickly(self.access(at, Width::Word), values, self.bus, self.now)
     }
 }
 
@@ -67,16 +55,16 @@ pub(super) fn perform<B: Bus>(
     now: &mut Cycles,
 ) -> Result<Option<Exit>, Abort> {
     let Miss { what, at, .. } = core.progress.missed;
-    let alignment = match what {
-        MissKind::Load(item) | MissKind::Store(item) => item.bytes(),
-        _ => 4,
+    let (bytes, alignment) = match what {
+        MissKind::Load(item) | MissKind::Store(item) => (item.bytes(), item.bytes()),
+        MissKind::LoadJump => (4, 4),
+        _ => (4 * u32::from(step.m), 4),
     };
     if at & (alignment - 1) != 0 {
         return Ok(None);
     }
     let mut port = Port { memory, bus, now, privileged: core.privileged() };
     let misses = port.memory.write_misses();
-    let several = 4 * u32::from(step.m);
     match what {
         MissKind::Load(item) => load(core, step, &mut port, item)?,
         MissKind::LoadJump => load(core, step, &mut port, Item::Word)?,
@@ -84,12 +72,9 @@ pub(super) fn perform<B: Bus>(
         MissKind::Store(item) => store(core, step, &mut port, item)?,
         MissKind::StoreSeveral => store_several(core, step, &mut port)?,
     }
-    match what {
-        MissKind::Load(item) => port.learn_read(at, item.bytes()),
-        MissKind::LoadJump => port.learn_read(at, 4),
-        MissKind::LoadSeveral | MissKind::LoadSeveralJump => port.learn_read(at, several),
-        MissKind::Store(item) => port.learn_written(at, item.bytes(), misses),
-        MissKind::StoreSeveral => port.learn_written(at, several, misses),
+    if port.memory.write_misses() == misses {
+        let write = matches!(what, MissKind::Store(_) | MissKind::StoreSeveral);
+        port.memory.learn_last(Virtual(at), bytes, (port.privileged, write));
     }
     if matches!(what, MissKind::LoadJump | MissKind::LoadSeveralJump) {
         core.progress.target = canonical(core.r[15]);

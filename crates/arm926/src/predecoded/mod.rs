@@ -20,7 +20,7 @@ use crate::address::Virtual;
 use crate::bus::Bus;
 use crate::engine::Engine;
 use crate::memory::Memory;
-use crate::memory::lookaside::{Identity, LineHit};
+use crate::memory::lookaside::{Identity, LineHit, LineLookup};
 use crate::processor::{Limit, Processor, Stop};
 pub use block::Block;
 use block::{Key, Line};
@@ -158,10 +158,10 @@ impl Predecoded {
         }
     }
 
-    /// Restarts the entry counts of all blocks.
+    /// Halves the entry counts of all blocks.
     #[cfg(feature = "compiler")]
-    pub(crate) fn reset_counts(&self) {
-        self.cache.reset_counts();
+    pub(crate) fn halve_counts(&self) {
+        self.cache.halve_counts();
     }
 
     /// Runs to the limit or the next hot block; `ignore_heat` excepts the first block.
@@ -247,14 +247,18 @@ impl Predecoded {
         let privileged = processor.registers.cpsr().privileged();
         let Processor { memory, bus, now, registers, .. } = processor;
         let at = Virtual(registers.pc);
-        if let Some(line) = memory.line_of(at, privileged) {
+        if let Some(line) = memory.current_hit(at, privileged) {
             return Ok(line);
         }
-        match memory.fetch_line(at, privileged, (bus, now)) {
-            None => Err(NoStart::Step(None)),
-            Some(Ok(Some(line))) if now.0 < bounds.stop && !memory.touched() => Ok(line),
-            Some(Ok(_)) => Err(NoStart::Fetched),
-            Some(Err(abort)) => {
+        let missing = match memory.find_line(at, privileged) {
+            LineLookup::Hit(line) => return Ok(line),
+            LineLookup::Miss(missing) => missing,
+            LineLookup::Other => return Err(NoStart::Step(None)),
+        };
+        match memory.fetch_line(missing, bus, now) {
+            Ok(Some(line)) if now.0 < bounds.stop && !memory.touched() => Ok(line),
+            Ok(_) => Err(NoStart::Fetched),
+            Err(abort) => {
                 self.stepped += 1;
                 Err(processor.abort_fetch(abort).map_or(NoStart::Elsewhere, NoStart::Stop))
             }

@@ -168,6 +168,8 @@ pub(super) struct Core {
     pub(super) v: u32,
     /// CPSR without these four, in ARM state; steps do not change it.
     pub(super) status: u32,
+    /// Whether the mode is privileged.
+    privileged: bool,
     pub(super) progress: Progress,
 }
 
@@ -242,6 +244,7 @@ impl Core {
             c: u32::from(status.has(Psr::C)),
             v: u32::from(status.has(Psr::V)) << 31,
             status: status.0 & !(Psr::N | Psr::Z | Psr::C | Psr::V | Psr::T),
+            privileged: status.privileged(),
             progress,
         }
     }
@@ -249,7 +252,7 @@ impl Core {
     /// Whether the mode is privileged.
     #[inline(always)]
     pub(super) const fn privileged(&self) -> bool {
-        Psr(self.status).privileged()
+        self.privileged
     }
 
     /// The key of the last dynamic jump.

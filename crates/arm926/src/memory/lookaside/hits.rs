@@ -186,12 +186,17 @@ impl Hits {
         self.used[2] |= 1 << (place / LINE_GROUP);
     }
 
-    /// Invalidates all entries.
-    fn clear(&mut self) {
-        let [reads, writes, lines] = std::mem::take(&mut self.used);
+    /// Invalidates all data entries.
+    fn clear_data(&mut self) {
+        let [reads, writes, _] = self.used;
         set_bits(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
         set_bits(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
-        set_bits(lines)
+        (self.used[0], self.used[1]) = (0, 0);
+    }
+
+    /// Invalidates all instruction lines.
+    fn clear_lines(&mut self) {
+        set_bits(std::mem::take(&mut self.used[2]))
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
@@ -272,9 +277,20 @@ impl Tables {
 
     /// Invalidates all entries.
     pub(super) fn clear(&mut self) {
-        self.hits.iter_mut().for_each(Hits::clear);
-        self.presumed.fill(0);
+        self.clear_data();
+        self.clear_lines();
         self.translations.fill(None);
+    }
+
+    /// Invalidates all data entries.
+    pub(super) fn clear_data(&mut self) {
+        self.hits.iter_mut().for_each(Hits::clear_data);
+        self.presumed.fill(0);
+    }
+
+    /// Invalidates all instruction lines.
+    pub(super) fn clear_lines(&mut self) {
+        self.hits.iter_mut().for_each(Hits::clear_lines);
     }
 
     /// Records that entries presume this translation at this place of the TLB.

@@ -66,14 +66,21 @@ impl Queue {
         self.words += 1;
     }
 
-    /// Removes the oldest transfer.
+    /// Removes the oldest transfer, if there is one.
+    #[inline]
+    pub(super) fn drop_front(&mut self) {
+        let Some(&mut PendingTransfer { words, .. }) = self.front_mut() else { return };
+        self.first = (self.first + 1) % CAPACITY;
+        self.length -= 1;
+        self.words -= words;
+        self.addresses -= usize::from(words > 0);
+    }
+
+    /// Removes and returns the oldest transfer.
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<PendingTransfer> {
         let front = *self.front_mut()?;
-        self.first = (self.first + 1) % CAPACITY;
-        self.length -= 1;
-        self.words -= front.words;
-        self.addresses -= usize::from(front.words > 0);
+        self.drop_front();
         Some(front)
     }
 
