@@ -16,7 +16,7 @@ use cranelift_module::{Module, ModuleError, default_libcall_names};
 use super::frame::Frame;
 use super::lower::{self, Imports, Site};
 use super::plan::Plan;
-use crate::memory::lookaside::Hits;
+use crate::memory::lookaside::{Hits, LineHit};
 
 /// The type of a region: its arguments are registers, frame, look-aside and data cache.
 // SAFETY: the caller keeps the contract of [`Entry::call`].
@@ -90,7 +90,7 @@ impl Code {
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let context = module.make_context();
-        let imports = Imports { instruction: 0, access: 0, refill: 0, line: 0, lines: 0 };
+        let imports = Imports { instruction: 0, access: 0, refill: 0, line: 0 };
         let builder = FunctionBuilderContext::new();
         let mut code = Self { module: Some(module), context, builder, imports, bytes: 0 };
         code.imports.instruction = code.thunk(hosts.instruction)?;
@@ -105,16 +105,9 @@ impl Code {
         self.bytes
     }
 
-    /// Compiles a region that spans `lines`. `hits` are the
-    /// [`LineHit`](crate::memory::lookaside::LineHit)s of these lines at run time.
-    pub(super) fn compile(
-        &mut self,
-        plan: &Plan,
-        lines: &[u32],
-        hits: *const c_void,
-    ) -> Option<(Entry, Vec<Site>)> {
-        let target = self.target()?;
-        let imports = Imports { lines: hits.expose_provenance() as u64, ..self.imports };
+    /// Compiles a region that spans `lines`.
+    pub(super) fn compile(&mut self, plan: &Plan, lines: &[LineHit]) -> Option<(Entry, Vec<Site>)> {
+        let (target, imports) = (self.target()?, self.imports);
         let mut sites = Vec::new();
         let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
             sites = lower::region(function, context, (plan, lines), imports, target);

@@ -182,7 +182,7 @@ impl Compiler {
     }
 
     /// The index of the region of `head`, compiled on demand.
-    fn find<B: Bus>(&mut self, processor: &Processor<B>, head: Head) -> Option<usize> {
+    fn find<B: Bus>(&mut self, processor: &mut Processor<B>, head: Head) -> Option<usize> {
         let mut state = self.heads.get(&head).copied().unwrap_or_default();
         if state.region.is_none() && state.attempts < ATTEMPTS_MAX {
             state.region = self.compile(processor, head);
@@ -194,7 +194,7 @@ impl Compiler {
         Some(number)
     }
 
-    fn compile<B: Bus>(&mut self, processor: &Processor<B>, head: Head) -> Option<usize> {
+    fn compile<B: Bus>(&mut self, processor: &mut Processor<B>, head: Head) -> Option<usize> {
         let full = self.code.as_ref().is_some_and(|code| code.bytes() > CODE_MAX);
         if full || self.heads.len() >= HEADS_MAX {
             self.forget();

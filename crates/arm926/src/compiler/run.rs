@@ -3,14 +3,12 @@
 //! Layer: rank 3. [`Region::run`] enters compiled code and restores the processor's state at the exit.
 //! The host functions receive the frame, which refers to the [`Context`] of the run.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::class::{Class, class};
 use super::code::{Arguments, Code, Entry, Hosts};
 use super::frame::{Frame, QUANTUM, Tally, form, status};
 use super::lower::{Exit, Site};
 use super::plan::{Key, Plan};
-use crate::address::{Cycles, LINE, Virtual};
+use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute::{self, End};
@@ -28,11 +26,8 @@ pub(super) struct Region {
     sites: Vec<Site>,
     head: Key,
     privileged: bool,
-    /// The addresses of its lines, ascending.
-    lines: Vec<u32>,
-    contents: Vec<[u8; LINE as usize]>,
-    /// The [`LineHit`] of each line with these contents, once known; compiled code reads it.
-    hits: Box<[AtomicU64]>,
+    /// Its lines with the contents compiled, by ascending addresses.
+    lines: Vec<LineHit>,
 }
 
 /// The limits of a run.
@@ -55,7 +50,7 @@ struct Context<B> {
     end: i64,
     /// The end of the last instruction that the reference executed, if the region exits after it.
     finish: Option<End>,
-    /// Whether a line has other contents than those compiled.
+    /// Whether a line has other contents than those compiled, or the same with another stamp.
     stale: bool,
 }
 
@@ -82,10 +77,10 @@ impl Region {
     /// Compiles the region from `head` on; `None` if its first instruction cannot be compiled.
     pub(super) fn compile<B: Bus>(
         code: &mut Code,
-        processor: &Processor<B>,
+        processor: &mut Processor<B>,
         head: Key,
     ) -> Option<Self> {
-        let memory = &processor.memory;
+        let memory = &mut processor.memory;
         let privileged = processor.registers.cpsr().mode().privileged();
         let fetch = |at| {
             let line = memory.instruction_line(Virtual(at), privileged);
@@ -94,42 +89,35 @@ impl Region {
         let plan = Plan::new(head, &fetch)?;
         let mut lines: Vec<u32> = plan.lines().into_iter().collect();
         lines.sort_unstable();
-        let contents = lines.iter().map(|&line| fetch(line)).collect::<Option<Vec<_>>>()?;
-        let never = || AtomicU64::new(LineHit::NEVER.bits());
-        let hits: Box<[AtomicU64]> = lines.iter().map(|_| never()).collect();
-        let (entry, sites) = code.compile(&plan, &lines, hits.as_ptr().cast())?;
-        Some(Self { entry, sites, head, privileged, lines, contents, hits })
+        let hit = |&line: &u32| memory.line_of(Virtual(line), privileged);
+        let lines = lines.iter().map(hit).collect::<Option<Vec<_>>>()?;
+        let (entry, sites) = code.compile(&plan, &lines)?;
+        Some(Self { entry, sites, head, privileged, lines })
     }
 
     /// Enters the head's line as a fetch would. Returns whether it hits with the compiled contents.
     pub(super) fn enter_line<B: Bus>(&self, processor: &mut Processor<B>) -> bool {
-        let at = Virtual(self.head.place.at);
-        let Ok(number) = self.lines.binary_search(&self.head.place.line()) else { return false };
-        if let Some(contents) = processor.memory.current_line(at, self.privileged) {
-            return *contents == self.contents[number];
+        let (at, memory) = (Virtual(self.head.place.at), &mut processor.memory);
+        let Some(compiled) = self.lines.iter().find(|line| line.is_of(at.0)) else { return false };
+        if let Some(current) = memory.current_hit(at, self.privileged) {
+            return current == *compiled;
         }
-        let hits = self.look_up(processor, number) == LineState::Hits;
+        let hits = memory.line_hit(at, self.privileged) == Some(*compiled);
         if hits {
-            processor.memory.enter_line(at, self.privileged);
-            processor.memory.note_hits(0, 0, 1);
+            memory.enter_line(at, self.privileged);
+            memory.note_hits(0, 0, 1);
         }
         hits
     }
 
-    /// Looks up line `number` and stores a hit for compiled code.
+    /// Looks up line `number`, whose entry the look-aside may have lost.
     fn look_up<B: Bus>(&self, processor: &mut Processor<B>, number: usize) -> LineState {
-        let at = Virtual(self.lines[number]);
-        let Some(line) = processor.memory.line_hit(at, self.privileged) else {
-            return LineState::Misses;
-        };
-        if line.bits() == self.hits[number].load(Ordering::Relaxed) {
-            return LineState::Hits;
+        let compiled = self.lines[number];
+        match processor.memory.line_hit(Virtual(compiled.at()), self.privileged) {
+            Some(line) if line == compiled => LineState::Hits,
+            Some(_) => LineState::Changed,
+            None => LineState::Misses,
         }
-        if processor.memory.instruction_line(at, self.privileged) != Some(&self.contents[number]) {
-            return LineState::Changed;
-        }
-        self.hits[number].store(line.bits(), Ordering::Relaxed);
-        LineState::Hits
     }
 
     /// Runs from the head. Its line is entered, and no work is due at the boundary before it.

@@ -176,8 +176,9 @@ impl Memory {
             }
         } else {
             self.statistics.data_cache.write_misses += count;
-            if self.control.pid_delay == 0 && bus.is_memory(route.physical) {
-                self.lookaside.add_miss(access.at, access.privileged, route.physical);
+            if bus.is_memory(route.physical) {
+                let context = self.control.hit_context();
+                self.lookaside.add_miss(context, access, route.physical);
             }
         }
         self.hit = None;

@@ -162,10 +162,13 @@ impl Lookaside {
         self.tables.presume_translation(place, *entry);
     }
 
-    /// Records that writes miss the line of `at`, which is memory from `physical` on.
+    /// Records that writes miss the line of `access`, which is at `physical` in memory, in `context`: it
+    /// is not the current one until fetches use a new PID.
     #[inline]
-    pub(super) fn add_miss(&mut self, at: Virtual, privileged: bool, physical: Physical) {
-        self.misses.add(at, privileged, physical);
+    pub(super) fn add_miss(&mut self, context: Context, access: Access, physical: Physical) {
+        if context == self.tables.context {
+            self.misses.add(access.at, access.privileged, physical);
+        }
     }
 
     /// Drops the miss of `line`, which the data cache has been filled with.
@@ -429,7 +432,7 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Physical;
+    use crate::bus::Width;
     use crate::config::Config;
 
     /// Below 32 MB, where a process number counts.
@@ -532,6 +535,43 @@ mod tests {
             });
             assert_eq!(user, privileged);
             user
+        }
+    }
+
+    #[test]
+    fn a_known_miss_ends_with_its_fill_its_translation_and_its_context() {
+        let physical = Physical(0x4000);
+        let known = |lookaside: &Lookaside, offset| {
+            let at = Virtual(AT + offset);
+            [false, true].map(|privileged| lookaside.misses.find(at, privileged))
+        };
+        let ends: [(bool, fn(&mut Fixture)); 9] = [
+            (false, |fixture| fixture.enter(context(PID, 1))),
+            (false, Fixture::evict_data_line),
+            (false, |fixture| fixture.lookaside.invalidate_data()),
+            (false, |fixture| fixture.lookaside.invalidate_instructions()),
+            (true, |fixture| fixture.lookaside.drop_miss(LINE_AT)),
+            (true, Fixture::replace_translation),
+            (true, |fixture| fixture.lookaside.invalidate_translations()),
+            (true, |fixture| fixture.enter(context(PID + 1, 1))),
+            (true, |fixture| fixture.enter(context(PID, 3))),
+        ];
+        for (index, (ends, change)) in ends.into_iter().enumerate() {
+            let mut fixture = Fixture::new(10);
+            assert_eq!(known(&fixture.lookaside, 0), [None; 2]);
+            let access = Access { at: Virtual(AT + 8), width: Width::Word, privileged: true };
+            let at = Physical(physical.0 + 8);
+            fixture.lookaside.add_miss(context(PID + 1, 1), access, at);
+            assert_eq!(known(&fixture.lookaside, 0), [None; 2], "of a context to come");
+            fixture.lookaside.add_miss(context(PID, 1), access, at);
+            assert_eq!(known(&fixture.lookaside, 4), [None, Some(Physical(physical.0 + 4))]);
+            assert_eq!(known(&fixture.lookaside, LINE), [None; 2]);
+            change(&mut fixture);
+            let still = known(&fixture.lookaside, 0);
+            assert_eq!(still, [None, (!ends).then_some(physical)], "{index}");
+            // Nor does it come back with the context.
+            fixture.enter(context(PID, 1));
+            assert_eq!(known(&fixture.lookaside, 0), still, "{index}");
         }
     }
 

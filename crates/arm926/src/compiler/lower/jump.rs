@@ -183,14 +183,16 @@ impl Lower<'_> {
     /// Continues if the line of `place` hits with the compiled contents; exits otherwise.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
     fn check_line(&mut self, place: Place, site: u32) {
-        let number = self.lines.iter().position(|&line| line == place.line()).unwrap_or(0);
-        let offset =
-            std::mem::offset_of!(Hits, lines) + size_of::<LineHit>() * Hits::line_place(place.at);
+        let known = self.lines.iter().position(|line| line.is_of(place.at));
+        let number = known.expect("a line of the plan");
+        // The stamp, the upper half of the entry, belongs to one line with one contents.
+        let offset = std::mem::offset_of!(Hits, lines)
+            + size_of::<LineHit>() * Hits::line_place(place.at)
+            + size_of::<u32>();
         let flags = MemFlagsData::trusted();
-        let line = self.b.ins().load(types::I64, flags, self.hits, offset as i32);
-        let known = self.double(self.imports.lines.cast_signed());
-        let wanted = self.b.ins().load(types::I64, flags, known, 8 * number as i32);
-        let hits = self.b.ins().icmp(IntCC::Equal, line, wanted);
+        let stamp = self.b.ins().load(types::I32, flags, self.hits, offset as i32);
+        let wanted = self.word(self.lines[number].stamp());
+        let hits = self.b.ins().icmp(IntCC::Equal, stamp, wanted);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);

@@ -24,6 +24,7 @@ use super::class::{Class, class};
 use super::frame::{Tally, at};
 use super::plan::{Key, Node, Place, Plan, Step};
 use crate::instruction::{Instruction, Operation};
+use crate::memory::lookaside::LineHit;
 use crate::timing::Pipeline;
 
 /// The addresses of what compiled code calls and reads.
@@ -37,8 +38,6 @@ pub(super) struct Imports {
     pub(super) refill: u64,
     /// Looks up a line that misses the look-aside: `(frame, line)`.
     pub(super) line: u64,
-    /// The array of the region's `LineHit`s.
-    pub(super) lines: u64,
 }
 
 /// A place where compiled code may exit or call the reference.
@@ -114,7 +113,7 @@ struct EntryBlocks {
 struct Lower<'a> {
     b: FunctionBuilder<'a>,
     plan: &'a Plan,
-    lines: &'a [u32],
+    lines: &'a [LineHit],
     imports: Imports,
     variables: Variables,
     /// The parameters: the processor's registers, the frame, the look-aside, the data cache.
@@ -185,7 +184,7 @@ pub(super) fn thunk(
 pub(super) fn region(
     function: &mut Function,
     context: &mut FunctionBuilderContext,
-    (plan, lines): (&Plan, &[u32]),
+    (plan, lines): (&Plan, &[LineHit]),
     imports: Imports,
     target: TargetFrontendConfig,
 ) -> Vec<Site> {
@@ -203,7 +202,12 @@ pub(super) fn region(
 }
 
 impl<'a> Lower<'a> {
-    fn new(mut b: FunctionBuilder<'a>, plan: &'a Plan, lines: &'a [u32], imports: Imports) -> Self {
+    fn new(
+        mut b: FunctionBuilder<'a>,
+        plan: &'a Plan,
+        lines: &'a [LineHit],
+        imports: Imports,
+    ) -> Self {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
