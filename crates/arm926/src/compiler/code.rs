@@ -18,9 +18,9 @@ use super::lower::{self, Imports, Site};
 use super::plan::Plan;
 use crate::memory::lookaside::{Hits, LineHit};
 
-/// The type of a region: its arguments are registers, frame, look-aside and data cache.
+/// The type of a region: its arguments are frame, look-aside and data cache.
 // SAFETY: the caller keeps the contract of [`Entry::call`].
-type Region = unsafe extern "C" fn(*mut u32, *mut Frame, *const Hits, *mut u8) -> u32;
+type Region = unsafe extern "C" fn(*mut Frame, *const Hits, *mut u8) -> u32;
 
 /// A host function that compiled code calls.
 pub(super) type Host = extern "C" fn(*mut Frame, u32);
@@ -41,8 +41,6 @@ pub(super) struct Entry(Region);
 /// The arguments of a region.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments {
-    /// r0 to r14.
-    pub(super) registers: *mut u32,
     pub(super) frame: *mut Frame,
     pub(super) hits: *const Hits,
     /// The bytes of the data cache.
@@ -58,10 +56,10 @@ impl Entry {
     /// of the frame's context. Nothing else uses that processor or the frame during the call.
     // SAFETY: the contract is stated above; the one caller keeps it.
     pub(super) unsafe fn call(self, arguments: Arguments) -> u32 {
-        let Arguments { registers, frame, hits, data } = arguments;
+        let Arguments { frame, hits, data } = arguments;
         // SAFETY: by the contract above. Compiled code accesses nothing else: it masks the indices of
         // tables, and entries of the look-aside refer to lines of the data cache.
-        unsafe { (self.0)(registers, frame, hits, data) }
+        unsafe { (self.0)(frame, hits, data) }
     }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::c_void;
 
 use crate::registers::Psr;
 
-/// The state of a region besides the processor's registers, on entry and exit.
+/// The state of a region on entry and exit.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Frame {
@@ -37,6 +37,8 @@ pub(super) struct Frame {
     pub(super) value: u32,
     /// The status of a host function: one of [`status`].
     pub(super) status: u32,
+    /// r0 to r14, in place of the processor's.
+    pub(super) r: [u32; 15],
     /// The `compiler::run::Context` of the run.
     pub(super) context: *mut c_void,
 }
@@ -72,7 +74,7 @@ pub(super) mod at {
     }
     offsets!(
         LEFT: left, COUNTS: counts, RESULT: result, CARRY: carry, OVERFLOW: overflow, FORM: form, A: a, B: b,
-        LINE: line, TARGET: target, ADDRESS: address, VALUE: value, STATUS: status
+        LINE: line, TARGET: target, ADDRESS: address, VALUE: value, STATUS: status, REGISTERS: r
     );
 }
 

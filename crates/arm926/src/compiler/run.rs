@@ -124,6 +124,7 @@ impl Region {
     pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
         let line = self.head.place.line();
+        let r = processor.registers.r;
         let processor: *mut Processor<B> = processor;
         let mut context =
             Context { processor, region: self, bounds, end: 0, finish: None, stale: false };
@@ -141,6 +142,7 @@ impl Region {
             address: 0,
             value: 0,
             status: status::CONTINUE,
+            r,
             context: (&raw mut context).cast(),
         };
         // SAFETY: `processor` is the caller's exclusive reference and is not used before the exit. The
@@ -170,6 +172,7 @@ impl Region {
         if frame.line != self.head.place.line() {
             processor.memory.enter_line(Virtual(frame.line), self.privileged);
         }
+        processor.registers.r = frame.r;
         processor.registers.set_flags(frame.flags());
         processor.pipeline = site.pipeline;
         if let (Some(end), Some(instruction)) = (context.finish, &site.instruction) {
@@ -232,7 +235,7 @@ unsafe fn arguments<B: Bus>(
     let processor = unsafe { &mut *processor };
     let (lookaside, data) = processor.memory.hits();
     let (hits, data) = (std::ptr::from_ref(lookaside.hits(privileged)), data.as_mut_ptr());
-    Arguments { registers: processor.registers.r.as_mut_ptr(), frame, hits, data }
+    Arguments { frame, hits, data }
 }
 
 /// Adds a tally to the counts.
@@ -340,8 +343,10 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     processor.now = begin;
     processor.registers.set_thumb(site.place.thumb);
     processor.registers.pc = site.place.following().at;
+    processor.registers.r = frame.r;
     let misses = processor.memory.statistics().data_cache.write_misses;
     let end = execute::execute(processor, instruction, site.place.at);
+    frame.r = processor.registers.r;
     frame.left -= (processor.now.0 - begin.0).cast_signed();
     let ahead = site.ahead();
     // The lines are sampled before the boundary only if the run does not end there.

@@ -1,6 +1,6 @@
 //! The translation of a plan to Cranelift's IR.
 //!
-//! Layer: rank 3. Guest registers are variables; each write also goes to the processor's registers, so
+//! Layer: rank 3. Guest registers are variables; each write also goes to the frame's registers, so
 //! that exits and calls of the reference need no stores. At the end of a node the operands that set the
 //! flags go to the frame. For conditions within the region the flags are also variables: one result for
 //! N and Z, and one each for C and V. Cycles and counts of a node are constants. `values`: registers,
@@ -116,8 +116,7 @@ struct Lower<'a> {
     lines: &'a [LineHit],
     imports: Imports,
     variables: Variables,
-    /// The parameters: the processor's registers, the frame, the look-aside, the data cache.
-    registers: Value,
+    /// The parameters: the frame, the look-aside, the data cache.
     frame: Value,
     hits: Value,
     data: Value,
@@ -145,10 +144,10 @@ struct Pending {
     overflow: Option<Value>,
 }
 
-/// The signature of a region: registers, frame, look-aside, data cache; returns the exit's site.
+/// The signature of a region: frame, look-aside, data cache; returns the exit's site.
 pub(super) fn signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
-    signature.params.extend([AbiParam::new(types::I64); 4]);
+    signature.params.extend([AbiParam::new(types::I64); 3]);
     signature.returns.push(AbiParam::new(types::I32));
     signature
 }
@@ -211,7 +210,7 @@ impl<'a> Lower<'a> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let [registers, frame, hits, data] = [0, 1, 2, 3].map(|index| b.block_params(entry)[index]);
+        let [frame, hits, data] = [0, 1, 2].map(|index| b.block_params(entry)[index]);
         let word = |b: &mut FunctionBuilder<'_>| b.declare_var(types::I32);
         let variables = Variables {
             r: [(); 15].map(|()| word(&mut b)),
@@ -236,7 +235,6 @@ impl<'a> Lower<'a> {
             lines,
             imports,
             variables,
-            registers,
             frame,
             hits,
             data,

@@ -3,17 +3,17 @@
 //! Layer: rank 3.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::super::frame::{at, form};
 use super::super::plan::Place;
 use super::{Lower, Pending, Variables};
 use crate::instruction::{Condition, Register};
 
-/// The offset of register `index` in the processor's array.
+/// The offset of register `index` in the frame.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "0 to 14")]
 const fn place_of(index: usize) -> i32 {
-    4 * index as i32
+    at::REGISTERS + 4 * index as i32
 }
 
 impl Lower<'_> {
@@ -48,14 +48,12 @@ impl Lower<'_> {
     pub(super) fn set(&mut self, register: Register, value: Value) {
         let Some(&variable) = self.variables.r.get(register.index()) else { return };
         self.b.def_var(variable, value);
-        let flags = MemFlagsData::trusted();
-        self.b.ins().store(flags, value, self.registers, place_of(register.index()));
+        self.store_frame(value, place_of(register.index()));
     }
 
-    /// Reloads a register from the processor.
+    /// Reloads a register from the frame.
     pub(super) fn reload(&mut self, index: usize) {
-        let flags = MemFlagsData::trusted();
-        let value = self.b.ins().load(types::I32, flags, self.registers, place_of(index));
+        let value = self.load_frame(types::I32, place_of(index));
         self.b.def_var(self.variables.r[index], value);
     }
 
