@@ -33,25 +33,36 @@ const AROUND: usize = 16 + 10;
 /// The most bytes that certainly become one block: half of the symbols of zlib's buffer.
 const LONGEST: usize = 8192;
 
-/// The size of the table of triples in bits.
-const SLOTS: usize = 1 << 20;
+/// The bits of the hash of a triple: few enough that the table stays in the first cache.
+const HASH_BITS: u32 = 14;
 
-/// The most suspects to examine; a page with more is compressed.
-const SUSPECTS: usize = 48;
+/// The most repeated triples; a page with more is compressed.
+const REPEATED: usize = 48;
+
+/// The most that a byte occurs in a page whose block is computed.
+const COUNT: usize = LONGEST / 16;
 
 type Histogram = [u32; 256];
 
-/// The memory of the proof.
+/// The memory of the proof. Places are counted from 1; 0 is none.
 #[derive(Debug, Clone)]
 pub(super) struct Bound {
-    /// The triples of consecutive bytes that have occurred, by their hash.
-    seen: Box<[u64]>,
+    /// By hash: where a triple of consecutive bytes began last.
+    latest: Box<[u16; 1 << HASH_BITS]>,
+    /// By position: where a triple with the same hash began before.
+    previous: Box<[u16; LONGEST]>,
+    /// The positions for which there is such a place.
+    suspects: Box<[u16; LONGEST]>,
 }
 
 impl Bound {
-    /// Allocates 128 KiB.
+    /// Allocates 64 KiB.
     pub(super) fn new() -> Self {
-        Self { seen: vec![0; SLOTS / 64].into_boxed_slice() }
+        Self {
+            latest: Box::new([0; 1 << HASH_BITS]),
+            previous: Box::new([0; LONGEST]),
+            suspects: Box::new([0; LONGEST]),
+        }
     }
 
     /// Whether a page certainly cannot become smaller; `first` is all of it, or what JFFS2 passes in its first round.
@@ -71,31 +82,61 @@ impl Bound {
     }
 
     /// Removes all bytes from the histogram that a match may cover; returns their number, or `None` if
-    /// there are too many suspects.
+    /// there are too many repeated triples.
     fn remove_repeated(&mut self, first: &[u8], histogram: &mut Histogram) -> Option<usize> {
-        self.seen.fill(0);
-        let (mut suspects, mut removed, mut done) = (0, 0, 0);
-        for (position, three) in first.windows(3).enumerate() {
-            let slot = slot(three);
-            let (word, bit) = (&mut self.seen[slot / 64], 1 << (slot % 64));
-            let suspect = *word & bit != 0;
-            *word |= bit;
-            if !suspect {
+        self.chain(first);
+        let count = self.suspect(first.len().saturating_sub(2));
+        let (mut repeated, mut removed, mut done) = (0, 0, 0);
+        for &position in &self.suspects[..count] {
+            let position = usize::from(position);
+            if !self.occurs_before(first, position) {
                 continue;
             }
-            suspects += 1;
-            if suspects > SUSPECTS {
+            repeated += 1;
+            if repeated > REPEATED {
                 return None;
             }
-            if occurs(&first[..position + 2], three) {
-                for &byte in &first[done.max(position)..position + 3] {
-                    histogram[usize::from(byte)] -= 1;
-                    removed += 1;
-                }
-                done = position + 3;
+            for &byte in &first[done.max(position)..position + 3] {
+                histogram[usize::from(byte)] -= 1;
+                removed += 1;
             }
+            done = position + 3;
         }
         Some(removed)
+    }
+
+    /// Links every triple to the last one with the same hash.
+    fn chain(&mut self, first: &[u8]) {
+        self.latest.fill(0);
+        let mut place = 0;
+        for (triple, previous) in first.windows(3).zip(self.previous.iter_mut()) {
+            place += 1;
+            let triple = u32::from_le_bytes([triple[0], triple[1], triple[2], 0]);
+            let hash = triple.wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS);
+            *previous = std::mem::replace(&mut self.latest[hash as usize], place);
+        }
+    }
+
+    /// Lists which of `count` triples have a link; returns how many. Without a branch, which would be mispredicted
+    /// at most of them.
+    fn suspect(&mut self, count: usize) -> usize {
+        let (mut position, mut found) = (0, 0);
+        for &previous in &self.previous[..count] {
+            self.suspects[found] = position;
+            found += usize::from(previous != 0);
+            position += 1;
+        }
+        found
+    }
+
+    /// Whether the triple at `position` occurs before it.
+    fn occurs_before(&self, first: &[u8], position: usize) -> bool {
+        let triple = &first[position..position + 3];
+        let mut place = usize::from(self.previous[position]);
+        while place != 0 && first[place - 1..place + 2] != *triple {
+            place = usize::from(self.previous[place - 1]);
+        }
+        place != 0
     }
 }
 
@@ -109,20 +150,6 @@ fn looks_random(text: &[u8]) -> bool {
         seen[usize::from(byte >> 6)] |= 1 << (byte & 63);
     }
     text.len() > 4 * SAMPLES && seen.iter().map(|word| word.count_ones()).sum::<u32>() >= DIFFERENT
-}
-
-fn slot(three: &[u8]) -> usize {
-    let word = u32::from_le_bytes([three[0], three[1], three[2], 0]);
-    (word.wrapping_mul(0x9E37_79B1) >> 12) as usize
-}
-
-/// Whether three consecutive bytes occur in a text. Without a branch, so that it is vectorised.
-fn occurs(text: &[u8], three: &[u8]) -> bool {
-    let starts = text.iter().zip(&text[1..]).zip(&text[2..]);
-    let found = starts.fold(0, |found, ((&a, &b), &c)| {
-        found | (u8::from(a == three[0]) & u8::from(b == three[1]) & u8::from(c == three[2]))
-    });
-    found != 0
 }
 
 /// The histogram of `data`, in four parts, so that updates for consecutive equal bytes do not depend
@@ -156,10 +183,9 @@ fn smallest_block(histogram: &Histogram) -> Option<usize> {
     Some(own.min(fixed as usize))
 }
 
-/// The bits of an optimal prefix code: the sum of all inner nodes of Huffman's tree.
+/// The bits of an optimal prefix code for counts up to [`COUNT`]: the sum of all inner nodes of Huffman's tree.
 fn huffman(histogram: &Histogram) -> u32 {
-    let mut leaves = *histogram;
-    leaves.sort_unstable();
+    let leaves = ascending(histogram);
     let leaves = &leaves[leaves.partition_point(|&count| count == 0)..];
     // Inner nodes are created in ascending order, so the two smallest are always at the front of two
     // queues.
@@ -183,9 +209,30 @@ fn huffman(histogram: &Histogram) -> u32 {
     bits
 }
 
+/// The counts in ascending order, sorted by how many there are of each.
+fn ascending(histogram: &Histogram) -> Histogram {
+    // Where those of each count begin; that of a count is known once the smaller ones are added up.
+    let mut begins = [0_u16; COUNT + 2];
+    for &count in histogram {
+        begins[count as usize + 1] += 1;
+    }
+    let mut smaller = 0;
+    for begin in &mut begins {
+        smaller += *begin;
+        *begin = smaller;
+    }
+    let mut sorted = [0; 256];
+    for &count in histogram {
+        let place = &mut begins[count as usize];
+        sorted[usize::from(*place)] = count;
+        *place += 1;
+    }
+    sorted
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Bound, histogram, huffman, occurs};
+    use super::{Bound, COUNT, ascending, histogram, huffman};
     use boardlab_sim::Seed;
 
     #[test]
@@ -208,12 +255,56 @@ mod tests {
     }
 
     #[test]
-    fn three_bytes_are_found_everywhere() {
-        let text: Vec<u8> = (0..100).collect();
-        for start in 0..98 {
-            assert!(occurs(&text, &text[start..start + 3]));
+    fn counts_are_sorted_up_to_the_largest() {
+        let mut stream = Seed::new(1).stream("counts");
+        let bound = u64::try_from(COUNT).unwrap() + 1;
+        for case in 0..200 {
+            let most = if case % 2 == 0 { bound } else { 40 };
+            let counts = std::array::from_fn(|_| u32::try_from(stream.below(most)).unwrap());
+            let mut sorted = counts;
+            sorted.sort_unstable();
+            assert_eq!(ascending(&counts), sorted);
         }
-        assert!(!occurs(&text, &[1, 2, 4]) && !occurs(&text, &[99, 0, 1]));
+        assert_eq!(ascending(&[u32::try_from(COUNT).unwrap(); 256])[0], 512);
+    }
+
+    /// What is removed from the histogram by the definition: all bytes of triples that occurred before.
+    fn removed(page: &[u8]) -> (usize, usize) {
+        let at = 0..page.len().saturating_sub(2);
+        let repeats = |&at: &usize| page[..at + 2].windows(3).any(|one| one == &page[at..at + 3]);
+        let repeated: Vec<usize> = at.filter(repeats).collect();
+        let covered: std::collections::BTreeSet<usize> =
+            repeated.iter().flat_map(|&at| at..at + 3).collect();
+        (repeated.len(), covered.len())
+    }
+
+    #[test]
+    fn bytes_of_repeated_triples_are_removed() {
+        let mut stream = Seed::new(1).stream("triples");
+        let mut bound = Bound::new();
+        let (mut few, mut many) = (0, 0);
+        for length in [0, 1, 2, 3, 4, 100, 700, 4084].repeat(25) {
+            let mut page = vec![0; length];
+            stream.fill(&mut page);
+            for _ in 0..stream.below(8).min(length as u64 / 50) {
+                let within = length as u64 - 8;
+                let [from, to] = [0; 2].map(|_| usize::try_from(stream.below(within)).unwrap());
+                let span = usize::try_from(stream.below(9)).unwrap();
+                page.copy_within(from..from + span, to);
+            }
+            if stream.chance(1, 4) {
+                page.iter_mut().for_each(|byte| *byte %= 16);
+            }
+            let mut counts = histogram(&page);
+            let found = bound.remove_repeated(&page, &mut counts);
+            let (repeated, covered) = removed(&page);
+            assert_eq!(found, (repeated <= super::REPEATED).then_some(covered), "of {length}");
+            let left: u32 = counts.iter().sum();
+            assert!(found.is_none_or(|found| left as usize + found == length));
+            few += u32::from(covered > 0 && found.is_some());
+            many += u32::from(found.is_none());
+        }
+        assert!(few > 20 && many > 5, "{few}, {many}");
     }
 
     #[test]
