@@ -31,9 +31,13 @@ pub fn compress(input: &[u8], output: &mut [u8]) -> Option<CompressedSize> {
         let Some((&value, rest)) = input[position..].split_first() else { break };
         position += 1;
         let back = std::mem::replace(&mut after[usize::from(value)], position);
-        // The match may overlap its own bytes.
-        let equal = rest.iter().zip(&input[back..]).take(RUN).take_while(|(a, b)| a == b).count();
-        position += equal;
+        // In data without a pattern nearly every match is empty. Others may overlap their own bytes.
+        let mut equal = 0;
+        if rest.first() == Some(&input[back]) {
+            let pairs = rest.iter().zip(&input[back..]).take(RUN);
+            equal = pairs.take_while(|(a, b)| a == b).count();
+            position += equal;
+        }
         pair.copy_from_slice(&[value, u8::try_from(equal).expect("at most 255")]);
         produced += 2;
     }
