@@ -188,21 +188,19 @@ impl DataSource {
         mix(self.state)
     }
 
-    /// Random bytes; a new number for every eight of them, from `self.position` on.
-    fn random(&mut self, buffer: &mut [u8]) {
-        let mut rest = buffer;
-        while !rest.is_empty() {
-            let used = self.position % 8;
-            if used == 0 {
-                self.held = self.next();
-            }
-            let count = rest.len().min(8 - used);
-            let (part, after) = rest.split_at_mut(count);
-            part.copy_from_slice(&self.held.to_le_bytes()[used..used + count]);
-            self.position += count;
-            rest = after;
+    /// The random bytes from `position` on; a new number for every eight of them.
+    fn random(&mut self, position: usize, buffer: &mut [u8]) {
+        let used = position % 8;
+        let (head, rest) = buffer.split_at_mut(buffer.len().min((8 - used) % 8));
+        head.copy_from_slice(&self.held.to_le_bytes()[used..used + head.len()]);
+        let (words, tail) = rest.as_chunks_mut::<8>();
+        for word in words {
+            *word = self.next().to_le_bytes();
         }
-        self.position %= 8;
+        if !tail.is_empty() {
+            self.held = self.next();
+            tail.copy_from_slice(&self.held.to_le_bytes()[..tail.len()]);
+        }
     }
 
     fn text(&mut self) -> u8 {
@@ -231,13 +229,18 @@ impl DataSource {
 
     fn percent(&mut self, percent: u8, buffer: &mut [u8]) {
         let filled = CHUNK * usize::from(percent) / 100;
-        for byte in buffer {
-            let at = self.position % CHUNK;
-            self.position = at + 1;
-            if at < filled && at.is_multiple_of(8) {
-                self.held = self.next();
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            let at = self.position;
+            let end = if at < filled { filled } else { CHUNK };
+            let (part, after) = rest.split_at_mut(rest.len().min(end - at));
+            if at < filled {
+                self.random(at, part);
+            } else {
+                part.fill(0);
             }
-            *byte = if at < filled { self.held.to_le_bytes()[at % 8] } else { 0 };
+            self.position = (at + part.len()) % CHUNK;
+            rest = after;
         }
     }
 }
@@ -263,7 +266,10 @@ impl Source for DataSource {
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
         match &self.data {
             Data::Zero => buffer.fill(0),
-            Data::Random => self.random(buffer),
+            Data::Random => {
+                self.random(self.position, buffer);
+                self.position = (self.position + buffer.len()) % 8;
+            }
             Data::Text => buffer.iter_mut().for_each(|byte| *byte = self.text()),
             Data::Runs => buffer.iter_mut().for_each(|byte| *byte = self.run()),
             Data::Percent(percent) => self.percent(*percent, buffer),
