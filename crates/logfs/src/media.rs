@@ -28,10 +28,15 @@ pub(crate) struct Media<M> {
     /// Pages that can be read again.
     idle: LruMap<u64, Page>,
     limit: usize,
+    /// The memory of forgotten pages, for others.
+    spare: Vec<Page>,
 }
 
-fn erased() -> Page {
-    vec![0xFF; PAGE_LEN].into()
+/// A page of ones, in the memory of a forgotten one if there is some.
+fn erased(spare: &mut Vec<Page>) -> Page {
+    let Some(mut page) = spare.pop() else { return [0xFF; PAGE_LEN].into() };
+    page.fill(0xFF);
+    page
 }
 
 /// The pages that a range touches, each with its bytes in it.
@@ -46,7 +51,8 @@ fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, Range<usize>)> {
 impl<M: Mtd> Media<M> {
     pub(crate) fn new(device: M, cache: Bytes) -> Self {
         let limit = (cache.to_usize() / PAGE_LEN).max(8);
-        Self { device, held: BTreeMap::new(), idle: LruMap::default(), limit }
+        let (held, idle, spare) = (BTreeMap::new(), LruMap::default(), Vec::new());
+        Self { device, held, idle, limit, spare }
     }
 
     /// Bytes in memory.
@@ -57,17 +63,16 @@ impl<M: Mtd> Media<M> {
     /// Forgets all pages but those of open segments.
     pub(crate) fn shrink(&mut self) {
         self.idle = LruMap::default();
+        self.spare = Vec::new();
     }
 
-    /// Forgets the pages that were not used for the longest time, until so many are left. Returns the last one.
-    fn forget_idle(&mut self, left: usize) -> Option<Page> {
-        let mut last = None;
+    /// Forgets the pages that were not used for the longest time, until so many are left.
+    fn forget_idle(&mut self, left: usize) {
         while self.idle.len() > left
             && let Some(index) = self.idle.oldest()
         {
-            last = self.idle.remove(index);
+            self.spare.extend(self.idle.remove(index));
         }
-        last
     }
 
     /// The bytes of a page that is in memory.
@@ -83,8 +88,8 @@ impl<M: Mtd> Media<M> {
             let size = self.device.geometry().size().get();
             let length = size.saturating_sub(start).min(PAGE);
             let length = usize::try_from(length).expect("at most a page");
-            let mut page = self.forget_idle(self.limit - 1).unwrap_or_else(erased);
-            page.fill(0xFF);
+            self.forget_idle(self.limit - 1);
+            let mut page = erased(&mut self.spare);
             match self.device.read(clock, Bytes::new(start), &mut page[..length]) {
                 Ok(_) | Err(Error::Uncorrectable { .. }) => {}
                 Err(error) => return Err(error),
@@ -112,9 +117,8 @@ impl<M: Mtd> Media<M> {
 
     /// Keeps a page in memory until its segment is closed.
     fn hold(&mut self, index: u64) -> &mut [u8] {
-        let idle = &mut self.idle;
-        let page = self.held.entry(index);
-        page.or_insert_with(|| idle.remove(index).unwrap_or_else(erased))
+        let Self { held, idle, spare, .. } = self;
+        held.entry(index).or_insert_with(|| idle.remove(index).unwrap_or_else(|| erased(spare)))
     }
 
     /// Changes bytes of an open segment in memory (`logfs_buf_write`).

@@ -149,9 +149,10 @@ impl PageCache {
         self.pages.oldest().filter(|_| full)
     }
 
-    pub(crate) fn remove(&mut self, key: Key) {
+    /// Removes a page, and returns its memory.
+    pub(crate) fn remove(&mut self, key: Key) -> Option<Box<[u8]>> {
         self.mark_clean(key);
-        self.pages.remove(key);
+        self.pages.remove(key).map(|page| page.content)
     }
 
     /// Marks these bytes of a page as dirty.
@@ -253,7 +254,9 @@ impl PageCache {
         let mut released: Vec<u64> =
             dirty.map_or_else(Vec::new, |dirty| dirty.pages.range(beyond..).copied().collect());
         let gone: Vec<Key> = self.pages.keys_within((ino, beyond)..=(ino, u64::MAX)).collect();
-        gone.into_iter().for_each(|key| self.remove(key));
+        for key in gone {
+            self.remove(key);
+        }
         let tail = usize::try_from(size % unit).expect("less than a page");
         let last = size / unit;
         let Some(page) = self.pages.peek_mut((ino, last)).filter(|_| tail > 0) else {

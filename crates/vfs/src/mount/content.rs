@@ -216,8 +216,7 @@ impl<F: FileSystem> Mount<F> {
         }
         let size = self.inodes.get(&key.0).map_or(0, |inode| inode.size);
         let within = key.1 * PAGE < size;
-        self.make_room(clock)?;
-        let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+        let mut content = self.blank_page(clock)?;
         let read = within && (!whole || self.fs.reads_pages_to_overwrite());
         if read {
             self.counts.read += 1;
@@ -248,8 +247,7 @@ impl<F: FileSystem> Mount<F> {
 
     /// Reads a page that is not in the cache, and takes what the filesystem read besides.
     fn fill_page(&mut self, clock: &mut Clock, key: Key) -> Result<(), Error> {
-        self.make_room(clock)?;
-        let mut content = vec![0; PAGE_SIZE].into_boxed_slice();
+        let mut content = self.blank_page(clock)?;
         self.counts.read += 1;
         self.ask(clock, |fs, clock| fs.read_page(clock, key.0, key.1, &mut content))?;
         self.cache.insert(key, content);
@@ -266,13 +264,22 @@ impl<F: FileSystem> Mount<F> {
         Ok(())
     }
 
-    fn make_room(&mut self, clock: &mut Clock) -> Result<(), Error> {
+    /// Returns the memory of the last page, if there was one.
+    fn make_room(&mut self, clock: &mut Clock) -> Result<Option<Box<[u8]>>, Error> {
+        let mut last = None;
         while let Some(victim) = self.cache.victim() {
             self.write_back(clock, victim)?;
-            self.cache.remove(victim);
+            last = self.cache.remove(victim);
             self.counts.evicted += 1;
         }
-        Ok(())
+        Ok(last)
+    }
+
+    /// Makes room for a page, and returns one of zeros.
+    fn blank_page(&mut self, clock: &mut Clock) -> Result<Box<[u8]>, Error> {
+        let Some(mut page) = self.make_room(clock)? else { return Ok([0; PAGE_SIZE].into()) };
+        page.fill(0);
+        Ok(page)
     }
 
     /// Truncates a file, or extends it by a hole; symbolic links are followed.
