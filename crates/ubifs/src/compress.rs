@@ -61,12 +61,9 @@ impl Packed {
         if compr_type == number::NONE || input.len() < MIN_LENGTH {
             return as_it_is();
         }
-        let mut bytes = vec![0; ROOM];
-        match compress(&mut bytes).filter(|length| length + MIN_SAVING <= input.len()) {
-            Some(length) => {
-                bytes.truncate(length);
-                Self { compr_type, bytes }
-            }
+        let mut room = [0; ROOM];
+        match compress(&mut room).filter(|length| length + MIN_SAVING <= input.len()) {
+            Some(length) => Self { compr_type, bytes: room[..length].to_vec() },
             None => as_it_is(),
         }
     }

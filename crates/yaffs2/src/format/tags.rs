@@ -165,7 +165,8 @@ pub enum Checked {
 #[must_use]
 pub fn emit(tags: &Tags, order: ByteOrder, protected: bool) -> Vec<u8> {
     let packed = tags.emit(order);
-    let mut spare = packed.to_vec();
+    let mut spare = Vec::with_capacity(PROTECTED);
+    spare.extend(packed);
     if protected {
         spare.extend(TagsEcc::of(&packed).emit(order));
     }

@@ -174,7 +174,8 @@ impl Stand<'_> {
         let fd = mount.create(clock, path(file), 0o644)?;
         let size = size.of(file).get();
         let mut source = self.source(file, data);
-        let (mut chunk, mut offset) = (vec![0; CHUNK], 0);
+        // Not from the heap: at its end it would be returned to the system and mapped again for each file.
+        let (mut chunk, mut offset) = ([0; CHUNK], 0);
         while offset < size {
             let left = Bytes::new(size - offset).to_usize().min(CHUNK);
             source.fill(&mut chunk[..left]);
