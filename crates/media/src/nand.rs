@@ -1,7 +1,7 @@
 //! The cells of a NAND part: pages with OOB bytes, their contents and their stress.
 //!
 //! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that was
-//! not programmed takes no memory; a clone of the whole device shares each block, and within a changed
+//! not programmed takes no memory, nor do ones at the end of its main bytes; a clone of the whole device shares each block, and within a changed
 //! block each page, until either side changes it, so that power cuts can be explored by forking.
 //!
 //! A violation of the data sheets' rules (number and order of page programs) is reported as a
@@ -162,8 +162,10 @@ pub enum Violation {
 /// A programmed page.
 #[derive(Debug, Clone)]
 struct Page {
-    /// Main bytes, then OOB bytes.
+    /// Main bytes up to the last one that is not erased, then OOB bytes.
     bytes: Box<[u8]>,
+    /// The number of these main bytes.
+    used: u32,
     /// Programs since the erase, of main and of OOB bytes.
     programs: [u32; 2],
     /// The time of the first program since the erase.
@@ -241,7 +243,7 @@ impl NandArray {
             "NandArray::peek: beyond {row}"
         );
         match self.page(row) {
-            Some(page) => buffer.copy_from_slice(&page.bytes[column..column + buffer.len()]),
+            Some(page) => page.copy_to(self.geometry.page.to_usize(), column, buffer),
             None => buffer.fill(ERASED),
         }
     }
@@ -280,7 +282,8 @@ impl NandArray {
         let page = block.page_mut(row.page, self.geometry.pages_per_block);
         let page = page.get_or_insert_with(|| Arc::new(Page::erased(now)));
         let page = Arc::make_mut(page);
-        page.clear(size, column, data, weak);
+        let held = weak.map(|(seed, page)| held_by_weak_cells(seed, page, column, data));
+        page.clear((main, size), column, held.as_deref().unwrap_or(data));
         for (count, touched) in page.programs.iter_mut().zip(touched) {
             *count += u32::from(touched);
         }
@@ -307,7 +310,8 @@ impl NandArray {
         if erased && block.pages.is_none() {
             return;
         }
-        let page = Page { bytes: data.into(), programs: [1, 1], written: Instant::ZERO };
+        let mut page = Page { programs: [1, 1], ..Page::erased(Instant::ZERO) };
+        page.store(self.geometry.page.to_usize(), data);
         let place = block.page_mut(row.page, self.geometry.pages_per_block);
         *place = (!erased).then(|| Arc::new(page));
         if !erased {
@@ -431,9 +435,13 @@ impl NandArray {
 
     /// Changes the bytes of every stored page of a block; for [`crate::nand_torn`].
     pub(crate) fn change_block(&mut self, block: u32, mut change: impl FnMut(&mut [u8])) {
+        let main = self.geometry.page.to_usize();
+        let mut whole = vec![ERASED; self.geometry.row_bytes()];
         let Some(pages) = &mut self.blocks[slot(block)].pages else { return };
         for page in Arc::make_mut(pages).iter_mut().flatten() {
-            change(&mut Arc::make_mut(page).bytes);
+            page.copy_to(main, 0, &mut whole);
+            change(&mut whole);
+            Arc::make_mut(page).store(main, &whole);
         }
     }
 
@@ -460,24 +468,60 @@ impl Block {
 }
 
 impl Page {
-    /// An erased page, whose bytes the first program allocates.
+    /// A page without bytes, which the first program stores.
     fn erased(now: Instant) -> Self {
-        Self { bytes: Box::default(), programs: [0; 2], written: now }
+        Self { bytes: Box::default(), used: 0, programs: [0; 2], written: now }
     }
 
-    fn clear(&mut self, size: usize, column: usize, data: &[u8], weak: Option<(u64, u32)>) {
-        let held = weak.map(|(seed, page)| held_by_weak_cells(seed, page, column, data));
-        let data = held.as_deref().unwrap_or(data);
-        if self.bytes.is_empty() {
-            let mut bytes = Vec::with_capacity(size);
-            bytes.resize(column, ERASED);
-            bytes.extend_from_slice(data);
-            bytes.resize(size, ERASED);
-            self.bytes = bytes.into();
-        } else {
-            let cells = &mut self.bytes[column..column + data.len()];
-            cells.iter_mut().zip(data).for_each(|(cell, &byte)| *cell &= byte);
+    /// Stores all bytes of a page with `main` main bytes.
+    fn store(&mut self, main: usize, whole: &[u8]) {
+        let (data, oob) = whole.split_at(main);
+        let last = data.iter().rposition(|&byte| byte != ERASED);
+        let used = last.map_or(0, |last| last + 1);
+        self.bytes = [&data[..used], oob].concat().into();
+        self.used = u32::try_from(used).expect("at most 32 KiB");
+    }
+
+    /// Copies bytes from `column` on to `buffer`.
+    fn copy_to(&self, main: usize, column: usize, buffer: &mut [u8]) {
+        let end = column + buffer.len();
+        let used = slot(self.used);
+        if used == main {
+            buffer.copy_from_slice(&self.bytes[column..end]);
+            return;
         }
+        buffer.fill(ERASED);
+        let (data, oob) = self.bytes.split_at(used);
+        if column < used {
+            let data = &data[column..end.min(used)];
+            buffer[..data.len()].copy_from_slice(data);
+        }
+        if end > main {
+            let first = column.max(main);
+            buffer[first - column..].copy_from_slice(&oob[first - main..end - main]);
+        }
+    }
+
+    /// Clears the bits that are zero in `data`, in a page of `main` main bytes and `size` in all.
+    fn clear(&mut self, (main, size): (usize, usize), column: usize, data: &[u8]) {
+        if self.bytes.is_empty() && data.len() == size {
+            self.store(main, data);
+            return;
+        }
+        let clear = |cells: &mut [u8]| {
+            let cells = &mut cells[column..column + data.len()];
+            cells.iter_mut().zip(data).for_each(|(cell, &byte)| *cell &= byte);
+        };
+        if slot(self.used) == main {
+            clear(&mut self.bytes);
+            return;
+        }
+        let mut whole = vec![ERASED; size];
+        if !self.bytes.is_empty() {
+            self.copy_to(main, 0, &mut whole);
+        }
+        clear(&mut whole);
+        self.store(main, &whole);
     }
 }
 
@@ -507,6 +551,7 @@ fn slot(index: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use boardlab_sim::Seed;
 
     const GIB: NandGeometry = NandGeometry {
         blocks: 8_192,
@@ -536,6 +581,53 @@ mod tests {
         array.erase(7);
         assert_eq!(read(&array, ROW), vec![0xFF; 2_112]);
         assert_eq!((array.erase_count(7), array.program_count(7), array.erase_count(8)), (1, 2, 0));
+    }
+
+    #[test]
+    fn a_page_reads_as_it_was_programmed_whatever_of_it_is_stored() {
+        let mut stream = Seed::new(1).stream("page");
+        let mut draw = move |bound: usize| {
+            usize::try_from(stream.below(u64::try_from(bound).unwrap())).unwrap()
+        };
+        for _ in 0..200 {
+            let mut array = array(CellKind::Slc);
+            let mut model = vec![0xFF; GIB.row_bytes()];
+            for _ in 0..6 {
+                let column = [0, 0, 512, 2_048, draw(2_112)][draw(5)];
+                let most = GIB.row_bytes() - column;
+                let mut data = vec![0xFF; [most, 64.min(most), draw(most + 1)][draw(3)]];
+                for _ in 0..draw(4).min(data.len()) {
+                    let at = draw(data.len());
+                    data[at] = 0x5A;
+                }
+                array.program(Instant::ZERO, ROW, column, &data);
+                model[column..].iter_mut().zip(&data).for_each(|(cell, &byte)| *cell &= byte);
+                let from = draw(2_112);
+                let mut found = vec![0; draw(2_112 - from + 1)];
+                array.peek(ROW, from, &mut found);
+                assert!(found == model[from..from + found.len()]);
+                assert!(read(&array, ROW) == model);
+                assert_eq!(array.is_erased(7), model.iter().all(|&byte| byte == 0xFF));
+            }
+            array.change_block(7, |page| {
+                assert!(page == model);
+                page[100] |= 0xF0;
+            });
+            model[100] |= 0xF0;
+            assert!(read(&array, ROW) == model);
+        }
+    }
+
+    #[test]
+    fn ones_at_the_end_of_the_main_bytes_take_no_memory() {
+        let mut array = array(CellKind::Slc);
+        let stored = |array: &NandArray| array.page(ROW).unwrap().bytes.len();
+        array.program(Instant::ZERO, ROW, 2_048, &[0; 8]);
+        assert_eq!(stored(&array), 64);
+        array.program(Instant::ZERO, ROW, 0, &[0; 100]);
+        assert_eq!(stored(&array), 164);
+        array.program(Instant::ZERO, ROW, 2_000, &[0; 48]);
+        assert_eq!(stored(&array), 2_112);
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Runs {
         let throughput = throughput.collect();
         let chips = compare.chips.iter().map(|&chip| {
             // A mount of nothing: what it holds of each block, and the marks in the spare bytes.
-            let memory = Bytes::new(chip.get() / 40);
+            let memory = Bytes::new(chip.get() / 90);
             crew.add_large(system, HELP, memory, move || lab.chip(chip))
         });
         let chips = chips.collect();
