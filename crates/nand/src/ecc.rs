@@ -200,6 +200,10 @@ impl Engine {
             (Code::None | Code::OnDie | Code::Bch { .. }, None) => Some(0),
             (Code::Hamming(step), None) => {
                 let stored = [code[0], code[1], code[2]];
+                // Scans read many erased pages, whose code are ones as well.
+                if stored == [0xFF; 3] && boardlab_mtd::is_erased(data) {
+                    return Some(0);
+                }
                 let calculated = hamming::calculate(step, data);
                 if stored == calculated {
                     return Some(0);

@@ -47,8 +47,8 @@ fn a_mostly_empty_part_of_16_gib_takes_memory_for_its_contents_and_little_for_it
     let empty = MEMORY.peak_usage() - before;
     let bad = nand.driver.bad_blocks().count();
     assert!(bad > 100, "{bad}");
-    // The page table of a block and its two marked pages.
-    let marked = bad * (256 * 8 + 2 * 4_400);
+    // The page table of a block and the OOB bytes of its two marked pages.
+    let marked = bad * (256 * 8 + 2 * 300);
     let each = (empty - marked) / 16_384;
     assert!(each <= 128, "{empty} bytes, {each} for each block");
     let (unit, data) = (Bytes::kib(4), vec![0x5A; 4 << 10]);
