@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-/// The memory that work may take for each core. With two cores a program stays below 600 MB.
-const PER_CORE: Bytes = Bytes::mib(264);
+/// The memory that work may take for each core. With two cores a program stays below 480 MiB.
+const PER_CORE: Bytes = Bytes::mib(216);
 
 /// Returns all results in the order of the work, or the first error in that order. Collecting into a
 /// `Result` would return whichever error comes first in time.
