@@ -1,8 +1,9 @@
 //! The cells of a NAND part: pages with OOB bytes, their contents and their stress.
 //!
 //! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that was
-//! not programmed takes no memory, nor do ones at the end of its main bytes; a clone of the whole device shares each block, and within a changed
-//! block each page, until either side changes it, so that power cuts can be explored by forking.
+//! not programmed takes no memory, nor do ones at the end of its main bytes. A clone of the whole device
+//! shares each block, and within a changed block each page, until either side changes it, so that power
+//! cuts can be explored by forking.
 //!
 //! A violation of the data sheets' rules (number and order of page programs) is reported as a
 //! [`Violation`], but does not prevent the operation.
