@@ -131,6 +131,7 @@ impl Memory {
         Ok(())
     }
 
+    /// Writes one item without an observer.
     #[inline(never)]
     pub(super) fn write_plain<B: Bus>(
         &mut self,
