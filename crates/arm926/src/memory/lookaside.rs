@@ -538,6 +538,9 @@ mod tests {
         }
     }
 
+    /// Whether a change ends a known miss, and the change.
+    type Ending = (bool, fn(&mut Fixture));
+
     #[test]
     fn a_known_miss_ends_with_its_fill_its_translation_and_its_context() {
         let physical = Physical(0x4000);
@@ -545,7 +548,7 @@ mod tests {
             let at = Virtual(AT + offset);
             [false, true].map(|privileged| lookaside.misses.find(at, privileged))
         };
-        let ends: [(bool, fn(&mut Fixture)); 9] = [
+        let ends: [Ending; 9] = [
             (false, |fixture| fixture.enter(context(PID, 1))),
             (false, Fixture::evict_data_line),
             (false, |fixture| fixture.lookaside.invalidate_data()),
