@@ -32,7 +32,7 @@ pub use engine::Compiled;
 use plan::{Key, Place};
 use run::{Bounds, Region};
 
-/// The default number of entries within a span of 4 million cycles after which code is compiled. Less
+/// The default number of entries after which code is compiled; each 4 million cycles halve the count. Less
 /// frequent code does not repay its compilation: see docs/models/arm926-engines.md.
 pub const THRESHOLD: u32 = 8_192;
 

@@ -380,7 +380,6 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
     processor.now = begin;
     let at = Virtual(frame.address);
     let access = Access { at, width: item.width(), privileged: region.privileged };
-    let misses = processor.memory.statistics().data_cache.write_misses;
     let Processor { memory, bus, now, .. } = &mut *processor;
     let done = if load {
         memory.read(access, bus, now).map(|value| frame.value = item.loaded(value))
@@ -388,7 +387,7 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
         memory.write_quickly(access, item.stored(frame.value), bus, now)
     };
     frame.left -= (processor.now.0 - begin.0).cast_signed();
-    if done.is_ok() && misses == processor.memory.statistics().data_cache.write_misses {
+    if done.is_ok() {
         processor.memory.learn_last(at, item.bytes(), (region.privileged, !load));
     }
     frame.status = match done {

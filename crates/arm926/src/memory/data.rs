@@ -115,17 +115,15 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
+        if self.observed {
+            let mut words = (0..).zip(values);
+            return words.try_for_each(|(index, value)| {
+                self.write_observed(access.word(index), *value, bus, now)
+            });
+        }
         let (mut access, mut rest) = (access, values);
         while let Some((line, others)) = access.split_at_line(rest) {
-            match line {
-                [value] => self.write(access, *value, bus, now)?,
-                _ if self.observed => {
-                    for (index, value) in line.iter().enumerate() {
-                        self.write(access.word(index), *value, bus, now)?;
-                    }
-                }
-                _ => self.write_in_line(access, line, bus, now)?,
-            }
+            self.write_in_line(access, line, bus, now)?;
             (access, rest) = (access.word(line.len()), others);
         }
         Ok(())
