@@ -233,8 +233,8 @@ unsafe fn arguments<B: Bus>(
 ) -> Arguments {
     // SAFETY: the contract of this function.
     let processor = unsafe { &mut *processor };
-    let (lookaside, data) = processor.memory.hits();
-    let (hits, data) = (std::ptr::from_ref(lookaside.hits(privileged)), data.as_mut_ptr());
+    let (hits, data) = processor.memory.hits(privileged);
+    let (hits, data) = (std::ptr::from_ref(hits), data.as_mut_ptr());
     Arguments { frame, hits, data }
 }
 

@@ -126,7 +126,7 @@ impl Checker {
     }
 
     /// Records a store by the core.
-    pub(super) fn wrote<B: Bus>(&mut self, at: Physical, width: Width, value: u32, bus: &B) {
+    pub(super) fn wrote<B: Bus + ?Sized>(&mut self, at: Physical, width: Width, value: u32, bus: &B) {
         let number = at.0 as usize / PAGE;
         if self.pages.len() <= number {
             self.pages.resize(number + 1, None);
@@ -180,7 +180,7 @@ impl Checker {
 }
 
 /// The contents of a page in memory; empty if there is no memory.
-fn contents<B: Bus>(number: usize, bus: &B) -> Vec<u8> {
+fn contents<B: Bus + ?Sized>(number: usize, bus: &B) -> Vec<u8> {
     let start = u32::try_from(number * PAGE).unwrap_or(u32::MAX);
     let mut bytes = Vec::with_capacity(PAGE);
     for offset in (0..4096).step_by(4) {

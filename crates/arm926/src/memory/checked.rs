@@ -33,7 +33,7 @@ impl Memory {
 
     /// Like [`Memory::read`], with a checker, a watcher or both.
     #[inline(never)]
-    pub(super) fn read_observed<B: Bus>(
+    pub(super) fn read_observed<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -52,7 +52,7 @@ impl Memory {
 
     /// Like [`Memory::write`], with a checker, a watcher or both.
     #[inline(never)]
-    pub(super) fn write_observed<B: Bus>(
+    pub(super) fn write_observed<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -78,7 +78,7 @@ impl Memory {
     }
 
     /// Like [`Memory::read`], with the checker.
-    pub(super) fn read_checked<B: Bus>(
+    pub(super) fn read_checked<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -103,7 +103,7 @@ impl Memory {
     }
 
     /// Like [`Memory::write`], with the checker.
-    pub(super) fn write_checked<B: Bus>(
+    pub(super) fn write_checked<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -127,7 +127,7 @@ impl Memory {
     }
 
     /// Like [`Memory::fetch`], with the checker.
-    pub(super) fn fetch_checked<B: Bus>(
+    pub(super) fn fetch_checked<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -159,7 +159,7 @@ impl Memory {
     }
 
     /// Records a debugger's write, which also goes to memory and caches.
-    pub(super) fn note_poke<B: Bus>(&mut self, physical: Physical, value: u32, bus: &B) {
+    pub(super) fn note_poke<B: Bus + ?Sized>(&mut self, physical: Physical, value: u32, bus: &B) {
         if let Some(checker) = &mut self.checker {
             checker.wrote(physical, Width::Word, value, bus);
         }
@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// Compares the last translation: after a walk its descriptors in memory, otherwise the TLB entry.
-    fn check_translation<B: Bus>(
+    fn check_translation<B: Bus + ?Sized>(
         &self,
         checker: &mut Checker,
         at: Modified,
@@ -223,7 +223,7 @@ impl Memory {
     }
 
     /// Finds the newest contents of the line at `physical`, except in the data cache line `read`.
-    fn holder<B: Bus>(&self, read: Option<Modified>, physical: Physical, bus: &B) -> Holder {
+    fn holder<B: Bus + ?Sized>(&self, read: Option<Modified>, physical: Physical, bus: &B) -> Holder {
         let dirty = self.data.dirty_holder(physical.line(), read.map(Modified::line));
         Holder { dirty, memory: bus.peek(Physical(physical.0 & !3)) }
     }

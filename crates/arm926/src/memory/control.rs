@@ -160,7 +160,7 @@ impl Memory {
     /// # Errors
     ///
     /// [`Undefined`].
-    pub fn control_read<B: Bus>(
+    pub fn control_read<B: Bus + ?Sized>(
         &mut self,
         access: &CoprocessorAccess,
         bus: &mut B,
@@ -198,7 +198,7 @@ impl Memory {
     /// # Errors
     ///
     /// [`Undefined`].
-    pub fn control_write<B: Bus>(
+    pub fn control_write<B: Bus + ?Sized>(
         &mut self,
         access: &CoprocessorAccess,
         value: u32,

@@ -16,7 +16,7 @@ impl Memory {
     ///
     /// An [`Abort`].
     #[inline]
-    pub fn read<B: Bus>(
+    pub fn read<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -29,7 +29,7 @@ impl Memory {
     }
 
     #[inline]
-    pub(super) fn read_plain<B: Bus>(
+    pub(super) fn read_plain<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -61,7 +61,7 @@ impl Memory {
     ///
     /// An [`Abort`].
     #[inline]
-    pub fn write<B: Bus>(
+    pub fn write<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -79,7 +79,7 @@ impl Memory {
     /// # Errors
     ///
     /// An [`Abort`], after the preceding words are read.
-    pub(crate) fn read_words<B: Bus>(
+    pub(crate) fn read_words<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         values: &mut [u32],
@@ -108,7 +108,7 @@ impl Memory {
     /// # Errors
     ///
     /// An [`Abort`], after the preceding words are written.
-    pub(crate) fn write_words<B: Bus>(
+    pub(crate) fn write_words<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         values: &[u32],
@@ -131,7 +131,7 @@ impl Memory {
 
     /// Writes one item without an observer.
     #[inline(never)]
-    pub(super) fn write_plain<B: Bus>(
+    pub(super) fn write_plain<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -143,7 +143,7 @@ impl Memory {
 
     /// Writes one item, or words in one line, with one lookup: a write replaces no line or translation.
     #[inline(always)]
-    fn write_in_line<B: Bus>(
+    fn write_in_line<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         values: &[u32],
@@ -190,7 +190,7 @@ impl Memory {
 
     /// Writes an item of a cached line in memory that misses, and whose translation permits it.
     #[inline]
-    pub(super) fn write_around<B: Bus>(
+    pub(super) fn write_around<B: Bus + ?Sized>(
         &mut self,
         at: Physical,
         width: Width,
@@ -207,7 +207,7 @@ impl Memory {
 
     /// Checks alignment, translation, domain and permission, and returns the route of a data access.
     #[inline(always)]
-    fn data_route<B: Bus>(
+    fn data_route<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         at: Modified,
@@ -230,7 +230,7 @@ impl Memory {
 
     /// Refills a line; `None` if all ways are locked.
     #[inline(never)]
-    fn fill_data<B: Bus>(
+    fn fill_data<B: Bus + ?Sized>(
         &mut self,
         at: Modified,
         route: Route,
@@ -257,7 +257,7 @@ impl Memory {
 
     /// Reads from the bus; in a strongly ordered region after all buffered writes.
     #[inline(never)]
-    fn read_uncached<B: Bus>(
+    fn read_uncached<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         route: Route,
@@ -284,7 +284,7 @@ impl Memory {
 
     /// Writes to the bus, through the store buffer unless the region is strongly ordered.
     #[inline(never)]
-    fn write_uncached<B: Bus>(
+    fn write_uncached<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         route: Route,
@@ -311,7 +311,7 @@ impl Memory {
 
     /// Writes through the store buffer.
     #[inline]
-    fn write_buffered<B: Bus>(
+    fn write_buffered<B: Bus + ?Sized>(
         &mut self,
         at: Physical,
         width: Width,

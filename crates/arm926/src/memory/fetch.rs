@@ -48,7 +48,7 @@ impl Memory {
     ///
     /// An [`Abort`], which the core takes only if the instruction is executed.
     #[inline]
-    pub fn fetch<B: Bus>(
+    pub fn fetch<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -61,7 +61,7 @@ impl Memory {
     }
 
     #[inline]
-    pub(super) fn fetch_plain<B: Bus>(
+    pub(super) fn fetch_plain<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -75,7 +75,7 @@ impl Memory {
 
     /// Fetches from another line, or uncached.
     #[inline(never)]
-    pub(super) fn fetch_elsewhere<B: Bus>(
+    pub(super) fn fetch_elsewhere<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         bus: &mut B,
@@ -103,7 +103,7 @@ impl Memory {
 
     /// Fetches a line that is not in the cache, in a cached region with its translation at `place` of the
     /// TLB, and makes it current. Returns its index; `None` if all ways are locked.
-    pub(super) fn fetch_missing<B: Bus>(
+    pub(super) fn fetch_missing<B: Bus + ?Sized>(
         &mut self,
         (at, modified): (Virtual, Modified),
         privileged: bool,
@@ -126,7 +126,7 @@ impl Memory {
 
     /// The route of a fetch: cached if the I bit is set and, with the MMU, the region's C bit.
     #[inline(always)]
-    fn fetch_route<B: Bus>(
+    fn fetch_route<B: Bus + ?Sized>(
         &mut self,
         at: Modified,
         privileged: bool,
@@ -148,7 +148,7 @@ impl Memory {
 
     /// Refills a line; `None` if all ways are locked.
     #[inline(never)]
-    fn fill_instructions<B: Bus>(
+    fn fill_instructions<B: Bus + ?Sized>(
         &mut self,
         at: Modified,
         route: Route,
@@ -171,7 +171,7 @@ impl Memory {
         Ok(Some(line))
     }
 
-    fn fetch_uncached<B: Bus>(
+    fn fetch_uncached<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         route: Route,
@@ -190,7 +190,7 @@ impl Memory {
     }
 
     /// Prefetches the line of `at` if its region is cached and readable (c7).
-    pub(super) fn prefetch<B: Bus>(&mut self, at: Modified, bus: &mut B, now: &mut Cycles) {
+    pub(super) fn prefetch<B: Bus + ?Sized>(&mut self, at: Modified, bus: &mut B, now: &mut Cycles) {
         let Ok(route) = self.fetch_route(at, true, bus, now) else { return };
         let cached = route.region.is_cached();
         if cached && self.instructions.find(at).is_none() {

@@ -268,7 +268,7 @@ impl Memory {
     ///
     /// An [`Abort`].
     #[inline]
-    pub(crate) fn write_quickly<B: Bus>(
+    pub(crate) fn write_quickly<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -287,7 +287,7 @@ impl Memory {
     /// # Errors
     ///
     /// An [`Abort`], after the preceding words are written.
-    pub(crate) fn write_words_quickly<B: Bus>(
+    pub(crate) fn write_words_quickly<B: Bus + ?Sized>(
         &mut self,
         mut access: Access,
         mut values: &[u32],
@@ -399,7 +399,7 @@ impl Memory {
     /// # Errors
     ///
     /// An [`Abort`].
-    pub(crate) fn fetch_line<B: Bus>(
+    pub(crate) fn fetch_line<B: Bus + ?Sized>(
         &mut self,
         missing: MissingLine,
         bus: &mut B,

@@ -39,7 +39,7 @@ enum Operation {
 
 impl Memory {
     /// A write to c7.
-    pub(super) fn operate<B: Bus>(
+    pub(super) fn operate<B: Bus + ?Sized>(
         &mut self,
         access: &CoprocessorAccess,
         value: u32,
@@ -96,7 +96,7 @@ impl Memory {
         }
     }
 
-    fn line_operation<B: Bus>(
+    fn line_operation<B: Bus + ?Sized>(
         &mut self,
         operation: Operation,
         by_address: bool,
@@ -122,7 +122,7 @@ impl Memory {
     }
 
     /// Moves the dirty halves of a line to the write-back buffer and marks the line clean.
-    pub(super) fn write_line_back<B: Bus>(&mut self, line: usize, bus: &mut B, now: &mut Cycles) {
+    pub(super) fn write_line_back<B: Bus + ?Sized>(&mut self, line: usize, bus: &mut B, now: &mut Cycles) {
         let dirty = self.data.dirty(line);
         let Some(contents) = self.data.contents(line) else { return };
         let (offset, bytes) = match dirty {
@@ -148,7 +148,7 @@ impl Memory {
     }
 
     /// A read of c7: test and clean, or test, clean and invalidate. Z is set if no line remains dirty.
-    pub(super) fn test_and_clean<B: Bus>(
+    pub(super) fn test_and_clean<B: Bus + ?Sized>(
         &mut self,
         access: &CoprocessorAccess,
         bus: &mut B,

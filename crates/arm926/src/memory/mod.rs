@@ -368,7 +368,7 @@ impl Memory {
 
     /// The place of the translation of `at`, after a walk if need be, if the access is permitted.
     #[inline(always)]
-    fn translate<B: Bus>(
+    fn translate<B: Bus + ?Sized>(
         &mut self,
         at: Modified,
         privileged: bool,
@@ -404,7 +404,7 @@ impl Memory {
 
     /// Walks the tables, one single transfer per descriptor; returns the place of the new entry.
     #[cold]
-    fn walk<B: Bus>(
+    fn walk<B: Bus + ?Sized>(
         &mut self,
         at: Modified,
         bus: &mut B,

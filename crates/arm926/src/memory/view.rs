@@ -5,6 +5,7 @@
 
 use super::mmu::{self, Region};
 use super::tlb::Entry;
+use super::lookaside::Hits;
 use super::{Lookaside, Memory, control};
 use crate::address::{LINE, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
@@ -12,7 +13,7 @@ use crate::bus::{Bus, Width};
 impl Memory {
     /// Reads the aligned word at `at` as the program sees it, without time or side effects.
     #[must_use]
-    pub fn peek<B: Bus>(&self, at: Virtual, bus: &B) -> Option<u32> {
+    pub fn peek<B: Bus + ?Sized>(&self, at: Virtual, bus: &B) -> Option<u32> {
         let at = Modified(self.control.modified(at).0 & !3);
         let (physical, cached) = self.place(at, bus)?;
         match self.data.find(at).filter(|_| cached) {
@@ -24,7 +25,7 @@ impl Memory {
     /// Writes the aligned word at `at` as the program sees it, to memory and to lines of both caches,
     /// without time: for debuggers and semihosting. Returns whether there is memory. If code changed,
     /// the engine must [discard](crate::Engine::forget) its derived data.
-    pub fn poke<B: Bus>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
+    pub fn poke<B: Bus + ?Sized>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
         self.lookaside.invalidate_all();
         let at = Modified(self.control.modified(at).0 & !3);
         let Some((physical, _)) = self.place(at, bus) else { return false };
@@ -38,7 +39,7 @@ impl Memory {
     }
 
     /// The physical address of `at`, by the TLB or tables in memory, and whether its data are cached.
-    pub(super) fn place<B: Bus>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
+    pub(super) fn place<B: Bus + ?Sized>(&self, at: Modified, bus: &B) -> Option<(Physical, bool)> {
         if !self.control.has(control::MMU) {
             return Some((Physical(at.0), false));
         }
@@ -60,9 +61,10 @@ impl Memory {
         &mut self.lookaside
     }
 
-    /// The look-aside, and the bytes of the data cache that its entries refer to.
-    pub fn hits(&mut self) -> (&mut Lookaside, &mut [u8]) {
-        (&mut self.lookaside, self.data.bytes_mut())
+    /// The look-aside's entries at a privilege, and the bytes of the data cache that they refer to.
+    #[inline(always)]
+    pub(crate) fn hits(&mut self, privileged: bool) -> (&Hits, &mut [u8]) {
+        (self.lookaside.hits(privileged), self.data.bytes_mut())
     }
 
     /// Counts hits taken from [`Lookaside`], each with its TLB lookup if the MMU is on: data reads,

@@ -4,7 +4,9 @@
 //! `missed` then performs it. Semantics: ARM DDI 0100E, A5.2 to A5.4, as in `execute`.
 
 use super::compute::canonical;
-use super::step::{Core, Exit, Handler, Lookup, Miss, MissKind, Step, dispatch};
+use super::missed::{self, Miss};
+use super::port::Port;
+use super::step::{Core, Exit, Handler, Step, dispatch};
 use crate::address::LINE;
 use crate::execute::arithmetic;
 use crate::instruction::{Index, Item, Shift};
@@ -87,8 +89,8 @@ fn bytes<const N: usize>(data: &[u8], offset: usize) -> Option<[u8; N]> {
 
 /// Loads one item; `None` if it misses.
 #[inline(always)]
-fn read<const ITEM: u8>(lookup: &Lookup<'_>, at: u32) -> Option<u32> {
-    let (hits, data) = (lookup.hits, &*lookup.data);
+fn read<const ITEM: u8>(core: &Core, port: &mut Port<'_>, at: u32) -> Option<u32> {
+    let (hits, data) = port.hits(core);
     match ITEM {
         WORD => bytes(data, hits.read(at, 4)?).map(u32::from_le_bytes),
         BYTE => bytes(data, hits.read(at, 1)?).map(|[byte]: [u8; 1]| u32::from(byte)),
@@ -102,20 +104,20 @@ fn read<const ITEM: u8>(lookup: &Lookup<'_>, at: u32) -> Option<u32> {
 
 /// Stores `N` bytes at an offset of the data cache that is a multiple of `N`.
 #[inline(always)]
-fn put<const N: usize>(lookup: &mut Lookup<'_>, offset: usize, bytes: [u8; N]) -> Option<()> {
-    *lookup.data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
+fn put<const N: usize>(data: &mut [u8], offset: usize, bytes: [u8; N]) -> Option<()> {
+    *data.as_chunks_mut().0.get_mut(offset / N)? = bytes;
     Some(())
 }
 
 /// Stores one item; `None` if it misses.
 #[inline(always)]
-fn write<const ITEM: u8>(lookup: &mut Lookup<'_>, at: u32, value: u32) -> Option<()> {
+fn write<const ITEM: u8>(core: &Core, port: &mut Port<'_>, at: u32, value: u32) -> Option<()> {
     let bytes = value.to_le_bytes();
-    let hits = lookup.hits;
+    let (hits, data) = port.hits(core);
     match ITEM {
-        WORD => put(lookup, hits.write(at, 4)?, bytes),
-        BYTE => put(lookup, hits.write(at, 1)?, [bytes[0]]),
-        _ => put(lookup, hits.write(at, 2)?, [bytes[0], bytes[1]]),
+        WORD => put(data, hits.write(at, 4)?, bytes),
+        BYTE => put(data, hits.write(at, 1)?, [bytes[0]]),
+        _ => put(data, hits.write(at, 2)?, [bytes[0], bytes[1]]),
     }
 }
 
@@ -132,48 +134,50 @@ const fn item(number: u8) -> Item {
     }
 }
 
-/// Exits before an access of one item that misses; `moved` is the base with the offset.
+/// An access of one item that misses; `moved` is the base with the offset.
 #[inline(always)]
-fn missed<const INDEX: u8>(
-    core: &mut Core,
-    steps: &[Step],
-    what: MissKind,
-    [at, moved]: [u32; 2],
-) -> Exit {
-    let [step, ..] = steps else { return Exit::EXECUTED };
-    let base = if INDEX == OFFSET { core.get(step.n) } else { moved };
-    Exit::missed(core, steps, Miss { what, at, base })
+const fn miss<const INDEX: u8>(core: &Core, step: &Step, [at, moved]: [u32; 2]) -> Miss {
+    [at, if INDEX == OFFSET { core.get(step.n) } else { moved }]
 }
 
 /// Loads one item.
 fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(lookup, at) else {
-        return missed::<INDEX>(core, steps, MissKind::Load(item(ITEM)), [at, moved]);
-    };
-    core.progress.reads += 1;
-    if INDEX != OFFSET {
-        core.set(step.n, moved);
+    match read::<ITEM>(core, port, at) {
+        Some(value) => {
+            core.progress.reads += 1;
+            if INDEX != OFFSET {
+                core.set(step.n, moved);
+            }
+            core.set(step.d, value);
+        }
+        None => {
+            let miss = miss::<INDEX>(core, step, [at, moved]);
+            if let Err(exit) = missed::load(core, steps, port, item(ITEM), miss) {
+                return exit;
+            }
+        }
     }
-    core.set(step.d, value);
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// Loads a word to r15.
 fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let Some(value) = read::<ITEM>(lookup, at) else {
-        return missed::<INDEX>(core, steps, MissKind::LoadJump, [at, moved]);
+    let Some(value) = read::<ITEM>(core, port, at) else {
+        let miss = miss::<INDEX>(core, step, [at, moved]);
+        let loaded = missed::load_jump(core, steps, port, miss);
+        return loaded.map_or_else(Exit::of_jump, |()| Exit::DYNAMIC);
     };
     core.progress.reads += 1;
     if INDEX != OFFSET {
@@ -187,60 +191,76 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
 fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    if write::<ITEM>(lookup, at, core.get(step.d)).is_none() {
-        return missed::<INDEX>(core, steps, MissKind::Store(item(ITEM)), [at, moved]);
+    if write::<ITEM>(core, port, at, core.get(step.d)).is_some() {
+        core.progress.writes += 1;
+        if INDEX != OFFSET {
+            core.set(step.n, moved);
+        }
+    } else {
+        let miss = miss::<INDEX>(core, step, [at, moved]);
+        if let Err(exit) = missed::store(core, steps, port, item(ITEM), miss) {
+            return exit;
+        }
     }
-    core.progress.writes += 1;
-    if INDEX != OFFSET {
-        core.set(step.n, moved);
-    }
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// LDRD.
 fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { lookup.hits.read(at, 4) } else { None };
-    let Some(Some([a, b, c, d, e, f, g, h])) = pair.map(|offset| bytes(lookup.data, offset)) else {
-        return missed::<INDEX>(core, steps, MissKind::Load(item(ITEM)), [at, moved]);
-    };
-    core.progress.reads += 2;
-    if INDEX != OFFSET {
-        core.set(step.n, moved);
+    let (hits, data) = port.hits(core);
+    let pair = if at & 7 == 0 { hits.read(at, 4) } else { None };
+    match pair.and_then(|offset| bytes(data, offset)) {
+        Some([a, b, c, d, e, f, g, h]) => {
+            core.progress.reads += 2;
+            if INDEX != OFFSET {
+                core.set(step.n, moved);
+            }
+            core.set(step.d, u32::from_le_bytes([a, b, c, d]));
+            core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
+        }
+        None => {
+            let miss = miss::<INDEX>(core, step, [at, moved]);
+            if let Err(exit) = missed::load(core, steps, port, item(ITEM), miss) {
+                return exit;
+            }
+        }
     }
-    core.set(step.d, u32::from_le_bytes([a, b, c, d]));
-    core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// STRD.
 fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    let pair = if at & 7 == 0 { lookup.hits.write(at, 4) } else { None };
+    let (hits, data) = port.hits(core);
+    let pair = if at & 7 == 0 { hits.write(at, 4) } else { None };
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
-    let stored = pair.and_then(|offset| put(lookup, offset, value.to_le_bytes()));
-    if stored.is_none() {
-        return missed::<INDEX>(core, steps, MissKind::Store(item(ITEM)), [at, moved]);
+    if pair.and_then(|offset| put(data, offset, value.to_le_bytes())).is_some() {
+        core.progress.writes += 2;
+        if INDEX != OFFSET {
+            core.set(step.n, moved);
+        }
+    } else {
+        let miss = miss::<INDEX>(core, step, [at, moved]);
+        if let Err(exit) = missed::store(core, steps, port, item(ITEM), miss) {
+            return exit;
+        }
     }
-    core.progress.writes += 2;
-    if INDEX != OFFSET {
-        core.set(step.n, moved);
-    }
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// The kind of an access's offset.
@@ -325,26 +345,27 @@ pub(super) fn take_lowest(list: &mut u32) -> u8 {
 /// The lowest address of a block transfer, and the base after it. `imm` is the list, `m` the number of
 /// words, `s` the offset of the lowest word from the base. Bit 0 of `d`: write-back; bit 1: descending.
 #[inline(always)]
-fn several(core: &Core, step: &Step) -> (u32, u32) {
+fn several(core: &Core, step: &Step) -> Miss {
     let base = core.get(step.n);
     let at = base.wrapping_add_signed(i32::from(step.s.cast_signed()));
     let bytes = 4 * u32::from(step.m);
     let moved = if step.d & 2 != 0 { base.wrapping_sub(bytes) } else { base.wrapping_add(bytes) };
-    (at, if step.d & 1 != 0 { moved } else { base })
+    [at, if step.d & 1 != 0 { moved } else { base }]
 }
 
 #[inline(always)]
 fn load_all(
     core: &mut Core,
     step: &Step,
-    lookup: &Lookup<'_>,
-    (at, moved): (u32, u32),
+    port: &mut Port<'_>,
+    [at, moved]: Miss,
 ) -> Option<()> {
-    let (spans, used) = spans::<false>(lookup.hits, at, step.m)?;
+    let (hits, data) = port.hits(core);
+    let (spans, used) = spans::<false>(hits, at, step.m)?;
     core.set(step.n, moved);
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = lookup.data.get(offset..offset + length)?.as_chunks();
+        let (words, _) = data.get(offset..offset + length)?.as_chunks();
         for &word in words {
             core.r[usize::from(take_lowest(&mut list)) & 15] = u32::from_le_bytes(word);
         }
@@ -354,39 +375,42 @@ fn load_all(
 }
 
 /// LDM without r15.
-pub(super) fn load_several(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn load_several(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
-    let (at, base) = several(core, step);
-    match load_all(core, step, lookup, (at, base)) {
-        Some(()) => dispatch(core, rest, lookup),
-        None => Exit::missed(core, steps, Miss { what: MissKind::LoadSeveral, at, base }),
+    let access = several(core, step);
+    if load_all(core, step, port, access).is_none()
+        && let Err(exit) = missed::load_several(core, steps, port, access)
+    {
+        return exit;
     }
+    dispatch(core, rest, port)
 }
 
 /// LDM with r15.
-pub(super) fn load_several_jump(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn load_several_jump(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, ..] = steps else { return Exit::EXECUTED };
-    let (at, base) = several(core, step);
-    match load_all(core, step, lookup, (at, base)) {
-        Some(()) => {
-            core.progress.target = canonical(core.r[15]);
-            Exit::DYNAMIC
-        }
-        None => Exit::missed(core, steps, Miss { what: MissKind::LoadSeveralJump, at, base }),
+    let access = several(core, step);
+    if load_all(core, step, port, access).is_none()
+        && let Err(exit) = missed::load_several(core, steps, port, access)
+    {
+        return exit.of_jump();
     }
+    core.progress.target = canonical(core.r[15]);
+    Exit::DYNAMIC
 }
 
 #[inline(always)]
 fn store_all(
     core: &mut Core,
     step: &Step,
-    lookup: &mut Lookup<'_>,
-    (at, moved): (u32, u32),
+    port: &mut Port<'_>,
+    [at, moved]: Miss,
 ) -> Option<()> {
-    let (spans, used) = spans::<true>(lookup.hits, at, step.m)?;
+    let (hits, data) = port.hits(core);
+    let (spans, used) = spans::<true>(hits, at, step.m)?;
     let mut list = step.imm;
     for &(offset, length) in spans.get(..used)? {
-        let (words, _) = lookup.data.get_mut(offset..offset + length)?.as_chunks_mut();
+        let (words, _) = data.get_mut(offset..offset + length)?.as_chunks_mut();
         for word in words {
             *word = core.r[usize::from(take_lowest(&mut list)) & 15].to_le_bytes();
         }
@@ -397,11 +421,13 @@ fn store_all(
 }
 
 /// STM.
-pub(super) fn store_several(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn store_several(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
-    let (at, base) = several(core, step);
-    match store_all(core, step, lookup, (at, base)) {
-        Some(()) => dispatch(core, rest, lookup),
-        None => Exit::missed(core, steps, Miss { what: MissKind::StoreSeveral, at, base }),
+    let access = several(core, step);
+    if store_all(core, step, port, access).is_none()
+        && let Err(exit) = missed::store_several(core, steps, port, access)
+    {
+        return exit;
     }
+    dispatch(core, rest, port)
 }

@@ -126,11 +126,10 @@ impl CachedBlock {
         usize::from(self.firsts[piece]) + usize::from(entry)
     }
 
-    /// The index and the source of the step that is `left` before the end.
+    /// The source of the step that is `left` before the end.
     #[inline(always)]
-    pub(super) fn source(&self, left: usize) -> (usize, Source) {
-        let index = self.steps.len() - left;
-        (index, self.sources[index])
+    pub(super) fn source(&self, left: usize) -> Source {
+        self.sources[self.steps.len() - left]
     }
 
     /// Whether the block has no pieces: the reference executes its instruction.

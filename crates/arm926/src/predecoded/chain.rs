@@ -5,13 +5,15 @@
 
 use super::block::{self, Key, Piece};
 use super::cache::{BlockCache, CachedBlock, JumpKey};
-use super::step::{Core, Exit, Lookup, Progress, dispatch, enter};
+use super::lower::Source;
+use super::port::Port;
+use super::step::{Cause, Core, Exit, Progress, dispatch, enter};
 use super::{class, missed};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute;
-use crate::memory::lookaside::{LineHit, LineLookup, MissingLine};
+use crate::memory::lookaside::{LineHit, LineLookup};
 use crate::memory::{Abort, Memory};
 use crate::processor::{Processor, Stop};
 use crate::timing::{Outcome, Pipeline};
@@ -75,10 +77,10 @@ pub(super) struct Bounds {
 /// The end of a run of linked blocks.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// Before a step: an access or a line that misses.
-    Before { code: u32, exit: Exit },
-    /// After a block, with the linked successor.
-    After { code: u32, from: Origin, next: u32 },
+    /// At a step, with the number of remaining steps.
+    At { code: u32, left: usize, cause: Cause },
+    /// After a block, with the linked successor, and what came of the fetch of its line.
+    After { code: u32, from: Origin, next: u32, fetched: Option<Cause> },
 }
 
 /// Where a block is entered.
@@ -131,41 +133,48 @@ pub(super) fn run<B: Bus>(
     (left, chain.core.progress.stepped)
 }
 
-/// Runs linked blocks up to a miss or a missing link.
+/// Runs linked blocks up to a missing link, or to what needs more than the memory system.
 fn follow<'a>(
     cache: &'a BlockCache,
     core: &mut Core,
-    lookup: &mut Lookup<'_>,
-    (mut index, mut code): (u32, &'a CachedBlock),
-    (mut exit, stop): (Exit, u64),
+    port: &mut Port<'a>,
+    mut index: u32,
+    mut exit: Exit,
 ) -> End {
     loop {
         let (outcome, next) = match exit.outcome() {
-            Some(outcome) => (outcome, code.exits[outcome].link),
-            None if exit == Exit::DYNAMIC => (0, cache.jump(core.jump_key())),
-            None => return End::Before { code: index, exit },
+            Some(outcome) => (outcome, port.code.exits[outcome].link),
+            None => match exit.cause() {
+                None => (0, cache.jump(core.jump_key())),
+                Some(cause) => return End::At { code: index, left: exit.steps(), cause },
+            },
         };
         let progress = &mut core.progress;
-        progress.instructions = progress.instructions.wrapping_add(u64::from(code.count));
-        progress.base = progress.base.wrapping_add(u64::from(code.exits[outcome].cycles));
-        match cache.get(next) {
-            Some(following)
-                if progress.base.wrapping_add(u64::from(following.longest)) < stop
-                    && !following.is_hot()
-                    && (following.line == progress.line || enter(core, lookup, following.line)) =>
-            {
-                (index, code) = (next, following);
-                exit = dispatch(core, &following.steps, lookup);
+        progress.instructions = progress.instructions.wrapping_add(u64::from(port.code.count));
+        progress.base = progress.base.wrapping_add(u64::from(port.code.exits[outcome].cycles));
+        let mut fetched = None;
+        if let Some(following) = cache.get(next)
+            && progress.base.wrapping_add(u64::from(following.longest)) < port.stop
+            && !following.is_hot()
+        {
+            let entered = if following.line == progress.line || enter(core, port, following.line) {
+                Ok(true)
+            } else {
+                missed::entry(core, port, following)
+            };
+            if entered == Ok(true) {
+                (index, port.code) = (next, following);
+                exit = dispatch(core, &following.steps, port);
+                continue;
             }
-            _ => {
-                let from = if exit == Exit::DYNAMIC {
-                    Origin::Jump(core.jump_key())
-                } else {
-                    Origin::Exit { code: index, outcome }
-                };
-                return End::After { code: index, from, next };
-            }
+            fetched = entered.err();
         }
+        let from = if exit == Exit::DYNAMIC {
+            Origin::Jump(core.jump_key())
+        } else {
+            Origin::Exit { code: index, outcome }
+        };
+        return End::After { code: index, from, next, fetched };
     }
 }
 
@@ -175,20 +184,26 @@ impl<B: Bus> Chain<'_, B> {
         loop {
             let Self { cache, processor, core, bounds } = self;
             let Some(code) = cache.get(index) else { return ChainExit::Elsewhere };
-            let (lookaside, data) = processor.memory.hits();
-            let mut lookup = Lookup { hits: lookaside.hits(core.privileged()), data };
+            let Processor { memory, bus, .. } = &mut **processor;
+            let mut port = Port { memory, bus, code, stop: bounds.stop, abort: None };
             let exit = match at {
                 Entry::Step(step) => {
-                    dispatch(core, code.steps.get(step..).unwrap_or(&[]), &mut lookup)
+                    dispatch(core, code.steps.get(step..).unwrap_or(&[]), &mut port)
                 }
                 Entry::After(exit) => exit,
             };
-            let end = follow(cache, core, &mut lookup, (index, code), (exit, bounds.stop));
+            let end = follow(cache, core, &mut port, index, exit);
+            let abort = port.abort;
             let on = match end {
-                End::Before { code, exit } if exit.is_access() => self.access(code, exit),
-                End::Before { code, exit } if exit.is_system() => self.system(code, exit),
-                End::Before { code, exit } => self.line(code, exit),
-                End::After { code, from, next } => self.following(code, from, next),
+                End::At { code, left, cause } => self.at_step(code, left, cause, abort),
+                End::After { code, from, next, fetched } => {
+                    let entered = match (fetched, abort) {
+                        (None, _) => self.enter(code, from, next),
+                        (Some(_), Some((abort, _))) => Err(NoEntry::Aborted(abort)),
+                        (Some(_), None) => Err(NoEntry::Fetched),
+                    };
+                    entered.map_err(|entry| self.after(code, from, next, entry))
+                }
             };
             match on {
                 Ok(on) => (index, at) = on,
@@ -207,36 +222,60 @@ impl<B: Bus> Chain<'_, B> {
         Place { code, piece }
     }
 
-    /// Performs an access that missed.
-    fn access(&mut self, index: u32, exit: Exit) -> Result<(u32, Entry), ChainExit> {
-        let Self { cache, processor, core, bounds } = self;
-        let code = cache.get(index).ok_or(ChainExit::Elsewhere)?;
-        let (at, source) = code.source(exit.steps());
-        let begin = core.progress.base.wrapping_add(u64::from(source.before));
+    /// Continues at the step that is `left` before the end of its block, at which a run of blocks ended.
+    fn at_step(
+        &mut self,
+        index: u32,
+        left: usize,
+        cause: Cause,
+        abort: Option<(Abort, Cycles)>,
+    ) -> Result<(u32, Entry), ChainExit> {
+        let code = self.cache.get(index).ok_or(ChainExit::Elsewhere)?;
+        let (at, source) = (code.steps.len() - left, code.source(left));
         let piece = usize::from(source.piece);
-        let mut now = Cycles(begin);
-        let memory = (&mut processor.memory, &mut processor.bus);
-        let exit = match missed::perform(core, &code.steps[at], memory, &mut now) {
-            Ok(Some(exit)) => exit,
-            Ok(None) => return Err(ChainExit::Reference(self.before(index, piece))),
-            Err(abort) => {
+        let left = match cause {
+            Cause::System => return self.system(index, at, source),
+            Cause::Touched | Cause::TouchedJump => {
+                let Self { processor, core, bounds, .. } = self;
+                let cycles = u64::from(source.before) + u64::from(source.executed);
+                let boundary = Cycles(core.progress.base.wrapping_add(cycles));
+                bounds.stop = resample(processor, boundary, bounds.limit);
+                let jumps = cause == Cause::TouchedJump;
+                let exit = if jumps { Exit::DYNAMIC } else { Exit::EXECUTED };
+                return self.behind(index, (at, piece), exit);
+            }
+            Cause::Reference => ChainExit::Reference(self.before(index, piece)),
+            Cause::Boundary => ChainExit::Boundary(self.before(index, piece + 1)),
+            Cause::Fetched => ChainExit::Fetched(Some(self.before(index, piece))),
+            Cause::Changed => {
+                self.before(index, piece);
+                self.cache.retire(index);
+                ChainExit::Elsewhere
+            }
+            Cause::DataAbort | Cause::FetchAbort => {
                 let at = code.block.pieces[piece].at.0;
                 self.before(index, piece);
-                self.core.progress.stepped += 1;
-                self.core.progress.instructions = self.core.progress.instructions.wrapping_add(1);
-                let processor = &mut *self.processor;
-                processor.now = now;
-                processor.memory.note_data_abort(abort);
-                let stop = processor.enter(Exception::DataAbort, at);
-                return Err(stop.map_or(ChainExit::Elsewhere, ChainExit::Stop));
+                let Some((abort, now)) = abort else { return Err(ChainExit::Elsewhere) };
+                if cause == Cause::DataAbort {
+                    self.abort_access(abort, at, now)
+                } else {
+                    self.abort_fetch(abort)
+                }
             }
         };
-        core.progress.stepped += 1;
-        core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
-        if processor.memory.touched() {
-            bounds.stop = resample(processor, now.plus(u64::from(source.executed)), bounds.limit);
-        }
-        self.behind(index, (at, piece), exit)
+        Err(left)
+    }
+
+    /// Takes the abort of an access of the instruction at `at`, with the state before it in the processor.
+    fn abort_access(&mut self, abort: Abort, at: u32, now: Cycles) -> ChainExit {
+        let progress = &mut self.core.progress;
+        progress.stepped += 1;
+        progress.instructions = progress.instructions.wrapping_add(1);
+        let processor = &mut *self.processor;
+        processor.now = now;
+        processor.memory.note_data_abort(abort);
+        let stop = processor.enter(Exception::DataAbort, at);
+        stop.map_or(ChainExit::Elsewhere, ChainExit::Stop)
     }
 
     /// Continues behind a step, the last one of its piece, which exits the block with `exit` if the piece
@@ -259,10 +298,14 @@ impl<B: Bus> Chain<'_, B> {
     }
 
     /// Lets the reference execute an instruction of [`Class::System`](super::class::Class::System).
-    fn system(&mut self, index: u32, exit: Exit) -> Result<(u32, Entry), ChainExit> {
+    fn system(
+        &mut self,
+        index: u32,
+        at: usize,
+        source: Source,
+    ) -> Result<(u32, Entry), ChainExit> {
         let Self { cache, processor, core, bounds } = self;
         let code = cache.get(index).ok_or(ChainExit::Elsewhere)?;
-        let (at, source) = code.source(exit.steps());
         let piece = usize::from(source.piece);
         let Piece { instruction, at: address, .. } = code.block.pieces[piece];
         let begin = core.progress.base.wrapping_add(u64::from(source.before));
@@ -294,73 +337,38 @@ impl<B: Bus> Chain<'_, B> {
         self.behind(index, (at, piece), Exit::EXECUTED)
     }
 
-    /// Enters a line that missed.
-    fn line(&mut self, index: u32, exit: Exit) -> Result<(u32, Entry), ChainExit> {
-        let code = self.cache.get(index).ok_or(ChainExit::Elsewhere)?;
-        let (step, source) = code.source(exit.steps());
-        let piece = usize::from(source.piece);
-        let wanted = code.block.lines[code.block.pieces[piece].line];
-        let Self { processor, core, bounds, .. } = self;
-        let at = code.block.pieces[piece].at;
-        let missing = match processor.memory.find_line(at, core.privileged()) {
-            LineLookup::Hit(line) if line == wanted => return Ok((index, Entry::Step(step))),
-            LineLookup::Hit(_) => {
-                self.before(index, piece);
-                self.cache.retire(index);
-                return Err(ChainExit::Elsewhere);
-            }
-            LineLookup::Miss(missing) => missing,
-            LineLookup::Other => return Err(ChainExit::Reference(self.before(index, piece))),
-        };
-        let fetched = fetch(processor, core, missing, source.before);
-        if let Err(abort) = fetched {
-            self.before(index, piece);
-            return Err(self.abort_fetch(abort));
-        }
-        let ends = core.progress.base.wrapping_add(u64::from(code.longest));
-        if core.progress.line == wanted && ends < bounds.stop && !processor.memory.touched() {
-            return Ok((index, Entry::Step(step + 1)));
-        }
-        Err(ChainExit::Fetched(Some(self.before(index, piece))))
-    }
-
     /// Takes the abort of a fetch, with the state before it in the processor.
     fn abort_fetch(&mut self, abort: Abort) -> ChainExit {
         self.core.progress.stepped += 1;
         self.processor.abort_fetch(abort).map_or(ChainExit::Elsewhere, ChainExit::Stop)
     }
 
-    /// Continues after a block, where `next` is the linked successor.
-    fn following(
+    /// The exit after a block whose successor cannot be entered, with the state in the processor.
+    fn after(&mut self, index: u32, from: Origin, next: u32, entry: NoEntry) -> ChainExit {
+        let Some(code) = self.cache.get(index) else { return ChainExit::Elsewhere };
+        let boundary = Boundary::after(code, from, &self.core.progress);
+        self.core.store(&mut self.processor.registers);
+        boundary.store(self.processor);
+        match entry {
+            NoEntry::Fetched => ChainExit::Fetched(None),
+            NoEntry::Aborted(abort) => self.abort_fetch(abort),
+            NoEntry::Missing if self.cache.is_rare(next) && boundary.now < self.bounds.stop => {
+                ChainExit::Fetched(Some(Place { code: next, piece: 0 }))
+            }
+            NoEntry::Missing => ChainExit::After(from),
+        }
+    }
+
+    /// Enters the successor of a block, if it is cached and may run now.
+    fn enter(
         &mut self,
         index: u32,
         from: Origin,
         next: u32,
-    ) -> Result<(u32, Entry), ChainExit> {
-        let code = self.cache.get(index).ok_or(ChainExit::Elsewhere)?;
-        let boundary = Boundary::after(code, from, &self.core.progress);
-        self.enter(boundary, from, next).map_err(|entry| {
-            self.core.store(&mut self.processor.registers);
-            Boundary { now: self.core.progress.base, ..boundary }.store(self.processor);
-            match entry {
-                NoEntry::Fetched => ChainExit::Fetched(None),
-                NoEntry::Aborted(abort) => self.abort_fetch(abort),
-                NoEntry::Missing if self.cache.is_rare(next) && boundary.now < self.bounds.stop => {
-                    ChainExit::Fetched(Some(Place { code: next, piece: 0 }))
-                }
-                NoEntry::Missing => ChainExit::After(from),
-            }
-        })
-    }
-
-    /// Enters the block at a boundary, if it is cached and may run now.
-    fn enter(
-        &mut self,
-        boundary: Boundary,
-        from: Origin,
-        next: u32,
     ) -> Result<(u32, Entry), NoEntry> {
         let Self { cache, processor, core, bounds } = self;
+        let code = cache.get(index).ok_or(NoEntry::Missing)?;
+        let boundary = Boundary::after(code, from, &core.progress);
         let is_ready = |code: &CachedBlock, base: u64| {
             base.wrapping_add(u64::from(code.longest)) < bounds.stop && !code.was_hot()
         };
@@ -375,9 +383,12 @@ impl<B: Bus> Chain<'_, B> {
             match processor.memory.find_line(at, privileged) {
                 LineLookup::Hit(line) => line,
                 LineLookup::Miss(missing) if core.progress.base < bounds.stop => {
-                    let fetched = fetch(processor, core, missing, 0);
-                    let line = fetched.map_err(NoEntry::Aborted)?.ok_or(NoEntry::Fetched)?;
-                    if core.progress.base >= bounds.stop || processor.memory.touched() {
+                    let Processor { memory, bus, .. } = &mut **processor;
+                    let mut port = Port { memory, bus, code, stop: bounds.stop, abort: None };
+                    port.fetch(core, missing, 0).map_err(NoEntry::Aborted)?;
+                    let line = core.progress.line;
+                    let is_due = core.progress.base >= bounds.stop || processor.memory.touched();
+                    if line == LineHit::NONE || is_due {
                         return Err(NoEntry::Fetched);
                     }
                     line
@@ -421,22 +432,6 @@ fn enter_line(memory: &mut Memory, progress: &Progress, privileged: bool) {
     if progress.lines != 0 && progress.line != LineHit::NONE {
         memory.enter_line(Virtual(progress.line.at()), privileged);
     }
-}
-
-/// Fetches a line `before` cycles after the base, and adds the stalls to the base.
-fn fetch<B: Bus>(
-    processor: &mut Processor<B>,
-    core: &mut Core,
-    missing: MissingLine,
-    before: u16,
-) -> Result<Option<LineHit>, Abort> {
-    let begin = core.progress.base.wrapping_add(u64::from(before));
-    let mut now = Cycles(begin);
-    let Processor { memory, bus, .. } = processor;
-    let fetched = memory.fetch_line(missing, bus, &mut now);
-    core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
-    core.progress.line = fetched.unwrap_or_default().unwrap_or_default();
-    fetched
 }
 
 /// Samples the interrupt lines at the boundary after a bus transfer; returns [`Bounds::stop`].

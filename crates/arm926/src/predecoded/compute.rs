@@ -2,7 +2,8 @@
 //!
 //! Layer: rank 3. Semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute`.
 
-use super::step::{Core, Exit, Handler, Lookup, Step, by_condition, dispatch};
+use super::port::Port;
+use super::step::{Core, Exit, Handler, Step, by_condition, dispatch};
 use crate::execute::arithmetic;
 use crate::instruction::{Condition, DataOperation, Shift};
 
@@ -153,21 +154,21 @@ pub(super) fn combined<const OP: u8, const KIND: u8, const S: bool>(
 fn data<const OP: u8, const KIND: u8, const S: bool>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let result = combined::<OP, KIND, S>(core, step);
     if !matches!(OP, TST | TEQ | CMP | CMN) {
         core.set(step.d, result);
     }
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// Data processing with r15 as the result.
 fn data_jump<const OP: u8, const KIND: u8, const S: bool>(
     core: &mut Core,
     steps: &[Step],
-    _: &mut Lookup<'_>,
+    _: &mut Port<'_>,
 ) -> Exit {
     let [step, ..] = steps else { return Exit::EXECUTED };
     let thumb = u32::from(step.d & 1);
@@ -255,24 +256,24 @@ pub(super) fn of_jump(operation: DataOperation, second: Second) -> Handler {
 }
 
 /// `d` = `imm`.
-pub(super) fn constant(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn constant(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, step.imm);
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// MRS of CPSR to `d`.
-pub(super) fn read_status(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn read_status(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, core.status | core.flags());
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// MUL and MLA: `d` = `n` * `m`, plus `s` with an accumulator.
 pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let product = core.get(step.n).wrapping_mul(core.get(step.m));
@@ -281,11 +282,11 @@ pub(super) fn multiply<const ACCUMULATE: bool, const S: bool>(
     if S {
         core.set_sign_and_zero(result);
     }
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// The long multiplies: `d` (high), `s` (low) = `n` * `m`. `imm`: bit 0 signed, 1 accumulate, 2 flags.
-pub(super) fn multiply_long(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn multiply_long(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (a, b) = (core.get(step.n), core.get(step.m));
     let product = if step.imm & 1 != 0 {
@@ -305,18 +306,18 @@ pub(super) fn multiply_long(core: &mut Core, steps: &[Step], lookup: &mut Lookup
         core.n = low(result >> 32);
         core.z = low(result >> 32) | low(result);
     }
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// CLZ.
-pub(super) fn leading_zeros(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn leading_zeros(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, core.get(step.m).leading_zeros());
-    dispatch(core, rest, lookup)
+    dispatch(core, rest, port)
 }
 
 /// BX and BLX to `m`; unless `s` is 0, r14 = `imm`.
-pub(super) fn exchange(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+pub(super) fn exchange(core: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
     let [step, ..] = steps else { return Exit::EXECUTED };
     core.progress.target = canonical(core.get(step.m));
     if step.s != 0 {
@@ -327,7 +328,7 @@ pub(super) fn exchange(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> E
 
 /// The second half of a Thumb BL or BLX whose first half is in another block: jumps to r14 + `imm` and
 /// writes the next step's `imm` to r14.
-pub(super) fn suffix(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+pub(super) fn suffix(core: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
     let [step, link, ..] = steps else { return Exit::EXECUTED };
     let target = core.r[14].wrapping_add(step.imm);
     core.progress.target = if step.s != 0 { target & !3 } else { target | 1 };
@@ -362,7 +363,7 @@ fn compared<const OP: u8, const KIND: u8, const CONDITION: u8>(
 fn compared_with_constant<const CONDITION: u8>(
     core: &mut Core,
     steps: &[Step],
-    _: &mut Lookup<'_>,
+    _: &mut Port<'_>,
 ) -> Exit {
     compared::<CMP, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
@@ -370,12 +371,12 @@ fn compared_with_constant<const CONDITION: u8>(
 fn compared_with_register<const CONDITION: u8>(
     core: &mut Core,
     steps: &[Step],
-    _: &mut Lookup<'_>,
+    _: &mut Port<'_>,
 ) -> Exit {
     compared::<CMP, { kind::REGISTER }, CONDITION>(core, steps)
 }
 
-fn counted_down<const CONDITION: u8>(core: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
+fn counted_down<const CONDITION: u8>(core: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
     compared::<SUB, { kind::IMMEDIATE }, CONDITION>(core, steps)
 }
 

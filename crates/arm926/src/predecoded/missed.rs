@@ -1,125 +1,136 @@
-//! Accesses that miss the look-aside, performed by the memory system.
+//! Accesses and lines that miss the look-aside, left to the memory system.
 //!
-//! Layer: rank 3. [`perform`] continues a step of `access`, which has computed the address and changed
+//! Layer: rank 3. The functions continue steps of `access`, which have computed the address and changed
 //! nothing. The order of accesses and register writes is that of `execute`, which also executes
-//! unaligned accesses. What hits afterwards is added to the look-aside.
+//! unaligned accesses. What hits afterwards is added to the look-aside. An error is the exit of the
+//! chain, if something comes before the next step.
 
 use super::access::take_lowest;
 use super::compute::canonical;
-use super::step::{Core, Exit, Miss, MissKind, Step};
+use super::port::Port;
+use super::cache::CachedBlock;
+use super::step::{Cause, Core, Exit, Progress, Step};
 use crate::address::{Cycles, Virtual};
-use crate::bus::{Bus, Width};
+use crate::bus::Width;
 use crate::instruction::Item;
+use crate::memory::lookaside::{LineHit, LineLookup};
 use crate::memory::{Abort, Access, Memory};
 
-/// The memory system at a time and privilege.
-struct Port<'a, B> {
-    memory: &'a mut Memory,
-    bus: &'a mut B,
-    now: &'a mut Cycles,
-    privileged: bool,
+/// An access that misses: its lowest address, and the base register after it.
+pub(super) type Miss = [u32; 2];
+
+const fn access(core: &Core, at: u32, width: Width) -> Access {
+    Access { at: Virtual(at), width, privileged: core.privileged() }
 }
 
-impl<B: Bus> Port<'_, B> {
-    const fn access(&self, at: u32, width: Width) -> Access {
-        Access { at: Virtual(at), width, privileged: self.privileged }
-    }
-
-    fn read(&mut self, at: u32, width: Width) -> Result<u32, Abort> {
-        self.memory.read(self.access(at, width), self.bus, self.now)
-    }
-
-    fn write(&mut self, at: u32, width: Width, value: u32) -> Result<(), Abort> {
-        self.memory.write_quickly(self.access(at, width), value, self.bus, self.now)
-    }
-
-    fn read_words(&mut self, at: u32, values: &mut [u32]) -> Result<(), Abort> {
-        self.memory.read_words(self.access(at, Width::Word), values, self.bus, self.now)
-    }
-
-    fn write_words(&mut self, at: u32, values: &[u32]) -> Result<(), Abort> {
-        self.memory.write_words_quickly(self.access(at, Width::Word), values, self.bus, self.now)
-    }
+/// The exit before the first of `steps` if its access is not aligned to `bytes`.
+const fn aligned(steps: &[Step], at: u32, bytes: u32) -> Result<(), Exit> {
+    if at & (bytes - 1) == 0 { Ok(()) } else { Err(Exit::at(steps, Cause::Reference)) }
 }
 
-/// Performs the access of `step`, which missed, and adds its stalls to `now`. Returns the exit of the
-/// step; `None`, with nothing done, if it is unaligned.
-///
-/// # Errors
-///
-/// An [`Abort`], with unchanged registers.
-pub(super) fn perform<B: Bus>(
+/// Performs the access of the first of `steps` by `perform`, and adds its stalls to the base.
+#[inline(always)]
+fn at_its_time(
     core: &mut Core,
-    step: &Step,
-    (memory, bus): (&mut Memory, &mut B),
-    now: &mut Cycles,
-) -> Result<Option<Exit>, Abort> {
-    let Miss { what, at, .. } = core.progress.missed;
-    let (bytes, alignment) = match what {
-        MissKind::Load(item) | MissKind::Store(item) => (item.bytes(), item.bytes()),
-        MissKind::LoadJump => (4, 4),
-        _ => (4 * u32::from(step.m), 4),
-    };
-    if at & (alignment - 1) != 0 {
-        return Ok(None);
+    steps: &[Step],
+    port: &mut Port<'_>,
+    perform: impl FnOnce(&mut Core, &mut Port<'_>, &mut Cycles) -> Result<(), Abort>,
+) -> Result<(), Exit> {
+    let source = port.code.source(steps.len());
+    let begin = core.progress.base.wrapping_add(u64::from(source.before));
+    let mut now = Cycles(begin);
+    if let Err(abort) = perform(core, port, &mut now) {
+        return Err(port.aborted(abort, now, Exit::at(steps, Cause::DataAbort)));
     }
-    let mut port = Port { memory, bus, now, privileged: core.privileged() };
-    let misses = port.memory.write_misses();
-    match what {
-        MissKind::Load(item) => load(core, step, &mut port, item)?,
-        MissKind::LoadJump => load(core, step, &mut port, Item::Word)?,
-        MissKind::LoadSeveral | MissKind::LoadSeveralJump => load_several(core, step, &mut port)?,
-        MissKind::Store(item) => store(core, step, &mut port, item)?,
-        MissKind::StoreSeveral => store_several(core, step, &mut port)?,
+    core.progress.stepped += 1;
+    core.progress.base = core.progress.base.wrapping_add(now.0 - begin);
+    if port.memory.touched() {
+        return Err(Exit::at(steps, Cause::Touched));
     }
-    if port.memory.write_misses() == misses {
-        let write = matches!(what, MissKind::Store(_) | MissKind::StoreSeveral);
-        port.memory.learn_last(Virtual(at), bytes, (port.privileged, write));
-    }
-    if matches!(what, MissKind::LoadJump | MissKind::LoadSeveralJump) {
-        core.progress.target = canonical(core.r[15]);
-        return Ok(Some(Exit::DYNAMIC));
-    }
-    Ok(Some(Exit::EXECUTED))
+    let is_last = u32::from(source.piece) + 1 == port.code.count;
+    if is_last || port.is_in_time(core) { Ok(()) } else { Err(Exit::at(steps, Cause::Boundary)) }
 }
 
-/// Loads one item, or a pair of words, into `d`; r15 is the last register of the state.
-fn load<B: Bus>(
+/// Adds the lines that `bytes` from `at` on were just accessed in, unless a write has missed: then there
+/// were `misses` before it.
+#[inline(always)]
+fn learn(memory: &mut Memory, privileged: bool, (at, bytes): (u32, u32), misses: Option<u64>) {
+    if misses.is_none_or(|misses| misses == memory.write_misses()) {
+        memory.learn_last(Virtual(at), bytes, (privileged, misses.is_some()));
+    }
+}
+
+/// Loads one item, or a pair of words, into `d`.
+#[inline(never)]
+pub(super) fn load(
     core: &mut Core,
-    step: &Step,
-    port: &mut Port<'_, B>,
+    steps: &[Step],
+    port: &mut Port<'_>,
     item: Item,
-) -> Result<(), Abort> {
-    let Miss { at, base, .. } = core.progress.missed;
-    let value = port.read(at, item.width())?;
-    if item == Item::Double {
-        let second = port.read(at.wrapping_add(4), Width::Word)?;
-        core.set(step.n, base);
-        core.set(step.d, value);
-        core.set(step.d | 1, second);
-    } else {
-        core.set(step.n, base);
-        core.set(step.d, item.loaded(value));
-    }
-    Ok(())
+    [at, base]: Miss,
+) -> Result<(), Exit> {
+    let [step, ..] = steps else { return Ok(()) };
+    aligned(steps, at, item.bytes())?;
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let value = memory.read(access(core, at, item.width()), *bus, now)?;
+        if item == Item::Double {
+            let second = memory.read(access(core, at.wrapping_add(4), Width::Word), *bus, now)?;
+            core.set(step.n, base);
+            core.set(step.d, value);
+            core.set(step.d | 1, second);
+        } else {
+            core.set(step.n, base);
+            core.set(step.d, item.loaded(value));
+        }
+        learn(memory, core.privileged(), (at, item.bytes()), None);
+        Ok(())
+    })
 }
 
-fn store<B: Bus>(
+/// Loads a word to r15.
+#[inline(never)]
+pub(super) fn load_jump(
     core: &mut Core,
-    step: &Step,
-    port: &mut Port<'_, B>,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    [at, base]: Miss,
+) -> Result<(), Exit> {
+    let [step, ..] = steps else { return Ok(()) };
+    aligned(steps, at, 4)?;
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let value = memory.read(access(core, at, Width::Word), *bus, now)?;
+        core.set(step.n, base);
+        core.progress.target = canonical(value);
+        learn(memory, core.privileged(), (at, 4), None);
+        Ok(())
+    })
+}
+
+/// Stores one item, or a pair of words.
+#[inline(never)]
+pub(super) fn store(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
     item: Item,
-) -> Result<(), Abort> {
-    let Miss { at, base, .. } = core.progress.missed;
-    let value = core.get(step.d);
-    if item == Item::Double {
-        port.write(at, Width::Word, value)?;
-        port.write(at.wrapping_add(4), Width::Word, core.get(step.d | 1))?;
-    } else {
-        port.write(at, item.width(), item.stored(value))?;
-    }
-    core.set(step.n, base);
-    Ok(())
+    [at, base]: Miss,
+) -> Result<(), Exit> {
+    let [step, ..] = steps else { return Ok(()) };
+    aligned(steps, at, item.bytes())?;
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let misses = memory.write_misses();
+        let value = core.get(step.d);
+        if item == Item::Double {
+            memory.write_quickly(access(core, at, Width::Word), value, *bus, now)?;
+            let (at, value) = (at.wrapping_add(4), core.get(step.d | 1));
+            memory.write_quickly(access(core, at, Width::Word), value, *bus, now)?;
+        } else {
+            memory.write_quickly(access(core, at, item.width()), item.stored(value), *bus, now)?;
+        }
+        core.set(step.n, base);
+        learn(memory, core.privileged(), (at, item.bytes()), Some(misses));
+        Ok(())
+    })
 }
 
 /// The registers in the list of `step`.
@@ -128,24 +139,110 @@ fn registers(step: &Step) -> impl Iterator<Item = u8> {
     (0..step.m).map(move |_| take_lowest(&mut list))
 }
 
-fn load_several<B: Bus>(core: &mut Core, step: &Step, port: &mut Port<'_, B>) -> Result<(), Abort> {
-    let Miss { at, base, .. } = core.progress.missed;
-    let mut values = [0; 16];
-    port.read_words(at, &mut values[..usize::from(step.m)])?;
-    core.set(step.n, base);
-    registers(step).zip(values).for_each(|(register, value)| core.set(register, value));
-    Ok(())
+/// Loads several words; the last one may be r15's, which becomes the target of a jump.
+#[inline(never)]
+pub(super) fn load_several(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    [at, base]: Miss,
+) -> Result<(), Exit> {
+    let [step, ..] = steps else { return Ok(()) };
+    aligned(steps, at, 4)?;
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let mut values = [0; 16];
+        let first = access(core, at, Width::Word);
+        memory.read_words(first, &mut values[..usize::from(step.m)], *bus, now)?;
+        core.set(step.n, base);
+        registers(step).zip(values).for_each(|(register, value)| core.set(register, value));
+        core.progress.target = canonical(core.r[15]);
+        learn(memory, core.privileged(), (at, 4 * u32::from(step.m)), None);
+        Ok(())
+    })
 }
 
-fn store_several<B: Bus>(
+/// Stores several words.
+#[inline(never)]
+pub(super) fn store_several(
     core: &mut Core,
-    step: &Step,
-    port: &mut Port<'_, B>,
-) -> Result<(), Abort> {
-    let Miss { at, base, .. } = core.progress.missed;
-    let mut values = [0; 16];
-    registers(step).zip(&mut values).for_each(|(register, value)| *value = core.get(register));
-    port.write_words(at, &values[..usize::from(step.m)])?;
-    core.set(step.n, base);
-    Ok(())
+    steps: &[Step],
+    port: &mut Port<'_>,
+    [at, base]: Miss,
+) -> Result<(), Exit> {
+    let [step, ..] = steps else { return Ok(()) };
+    aligned(steps, at, 4)?;
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let misses = memory.write_misses();
+        let mut values = [0; 16];
+        registers(step).zip(&mut values).for_each(|(register, value)| *value = core.get(register));
+        let first = access(core, at, Width::Word);
+        memory.write_words_quickly(first, &values[..usize::from(step.m)], *bus, now)?;
+        core.set(step.n, base);
+        learn(memory, core.privileged(), (at, 4 * u32::from(step.m)), Some(misses));
+        Ok(())
+    })
+}
+
+/// Enters the line `wanted`, which the first of `steps` enters.
+#[inline(never)]
+pub(super) fn line(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    wanted: LineHit,
+) -> Result<(), Exit> {
+    let source = port.code.source(steps.len());
+    let at = port.code.block.pieces[usize::from(source.piece)].at;
+    let missing = match port.memory.find_line(at, core.privileged()) {
+        LineLookup::Hit(line) if line == wanted => {
+            core.progress.line = line;
+            core.progress.lines += 1;
+            return Ok(());
+        }
+        LineLookup::Hit(_) => return Err(Exit::at(steps, Cause::Changed)),
+        LineLookup::Miss(missing) => missing,
+        LineLookup::Other => return Err(Exit::at(steps, Cause::Reference)),
+    };
+    if let Err(abort) = port.fetch(core, missing, source.before) {
+        let now = Cycles(core.progress.base.wrapping_add(u64::from(source.before)));
+        return Err(port.aborted(abort, now, Exit::at(steps, Cause::FetchAbort)));
+    }
+    if core.progress.line == wanted && port.is_in_time(core) && !port.memory.touched() {
+        return Ok(());
+    }
+    Err(Exit::at(steps, Cause::Fetched))
+}
+
+/// Enters the line in which `following` begins. `false`, with nothing done, if it is not that line, or
+/// would do more than miss.
+///
+/// # Errors
+///
+/// What comes before its first instruction, after the fetch of the line.
+#[inline(never)]
+pub(super) fn entry(
+    core: &mut Core,
+    port: &mut Port<'_>,
+    following: &CachedBlock,
+) -> Result<bool, Cause> {
+    let line = following.line;
+    match port.memory.find_line(following.block.key.at, core.privileged()) {
+        LineLookup::Hit(found) if found == line => {
+            core.progress.line = line;
+            core.progress.lines += 1;
+            return Ok(true);
+        }
+        LineLookup::Miss(missing) => {
+            if let Err(abort) = port.fetch(core, missing, 0) {
+                port.abort = Some((abort, Cycles(core.progress.base)));
+                return Err(Cause::FetchAbort);
+            }
+        }
+        LineLookup::Hit(_) | LineLookup::Other => return Ok(false),
+    }
+    let Progress { base, line: fetched, .. } = core.progress;
+    if fetched == LineHit::NONE || base >= port.stop || port.memory.touched() {
+        return Err(Cause::Fetched);
+    }
+    Ok(fetched == line && base.wrapping_add(u64::from(following.longest)) < port.stop)
 }

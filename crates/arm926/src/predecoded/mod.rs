@@ -14,6 +14,7 @@ mod class;
 mod compute;
 mod lower;
 mod missed;
+mod port;
 mod step;
 
 use crate::address::Virtual;

@@ -6,7 +6,9 @@
 //! ([`Exit::missed`]) before it changes anything.
 
 use super::cache::JumpKey;
-use crate::instruction::{Condition, Item, Register};
+use super::missed;
+use super::port::Port;
+use crate::instruction::{Condition, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::registers::{Psr, Registers};
 
@@ -15,6 +17,30 @@ use crate::registers::{Psr, Registers};
 #[repr(transparent)]
 pub(super) struct Exit(u64);
 
+/// What ends a chain at a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Cause {
+    /// The reference executes its instruction.
+    Reference = 3,
+    /// The reference executes its instruction, after which the block goes on.
+    System,
+    /// The boundary behind its instruction has work.
+    Boundary,
+    /// Its access reached a device, so that the interrupt lines are sampled behind it.
+    Touched,
+    /// The same, and it jumps.
+    TouchedJump,
+    /// Its access aborted.
+    DataAbort,
+    /// The fetch of its line aborted.
+    FetchAbort,
+    /// Its line was fetched, and the boundary behind its instruction has work.
+    Fetched,
+    /// Its line has other contents than when the block was built.
+    Changed,
+}
+
 impl Exit {
     /// After the last piece, which was executed: exit 0.
     pub(super) const EXECUTED: Self = Self(0);
@@ -22,26 +48,20 @@ impl Exit {
     pub(super) const SKIPPED: Self = Self(1);
     /// Like [`Exit::EXECUTED`], to [`Progress::target`].
     pub(super) const DYNAMIC: Self = Self(2);
-    const MISSED: u64 = 3;
-    const LINE: u64 = 4;
-    const SYSTEM: u64 = 5;
 
-    /// Before the first of `steps`, an access that misses.
+    /// At the first of `steps`.
     #[inline(always)]
-    pub(super) const fn missed(core: &mut Core, steps: &[Step], missed: Miss) -> Self {
-        core.progress.missed = missed;
-        Self((steps.len() as u64) << 8 | Self::MISSED)
+    pub(super) const fn at(steps: &[Step], cause: Cause) -> Self {
+        Self((steps.len() as u64) << 8 | cause as u64)
     }
 
-    /// Before the first of `steps`, the entry of a line that misses.
+    /// The exit of a jump instead of another instruction.
     #[inline(always)]
-    pub(super) const fn line(steps: &[Step]) -> Self {
-        Self((steps.len() as u64) << 8 | Self::LINE)
-    }
-
-    /// Before the first of `steps`, an instruction that the reference executes.
-    const fn system(steps: &[Step]) -> Self {
-        Self((steps.len() as u64) << 8 | Self::SYSTEM)
+    pub(super) const fn of_jump(self) -> Self {
+        match self.cause() {
+            Some(Cause::Touched) => Self(self.0 ^ Cause::Touched as u64 ^ Cause::TouchedJump as u64),
+            _ => self,
+        }
     }
 
     /// The index of the exit after the last piece, if its target is static.
@@ -54,14 +74,23 @@ impl Exit {
         }
     }
 
-    /// Whether the exit is before an access.
-    pub(super) const fn is_access(self) -> bool {
-        self.0 & 0xFF == Self::MISSED
-    }
-
-    /// Whether the exit is before an instruction that the reference executes.
-    pub(super) const fn is_system(self) -> bool {
-        self.0 & 0xFF == Self::SYSTEM
+    /// What ended the chain at a step; `None` at the end of the block.
+    pub(super) const fn cause(self) -> Option<Cause> {
+        const CAUSES: [Cause; 9] = [
+            Cause::Reference,
+            Cause::System,
+            Cause::Boundary,
+            Cause::Touched,
+            Cause::TouchedJump,
+            Cause::DataAbort,
+            Cause::FetchAbort,
+            Cause::Fetched,
+            Cause::Changed,
+        ];
+        match (self.0 & 0xFF) as usize {
+            0..3 => None,
+            cause => Some(CAUSES[cause - 3]),
+        }
     }
 
     /// The number of remaining steps.
@@ -71,30 +100,7 @@ impl Exit {
 }
 
 /// The function of a step.
-pub(super) type Handler = fn(&mut Core, &[Step], &mut Lookup<'_>) -> Exit;
-
-/// An access that misses the look-aside.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Miss {
-    pub(super) what: MissKind,
-    /// The lowest address.
-    pub(super) at: u32,
-    /// The base after the access.
-    pub(super) base: u32,
-}
-
-/// The kind of an access that misses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MissKind {
-    Load(Item),
-    /// A word to r15.
-    LoadJump,
-    Store(Item),
-    LoadSeveral,
-    /// The last word to r15.
-    LoadSeveralJump,
-    StoreSeveral,
-}
+pub(super) type Handler = fn(&mut Core, &[Step], &mut Port<'_>) -> Exit;
 
 /// The number of a register, as steps store it.
 #[allow(clippy::cast_possible_truncation, reason = "below 16")]
@@ -146,9 +152,9 @@ impl Step {
 
 /// Calls the handler of the first step; at the end of the block, exits.
 #[inline(always)]
-pub(super) fn dispatch(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+pub(super) fn dispatch(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     match steps.first() {
-        Some(step) => (step.handler)(core, steps, lookup),
+        Some(step) => (step.handler)(core, steps, port),
         None => Exit::EXECUTED,
     }
 }
@@ -171,15 +177,6 @@ pub(super) struct Core {
     /// Whether the mode is privileged.
     privileged: bool,
     pub(super) progress: Progress,
-}
-
-/// The tables for the accesses of a chain of blocks.
-#[derive(Debug)]
-pub(super) struct Lookup<'a> {
-    /// The look-aside's hits at the current privilege.
-    pub(super) hits: &'a Hits,
-    /// The bytes of the data cache.
-    pub(super) data: &'a mut [u8],
 }
 
 /// The progress of a chain of blocks besides registers and flags.
@@ -206,14 +203,11 @@ pub(super) struct Progress {
     pub(super) skipped: u64,
     /// Of these, those whose access missed.
     pub(super) stepped: u64,
-    /// The last access that missed.
-    pub(super) missed: Miss,
 }
 
 impl Progress {
     /// The start of a chain in `line`; `base` is the clock.
     pub(super) const fn new(base: u64, line: LineHit) -> Self {
-        let missed = Miss { what: MissKind::LoadJump, at: 0, base: 0 };
         Self {
             base,
             target: 0,
@@ -225,7 +219,6 @@ impl Progress {
             instructions: 0,
             skipped: 0,
             stepped: 0,
-            missed,
         }
     }
 }
@@ -338,36 +331,36 @@ pub(super) use by_condition;
 fn skip_unless<const CONDITION: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
         core.progress.was_skipped = false;
-        return dispatch(core, rest, lookup);
+        return dispatch(core, rest, port);
     }
     core.progress.was_skipped = true;
     core.progress.skipped += 1;
     core.progress.base = core.progress.base.wrapping_sub(u64::from(step.imm));
-    dispatch(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), lookup)
+    dispatch(core, rest.get(usize::from(step.s)..).unwrap_or(&[]), port)
 }
 
 /// Exits the block unless a condition holds: the last piece is skipped.
 fn exit_unless<const CONDITION: u8>(
     core: &mut Core,
     steps: &[Step],
-    lookup: &mut Lookup<'_>,
+    port: &mut Port<'_>,
 ) -> Exit {
     let [_, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
-        return dispatch(core, rest, lookup);
+        return dispatch(core, rest, port);
     }
     core.progress.skipped += 1;
     Exit::SKIPPED
 }
 
 /// Exits before an instruction that the reference executes.
-pub(super) fn system(_: &mut Core, steps: &[Step], _: &mut Lookup<'_>) -> Exit {
-    Exit::system(steps)
+pub(super) fn system(_: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
+    Exit::at(steps, Cause::System)
 }
 
 /// A step that skips `count` steps, which saves `cycles`, unless `condition` holds.
@@ -382,8 +375,8 @@ pub(super) fn exit_if_not(condition: Condition) -> Step {
 
 /// Makes `line` the current line if it hits the look-aside.
 #[inline(always)]
-pub(super) fn enter(core: &mut Core, lookup: &Lookup<'_>, line: LineHit) -> bool {
-    let hits = lookup.hits.lines[Hits::line_place(line.at())] == line;
+pub(super) fn enter(core: &mut Core, port: &mut Port<'_>, line: LineHit) -> bool {
+    let hits = port.hits(core).0.lines[Hits::line_place(line.at())] == line;
     if hits {
         core.progress.line = line;
         core.progress.lines += 1;
@@ -392,14 +385,16 @@ pub(super) fn enter(core: &mut Core, lookup: &Lookup<'_>, line: LineHit) -> bool
 }
 
 /// Enters the line of a step made by [`line_entry`].
-fn enter_line(core: &mut Core, steps: &[Step], lookup: &mut Lookup<'_>) -> Exit {
+fn enter_line(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let stamp = u32::from_le_bytes([step.d, step.n, step.m, step.s]);
-    if enter(core, lookup, LineHit::new(step.imm, stamp)) {
-        dispatch(core, rest, lookup)
-    } else {
-        Exit::line(steps)
+    let line = LineHit::new(step.imm, stamp);
+    if !enter(core, port, line)
+        && let Err(exit) = missed::line(core, steps, port, line)
+    {
+        return exit;
     }
+    dispatch(core, rest, port)
 }
 
 /// The step that enters `line`.

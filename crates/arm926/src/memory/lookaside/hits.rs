@@ -251,7 +251,7 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
 #[derive(Debug)]
 pub(super) struct Tables {
     /// Those of user mode, and those of privileged modes.
-    pub(super) hits: Box<[Hits; 2]>,
+    pub(super) hits: [Box<Hits>; 2],
     /// For each line of the data cache the [`cache::presence`] that entries presume; 0 without entries.
     presumed: Box<[u32]>,
     /// For each place of the TLB the translation that entries presume.
@@ -263,7 +263,7 @@ impl Tables {
     /// Creates empty tables, for a data cache with this number of lines.
     pub(super) fn new(context: Context, lines: usize) -> Self {
         Self {
-            hits: Box::new([Hits::NONE; 2]),
+            hits: [(); 2].map(|()| Box::new(Hits::NONE)),
             presumed: vec![0; lines].into(),
             translations: Box::new([None; tlb::PLACES]),
             context,
@@ -284,13 +284,13 @@ impl Tables {
 
     /// Invalidates all data entries.
     pub(super) fn clear_data(&mut self) {
-        self.hits.iter_mut().for_each(Hits::clear_data);
+        self.hits.iter_mut().for_each(|hits| hits.clear_data());
         self.presumed.fill(0);
     }
 
     /// Invalidates all instruction lines.
     pub(super) fn clear_lines(&mut self) {
-        self.hits.iter_mut().for_each(Hits::clear_lines);
+        self.hits.iter_mut().for_each(|hits| hits.clear_lines());
     }
 
     /// Records that entries presume this translation at this place of the TLB.
@@ -379,7 +379,7 @@ impl Tables {
     /// Invalidates the entries of an instruction line.
     #[inline]
     pub(super) fn drop_instruction_line(&mut self, line: Modified) {
-        for hits in &mut *self.hits {
+        for hits in &mut self.hits {
             let hit = &mut hits.lines[Hits::line_place(line.0)];
             if Virtual(hit.at()).modified(self.context.pid) == line {
                 *hit = LineHit::NONE;
@@ -390,7 +390,7 @@ impl Tables {
 
 /// Invalidates the entries of a data line at both privileges.
 #[inline]
-fn invalidate_data(hits: &mut [Hits; 2], line: Modified, pid: u8) {
+fn invalidate_data(hits: &mut [Box<Hits>; 2], line: Modified, pid: u8) {
     for hits in hits {
         invalidate(&mut hits.reads[Hits::read_place(line.0)], line, pid);
         invalidate_writes(hits, line, pid);
