@@ -15,12 +15,12 @@ mod misses;
 use std::sync::Arc;
 
 use super::cache::Cache;
-use super::tlb::{Entry, Tlb};
+use super::tlb::Tlb;
 use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 use contents::Contents;
-use hits::Tables;
+use hits::{Table, Tables};
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
 use misses::Misses;
@@ -155,11 +155,6 @@ impl Lookaside {
     /// Adds the entry of a line that hits when fetched.
     fn add_line(&mut self, privileged: bool, line: LineHit) {
         self.tables.hits[usize::from(privileged)].add_line(line);
-    }
-
-    /// Records the translation at a place of the TLB on which entries depend.
-    pub(super) fn presume_translation(&mut self, place: usize, entry: &Entry) {
-        self.tables.presume_translation(place, *entry);
     }
 
     /// Records that writes miss the line of `access`, which is at `physical` in memory, in `context`: it
@@ -344,11 +339,13 @@ impl Memory {
         (offset, place): (usize, usize),
     ) {
         let Ok(offset) = u32::try_from(offset) else { return };
-        self.lookaside.presume_translation(place, self.tlb.entry(place));
+        let (tables, translation) = (&mut self.lookaside.tables, self.tlb.entry(place));
         if write {
-            self.lookaside.tables.add_write(at, privileged, offset);
+            tables.presume_translation((Table::Writes, privileged), place, translation);
+            tables.add_write(at, privileged, offset);
         } else {
-            self.lookaside.tables.add_read(at, privileged, offset);
+            tables.presume_translation((Table::Reads, privileged), place, translation);
+            tables.add_read(at, privileged, offset);
         }
     }
 
@@ -379,7 +376,8 @@ impl Memory {
     ) -> Option<LineHit> {
         let line = self.lookaside.line(at, index, self.instructions.contents(index)?)?;
         if let Some(place) = place {
-            self.lookaside.presume_translation(place, self.tlb.entry(place));
+            let (tables, translation) = (&mut self.lookaside.tables, self.tlb.entry(place));
+            tables.presume_translation((Table::Lines, privileged), place, translation);
         }
         self.lookaside.add_line(privileged, line);
         Some(line)
@@ -431,6 +429,7 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tlb::Entry;
     use super::*;
     use crate::bus::Width;
     use crate::config::Config;
@@ -460,6 +459,15 @@ mod tests {
         Entry { base: base & mask, mask, shift, ..Entry::NONE }
     }
 
+    /// Lets the entries of all tables presume a translation.
+    fn presume(lookaside: &mut Lookaside, place: usize, entry: &Entry) {
+        for table in [Table::Reads, Table::Writes, Table::Lines] {
+            for privileged in [false, true] {
+                lookaside.tables.presume_translation((table, privileged), place, entry);
+            }
+        }
+    }
+
     impl Fixture {
         /// With a translation of 2^`shift` bytes.
         fn new(shift: u8) -> Self {
@@ -483,7 +491,7 @@ mod tests {
 
         fn fill(&mut self, at: u32) {
             let Self { lookaside, tlb, place, .. } = self;
-            lookaside.presume_translation(*place, tlb.entry(*place));
+            presume(lookaside, *place, tlb.entry(*place));
             for privileged in [false, true] {
                 lookaside.tables.add_read(Virtual(at), privileged, 64);
                 lookaside.tables.add_write(Virtual(at + 16), privileged, 64);
@@ -644,7 +652,7 @@ mod tests {
                 let mut fixture = Fixture::new(shift);
                 let entry = *fixture.tlb.entry(fixture.place);
                 let lookaside = &mut fixture.lookaside;
-                lookaside.presume_translation(fixture.place, &entry);
+                presume(lookaside, fixture.place, &entry);
                 lookaside.tables.add_read(Virtual(at), true, 0);
                 lookaside.tables.add_write(Virtual(at), false, 0);
                 lookaside.tables.add_write(Virtual(at + 16), true, 0);
@@ -666,7 +674,7 @@ mod tests {
         for base in [LINE_AT.0 + 1024, LINE_AT.0 - 1024] {
             let entry = translation(base, 10);
             let place = fixture.tlb.insert(entry);
-            fixture.lookaside.presume_translation(place, &entry);
+            presume(&mut fixture.lookaside, place, &entry);
             fixture.lookaside.drop_translation(place);
         }
         assert_eq!(fixture.known(AT), [true; 3]);

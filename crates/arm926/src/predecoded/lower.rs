@@ -150,9 +150,8 @@ fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
         Operation::ReadStatus { rd, saved: false } => {
             steps.push(Step::new(compute::read_status).d(rd));
         }
-        Operation::WriteStatus { .. }
-        | Operation::ReadStatus { .. }
-        | Operation::Coprocessor(_) => {
+        Operation::Coprocessor(_) => steps.push(Step::new(step::line_operation)),
+        Operation::WriteStatus { .. } | Operation::ReadStatus { .. } => {
             steps.push(Step::new(step::system));
         }
         _ => {}

@@ -9,10 +9,10 @@ use super::access::take_lowest;
 use super::compute::canonical;
 use super::port::Port;
 use super::cache::CachedBlock;
-use super::step::{Cause, Core, Exit, Progress, Step};
+use super::step::{Cause, Core, Exit, Progress, Step, byte};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Width;
-use crate::instruction::Item;
+use crate::instruction::{Item, Operation, Register};
 use crate::memory::lookaside::{LineHit, LineLookup};
 use crate::memory::{Abort, Access, Memory};
 
@@ -179,6 +179,38 @@ pub(super) fn store_several(
         memory.write_words_quickly(first, &values[..usize::from(step.m)], *bus, now)?;
         core.set(step.n, base);
         learn(memory, core.privileged(), (at, 4 * u32::from(step.m)), Some(misses));
+        Ok(())
+    })
+}
+
+/// Performs the operation of coprocessor 15 on a cache line, or on the buffers.
+#[inline(never)]
+pub(super) fn line_operation(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+) -> Result<(), Exit> {
+    let code = port.code;
+    let piece = &code.block.pieces[usize::from(code.source(steps.len()).piece)];
+    let Operation::Coprocessor(access) = piece.instruction.operation else {
+        return Err(Exit::at(steps, Cause::System));
+    };
+    at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
+        let done = if access.load {
+            memory.control_read(&access, *bus, now).map(|value| match access.rd {
+                Register::PC => core.set_flags(value),
+                rd => core.set(byte(rd), value),
+            })
+        } else {
+            // It reads r15 late, as a store does.
+            let value = match access.rd {
+                Register::PC => piece.at.0.wrapping_add(12),
+                rd => core.get(byte(rd)),
+            };
+            core.progress.line = LineHit::NONE;
+            memory.control_write(&access, value, *bus, now).map(drop)
+        };
+        done.expect("of its class");
         Ok(())
     })
 }

@@ -230,16 +230,18 @@ impl Core {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);
         let status = registers.cpsr();
-        Self {
+        let mut core = Self {
             r,
-            n: status.0 & Psr::N,
-            z: u32::from(!status.has(Psr::Z)),
-            c: u32::from(status.has(Psr::C)),
-            v: u32::from(status.has(Psr::V)) << 31,
+            n: 0,
+            z: 0,
+            c: 0,
+            v: 0,
             status: status.0 & !(Psr::N | Psr::Z | Psr::C | Psr::V | Psr::T),
             privileged: status.privileged(),
             progress,
-        }
+        };
+        core.set_flags(status.0);
+        core
     }
 
     /// Whether the mode is privileged.
@@ -265,6 +267,14 @@ impl Core {
     pub(super) const fn flags(&self) -> u32 {
         let zero = if self.z == 0 { Psr::Z } else { 0 };
         (self.n & Psr::N) | zero | self.c << 29 | (self.v >> 31) << 28
+    }
+
+    /// Sets N, Z, C and V from their positions in a status register.
+    pub(super) const fn set_flags(&mut self, flags: u32) {
+        self.n = flags & Psr::N;
+        self.z = if flags & Psr::Z == 0 { 1 } else { 0 };
+        self.c = flags >> 29 & 1;
+        self.v = flags << 3 & 1 << 31;
     }
 
     #[inline(always)]
@@ -361,6 +371,14 @@ fn exit_unless<const CONDITION: u8>(
 /// Exits before an instruction that the reference executes.
 pub(super) fn system(_: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
     Exit::at(steps, Cause::System)
+}
+
+/// An operation of coprocessor 15 on a cache line, or on the buffers.
+pub(super) fn line_operation(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
+    match missed::line_operation(core, steps, port) {
+        Ok(()) => dispatch(core, steps.get(1..).unwrap_or(&[]), port),
+        Err(exit) => exit,
+    }
 }
 
 /// A step that skips `count` steps, which saves `cycles`, unless `condition` holds.

@@ -87,6 +87,14 @@ impl LineHit {
     }
 }
 
+/// A table of [`Hits`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Table {
+    Reads,
+    Writes,
+    Lines,
+}
+
 /// The entries at one privilege.
 #[derive(Debug, Clone)]
 #[repr(C)]
@@ -200,24 +208,29 @@ impl Hits {
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
-    /// Invalidates the entries of the page of `1 << shift` bytes at `page`, virtually at `pages`.
-    fn invalidate_page(&mut self, page: Modified, shift: u8, pages: [u32; 2]) {
+    /// Invalidates the entries in one table of the page of `1 << shift` bytes at `page`, virtually at
+    /// `pages`.
+    fn invalidate_page(&mut self, table: Table, page: Modified, shift: u8, pages: [u32; 2]) {
         let lines = (1_u32 << shift).div_ceil(LINE);
         let line = page.0 / LINE;
         // Branch-free, so that the host vectorizes it.
         let within = |at: u32| pages.map(|page| at >> shift == page >> shift) != [false; 2];
-        for group in set_bits(groups(line, lines, GROUP) & self.used[0]) {
-            let entries = &mut self.reads[group * GROUP..][..GROUP];
+        let (entries, groups) = match table {
+            Table::Reads => (&mut self.reads, groups(line, lines, GROUP) & self.used[0]),
+            Table::Writes => (&mut self.writes, groups(line * 2, lines * 2, GROUP) & self.used[1]),
+            Table::Lines => {
+                for group in set_bits(groups(line, lines, LINE_GROUP) & self.used[2]) {
+                    let (entries, none) = (&mut self.lines[group * LINE_GROUP..], LineHit::NONE);
+                    entries[..LINE_GROUP]
+                        .iter_mut()
+                        .for_each(|hit| *hit = if within(hit.at()) { none } else { *hit });
+                }
+                return;
+            }
+        };
+        for group in set_bits(groups) {
+            let entries = &mut entries[group * GROUP..][..GROUP];
             entries.iter_mut().for_each(|hit| *hit = if within(hit.tag) { NO_DATA } else { *hit });
-        }
-        for group in set_bits(groups(line * 2, lines * 2, GROUP) & self.used[1]) {
-            let entries = &mut self.writes[group * GROUP..][..GROUP];
-            entries.iter_mut().for_each(|hit| *hit = if within(hit.tag) { NO_DATA } else { *hit });
-        }
-        for group in set_bits(groups(line, lines, LINE_GROUP) & self.used[2]) {
-            let entries = &mut self.lines[group * LINE_GROUP..][..LINE_GROUP];
-            let none = LineHit::NONE;
-            entries.iter_mut().for_each(|hit| *hit = if within(hit.at()) { none } else { *hit });
         }
     }
 }
@@ -247,6 +260,11 @@ const fn groups(first: u32, units: u32, group: usize) -> u64 {
     }
 }
 
+/// The bit of a table in [`Tables::presuming`].
+const fn table_bit(table: Table, privileged: bool) -> u8 {
+    1 << (table as u8 + if privileged { 3 } else { 0 })
+}
+
 /// The entries of a context at both privileges.
 #[derive(Debug)]
 pub(super) struct Tables {
@@ -256,6 +274,8 @@ pub(super) struct Tables {
     presumed: Box<[u32]>,
     /// For each place of the TLB the translation that entries presume.
     translations: Box<[Option<Translation>; tlb::PLACES]>,
+    /// For each place of the TLB a bit for each table, at both privileges, with such entries.
+    presuming: [u8; tlb::PLACES],
     pub(super) context: Context,
 }
 
@@ -266,6 +286,7 @@ impl Tables {
             hits: [(); 2].map(|()| Box::new(Hits::NONE)),
             presumed: vec![0; lines].into(),
             translations: Box::new([None; tlb::PLACES]),
+            presuming: [0; tlb::PLACES],
             context,
         }
     }
@@ -280,6 +301,7 @@ impl Tables {
         self.clear_data();
         self.clear_lines();
         self.translations.fill(None);
+        self.presuming.fill(0);
     }
 
     /// Invalidates all data entries.
@@ -293,19 +315,36 @@ impl Tables {
         self.hits.iter_mut().for_each(|hits| hits.clear_lines());
     }
 
-    /// Records that entries presume this translation at this place of the TLB.
+    /// Records that entries of a table presume this translation at this place of the TLB.
     #[inline]
-    pub(super) fn presume_translation(&mut self, place: usize, translation: Translation) {
-        self.translations[place] = Some(translation);
+    pub(super) fn presume_translation(
+        &mut self,
+        (table, privileged): (Table, bool),
+        place: usize,
+        translation: &Translation,
+    ) {
+        let presuming = &mut self.presuming[place];
+        // While there are entries, the place has the translation that they presume.
+        if *presuming == 0 {
+            self.translations[place] = Some(*translation);
+        }
+        *presuming |= table_bit(table, privileged);
     }
 
     /// Invalidates the entries of the translation at a place of the TLB.
     pub(super) fn drop_translation(&mut self, place: usize) {
         let Some(Translation { base, shift, .. }) = self.translations[place].take() else { return };
+        let presuming = std::mem::take(&mut self.presuming[place]);
         let (page, in_slot) = (Modified(base), Virtual(base % SLOT));
         let pages =
             if in_slot.modified(self.context.pid) == page { [base, in_slot.0] } else { [base; 2] };
-        self.hits.iter_mut().for_each(|hits| hits.invalidate_page(page, shift, pages));
+        for (hits, privileged) in self.hits.iter_mut().zip([false, true]) {
+            for table in [Table::Reads, Table::Writes, Table::Lines] {
+                if presuming & table_bit(table, privileged) != 0 {
+                    hits.invalidate_page(table, page, shift, pages);
+                }
+            }
+        }
     }
 
     /// Adds the entry of a line that hits when read.
