@@ -126,7 +126,13 @@ impl Checker {
     }
 
     /// Records a store by the core.
-    pub(super) fn wrote<B: Bus + ?Sized>(&mut self, at: Physical, width: Width, value: u32, bus: &B) {
+    pub(super) fn wrote<B: Bus + ?Sized>(
+        &mut self,
+        at: Physical,
+        width: Width,
+        value: u32,
+        bus: &B,
+    ) {
         let number = at.0 as usize / PAGE;
         if self.pages.len() <= number {
             self.pages.resize(number + 1, None);

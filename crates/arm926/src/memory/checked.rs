@@ -223,7 +223,12 @@ impl Memory {
     }
 
     /// Finds the newest contents of the line at `physical`, except in the data cache line `read`.
-    fn holder<B: Bus + ?Sized>(&self, read: Option<Modified>, physical: Physical, bus: &B) -> Holder {
+    fn holder<B: Bus + ?Sized>(
+        &self,
+        read: Option<Modified>,
+        physical: Physical,
+        bus: &B,
+    ) -> Holder {
         let dirty = self.data.dirty_holder(physical.line(), read.map(Modified::line));
         Holder { dirty, memory: bus.peek(Physical(physical.0 & !3)) }
     }

@@ -202,7 +202,7 @@ impl Memory {
         self.statistics.data_cache.writes += 1;
         self.statistics.data_cache.write_misses += 1;
         self.hit = None;
-        self.write_buffered(at, width, value, bus, now);
+        self.write_to_board(at, width, value, bus, now);
     }
 
     /// Checks alignment, translation, domain and permission, and returns the route of a data access.
@@ -320,6 +320,19 @@ impl Memory {
         now: &mut Cycles,
     ) {
         self.touched |= !bus.is_memory(at);
+        self.write_to_board(at, width, value, bus, now);
+    }
+
+    /// As [`Memory::write_buffered`], where it is known whether the board is more than memory at `at`.
+    #[inline]
+    fn write_to_board<B: Bus + ?Sized>(
+        &mut self,
+        at: Physical,
+        width: Width,
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
         self.statistics.buffered_writes += 1;
         match bus.write(at, width, value, *now) {
             Ok(waits) => {

@@ -190,7 +190,12 @@ impl Memory {
     }
 
     /// Prefetches the line of `at` if its region is cached and readable (c7).
-    pub(super) fn prefetch<B: Bus + ?Sized>(&mut self, at: Modified, bus: &mut B, now: &mut Cycles) {
+    pub(super) fn prefetch<B: Bus + ?Sized>(
+        &mut self,
+        at: Modified,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
         let Ok(route) = self.fetch_route(at, true, bus, now) else { return };
         let cached = route.region.is_cached();
         if cached && self.instructions.find(at).is_none() {

@@ -20,7 +20,7 @@ use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 use contents::Contents;
-use hits::{Table, Tables};
+use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
 use misses::Misses;
@@ -150,11 +150,6 @@ impl Lookaside {
         let line = self.contents.line(at, contents)?;
         self.filled[index] = line;
         Some(line)
-    }
-
-    /// Adds the entry of a line that hits when fetched.
-    fn add_line(&mut self, privileged: bool, line: LineHit) {
-        self.tables.hits[usize::from(privileged)].add_line(line);
     }
 
     /// Records that writes miss the line of `access`, which is at `physical` in memory, in `context`: it
@@ -306,8 +301,8 @@ impl Memory {
         let unit = if write { HALF } else { LINE };
         let mut line = Virtual(at.0 & !(unit - 1));
         loop {
-            if let Some((offset, place)) = self.data_place(line, privileged, write) {
-                self.add_hit(line, (privileged, write), (offset, place));
+            if let Some(hit) = self.data_place(line, privileged, write) {
+                self.add_hit(line, (privileged, write), hit);
             }
             line.0 = line.0.wrapping_add(unit);
             if line.0.wrapping_sub(at.0) >= bytes {
@@ -327,25 +322,24 @@ impl Memory {
         if (at.0 ^ at.0.wrapping_add(bytes - 1)) & !(unit - 1) != 0 {
             return self.learn(at, bytes, (privileged, write));
         }
-        let Some(Hit { line, place }) = self.hit else { return };
-        self.add_hit(at, (privileged, write), (line * LINE as usize, place));
+        if let Some(hit) = self.hit {
+            self.add_hit(at, (privileged, write), hit);
+        }
     }
 
-    /// Adds an entry for a line at an offset of the data cache, with its translation at a place.
+    /// Adds an entry for the line of the data cache that an access hits.
     fn add_hit(
         &mut self,
         at: Virtual,
         (privileged, write): (bool, bool),
-        (offset, place): (usize, usize),
+        Hit { line, place }: Hit,
     ) {
-        let Ok(offset) = u32::try_from(offset) else { return };
-        let (tables, translation) = (&mut self.lookaside.tables, self.tlb.entry(place));
+        let Self { data, tlb, lookaside: Lookaside { tables, .. }, .. } = self;
+        let (line, translation) = ((line, data.presence(line)), (place, tlb.entry(place)));
         if write {
-            tables.presume_translation((Table::Writes, privileged), place, translation);
-            tables.add_write(at, privileged, offset);
+            tables.add_write(at, privileged, line, translation);
         } else {
-            tables.presume_translation((Table::Reads, privileged), place, translation);
-            tables.add_read(at, privileged, offset);
+            tables.add_read(at, privileged, line, translation);
         }
     }
 
@@ -375,11 +369,8 @@ impl Memory {
         place: Option<usize>,
     ) -> Option<LineHit> {
         let line = self.lookaside.line(at, index, self.instructions.contents(index)?)?;
-        if let Some(place) = place {
-            let (tables, translation) = (&mut self.lookaside.tables, self.tlb.entry(place));
-            tables.presume_translation((Table::Lines, privileged), place, translation);
-        }
-        self.lookaside.add_line(privileged, line);
+        let translation = place.map(|place| (place, self.tlb.entry(place)));
+        self.lookaside.tables.add_line(line, privileged, translation);
         Some(line)
     }
 
@@ -429,10 +420,11 @@ impl Memory {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tlb::Entry;
     use super::*;
     use crate::bus::Width;
     use crate::config::Config;
+    use crate::memory::cache;
+    use crate::memory::tlb::Entry;
 
     /// Below 32 MB, where a process number counts.
     const AT: u32 = 0x0010_0A40;
@@ -459,15 +451,6 @@ mod tests {
         Entry { base: base & mask, mask, shift, ..Entry::NONE }
     }
 
-    /// Lets the entries of all tables presume a translation.
-    fn presume(lookaside: &mut Lookaside, place: usize, entry: &Entry) {
-        for table in [Table::Reads, Table::Writes, Table::Lines] {
-            for privileged in [false, true] {
-                lookaside.tables.presume_translation((table, privileged), place, entry);
-            }
-        }
-    }
-
     impl Fixture {
         /// With a translation of 2^`shift` bytes.
         fn new(shift: u8) -> Self {
@@ -490,13 +473,13 @@ mod tests {
         }
 
         fn fill(&mut self, at: u32) {
-            let Self { lookaside, tlb, place, .. } = self;
-            presume(lookaside, *place, tlb.entry(*place));
+            let Self { lookaside, tlb, data, place } = self;
+            let (hit, translation) = ((INDEX, data.presence(INDEX)), (*place, tlb.entry(*place)));
             for privileged in [false, true] {
-                lookaside.tables.add_read(Virtual(at), privileged, 64);
-                lookaside.tables.add_write(Virtual(at + 16), privileged, 64);
+                lookaside.tables.add_read(Virtual(at), privileged, hit, translation);
+                lookaside.tables.add_write(Virtual(at + 16), privileged, hit, translation);
                 let line = lookaside.line(Virtual(at), INDEX, &[7; 32]).unwrap();
-                lookaside.add_line(privileged, line);
+                lookaside.tables.add_line(line, privileged, Some(translation));
             }
         }
 
@@ -652,12 +635,13 @@ mod tests {
                 let mut fixture = Fixture::new(shift);
                 let entry = *fixture.tlb.entry(fixture.place);
                 let lookaside = &mut fixture.lookaside;
-                presume(lookaside, fixture.place, &entry);
-                lookaside.tables.add_read(Virtual(at), true, 0);
-                lookaside.tables.add_write(Virtual(at), false, 0);
-                lookaside.tables.add_write(Virtual(at + 16), true, 0);
+                let presence = cache::presence(Virtual(at).modified(PID).line(), cache::BOTH);
+                let (hit, translation) = ((0, presence), (fixture.place, &entry));
+                lookaside.tables.add_read(Virtual(at), true, hit, translation);
+                lookaside.tables.add_write(Virtual(at), false, hit, translation);
+                lookaside.tables.add_write(Virtual(at + 16), true, hit, translation);
                 let line = lookaside.line(Virtual(at), 0, &[7; 32]).unwrap();
-                lookaside.add_line(true, line);
+                lookaside.tables.add_line(line, true, Some(translation));
                 fixture.replace_translation();
                 let lookaside = &fixture.lookaside;
                 assert_eq!(lookaside.hits(true).read(at, 4), None);
@@ -669,15 +653,22 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_small_page_leaves_its_neighbours() {
-        let mut fixture = Fixture::filled(AT);
-        for base in [LINE_AT.0 + 1024, LINE_AT.0 - 1024] {
-            let entry = translation(base, 10);
+    fn a_lost_small_page_leaves_others_whose_entries_are_beside_its_own() {
+        for at in [AT + 0x1_0020, AT - 0xFFE0] {
+            let mut fixture = Fixture::filled(AT);
+            let entry = translation(Virtual(at).modified(PID).0, 10);
             let place = fixture.tlb.insert(entry);
-            presume(&mut fixture.lookaside, place, &entry);
+            assert_ne!(place, fixture.place);
+            let tables = &mut fixture.lookaside.tables;
+            let presence = cache::presence(Virtual(at).modified(PID).line(), cache::BOTH);
+            let (hit, translation) = ((INDEX + 1, presence), (place, &entry));
+            tables.add_read(Virtual(at), true, hit, translation);
+            tables.add_write(Virtual(at), true, hit, translation);
+            assert_ne!(fixture.lookaside.hits(true).read(at, 4), None);
             fixture.lookaside.drop_translation(place);
+            assert_eq!(fixture.lookaside.hits(true).read(at, 4), None);
+            assert_eq!(fixture.known(AT), [true; 3]);
         }
-        assert_eq!(fixture.known(AT), [true; 3]);
     }
 
     #[test]

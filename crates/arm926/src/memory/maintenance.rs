@@ -122,7 +122,12 @@ impl Memory {
     }
 
     /// Moves the dirty halves of a line to the write-back buffer and marks the line clean.
-    pub(super) fn write_line_back<B: Bus + ?Sized>(&mut self, line: usize, bus: &mut B, now: &mut Cycles) {
+    pub(super) fn write_line_back<B: Bus + ?Sized>(
+        &mut self,
+        line: usize,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
         let dirty = self.data.dirty(line);
         let Some(contents) = self.data.contents(line) else { return };
         let (offset, bytes) = match dirty {

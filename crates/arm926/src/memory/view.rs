@@ -3,10 +3,10 @@
 //! Layer: rank 3; methods of [`Memory`]. [`Memory::peek`] and [`Memory::poke`], for debuggers, take no
 //! time and do not affect later lookups. Fast engines take hits from [`Lookaside`] and count them here.
 
+use super::lookaside::Hits;
 use super::mmu::{self, Region};
 use super::tlb::Entry;
-use super::lookaside::Hits;
-use super::{Lookaside, Memory, control};
+use super::{Hit, Lookaside, Memory, control};
 use crate::address::{LINE, Modified, Physical, Virtual};
 use crate::bus::{Bus, Width};
 
@@ -88,16 +88,11 @@ impl Memory {
     /// access would do more than transfer and count.
     #[must_use]
     pub fn data_line(&self, at: Virtual, privileged: bool, write: bool) -> Option<usize> {
-        self.data_place(at, privileged, write).map(|(line, _)| line)
+        self.data_place(at, privileged, write).map(|hit| hit.line * LINE as usize)
     }
 
-    /// Like [`Memory::data_line`], with the place of the translation in the TLB.
-    pub(super) fn data_place(
-        &self,
-        at: Virtual,
-        privileged: bool,
-        write: bool,
-    ) -> Option<(usize, usize)> {
+    /// Like [`Memory::data_line`]: the line, and the place of the translation in the TLB.
+    pub(super) fn data_place(&self, at: Virtual, privileged: bool, write: bool) -> Option<Hit> {
         if !self.control.has(control::MMU) {
             return None;
         }
@@ -113,7 +108,7 @@ impl Memory {
         if write && self.data.dirty(line) & super::cache::half(at.0) == 0 {
             return None;
         }
-        Some((line * LINE as usize, place))
+        Some(Hit { line, place })
     }
 
     /// The MVA of a cached fetch at `at`, and the place of its translation in the TLB: without the MMU

@@ -123,7 +123,7 @@ fn write<const ITEM: u8>(core: &Core, port: &mut Port<'_>, at: u32, value: u32) 
 
 /// The item with this number.
 #[inline(always)]
-const fn item(number: u8) -> Item {
+pub(super) const fn item(number: u8) -> Item {
     match number {
         WORD => Item::Word,
         BYTE => Item::Byte,
@@ -158,7 +158,7 @@ fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         }
         None => {
             let miss = miss::<INDEX>(core, step, [at, moved]);
-            if let Err(exit) = missed::load(core, steps, port, item(ITEM), miss) {
+            if let Err(exit) = missed::load::<ITEM>(core, steps, port, miss) {
                 return exit;
             }
         }
@@ -202,7 +202,7 @@ fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         }
     } else {
         let miss = miss::<INDEX>(core, step, [at, moved]);
-        if let Err(exit) = missed::store(core, steps, port, item(ITEM), miss) {
+        if let Err(exit) = missed::store::<ITEM>(core, steps, port, miss) {
             return exit;
         }
     }
@@ -230,7 +230,7 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         }
         None => {
             let miss = miss::<INDEX>(core, step, [at, moved]);
-            if let Err(exit) = missed::load(core, steps, port, item(ITEM), miss) {
+            if let Err(exit) = missed::load::<ITEM>(core, steps, port, miss) {
                 return exit;
             }
         }
@@ -256,7 +256,7 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
         }
     } else {
         let miss = miss::<INDEX>(core, step, [at, moved]);
-        if let Err(exit) = missed::store(core, steps, port, item(ITEM), miss) {
+        if let Err(exit) = missed::store::<ITEM>(core, steps, port, miss) {
             return exit;
         }
     }
@@ -354,12 +354,7 @@ fn several(core: &Core, step: &Step) -> Miss {
 }
 
 #[inline(always)]
-fn load_all(
-    core: &mut Core,
-    step: &Step,
-    port: &mut Port<'_>,
-    [at, moved]: Miss,
-) -> Option<()> {
+fn load_all(core: &mut Core, step: &Step, port: &mut Port<'_>, [at, moved]: Miss) -> Option<()> {
     let (hits, data) = port.hits(core);
     let (spans, used) = spans::<false>(hits, at, step.m)?;
     core.set(step.n, moved);
@@ -400,12 +395,7 @@ pub(super) fn load_several_jump(core: &mut Core, steps: &[Step], port: &mut Port
 }
 
 #[inline(always)]
-fn store_all(
-    core: &mut Core,
-    step: &Step,
-    port: &mut Port<'_>,
-    [at, moved]: Miss,
-) -> Option<()> {
+fn store_all(core: &mut Core, step: &Step, port: &mut Port<'_>, [at, moved]: Miss) -> Option<()> {
     let (hits, data) = port.hits(core);
     let (spans, used) = spans::<true>(hits, at, step.m)?;
     let mut list = step.imm;

@@ -298,12 +298,7 @@ impl<B: Bus> Chain<'_, B> {
     }
 
     /// Lets the reference execute an instruction of [`Class::System`](super::class::Class::System).
-    fn system(
-        &mut self,
-        index: u32,
-        at: usize,
-        source: Source,
-    ) -> Result<(u32, Entry), ChainExit> {
+    fn system(&mut self, index: u32, at: usize, source: Source) -> Result<(u32, Entry), ChainExit> {
         let Self { cache, processor, core, bounds } = self;
         let code = cache.get(index).ok_or(ChainExit::Elsewhere)?;
         let piece = usize::from(source.piece);
@@ -360,12 +355,7 @@ impl<B: Bus> Chain<'_, B> {
     }
 
     /// Enters the successor of a block, if it is cached and may run now.
-    fn enter(
-        &mut self,
-        index: u32,
-        from: Origin,
-        next: u32,
-    ) -> Result<(u32, Entry), NoEntry> {
+    fn enter(&mut self, index: u32, from: Origin, next: u32) -> Result<(u32, Entry), NoEntry> {
         let Self { cache, processor, core, bounds } = self;
         let code = cache.get(index).ok_or(NoEntry::Missing)?;
         let boundary = Boundary::after(code, from, &core.progress);

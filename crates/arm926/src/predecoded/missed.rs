@@ -5,10 +5,10 @@
 //! unaligned accesses. What hits afterwards is added to the look-aside. An error is the exit of the
 //! chain, if something comes before the next step.
 
-use super::access::take_lowest;
+use super::access::{item, take_lowest};
+use super::cache::CachedBlock;
 use super::compute::canonical;
 use super::port::Port;
-use super::cache::CachedBlock;
 use super::step::{Cause, Core, Exit, Progress, Step, byte};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Width;
@@ -62,13 +62,13 @@ fn learn(memory: &mut Memory, privileged: bool, (at, bytes): (u32, u32), misses:
 
 /// Loads one item, or a pair of words, into `d`.
 #[inline(never)]
-pub(super) fn load(
+pub(super) fn load<const ITEM: u8>(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
-    item: Item,
     [at, base]: Miss,
 ) -> Result<(), Exit> {
+    let item = item(ITEM);
     let [step, ..] = steps else { return Ok(()) };
     aligned(steps, at, item.bytes())?;
     at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {
@@ -108,13 +108,13 @@ pub(super) fn load_jump(
 
 /// Stores one item, or a pair of words.
 #[inline(never)]
-pub(super) fn store(
+pub(super) fn store<const ITEM: u8>(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
-    item: Item,
     [at, base]: Miss,
 ) -> Result<(), Exit> {
+    let item = item(ITEM);
     let [step, ..] = steps else { return Ok(()) };
     aligned(steps, at, item.bytes())?;
     at_its_time(core, steps, port, |core, Port { memory, bus, .. }, now| {

@@ -59,7 +59,9 @@ impl Exit {
     #[inline(always)]
     pub(super) const fn of_jump(self) -> Self {
         match self.cause() {
-            Some(Cause::Touched) => Self(self.0 ^ Cause::Touched as u64 ^ Cause::TouchedJump as u64),
+            Some(Cause::Touched) => {
+                Self(self.0 ^ Cause::Touched as u64 ^ Cause::TouchedJump as u64)
+            }
             _ => self,
         }
     }
@@ -338,11 +340,7 @@ macro_rules! by_condition {
 pub(super) use by_condition;
 
 /// Skips the next `s` steps unless a condition holds, which saves `imm` cycles.
-fn skip_unless<const CONDITION: u8>(
-    core: &mut Core,
-    steps: &[Step],
-    port: &mut Port<'_>,
-) -> Exit {
+fn skip_unless<const CONDITION: u8>(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
         core.progress.was_skipped = false;
@@ -355,11 +353,7 @@ fn skip_unless<const CONDITION: u8>(
 }
 
 /// Exits the block unless a condition holds: the last piece is skipped.
-fn exit_unless<const CONDITION: u8>(
-    core: &mut Core,
-    steps: &[Step],
-    port: &mut Port<'_>,
-) -> Exit {
+fn exit_unless<const CONDITION: u8>(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [_, rest @ ..] = steps else { return Exit::EXECUTED };
     if core.holds::<CONDITION>() {
         return dispatch(core, rest, port);

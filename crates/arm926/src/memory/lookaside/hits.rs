@@ -89,7 +89,7 @@ impl LineHit {
 
 /// A table of [`Hits`].
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Table {
+enum Table {
     Reads,
     Writes,
     Lines,
@@ -171,27 +171,35 @@ impl Hits {
         if hit.is_of(at) { hit } else { LineHit::NONE }
     }
 
-    /// Adds the line of `at`, which is at `offset` in the data cache, to `reads`.
-    pub(super) fn add_read(&mut self, at: Virtual, offset: u32) {
+    /// Adds the line of `at`, which is at `offset` in the data cache, to `reads`. Returns the bit of its
+    /// group.
+    fn add_read(&mut self, at: Virtual, offset: u32) -> u64 {
         let place = Self::read_place(at.0);
         let tag = at.0 & !(LINE - 1);
         self.reads[place] = DataHit { tag, shift: offset.wrapping_sub(tag) };
-        self.used[0] |= 1 << (place / GROUP);
+        let group = 1 << (place / GROUP);
+        self.used[0] |= group;
+        group
     }
 
-    /// Adds the half-line of `at`, in the line at `offset` in the data cache, to `writes`.
-    pub(super) fn add_write(&mut self, at: Virtual, offset: u32) {
+    /// Adds the half-line of `at`, in the line at `offset` in the data cache, to `writes`. Returns the bit
+    /// of its group.
+    fn add_write(&mut self, at: Virtual, offset: u32) -> u64 {
         let place = Self::write_place(at.0);
         let (tag, line) = (at.0 & !(HALF - 1), at.0 & !(LINE - 1));
         self.writes[place] = DataHit { tag, shift: offset.wrapping_sub(line) };
-        self.used[1] |= 1 << (place / GROUP);
+        let group = 1 << (place / GROUP);
+        self.used[1] |= group;
+        group
     }
 
-    /// Adds a line to `lines`.
-    pub(super) fn add_line(&mut self, line: LineHit) {
+    /// Adds a line to `lines`. Returns the bit of its group.
+    fn add_line(&mut self, line: LineHit) -> u64 {
         let place = Self::line_place(line.at());
         self.lines[place] = line;
-        self.used[2] |= 1 << (place / LINE_GROUP);
+        let group = 1 << (place / LINE_GROUP);
+        self.used[2] |= group;
+        group
     }
 
     /// Invalidates all data entries.
@@ -208,28 +216,25 @@ impl Hits {
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
-    /// Invalidates the entries in one table of the page of `1 << shift` bytes at `page`, virtually at
-    /// `pages`.
-    fn invalidate_page(&mut self, table: Table, page: Modified, shift: u8, pages: [u32; 2]) {
-        let lines = (1_u32 << shift).div_ceil(LINE);
-        let line = page.0 / LINE;
+    /// Invalidates the entries of a table, in these groups, of the pages of `1 << shift` bytes at `pages`.
+    fn invalidate_pages(&mut self, table: Table, groups: u64, shift: u8, pages: [u32; 2]) {
+        let groups = groups & self.used[table as usize];
         // Branch-free, so that the host vectorizes it.
         let within = |at: u32| pages.map(|page| at >> shift == page >> shift) != [false; 2];
-        let (entries, groups) = match table {
-            Table::Reads => (&mut self.reads, groups(line, lines, GROUP) & self.used[0]),
-            Table::Writes => (&mut self.writes, groups(line * 2, lines * 2, GROUP) & self.used[1]),
+        let data = match table {
+            Table::Reads => &mut self.reads,
+            Table::Writes => &mut self.writes,
             Table::Lines => {
-                for group in set_bits(groups(line, lines, LINE_GROUP) & self.used[2]) {
-                    let (entries, none) = (&mut self.lines[group * LINE_GROUP..], LineHit::NONE);
-                    entries[..LINE_GROUP]
-                        .iter_mut()
-                        .for_each(|hit| *hit = if within(hit.at()) { none } else { *hit });
+                for group in set_bits(groups) {
+                    let (lines, none) = (&mut self.lines[group * LINE_GROUP..], LineHit::NONE);
+                    let lines = lines[..LINE_GROUP].iter_mut();
+                    lines.for_each(|line| *line = if within(line.at()) { none } else { *line });
                 }
                 return;
             }
         };
         for group in set_bits(groups) {
-            let entries = &mut entries[group * GROUP..][..GROUP];
+            let entries = &mut data[group * GROUP..][..GROUP];
             entries.iter_mut().for_each(|hit| *hit = if within(hit.tag) { NO_DATA } else { *hit });
         }
     }
@@ -244,25 +249,10 @@ fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The groups, of `group` entries each, of `units` units from `first` on.
-const fn groups(first: u32, units: u32, group: usize) -> u64 {
-    let entries = group * 64;
-    if units as usize >= entries {
-        return u64::MAX;
-    }
-    let from = first as usize % entries / group;
-    let to = (first as usize + units as usize - 1) % entries / group;
-    let (upwards, downwards) = (u64::MAX << from, u64::MAX >> (63 - to));
-    if first as usize % entries + units as usize <= entries {
-        upwards & downwards
-    } else {
-        upwards | downwards
-    }
-}
-
-/// The bit of a table in [`Tables::presuming`].
-const fn table_bit(table: Table, privileged: bool) -> u8 {
-    1 << (table as u8 + if privileged { 3 } else { 0 })
+/// The offset of a line in the data cache.
+#[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
+const fn offset(line: usize) -> u32 {
+    line as u32 * LINE
 }
 
 /// The entries of a context at both privileges.
@@ -274,8 +264,8 @@ pub(super) struct Tables {
     presumed: Box<[u32]>,
     /// For each place of the TLB the translation that entries presume.
     translations: Box<[Option<Translation>; tlb::PLACES]>,
-    /// For each place of the TLB a bit for each table, at both privileges, with such entries.
-    presuming: [u8; tlb::PLACES],
+    /// For each place of the TLB the groups with such entries, by privilege and [`Table`].
+    presuming: Box<[[[u64; 3]; 2]; tlb::PLACES]>,
     pub(super) context: Context,
 }
 
@@ -286,7 +276,7 @@ impl Tables {
             hits: [(); 2].map(|()| Box::new(Hits::NONE)),
             presumed: vec![0; lines].into(),
             translations: Box::new([None; tlb::PLACES]),
-            presuming: [0; tlb::PLACES],
+            presuming: Box::new([[[0; 3]; 2]; tlb::PLACES]),
             context,
         }
     }
@@ -301,7 +291,7 @@ impl Tables {
         self.clear_data();
         self.clear_lines();
         self.translations.fill(None);
-        self.presuming.fill(0);
+        self.presuming.fill([[0; 3]; 2]);
     }
 
     /// Invalidates all data entries.
@@ -315,56 +305,82 @@ impl Tables {
         self.hits.iter_mut().for_each(|hits| hits.clear_lines());
     }
 
-    /// Records that entries of a table presume this translation at this place of the TLB.
+    /// Records that entries in a group presume this translation at its place of the TLB.
     #[inline]
-    pub(super) fn presume_translation(
+    fn presume_translation(
         &mut self,
+        (place, translation): (usize, &Translation),
         (table, privileged): (Table, bool),
-        place: usize,
-        translation: &Translation,
+        group: u64,
     ) {
-        let presuming = &mut self.presuming[place];
-        // While there are entries, the place has the translation that they presume.
-        if *presuming == 0 {
-            self.translations[place] = Some(*translation);
+        let presumed = &mut self.translations[place];
+        // While it has entries, it is the one that they presume.
+        if presumed.is_none() {
+            *presumed = Some(*translation);
         }
-        *presuming |= table_bit(table, privileged);
+        self.presuming[place][usize::from(privileged)][table as usize] |= group;
     }
 
     /// Invalidates the entries of the translation at a place of the TLB.
     pub(super) fn drop_translation(&mut self, place: usize) {
         let Some(Translation { base, shift, .. }) = self.translations[place].take() else { return };
+        let in_slot = Virtual(base % SLOT);
+        let aliased = in_slot.modified(self.context.pid) == Modified(base);
+        let pages = if aliased { [base, in_slot.0] } else { [base; 2] };
         let presuming = std::mem::take(&mut self.presuming[place]);
-        let (page, in_slot) = (Modified(base), Virtual(base % SLOT));
-        let pages =
-            if in_slot.modified(self.context.pid) == page { [base, in_slot.0] } else { [base; 2] };
-        for (hits, privileged) in self.hits.iter_mut().zip([false, true]) {
-            for table in [Table::Reads, Table::Writes, Table::Lines] {
-                if presuming & table_bit(table, privileged) != 0 {
-                    hits.invalidate_page(table, page, shift, pages);
-                }
+        for (hits, groups) in self.hits.iter_mut().zip(presuming) {
+            for (table, groups) in
+                [Table::Reads, Table::Writes, Table::Lines].into_iter().zip(groups)
+            {
+                hits.invalidate_pages(table, groups, shift, pages);
             }
         }
     }
 
-    /// Adds the entry of a line that hits when read.
-    pub(super) fn add_read(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.hits[usize::from(privileged)].add_read(at, offset);
-        self.presume(at, offset, 0);
+    /// Adds the entry of a line that hits when fetched, with its translation in the TLB, if there is one.
+    pub(super) fn add_line(
+        &mut self,
+        line: LineHit,
+        privileged: bool,
+        translation: Option<(usize, &Translation)>,
+    ) {
+        let group = self.hits[usize::from(privileged)].add_line(line);
+        if let Some(translation) = translation {
+            self.presume_translation(translation, (Table::Lines, privileged), group);
+        }
     }
 
-    /// Adds the entry of a half-line that hits when written.
-    pub(super) fn add_write(&mut self, at: Virtual, privileged: bool, offset: u32) {
-        self.hits[usize::from(privileged)].add_write(at, offset);
-        self.presume(at, offset, cache::half(at.0));
+    /// Adds the entry of a line that hits when read: where it is in the data cache, its [`cache::presence`]
+    /// there, and its translation in the TLB.
+    pub(super) fn add_read(
+        &mut self,
+        at: Virtual,
+        privileged: bool,
+        (line, presence): (usize, u32),
+        translation: (usize, &Translation),
+    ) {
+        let group = self.hits[usize::from(privileged)].add_read(at, offset(line));
+        self.presume_translation(translation, (Table::Reads, privileged), group);
+        self.presume(line, cache::presence_of(presence, 0));
     }
 
-    /// Records that entries presume the line of `at`, with these halves dirty.
-    fn presume(&mut self, at: Virtual, offset: u32, halves: u8) {
-        let line = at.modified(self.context.pid).line();
-        let presence = cache::presence(line, halves);
-        if let Some(presumed) = self.presumed.get_mut((offset / LINE) as usize) {
-            let same = cache::line_of(*presumed) == Some(line);
+    /// Adds the entry of a half-line that hits when written, as [`Self::add_read`] does.
+    pub(super) fn add_write(
+        &mut self,
+        at: Virtual,
+        privileged: bool,
+        (line, presence): (usize, u32),
+        translation: (usize, &Translation),
+    ) {
+        let group = self.hits[usize::from(privileged)].add_write(at, offset(line));
+        self.presume_translation(translation, (Table::Writes, privileged), group);
+        self.presume(line, cache::presence_of(presence, cache::half(at.0)));
+    }
+
+    /// Records that entries presume what `presence` tells of a line of the data cache.
+    fn presume(&mut self, line: usize, presence: u32) {
+        if let Some(presumed) = self.presumed.get_mut(line) {
+            let same = cache::line_of(*presumed) == cache::line_of(presence);
             *presumed = if same { *presumed | presence } else { presence };
         }
     }
