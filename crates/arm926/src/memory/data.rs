@@ -188,21 +188,24 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes an item of a cached line in memory that misses, and whose translation permits it.
+    /// Writes items in a row of a cached line in memory that misses, and whose translation permits it.
     #[inline]
     pub(super) fn write_around<B: Bus + ?Sized>(
         &mut self,
         at: Physical,
         width: Width,
-        value: u32,
+        values: &[u32],
         bus: &mut B,
         now: &mut Cycles,
     ) {
-        self.statistics.tlb_lookups += 1;
-        self.statistics.data_cache.writes += 1;
-        self.statistics.data_cache.write_misses += 1;
+        let count = values.len() as u64;
+        self.statistics.tlb_lookups += count;
+        self.statistics.data_cache.writes += count;
+        self.statistics.data_cache.write_misses += count;
         self.hit = None;
-        self.write_to_board(at, width, value, bus, now);
+        for (at, value) in (at.0..).step_by(width.bytes() as usize).zip(values) {
+            self.write_to_board(Physical(at), width, *value, bus, now);
+        }
     }
 
     /// Checks alignment, translation, domain and permission, and returns the route of a data access.

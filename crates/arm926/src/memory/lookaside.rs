@@ -266,7 +266,7 @@ impl Memory {
         now: &mut Cycles,
     ) -> Result<(), Abort> {
         match self.lookaside.misses.find(access.at, access.privileged) {
-            Some(physical) => self.write_around(physical, access.width, value, bus, now),
+            Some(physical) => self.write_around(physical, access.width, &[value], bus, now),
             None => return self.write(access, value, bus, now),
         }
         Ok(())
@@ -286,9 +286,7 @@ impl Memory {
     ) -> Result<(), Abort> {
         while let Some((line, others)) = access.split_at_line(values) {
             match self.lookaside.misses.find(access.at, access.privileged) {
-                Some(Physical(first)) => (first..).step_by(4).zip(line).for_each(|(at, value)| {
-                    self.write_around(Physical(at), access.width, *value, bus, now);
-                }),
+                Some(physical) => self.write_around(physical, access.width, line, bus, now),
                 None => self.write_words(access, line, bus, now)?,
             }
             (access, values) = (access.word(line.len()), others);
@@ -328,6 +326,7 @@ impl Memory {
     }
 
     /// Adds an entry for the line of the data cache that an access hits.
+    #[inline]
     fn add_hit(
         &mut self,
         at: Virtual,

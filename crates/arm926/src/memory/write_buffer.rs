@@ -93,6 +93,7 @@ impl WriteBuffer {
     }
 
     /// Waits until both buffers are empty; returns the cycles waited.
+    #[inline(never)]
     pub(crate) fn drain(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
         while let Some(waiting) = self.pending.pop_front() {
@@ -105,6 +106,7 @@ impl WriteBuffer {
     }
 
     /// Waits for the oldest transfer to end.
+    #[inline(never)]
     fn wait_for_head(&mut self, now: &mut Cycles) {
         if let Some(head) = self.pending.pop_front() {
             if !head.begun {
@@ -145,6 +147,7 @@ impl WriteBuffer {
     }
 
     /// Buffers a store, after waiting for room; returns the cycles waited.
+    #[inline]
     pub(crate) fn store(
         &mut self,
         at: Physical,
@@ -152,13 +155,24 @@ impl WriteBuffer {
         waits: Waits,
         now: &mut Cycles,
     ) -> u64 {
-        let before = now.0;
         self.settle(*now);
-        while self.pending.words() >= WORDS {
-            self.wait_for_head(now);
+        if self.pending.words() < WORDS && self.append(at, width, waits) {
+            return 0;
         }
-        if self.append(at, width, waits) {
-            return now.0 - before;
+        self.store_in_turn(at, width, waits, now)
+    }
+
+    /// Buffers a store that waits for room, or begins a burst.
+    #[inline(never)]
+    fn store_in_turn(&mut self, at: Physical, width: Width, waits: Waits, now: &mut Cycles) -> u64 {
+        let before = now.0;
+        if self.pending.words() >= WORDS {
+            while self.pending.words() >= WORDS {
+                self.wait_for_head(now);
+            }
+            if self.append(at, width, waits) {
+                return now.0 - before;
+            }
         }
         while self.pending.addresses() >= ADDRESSES {
             self.wait_for_head(now);
@@ -176,6 +190,7 @@ impl WriteBuffer {
     }
 
     /// Appends a word to the last burst if it is consecutive.
+    #[inline]
     fn append(&mut self, at: Physical, width: Width, waits: Waits) -> bool {
         let ratio = self.ratio;
         let Some(last) = self.pending.back() else { return false };

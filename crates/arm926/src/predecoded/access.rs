@@ -148,21 +148,14 @@ fn load<const ITEM: u8, const OFF: u8, const INDEX: u8>(
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    match read::<ITEM>(core, port, at) {
-        Some(value) => {
-            core.progress.reads += 1;
-            if INDEX != OFFSET {
-                core.set(step.n, moved);
-            }
-            core.set(step.d, value);
-        }
-        None => {
-            let miss = miss::<INDEX>(core, step, [at, moved]);
-            if let Err(exit) = missed::load::<ITEM>(core, steps, port, miss) {
-                return exit;
-            }
-        }
+    let Some(value) = read::<ITEM>(core, port, at) else {
+        return missed::load::<ITEM>(core, steps, port, miss::<INDEX>(core, step, [at, moved]));
+    };
+    core.progress.reads += 1;
+    if INDEX != OFFSET {
+        core.set(step.n, moved);
     }
+    core.set(step.d, value);
     dispatch(core, rest, port)
 }
 
@@ -175,9 +168,7 @@ fn load_jump<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let [step, ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let Some(value) = read::<ITEM>(core, port, at) else {
-        let miss = miss::<INDEX>(core, step, [at, moved]);
-        let loaded = missed::load_jump(core, steps, port, miss);
-        return loaded.map_or_else(Exit::of_jump, |()| Exit::DYNAMIC);
+        return missed::load_jump(core, steps, port, miss::<INDEX>(core, step, [at, moved]));
     };
     core.progress.reads += 1;
     if INDEX != OFFSET {
@@ -195,16 +186,12 @@ fn store<const ITEM: u8, const OFF: u8, const INDEX: u8>(
 ) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let (at, moved) = address::<OFF, INDEX>(core, step);
-    if write::<ITEM>(core, port, at, core.get(step.d)).is_some() {
-        core.progress.writes += 1;
-        if INDEX != OFFSET {
-            core.set(step.n, moved);
-        }
-    } else {
-        let miss = miss::<INDEX>(core, step, [at, moved]);
-        if let Err(exit) = missed::store::<ITEM>(core, steps, port, miss) {
-            return exit;
-        }
+    if write::<ITEM>(core, port, at, core.get(step.d)).is_none() {
+        return missed::store::<ITEM>(core, steps, port, miss::<INDEX>(core, step, [at, moved]));
+    }
+    core.progress.writes += 1;
+    if INDEX != OFFSET {
+        core.set(step.n, moved);
     }
     dispatch(core, rest, port)
 }
@@ -219,22 +206,15 @@ fn load_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let (at, moved) = address::<OFF, INDEX>(core, step);
     let (hits, data) = port.hits(core);
     let pair = if at & 7 == 0 { hits.read(at, 4) } else { None };
-    match pair.and_then(|offset| bytes(data, offset)) {
-        Some([a, b, c, d, e, f, g, h]) => {
-            core.progress.reads += 2;
-            if INDEX != OFFSET {
-                core.set(step.n, moved);
-            }
-            core.set(step.d, u32::from_le_bytes([a, b, c, d]));
-            core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
-        }
-        None => {
-            let miss = miss::<INDEX>(core, step, [at, moved]);
-            if let Err(exit) = missed::load::<ITEM>(core, steps, port, miss) {
-                return exit;
-            }
-        }
+    let Some([a, b, c, d, e, f, g, h]) = pair.and_then(|offset| bytes(data, offset)) else {
+        return missed::load::<ITEM>(core, steps, port, miss::<INDEX>(core, step, [at, moved]));
+    };
+    core.progress.reads += 2;
+    if INDEX != OFFSET {
+        core.set(step.n, moved);
     }
+    core.set(step.d, u32::from_le_bytes([a, b, c, d]));
+    core.set(step.d | 1, u32::from_le_bytes([e, f, g, h]));
     dispatch(core, rest, port)
 }
 
@@ -249,16 +229,12 @@ fn store_double<const ITEM: u8, const OFF: u8, const INDEX: u8>(
     let (hits, data) = port.hits(core);
     let pair = if at & 7 == 0 { hits.write(at, 4) } else { None };
     let value = u64::from(core.get(step.d)) | u64::from(core.get(step.d | 1)) << 32;
-    if pair.and_then(|offset| put(data, offset, value.to_le_bytes())).is_some() {
-        core.progress.writes += 2;
-        if INDEX != OFFSET {
-            core.set(step.n, moved);
-        }
-    } else {
-        let miss = miss::<INDEX>(core, step, [at, moved]);
-        if let Err(exit) = missed::store::<ITEM>(core, steps, port, miss) {
-            return exit;
-        }
+    if pair.and_then(|offset| put(data, offset, value.to_le_bytes())).is_none() {
+        return missed::store::<ITEM>(core, steps, port, miss::<INDEX>(core, step, [at, moved]));
+    }
+    core.progress.writes += 2;
+    if INDEX != OFFSET {
+        core.set(step.n, moved);
     }
     dispatch(core, rest, port)
 }
@@ -373,25 +349,23 @@ fn load_all(core: &mut Core, step: &Step, port: &mut Port<'_>, [at, moved]: Miss
 pub(super) fn load_several(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let access = several(core, step);
-    if load_all(core, step, port, access).is_none()
-        && let Err(exit) = missed::load_several(core, steps, port, access)
-    {
-        return exit;
+    match load_all(core, step, port, access) {
+        Some(()) => dispatch(core, rest, port),
+        None => missed::load_several(core, steps, port, access),
     }
-    dispatch(core, rest, port)
 }
 
 /// LDM with r15.
 pub(super) fn load_several_jump(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, ..] = steps else { return Exit::EXECUTED };
     let access = several(core, step);
-    if load_all(core, step, port, access).is_none()
-        && let Err(exit) = missed::load_several(core, steps, port, access)
-    {
-        return exit.of_jump();
+    match load_all(core, step, port, access) {
+        Some(()) => {
+            core.progress.target = canonical(core.r[15]);
+            Exit::DYNAMIC
+        }
+        None => missed::load_several_jump(core, steps, port, access),
     }
-    core.progress.target = canonical(core.r[15]);
-    Exit::DYNAMIC
 }
 
 #[inline(always)]
@@ -414,10 +388,8 @@ fn store_all(core: &mut Core, step: &Step, port: &mut Port<'_>, [at, moved]: Mis
 pub(super) fn store_several(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let access = several(core, step);
-    if store_all(core, step, port, access).is_none()
-        && let Err(exit) = missed::store_several(core, steps, port, access)
-    {
-        return exit;
+    match store_all(core, step, port, access) {
+        Some(()) => dispatch(core, rest, port),
+        None => missed::store_several(core, steps, port, access),
     }
-    dispatch(core, rest, port)
 }

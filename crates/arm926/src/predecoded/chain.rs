@@ -93,6 +93,7 @@ enum Entry {
 }
 
 /// Why a block was not entered.
+#[derive(Debug, Clone, Copy)]
 enum NoEntry {
     /// It is unknown or may not run now.
     Missing,

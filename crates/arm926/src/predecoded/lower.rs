@@ -7,6 +7,7 @@ use super::access::{self, OffsetKind};
 use super::block::{Block, Exit, Piece};
 use super::class;
 use super::compute::{self, Second};
+use super::missed;
 use super::step::{self, Step};
 use crate::instruction::{
     BlockTransfer, Condition, DataOperation, Index, Offset, Operand, Operation, Register, Shift,
@@ -150,7 +151,7 @@ fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
         Operation::ReadStatus { rd, saved: false } => {
             steps.push(Step::new(compute::read_status).d(rd));
         }
-        Operation::Coprocessor(_) => steps.push(Step::new(step::line_operation)),
+        Operation::Coprocessor(_) => steps.push(Step::new(missed::line_operation)),
         Operation::WriteStatus { .. } | Operation::ReadStatus { .. } => {
             steps.push(Step::new(step::system));
         }

@@ -9,7 +9,7 @@ use super::access::{item, take_lowest};
 use super::cache::CachedBlock;
 use super::compute::canonical;
 use super::port::Port;
-use super::step::{Cause, Core, Exit, Progress, Step, byte};
+use super::step::{Cause, Core, Exit, Progress, Step, byte, dispatch};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Width;
 use crate::instruction::{Item, Operation, Register};
@@ -62,7 +62,7 @@ fn learn(memory: &mut Memory, privileged: bool, (at, bytes): (u32, u32), misses:
 
 /// Loads one item, or a pair of words, into `d`.
 #[inline(never)]
-pub(super) fn load<const ITEM: u8>(
+fn item_loaded<const ITEM: u8>(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
@@ -89,7 +89,7 @@ pub(super) fn load<const ITEM: u8>(
 
 /// Loads a word to r15.
 #[inline(never)]
-pub(super) fn load_jump(
+fn target_loaded(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
@@ -108,7 +108,7 @@ pub(super) fn load_jump(
 
 /// Stores one item, or a pair of words.
 #[inline(never)]
-pub(super) fn store<const ITEM: u8>(
+fn item_stored<const ITEM: u8>(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
@@ -133,6 +133,101 @@ pub(super) fn store<const ITEM: u8>(
     })
 }
 
+/// Goes on behind the first of `steps`.
+#[inline(always)]
+fn go_on(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    performed: Result<(), Exit>,
+) -> Exit {
+    match performed {
+        Ok(()) => dispatch(core, steps.get(1..).unwrap_or(&[]), port),
+        Err(exit) => exit,
+    }
+}
+
+/// Jumps, as the first of `steps` does.
+fn jump(performed: Result<(), Exit>) -> Exit {
+    performed.map_or_else(Exit::of_jump, |()| Exit::DYNAMIC)
+}
+
+/// Loads one item, or a pair of words, into `d`.
+#[inline(never)]
+pub(super) fn load<const ITEM: u8>(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    miss: Miss,
+) -> Exit {
+    let loaded = item_loaded::<ITEM>(core, steps, port, miss);
+    go_on(core, steps, port, loaded)
+}
+
+/// Loads a word to r15.
+pub(super) fn load_jump(core: &mut Core, steps: &[Step], port: &mut Port<'_>, miss: Miss) -> Exit {
+    jump(target_loaded(core, steps, port, miss))
+}
+
+/// Stores one item, or a pair of words.
+#[inline(never)]
+pub(super) fn store<const ITEM: u8>(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    miss: Miss,
+) -> Exit {
+    let stored = item_stored::<ITEM>(core, steps, port, miss);
+    go_on(core, steps, port, stored)
+}
+
+/// Loads several words.
+#[inline(never)]
+pub(super) fn load_several(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    miss: Miss,
+) -> Exit {
+    let loaded = words_loaded(core, steps, port, miss);
+    go_on(core, steps, port, loaded)
+}
+
+/// Loads several words, the last one to r15.
+pub(super) fn load_several_jump(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    miss: Miss,
+) -> Exit {
+    jump(words_loaded(core, steps, port, miss))
+}
+
+/// Stores several words.
+#[inline(never)]
+pub(super) fn store_several(
+    core: &mut Core,
+    steps: &[Step],
+    port: &mut Port<'_>,
+    miss: Miss,
+) -> Exit {
+    let stored = words_stored(core, steps, port, miss);
+    go_on(core, steps, port, stored)
+}
+
+/// Performs the operation of coprocessor 15 on a cache line, or on the buffers.
+pub(super) fn line_operation(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
+    let operated = line_operated(core, steps, port);
+    go_on(core, steps, port, operated)
+}
+
+/// Enters the line `wanted`, which the first of `steps` enters.
+#[inline(never)]
+pub(super) fn line(core: &mut Core, steps: &[Step], port: &mut Port<'_>, wanted: LineHit) -> Exit {
+    let entered = line_entered(core, steps, port, wanted);
+    go_on(core, steps, port, entered)
+}
+
 /// The registers in the list of `step`.
 fn registers(step: &Step) -> impl Iterator<Item = u8> {
     let mut list = step.imm;
@@ -141,7 +236,7 @@ fn registers(step: &Step) -> impl Iterator<Item = u8> {
 
 /// Loads several words; the last one may be r15's, which becomes the target of a jump.
 #[inline(never)]
-pub(super) fn load_several(
+fn words_loaded(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
@@ -163,7 +258,7 @@ pub(super) fn load_several(
 
 /// Stores several words.
 #[inline(never)]
-pub(super) fn store_several(
+fn words_stored(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,
@@ -185,11 +280,7 @@ pub(super) fn store_several(
 
 /// Performs the operation of coprocessor 15 on a cache line, or on the buffers.
 #[inline(never)]
-pub(super) fn line_operation(
-    core: &mut Core,
-    steps: &[Step],
-    port: &mut Port<'_>,
-) -> Result<(), Exit> {
+fn line_operated(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Result<(), Exit> {
     let code = port.code;
     let piece = &code.block.pieces[usize::from(code.source(steps.len()).piece)];
     let Operation::Coprocessor(access) = piece.instruction.operation else {
@@ -217,7 +308,7 @@ pub(super) fn line_operation(
 
 /// Enters the line `wanted`, which the first of `steps` enters.
 #[inline(never)]
-pub(super) fn line(
+fn line_entered(
     core: &mut Core,
     steps: &[Step],
     port: &mut Port<'_>,

@@ -367,14 +367,6 @@ pub(super) fn system(_: &mut Core, steps: &[Step], _: &mut Port<'_>) -> Exit {
     Exit::at(steps, Cause::System)
 }
 
-/// An operation of coprocessor 15 on a cache line, or on the buffers.
-pub(super) fn line_operation(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
-    match missed::line_operation(core, steps, port) {
-        Ok(()) => dispatch(core, steps.get(1..).unwrap_or(&[]), port),
-        Err(exit) => exit,
-    }
-}
-
 /// A step that skips `count` steps, which saves `cycles`, unless `condition` holds.
 pub(super) fn skip_if_not(condition: Condition, count: u8, cycles: u32) -> Step {
     Step::new(by_condition!(condition, skip_unless)).imm(cycles).s(count)
@@ -401,12 +393,11 @@ fn enter_line(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     let stamp = u32::from_le_bytes([step.d, step.n, step.m, step.s]);
     let line = LineHit::new(step.imm, stamp);
-    if !enter(core, port, line)
-        && let Err(exit) = missed::line(core, steps, port, line)
-    {
-        return exit;
+    if enter(core, port, line) {
+        dispatch(core, rest, port)
+    } else {
+        missed::line(core, steps, port, line)
     }
-    dispatch(core, rest, port)
 }
 
 /// The step that enters `line`.
