@@ -16,11 +16,15 @@ use cranelift_module::{Module, ModuleError, default_libcall_names};
 use super::frame::Frame;
 use super::lower::{self, Imports, Site};
 use super::plan::Plan;
+use super::thunk;
 use crate::memory::lookaside::{Hits, LineHit};
 
 /// The type of a region: its arguments are frame, look-aside and data cache.
 // SAFETY: the caller keeps the contract of [`Entry::call`].
 type Region = unsafe extern "C" fn(*mut Frame, *const Hits, *mut u8) -> u32;
+
+/// The alignment of a thunk in bytes.
+const ALIGNMENT: u64 = 16;
 
 /// A host function that compiled code calls.
 pub(super) type Host = extern "C" fn(*mut Frame, u32);
@@ -29,7 +33,8 @@ pub(super) type Host = extern "C" fn(*mut Frame, u32);
 #[derive(Clone, Copy)]
 pub(super) struct Hosts {
     pub(super) instruction: Host,
-    pub(super) access: Host,
+    pub(super) load: Host,
+    pub(super) store: Host,
     pub(super) refill: Host,
     pub(super) line: Host,
 }
@@ -88,11 +93,12 @@ impl Code {
         let isa = cranelift_native::builder().ok()?.finish(settings::Flags::new(flags)).ok()?;
         let module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let context = module.make_context();
-        let imports = Imports { instruction: 0, access: 0, refill: 0, line: 0 };
+        let imports = Imports { instruction: 0, load: 0, store: 0, refill: 0, line: 0 };
         let builder = FunctionBuilderContext::new();
         let mut code = Self { module: Some(module), context, builder, imports, bytes: 0 };
         code.imports.instruction = code.thunk(hosts.instruction)?;
-        code.imports.access = code.thunk(hosts.access)?;
+        code.imports.load = code.thunk(hosts.load)?;
+        code.imports.store = code.thunk(hosts.store)?;
         code.imports.refill = code.thunk(hosts.refill)?;
         code.imports.line = code.thunk(hosts.line)?;
         Some(code)
@@ -123,11 +129,24 @@ impl Code {
     fn thunk(&mut self, host: Host) -> Option<u64> {
         let target = self.target()?;
         let address = (host as *const c_void).expose_provenance() as u64;
-        let write = |function: &mut Function, context: &mut FunctionBuilderContext| {
-            lower::thunk(function, context, address, target);
+        let signature = lower::thunk_signature(CallConv::PreserveAll);
+        let thunk = match thunk::code(address) {
+            Some(code) => self.define_bytes(&signature, &code)?,
+            None => self.define(signature, |function, context| {
+                lower::thunk(function, context, address, target);
+            })?,
         };
-        let thunk = self.define(lower::thunk_signature(CallConv::PreserveAll), write)?;
         Some(thunk.expose_provenance() as u64)
+    }
+
+    /// Adds a function of this machine code and returns its address.
+    fn define_bytes(&mut self, signature: &Signature, code: &[u8]) -> Option<*const u8> {
+        let module = self.module.as_mut()?;
+        let id = module.declare_anonymous_function(signature).ok()?;
+        module.define_function_bytes(id, ALIGNMENT, code, &[]).ok()?;
+        self.bytes += code.len();
+        module.finalize_definitions().ok()?;
+        Some(module.get_finalized_function(id))
     }
 
     /// Compiles one function and returns its address.
@@ -140,6 +159,9 @@ impl Code {
         let id = module.declare_anonymous_function(&signature).ok()?;
         self.context.func = Function::with_name_signature(UserFuncName::default(), signature);
         write(&mut self.context.func, &mut self.builder);
+        let values = &self.context.func.dfg;
+        let only_integers = values.values().all(|value| values.value_type(value).is_int());
+        assert!(only_integers, "a thunk does not save vector registers");
         let defined = module.define_function(id, &mut self.context);
         if let Err(error @ ModuleError::Compilation(CodegenError::Verifier(_))) = &defined {
             panic!("the lowering generated invalid code: {error}");

@@ -20,6 +20,7 @@ mod frame;
 mod lower;
 mod plan;
 mod run;
+mod thunk;
 
 use std::collections::HashMap;
 

@@ -12,9 +12,9 @@ use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute::{self, End};
-use crate::instruction::{Instruction, Operation};
-use crate::memory::Access;
+use crate::instruction::{Instruction, Item, Operation};
 use crate::memory::lookaside::LineHit;
+use crate::memory::{Abort, Access};
 use crate::processor::{Processor, Stop};
 use crate::registers::Psr;
 use crate::timing::Outcome;
@@ -67,7 +67,8 @@ pub(super) struct RegionExit {
 pub(super) fn hosts<B: Bus>() -> Hosts {
     Hosts {
         instruction: instruction::<B>,
-        access: access::<B>,
+        load: access::<B, true>,
+        store: access::<B, false>,
         refill: refill::<B>,
         line: line::<B>,
     }
@@ -365,35 +366,32 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
     }
 }
 
-/// Performs the access of a site like the reference, but leaves the registers to compiled code. The
-/// reference executes unaligned accesses.
-extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
+/// Performs the access of a site, a load or a store, like the reference, but leaves the registers to
+/// compiled code. The reference executes unaligned accesses.
+extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
     let Some(site) = region.sites.get(number as usize) else { return };
-    let Some(Operation::Transfer(transfer)) = site.operation() else { return };
-    let (load, item) = (transfer.load, transfer.item);
-    if frame.address & (item.bytes() - 1) != 0 {
+    let (at, item) = (Virtual(frame.address), site.item);
+    if at.0 & (item.bytes() - 1) != 0 {
         return instruction::<B>(caller, number);
     }
     let begin = context.now(frame).plus(u64::from(site.cycles));
-    processor.now = begin;
-    let at = Virtual(frame.address);
-    let access = Access { at, width: item.width(), privileged: region.privileged };
-    let Processor { memory, bus, now, .. } = &mut *processor;
-    let done = if load {
-        memory.read(access, bus, now).map(|value| frame.value = item.loaded(value))
-    } else {
-        memory.write_quickly(access, item.stored(frame.value), bus, now)
+    let mut now = begin;
+    // Nearly all are of words: what depends on the item is constant there.
+    let done = match item {
+        Item::Word => perform::<B, LOAD>(frame, processor, region, Item::Word, &mut now),
+        item => perform::<B, LOAD>(frame, processor, region, item, &mut now),
     };
-    frame.left -= (processor.now.0 - begin.0).cast_signed();
-    if done.is_ok() {
-        processor.memory.learn_last(at, item.bytes(), (region.privileged, !load));
+    frame.left -= (now.0 - begin.0).cast_signed();
+    let in_time = frame.left > site.ahead();
+    if done.is_ok() && in_time && !processor.memory.touched() {
+        frame.status = status::CONTINUE;
+        return;
     }
+    processor.now = now;
     frame.status = match done {
-        Ok(()) if frame.left > site.ahead() && context.settle(frame, processor, site) => {
-            status::CONTINUE
-        }
+        Ok(()) if in_time && context.settle(frame, processor, site) => status::CONTINUE,
         Ok(()) => status::WRITE_AND_LEAVE,
         Err(_) => status::LEAVE,
     };
@@ -402,6 +400,27 @@ extern "C" fn access<B: Bus>(caller: *mut Frame, number: u32) {
         processor.registers.pc = site.place.following().at;
         context.finish = Some(done.map_or_else(End::Abort, |()| End::Done(Outcome::Executed)));
     }
+}
+
+/// Loads or stores the frame's item, and adds the entry of its line.
+#[inline(always)]
+fn perform<B: Bus, const LOAD: bool>(
+    frame: &mut Frame,
+    processor: &mut Processor<B>,
+    region: &Region,
+    item: Item,
+    now: &mut Cycles,
+) -> Result<(), Abort> {
+    let (at, privileged) = (Virtual(frame.address), region.privileged);
+    let access = Access { at, width: item.width(), privileged };
+    let Processor { memory, bus, .. } = processor;
+    if LOAD {
+        frame.value = item.loaded(memory.read(access, bus, now)?);
+    } else {
+        memory.write_quickly(access, item.stored(frame.value), bus, now)?;
+    }
+    memory.learn_last(at, item.bytes(), (privileged, !LOAD));
+    Ok(())
 }
 
 /// Adds look-aside entries for an access by the reference, as far as it would hit now.

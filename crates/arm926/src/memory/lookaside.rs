@@ -310,6 +310,7 @@ impl Memory {
     }
 
     /// Like [`Memory::learn`], directly after an aligned access to these `bytes` that did not abort.
+    #[inline]
     pub(crate) fn learn_last(
         &mut self,
         at: Virtual,
@@ -326,7 +327,6 @@ impl Memory {
     }
 
     /// Adds an entry for the line of the data cache that an access hits.
-    #[inline]
     fn add_hit(
         &mut self,
         at: Virtual,

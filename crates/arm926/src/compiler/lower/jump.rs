@@ -11,7 +11,7 @@ use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
 use super::super::plan::{self, Key, Place, Step};
 use super::{Exit, Lower, Pending, Site, Variables};
-use crate::instruction::{Operation, Register};
+use crate::instruction::{Item, Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::Pipeline;
 
@@ -237,6 +237,7 @@ impl Lower<'_> {
             rest: self.rest,
             exit: Exit::Here,
             instruction: None,
+            item: Item::Word,
             jumps: false,
             executed: 0,
         }
@@ -247,7 +248,11 @@ impl Lower<'_> {
         let site = self.here(step.place, step.before);
         let (instruction, executed) = (Some(step.instruction), step.executed.cycles);
         let jumps = class(&step.instruction) == Class::Jump;
-        self.note_site(Site { instruction, jumps, executed, ..site })
+        let item = match step.instruction.operation {
+            Operation::Transfer(transfer) => transfer.item,
+            _ => Item::Word,
+        };
+        self.note_site(Site { instruction, item, jumps, executed, ..site })
     }
 
     fn note_site(&mut self, site: Site) -> u32 {

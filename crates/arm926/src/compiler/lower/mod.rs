@@ -23,7 +23,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use super::class::{Class, class};
 use super::frame::{Tally, at};
 use super::plan::{Key, Node, Place, Plan, Step};
-use crate::instruction::{Instruction, Operation};
+use crate::instruction::{Instruction, Item, Operation};
 use crate::memory::lookaside::LineHit;
 use crate::timing::Pipeline;
 
@@ -32,8 +32,10 @@ use crate::timing::Pipeline;
 pub(super) struct Imports {
     /// Executes an instruction by the reference: `(frame, site)`.
     pub(super) instruction: u64,
-    /// Loads or stores one item: `(frame, site)`.
-    pub(super) access: u64,
+    /// Loads one item: `(frame, site)`.
+    pub(super) load: u64,
+    /// Stores one item: `(frame, site)`.
+    pub(super) store: u64,
     /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles)`.
     pub(super) refill: u64,
     /// Looks up a line that misses the look-aside: `(frame, line)`.
@@ -57,6 +59,8 @@ pub(super) struct Site {
     pub(super) exit: Exit,
     /// The instruction, if the reference executes it.
     pub(super) instruction: Option<Instruction>,
+    /// What it loads or stores, if it is a single transfer.
+    pub(super) item: Item,
     /// Whether it is a jump.
     pub(super) jumps: bool,
     /// Its cycles without stalls.
@@ -67,11 +71,6 @@ impl Site {
     /// The budget that the rest of the node requires, without stalls.
     pub(super) fn ahead(&self) -> i64 {
         i64::from(self.cycles) + i64::from(self.rest)
-    }
-
-    /// The operation of the instruction.
-    pub(super) fn operation(&self) -> Option<&Operation> {
-        self.instruction.as_ref().map(|instruction| &instruction.operation)
     }
 }
 

@@ -87,7 +87,8 @@ impl Lower<'_> {
         let left = self.b.use_var(self.variables.left);
         self.store_frame(left, at::LEFT);
         let site = self.site_of(step);
-        self.call(self.imports.access, site);
+        let access = if transfer.load { self.imports.load } else { self.imports.store };
+        self.call(access, site);
         let left = self.load_frame(types::I64, at::LEFT);
         self.b.def_var(self.variables.left, left);
         let [write, on, out, exit] = [(); 4].map(|()| self.b.create_block());
