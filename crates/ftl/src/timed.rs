@@ -16,10 +16,13 @@
 //! into the page registers, and the link waits for the end of the program, as in the simplest
 //! cards. With n slots a transfer may begin when the n-th group before it has left the buffer.
 //! Without cache program a register is free when the program ends, with it when the program begins.
+//! Of a long run only the first groups are computed one by one ([`laps`]).
 //!
 //! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
 //! ONFI 4.2 for multi-plane and cache program. Left out: program and erase suspend, reads that
 //! overtake, copyback within a die, times that depend on wear.
+
+mod laps;
 
 use crate::cause::{ByCause, Cause};
 use crate::error::Error;
@@ -190,6 +193,8 @@ pub struct TimedMedium {
     work: ByCause,
     waited: ByCause,
     by_cause: ByCause,
+    /// The resources before a lap; kept to reuse its memory.
+    before: Vec<u64>,
 }
 
 impl TimedMedium {
@@ -241,6 +246,7 @@ impl TimedMedium {
             work: ByCause::default(),
             waited: ByCause::default(),
             by_cause: ByCause::default(),
+            before: Vec::new(),
         })
     }
 
@@ -291,7 +297,14 @@ impl TimedMedium {
 
     /// Adds pages of one group to the buffer, and sends the group when it is complete.
     #[inline]
-    fn gather(&mut self, Part { run, place }: Part, came: (u64, u64), cause: Cause) {
+    fn gather(&mut self, part: Part, came: (u64, u64), cause: Cause) {
+        let Part { run, place } = part;
+        if run.count == self.group {
+            let (begun, arrived) = came;
+            let from_host = cause == Cause::Host;
+            let whole = PendingGroup { begun, arrived, pages: run.count, from_host };
+            return self.send(run.block, place, whole, cause);
+        }
         let gathered = &mut self.gathered[run.block as usize];
         let begins = gathered.pages == 0;
         gathered.pages += run.count;
@@ -299,10 +312,11 @@ impl TimedMedium {
         gathered.arrived = gathered.arrived.max(came.1);
         gathered.from_host |= cause == Cause::Host;
         if place.within + run.count == self.group {
+            let complete = std::mem::take(gathered);
             if !begins {
                 self.incomplete.retain(|other| other.block != run.block);
             }
-            self.send(run.block, place, cause);
+            self.send(run.block, place, complete, cause);
         } else if begins {
             self.incomplete.push(Page { block: run.block, offset: run.offset });
         }
@@ -310,8 +324,7 @@ impl TimedMedium {
 
     /// Sends the pages gathered for a block to their die and programs them.
     #[inline]
-    fn send(&mut self, block: u32, place: Place, cause: Cause) {
-        let gathered = std::mem::take(&mut self.gathered[block as usize]);
+    fn send(&mut self, block: u32, place: Place, gathered: PendingGroup, cause: Cause) {
         let span = Cycle::of(&self.cycle(block).program, place.row);
         let die = &mut self.dies[place.die as usize];
         let channel = &mut self.channels[place.channel as usize];
@@ -373,6 +386,32 @@ impl TimedMedium {
         out
     }
 
+    fn program_groups(&mut self, run: PageRun, cause: Cause) {
+        self.by_group(run, |this, part| {
+            let came = match cause {
+                Cause::Host => this.receive(part.run.count, part.place.within == 0),
+                _ => (this.now, this.now),
+            };
+            this.gather(part, came, cause);
+        });
+    }
+
+    /// Copies the pages at `offsets` of the block `from`.
+    fn copy_groups(&mut self, from: u32, offsets: &[u32], to: PageRun, cause: Cause) {
+        let mut offsets = offsets.iter();
+        self.by_group(to, |this, part| {
+            let (mut first, mut last) = (None, 0);
+            for &offset in offsets.by_ref().take(part.run.count as usize) {
+                let page = this.part(Page { block: from, offset });
+                let arrived =
+                    if this.is_gathered(page.run) { this.now } else { this.fetch(page, cause) };
+                first = first.or(Some(arrived));
+                last = last.max(arrived);
+            }
+            this.gather(part, (first.unwrap_or(last), last), cause);
+        });
+    }
+
     /// Drops pages of a block that wait in the buffer.
     fn drop_gathered(&mut self, block: u32) {
         if self.gathered[block as usize].pages > 0 {
@@ -392,24 +431,24 @@ impl Medium for TimedMedium {
     #[inline]
     fn program(&mut self, run: PageRun, _: Stamp, cause: Cause) {
         self.cells.program(run);
-        self.by_group(run, |this, part| {
-            let came = match cause {
-                Cause::Host => this.receive(part.run.count, part.place.within == 0),
-                _ => (this.now, this.now),
-            };
-            this.gather(part, came, cause);
-        });
+        let rows = self.cycle(run.block).program.len();
+        self.by_lap(run, rows, cause, |this, run| this.program_groups(run, cause));
     }
 
     #[inline]
     fn copy(&mut self, copies: Copies<'_>, cause: Cause) {
         self.cells.copy(copies);
-        for (&offset, to) in copies.offsets.iter().zip(copies.to.offset..) {
-            let from = self.part(Page { block: copies.from, offset });
-            let arrived =
-                if self.is_gathered(from.run) { self.now } else { self.fetch(from, cause) };
-            let to = self.part(Page { block: copies.to.block, offset: to });
-            self.gather(to, (arrived, arrived), cause);
+        let Copies { from, offsets, to, .. } = copies;
+        let copy = |this: &mut Self, part: PageRun| {
+            let first = (part.offset - to.offset) as usize;
+            let offsets = &offsets[first..first + part.count as usize];
+            this.copy_groups(from, offsets, part, cause);
+        };
+        if self.repeats(copies, cause) {
+            let rows = self.cycle(from).read.len() * self.cycle(to.block).program.len();
+            self.by_lap(to, rows, cause, copy);
+        } else {
+            copy(self, to);
         }
     }
 
@@ -454,7 +493,8 @@ impl Medium for TimedMedium {
 
     fn flush(&mut self) {
         while let Some(page) = self.incomplete.pop() {
-            self.send(page.block, self.geometry.place(page.offset), Cause::Host);
+            let gathered = std::mem::take(&mut self.gathered[page.block as usize]);
+            self.send(page.block, self.geometry.place(page.offset), gathered, Cause::Host);
         }
         // A flush also waits for programs that earlier requests began.
         let last = self.dies.iter().map(|die| die.cells.free).max();

@@ -24,5 +24,6 @@ mod reliability;
 mod rest;
 mod slc_cache;
 mod theory;
+mod timed_runs;
 mod tiny;
 mod wear;
