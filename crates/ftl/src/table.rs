@@ -14,6 +14,29 @@ use crate::geometry::{Geometry, Page};
 /// The entry of a logical page without data, and of a physical page without any.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
+/// How many of `pages`, from the first one on, are adjacent.
+#[inline]
+fn adjacent(pages: &[u32]) -> u32 {
+    /// The pages that vector instructions compare at once.
+    const TOGETHER: u32 = 8;
+    let Some(&first) = pages.first() else { return 0 };
+    let mut next = first;
+    for some in pages.chunks_exact(TOGETHER as usize) {
+        let pairs = some.iter().zip(next..next + TOGETHER);
+        if !pairs.fold(true, |all, (&page, expected)| all & (page == expected)) {
+            break;
+        }
+        next += TOGETHER;
+    }
+    for &page in &pages[(next - first) as usize..] {
+        if page != next {
+            break;
+        }
+        next += 1;
+    }
+    next - first
+}
+
 /// The page map and its reverse.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
@@ -116,14 +139,7 @@ impl Table {
             return (None, some.map_or(count, |some| u32::try_from(some).expect("at most count")));
         };
         let most = count.min(self.geometry.pages_per_block() - page.offset);
-        let (mut same, start) = (0, run[0]);
-        for &physical in &run[..most as usize] {
-            if physical != start + same {
-                break;
-            }
-            same += 1;
-        }
-        (Some(page), same)
+        (Some(page), adjacent(&run[..most as usize]))
     }
 
     /// Invalidates `count` physical pages from `first` on.

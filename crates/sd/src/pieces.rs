@@ -61,10 +61,12 @@ impl Pages {
         })
     }
 
-    /// Whether the extent covers every block of each page.
-    pub(crate) fn are_whole(self) -> bool {
+    /// All of these pages, if the extent covers every block of each.
+    pub(crate) fn exactly(self) -> Option<ftl::Extent> {
         let Self { extent, page_blocks } = self;
-        extent.first.0 % page_blocks == 0 && extent.count % page_blocks == 0
+        let (first, count) = (extent.first.0 / page_blocks, extent.count / page_blocks);
+        let covered = [first * page_blocks, count * page_blocks] == [extent.first.0, extent.count];
+        covered.then(|| ftl::Extent::new(number(first), number(count)))
     }
 
     /// All of these pages.
@@ -80,6 +82,7 @@ impl Pages {
 mod tests {
     use super::{Pages, edges, pieces};
     use boardlab_block::Extent;
+    use boardlab_ftl as ftl;
 
     #[test]
     fn pieces_end_at_the_lines_and_cover_everything_once() {
@@ -105,5 +108,8 @@ mod tests {
         let pages = Pages { extent: Extent::new(3, 3), page_blocks: 4 };
         assert_eq!(pages.iter().collect::<Vec<_>>(), [(0, 0b1000), (1, 0b11)]);
         assert_eq!((pages.whole().first, pages.whole().count), (0, 2));
+        assert_eq!(pages.exactly(), None);
+        let pages = Pages { extent: Extent::new(8, 12), page_blocks: 4 };
+        assert_eq!(pages.exactly(), Some(ftl::Extent::new(2, 3)));
     }
 }

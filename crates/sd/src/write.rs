@@ -61,6 +61,17 @@ impl<T: Translation> Card<T> {
     /// Ends a command when its data are durable: all data on a card without a cache, and those of a
     /// reliable write with one.
     fn commit(&mut self, at: Instant, transfer: Extent) -> Result<Instant, ftl::Error> {
+        let at = if self.cache.is_some() { self.evict(at, transfer)? } else { at };
+        let done = self.translation.flush(at);
+        self.note(&done);
+        if self.cache.is_none() {
+            self.settle();
+        }
+        Ok(done.finished)
+    }
+
+    /// Writes the cached pages of a transfer to the layer below.
+    fn evict(&mut self, at: Instant, transfer: Extent) -> Result<Instant, ftl::Error> {
         let mut at = at;
         let pages = Pages { extent: transfer, page_blocks: self.page_blocks }.whole();
         for page in pages.first..pages.first + pages.count {
@@ -69,12 +80,7 @@ impl<T: Translation> Card<T> {
             };
             (at, _) = self.program(at, &[(page, blocks)])?;
         }
-        let done = self.translation.flush(at);
-        self.note(&done);
-        if self.cache.is_none() {
-            self.settle();
-        }
-        Ok(done.finished)
+        Ok(at)
     }
 
     /// Records that everything in the layer below is durable. Superseded versions are dropped at
@@ -135,8 +141,8 @@ impl<T: Translation> Card<T> {
             let (accepted, _) = self.destage(at, false)?;
             return Ok((accepted, at));
         }
-        if pages.are_whole() {
-            return self.program_whole(at, pages.whole());
+        if let Some(whole) = pages.exactly() {
+            return self.program_whole(at, whole);
         }
         let mut run = std::mem::take(&mut self.run);
         run.clear();
@@ -179,11 +185,7 @@ impl<T: Translation> Card<T> {
     /// The pages of a transfer that is written as it arrives: it covers whole pages only, and there
     /// is no cache, or one that is not larger than the transfer.
     fn passes_on(&mut self, transfer: Extent) -> Option<ftl::Extent> {
-        let pages = Pages { extent: transfer, page_blocks: self.page_blocks };
-        if !pages.are_whole() {
-            return None;
-        }
-        let whole = pages.whole();
+        let whole = Pages { extent: transfer, page_blocks: self.page_blocks }.exactly()?;
         let past = self.cache.as_mut().is_none_or(|cache| cache.yields(whole.first, whole.count));
         past.then_some(whole)
     }
