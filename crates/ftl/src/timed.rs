@@ -16,12 +16,14 @@
 //! into the page registers, and the link waits for the end of the program, as in the simplest
 //! cards. With n slots a transfer may begin when the n-th group before it has left the buffer.
 //! Without cache program a register is free when the program ends, with it when the program begins.
-//! Of a long run only the first groups are computed one by one ([`laps`]).
+//! Of a long run only the first groups are computed one by one ([`laps`]), and nothing of one that the
+//! last run on an idle part was like ([`idle`]).
 //!
 //! Source: busy-until recurrences as in FEMU's timing model (`ssd_advance_status`, ftl.c 8.0), and
 //! ONFI 4.2 for multi-plane and cache program. Left out: program and erase suspend, reads that
 //! overtake, copyback within a die, times that depend on wear.
 
+mod idle;
 mod laps;
 
 use crate::cause::{ByCause, Cause};
@@ -29,6 +31,7 @@ use crate::error::Error;
 use crate::geometry::{Geometry, Page, PageRun, Place};
 use crate::medium::{Busy, CellMode, Cells, Copies, Medium, OperationCounts, RequestTiming, Stamp};
 use boardlab_sim::{Bytes, Duration, Instant, Rate};
+use idle::Outcome;
 
 /// The array times in one cell mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +198,7 @@ pub struct TimedMedium {
     by_cause: ByCause,
     /// The resources before a lap; kept to reuse its memory.
     before: Vec<u64>,
+    last_idle: Outcome,
 }
 
 impl TimedMedium {
@@ -247,6 +251,7 @@ impl TimedMedium {
             waited: ByCause::default(),
             by_cause: ByCause::default(),
             before: Vec::new(),
+            last_idle: Outcome::default(),
         })
     }
 
@@ -386,6 +391,11 @@ impl TimedMedium {
         out
     }
 
+    fn program_laps(&mut self, run: PageRun, cause: Cause) {
+        let rows = self.cycle(run.block).program.len();
+        self.by_lap(run, rows, cause, |this, run| this.program_groups(run, cause));
+    }
+
     fn program_groups(&mut self, run: PageRun, cause: Cause) {
         self.by_group(run, |this, part| {
             let came = match cause {
@@ -431,8 +441,10 @@ impl Medium for TimedMedium {
     #[inline]
     fn program(&mut self, run: PageRun, _: Stamp, cause: Cause) {
         self.cells.program(run);
-        let rows = self.cycle(run.block).program.len();
-        self.by_lap(run, rows, cause, |this, run| this.program_groups(run, cause));
+        match self.idle_run(run, cause) {
+            Some(idle) => self.run_idle(idle, |this| this.program_laps(run, cause)),
+            None => self.program_laps(run, cause),
+        }
     }
 
     #[inline]

@@ -49,17 +49,25 @@ struct Pair {
     whole: TimedMedium,
     pieces: TimedMedium,
     now: Instant,
+    /// A length and a pace that many runs have.
+    usual: (u32, Duration),
 }
 
 impl Pair {
     fn draw(stream: &mut Stream) -> Self {
         let mut few = |most| 1 + below(stream, most);
         let stripe = Stripe { channels: few(2), dies: few(2), planes: few(2), units: few(3) };
-        let pages = stripe.row_pages() * few(30);
+        let (pages, usual) = (stripe.row_pages() * few(30), stripe.row_pages() * few(12));
         let part = Geometry::new(BLOCKS, pages, Bytes::new(512), pages).unwrap();
         let geometry = part.striped(stripe).unwrap();
         let whole = TimedMedium::new(&geometry, &timing(stream)).unwrap();
-        Self { geometry, pieces: whole.clone(), whole, now: Instant::ZERO }
+        Self {
+            geometry,
+            pieces: whole.clone(),
+            whole,
+            now: Instant::ZERO,
+            usual: (usual, nanos(stream, 2_000)),
+        }
     }
 
     fn both(&mut self, change: impl Fn(&mut TimedMedium)) {
@@ -83,12 +91,16 @@ impl Pair {
         self.geometry.stripe().program_pages()
     }
 
-    /// Erased pages from the first one of a block on: some, or all.
+    /// Erased pages from the first one of a block on: some, as many as usual, or all.
     fn erased(&self, stream: &mut Stream) -> Option<PageRun> {
         let block = below(stream, BLOCKS);
         let offset = self.whole.programmed(block);
         let room = self.geometry.pages_per_block() - offset;
-        let count = if stream.chance(1, 2) { room } else { below(stream, room + 1) };
+        let count = match stream.below(4) {
+            0 => below(stream, room + 1),
+            1 => room,
+            _ => self.usual.0.min(room),
+        };
         (count > 0).then_some(PageRun { block, offset, count })
     }
 
@@ -142,7 +154,11 @@ impl Pair {
     /// A request, or background work, of some operations.
     fn request(&mut self, stream: &mut Stream) {
         let (at, host) = (self.now, stream.chance(3, 4));
-        let pace = if stream.chance(1, 2) { nanos(stream, 2_000) } else { Duration::ZERO };
+        let pace = match stream.below(4) {
+            0 => Duration::ZERO,
+            1 => nanos(stream, 2_000),
+            _ => self.usual.1,
+        };
         self.both(|medium| {
             if host {
                 medium.begin(at);
@@ -173,6 +189,7 @@ impl Pair {
         assert_eq!(self.whole.busy(), self.pieces.busy(), "all resources are as busy");
         assert_eq!(self.whole.quiet(), self.pieces.quiet(), "the part is idle at the same time");
         assert_eq!(self.whole.operations(), self.pieces.operations());
+        // Often so late that the part is idle again.
         let rest = if stream.chance(1, 2) { Duration::ZERO } else { nanos(stream, 40_000) };
         self.now = if stream.chance(1, 3) { done.finished } else { done.accepted } + rest;
     }

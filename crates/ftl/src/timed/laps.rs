@@ -26,7 +26,7 @@ use crate::geometry::PageRun;
 use crate::medium::Copies;
 
 /// With fewer laps than this a comparison saves nothing.
-const LEAST: u32 = 4;
+pub(super) const LEAST: u32 = 4;
 
 impl TimedMedium {
     /// Calls `each` for parts of `run`, from the first page on, and extends the last of them to all
@@ -113,7 +113,7 @@ impl TimedMedium {
     /// Calls `each` with every moment that a lap of `cause` moves: the slots from the oldest on, so
     /// that they compare whichever is the oldest.
     #[inline]
-    fn each_moment(&mut self, cause: Cause, mut each: impl FnMut(&mut u64)) {
+    pub(super) fn each_moment(&mut self, cause: Cause, mut each: impl FnMut(&mut u64)) {
         each(&mut self.finished);
         self.channels.iter_mut().for_each(|channel| each(&mut channel.free));
         for die in &mut self.dies {
@@ -134,7 +134,7 @@ impl TimedMedium {
 
     /// Calls `each` with every sum of times that a lap of `cause` increases.
     #[inline]
-    fn each_span(&mut self, cause: Cause, mut each: impl FnMut(&mut u64)) {
+    pub(super) fn each_span(&mut self, cause: Cause, mut each: impl FnMut(&mut u64)) {
         each(&mut self.work[cause]);
         each(&mut self.by_cause[cause]);
         each(&mut self.waited[Cause::Host]);
