@@ -38,13 +38,12 @@ impl TimedMedium {
     /// `run` as one on an idle part, if it is one and long enough.
     #[inline]
     pub(super) fn idle_run(&self, run: PageRun, cause: Cause) -> Option<IdleRun> {
-        let groups = run.count / self.group;
-        let laps = groups as usize >= self.dies.len() * LEAST as usize;
-        if cause != Cause::Host || !laps || (groups as usize) < self.slots.len() {
+        let least = self.slots.len().max(self.dies.len() * LEAST as usize);
+        if cause != Cause::Host || (run.count as usize) < least * self.group as usize {
             return None;
         }
         let (place, mode) = (self.geometry.place(run.offset), self.mode[run.block as usize]);
-        let whole = place.within == 0 && groups * self.group == run.count;
+        let whole = place.within == 0 && run.count.is_multiple_of(self.group);
         let alike = self.cycles[mode as usize].program.len() == 1;
         // Otherwise the channel may have taken a part of the data before the run.
         let begins = self.overlapped || self.has_link || self.pace > 0;

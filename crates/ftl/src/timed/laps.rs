@@ -17,7 +17,7 @@
 //! has later ([`TimedMedium::is_in_step`]). Copies and padding may all begin at once, but after one lap
 //! every resource is busy until then or longer.
 //!
-//! Source: max-plus linear systems, Baccelli et al., "Synchronization and Linearity" (1992), 1.2.
+//! Source: max-plus linear systems, Baccelli et al., "Synchronization and Linearity" (1992).
 //! Left out: laps that repeat themselves only every other time; these are computed one by one.
 
 use super::{NOTHING, TimedMedium};
