@@ -17,16 +17,16 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 /// How many of `pages`, from the first one on, are adjacent.
 #[inline]
 fn adjacent(pages: &[u32]) -> u32 {
-    /// The pages that vector instructions compare at once.
-    const TOGETHER: u32 = 8;
+    /// So many are compared at once, by vector instructions.
+    const STEPS: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
     let Some(&first) = pages.first() else { return 0 };
     let mut next = first;
-    for some in pages.chunks_exact(TOGETHER as usize) {
-        let pairs = some.iter().zip(next..next + TOGETHER);
-        if !pairs.fold(true, |all, (&page, expected)| all & (page == expected)) {
+    for some in pages.as_chunks::<{ STEPS.len() }>().0 {
+        let pairs = some.iter().zip(STEPS);
+        if !pairs.fold(true, |all, (&page, step)| all & (page == next + step)) {
             break;
         }
-        next += TOGETHER;
+        next += 8;
     }
     for &page in &pages[(next - first) as usize..] {
         if page != next {
