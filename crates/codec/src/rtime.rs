@@ -25,20 +25,19 @@ pub fn compress(input: &[u8], output: &mut [u8]) -> Option<CompressedSize> {
         return None;
     }
     let mut after = [0_usize; 256];
-    let mut position = 0;
-    let mut produced = 0;
-    for pair in output.chunks_exact_mut(2) {
-        let Some((&value, rest)) = input[position..].split_first() else { break };
+    let (mut position, mut produced) = (0, 0);
+    for pair in output.as_chunks_mut::<2>().0 {
+        let Some(&value) = input.get(position) else { break };
         position += 1;
         let back = std::mem::replace(&mut after[usize::from(value)], position);
         // In data without a pattern nearly every match is empty. Others may overlap their own bytes.
         let mut equal = 0;
-        if rest.first() == Some(&input[back]) {
-            let pairs = rest.iter().zip(&input[back..]).take(RUN);
+        if position < input.len() && input[position] == input[back] {
+            let pairs = input[position..].iter().zip(&input[back..]).take(RUN);
             equal = pairs.take_while(|(a, b)| a == b).count();
             position += equal;
         }
-        pair.copy_from_slice(&[value, u8::try_from(equal).expect("at most 255")]);
+        *pair = [value, u8::try_from(equal).expect("at most 255")];
         produced += 2;
     }
     (produced < position).then_some(CompressedSize { consumed: position, produced })
