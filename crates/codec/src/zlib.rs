@@ -1,7 +1,8 @@
 //! Deflate in JFFS2, UBIFS and LogFS.
 //!
 //! Layer: rank 1. Main types: [`Jffs2Deflate`], [`RawDeflate`] and [`ZlibDeflate`], which compress, and [`Inflate`].
-//! Each reuses its memory between calls, but no state, so a clone is a new object. Source: Linux 6.1
+//! Each reuses its memory between calls, but no state, so a clone is a new object. The first and the last keep the
+//! stream that they made last: many a file holds the same page again and again. Source: Linux 6.1
 //! `fs/jffs2/compr_zlib.c` and `crypto/deflate.c`. They use zlib 1.3; Linux has its ancestor 1.1.3.
 //! With the same level, window (32 KiB) and memory (level 8), both find the same matches.
 //!
@@ -30,6 +31,38 @@ const WINDOW_MAX: u8 = 15;
 pub struct Jffs2Deflate {
     stream: Compress,
     bound: Bound,
+    last: Last,
+}
+
+/// What was compressed last.
+#[derive(Debug, Default)]
+struct Last {
+    input: Vec<u8>,
+    /// Bytes of the output that could be used.
+    room: usize,
+    /// Bytes of the input in the stream; `None` if there is none.
+    consumed: Option<usize>,
+    stream: Vec<u8>,
+}
+
+impl Last {
+    /// Whether the same was asked for.
+    fn is(&self, input: &[u8], room: usize) -> bool {
+        self.room == room && self.input == input
+    }
+
+    /// Keeps what came of it.
+    fn keep(&mut self, input: &[u8], room: usize, made: Option<(usize, &[u8])>) {
+        self.room = room;
+        self.consumed = made.map(|(consumed, _)| consumed);
+        for (kept, bytes) in [
+            (&mut self.input, input),
+            (&mut self.stream, made.map_or(&[][..], |(_, stream)| stream)),
+        ] {
+            kept.clear();
+            kept.extend_from_slice(bytes);
+        }
+    }
 }
 
 impl Default for Jffs2Deflate {
@@ -49,7 +82,7 @@ impl Jffs2Deflate {
     #[must_use]
     pub fn new() -> Self {
         let stream = Compress::new(Compression::new(JFFS2_LEVEL), true);
-        Self { stream, bound: Bound::new() }
+        Self { stream, bound: Bound::new(), last: Last::default() }
     }
 
     /// Compresses as much of `input` as fits into `output`; `None` if the result is not smaller.
@@ -63,7 +96,16 @@ impl Jffs2Deflate {
         if self.bound.is_hopeless(&input[..limit.min(input.len())]) {
             return None;
         }
-        self.attempt(input, output, limit)
+        if !self.last.is(input, limit) {
+            let made = self.attempt(input, output, limit);
+            let kept = made.map(|made| (made.consumed, &output[..made.produced]));
+            self.last.keep(input, limit, kept);
+            return made;
+        }
+        let Last { stream, consumed, .. } = &self.last;
+        let consumed = (*consumed)?;
+        output[..stream.len()].copy_from_slice(stream);
+        Some(CompressedSize { consumed, produced: stream.len() })
     }
 
     fn attempt(&mut self, input: &[u8], output: &mut [u8], limit: usize) -> Option<CompressedSize> {
@@ -148,6 +190,7 @@ pub struct ZlibDeflate {
     stream: Compress,
     level: u32,
     bound: Bound,
+    last: Last,
 }
 
 impl Clone for ZlibDeflate {
@@ -161,7 +204,7 @@ impl ZlibDeflate {
     #[must_use]
     pub fn new(level: u32) -> Self {
         let stream = Compress::new(Compression::new(level), true);
-        Self { stream, level, bound: Bound::new() }
+        Self { stream, level, bound: Bound::new(), last: Last::default() }
     }
 
     /// A stream of all of `input`, if it is smaller and has at most `limit` bytes. Input that provably does not
@@ -171,9 +214,14 @@ impl ZlibDeflate {
         if self.bound.is_hopeless(input) {
             return None;
         }
-        let mut output = vec![0; limit.min(input.len().saturating_sub(1))];
-        let length = finish(&mut self.stream, input, &mut output)?;
-        output.truncate(length);
+        let room = limit.min(input.len().saturating_sub(1));
+        if self.last.is(input, room) {
+            return self.last.consumed.map(|_| self.last.stream.clone());
+        }
+        let mut output = vec![0; room];
+        let made = finish(&mut self.stream, input, &mut output);
+        self.last.keep(input, room, made.map(|length| (input.len(), &output[..length])));
+        output.truncate(made?);
         Some(output)
     }
 }
