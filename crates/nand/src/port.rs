@@ -464,9 +464,7 @@ impl Port {
                 let now = clock.now();
                 let chip = self.parallel();
                 chip.command(now, 0x60)?;
-                for &byte in &address[..usize::try_from(rows).expect("two or three")] {
-                    chip.address(now, byte)?;
-                }
+                chip.addresses(now, &address[..usize::try_from(rows).expect("two or three")])?;
                 chip.command(now, 0xD0)?;
             }
         }

@@ -174,21 +174,30 @@ impl ParallelChip {
     /// # Errors
     /// [`Refusal`].
     pub fn address(&mut self, now: Instant, byte: u8) -> Result<(), Refusal> {
+        self.addresses(now, &[byte])
+    }
+
+    /// Address cycles, of which there is at least one, and the last of which ends at `now`.
+    ///
+    /// # Errors
+    /// [`Refusal`]; the cycles before the refused one are taken.
+    pub fn addresses(&mut self, now: Instant, bytes: &[u8]) -> Result<(), Refusal> {
         self.die.idle(now)?;
         let State::Address(code) = self.state else { return Err(Refusal::UnexpectedAddress) };
-        let taken = self.taken(code);
-        if self.cycles.len() >= taken {
+        let left = self.taken(code).saturating_sub(self.cycles.len());
+        if left == 0 {
             return Err(Refusal::UnexpectedAddress);
         }
-        self.cycles.push(byte);
-        if self.cycles.len() < taken {
+        let (own, beyond) = bytes.split_at(bytes.len().min(left));
+        self.cycles.extend_from_slice(own);
+        if own.len() < left {
             return Ok(());
         }
         let done = self.address_complete(now, code);
         if done.is_err() {
             self.forget();
         }
-        done
+        if beyond.is_empty() { done } else { done.and_then(|()| self.addresses(now, beyond)) }
     }
 
     /// Data-in cycles, the last of which ends at `now`.

@@ -84,23 +84,24 @@ impl Port {
     ) -> Result<(), PortError> {
         let rows = usize::try_from(ParallelChip::row_cycles(self.part())).expect("two or three");
         let address = ParallelChip::row_address(self.part(), row);
-        self.column_address(now, column)?;
-        for &byte in &address[..rows] {
-            self.parallel().address(now, byte)?;
-        }
-        Ok(())
+        let (column, columns) = self.column_bytes(column);
+        let mut cycles = [0; 5];
+        cycles[..columns].copy_from_slice(&column[..columns]);
+        cycles[columns..columns + rows].copy_from_slice(&address[..rows]);
+        Ok(self.parallel().addresses(now, &cycles[..columns + rows])?)
     }
 
     pub(super) fn column_address(&mut self, now: Instant, column: usize) -> Result<(), PortError> {
+        let (column, columns) = self.column_bytes(column);
+        Ok(self.parallel().addresses(now, &column[..columns])?)
+    }
+
+    /// The address cycles of a column, and how many of them there are.
+    fn column_bytes(&self, column: usize) -> ([u8; 2], usize) {
         if self.part().is_small_page() {
-            let [low, _] = column_bytes(column % 256);
-            return Ok(self.parallel().address(now, low)?);
+            return (column_bytes(column % 256), 1);
         }
-        let units = column / usize::try_from(self.width()).expect("one or two");
-        for byte in column_bytes(units) {
-            self.parallel().address(now, byte)?;
-        }
-        Ok(())
+        (column_bytes(column / usize::try_from(self.width()).expect("one or two")), 2)
     }
 
     /// The command that selects the origin of a column of a small page.
