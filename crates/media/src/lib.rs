@@ -25,6 +25,7 @@
 pub mod array;
 pub mod errors;
 pub mod nand;
+mod nand_memory;
 pub mod nand_torn;
 pub mod torn;
 

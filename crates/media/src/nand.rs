@@ -1,9 +1,9 @@
 //! The cells of a NAND part: pages with OOB bytes, their contents and their stress.
 //!
 //! Layer: physics below the chip. Main types: [`NandGeometry`], [`Row`], [`NandArray`]. A page that was
-//! not programmed takes no memory, nor do ones at the end of its main bytes. A clone of the whole device
-//! shares each block, and within a changed block each page, until either side changes it, so that power
-//! cuts can be explored by forking.
+//! not programmed takes no memory, nor do ones at the end of its main bytes; the memory of whole pages is
+//! handed on to the next part (`nand_memory`). A clone of the whole device shares each block, and within a
+//! changed block each page, until either side changes it, so that power cuts can be explored by forking.
 //!
 //! A violation of the data sheets' rules (number and order of page programs) is reported as a
 //! [`Violation`], but does not prevent the operation.
@@ -12,6 +12,7 @@
 //! programs of the main array and four of the spare array, pages of a block in sequential order.
 //! Left out: planes, and paired pages of multi-level cells, where a program can corrupt the other page.
 
+use crate::nand_memory;
 use boardlab_sim::{Bytes, Duration, Instant, MIX_STEP};
 use std::fmt;
 use std::sync::Arc;
@@ -161,12 +162,14 @@ pub enum Violation {
 }
 
 /// A programmed page.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Page {
     /// Main bytes up to the last one that is not erased, then OOB bytes.
     bytes: Box<[u8]>,
     /// The number of these main bytes.
     used: u32,
+    /// Whether the memory of the bytes is lent.
+    lent: bool,
     /// Programs since the erase, of main and of OOB bytes.
     programs: [u32; 2],
     /// The time of the first program since the erase.
@@ -311,7 +314,8 @@ impl NandArray {
         if erased && block.pages.is_none() {
             return;
         }
-        let mut page = Page { programs: [1, 1], ..Page::erased(Instant::ZERO) };
+        let mut page = Page::erased(Instant::ZERO);
+        page.programs = [1, 1];
         page.store(self.geometry.page.to_usize(), data);
         let place = block.page_mut(row.page, self.geometry.pages_per_block);
         *place = (!erased).then(|| Arc::new(page));
@@ -468,10 +472,26 @@ impl Block {
     }
 }
 
+impl Clone for Page {
+    fn clone(&self) -> Self {
+        let Self { used, programs, written, .. } = *self;
+        let lent = if self.lent { nand_memory::lend(&self.bytes) } else { None };
+        let is_lent = lent.is_some();
+        let bytes = lent.unwrap_or_else(|| self.bytes.clone());
+        Self { bytes, used, lent: is_lent, programs, written }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
 impl Page {
     /// A page without bytes, which the first program stores.
     fn erased(now: Instant) -> Self {
-        Self { bytes: Box::default(), used: 0, programs: [0; 2], written: now }
+        Self { bytes: Box::default(), used: 0, lent: false, programs: [0; 2], written: now }
     }
 
     /// Stores all bytes of a page with `main` main bytes.
@@ -479,8 +499,18 @@ impl Page {
         let (data, oob) = whole.split_at(main);
         let last = data.iter().rposition(|&byte| byte != ERASED);
         let used = last.map_or(0, |last| last + 1);
-        self.bytes = [&data[..used], oob].concat().into();
+        let lent = if used == main { nand_memory::lend(whole) } else { None };
+        self.give_back();
+        self.lent = lent.is_some();
+        self.bytes = lent.unwrap_or_else(|| [&data[..used], oob].concat().into());
         self.used = u32::try_from(used).expect("at most 32 KiB");
+    }
+
+    /// Gives back memory that is lent.
+    fn give_back(&mut self) {
+        if std::mem::take(&mut self.lent) {
+            nand_memory::take_back(std::mem::take(&mut self.bytes));
+        }
     }
 
     /// Copies bytes from `column` on to `buffer`.
