@@ -309,8 +309,8 @@ pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
 
 /// `presence` with these dirty halves instead of its own.
 #[inline]
-pub(crate) const fn presence_of(presence: u32, dirty: u8) -> u32 {
-    presence & !((BOTH as u32) << 1) | (dirty as u32) << 1
+pub(crate) fn presence_of(presence: u32, dirty: u8) -> u32 {
+    presence & !(u32::from(BOTH) << 1) | u32::from(dirty) << 1
 }
 
 /// Whether a line no longer matches `presumed`: it was replaced, or a dirty half was cleaned.
