@@ -419,7 +419,7 @@ fn perform<B: Bus, const LOAD: bool>(
     } else {
         memory.write_quickly(access, item.stored(frame.value), bus, now)?;
     }
-    memory.learn_last(at, item.bytes(), (privileged, !LOAD));
+    memory.learn_item(at, (privileged, !LOAD));
     Ok(())
 }
 

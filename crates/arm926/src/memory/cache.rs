@@ -121,13 +121,12 @@ impl Cache {
         let first = set * WAYS;
         let locked = self.locked;
         let is_full = self.tags[first..first + WAYS].iter().fold(VALID, |all, tag| all & tag) != 0;
-        if is_full && locked == 0 && !round_robin {
-            self.random = shift(shift(self.random));
-            return Some(first + usize::from(self.random) % WAYS);
-        }
         let open = |way: &usize| locked >> *way & 1 == 0;
-        if let Some(way) = (0..WAYS).filter(open).find(|way| self.tags[first + way] & VALID == 0) {
-            return Some(first + way);
+        if !is_full {
+            let invalid = |way: &usize| self.tags[first + way] & VALID == 0;
+            if let Some(way) = (0..WAYS).filter(open).find(invalid) {
+                return Some(first + way);
+            }
         }
         let start = if round_robin {
             usize::from(self.next[set])
@@ -162,12 +161,6 @@ impl Cache {
     /// The number of lines.
     pub(crate) fn lines(&self) -> usize {
         self.tags.len()
-    }
-
-    /// The [`presence`] of a line.
-    #[inline]
-    pub(crate) fn presence(&self, line: usize) -> u32 {
-        self.tags[line] | u32::from(self.dirty[line]) << 1
     }
 
     /// The [`presence`] of each of these lines.
@@ -305,12 +298,6 @@ pub(crate) const fn half(at: u32) -> u8 {
 /// A valid line and its dirty halves in one word: the MVA, bit 0 set, and the dirty bits above.
 pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
     line.0 | VALID | u32::from(dirty) << 1
-}
-
-/// `presence` with these dirty halves instead of its own.
-#[inline]
-pub(crate) fn presence_of(presence: u32, dirty: u8) -> u32 {
-    presence & !(u32::from(BOTH) << 1) | u32::from(dirty) << 1
 }
 
 /// Whether a line no longer matches `presumed`: it was replaced, or a dirty half was cleaned.

@@ -321,25 +321,22 @@ impl Memory {
         if (at.0 ^ at.0.wrapping_add(bytes - 1)) & !(unit - 1) != 0 {
             return self.learn(at, bytes, (privileged, write));
         }
+        self.learn_item(at, (privileged, write));
+    }
+
+    /// Like [`Memory::learn_last`], after an access to one item, which is in one line.
+    #[inline]
+    pub(crate) fn learn_item(&mut self, at: Virtual, access: (bool, bool)) {
         if let Some(hit) = self.hit {
-            self.add_hit(at, (privileged, write), hit);
+            self.add_hit(at, access, hit);
         }
     }
 
     /// Adds an entry for the line of the data cache that an access hits.
-    fn add_hit(
-        &mut self,
-        at: Virtual,
-        (privileged, write): (bool, bool),
-        Hit { line, place }: Hit,
-    ) {
-        let Self { data, tlb, lookaside: Lookaside { tables, .. }, .. } = self;
-        let (line, translation) = ((line, data.presence(line)), (place, tlb.entry(place)));
-        if write {
-            tables.add_write(at, privileged, line, translation);
-        } else {
-            tables.add_read(at, privileged, line, translation);
-        }
+    fn add_hit(&mut self, at: Virtual, access: (bool, bool), Hit { line, place }: Hit) {
+        let Some(address) = self.data.address(line) else { return };
+        let translation = (place, self.tlb.entry(place));
+        self.lookaside.tables.add_data(at, access, (line, address), translation);
     }
 
     /// Looks up the instruction line of `at` without an effect on the core; adds the entry of a hit.
@@ -422,7 +419,6 @@ mod tests {
     use super::*;
     use crate::bus::Width;
     use crate::config::Config;
-    use crate::memory::cache;
     use crate::memory::tlb::Entry;
 
     /// Below 32 MB, where a process number counts.
@@ -472,11 +468,11 @@ mod tests {
         }
 
         fn fill(&mut self, at: u32) {
-            let Self { lookaside, tlb, data, place } = self;
-            let (hit, translation) = ((INDEX, data.presence(INDEX)), (*place, tlb.entry(*place)));
+            let Self { lookaside, tlb, place, .. } = self;
+            let (hit, translation) = ((INDEX, LINE_AT.line()), (*place, tlb.entry(*place)));
             for privileged in [false, true] {
-                lookaside.tables.add_read(Virtual(at), privileged, hit, translation);
-                lookaside.tables.add_write(Virtual(at + 16), privileged, hit, translation);
+                lookaside.tables.add_data(Virtual(at), (privileged, false), hit, translation);
+                lookaside.tables.add_data(Virtual(at + 16), (privileged, true), hit, translation);
                 let line = lookaside.line(Virtual(at), INDEX, &[7; 32]).unwrap();
                 lookaside.tables.add_line(line, privileged, Some(translation));
             }
@@ -634,11 +630,11 @@ mod tests {
                 let mut fixture = Fixture::new(shift);
                 let entry = *fixture.tlb.entry(fixture.place);
                 let lookaside = &mut fixture.lookaside;
-                let presence = cache::presence(Virtual(at).modified(PID).line(), cache::BOTH);
-                let (hit, translation) = ((0, presence), (fixture.place, &entry));
-                lookaside.tables.add_read(Virtual(at), true, hit, translation);
-                lookaside.tables.add_write(Virtual(at), false, hit, translation);
-                lookaside.tables.add_write(Virtual(at + 16), true, hit, translation);
+                let line = Virtual(at).modified(PID).line();
+                let (hit, translation) = ((0, line), (fixture.place, &entry));
+                lookaside.tables.add_data(Virtual(at), (true, false), hit, translation);
+                lookaside.tables.add_data(Virtual(at), (false, true), hit, translation);
+                lookaside.tables.add_data(Virtual(at + 16), (true, true), hit, translation);
                 let line = lookaside.line(Virtual(at), 0, &[7; 32]).unwrap();
                 lookaside.tables.add_line(line, true, Some(translation));
                 fixture.replace_translation();
@@ -659,10 +655,10 @@ mod tests {
             let place = fixture.tlb.insert(entry);
             assert_ne!(place, fixture.place);
             let tables = &mut fixture.lookaside.tables;
-            let presence = cache::presence(Virtual(at).modified(PID).line(), cache::BOTH);
-            let (hit, translation) = ((INDEX + 1, presence), (place, &entry));
-            tables.add_read(Virtual(at), true, hit, translation);
-            tables.add_write(Virtual(at), true, hit, translation);
+            let line = Virtual(at).modified(PID).line();
+            let (hit, translation) = ((INDEX + 1, line), (place, &entry));
+            tables.add_data(Virtual(at), (true, false), hit, translation);
+            tables.add_data(Virtual(at), (true, true), hit, translation);
             assert_ne!(fixture.lookaside.hits(true).read(at, 4), None);
             fixture.lookaside.drop_translation(place);
             assert_eq!(fixture.lookaside.hits(true).read(at, 4), None);

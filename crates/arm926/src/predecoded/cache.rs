@@ -107,6 +107,12 @@ impl CachedBlock {
         }
     }
 
+    /// Whether it ends before `stop` when it is entered at `base`.
+    #[inline(always)]
+    pub(super) const fn ends_before(&self, stop: u64, base: u64) -> bool {
+        base.wrapping_add(self.longest as u64) < stop
+    }
+
     /// Counts an entry; returns whether the block is hot.
     #[inline(always)]
     pub(super) fn is_hot(&self) -> bool {

@@ -5,15 +5,16 @@
 
 use super::block::{self, Key, Piece};
 use super::cache::{BlockCache, CachedBlock, JumpKey};
+use super::class::Class;
 use super::lower::Source;
-use super::port::Port;
+use super::port::{NoEntry, Port};
 use super::step::{Cause, Core, Exit, Progress, dispatch, enter};
 use super::{class, missed};
 use crate::address::{Cycles, Virtual};
 use crate::bus::Bus;
 use crate::exception::Exception;
 use crate::execute;
-use crate::memory::lookaside::{LineHit, LineLookup};
+use crate::memory::lookaside::LineHit;
 use crate::memory::{Abort, Memory};
 use crate::processor::{Processor, Stop};
 use crate::timing::{Outcome, Pipeline};
@@ -79,8 +80,8 @@ pub(super) struct Bounds {
 enum End {
     /// At a step, with the number of remaining steps.
     At { code: u32, left: usize, cause: Cause },
-    /// After a block, with the linked successor, and what came of the fetch of its line.
-    After { code: u32, from: Origin, next: u32, fetched: Option<Cause> },
+    /// After a block, with the linked successor, and why it was not entered.
+    After { code: u32, from: Origin, next: u32, entry: NoEntry },
 }
 
 /// Where a block is entered.
@@ -90,17 +91,6 @@ enum Entry {
     Step(usize),
     /// After the last step, with this exit.
     After(Exit),
-}
-
-/// Why a block was not entered.
-#[derive(Debug, Clone, Copy)]
-enum NoEntry {
-    /// It is unknown or may not run now.
-    Missing,
-    /// Its line was fetched, and the boundary after its first instruction has work.
-    Fetched,
-    /// The fetch of its line aborted.
-    Aborted(Abort),
 }
 
 /// A chain in progress.
@@ -153,29 +143,31 @@ fn follow<'a>(
         let progress = &mut core.progress;
         progress.instructions = progress.instructions.wrapping_add(u64::from(port.code.count));
         progress.base = progress.base.wrapping_add(u64::from(port.code.exits[outcome].cycles));
-        let mut fetched = None;
+        let mut entry = NoEntry::Missing;
         if let Some(following) = cache.get(next)
-            && progress.base.wrapping_add(u64::from(following.longest)) < port.stop
+            && following.ends_before(port.stop, progress.base)
             && !following.is_hot()
         {
             let entered = if following.line == progress.line || enter(core, port, following.line) {
-                Ok(true)
+                Ok(())
             } else {
                 missed::entry(core, port, following)
             };
-            if entered == Ok(true) {
-                (index, port.code) = (next, following);
-                exit = dispatch(core, &following.steps, port);
-                continue;
+            match entered {
+                Ok(()) => {
+                    (index, port.code) = (next, following);
+                    exit = dispatch(core, &following.steps, port);
+                    continue;
+                }
+                Err(error) => entry = error,
             }
-            fetched = entered.err();
         }
         let from = if exit == Exit::DYNAMIC {
             Origin::Jump(core.jump_key())
         } else {
             Origin::Exit { code: index, outcome }
         };
-        return End::After { code: index, from, next, fetched };
+        return End::After { code: index, from, next, entry };
     }
 }
 
@@ -197,11 +189,10 @@ impl<B: Bus> Chain<'_, B> {
             let abort = port.abort;
             let on = match end {
                 End::At { code, left, cause } => self.at_step(code, left, cause, abort),
-                End::After { code, from, next, fetched } => {
-                    let entered = match (fetched, abort) {
-                        (None, _) => self.enter(code, from, next),
-                        (Some(_), Some((abort, _))) => Err(NoEntry::Aborted(abort)),
-                        (Some(_), None) => Err(NoEntry::Fetched),
+                End::After { code, from, next, entry } => {
+                    let entered = match entry {
+                        NoEntry::Missing => self.enter(code, from, next),
+                        entry => Err(entry),
                     };
                     entered.map_err(|entry| self.after(code, from, next, entry))
                 }
@@ -229,20 +220,21 @@ impl<B: Bus> Chain<'_, B> {
         index: u32,
         left: usize,
         cause: Cause,
-        abort: Option<(Abort, Cycles)>,
+        abort: Option<Abort>,
     ) -> Result<(u32, Entry), ChainExit> {
         let code = self.cache.get(index).ok_or(ChainExit::Elsewhere)?;
         let (at, source) = (code.steps.len() - left, code.source(left));
         let piece = usize::from(source.piece);
         let left = match cause {
             Cause::System => return self.system(index, at, source),
-            Cause::Touched | Cause::TouchedJump => {
+            Cause::Touched => {
+                let Key { thumb, privileged, .. } = code.block.key;
+                let class = class::of(&code.block.pieces[piece].instruction, thumb, privileged);
+                let exit = if class == Class::Jump { Exit::DYNAMIC } else { Exit::EXECUTED };
                 let Self { processor, core, bounds, .. } = self;
                 let cycles = u64::from(source.before) + u64::from(source.executed);
                 let boundary = Cycles(core.progress.base.wrapping_add(cycles));
                 bounds.stop = resample(processor, boundary, bounds.limit);
-                let jumps = cause == Cause::TouchedJump;
-                let exit = if jumps { Exit::DYNAMIC } else { Exit::EXECUTED };
                 return self.behind(index, (at, piece), exit);
             }
             Cause::Reference => ChainExit::Reference(self.before(index, piece)),
@@ -256,11 +248,10 @@ impl<B: Bus> Chain<'_, B> {
             Cause::DataAbort | Cause::FetchAbort => {
                 let at = code.block.pieces[piece].at.0;
                 self.before(index, piece);
-                let Some((abort, now)) = abort else { return Err(ChainExit::Elsewhere) };
-                if cause == Cause::DataAbort {
-                    self.abort_access(abort, at, now)
-                } else {
-                    self.abort_fetch(abort)
+                match abort {
+                    Some(abort) if cause == Cause::DataAbort => self.abort_access(abort, at),
+                    Some(abort) => self.abort_fetch(abort),
+                    None => ChainExit::Elsewhere,
                 }
             }
         };
@@ -268,12 +259,9 @@ impl<B: Bus> Chain<'_, B> {
     }
 
     /// Takes the abort of an access of the instruction at `at`, with the state before it in the processor.
-    fn abort_access(&mut self, abort: Abort, at: u32, now: Cycles) -> ChainExit {
-        let progress = &mut self.core.progress;
-        progress.stepped += 1;
-        progress.instructions = progress.instructions.wrapping_add(1);
-        let processor = &mut *self.processor;
-        processor.now = now;
+    fn abort_access(&mut self, abort: Abort, at: u32) -> ChainExit {
+        let Self { processor, core, .. } = self;
+        core.progress.instructions = core.progress.instructions.wrapping_add(1);
         processor.memory.note_data_abort(abort);
         let stop = processor.enter(Exception::DataAbort, at);
         stop.map_or(ChainExit::Elsewhere, ChainExit::Stop)
@@ -292,7 +280,7 @@ impl<B: Bus> Chain<'_, B> {
         if piece + 1 == code.count as usize {
             return Ok((index, Entry::After(exit)));
         }
-        if self.core.progress.base.wrapping_add(u64::from(code.longest)) < self.bounds.stop {
+        if code.ends_before(self.bounds.stop, self.core.progress.base) {
             return Ok((index, Entry::Step(at + 1)));
         }
         Err(ChainExit::Boundary(self.before(index, piece + 1)))
@@ -360,9 +348,8 @@ impl<B: Bus> Chain<'_, B> {
         let Self { cache, processor, core, bounds } = self;
         let code = cache.get(index).ok_or(NoEntry::Missing)?;
         let boundary = Boundary::after(code, from, &core.progress);
-        let is_ready = |code: &CachedBlock, base: u64| {
-            base.wrapping_add(u64::from(code.longest)) < bounds.stop && !code.was_hot()
-        };
+        let is_ready =
+            |code: &CachedBlock, base: u64| code.ends_before(bounds.stop, base) && !code.was_hot();
         let linked = cache.get(next);
         if linked.is_some_and(|code| !is_ready(code, core.progress.base)) {
             return Err(NoEntry::Missing);
@@ -371,21 +358,8 @@ impl<B: Bus> Chain<'_, B> {
         let line = if core.progress.line.is_of(at.0) {
             core.progress.line
         } else {
-            match processor.memory.find_line(at, privileged) {
-                LineLookup::Hit(line) => line,
-                LineLookup::Miss(missing) if core.progress.base < bounds.stop => {
-                    let Processor { memory, bus, .. } = &mut **processor;
-                    let mut port = Port { memory, bus, code, stop: bounds.stop, abort: None };
-                    port.fetch(core, missing, 0).map_err(NoEntry::Aborted)?;
-                    let line = core.progress.line;
-                    let is_due = core.progress.base >= bounds.stop || processor.memory.touched();
-                    if line == LineHit::NONE || is_due {
-                        return Err(NoEntry::Fetched);
-                    }
-                    line
-                }
-                _ => return Err(NoEntry::Missing),
-            }
+            let Processor { memory, bus, .. } = &mut **processor;
+            Port { memory, bus, code, stop: bounds.stop, abort: None }.line(core, at)?
         };
         let found = if linked.is_some_and(|code| code.line == line) {
             next
@@ -400,8 +374,7 @@ impl<B: Bus> Chain<'_, B> {
             return Err(NoEntry::Missing);
         }
         if core.progress.line != line {
-            core.progress.line = line;
-            core.progress.lines += 1;
+            core.progress.enter(line);
         }
         Ok((found, Entry::Step(0)))
     }

@@ -2,8 +2,8 @@
 //!
 //! Layer: rank 3. A [`Step`] is a handler and its operands. Each handler ends by calling the next one,
 //! so that every step has its own indirect jump for the host's branch prediction. [`Core`] holds the
-//! registers, the separate flags and the counts during a chain of blocks. An access that misses exits
-//! ([`Exit::missed`]) before it changes anything.
+//! registers, the separate flags and the counts during a chain of blocks. `missed` has the accesses that
+//! miss the look-aside.
 
 use super::cache::JumpKey;
 use super::missed;
@@ -29,8 +29,6 @@ pub(super) enum Cause {
     Boundary,
     /// Its access reached a device, so that the interrupt lines are sampled behind it.
     Touched,
-    /// The same, and it jumps.
-    TouchedJump,
     /// Its access aborted.
     DataAbort,
     /// The fetch of its line aborted.
@@ -55,17 +53,6 @@ impl Exit {
         Self((steps.len() as u64) << 8 | cause as u64)
     }
 
-    /// The exit of a jump instead of another instruction.
-    #[inline(always)]
-    pub(super) const fn of_jump(self) -> Self {
-        match self.cause() {
-            Some(Cause::Touched) => {
-                Self(self.0 ^ Cause::Touched as u64 ^ Cause::TouchedJump as u64)
-            }
-            _ => self,
-        }
-    }
-
     /// The index of the exit after the last piece, if its target is static.
     #[inline(always)]
     pub(super) const fn outcome(self) -> Option<usize> {
@@ -78,12 +65,11 @@ impl Exit {
 
     /// What ended the chain at a step; `None` at the end of the block.
     pub(super) const fn cause(self) -> Option<Cause> {
-        const CAUSES: [Cause; 9] = [
+        const CAUSES: [Cause; 8] = [
             Cause::Reference,
             Cause::System,
             Cause::Boundary,
             Cause::Touched,
-            Cause::TouchedJump,
             Cause::DataAbort,
             Cause::FetchAbort,
             Cause::Fetched,
@@ -222,6 +208,13 @@ impl Progress {
             skipped: 0,
             stepped: 0,
         }
+    }
+
+    /// Makes `line` the current line, by a lookup that hits.
+    #[inline(always)]
+    pub(super) const fn enter(&mut self, line: LineHit) {
+        self.line = line;
+        self.lines += 1;
     }
 }
 
@@ -382,8 +375,7 @@ pub(super) fn exit_if_not(condition: Condition) -> Step {
 pub(super) fn enter(core: &mut Core, port: &mut Port<'_>, line: LineHit) -> bool {
     let hits = port.hits(core).0.lines[Hits::line_place(line.at())] == line;
     if hits {
-        core.progress.line = line;
-        core.progress.lines += 1;
+        core.progress.enter(line);
     }
     hits
 }

@@ -350,37 +350,30 @@ impl Tables {
         }
     }
 
-    /// Adds the entry of a line that hits when read: where it is in the data cache, its [`cache::presence`]
-    /// there, and its translation in the TLB.
-    pub(super) fn add_read(
+    /// Adds the entry of a line that hits when read or, for a `write`, of a half-line that hits when
+    /// written: the line's index in the data cache, its MVA, and its translation in the TLB.
+    pub(super) fn add_data(
         &mut self,
         at: Virtual,
-        privileged: bool,
-        (line, presence): (usize, u32),
+        (privileged, write): (bool, bool),
+        (line, address): (usize, Modified),
         translation: (usize, &Translation),
     ) {
-        let group = self.hits[usize::from(privileged)].add_read(at, offset(line));
-        self.presume_translation(translation, (Table::Reads, privileged), group);
-        self.presume(line, cache::presence_of(presence, 0));
+        let hits = &mut self.hits[usize::from(privileged)];
+        let (table, group, halves) = if write {
+            (Table::Writes, hits.add_write(at, offset(line)), cache::half(at.0))
+        } else {
+            (Table::Reads, hits.add_read(at, offset(line)), 0)
+        };
+        self.presume_translation(translation, (table, privileged), group);
+        self.presume(line, address, halves);
     }
 
-    /// Adds the entry of a half-line that hits when written, as [`Self::add_read`] does.
-    pub(super) fn add_write(
-        &mut self,
-        at: Virtual,
-        privileged: bool,
-        (line, presence): (usize, u32),
-        translation: (usize, &Translation),
-    ) {
-        let group = self.hits[usize::from(privileged)].add_write(at, offset(line));
-        self.presume_translation(translation, (Table::Writes, privileged), group);
-        self.presume(line, cache::presence_of(presence, cache::half(at.0)));
-    }
-
-    /// Records that entries presume what `presence` tells of a line of the data cache.
-    fn presume(&mut self, line: usize, presence: u32) {
+    /// Records that entries presume the line at `address` in the data cache, with these halves dirty.
+    fn presume(&mut self, line: usize, address: Modified, halves: u8) {
+        let presence = cache::presence(address, halves);
         if let Some(presumed) = self.presumed.get_mut(line) {
-            let same = cache::line_of(*presumed) == cache::line_of(presence);
+            let same = cache::line_of(*presumed) == Some(address);
             *presumed = if same { *presumed | presence } else { presence };
         }
     }
