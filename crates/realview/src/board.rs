@@ -19,13 +19,13 @@ use crate::clock::CoreClock;
 use crate::error::Error;
 use crate::interrupts::Controller;
 use crate::map::{Device, Part, Place, place};
-use crate::mci::Interface;
+use crate::mci::{self, Interface};
 use crate::rtc::Rtc;
 use crate::sdram::Sdram;
 use crate::settings::{Settings, Timing};
 use crate::system::{Slot, System, SystemRequest};
 use crate::timer::DualTimer;
-use crate::uart::Uart;
+use crate::uart::{self, Uart};
 
 /// The devices' input numbers at the interrupt controller.
 mod input {
@@ -294,7 +294,10 @@ impl Board {
         let Place::Device(device, offset) = place(at) else {
             return Err(self.unmapped(at, false));
         };
-        self.lines = Lines::default();
+        // Most programs that wait for a device poll it: the lines are not computed for each read.
+        if has_effect(device, offset) || now >= self.lines.until {
+            self.lines = Lines::default();
+        }
         let value = match device {
             Device::System => self.system.read(offset, now, self.clock),
             Device::Cards => self.cards.read(offset, now, self.clock),
@@ -362,6 +365,16 @@ impl Board {
             self.warn(Warning::UartDisabled { uart: number });
         }
         self.append_output(usize::from(number), &[byte]);
+    }
+}
+
+/// Whether a read of a device's register can change an interrupt line.
+const fn has_effect(device: Device, offset: u32) -> bool {
+    match device {
+        Device::System | Device::Clock | Device::Timer(_) => false,
+        Device::Cards => mci::has_effect(offset),
+        Device::Uart(_) => uart::has_effect(offset),
+        Device::InterruptInterface | Device::InterruptDistributor => true,
     }
 }
 
@@ -455,5 +468,79 @@ impl Bus for Board {
 
     fn poke(&mut self, at: Physical, value: u32) -> bool {
         self.memory.write(at.0 & !3, Width::Word, value).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::card::Medium;
+    use boardlab_sim::Bytes;
+
+    const CARDS: u32 = 0x1000_5000;
+    const UART: u32 = 0x1000_9000;
+    const INTERFACE: u32 = 0x1004_0000;
+    const DISTRIBUTOR: u32 = 0x1004_1000;
+    const NOW: Cycles = Cycles(1_000);
+
+    fn write(board: &mut Board, at: u32, value: u32) {
+        board.write(Physical(at), Width::Word, value, NOW).unwrap();
+    }
+
+    fn read(board: &mut Board, at: u32) -> u32 {
+        board.read(Physical(at), Width::Word, NOW).unwrap().value
+    }
+
+    /// A board with a card that lets the inputs of the first UART and of the cards through.
+    fn board() -> Board {
+        let mut board = Board::new(&Settings::default()).unwrap();
+        board.insert_card(Card::new(Medium::empty(Bytes::mib(1)).unwrap(), false).unwrap());
+        let inputs = 1 << input::UART[0] | 1 << input::CARDS[0];
+        let all = [
+            (INTERFACE, 1),
+            (INTERFACE + 4, 0xF0),
+            (DISTRIBUTOR, 1),
+            (DISTRIBUTOR + 0x104, inputs),
+        ];
+        all.into_iter().for_each(|(at, value)| write(&mut board, at, value));
+        board
+    }
+
+    #[test]
+    fn a_line_falls_with_the_last_byte_that_is_read_from_a_uart() {
+        let mut board = board();
+        write(&mut board, UART + 0x38, 1 << 4);
+        board.push_input(0, b"ab");
+        for byte in b"ab" {
+            assert_eq!(read(&mut board, UART + 0x18) & 1 << 4, 0, "the FIFO is not empty");
+            assert!(board.lines(NOW).irq);
+            assert_eq!(read(&mut board, UART), u32::from(*byte));
+        }
+        assert!(!board.lines(NOW).irq);
+    }
+
+    #[test]
+    fn a_line_falls_with_the_last_word_that_is_read_from_a_card() {
+        let mut board = board();
+        let command = |board: &mut Board, [index, argument]: [u32; 2]| {
+            write(board, CARDS + 0x08, argument);
+            // With an answer, for number 2 a long one.
+            write(board, CARDS + 0x0C, 1 << 10 | 1 << 6 | u32::from(index == 2) << 7 | index);
+        };
+        let found = [[0, 0], [8, 0x1AA], [55, 0], [41, 0x40FF_8000], [2, 0], [3, 0]];
+        found.into_iter().for_each(|one| command(&mut board, one));
+        let address = read(&mut board, CARDS + 0x14) & 0xFFFF_0000;
+        // Its configuration, of two words.
+        [[7, address], [55, address]].into_iter().for_each(|one| command(&mut board, one));
+        write(&mut board, CARDS + 0x28, 8);
+        write(&mut board, CARDS + 0x2C, 3 << 4 | 3);
+        command(&mut board, [51, 0]);
+        write(&mut board, CARDS + 0x3C, 1 << 21);
+        for _ in 0..2 {
+            assert_ne!(read(&mut board, CARDS + 0x34) & 1 << 21, 0);
+            assert!(board.lines(NOW).irq);
+            read(&mut board, CARDS + 0x80);
+        }
+        assert!(!board.lines(NOW).irq);
     }
 }

@@ -74,8 +74,13 @@ pub(crate) struct Interface {
     raised: u32,
     masks: [u32; 2],
     fifo: VecDeque<u32>,
-    /// The time at which the card will be ready, while it is busy.
+    /// The time at which the card will be ready, while it is busy: nothing changes before, but by a write.
     wake: Option<Cycles>,
+}
+
+/// Whether a read of a register can change an interrupt line: one from the FIFO.
+pub(crate) const fn has_effect(offset: u32) -> bool {
+    matches!(offset, 0x80..=0xBC)
 }
 
 impl Interface {
@@ -88,7 +93,7 @@ impl Interface {
     }
 
     pub(crate) fn insert(&mut self, card: Card) {
-        self.card = Some(card);
+        (self.card, self.wake) = (Some(card), None);
     }
 
     const fn is_read(&self) -> bool {
@@ -135,7 +140,13 @@ impl Interface {
 
     /// Moves data between card and FIFO up to `now`.
     pub(crate) fn advance(&mut self, now: Cycles, clock: CoreClock) {
+        if self.wake.is_some_and(|wake| now < wake) {
+            return;
+        }
         self.wake = None;
+        if self.data & control::DATA == 0 || self.left == 0 {
+            return;
+        }
         let instant = clock.instant(now);
         while self.data & control::DATA != 0 && self.left > 0 {
             match self.progress(instant) {
@@ -290,6 +301,7 @@ impl Interface {
             }
             _ => {}
         }
+        self.wake = None;
         self.advance(now, clock);
     }
 }
@@ -458,8 +470,11 @@ mod tests {
             start(&mut interface, 512, control::FROM_CARD);
             short(&mut interface, 17, 512 * block);
             assert_eq!(interface.next_event(), Cycles(ready));
-            interface.advance(Cycles(ready - 1), CLOCK);
-            assert_eq!(interface.lines(), [false, false]);
+            for before in [ready - 29_999, ready - 1, ready - 15_000] {
+                interface.read(0x34, Cycles(before), CLOCK);
+                assert_eq!(interface.lines(), [false, false]);
+                assert_eq!(interface.next_event(), Cycles(ready));
+            }
             interface.advance(Cycles(ready), CLOCK);
             assert_eq!(interface.lines(), [true, false]);
             for _ in 0..128 {
@@ -467,6 +482,22 @@ mod tests {
             }
             assert_ne!(interface.read(0x34, Cycles(ready), CLOCK) & status::DATA_END, 0);
         }
+    }
+
+    #[test]
+    fn a_write_ends_the_wait_for_a_busy_card() {
+        use boardlab_block::{Costs, Geometry, RamBlock};
+        use boardlab_sim::Duration;
+        let costs = Costs { read: Duration::from_micros(150), ..Costs::default() };
+        let device = RamBlock::new(Geometry::of_size(Bytes::mib(1))).with_costs(costs);
+        let mut interface = Interface::default();
+        interface.insert(Card::new(Medium::Device(Box::new(device)), false).unwrap());
+        select(&mut interface);
+        start(&mut interface, 512, control::FROM_CARD);
+        short(&mut interface, 17, 0);
+        assert_eq!(interface.next_event(), Cycles(30_000));
+        interface.write(0x2C, 0, Cycles(10), CLOCK);
+        assert_eq!(interface.next_event(), Cycles::NEVER);
     }
 
     #[test]

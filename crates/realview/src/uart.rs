@@ -50,6 +50,11 @@ pub(crate) struct Uart {
     pub(crate) sent_disabled: bool,
 }
 
+/// Whether a read of a register can change the interrupt line: one from the FIFO.
+pub(crate) const fn has_effect(offset: u32) -> bool {
+    offset == 0x00
+}
+
 impl Uart {
     pub(crate) const fn new() -> Self {
         Self {
