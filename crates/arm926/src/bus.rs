@@ -147,8 +147,15 @@ pub trait Bus {
     }
 
     /// The interrupt lines at `now`. The core samples them at the first boundary at or after `until`,
-    /// and after each instruction with a single transfer to other than [memory](Bus::is_memory).
+    /// and after each instruction with a single transfer to other than [memory](Bus::is_memory), unless it
+    /// [changes nothing](Bus::lines_may_differ).
     fn lines(&mut self, now: Cycles) -> Lines;
+
+    /// Whether an interrupt line, or the time of its next change, may differ from what [`Bus::lines`] last
+    /// returned, because of an access since. The core asks after reads of other than memory.
+    fn lines_may_differ(&self) -> bool {
+        true
+    }
 
     /// Whether an access at `at` reaches only memory, so that no interrupt line changes.
     fn is_memory(&self, _at: Physical) -> bool {

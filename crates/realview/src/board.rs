@@ -458,6 +458,11 @@ impl Bus for Board {
     }
 
     #[inline]
+    fn lines_may_differ(&self) -> bool {
+        self.lines == Lines::default()
+    }
+
+    #[inline]
     fn is_memory(&self, at: Physical) -> bool {
         at.0 < self.memory.size()
     }

@@ -276,11 +276,10 @@ impl Memory {
             self.buffer.before_read(at, length, now)
         };
         let start = self.buffer.free(*now);
-        self.touched |= !bus.is_memory(at);
         self.statistics.uncached_reads += 1;
-        let reply = bus
-            .read(at, access.width, start)
-            .map_err(|_| route.external(self.control.modified(access.at)))?;
+        let reply = bus.read(at, access.width, start);
+        self.touched |= !bus.is_memory(at) && bus.lines_may_differ();
+        let reply = reply.map_err(|_| route.external(self.control.modified(access.at)))?;
         self.statistics.waiting.uncached += self.buffer.transfer(start, 1, reply.waits, now);
         Ok(reply.value)
     }

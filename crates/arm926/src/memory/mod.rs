@@ -307,7 +307,8 @@ impl Memory {
         std::mem::replace(&mut self.touched, false)
     }
 
-    /// Whether a single transfer to other than memory occurred since [`Memory::take_touched`].
+    /// Whether a single transfer to other than memory occurred since [`Memory::take_touched`], after which
+    /// the interrupt lines may differ.
     #[must_use]
     pub const fn touched(&self) -> bool {
         self.touched
