@@ -26,13 +26,15 @@ impl Memory {
     /// without time: for debuggers and semihosting. Returns whether there is memory. If code changed,
     /// the engine must [discard](crate::Engine::forget) its derived data.
     pub fn poke<B: Bus + ?Sized>(&mut self, at: Virtual, value: u32, bus: &mut B) -> bool {
-        self.lookaside.invalidate_all();
         let at = Modified(self.control.modified(at).0 & !3);
         let Some((physical, _)) = self.place(at, bus) else { return false };
-        for cache in [&mut self.instructions, &mut self.data] {
-            if let Some(line) = cache.find(at) {
-                cache.store(line, at.0, Width::Word, value);
-            }
+        if let Some(line) = self.data.find(at) {
+            self.data.store(line, at.0, Width::Word, value);
+        }
+        if let Some(line) = self.instructions.find(at) {
+            self.instructions.store(line, at.0, Width::Word, value);
+            // Other contents have another stamp.
+            self.lookaside.drop_instruction_line(line, at.line());
         }
         self.note_poke(physical, value, bus);
         bus.poke(physical, value)

@@ -2,6 +2,7 @@
 
 use boardlab_arm926::bus::Width;
 use boardlab_arm926::config::CacheSize;
+use boardlab_arm926::memory::Memory;
 use boardlab_arm926::memory::control::{DATA_CACHE, INSTRUCTION_CACHE, MMU, ROUND_ROBIN};
 use boardlab_arm926::{Config, Virtual};
 
@@ -543,4 +544,28 @@ fn a_debugger_sees_what_the_program_sees_and_changes_all_of_it() {
         (bench.load(0x10_0004), bench.fetch(0x10_0004), bench.memory_word(0x10_0004)),
         (0xC, 0xC, 0xC)
     );
+}
+
+#[test]
+fn a_debugger_s_write_leaves_the_known_hits_and_gives_a_changed_line_another_stamp() {
+    let mut bench = line_state(1);
+    bench.fetch(0x10_0004);
+    bench.fetch(0x10_0024);
+    let Bench { memory, board, .. } = &mut bench;
+    let line = |memory: &mut Memory, at| memory.line_hit(Virtual(at), true).unwrap();
+    memory.learn(Virtual(0x10_0004), 4, (true, false));
+    memory.learn(Virtual(0x10_0004), 4, (true, true));
+    let hits = |memory: &mut Memory| {
+        let hits = memory.lookaside().hits(true);
+        [hits.read(0x10_0004, 4).is_some(), hits.write(0x10_0004, 4).is_some()]
+    };
+    let (own, other) = (line(memory, 0x10_0004), line(memory, 0x10_0024));
+    assert_eq!(hits(memory), [true; 2]);
+    assert!(memory.poke(Virtual(0x10_0004), 0xC, board));
+    assert_eq!(hits(memory), [true; 2]);
+    let changed = line(memory, 0x10_0004);
+    assert_ne!(changed, own);
+    assert_eq!(line(memory, 0x10_0024), other);
+    assert!(memory.poke(Virtual(0x10_0004), 0xC, board));
+    assert_eq!(line(memory, 0x10_0004), changed, "the same contents");
 }
