@@ -95,6 +95,8 @@ impl Psr {
     pub const T: u32 = 1 << 5;
     /// The implemented bits (Jazelle's J is left out).
     pub const DEFINED: u32 = 0xF800_00FF;
+    /// The mode.
+    pub(crate) const MODE: u32 = 31;
 
     /// The mode; an invalid pattern counts as [`Mode::System`] (unpredictable in the architecture).
     #[must_use]
@@ -202,6 +204,13 @@ impl Registers {
         self.cpsr.0 = (self.cpsr.0 & 0x0FFF_FFFF) | (nzcv & 0xF000_0000);
     }
 
+    /// Replaces the CPSR except for mode and state.
+    #[inline]
+    pub(crate) const fn set_status(&mut self, status: u32) {
+        let kept = Psr::MODE | Psr::T;
+        self.cpsr.0 = self.cpsr.0 & kept | status & !kept;
+    }
+
     /// Sets Q, which only MSR clears.
     pub const fn saturate(&mut self) {
         self.cpsr.0 |= Psr::Q;
@@ -235,6 +244,7 @@ impl Registers {
     ///
     /// For another index.
     #[must_use]
+    #[inline]
     pub fn of_mode(&self, mode: Mode, index: usize) -> u32 {
         let current = self.cpsr.mode();
         match index {
@@ -250,6 +260,7 @@ impl Registers {
     /// # Panics
     ///
     /// For another index.
+    #[inline]
     pub fn set_of_mode(&mut self, mode: Mode, index: usize, value: u32) {
         let current = self.cpsr.mode();
         match index {
@@ -262,15 +273,18 @@ impl Registers {
         }
     }
 
-    /// Register `index` (0 to 14) of user mode, in any current mode.
+    /// r0 to r14 of user mode, in any current mode.
     #[must_use]
-    pub fn user(&self, index: usize) -> u32 {
-        self.of_mode(Mode::User, index)
+    pub fn user(&self) -> [u32; 15] {
+        let mut all = self.r;
+        (8..15).for_each(|index| all[index] = self.of_mode(Mode::User, index));
+        all
     }
 
-    /// Writes register `index` (0 to 14) of user mode, in any current mode.
-    pub fn set_user(&mut self, index: usize, value: u32) {
-        self.set_of_mode(Mode::User, index, value);
+    /// Writes r0 to r14 of user mode, in any current mode.
+    pub fn set_user(&mut self, all: [u32; 15]) {
+        self.r[..8].copy_from_slice(&all[..8]);
+        (8..15).for_each(|index| self.set_of_mode(Mode::User, index, all[index]));
     }
 }
 
@@ -301,8 +315,8 @@ mod tests {
             }
             let r8 = if mode == Mode::Fiq { 200 } else { 600 };
             assert_eq!(registers.r[8], r8, "{mode:?}");
-            assert_eq!(registers.user(13), 1);
-            assert_eq!(registers.user(8), 600);
+            assert_eq!(registers.user()[13], 1);
+            assert_eq!(registers.user()[8], 600);
         }
         for seen_from in modes {
             registers.set_cpsr(status(seen_from));

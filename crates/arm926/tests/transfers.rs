@@ -371,7 +371,7 @@ fn an_abort_of_a_transfer_of_user_registers_leaves_them() {
     core.registers.r[1] = SIZE - 8;
     run(&mut core, 1);
     assert_eq!(
-        (core.registers.user(13), core.registers.user(14), core.registers.r[0]),
+        (core.registers.user()[13], core.registers.user()[14], core.registers.r[0]),
         (33, 34, 0)
     );
 }

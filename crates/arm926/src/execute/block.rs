@@ -4,9 +4,9 @@
 //! changes, so that an abort changes no register. Source: ARM DDI 0100E, A5.4; for a base in the list
 //! see [`super`].
 
-use super::transfer::{Place, put, read_at, write_at};
+use super::transfer::{Place, put, read_words_at, write_words_at};
 use super::{End, read, read_late, return_to, write};
-use crate::bus::{Bus, Width};
+use crate::bus::Bus;
 use crate::instruction::{BlockTransfer, Register};
 use crate::memory::Abort;
 use crate::processor::Processor;
@@ -37,30 +37,31 @@ pub(super) fn block<B: Bus>(
 fn load<B: Bus>(
     processor: &mut Processor<B>,
     transfer: &BlockTransfer,
-    mut place: Place,
+    place: Place,
     moved: u32,
 ) -> Result<(), Abort> {
     let mut words = [0; 16];
-    for register in transfer.registers() {
-        words[register.index()] = read_at(processor, place, Width::Word)?;
-        place = place.next();
-    }
+    let words = &mut words[..transfer.registers().count()];
+    read_words_at(processor, place, words)?;
     let jumps = transfer.jumps();
-    for register in transfer.registers() {
-        let word = words[register.index()];
-        if transfer.user && !jumps {
-            processor.registers.set_user(register.index(), word);
-        } else {
-            write(&mut processor.registers, register, word);
-        }
+    let loaded = transfer.registers().zip(&*words);
+    if transfer.user && !jumps {
+        let mut user = processor.registers.user();
+        loaded.for_each(|(register, word)| user[register.index()] = *word);
+        processor.registers.set_user(user);
+    } else {
+        loaded.for_each(|(register, word)| write(&mut processor.registers, register, *word));
     }
     if transfer.writes_base() {
         write(&mut processor.registers, transfer.rn, moved);
     }
-    if jumps && transfer.user {
-        return_to(processor, words[15]);
-    } else if jumps {
-        put(processor, Register::PC, words[15]);
+    // r15 is the highest register.
+    if let Some(&target) = words.last().filter(|_| jumps) {
+        if transfer.user {
+            return_to(processor, target);
+        } else {
+            put(processor, Register::PC, target);
+        }
     }
     Ok(())
 }
@@ -68,17 +69,18 @@ fn load<B: Bus>(
 fn store<B: Bus>(
     processor: &mut Processor<B>,
     transfer: &BlockTransfer,
-    mut place: Place,
+    place: Place,
     at: u32,
 ) -> Result<(), Abort> {
-    for register in transfer.registers() {
-        let value = if transfer.user && register != Register::PC {
-            processor.registers.user(register.index())
-        } else {
-            read_late(&processor.registers, register, at)
+    let mut words = [0; 16];
+    let words = &mut words[..transfer.registers().count()];
+    let registers = &processor.registers;
+    let user = if transfer.user { Some(registers.user()) } else { None };
+    for (register, word) in transfer.registers().zip(&mut *words) {
+        *word = match user {
+            Some(user) if register != Register::PC => user[register.index()],
+            _ => read_late(registers, register, at),
         };
-        write_at(processor, place, Width::Word, value)?;
-        place = place.next();
     }
-    Ok(())
+    write_words_at(processor, place, words)
 }

@@ -171,8 +171,12 @@ impl BlockTransfer {
 
     /// The registers of the list in the order of their addresses.
     pub fn registers(&self) -> impl Iterator<Item = Register> + use<> {
-        let list = self.list;
-        (0..16).filter(move |&number| list >> number & 1 != 0).map(Register::field)
+        let mut list = self.list;
+        std::iter::from_fn(move || {
+            let lowest = (list != 0).then(|| Register::field(list.trailing_zeros()))?;
+            list &= list - 1;
+            Some(lowest)
+        })
     }
 
     /// The change of the base in bytes.

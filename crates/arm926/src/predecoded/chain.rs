@@ -227,11 +227,13 @@ impl<B: Bus> Chain<'_, B> {
         let piece = usize::from(source.piece);
         let left = match cause {
             Cause::System => return self.system(index, at, source),
-            Cause::Touched => {
+            Cause::Touched | Cause::Enabled => {
                 let Key { thumb, privileged, .. } = code.block.key;
                 let class = class::of(&code.block.pieces[piece].instruction, thumb, privileged);
                 let exit = if class == Class::Jump { Exit::DYNAMIC } else { Exit::EXECUTED };
                 let Self { processor, core, bounds, .. } = self;
+                // Whether an interrupt is taken depends on CPSR.
+                core.store(&mut processor.registers);
                 let cycles = u64::from(source.before) + u64::from(source.executed);
                 let boundary = Cycles(core.progress.base.wrapping_add(cycles));
                 bounds.stop = resample(processor, boundary, bounds.limit);

@@ -15,7 +15,7 @@ pub enum Class {
     Plain,
     /// As a jump, the last instruction of its block.
     Jump,
-    /// By the reference, within its block.
+    /// Within its block, by a step or by the reference.
     System,
     /// Not at all: the reference interpreter executes it.
     Rare,

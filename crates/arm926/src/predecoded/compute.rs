@@ -3,9 +3,10 @@
 //! Layer: rank 3. Semantics: ARM DDI 0100E, A4.1 and A5.1, as in `execute`.
 
 use super::port::Port;
-use super::step::{Core, Exit, Handler, Step, by_condition, dispatch};
+use super::step::{Cause, Core, Exit, Handler, Step, by_condition, dispatch};
 use crate::execute::arithmetic;
 use crate::instruction::{Condition, DataOperation, Shift};
+use crate::registers::Psr;
 
 /// The kinds of second operand, as generic arguments.
 mod kind {
@@ -266,6 +267,21 @@ pub(super) fn constant(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> 
 pub(super) fn read_status(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
     let [step, rest @ ..] = steps else { return Exit::EXECUTED };
     core.set(step.d, core.status | core.flags());
+    dispatch(core, rest, port)
+}
+
+/// Writes CPSR by a mask, if the mode stays. Otherwise the reference does.
+pub(super) fn write_status(core: &mut Core, steps: &[Step], port: &mut Port<'_>) -> Exit {
+    let [step, rest @ ..] = steps else { return Exit::EXECUTED };
+    let before = core.status | core.flags();
+    let after = before & !step.imm | core.get(step.m) & step.imm;
+    if (before ^ after) & Psr::MODE != 0 {
+        return Exit::at(steps, Cause::System);
+    }
+    core.set_status(after);
+    if before & !after & (Psr::I | Psr::F) != 0 {
+        return Exit::at(steps, Cause::Enabled);
+    }
     dispatch(core, rest, port)
 }
 

@@ -13,6 +13,7 @@ use crate::instruction::{
     BlockTransfer, Condition, DataOperation, Index, Offset, Operand, Operation, Register, Shift,
     Transfer,
 };
+use crate::registers::Psr;
 
 /// The steps of a block, and the index of each piece's first step.
 pub(super) struct LoweredBlock {
@@ -152,12 +153,30 @@ fn of_piece(piece: &Piece, thumb: bool, known: bool) -> Vec<Step> {
             steps.push(Step::new(compute::read_status).d(rd));
         }
         Operation::Coprocessor(_) => steps.push(Step::new(missed::line_operation)),
+        Operation::WriteStatus {
+            saved: false,
+            mask,
+            operand: Operand::Immediate { value, .. },
+        } => {
+            steps.push(constant(Register::PC, value));
+            steps.push(of_status(mask, Register::PC));
+        }
+        Operation::WriteStatus {
+            saved: false,
+            mask,
+            operand: Operand::Shifted { rm, shift: Shift::Lsl, amount: 0 },
+        } if rm != Register::PC => steps.push(of_status(mask, rm)),
         Operation::WriteStatus { .. } | Operation::ReadStatus { .. } => {
             steps.push(Step::new(step::system));
         }
         _ => {}
     }
     steps
+}
+
+/// MSR to the bits `mask` of CPSR, in a privileged mode.
+fn of_status(mask: u32, rm: Register) -> Step {
+    Step::new(compute::write_status).m(rm).imm(mask & Psr::DEFINED & !Psr::T)
 }
 
 fn constant(rd: Register, value: u32) -> Step {

@@ -29,6 +29,8 @@ pub(super) enum Cause {
     Boundary,
     /// Its access reached a device, so that the interrupt lines are sampled behind it.
     Touched,
+    /// It enabled an interrupt, which may be taken behind it.
+    Enabled,
     /// Its access aborted.
     DataAbort,
     /// The fetch of its line aborted.
@@ -65,11 +67,12 @@ impl Exit {
 
     /// What ended the chain at a step; `None` at the end of the block.
     pub(super) const fn cause(self) -> Option<Cause> {
-        const CAUSES: [Cause; 8] = [
+        const CAUSES: [Cause; 9] = [
             Cause::Reference,
             Cause::System,
             Cause::Boundary,
             Cause::Touched,
+            Cause::Enabled,
             Cause::DataAbort,
             Cause::FetchAbort,
             Cause::Fetched,
@@ -160,7 +163,7 @@ pub(super) struct Core {
     pub(super) c: u32,
     /// V in bit 31.
     pub(super) v: u32,
-    /// CPSR without these four, in ARM state; steps do not change it.
+    /// CPSR without these four, in ARM state; steps do not change the mode.
     pub(super) status: u32,
     /// Whether the mode is privileged.
     privileged: bool,
@@ -225,17 +228,9 @@ impl Core {
         let mut r = [0; 16];
         r[..15].copy_from_slice(&registers.r);
         let status = registers.cpsr();
-        let mut core = Self {
-            r,
-            n: 0,
-            z: 0,
-            c: 0,
-            v: 0,
-            status: status.0 & !(Psr::N | Psr::Z | Psr::C | Psr::V | Psr::T),
-            privileged: status.privileged(),
-            progress,
-        };
-        core.set_flags(status.0);
+        let privileged = status.privileged();
+        let mut core = Self { r, n: 0, z: 0, c: 0, v: 0, status: 0, privileged, progress };
+        core.set_status(status.0);
         core
     }
 
@@ -251,10 +246,16 @@ impl Core {
         JumpKey::new(self.progress.target, self.privileged())
     }
 
-    /// Stores the registers except r15.
+    /// Stores the registers except r15, and CPSR except for the state.
     pub(super) fn store(&self, registers: &mut Registers) {
         registers.r.copy_from_slice(&self.r[..15]);
-        registers.set_flags(self.flags());
+        registers.set_status(self.status | self.flags());
+    }
+
+    /// Sets flags and status from CPSR.
+    pub(super) const fn set_status(&mut self, status: u32) {
+        self.status = status & !(Psr::N | Psr::Z | Psr::C | Psr::V | Psr::T);
+        self.set_flags(status);
     }
 
     /// N, Z, C and V at their positions in a status register.

@@ -123,6 +123,21 @@ const SECTIONS: [u32; 10] = [
     0xEAFF_FFF5, // b to the start
 ];
 
+/// The same by constants, with registers of user mode stored and loaded in another mode between.
+const CONSTANT_SECTIONS: [u32; 11] = [
+    0xE321_F0DF, // msr cpsr_c, #0xdf
+    0xE282_2040, // add r2, r2, #64
+    0xE582_3000, // str r3, [r2]
+    0xE321_F05F, // msr cpsr_c, #0x5f
+    0xE283_3001, // add r3, r3, #1
+    0xE321_F0D3, // msr cpsr_c, #0xd3
+    0xE8C2_7FFF, // stmia r2, {r0-r14}^
+    0xE8D2_7FFF, // ldmia r2, {r0-r14}^
+    0xE321_F05F, // msr cpsr_c, #0x5f
+    0xE284_4001, // add r4, r4, #1
+    0xEAFF_FFF4, // b to the start
+];
+
 /// Compares the engine with the reference after each few cycles of `code`, from system mode.
 fn compare_closely(code: &[u32]) {
     let mut stream = Seed::new(7).stream("engines");
@@ -146,6 +161,7 @@ fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_
 #[test]
 fn an_interrupt_enters_behind_the_instruction_that_permits_it() {
     compare_closely(&SECTIONS);
+    compare_closely(&CONSTANT_SECTIONS);
 }
 
 #[cfg(feature = "compiler")]
