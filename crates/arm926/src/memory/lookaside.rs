@@ -5,12 +5,14 @@
 //! reference interpreter never reads it. It is derived data and is not saved. [`Hits`] are the entries
 //! of one [`Context`] at one privilege. The tables of recent contexts are kept for when a system
 //! switches back. They then apply the evictions of instruction lines that they missed, and compare what
-//! they presume with the TLB and the data cache. Excess invalidation costs only time.
+//! they presume with the TLB and the data cache. The entries of a translation that the TLB replaces wait
+//! for it to come back. Excess invalidation costs only time.
 
 mod contents;
 mod hits;
 mod log;
 mod misses;
+mod tables;
 
 use std::sync::Arc;
 
@@ -20,10 +22,10 @@ use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 use contents::Contents;
-use hits::Tables;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
 use misses::Misses;
+use tables::Tables;
 
 /// The number of contexts whose tables are kept, besides the current one.
 const INACTIVE_MAX: usize = 15;
@@ -188,10 +190,14 @@ impl Lookaside {
         }
     }
 
-    /// Drops the entries of the translation at a place of the TLB: it was replaced.
-    pub(super) fn drop_translation(&mut self, place: usize) {
+    /// Drops the entries of the translation that was at `place` of the TLB, and brings those back of the
+    /// one that is there now.
+    pub(super) fn replace_translation(&mut self, place: usize, tlb: &Tlb) {
         self.misses.clear();
         self.tables.drop_translation(place);
+        if tlb.is_distinct() {
+            self.tables.restore_translation(place, tlb.entry(place));
+        }
     }
 
     /// Invalidates all entries: after a debugger's write, or when translations overlap.
@@ -507,9 +513,15 @@ mod tests {
             while *self.tlb.entry(self.place) == before {
                 // The same set of the TLB.
                 other.base += 32 << before.shift;
-                let place = self.tlb.insert(other);
-                self.lookaside.drop_translation(place);
+                self.insert(other);
             }
+        }
+
+        /// Inserts a translation, as a walk does; returns its place.
+        fn insert(&mut self, translation: Entry) -> usize {
+            let place = self.tlb.insert(translation);
+            self.lookaside.replace_translation(place, &self.tlb);
+            place
         }
 
         fn known(&self, at: u32) -> [bool; 3] {
@@ -617,8 +629,7 @@ mod tests {
         let mut fixture = Fixture::filled(AT);
         fixture.lookaside.drop_data_line(INDEX + 4, other);
         fixture.lookaside.drop_instruction_line(INDEX + 4, other);
-        let place = fixture.tlb.insert(translation(other.0, 20));
-        fixture.lookaside.drop_translation(place);
+        fixture.insert(translation(other.0, 20));
         assert_eq!(fixture.known(AT), [true; 3]);
     }
 
@@ -660,7 +671,7 @@ mod tests {
             tables.add_data(Virtual(at), (true, false), hit, translation);
             tables.add_data(Virtual(at), (true, true), hit, translation);
             assert_ne!(fixture.lookaside.hits(true).read(at, 4), None);
-            fixture.lookaside.drop_translation(place);
+            fixture.lookaside.tables.drop_translation(place);
             assert_eq!(fixture.lookaside.hits(true).read(at, 4), None);
             assert_eq!(fixture.known(AT), [true; 3]);
         }
@@ -682,6 +693,105 @@ mod tests {
             fixture.enter(context(PID, 1));
             assert_eq!(fixture.known(AT), left, "end {number}");
         }
+    }
+
+    #[test]
+    fn the_entries_of_a_translation_that_comes_back_are_there_again_but_for_what_ended_meanwhile() {
+        let none: (Notification, [bool; 3]) = (|_| {}, [true; 3]);
+        let flushed: [(Notification, [bool; 3]); 3] = [
+            (|fixture| fixture.lookaside.invalidate_instructions(), [true, true, false]),
+            (|fixture| fixture.lookaside.invalidate_data(), [false, false, true]),
+            (|fixture| fixture.lookaside.invalidate_translations(), [false; 3]),
+        ];
+        let ends = NOTIFICATIONS[..4].iter().copied().chain([none]).chain(flushed);
+        for (number, (end, left)) in ends.enumerate() {
+            for (at, is_away) in
+                [AT, LINE_AT.0].into_iter().flat_map(|at| [(at, false), (at, true)])
+            {
+                let mut fixture = Fixture::filled(at);
+                let translation = *fixture.tlb.entry(fixture.place);
+                fixture.replace_translation();
+                assert_eq!(fixture.known(at), [false; 3]);
+                end(&mut fixture);
+                if is_away {
+                    fixture.enter(context(PID + 1, 1));
+                }
+                fixture.place = fixture.insert(translation);
+                fixture.enter(context(PID, 1));
+                assert_eq!(fixture.known(at), left, "end {number}, away: {is_away}");
+                // They end like others.
+                fixture.replace_translation();
+                assert_eq!(fixture.known(at), [false; 3]);
+            }
+        }
+    }
+
+    #[test]
+    fn entries_end_while_they_wait_in_a_context_that_is_not_current() {
+        for (number, (end, left)) in NOTIFICATIONS[..4].iter().copied().enumerate() {
+            let mut fixture = Fixture::filled(AT);
+            let translation = *fixture.tlb.entry(fixture.place);
+            fixture.replace_translation();
+            fixture.enter(context(PID + 1, 1));
+            end(&mut fixture);
+            fixture.enter(context(PID, 1));
+            fixture.place = fixture.insert(translation);
+            assert_eq!(fixture.known(AT), left, "end {number}");
+        }
+    }
+
+    #[test]
+    fn another_translation_of_a_page_brings_nothing_back() {
+        for change in 0..4 {
+            let mut fixture = Fixture::filled(AT);
+            let mut translation = *fixture.tlb.entry(fixture.place);
+            fixture.replace_translation();
+            match change {
+                0 => translation.permission = 1,
+                1 => translation.cacheable = true,
+                2 => translation.domain = 1,
+                _ => translation.physical = 0x4000,
+            }
+            fixture.insert(translation);
+            assert_eq!(fixture.known(AT), [false; 3], "{change}");
+        }
+    }
+
+    #[test]
+    fn nothing_comes_back_while_translations_overlap() {
+        for is_away in [false, true] {
+            let mut fixture = Fixture::filled(AT);
+            let entry = *fixture.tlb.entry(fixture.place);
+            fixture.replace_translation();
+            fixture.tlb.insert(translation(LINE_AT.0, 20));
+            if is_away {
+                fixture.enter(context(PID + 1, 1));
+            }
+            fixture.insert(entry);
+            fixture.enter(context(PID, 1));
+            assert_eq!(fixture.known(AT), [false; 3], "away: {is_away}");
+        }
+    }
+
+    #[test]
+    fn a_translation_does_not_bring_the_entries_of_another_one_of_its_page_back() {
+        let mut fixture = Fixture::new(10);
+        let (page, section) = (*fixture.tlb.entry(fixture.place), translation(LINE_AT.0, 20));
+        // An entry of the page at an index at which the section then has one that ends.
+        fixture.fill(AT);
+        fixture.replace_translation();
+        fixture.tlb.invalidate_all();
+        fixture.place = fixture.insert(section);
+        fixture.fill(AT);
+        fixture.replace_translation();
+        assert_eq!(fixture.known(AT), [false; 3]);
+        fixture.tlb.invalidate_all();
+        fixture.place = fixture.insert(page);
+        assert_eq!(fixture.known(AT), [false; 3], "those of the section are at their indices");
+        fixture.replace_translation();
+        fixture.tlb.invalidate_all();
+        fixture.place = fixture.insert(section);
+        assert_eq!(fixture.known(AT), [false; 3], "its entries were forgotten");
     }
 
     #[test]

@@ -428,7 +428,7 @@ impl Memory {
             self.lookaside.invalidate_all();
         }
         let place = self.tlb.insert(entry);
-        self.lookaside.drop_translation(place);
+        self.lookaside.replace_translation(place, &self.tlb);
         Ok(place)
     }
 

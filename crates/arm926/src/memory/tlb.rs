@@ -109,7 +109,7 @@ impl Entry {
     }
 
     /// Whether the entries have a common address.
-    const fn overlaps(&self, other: &Self) -> bool {
+    pub(crate) const fn overlaps(&self, other: &Self) -> bool {
         (self.base ^ other.base) & self.mask & other.mask == 0
     }
 
@@ -258,6 +258,11 @@ impl Tlb {
     fn lockable_place(&self, at: Modified) -> Option<usize> {
         let holding = (MAIN..MAIN + LOCKABLE).filter(|&place| self.entries[place].holds(at));
         holding.min_by_key(|&place| self.entries[place].shift)
+    }
+
+    /// Whether no two entries overlap.
+    pub(crate) const fn is_distinct(&self) -> bool {
+        self.distinct
     }
 
     /// Whether an entry overlaps `entry`.

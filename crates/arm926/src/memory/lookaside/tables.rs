@@ -1,0 +1,306 @@
+//! The look-aside tables of one context.
+//!
+//! Layer: rank 3. [`Tables`] are the [`Hits`] of user mode and of privileged modes, and what they presume
+//! of the TLB and the data cache. A translation is often replaced in the TLB and comes back before its
+//! lines are evicted, so its entries wait aside, where evictions find them too.
+
+use super::Context;
+use super::hits::{Hits, LineHit, Marks, Page};
+use crate::address::{LINE, Modified, SLOT, Virtual};
+use crate::memory::cache::{self, Cache};
+use crate::memory::tlb::{self, Entry as Translation, Tlb};
+
+/// The number of data cache lines compared together.
+const COMPARE_GROUP: usize = 32;
+
+/// The number of translations whose entries wait aside.
+const WAITING: usize = 64;
+
+/// The offset of a line in the data cache.
+#[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
+const fn offset(line: usize) -> u32 {
+    line as u32 * LINE
+}
+
+/// The marks of a translation in user mode and in privileged modes.
+type PageMarks = Box<[Marks; 2]>;
+
+/// The entries of a context at both privileges.
+#[derive(Debug)]
+pub(super) struct Tables {
+    /// Those of user mode, and those of privileged modes.
+    pub(super) hits: [Box<Hits>; 2],
+    /// Those of translations that were replaced.
+    aside: [Box<Hits>; 2],
+    /// For each line of the data cache the [`cache::presence`] that entries presume; 0 without entries.
+    presumed: Box<[u32]>,
+    /// For each place of the TLB the translation that entries presume.
+    translations: Box<[Option<Translation>; tlb::PLACES]>,
+    /// For each such place its entries in `hits`.
+    marks: Box<[Option<PageMarks>; tlb::PLACES]>,
+    /// Translations with their entries in `aside`, by page modulo their number.
+    waiting: Box<[Option<(Translation, PageMarks)>; WAITING]>,
+    /// Marks that nobody uses, all clear.
+    spare: Vec<PageMarks>,
+    pub(super) context: Context,
+}
+
+/// The index of a translation that waits. Those that replace each other in the TLB have common bits.
+const fn waiting_place(translation: &Translation) -> usize {
+    (translation.base.wrapping_mul(0x9E37_79B9) >> 26) as usize % WAITING
+}
+
+impl Tables {
+    /// Creates empty tables, for a data cache with this number of lines.
+    pub(super) fn new(context: Context, lines: usize) -> Self {
+        let hits = || [(); 2].map(|()| Box::new(Hits::NONE));
+        Self {
+            hits: hits(),
+            aside: hits(),
+            presumed: vec![0; lines].into(),
+            translations: Box::new([None; tlb::PLACES]),
+            marks: Box::new([const { None }; tlb::PLACES]),
+            waiting: Box::new([const { None }; WAITING]),
+            spare: Vec::new(),
+            context,
+        }
+    }
+
+    /// The number of lines of the data cache.
+    pub(super) fn data_lines(&self) -> usize {
+        self.presumed.len()
+    }
+
+    /// All entries.
+    fn all_hits(&mut self) -> impl Iterator<Item = &mut Box<Hits>> {
+        self.hits.iter_mut().chain(&mut self.aside)
+    }
+
+    /// Invalidates all entries.
+    pub(super) fn clear(&mut self) {
+        self.clear_data();
+        self.clear_lines();
+        self.translations.fill(None);
+        let waiting = self.waiting.iter_mut().filter_map(|waiting| Some(waiting.take()?.1));
+        let marks = self.marks.iter_mut().filter_map(Option::take).chain(waiting);
+        self.spare.extend(marks.map(cleared));
+    }
+
+    /// Invalidates all data entries.
+    pub(super) fn clear_data(&mut self) {
+        self.all_hits().for_each(|hits| hits.clear_data());
+        self.presumed.fill(0);
+    }
+
+    /// Invalidates all instruction lines.
+    pub(super) fn clear_lines(&mut self) {
+        self.all_hits().for_each(|hits| hits.clear_lines());
+    }
+
+    /// Records that there are entries that presume this translation at its place of the TLB. Returns
+    /// their marks.
+    #[inline]
+    fn presume_translation(
+        &mut self,
+        (place, translation): (usize, &Translation),
+        privileged: bool,
+    ) -> &mut Marks {
+        let marks = match &mut self.marks[place] {
+            // While there are entries, it is the one that they presume.
+            Some(marks) => marks,
+            none => {
+                self.translations[place] = Some(*translation);
+                none.insert(self.spare.pop().unwrap_or_else(no_marks))
+            }
+        };
+        &mut marks[usize::from(privileged)]
+    }
+
+    /// The addresses of a translation.
+    fn page(&self, Translation { base, shift, .. }: Translation) -> Page {
+        let in_slot = Virtual(base % SLOT);
+        let aliased = in_slot.modified(self.context.pid) == Modified(base);
+        Page { at: [base, if aliased { in_slot.0 } else { base }], shift }
+    }
+
+    /// Puts the entries of the translation at a place of the TLB aside.
+    pub(super) fn drop_translation(&mut self, place: usize) {
+        let Some(translation) = self.translations[place].take() else { return };
+        let Some(mut marks) = self.marks[place].take() else { return };
+        let at = waiting_place(&translation);
+        self.forget(at);
+        let page = self.page(translation);
+        let tables = self.hits.iter_mut().zip(&mut self.aside);
+        tables
+            .zip(&mut *marks)
+            .for_each(|((hits, aside), marks)| hits.move_page(aside, page, marks));
+        self.waiting[at] = Some((translation, marks));
+    }
+
+    /// Forgets the translation that waits at an index, and its entries.
+    fn forget(&mut self, at: usize) {
+        let Some((translation, mut marks)) = self.waiting[at].take() else { return };
+        let page = self.page(translation);
+        let aside = self.aside.iter_mut().zip(&mut *marks);
+        aside.for_each(|(aside, marks)| aside.drop_page(page, marks));
+        self.spare.push(marks);
+    }
+
+    /// Whether entries of a translation wait.
+    #[inline(always)]
+    fn waits(&self, translation: &Translation) -> bool {
+        let waiting = &self.waiting[waiting_place(translation)];
+        waiting.as_ref().is_some_and(|(waiting, _)| waiting == translation)
+    }
+
+    /// Brings the entries back of the translation that is at a place of the TLB again. No other
+    /// translation in the TLB overlaps it.
+    pub(super) fn restore_translation(&mut self, place: usize, translation: &Translation) {
+        if !self.waits(translation) {
+            return;
+        }
+        let at = waiting_place(translation);
+        // Their entries may be at the same indices.
+        for other in (0..WAITING).filter(|other| *other != at) {
+            if self.waiting[other].as_ref().is_some_and(|(other, _)| other.overlaps(translation)) {
+                self.forget(other);
+            }
+        }
+        let Some((_, mut marks)) = self.waiting[at].take() else { return };
+        let page = self.page(*translation);
+        let tables = self.aside.iter_mut().zip(&mut self.hits);
+        tables
+            .zip(&mut *marks)
+            .for_each(|((aside, hits), marks)| aside.move_page(hits, page, marks));
+        self.translations[place] = Some(*translation);
+        self.spare.extend(self.marks[place].replace(marks).map(cleared));
+    }
+
+    /// Adds the entry of a line that hits when fetched, with its translation in the TLB, if there is one.
+    pub(super) fn add_line(
+        &mut self,
+        line: LineHit,
+        privileged: bool,
+        translation: Option<(usize, &Translation)>,
+    ) {
+        self.hits[usize::from(privileged)].add_line(line);
+        if let Some(translation) = translation {
+            self.presume_translation(translation, privileged).add_line(line);
+        }
+    }
+
+    /// Adds the entry of a line that hits when read or, for a `write`, of a half-line that hits when
+    /// written: the line's index in the data cache, its MVA, and its translation in the TLB.
+    pub(super) fn add_data(
+        &mut self,
+        at: Virtual,
+        (privileged, write): (bool, bool),
+        (line, address): (usize, Modified),
+        translation: (usize, &Translation),
+    ) {
+        let hits = &mut self.hits[usize::from(privileged)];
+        let halves = if write {
+            hits.add_write(at, offset(line));
+            cache::half(at.0)
+        } else {
+            hits.add_read(at, offset(line));
+            0
+        };
+        self.presume_translation(translation, privileged).add_data(at, write);
+        self.presume(line, address, halves);
+    }
+
+    /// Records that entries presume the line at `address` in the data cache, with these halves dirty.
+    fn presume(&mut self, line: usize, address: Modified, halves: u8) {
+        let presence = cache::presence(address, halves);
+        if let Some(presumed) = self.presumed.get_mut(line) {
+            let same = cache::line_of(*presumed) == Some(address);
+            *presumed = if same { *presumed | presence } else { presence };
+        }
+    }
+
+    /// Invalidates the entries whose presumed data cache line has changed, puts those of replaced
+    /// translations aside, and brings those back of translations that are in the TLB again.
+    pub(super) fn reconcile(&mut self, tlb: &Tlb, data: &Cache) {
+        for place in 0..tlb::PLACES {
+            if self.translations[place].is_some_and(|presumed| presumed != *tlb.entry(place)) {
+                self.drop_translation(place);
+            }
+        }
+        self.reconcile_data(data);
+        if !tlb.is_distinct() {
+            return;
+        }
+        for place in 0..tlb::PLACES {
+            let translation = tlb.entry(place);
+            if self.translations[place].is_none() && self.waits(translation) {
+                self.restore_translation(place, translation);
+            }
+        }
+    }
+
+    /// Invalidates the entries whose presumed data cache line has changed.
+    fn reconcile_data(&mut self, data: &Cache) {
+        let pid = self.context.pid;
+        let Self { hits, aside, presumed, .. } = self;
+        for (group, presumed) in presumed.chunks_mut(COMPARE_GROUP).enumerate() {
+            let lines = group * COMPARE_GROUP..group * COMPARE_GROUP + presumed.len();
+            let found = data.presences(lines.clone()).zip(&*presumed);
+            // Most groups are unchanged, which is found without a branch per line.
+            if !found.fold(false, |any, (found, presumed)| any | cache::differs(*presumed, found)) {
+                continue;
+            }
+            for (presumed, found) in presumed.iter_mut().zip(data.presences(lines)) {
+                let Some(line) = cache::line_of(*presumed) else { continue };
+                if cache::line_of(found) != Some(line) {
+                    let all = hits.iter_mut().chain(aside.iter_mut());
+                    all.for_each(|hits| hits.drop_data_line(line, pid));
+                    *presumed = 0;
+                } else if *presumed & !found != 0 {
+                    let all = hits.iter_mut().chain(aside.iter_mut());
+                    all.for_each(|hits| hits.drop_writes(line, pid));
+                    *presumed = cache::presence(line, 0);
+                }
+            }
+        }
+    }
+
+    /// Invalidates the entries of line `index` of the data cache, at `line`.
+    #[inline]
+    pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
+        // Without a presumption there is no entry.
+        if std::mem::take(&mut self.presumed[index]) != 0 {
+            let pid = self.context.pid;
+            self.all_hits().for_each(|hits| hits.drop_data_line(line, pid));
+        }
+    }
+
+    /// Invalidates the write entries of line `index` of the data cache, at `line`.
+    pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
+        let presumed = &mut self.presumed[index];
+        if *presumed != 0 {
+            *presumed = cache::presence(line, 0);
+            let pid = self.context.pid;
+            self.all_hits().for_each(|hits| hits.drop_writes(line, pid));
+        }
+    }
+
+    /// Invalidates the entries of an instruction line.
+    #[inline]
+    pub(super) fn drop_instruction_line(&mut self, line: Modified) {
+        let pid = self.context.pid;
+        self.all_hits().for_each(|hits| hits.drop_instruction_line(line, pid));
+    }
+}
+
+/// No marks.
+#[cold]
+fn no_marks() -> PageMarks {
+    Box::new([Marks::NONE, Marks::NONE])
+}
+
+/// The marks, removed.
+fn cleared(mut marks: PageMarks) -> PageMarks {
+    marks.iter_mut().for_each(Marks::clear);
+    marks
+}
