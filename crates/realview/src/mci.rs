@@ -74,7 +74,7 @@ pub(crate) struct Interface {
     raised: u32,
     masks: [u32; 2],
     fifo: VecDeque<u32>,
-    /// The time at which the card will be ready, while it is busy: nothing changes before, but by a write.
+    /// The time at which the card will be ready, while it is busy. Before, only a write changes anything.
     wake: Option<Cycles>,
 }
 

@@ -200,7 +200,7 @@ impl Lookaside {
         }
     }
 
-    /// Invalidates all entries: after a debugger's write, or when translations overlap.
+    /// Invalidates all entries: translations overlap.
     pub(super) fn invalidate_all(&mut self) {
         self.invalidate_instructions();
         self.invalidate_translations();
@@ -330,7 +330,7 @@ impl Memory {
         self.learn_item(at, (privileged, write));
     }
 
-    /// Like [`Memory::learn_last`], after an access to one item, which is in one line.
+    /// Like [`Memory::learn_last`], after an access to an item or a pair, which is in one half-line.
     #[inline]
     pub(crate) fn learn_item(&mut self, at: Virtual, access: (bool, bool)) {
         if let Some(hit) = self.hit {

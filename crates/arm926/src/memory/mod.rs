@@ -170,7 +170,8 @@ pub struct Memory {
     buffer: WriteBuffer,
     current: Current,
     statistics: Statistics,
-    /// Whether a single transfer to other than memory occurred since the last query.
+    /// Whether a single transfer to other than memory occurred since the last query, after which the
+    /// interrupt lines may differ.
     touched: bool,
     checker: Option<Box<Checker>>,
     /// The watcher, while a run has points.

@@ -296,6 +296,8 @@ impl<B: Bus> Chain<'_, B> {
         let Piece { instruction, at: address, .. } = code.block.pieces[piece];
         let begin = core.progress.base.wrapping_add(u64::from(source.before));
         core.store(&mut processor.registers);
+        // The chain may have come from code in the other state.
+        processor.registers.set_thumb(code.block.key.thumb);
         processor.registers.pc = address.0.wrapping_add(class::size(code.block.key.thumb));
         processor.now = Cycles(begin);
         let end = execute::execute(processor, &instruction, address.0);
@@ -400,7 +402,8 @@ fn enter_line(memory: &mut Memory, progress: &Progress, privileged: bool) {
     }
 }
 
-/// Samples the interrupt lines at the boundary after a bus transfer; returns [`Bounds::stop`].
+/// Samples the interrupt lines, if an access may have moved them, at the boundary behind an instruction
+/// after which an interrupt may be taken; returns [`Bounds::stop`].
 fn resample<B: Bus>(processor: &mut Processor<B>, boundary: Cycles, limit: u64) -> u64 {
     if boundary.0 >= limit {
         return 0;

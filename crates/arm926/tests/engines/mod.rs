@@ -138,6 +138,22 @@ const CONSTANT_SECTIONS: [u32; 11] = [
     0xEAFF_FFF4, // b to the start
 ];
 
+/// Thumb code that goes on in ARM code, where the reference executes some of the instructions.
+const STATES: [u32; 12] = [
+    0xE28F_1010, // add r1, pc, #16: the ARM code
+    0xE28F_0001, // add r0, pc, #1: the Thumb code
+    0xE12F_FF10, // bx r0
+    0x4708_3201, // add r2, #1; bx r1
+    0xE1A0_0000, // nop
+    0xE1A0_0000, // nop
+    0xE14F_3000, // mrs r3, spsr
+    0xE10F_4000, // mrs r4, cpsr
+    0xE129_F003, // msr cpsr_fc, r3
+    0xE321_F012, // msr cpsr_c, #0x12
+    0xE321_F01F, // msr cpsr_c, #0x1f
+    0xEAFF_FFF3, // b to the start
+];
+
 /// Compares the engine with the reference after each few cycles of `code`, from system mode.
 fn compare_closely(code: &[u32]) {
     let mut stream = Seed::new(7).stream("engines");
@@ -162,6 +178,11 @@ fn an_engine_stops_at_the_first_boundary_behind_an_access_that_waits_beyond_the_
 fn an_interrupt_enters_behind_the_instruction_that_permits_it() {
     compare_closely(&SECTIONS);
     compare_closely(&CONSTANT_SECTIONS);
+}
+
+#[test]
+fn a_system_instruction_is_executed_in_the_state_of_its_code() {
+    compare_closely(&STATES);
 }
 
 #[cfg(feature = "compiler")]

@@ -2,7 +2,7 @@
 //!
 //! Layer: rank 3. Main type: [`Log`], from which inactive tables learn the evictions that they missed.
 //! Data lines and translations are compared with the data cache and the TLB instead
-//! ([`Tables::reconcile`](super::hits::Tables::reconcile)).
+//! ([`Tables::reconcile`](super::tables::Tables::reconcile)).
 
 use crate::address::Modified;
 

@@ -1,8 +1,8 @@
 //! The look-aside tables of one context.
 //!
-//! Layer: rank 3. [`Tables`] are the [`Hits`] of user mode and of privileged modes, and what they presume
-//! of the TLB and the data cache. A translation is often replaced in the TLB and comes back before its
-//! lines are evicted, so its entries wait aside, where evictions find them too.
+//! Layer: rank 3. [`Tables`] are the [`Hits`] of user mode and of privileged modes, and what they
+//! presume of the TLB and the data cache. A translation is often replaced in the TLB and comes back
+//! before its lines are evicted, so its entries wait aside, where evictions find them too.
 
 use super::Context;
 use super::hits::{Hits, LineHit, Marks, Page};
@@ -13,8 +13,9 @@ use crate::memory::tlb::{self, Entry as Translation, Tlb};
 /// The number of data cache lines compared together.
 const COMPARE_GROUP: usize = 32;
 
-/// The number of translations whose entries wait aside.
-const WAITING: usize = 64;
+/// The number of translations whose entries wait aside, a power of two.
+const WAITING: usize = 1 << WAITING_BITS;
+const WAITING_BITS: u32 = 6;
 
 /// The offset of a line in the data cache.
 #[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
@@ -38,7 +39,7 @@ pub(super) struct Tables {
     translations: Box<[Option<Translation>; tlb::PLACES]>,
     /// For each such place its entries in `hits`.
     marks: Box<[Option<PageMarks>; tlb::PLACES]>,
-    /// Translations with their entries in `aside`, by page modulo their number.
+    /// Translations with their entries in `aside`, by [`waiting_place`].
     waiting: Box<[Option<(Translation, PageMarks)>; WAITING]>,
     /// Marks that nobody uses, all clear.
     spare: Vec<PageMarks>,
@@ -47,7 +48,7 @@ pub(super) struct Tables {
 
 /// The index of a translation that waits. Those that replace each other in the TLB have common bits.
 const fn waiting_place(translation: &Translation) -> usize {
-    (translation.base.wrapping_mul(0x9E37_79B9) >> 26) as usize % WAITING
+    (translation.base.wrapping_mul(0x9E37_79B9) >> (u32::BITS - WAITING_BITS)) as usize
 }
 
 impl Tables {
@@ -123,7 +124,9 @@ impl Tables {
         Page { at: [base, if aliased { in_slot.0 } else { base }], shift }
     }
 
-    /// Puts the entries of the translation at a place of the TLB aside.
+    /// Puts the entries of the translation at a place of the TLB aside. A mark of a table and a privilege
+    /// means that such an access hit by this translation. So an entry of its page there is valid by it, even
+    /// one that was added by another translation.
     pub(super) fn drop_translation(&mut self, place: usize) {
         let Some(translation) = self.translations[place].take() else { return };
         let Some(mut marks) = self.marks[place].take() else { return };
@@ -153,8 +156,8 @@ impl Tables {
         waiting.as_ref().is_some_and(|(waiting, _)| waiting == translation)
     }
 
-    /// Brings the entries back of the translation that is at a place of the TLB again. No other
-    /// translation in the TLB overlaps it.
+    /// Brings the entries back of the translation that is at a place of the TLB again. The place has no
+    /// entries, and no other translation in the TLB overlaps it.
     pub(super) fn restore_translation(&mut self, place: usize, translation: &Translation) {
         if !self.waits(translation) {
             return;
@@ -173,7 +176,7 @@ impl Tables {
             .zip(&mut *marks)
             .for_each(|((aside, hits), marks)| aside.move_page(hits, page, marks));
         self.translations[place] = Some(*translation);
-        self.spare.extend(self.marks[place].replace(marks).map(cleared));
+        self.marks[place] = Some(marks);
     }
 
     /// Adds the entry of a line that hits when fetched, with its translation in the TLB, if there is one.
