@@ -310,7 +310,8 @@ impl Interface {
 mod tests {
     use super::*;
     use crate::card::{BLOCK, Medium};
-    use boardlab_sim::{Bytes, Hertz};
+    use boardlab_block::{Costs, Geometry, RamBlock};
+    use boardlab_sim::{Bytes, Duration, Hertz};
 
     const CLOCK: CoreClock = CoreClock::new(Hertz::from_hz(200_000_000));
     const NOW: Cycles = Cycles(0);
@@ -453,15 +454,18 @@ mod tests {
         assert_eq!(interface.lines(), [false, false]);
     }
 
-    #[test]
-    fn each_block_comes_when_the_medium_has_it() {
-        use boardlab_block::{Costs, Geometry, RamBlock};
-        use boardlab_sim::Duration;
-        let (read, write) = (Duration::from_micros(150), Duration::from_micros(400));
+    /// With a medium that takes so long to read a block and to write one.
+    fn with_timed_card(read: Duration, write: Duration) -> Interface {
         let costs = Costs { read, write, ..Costs::default() };
         let device = RamBlock::new(Geometry::of_size(Bytes::mib(1))).with_costs(costs);
         let mut interface = Interface::default();
         interface.insert(Card::new(Medium::Device(Box::new(device)), false).unwrap());
+        interface
+    }
+
+    #[test]
+    fn each_block_comes_when_the_medium_has_it() {
+        let mut interface = with_timed_card(Duration::from_micros(150), Duration::from_micros(400));
         select(&mut interface);
         interface.write(0x3C, status::RECEIVE_AVAILABLE, NOW, CLOCK);
         for block in 0..3 {
@@ -486,12 +490,7 @@ mod tests {
 
     #[test]
     fn a_write_ends_the_wait_for_a_busy_card() {
-        use boardlab_block::{Costs, Geometry, RamBlock};
-        use boardlab_sim::Duration;
-        let costs = Costs { read: Duration::from_micros(150), ..Costs::default() };
-        let device = RamBlock::new(Geometry::of_size(Bytes::mib(1))).with_costs(costs);
-        let mut interface = Interface::default();
-        interface.insert(Card::new(Medium::Device(Box::new(device)), false).unwrap());
+        let mut interface = with_timed_card(Duration::from_micros(150), Duration::ZERO);
         select(&mut interface);
         start(&mut interface, 512, control::FROM_CARD);
         short(&mut interface, 17, 0);

@@ -4,9 +4,9 @@
 //! changes, so that an abort changes no register. Source: ARM DDI 0100E, A5.4; for a base in the list
 //! see [`super`].
 
-use super::transfer::{Place, put, read_words_at, write_words_at};
+use super::transfer::{Place, put};
 use super::{End, read, read_late, return_to, write};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::instruction::{BlockTransfer, Register};
 use crate::memory::Abort;
 use crate::processor::Processor;
@@ -42,7 +42,8 @@ fn load<B: Bus>(
 ) -> Result<(), Abort> {
     let mut words = [0; 16];
     let words = &mut words[..transfer.registers().count()];
-    read_words_at(processor, place, words)?;
+    let Processor { memory, bus, now, .. } = &mut *processor;
+    memory.read_words(place.access(Width::Word), words, bus, now)?;
     let jumps = transfer.jumps();
     let loaded = transfer.registers().zip(&*words);
     if transfer.user && !jumps {
@@ -82,5 +83,6 @@ fn store<B: Bus>(
             _ => read_late(registers, register, at),
         };
     }
-    write_words_at(processor, place, words)
+    let Processor { memory, bus, now, .. } = processor;
+    memory.write_words(place.access(Width::Word), words, bus, now)
 }

@@ -43,7 +43,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    const fn access(self, width: Width) -> Access {
+    pub(super) const fn access(self, width: Width) -> Access {
         Access { at: Virtual(self.address), width, privileged: self.privileged }
     }
 
@@ -62,40 +62,6 @@ pub(super) fn read_at<B: Bus>(
 ) -> Result<u32, Abort> {
     let Processor { memory, bus, now, .. } = processor;
     memory.read(place.access(width), bus, now)
-}
-
-/// Reads the words at `place` and after it.
-pub(super) fn read_words_at<B: Bus>(
-    processor: &mut Processor<B>,
-    mut place: Place,
-    words: &mut [u32],
-) -> Result<(), Abort> {
-    if place.address.is_multiple_of(4) {
-        let Processor { memory, bus, now, .. } = processor;
-        return memory.read_words(place.access(Width::Word), words, bus, now);
-    }
-    for word in words {
-        *word = read_at(processor, place, Width::Word)?;
-        place = place.next();
-    }
-    Ok(())
-}
-
-/// Writes words at `place` and after it.
-pub(super) fn write_words_at<B: Bus>(
-    processor: &mut Processor<B>,
-    mut place: Place,
-    words: &[u32],
-) -> Result<(), Abort> {
-    if place.address.is_multiple_of(4) {
-        let Processor { memory, bus, now, .. } = processor;
-        return memory.write_words(place.access(Width::Word), words, bus, now);
-    }
-    for word in words {
-        write_at(processor, place, Width::Word, *word)?;
-        place = place.next();
-    }
-    Ok(())
 }
 
 /// Writes at `place`.

@@ -74,7 +74,7 @@ impl Memory {
         self.write_plain(access, value, bus, now)
     }
 
-    /// Reads aligned words at `access` and after it, like one read each.
+    /// Reads words at `access` and after it, like one read each.
     ///
     /// # Errors
     ///
@@ -91,7 +91,7 @@ impl Memory {
             *value = match self.hit {
                 // In the line of the previous word.
                 Some(Hit { line, .. })
-                    if index != 0 && !access.at.0.is_multiple_of(LINE) && !self.observed =>
+                    if index != 0 && access.at.0 % LINE >= 4 && !self.observed =>
                 {
                     self.statistics.tlb_lookups += 1;
                     self.statistics.data_cache.reads += 1;
@@ -103,7 +103,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes aligned words at `access` and after it, like one write each.
+    /// Writes words at `access` and after it, like one write each.
     ///
     /// # Errors
     ///

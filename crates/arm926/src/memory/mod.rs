@@ -58,7 +58,7 @@ impl Access {
 
     /// Splits words to be written at this address behind those of its line; `None` without words.
     fn split_at_line(self, values: &[u32]) -> Option<(&[u32], &[u32])> {
-        let room = ((LINE - self.at.0 % LINE) / 4) as usize;
+        let room = (LINE - self.at.0 % LINE).div_ceil(4) as usize;
         (!values.is_empty()).then(|| values.split_at(room.min(values.len())))
     }
 }

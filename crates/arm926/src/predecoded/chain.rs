@@ -227,7 +227,7 @@ impl<B: Bus> Chain<'_, B> {
         let piece = usize::from(source.piece);
         let left = match cause {
             Cause::System => return self.system(index, at, source),
-            Cause::Touched | Cause::Enabled => {
+            Cause::Sampled => {
                 let Key { thumb, privileged, .. } = code.block.key;
                 let class = class::of(&code.block.pieces[piece].instruction, thumb, privileged);
                 let exit = if class == Class::Jump { Exit::DYNAMIC } else { Exit::EXECUTED };

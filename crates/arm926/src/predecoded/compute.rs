@@ -280,7 +280,7 @@ pub(super) fn write_status(core: &mut Core, steps: &[Step], port: &mut Port<'_>)
     }
     core.set_status(after);
     if before & !after & (Psr::I | Psr::F) != 0 {
-        return Exit::at(steps, Cause::Enabled);
+        return Exit::at(steps, Cause::Sampled);
     }
     dispatch(core, rest, port)
 }

@@ -47,7 +47,7 @@ fn at_its_time(
         return Err(Exit::at(steps, Cause::DataAbort));
     }
     if port.memory.touched() {
-        return Err(Exit::at(steps, Cause::Touched));
+        return Err(Exit::at(steps, Cause::Sampled));
     }
     let is_last = u32::from(source.piece) + 1 == port.code.count;
     if is_last || port.is_in_time(core) { Ok(()) } else { Err(Exit::at(steps, Cause::Boundary)) }

@@ -27,10 +27,8 @@ pub(super) enum Cause {
     System,
     /// The boundary behind its instruction has work.
     Boundary,
-    /// Its access reached a device, so that the interrupt lines are sampled behind it.
-    Touched,
-    /// It enabled an interrupt, which may be taken behind it.
-    Enabled,
+    /// An interrupt may be taken behind it: its access reached a device, or it enabled one.
+    Sampled,
     /// Its access aborted.
     DataAbort,
     /// The fetch of its line aborted.
@@ -67,12 +65,11 @@ impl Exit {
 
     /// What ended the chain at a step; `None` at the end of the block.
     pub(super) const fn cause(self) -> Option<Cause> {
-        const CAUSES: [Cause; 9] = [
+        const CAUSES: [Cause; 8] = [
             Cause::Reference,
             Cause::System,
             Cause::Boundary,
-            Cause::Touched,
-            Cause::Enabled,
+            Cause::Sampled,
             Cause::DataAbort,
             Cause::FetchAbort,
             Cause::Fetched,

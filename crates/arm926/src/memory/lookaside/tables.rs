@@ -26,6 +26,9 @@ const fn offset(line: usize) -> u32 {
 /// The marks of a translation in user mode and in privileged modes.
 type PageMarks = Box<[Marks; 2]>;
 
+/// A translation that entries presume, and its entries.
+type Presumed = Option<(Translation, PageMarks)>;
+
 /// The entries of a context at both privileges.
 #[derive(Debug)]
 pub(super) struct Tables {
@@ -35,12 +38,10 @@ pub(super) struct Tables {
     aside: [Box<Hits>; 2],
     /// For each line of the data cache the [`cache::presence`] that entries presume; 0 without entries.
     presumed: Box<[u32]>,
-    /// For each place of the TLB the translation that entries presume.
-    translations: Box<[Option<Translation>; tlb::PLACES]>,
-    /// For each such place its entries in `hits`.
-    marks: Box<[Option<PageMarks>; tlb::PLACES]>,
-    /// Translations with their entries in `aside`, by [`waiting_place`].
-    waiting: Box<[Option<(Translation, PageMarks)>; WAITING]>,
+    /// For each place of the TLB the translation with entries in `hits`.
+    translations: Box<[Presumed; tlb::PLACES]>,
+    /// Translations with entries in `aside`, by [`waiting_place`].
+    waiting: Box<[Presumed; WAITING]>,
     /// Marks that nobody uses, all clear.
     spare: Vec<PageMarks>,
     pub(super) context: Context,
@@ -59,8 +60,7 @@ impl Tables {
             hits: hits(),
             aside: hits(),
             presumed: vec![0; lines].into(),
-            translations: Box::new([None; tlb::PLACES]),
-            marks: Box::new([const { None }; tlb::PLACES]),
+            translations: Box::new([const { None }; tlb::PLACES]),
             waiting: Box::new([const { None }; WAITING]),
             spare: Vec::new(),
             context,
@@ -81,10 +81,11 @@ impl Tables {
     pub(super) fn clear(&mut self) {
         self.clear_data();
         self.clear_lines();
-        self.translations.fill(None);
-        let waiting = self.waiting.iter_mut().filter_map(|waiting| Some(waiting.take()?.1));
-        let marks = self.marks.iter_mut().filter_map(Option::take).chain(waiting);
-        self.spare.extend(marks.map(cleared));
+        let presumed = self.translations.iter_mut().chain(&mut *self.waiting);
+        for (_, mut marks) in presumed.filter_map(Option::take) {
+            marks.iter_mut().for_each(Marks::clear);
+            self.spare.push(marks);
+        }
     }
 
     /// Invalidates all data entries.
@@ -106,14 +107,9 @@ impl Tables {
         (place, translation): (usize, &Translation),
         privileged: bool,
     ) -> &mut Marks {
-        let marks = match &mut self.marks[place] {
-            // While there are entries, it is the one that they presume.
-            Some(marks) => marks,
-            none => {
-                self.translations[place] = Some(*translation);
-                none.insert(self.spare.pop().unwrap_or_else(no_marks))
-            }
-        };
+        // While there are entries, it is the one that they presume.
+        let (_, marks) = self.translations[place]
+            .get_or_insert_with(|| (*translation, self.spare.pop().unwrap_or_else(no_marks)));
         &mut marks[usize::from(privileged)]
     }
 
@@ -128,8 +124,7 @@ impl Tables {
     /// means that such an access hit by this translation. So an entry of its page there is valid by it, even
     /// one that was added by another translation.
     pub(super) fn drop_translation(&mut self, place: usize) {
-        let Some(translation) = self.translations[place].take() else { return };
-        let Some(mut marks) = self.marks[place].take() else { return };
+        let Some((translation, mut marks)) = self.translations[place].take() else { return };
         let at = waiting_place(&translation);
         self.forget(at);
         let page = self.page(translation);
@@ -175,8 +170,7 @@ impl Tables {
         tables
             .zip(&mut *marks)
             .for_each(|((aside, hits), marks)| aside.move_page(hits, page, marks));
-        self.translations[place] = Some(*translation);
-        self.marks[place] = Some(marks);
+        self.translations[place] = Some((*translation, marks));
     }
 
     /// Adds the entry of a line that hits when fetched, with its translation in the TLB, if there is one.
@@ -226,7 +220,8 @@ impl Tables {
     /// translations aside, and brings those back of translations that are in the TLB again.
     pub(super) fn reconcile(&mut self, tlb: &Tlb, data: &Cache) {
         for place in 0..tlb::PLACES {
-            if self.translations[place].is_some_and(|presumed| presumed != *tlb.entry(place)) {
+            let presumed = self.translations[place].as_ref();
+            if presumed.is_some_and(|(presumed, _)| presumed != tlb.entry(place)) {
                 self.drop_translation(place);
             }
         }
@@ -300,10 +295,4 @@ impl Tables {
 #[cold]
 fn no_marks() -> PageMarks {
     Box::new([Marks::NONE, Marks::NONE])
-}
-
-/// The marks, removed.
-fn cleared(mut marks: PageMarks) -> PageMarks {
-    marks.iter_mut().for_each(Marks::clear);
-    marks
 }
