@@ -181,6 +181,34 @@ fn an_interrupt_enters_behind_the_instruction_that_permits_it() {
 }
 
 #[test]
+fn the_low_bits_of_the_base_of_a_block_transfer_change_nothing() {
+    const CODE: [u32; 4] = [
+        0xE898_003F, // ldmia r8, {r0-r5}
+        0xE889_003F, // stmia r9, {r0-r5}
+        0xE899_00FE, // ldmia r9, {r1-r7}
+        0xEAFF_FFFB, // b to the start
+    ];
+    let run = |base: u32| {
+        let mut core = world::start(&mut Seed::new(3).stream("words"), &CODE, &[]);
+        core.registers.set_cpsr(Psr(0xDF));
+        (core.registers.r[8], core.registers.r[9]) = (base, base + 0x100);
+        // Twice, so that all lines have been filled at the end.
+        Interpreter.run(&mut core, Limit::instructions(7));
+        let memory = core.bus.ram.bytes().to_vec();
+        (core.registers.r[..8].to_vec(), core.now, *core.memory.statistics(), memory)
+    };
+    for area in [world::BACK, world::THROUGH, world::UNCACHED] {
+        for offset in (0..32).step_by(4) {
+            let base = area + world::DATA + 0x40 + offset;
+            let expected = run(base);
+            for low in 1..4 {
+                assert!(run(base + low) == expected, "base {base:#x} + {low}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_system_instruction_is_executed_in_the_state_of_its_code() {
     compare_closely(&STATES);
 }
