@@ -295,15 +295,31 @@ pub(crate) const fn half(at: u32) -> u8 {
     if at & (LINE / 2) == 0 { 1 } else { 2 }
 }
 
-/// A valid line and its dirty halves in one word: the MVA, bit 0 set, and the dirty bits above.
+/// The dirty bits of a [`presence`].
+const DIRTY: u32 = (BOTH as u32) << 1;
+
+/// A valid line and its dirty halves in one word: the MVA, bit 0 set, and the dirty bits above. The two
+/// bits below the MVA are free for others.
 pub(crate) fn presence(line: Modified, dirty: u8) -> u32 {
     line.0 | VALID | u32::from(dirty) << 1
 }
 
-/// Whether a line no longer matches `presumed`: it was replaced, or a dirty half was cleaned.
-pub(crate) fn differs(presumed: u32, found: u32) -> bool {
-    let dirty = u32::from(BOTH) << 1;
-    presumed != 0 && (presumed ^ found) & (!dirty | presumed) != 0
+/// Not 0 if a line no longer matches `presumed`: it was replaced, or a dirty half was cleaned. Without a
+/// branch, for vector instructions.
+#[inline]
+pub(crate) const fn difference(presumed: u32, found: u32) -> u32 {
+    let is_presumed = (presumed & VALID).wrapping_neg();
+    (presumed ^ found) & (!(LINE - 1) | VALID | DIRTY & presumed) & is_presumed
+}
+
+/// The dirty halves of a [`presence`].
+pub(crate) const fn dirty_of(presence: u32) -> u8 {
+    presence.to_le_bytes()[0] >> 1 & BOTH
+}
+
+/// A [`presence`] of the line without dirty halves.
+pub(crate) const fn cleaned(presence: u32) -> u32 {
+    presence & !DIRTY
 }
 
 /// The MVA of a [`presence`]; `None` for 0.

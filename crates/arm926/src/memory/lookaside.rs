@@ -263,7 +263,7 @@ impl Memory {
     /// # Errors
     ///
     /// An [`Abort`].
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write_quickly<B: Bus + ?Sized>(
         &mut self,
         access: Access,

@@ -74,7 +74,7 @@ impl WriteBuffer {
     }
 
     /// Advances the bus to `now`.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, now: Cycles) {
         while let Some(head) = self.pending.front_mut() {
             if !head.begun {
@@ -106,13 +106,14 @@ impl WriteBuffer {
     }
 
     /// Waits for the oldest transfer to end.
-    #[inline(never)]
+    #[inline(always)]
     fn wait_for_head(&mut self, now: &mut Cycles) {
-        if let Some(head) = self.pending.pop_front() {
-            if !head.begun {
-                self.free_at = self.free_at.max(head.since).saturating_add(head.cycles);
+        if let Some(&mut PendingTransfer { begun, since, cycles, .. }) = self.pending.front_mut() {
+            if !begun {
+                self.free_at = self.free_at.max(since).saturating_add(cycles);
             }
             now.0 = now.0.max(self.free_at);
+            self.pending.drop_front();
         }
     }
 
@@ -147,7 +148,7 @@ impl WriteBuffer {
     }
 
     /// Buffers a store, after waiting for room; returns the cycles waited.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn store(
         &mut self,
         at: Physical,
@@ -155,24 +156,13 @@ impl WriteBuffer {
         waits: Waits,
         now: &mut Cycles,
     ) -> u64 {
-        self.settle(*now);
-        if self.pending.words() < WORDS && self.append(at, width, waits) {
-            return 0;
-        }
-        self.store_in_turn(at, width, waits, now)
-    }
-
-    /// Buffers a store that waits for room, or begins a burst.
-    #[inline(never)]
-    fn store_in_turn(&mut self, at: Physical, width: Width, waits: Waits, now: &mut Cycles) -> u64 {
         let before = now.0;
-        if self.pending.words() >= WORDS {
-            while self.pending.words() >= WORDS {
-                self.wait_for_head(now);
-            }
-            if self.append(at, width, waits) {
-                return now.0 - before;
-            }
+        self.settle(*now);
+        while self.pending.words() >= WORDS {
+            self.wait_for_head(now);
+        }
+        if self.append(at, width, waits) {
+            return now.0 - before;
         }
         while self.pending.addresses() >= ADDRESSES {
             self.wait_for_head(now);
@@ -190,7 +180,7 @@ impl WriteBuffer {
     }
 
     /// Appends a word to the last burst if it is consecutive.
-    #[inline]
+    #[inline(always)]
     fn append(&mut self, at: Physical, width: Width, waits: Waits) -> bool {
         let ratio = self.ratio;
         let Some(last) = self.pending.back() else { return false };

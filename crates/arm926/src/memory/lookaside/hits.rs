@@ -158,15 +158,15 @@ impl Marks {
 pub(super) struct Page {
     /// The first ones: two for the slot of the current process, otherwise one twice.
     pub(super) at: [u32; 2],
-    /// The size as a power of two.
-    pub(super) shift: u8,
+    /// The bits of an address that are compared with them.
+    pub(super) mask: u32,
 }
 
 impl Page {
     #[inline]
     const fn contains(self, at: u32) -> bool {
         let [one, other] = self.at;
-        (at ^ one) >> self.shift == 0 || (at ^ other) >> self.shift == 0
+        at & self.mask == one || at & self.mask == other
     }
 }
 
@@ -363,18 +363,22 @@ impl Hits {
         drop_entries(&mut self.lines, &mut marks.lines, page);
     }
 
-    /// Invalidates the entries of a data line of the process `pid`.
+    /// Invalidates the entries of a data line of the process `pid`, written to in these halves at most.
     #[inline]
-    pub(super) fn drop_data_line(&mut self, line: Modified, pid: u8) {
+    pub(super) fn drop_data_line(&mut self, line: Modified, halves: u8, pid: u8) {
         invalidate(&mut self.reads[Self::read_place(line.0)], line, pid);
-        self.drop_writes(line, pid);
+        self.drop_writes(line, halves, pid);
     }
 
-    /// Invalidates the write entries of a data line of the process `pid`.
+    /// Invalidates the write entries of these halves of a data line of the process `pid`.
     #[inline]
-    pub(super) fn drop_writes(&mut self, line: Modified, pid: u8) {
-        let half = Self::write_place(line.0);
-        self.writes[half..half + 2].iter_mut().for_each(|hit| invalidate(hit, line, pid));
+    pub(super) fn drop_writes(&mut self, line: Modified, halves: u8, pid: u8) {
+        let place = Self::write_place(line.0);
+        for half in 0..2 {
+            if halves >> half & 1 != 0 {
+                invalidate(&mut self.writes[place + half], line, pid);
+            }
+        }
     }
 
     /// Invalidates the entry of an instruction line of the process `pid`.

@@ -23,6 +23,26 @@ const fn offset(line: usize) -> u32 {
     line as u32 * LINE
 }
 
+/// The bit that a line has entries at a privilege, beside its presence.
+const fn entries_at(privileged: bool) -> u32 {
+    if privileged { 1 << 4 } else { 1 << 3 }
+}
+
+/// Calls `change` with the tables that may have entries of a line of which they presume this.
+#[inline]
+fn change_each(
+    presumed: u32,
+    [hits, aside]: [&mut [Box<Hits>; 2]; 2],
+    mut change: impl FnMut(&mut Hits),
+) {
+    for ((hits, aside), privileged) in hits.iter_mut().zip(aside).zip([false, true]) {
+        if presumed & entries_at(privileged) != 0 {
+            change(hits);
+            change(aside);
+        }
+    }
+}
+
 /// The marks of a translation in user mode and in privileged modes.
 type PageMarks = Box<[Marks; 2]>;
 
@@ -36,7 +56,8 @@ pub(super) struct Tables {
     pub(super) hits: [Box<Hits>; 2],
     /// Those of translations that were replaced.
     aside: [Box<Hits>; 2],
-    /// For each line of the data cache the [`cache::presence`] that entries presume; 0 without entries.
+    /// For each line of the data cache the [`cache::presence`] that entries presume, with [`entries_at`] of
+    /// their privileges; 0 without entries.
     presumed: Box<[u32]>,
     /// For each place of the TLB the translation with entries in `hits`.
     translations: Box<[Presumed; tlb::PLACES]>,
@@ -114,10 +135,10 @@ impl Tables {
     }
 
     /// The addresses of a translation.
-    fn page(&self, Translation { base, shift, .. }: Translation) -> Page {
+    fn page(&self, Translation { base, mask, .. }: Translation) -> Page {
         let in_slot = Virtual(base % SLOT);
         let aliased = in_slot.modified(self.context.pid) == Modified(base);
-        Page { at: [base, if aliased { in_slot.0 } else { base }], shift }
+        Page { at: [base, if aliased { in_slot.0 } else { base }], mask }
     }
 
     /// Puts the entries of the translation at a place of the TLB aside. A mark of a table and a privilege
@@ -204,15 +225,16 @@ impl Tables {
             0
         };
         self.presume_translation(translation, privileged).add_data(at, write);
-        self.presume(line, address, halves);
+        self.presume(line, address, (halves, privileged));
     }
 
-    /// Records that entries presume the line at `address` in the data cache, with these halves dirty.
-    fn presume(&mut self, line: usize, address: Modified, halves: u8) {
-        let presence = cache::presence(address, halves);
+    /// Records that entries at a privilege presume the line at `address` in the data cache, with these halves
+    /// dirty.
+    fn presume(&mut self, line: usize, address: Modified, (halves, privileged): (u8, bool)) {
+        let presence = cache::presence(address, halves) | entries_at(privileged);
         if let Some(presumed) = self.presumed.get_mut(line) {
             let same = cache::line_of(*presumed) == Some(address);
-            *presumed = if same { *presumed | presence } else { presence };
+            *presumed = presence | if same { *presumed } else { 0 };
         }
     }
 
@@ -245,19 +267,21 @@ impl Tables {
             let lines = group * COMPARE_GROUP..group * COMPARE_GROUP + presumed.len();
             let found = data.presences(lines.clone()).zip(&*presumed);
             // Most groups are unchanged, which is found without a branch per line.
-            if !found.fold(false, |any, (found, presumed)| any | cache::differs(*presumed, found)) {
+            let differences = found.map(|(found, presumed)| cache::difference(*presumed, found));
+            if differences.fold(0, |any, difference| any | difference) == 0 {
                 continue;
             }
             for (presumed, found) in presumed.iter_mut().zip(data.presences(lines)) {
                 let Some(line) = cache::line_of(*presumed) else { continue };
+                let halves = cache::dirty_of(*presumed);
                 if cache::line_of(found) != Some(line) {
-                    let all = hits.iter_mut().chain(aside.iter_mut());
-                    all.for_each(|hits| hits.drop_data_line(line, pid));
+                    let drop = |hits: &mut Hits| hits.drop_data_line(line, halves, pid);
+                    change_each(*presumed, [hits, aside], drop);
                     *presumed = 0;
-                } else if *presumed & !found != 0 {
-                    let all = hits.iter_mut().chain(aside.iter_mut());
-                    all.for_each(|hits| hits.drop_writes(line, pid));
-                    *presumed = cache::presence(line, 0);
+                } else if halves & !cache::dirty_of(found) != 0 {
+                    let drop = |hits: &mut Hits| hits.drop_writes(line, halves, pid);
+                    change_each(*presumed, [hits, aside], drop);
+                    *presumed = cache::cleaned(*presumed);
                 }
             }
         }
@@ -266,20 +290,20 @@ impl Tables {
     /// Invalidates the entries of line `index` of the data cache, at `line`.
     #[inline]
     pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
-        // Without a presumption there is no entry.
-        if std::mem::take(&mut self.presumed[index]) != 0 {
-            let pid = self.context.pid;
-            self.all_hits().for_each(|hits| hits.drop_data_line(line, pid));
-        }
+        let presumed = std::mem::take(&mut self.presumed[index]);
+        let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
+        let drop = |hits: &mut Hits| hits.drop_data_line(line, halves, pid);
+        change_each(presumed, [&mut self.hits, &mut self.aside], drop);
     }
 
     /// Invalidates the write entries of line `index` of the data cache, at `line`.
     pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
-        let presumed = &mut self.presumed[index];
-        if *presumed != 0 {
-            *presumed = cache::presence(line, 0);
-            let pid = self.context.pid;
-            self.all_hits().for_each(|hits| hits.drop_writes(line, pid));
+        let presumed = self.presumed[index];
+        let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
+        if halves != 0 {
+            self.presumed[index] = cache::cleaned(presumed);
+            let drop = |hits: &mut Hits| hits.drop_writes(line, halves, pid);
+            change_each(presumed, [&mut self.hits, &mut self.aside], drop);
         }
     }
 
