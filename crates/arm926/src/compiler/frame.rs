@@ -27,8 +27,6 @@ pub(super) struct Frame {
     pub(super) a: u32,
     /// Its second operand.
     pub(super) b: u32,
-    /// The address of the current instruction line.
-    pub(super) line: u32,
     /// The target of an indirect jump.
     pub(super) target: u32,
     /// The address of the access that the reference performs.
@@ -74,9 +72,13 @@ pub(super) mod at {
     }
     offsets!(
         LEFT: left, COUNTS: counts, RESULT: result, CARRY: carry, OVERFLOW: overflow, FORM: form, A: a, B: b,
-        LINE: line, TARGET: target, ADDRESS: address, VALUE: value, STATUS: status, REGISTERS: r
+        TARGET: target, ADDRESS: address, VALUE: value, STATUS: status, REGISTERS: r
     );
 }
+
+/// A bit in the argument of a host function: the frame's counts include the line that is entered next. If the region exits
+/// instead, the function takes it off.
+pub(super) const COUNTED: u32 = 1 << 31;
 
 /// The results of a host function: [`Frame::status`].
 pub(super) mod status {
@@ -143,6 +145,11 @@ impl Tally {
     /// The sum of two tallies.
     pub(super) const fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
+    }
+
+    /// What [`COUNTED`] says of the argument of a host function.
+    pub(super) const fn counted(argument: u32) -> Self {
+        if argument & COUNTED == 0 { Self(0) } else { Self::LINE }
     }
 
     /// The difference, as a correction of a sum that contains `other`.

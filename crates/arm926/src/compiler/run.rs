@@ -5,7 +5,7 @@
 
 use super::class::{Class, class};
 use super::code::{Arguments, Code, Entry, Hosts};
-use super::frame::{Frame, QUANTUM, Tally, form, status};
+use super::frame::{COUNTED, Frame, QUANTUM, Tally, form, status};
 use super::lower::{Exit, Site};
 use super::plan::{Key, Plan};
 use crate::address::{Cycles, Virtual};
@@ -124,7 +124,6 @@ impl Region {
     /// Runs from the head. Its line is entered, and no work is due at the boundary before it.
     pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
-        let line = self.head.place.line();
         let r = processor.registers.r;
         let processor: *mut Processor<B> = processor;
         let mut context =
@@ -138,7 +137,6 @@ impl Region {
             form: form::ALL,
             a: 0,
             b: 0,
-            line,
             target: 0,
             address: 0,
             value: 0,
@@ -170,8 +168,8 @@ impl Region {
     ) -> Option<Stop> {
         let site = self.sites.get(site as usize)?;
         add_counts(processor, Tally(frame.counts).plus(site.tally));
-        if frame.line != self.head.place.line() {
-            processor.memory.enter_line(Virtual(frame.line), self.privileged);
+        if site.line != self.head.place.line() {
+            processor.memory.enter_line(Virtual(site.line), self.privileged);
         }
         processor.registers.r = frame.r;
         processor.registers.set_flags(frame.flags());
@@ -317,20 +315,26 @@ unsafe fn run_of<'a, B>(
 extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(frame) };
-    add_counts(processor, Tally(frame.counts));
-    frame.counts = 0;
+    let counted = Tally::counted(cycles);
+    add_counts(processor, Tally(frame.counts).minus(counted));
     processor.now = context.now(frame);
     context.fill(frame, processor);
-    frame.status = u32::from(frame.left <= i64::from(cycles));
+    let leaves = frame.left <= i64::from(cycles & !COUNTED);
+    frame.counts = if leaves { 0 } else { counted.0 };
+    frame.status = u32::from(leaves);
 }
 
 /// Looks up a line; status 1 unless it hits with the compiled contents.
 extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
-    let known = region.look_up(processor, number as usize);
+    let known = region.look_up(processor, (number & !COUNTED) as usize);
     context.stale |= known == LineState::Changed;
-    frame.status = u32::from(known != LineState::Hits);
+    let leaves = known != LineState::Hits;
+    if leaves {
+        frame.counts = Tally(frame.counts).minus(Tally::counted(number)).0;
+    }
+    frame.status = u32::from(leaves);
 }
 
 /// Executes the instruction of a site; status 1 if the region must exit after it.

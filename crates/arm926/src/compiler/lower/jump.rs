@@ -8,9 +8,9 @@ use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Switch;
 
 use super::super::class::{Class, class};
-use super::super::frame::{Tally, at};
+use super::super::frame::{COUNTED, Tally, at};
 use super::super::plan::{self, Key, Place, Step};
-use super::{Exit, Lower, Pending, Site, Variables};
+use super::{Exit, Lower, Pending, Site};
 use crate::instruction::{Item, Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::Pipeline;
@@ -87,7 +87,7 @@ impl Lower<'_> {
     /// Jumps to a target known at run time: a return address in this region, or an exit.
     fn indirect(&mut self, step: &Step, target: Value, exit: Exit) {
         self.settle();
-        let mut switch = Switch::new();
+        let (mut switch, mut targets) = (Switch::new(), Vec::new());
         let from = step.place;
         for &place in &self.plan.returns {
             let key = Key { place, pipeline: step.executed.after };
@@ -95,94 +95,93 @@ impl Lower<'_> {
             let reachable = exit == Exit::Exchange || place.thumb == from.thumb;
             if reachable {
                 let state = u32::from(place.thumb && exit == Exit::Exchange);
-                switch.set_entry(u128::from(place.at | state), self.entry_block(from, place, node));
+                targets.push((place, node, self.b.create_block()));
+                let (_, _, block) = targets[targets.len() - 1];
+                switch.set_entry(u128::from(place.at | state), block);
             }
         }
         let out = self.b.create_block();
         switch.emit(&mut self.b, target, out);
         self.b.switch_to_block(out);
         self.store_frame(target, at::TARGET);
-        let site = self.site(from, step.executed.after, exit);
+        let site = self.site((from, from.line()), step.executed.after, exit);
         self.leave(site);
+        for (place, node, block) in targets {
+            self.b.switch_to_block(block);
+            self.adjust(0, entered(from, place));
+            let entry_block = self.entry_block(from, node);
+            self.b.ins().jump(entry_block, &[]);
+        }
     }
 
     /// Jumps from the instruction at `from` to the node `key`, or exits.
     pub(super) fn edge(&mut self, from: Place, key: Key) {
-        self.settle();
         if let Some(node) = self.plan.find(key) {
-            let entry_block = self.entry_block(from, key.place, node);
+            self.tally = self.tally.plus(entered(from, key.place));
+            self.settle();
+            let entry_block = self.entry_block(from, node);
             self.b.ins().jump(entry_block, &[]);
         } else {
-            let site = self.site(key.place, key.pipeline, Exit::Here);
+            self.settle();
+            let site = self.site((key.place, from.line()), key.pipeline, Exit::Here);
             self.leave(site);
         }
     }
 
-    /// The entry block of `node`, which begins at `to`, for a jump from `from`.
-    fn entry_block(&mut self, from: Place, to: Place, node: usize) -> Block {
-        let entries = &mut self.entries[node];
-        if from.line() == to.line() {
-            entries.from_same_line = true;
-            entries.same_line
-        } else {
-            entries.from_other_line = true;
-            entries.other_line
-        }
+    /// The block with the checks of a jump from `from` to `node`, which is counted if it enters a line.
+    pub(super) fn entry_block(&mut self, from: Place, node: usize) -> Block {
+        let b = &mut self.b;
+        *self.entries.entry((node, from.line())).or_insert_with(|| b.create_block())
     }
 
-    /// Generates the used entry blocks of a node.
-    pub(super) fn entry_blocks(&mut self, index: usize) {
-        let entries = self.entries[index];
-        let Key { place, pipeline } = self.plan.nodes[index].key;
+    /// Generates the entry blocks of all nodes.
+    pub(super) fn entry_blocks(&mut self) {
         (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
         self.pending = Pending::default();
-        let cycles = self.plan.nodes[index].cycles_max;
-        let site = self.site(place, pipeline, Exit::Here);
-        if entries.from_same_line {
-            self.b.switch_to_block(entries.same_line);
-            self.check_cycles(cycles, site);
-            self.b.ins().jump(entries.body, &[]);
-        }
-        if entries.from_other_line {
-            self.b.switch_to_block(entries.other_line);
-            self.check_cycles(cycles, site);
-            self.check_line(place, site);
-            self.adjust(0, Tally::LINE);
-            self.b.ins().jump(entries.body, &[]);
+        for ((index, from), block) in std::mem::take(&mut self.entries) {
+            let node = &self.plan.nodes[index];
+            let Key { place, pipeline } = node.key;
+            let site = self.site((place, from), pipeline, Exit::Here);
+            self.b.switch_to_block(block);
+            if from == place.line() {
+                self.check_cycles(node.cycles_max, site);
+            } else {
+                self.check_cycles(node.cycles_max | COUNTED, site);
+                self.check_line((place, COUNTED), site);
+            }
+            let body = self.bodies[index];
+            self.b.ins().jump(body, &[]);
         }
     }
 
-    /// Enters the line of `step`, which is not the first of its node.
-    pub(super) fn cross_line(&mut self, step: &Step) {
-        let site = self.site(step.place, step.before, Exit::Here);
-        self.check_line(step.place, site);
+    /// Enters the line of `step`, which is not the first of its node, from the line `from`.
+    pub(super) fn cross_line(&mut self, step: &Step, from: u32) {
+        let site = self.site((step.place, from), step.before, Exit::Here);
+        self.check_line((step.place, 0), site);
         self.tally = self.tally.plus(Tally::LINE);
     }
 
-    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise.
+    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. With
+    /// [`COUNTED`], the line that is entered then is counted.
     fn check_cycles(&mut self, cycles: u32, site: u32) {
-        let (left, needed) = (self.b.use_var(self.variables.left), self.double(i64::from(cycles)));
+        let needed = self.double(i64::from(cycles & !COUNTED));
+        let left = self.b.use_var(self.variables.left);
         let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
         self.b.ins().brif(enough, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        let counts = self.b.use_var(self.variables.counts);
         self.store_frame(left, at::LEFT);
-        self.store_frame(counts, at::COUNTS);
         self.call(self.imports.refill, cycles);
-        for (variable, offset) in
-            [(self.variables.left, at::LEFT), (self.variables.counts, at::COUNTS)]
-        {
-            let value = self.load_frame(types::I64, offset);
-            self.b.def_var(variable, value);
-        }
+        let left = self.load_frame(types::I64, at::LEFT);
+        self.b.def_var(self.variables.left, left);
         self.leave_on_status(on, site);
     }
 
-    /// Continues if the line of `place` hits with the compiled contents; exits otherwise.
+    /// Continues if the line of `place` hits with the compiled contents; exits otherwise. It is counted
+    /// already with [`COUNTED`] beside it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
-    fn check_line(&mut self, place: Place, site: u32) {
+    fn check_line(&mut self, (place, counted): (Place, u32), site: u32) {
         let known = self.lines.iter().position(|line| line.is_of(place.at));
         let number = known.expect("a line of the plan");
         // The stamp, the upper half of the entry, belongs to one line with one contents.
@@ -197,10 +196,8 @@ impl Lower<'_> {
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.call(self.imports.line, number as u32);
+        self.call(self.imports.line, number as u32 | counted);
         self.leave_on_status(on, site);
-        let line = self.word(place.line());
-        self.store_frame(line, at::LINE);
     }
 
     /// Exits at `site` if the frame's status is not zero; otherwise continues at `on`.
@@ -221,16 +218,17 @@ impl Lower<'_> {
         self.b.ins().call_indirect(self.thunk, callee, &[self.frame, argument]);
     }
 
-    /// Adds a site with the node's pending cycles and counts.
-    pub(super) fn site(&mut self, place: Place, pipeline: Pipeline, exit: Exit) -> u32 {
-        let site = self.here(place, pipeline);
+    /// Adds a site with the node's pending cycles and counts, in front of `place`, while `line` is current.
+    fn site(&mut self, (place, line): (Place, u32), pipeline: Pipeline, exit: Exit) -> u32 {
+        let site = self.here((place, line), pipeline);
         self.note_site(Site { exit, ..site })
     }
 
     /// A site with the node's pending cycles and counts.
-    const fn here(&self, place: Place, pipeline: Pipeline) -> Site {
+    const fn here(&self, (place, line): (Place, u32), pipeline: Pipeline) -> Site {
         Site {
             place,
+            line,
             pipeline,
             cycles: self.cycles,
             tally: self.tally,
@@ -245,7 +243,7 @@ impl Lower<'_> {
 
     /// Adds a site before `step`, which the reference executes.
     pub(super) fn site_of(&mut self, step: &Step) -> u32 {
-        let site = self.here(step.place, step.before);
+        let site = self.here((step.place, step.place.line()), step.before);
         let (instruction, executed) = (Some(step.instruction), step.executed.cycles);
         let jumps = class(&step.instruction) == Class::Jump;
         let item = match step.instruction.operation {
@@ -265,12 +263,14 @@ impl Lower<'_> {
         let pending = self.pending;
         self.store_flags();
         self.pending = pending;
-        let Variables { left, counts, .. } = self.variables;
-        for (variable, offset) in [(left, at::LEFT), (counts, at::COUNTS)] {
-            let value = self.b.use_var(variable);
-            self.store_frame(value, offset);
-        }
+        let left = self.b.use_var(self.variables.left);
+        self.store_frame(left, at::LEFT);
         let site = self.word(site);
         self.b.ins().return_(&[site]);
     }
+}
+
+/// The count of a jump: whether it enters another line.
+fn entered(from: Place, to: Place) -> Tally {
+    if from.line() == to.line() { Tally::default() } else { Tally::LINE }
 }

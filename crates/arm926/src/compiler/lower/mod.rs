@@ -13,6 +13,8 @@ mod multiply;
 mod transfer;
 mod values;
 
+use std::collections::BTreeMap;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, Function, InstBuilder, MemFlagsData, SigRef, Signature, Type, Value, types,
@@ -47,6 +49,8 @@ pub(super) struct Imports {
 pub(super) struct Site {
     /// The next instruction.
     pub(super) place: Place,
+    /// The current instruction line.
+    pub(super) line: u32,
     /// The pipeline state before it.
     pub(super) pipeline: Pipeline,
     /// Cycles not yet subtracted from the budget.
@@ -92,20 +96,6 @@ struct Variables {
     carry: Variable,
     overflow: Variable,
     left: Variable,
-    counts: Variable,
-}
-
-/// The entry blocks of a node.
-#[derive(Clone, Copy)]
-struct EntryBlocks {
-    /// For jumps within the line.
-    same_line: Block,
-    /// For jumps from another line.
-    other_line: Block,
-    /// The node itself, after the checks.
-    body: Block,
-    from_other_line: bool,
-    from_same_line: bool,
 }
 
 /// The state of the translation of a region.
@@ -120,9 +110,12 @@ struct Lower<'a> {
     hits: Value,
     data: Value,
     thunk: SigRef,
-    entries: Vec<EntryBlocks>,
+    /// The nodes' blocks.
+    bodies: Vec<Block>,
+    /// The checks in front of them, by node and by the line of the instruction before.
+    entries: BTreeMap<(usize, u32), Block>,
     sites: Vec<Site>,
-    /// Cycles and counts of the current node that are not yet in the variables.
+    /// Cycles and counts of the current node that are pending.
     cycles: u32,
     tally: Tally,
     /// The maximum number of cycles from the current step to the end of the node.
@@ -190,9 +183,7 @@ pub(super) fn region(
     for (index, node) in plan.nodes.iter().enumerate() {
         lower.node(index, node);
     }
-    for index in 0..plan.nodes.len() {
-        lower.entry_blocks(index);
-    }
+    lower.entry_blocks();
     let Lower { mut b, sites, .. } = lower;
     b.seal_all_blocks();
     b.finalize(target);
@@ -217,16 +208,8 @@ impl<'a> Lower<'a> {
             carry: word(&mut b),
             overflow: word(&mut b),
             left: b.declare_var(types::I64),
-            counts: b.declare_var(types::I64),
         };
-        let entries = plan.nodes.iter().map(|_| EntryBlocks {
-            same_line: b.create_block(),
-            other_line: b.create_block(),
-            body: b.create_block(),
-            from_other_line: false,
-            from_same_line: false,
-        });
-        let entries = entries.collect();
+        let bodies = plan.nodes.iter().map(|_| b.create_block()).collect();
         let thunk = b.import_signature(thunk_signature(CallConv::PreserveAll));
         let mut lower = Self {
             b,
@@ -238,7 +221,8 @@ impl<'a> Lower<'a> {
             hits,
             data,
             thunk,
-            entries,
+            bodies,
+            entries: BTreeMap::new(),
             sites: Vec::new(),
             cycles: 0,
             tally: Tally::default(),
@@ -255,32 +239,30 @@ impl<'a> Lower<'a> {
         for index in 0..15 {
             self.reload(index);
         }
-        let Variables { result, carry, overflow, left, counts, .. } = self.variables;
+        let Variables { result, carry, overflow, left, .. } = self.variables;
         let words = [(result, at::RESULT), (carry, at::CARRY), (overflow, at::OVERFLOW)];
         for (variable, offset) in words {
             let value = self.load_frame(types::I32, offset);
             self.b.def_var(variable, value);
         }
-        for (variable, offset) in [(left, at::LEFT), (counts, at::COUNTS)] {
-            let value = self.load_frame(types::I64, offset);
-            self.b.def_var(variable, value);
-        }
-        self.entries[0].from_same_line = true;
-        let first = self.entries[0].same_line;
+        let value = self.load_frame(types::I64, at::LEFT);
+        self.b.def_var(left, value);
+        let head = self.plan.nodes[0].key.place;
+        let first = self.entry_block(head, 0);
         self.b.ins().jump(first, &[]);
     }
 
     /// Generates the body of a node.
     fn node(&mut self, index: usize, node: &Node) {
-        self.b.switch_to_block(self.entries[index].body);
+        self.b.switch_to_block(self.bodies[index]);
         (self.cycles, self.tally, self.compared) = (0, Tally::default(), None);
         self.pending = Pending::default();
         self.rest = node.cycles_max;
         let mut line = node.key.place.line();
         for (number, step) in node.steps.iter().enumerate() {
             if step.place.line() != line {
+                self.cross_line(step, line);
                 line = step.place.line();
-                self.cross_line(step);
             }
             let before = number.checked_sub(1).map(|number| node.steps[number].instruction);
             let last = number + 1 == node.steps.len();
@@ -392,22 +374,24 @@ impl<'a> Lower<'a> {
         self.tally = self.tally.plus(tally);
     }
 
-    /// Corrects the variables on one of two paths that join.
+    /// Corrects budget and counts on one of two paths that join. The counts are in the frame alone, which
+    /// leaves a register of the host for those of the guest.
     fn adjust(&mut self, cycles: i64, tally: Tally) {
-        let Variables { left, counts, .. } = self.variables;
+        let left = self.variables.left;
         if cycles != 0 {
             let (value, difference) = (self.b.use_var(left), self.double(cycles));
             let value = self.b.ins().isub(value, difference);
             self.b.def_var(left, value);
         }
         if tally != Tally::default() {
-            let (value, difference) = (self.b.use_var(counts), self.double(tally.0.cast_signed()));
+            let value = self.load_frame(types::I64, at::COUNTS);
+            let difference = self.double(tally.0.cast_signed());
             let value = self.b.ins().iadd(value, difference);
-            self.b.def_var(counts, value);
+            self.store_frame(value, at::COUNTS);
         }
     }
 
-    /// Moves the pending cycles and counts into the variables, and the flags into the frame.
+    /// Settles the pending cycles and counts, and moves the flags into the frame.
     fn settle(&mut self) {
         self.store_flags();
         let (cycles, tally) = (self.cycles, self.tally);
