@@ -295,8 +295,8 @@ pub(crate) const fn half(at: u32) -> u8 {
     if at & (LINE / 2) == 0 { 1 } else { 2 }
 }
 
-/// The dirty bits of a [`presence`].
-const DIRTY: u32 = (BOTH as u32) << 1;
+/// The dirty bits of a [`presence`]: [`BOTH`] above [`VALID`].
+const DIRTY: u32 = 0b110;
 
 /// A valid line and its dirty halves in one word: the MVA, bit 0 set, and the dirty bits above. The two
 /// bits below the MVA are free for others.
