@@ -76,8 +76,8 @@ pub(super) mod at {
     );
 }
 
-/// A bit in the argument of a host function: the frame's counts include the line that is entered next. If the region exits
-/// instead, the function takes it off.
+/// A bit in the argument of a host function: the frame's counts include the line that is entered next. If
+/// the region exits instead, the function takes it off.
 pub(super) const COUNTED: u32 = 1 << 31;
 
 /// The results of a host function: [`Frame::status`].

@@ -95,9 +95,9 @@ impl Lower<'_> {
             let reachable = exit == Exit::Exchange || place.thumb == from.thumb;
             if reachable {
                 let state = u32::from(place.thumb && exit == Exit::Exchange);
-                targets.push((place, node, self.b.create_block()));
-                let (_, _, block) = targets[targets.len() - 1];
+                let block = self.b.create_block();
                 switch.set_entry(u128::from(place.at | state), block);
+                targets.push((place, node, block));
             }
         }
         let out = self.b.create_block();
@@ -116,13 +116,15 @@ impl Lower<'_> {
 
     /// Jumps from the instruction at `from` to the node `key`, or exits.
     pub(super) fn edge(&mut self, from: Place, key: Key) {
-        if let Some(node) = self.plan.find(key) {
+        let node = self.plan.find(key);
+        if node.is_some() {
             self.tally = self.tally.plus(entered(from, key.place));
-            self.settle();
+        }
+        self.settle();
+        if let Some(node) = node {
             let entry_block = self.entry_block(from, node);
             self.b.ins().jump(entry_block, &[]);
         } else {
-            self.settle();
             let site = self.site((key.place, from.line()), key.pipeline, Exit::Here);
             self.leave(site);
         }
@@ -144,9 +146,9 @@ impl Lower<'_> {
             let site = self.site((place, from), pipeline, Exit::Here);
             self.b.switch_to_block(block);
             if from == place.line() {
-                self.check_cycles(node.cycles_max, site);
+                self.check_cycles((node.cycles_max, 0), site);
             } else {
-                self.check_cycles(node.cycles_max | COUNTED, site);
+                self.check_cycles((node.cycles_max, COUNTED), site);
                 self.check_line((place, COUNTED), site);
             }
             let body = self.bodies[index];
@@ -161,10 +163,10 @@ impl Lower<'_> {
         self.tally = self.tally.plus(Tally::LINE);
     }
 
-    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. With
-    /// [`COUNTED`], the line that is entered then is counted.
-    fn check_cycles(&mut self, cycles: u32, site: u32) {
-        let needed = self.double(i64::from(cycles & !COUNTED));
+    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. The line that is
+    /// entered next is [`COUNTED`] already, or `counted` is 0.
+    fn check_cycles(&mut self, (cycles, counted): (u32, u32), site: u32) {
+        let needed = self.double(i64::from(cycles));
         let left = self.b.use_var(self.variables.left);
         let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
@@ -172,14 +174,14 @@ impl Lower<'_> {
         self.b.ins().brif(enough, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
         self.store_frame(left, at::LEFT);
-        self.call(self.imports.refill, cycles);
+        self.call(self.imports.refill, cycles | counted);
         let left = self.load_frame(types::I64, at::LEFT);
         self.b.def_var(self.variables.left, left);
         self.leave_on_status(on, site);
     }
 
-    /// Continues if the line of `place` hits with the compiled contents; exits otherwise. It is counted
-    /// already with [`COUNTED`] beside it.
+    /// Continues if the line of `place` hits with the compiled contents; exits otherwise. It is [`COUNTED`]
+    /// already, or `counted` is 0.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
     fn check_line(&mut self, (place, counted): (Place, u32), site: u32) {
         let known = self.lines.iter().position(|line| line.is_of(place.at));

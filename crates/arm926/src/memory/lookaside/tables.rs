@@ -28,21 +28,6 @@ const fn entries_at(privileged: bool) -> u32 {
     if privileged { 1 << 4 } else { 1 << 3 }
 }
 
-/// Calls `change` with the tables that may have entries of a line of which they presume this.
-#[inline]
-fn change_each(
-    presumed: u32,
-    [hits, aside]: [&mut [Box<Hits>; 2]; 2],
-    mut change: impl FnMut(&mut Hits),
-) {
-    for ((hits, aside), privileged) in hits.iter_mut().zip(aside).zip([false, true]) {
-        if presumed & entries_at(privileged) != 0 {
-            change(hits);
-            change(aside);
-        }
-    }
-}
-
 /// The marks of a translation in user mode and in privileged modes.
 type PageMarks = Box<[Marks; 2]>;
 
@@ -96,6 +81,18 @@ impl Tables {
     /// All entries.
     fn all_hits(&mut self) -> impl Iterator<Item = &mut Box<Hits>> {
         self.hits.iter_mut().chain(&mut self.aside)
+    }
+
+    /// Calls `change` with the tables that may have entries of a line of which they presume this.
+    #[inline]
+    fn change_each(&mut self, presumed: u32, mut change: impl FnMut(&mut Hits)) {
+        let tables = self.hits.iter_mut().zip(&mut self.aside);
+        for ((hits, aside), privileged) in tables.zip([false, true]) {
+            if presumed & entries_at(privileged) != 0 {
+                change(hits);
+                change(aside);
+            }
+        }
     }
 
     /// Invalidates all entries.
@@ -261,27 +258,22 @@ impl Tables {
 
     /// Invalidates the entries whose presumed data cache line has changed.
     fn reconcile_data(&mut self, data: &Cache) {
-        let pid = self.context.pid;
-        let Self { hits, aside, presumed, .. } = self;
-        for (group, presumed) in presumed.chunks_mut(COMPARE_GROUP).enumerate() {
-            let lines = group * COMPARE_GROUP..group * COMPARE_GROUP + presumed.len();
-            let found = data.presences(lines.clone()).zip(&*presumed);
+        let all = self.data_lines();
+        for first in (0..all).step_by(COMPARE_GROUP) {
+            let lines = first..all.min(first + COMPARE_GROUP);
+            let found = data.presences(lines.clone()).zip(&self.presumed[lines.clone()]);
             // Most groups are unchanged, which is found without a branch per line.
             let differences = found.map(|(found, presumed)| cache::difference(*presumed, found));
             if differences.fold(0, |any, difference| any | difference) == 0 {
                 continue;
             }
-            for (presumed, found) in presumed.iter_mut().zip(data.presences(lines)) {
-                let Some(line) = cache::line_of(*presumed) else { continue };
-                let halves = cache::dirty_of(*presumed);
+            for (index, found) in lines.clone().zip(data.presences(lines)) {
+                let presumed = self.presumed[index];
+                let Some(line) = cache::line_of(presumed) else { continue };
                 if cache::line_of(found) != Some(line) {
-                    let drop = |hits: &mut Hits| hits.drop_data_line(line, halves, pid);
-                    change_each(*presumed, [hits, aside], drop);
-                    *presumed = 0;
-                } else if halves & !cache::dirty_of(found) != 0 {
-                    let drop = |hits: &mut Hits| hits.drop_writes(line, halves, pid);
-                    change_each(*presumed, [hits, aside], drop);
-                    *presumed = cache::cleaned(*presumed);
+                    self.drop_data_line(index, line);
+                } else if cache::difference(presumed, found) != 0 {
+                    self.clean_data_line(index, line);
                 }
             }
         }
@@ -292,8 +284,7 @@ impl Tables {
     pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
         let presumed = std::mem::take(&mut self.presumed[index]);
         let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
-        let drop = |hits: &mut Hits| hits.drop_data_line(line, halves, pid);
-        change_each(presumed, [&mut self.hits, &mut self.aside], drop);
+        self.change_each(presumed, |hits| hits.drop_data_line(line, halves, pid));
     }
 
     /// Invalidates the write entries of line `index` of the data cache, at `line`.
@@ -302,8 +293,7 @@ impl Tables {
         let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
         if halves != 0 {
             self.presumed[index] = cache::cleaned(presumed);
-            let drop = |hits: &mut Hits| hits.drop_writes(line, halves, pid);
-            change_each(presumed, [&mut self.hits, &mut self.aside], drop);
+            self.change_each(presumed, |hits| hits.drop_writes(line, halves, pid));
         }
     }
 
