@@ -19,15 +19,15 @@ use super::plan::Plan;
 use super::thunk;
 use crate::memory::lookaside::{Hits, LineHit};
 
-/// The type of a region: its arguments are frame, look-aside and data cache.
+/// The type of a region: its arguments are frame and look-aside.
 // SAFETY: the caller keeps the contract of [`Entry::call`].
-type Region = unsafe extern "C" fn(*mut Frame, *const Hits, *mut u8) -> u32;
+type Region = unsafe extern "C" fn(*mut Frame, *const Hits) -> u32;
 
 /// The alignment of a thunk in bytes.
 const ALIGNMENT: u64 = 16;
 
-/// A host function that compiled code calls.
-pub(super) type Host = extern "C" fn(*mut Frame, u32);
+/// A host function that compiled code calls: see [`Imports`].
+pub(super) type Host = extern "C" fn(*mut Frame, u32, u32);
 
 /// The host functions that compiled code calls: see [`Imports`].
 #[derive(Clone, Copy)]
@@ -48,8 +48,6 @@ pub(super) struct Entry(Region);
 pub(super) struct Arguments {
     pub(super) frame: *mut Frame,
     pub(super) hits: *const Hits,
-    /// The bytes of the data cache.
-    pub(super) data: *mut u8,
 }
 
 impl Entry {
@@ -61,10 +59,10 @@ impl Entry {
     /// of the frame's context. Nothing else uses that processor or the frame during the call.
     // SAFETY: the contract is stated above; the one caller keeps it.
     pub(super) unsafe fn call(self, arguments: Arguments) -> u32 {
-        let Arguments { frame, hits, data } = arguments;
+        let Arguments { frame, hits } = arguments;
         // SAFETY: by the contract above. Compiled code accesses nothing else: it masks the indices of
         // tables, and entries of the look-aside refer to lines of the data cache.
-        unsafe { (self.0)(frame, hits, data) }
+        unsafe { (self.0)(frame, hits) }
     }
 }
 

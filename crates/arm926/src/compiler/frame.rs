@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 
+use crate::instruction::Item;
 use crate::registers::Psr;
 
 /// The state of a region on entry and exit.
@@ -35,6 +36,8 @@ pub(super) struct Frame {
     pub(super) value: u32,
     /// The status of a host function: one of [`status`].
     pub(super) status: u32,
+    /// Whether the region runs in a privileged mode.
+    pub(super) privileged: bool,
     /// r0 to r14, in place of the processor's.
     pub(super) r: [u32; 15],
     /// The `compiler::run::Context` of the run.
@@ -76,9 +79,46 @@ pub(super) mod at {
     );
 }
 
-/// A bit in the argument of a host function: the frame's counts include the line that is entered next. If
-/// the region exits instead, the function takes it off.
-pub(super) const COUNTED: u32 = 1 << 31;
+/// The terms of an access, as one word: what the host needs if the region continues after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Terms {
+    pub(super) item: Item,
+    /// Cycles not yet subtracted from the budget.
+    pub(super) cycles: u32,
+    /// The budget that is required up to the next check, without stalls.
+    pub(super) ahead: u32,
+}
+
+impl Terms {
+    /// The items by their numbers.
+    const ITEMS: [Item; 8] = [
+        Item::Word,
+        Item::Byte,
+        Item::Half,
+        Item::SignedByte,
+        Item::SignedHalf,
+        Item::Double,
+        Item::Double,
+        Item::Double,
+    ];
+    /// The bits of a number of cycles. A budget is below the limit.
+    const BITS: u32 = 13;
+    const CYCLES_MAX: u32 = (1 << Self::BITS) - 1;
+
+    /// Packs them.
+    pub(super) fn pack(self) -> u32 {
+        assert!(self.ahead <= Self::CYCLES_MAX && self.cycles <= self.ahead, "a budget's cycles");
+        let item = (0..).zip(Self::ITEMS).find(|(_, item)| *item == self.item);
+        item.map_or(0, |(number, _)| number) | self.cycles << 3 | self.ahead << (3 + Self::BITS)
+    }
+
+    /// Unpacks them.
+    #[inline(always)]
+    pub(super) const fn unpack(word: u32) -> Self {
+        let item = Self::ITEMS[(word & 7) as usize];
+        Self { item, cycles: word >> 3 & Self::CYCLES_MAX, ahead: word >> (3 + Self::BITS) }
+    }
+}
 
 /// The results of a host function: [`Frame::status`].
 pub(super) mod status {
@@ -147,11 +187,6 @@ impl Tally {
         Self(self.0.wrapping_add(other.0))
     }
 
-    /// What [`COUNTED`] says of the argument of a host function.
-    pub(super) const fn counted(argument: u32) -> Self {
-        if argument & COUNTED == 0 { Self(0) } else { Self::LINE }
-    }
-
     /// The difference, as a correction of a sum that contains `other`.
     pub(super) const fn minus(self, other: Self) -> Self {
         Self(self.0.wrapping_sub(other.0))
@@ -161,6 +196,16 @@ impl Tally {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn terms_come_back_from_their_word() {
+        for item in Terms::ITEMS {
+            for (cycles, ahead) in [(0, 1), (17, 4095), (4095, 4095), (0, Terms::CYCLES_MAX)] {
+                let terms = Terms { item, cycles, ahead };
+                assert_eq!(Terms::unpack(terms.pack()), terms);
+            }
+        }
+    }
 
     #[test]
     fn a_tally_keeps_its_counts_apart() {

@@ -4,19 +4,25 @@
 //! beyond these, the region exits. A [`Node`] is a run of instructions with one entry, for one pipeline
 //! state on entry: the same code may be in several, so that all cycles except stalls are constants.
 
+mod carried;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::class::{Class, class};
 use crate::address::LINE;
 use crate::decode;
 use crate::instruction::{Condition, Instruction, Operation};
-use crate::timing::{Outcome, Pipeline};
+use crate::timing::{Outcome, Pipeline, RegisterSet};
+pub(super) use carried::operands;
 
 /// The maximum number of instructions of a region, including copies.
 const INSTRUCTIONS_MAX: usize = 1000;
 
 /// The maximum number of instructions of a node.
 const NODE_MAX: usize = 64;
+
+/// The maximum number of cycles of a node together with those that continue it.
+const PATH_MAX: u32 = 256;
 
 /// The address of an instruction and its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -98,8 +104,12 @@ impl Step {
 pub(super) struct Node {
     pub(super) key: Key,
     pub(super) steps: Vec<Step>,
-    /// The maximum number of cycles without stalls.
+    /// The maximum number of cycles without stalls, with the nodes that continue it.
     pub(super) cycles_max: u32,
+    /// Whether it continues the only node from which it is entered, without a check of the budget.
+    pub(super) continues: bool,
+    /// The registers whose values the predecessor passes on.
+    pub(super) carried: RegisterSet,
 }
 
 /// Returns the contents of a line in the instruction cache.
@@ -125,17 +135,46 @@ impl Plan {
             worklist.extend(reach.returns.iter().map(idle));
         }
         let mut count = 0;
+        let mut successors = Vec::new();
         while let Some(key) = worklist.pop_front() {
             if plan.indices.contains_key(&key) || count >= INSTRUCTIONS_MAX {
                 continue;
             }
             let Some(node) = reach.node(key) else { continue };
             count += node.steps.len();
-            worklist.extend(reach.successors(&node));
+            let keys = reach.successors(&node);
+            worklist.extend(&keys);
+            successors.push(keys);
             plan.indices.insert(key, plan.nodes.len());
             plan.nodes.push(node);
         }
+        let edges: Vec<Vec<usize>> = successors
+            .iter()
+            .map(|keys| keys.iter().filter_map(|key| plan.find(*key)).collect())
+            .collect();
+        plan.join(&edges);
+        let carried = carried::carried(&plan.nodes, &edges);
+        plan.nodes.iter_mut().zip(carried).for_each(|(node, carried)| node.carried = carried);
         (plan.indices.get(&head) == Some(&0)).then_some(plan)
+    }
+
+    /// Lets nodes continue the one from which alone they are entered.
+    fn join(&mut self, edges: &[Vec<usize>]) {
+        let mut entries = vec![0; self.nodes.len()];
+        edges.iter().flatten().for_each(|node| entries[*node] += 1);
+        // A node found from another one has the greater index, so those that continue it are known.
+        for index in (0..self.nodes.len()).rev() {
+            let own = self.nodes[index].cycles_max;
+            for &next in &edges[index] {
+                let node = &mut self.nodes[next];
+                let total = own + node.cycles_max;
+                let returns = self.returns.contains(&node.key.place);
+                if next > index && entries[next] == 1 && total <= PATH_MAX && !returns {
+                    node.continues = true;
+                    self.nodes[index].cycles_max = total.max(self.nodes[index].cycles_max);
+                }
+            }
+        }
     }
 
     /// The index of the node `key`.
@@ -236,7 +275,7 @@ impl Reach {
             (place, pipeline) = (place.following(), step.executed.after);
         }
         let cycles_max = steps.iter().map(Step::cycles_max).sum();
-        (!steps.is_empty()).then_some(Node { key, steps, cycles_max })
+        (!steps.is_empty()).then_some(Node { key, steps, cycles_max, continues: false, carried: 0 })
     }
 
     /// The keys of the nodes that may follow `node`.
@@ -274,4 +313,68 @@ pub(super) fn target(
 ) -> Option<Place> {
     let (at, thumb) = operation.target(place.at, place.thumb, prefix)?;
     Some(Place { at, thumb })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The plan of a region that begins with these instructions, at address 0.
+    fn plan(words: &[u32]) -> Plan {
+        let fetch = |at: u32| {
+            let mut line = [0; 32];
+            let here = words.chunks(8).nth((at / LINE) as usize)?;
+            let bytes = here.iter().flat_map(|word| word.to_le_bytes());
+            line.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+            Some(line)
+        };
+        let head = Key { place: Place { at: 0, thumb: false }, pipeline: Pipeline::IDLE };
+        Plan::new(head, &fetch).unwrap()
+    }
+
+    /// For each node its address, whether it continues another one, and what it carries.
+    fn nodes(plan: &Plan) -> Vec<(u32, bool, RegisterSet)> {
+        let node = |node: &Node| (node.key.place.at, node.continues, node.carried);
+        plan.nodes.iter().map(node).collect()
+    }
+
+    #[test]
+    fn a_node_with_one_predecessor_continues_it_and_an_inner_loop_carries_what_it_reads_and_writes()
+    {
+        let plan = plan(&[
+            0xE3A0_7003, // mov r7, #3
+            0xE085_5007, // add r5, r5, r7: the inner loop
+            0xE1A0_6005, // mov r6, r5
+            0xE257_7001, // subs r7, r7, #1
+            0x1AFF_FFFB, // bne to the addition
+            0xE258_8001, // subs r8, r8, #1
+            0x1AFF_FFF8, // bne to the begin
+            0xEAFF_FFFE, // b to itself
+        ]);
+        let carried = 1 << 5 | 1 << 7;
+        // The last has itself as the second predecessor.
+        let expected = [(0, false, 0), (4, false, carried), (20, true, 0), (28, false, 0)];
+        assert_eq!(nodes(&plan), expected);
+        let [first, inner, ..] = &plan.nodes[..] else { panic!() };
+        // A loop is not entered before its budget is checked; what follows is within the same check.
+        assert_eq!((first.cycles_max, inner.cycles_max), (1, 6 + 4));
+    }
+
+    #[test]
+    fn a_path_has_an_end() {
+        let words: Vec<u32> = (0..500).map(|_| 0x1A00_0200).collect();
+        let plan = plan(&words);
+        let ends = plan.nodes.iter().filter(|node| !node.continues).count();
+        assert!(ends > 4, "{ends}");
+        assert!(plan.nodes.iter().all(|node| node.cycles_max <= PATH_MAX));
+    }
+
+    #[test]
+    fn a_return_address_continues_no_node() {
+        // bl to the third; b to itself; the third: cmp; bxeq lr; b to itself
+        let plan = plan(&[0xEB00_0000, 0xEAFF_FFFE, 0xE350_0000, 0x012F_FF1E, 0xEAFF_FFFE]);
+        let found = nodes(&plan);
+        assert!(found.contains(&(4, false, 0)) && found.contains(&(8, true, 0)), "{found:?}");
+        assert!(!found.contains(&(4, true, 0)), "{found:?}");
+    }
 }

@@ -5,7 +5,7 @@
 
 use super::class::{Class, class};
 use super::code::{Arguments, Code, Entry, Hosts};
-use super::frame::{COUNTED, Frame, QUANTUM, Tally, form, status};
+use super::frame::{Frame, QUANTUM, Tally, Terms, form, status};
 use super::lower::{Exit, Site};
 use super::plan::{Key, Plan};
 use crate::address::{Cycles, Virtual};
@@ -131,6 +131,7 @@ impl Region {
         let mut frame = Frame {
             left: 0,
             counts: 0,
+            privileged: self.privileged,
             result: result_of(flags),
             carry: u32::from(flags.has(Psr::C)),
             overflow: (flags.0 & Psr::V) << 3,
@@ -232,9 +233,8 @@ unsafe fn arguments<B: Bus>(
 ) -> Arguments {
     // SAFETY: the contract of this function.
     let processor = unsafe { &mut *processor };
-    let (hits, data) = processor.memory.hits(privileged);
-    let (hits, data) = (std::ptr::from_ref(hits), data.as_mut_ptr());
-    Arguments { frame, hits, data }
+    let hits = std::ptr::from_ref(processor.memory.lookaside().hits(privileged));
+    Arguments { frame, hits }
 }
 
 /// Adds a tally to the counts.
@@ -311,34 +311,36 @@ unsafe fn run_of<'a, B>(
     }
 }
 
-/// Adds the tally to the counts and refills the budget; status 1 if it does not exceed `cycles`.
-extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32) {
+/// Adds the tally to the counts and refills the budget; status 1 if it does not exceed `cycles`. The
+/// counts include `lines` that are entered next. If the region exits instead, they are taken off.
+extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32, lines: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(frame) };
-    let counted = Tally::counted(cycles);
+    let counted = Tally::LINE.times(lines);
     add_counts(processor, Tally(frame.counts).minus(counted));
     processor.now = context.now(frame);
     context.fill(frame, processor);
-    let leaves = frame.left <= i64::from(cycles & !COUNTED);
+    let leaves = frame.left <= i64::from(cycles);
     frame.counts = if leaves { 0 } else { counted.0 };
     frame.status = u32::from(leaves);
 }
 
-/// Looks up a line; status 1 unless it hits with the compiled contents.
-extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32) {
+/// Looks up a line; status 1 unless it hits with the compiled contents. The counts include `lines`, as in
+/// [`refill`].
+extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32, lines: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
-    let known = region.look_up(processor, (number & !COUNTED) as usize);
+    let known = region.look_up(processor, number as usize);
     context.stale |= known == LineState::Changed;
     let leaves = known != LineState::Hits;
     if leaves {
-        frame.counts = Tally(frame.counts).minus(Tally::counted(number)).0;
+        frame.counts = Tally(frame.counts).minus(Tally::LINE.times(lines)).0;
     }
     frame.status = u32::from(leaves);
 }
 
 /// Executes the instruction of a site; status 1 if the region must exit after it.
-extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
+extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32, _: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
     frame.status = 1;
@@ -372,27 +374,33 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32) {
 
 /// Performs the access of a site, a load or a store, like the reference, but leaves the registers to
 /// compiled code. The reference executes unaligned accesses.
-extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32) {
+extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: u32) {
+    let terms = Terms::unpack(terms);
+    // Nearly all are of words: what depends on the item is constant there.
+    match terms.item {
+        Item::Word => transfer::<B, LOAD>(caller, number, Terms { item: Item::Word, ..terms }),
+        _ => transfer::<B, LOAD>(caller, number, terms),
+    }
+}
+
+/// As [`access`].
+#[inline(always)]
+fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: Terms) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
-    let Some(site) = region.sites.get(number as usize) else { return };
-    let (at, item) = (Virtual(frame.address), site.item);
-    if at.0 & (item.bytes() - 1) != 0 {
-        return instruction::<B>(caller, number);
+    if frame.address & (terms.item.bytes() - 1) != 0 {
+        return instruction::<B>(caller, number, 0);
     }
-    let begin = context.now(frame).plus(u64::from(site.cycles));
+    let begin = context.now(frame).plus(u64::from(terms.cycles));
     let mut now = begin;
-    // Nearly all are of words: what depends on the item is constant there.
-    let done = match item {
-        Item::Word => perform::<B, LOAD>(frame, processor, region, Item::Word, &mut now),
-        item => perform::<B, LOAD>(frame, processor, region, item, &mut now),
-    };
+    let done = perform::<B, LOAD>(frame, processor, terms.item, &mut now);
     frame.left -= (now.0 - begin.0).cast_signed();
-    let in_time = frame.left > site.ahead();
+    let in_time = frame.left > i64::from(terms.ahead);
     if done.is_ok() && in_time && !processor.memory.touched() {
         frame.status = status::CONTINUE;
         return;
     }
+    let Some(site) = region.sites.get(number as usize) else { return };
     processor.now = now;
     frame.status = match done {
         Ok(()) if in_time && context.settle(frame, processor, site) => status::CONTINUE,
@@ -411,11 +419,10 @@ extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32) 
 fn perform<B: Bus, const LOAD: bool>(
     frame: &mut Frame,
     processor: &mut Processor<B>,
-    region: &Region,
     item: Item,
     now: &mut Cycles,
 ) -> Result<(), Abort> {
-    let (at, privileged) = (Virtual(frame.address), region.privileged);
+    let (at, privileged) = (Virtual(frame.address), frame.privileged);
     let access = Access { at, width: item.width(), privileged };
     let Processor { memory, bus, .. } = processor;
     if LOAD {

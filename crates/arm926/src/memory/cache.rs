@@ -34,7 +34,7 @@ pub(crate) struct Cache {
     physical: Vec<u32>,
     /// The lines' dirty bits: bit 0 for the first half, bit 1 for the second.
     dirty: Vec<u8>,
-    /// The lines' bytes.
+    /// The lines' bytes. Never replaced: compiled code has their addresses.
     bytes: Vec<u8>,
     /// For each set the way after the one filled last.
     next: Vec<u8>,
@@ -199,6 +199,13 @@ impl Cache {
     /// The contents of a line.
     pub(crate) fn contents(&self, line: usize) -> Option<&[u8; LENGTH]> {
         self.bytes.get(line * LENGTH..)?.first_chunk()
+    }
+
+    /// The address of a line's bytes in this process, which is constant as long as the cache lives.
+    #[inline]
+    pub(crate) fn host_address(&self, line: usize) -> u64 {
+        let bytes = self.bytes[line * LENGTH..].as_ptr();
+        bytes.expose_provenance() as u64
     }
 
     /// The bytes of all lines.

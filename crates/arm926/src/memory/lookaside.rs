@@ -22,6 +22,7 @@ use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 use contents::Contents;
+use hits::DataLine;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
 use log::Log;
 use misses::Misses;
@@ -341,8 +342,9 @@ impl Memory {
     /// Adds an entry for the line of the data cache that an access hits.
     fn add_hit(&mut self, at: Virtual, access: (bool, bool), Hit { line, place }: Hit) {
         let Some(address) = self.data.address(line) else { return };
+        let line = DataLine { index: line, at: address, host: self.data.host_address(line) };
         let translation = (place, self.tlb.entry(place));
-        self.lookaside.tables.add_data(at, access, (line, address), translation);
+        self.lookaside.tables.add_data(at, access, line, translation);
     }
 
     /// Looks up the instruction line of `at` without an effect on the core; adds the entry of a hit.
@@ -452,6 +454,10 @@ mod tests {
         Entry { base: base & mask, mask, shift, ..Entry::NONE }
     }
 
+    const fn data_line(index: usize, at: Modified) -> DataLine {
+        DataLine { index, at: at.line(), host: 0 }
+    }
+
     impl Fixture {
         /// With a translation of 2^`shift` bytes.
         fn new(shift: u8) -> Self {
@@ -475,7 +481,7 @@ mod tests {
 
         fn fill(&mut self, at: u32) {
             let Self { lookaside, tlb, place, .. } = self;
-            let (hit, translation) = ((INDEX, LINE_AT.line()), (*place, tlb.entry(*place)));
+            let (hit, translation) = (data_line(INDEX, LINE_AT), (*place, tlb.entry(*place)));
             for privileged in [false, true] {
                 lookaside.tables.add_data(Virtual(at), (privileged, false), hit, translation);
                 lookaside.tables.add_data(Virtual(at + 16), (privileged, true), hit, translation);
@@ -642,7 +648,7 @@ mod tests {
                 let entry = *fixture.tlb.entry(fixture.place);
                 let lookaside = &mut fixture.lookaside;
                 let line = Virtual(at).modified(PID).line();
-                let (hit, translation) = ((0, line), (fixture.place, &entry));
+                let (hit, translation) = (data_line(0, line), (fixture.place, &entry));
                 lookaside.tables.add_data(Virtual(at), (true, false), hit, translation);
                 lookaside.tables.add_data(Virtual(at), (false, true), hit, translation);
                 lookaside.tables.add_data(Virtual(at + 16), (true, true), hit, translation);
@@ -667,7 +673,7 @@ mod tests {
             assert_ne!(place, fixture.place);
             let tables = &mut fixture.lookaside.tables;
             let line = Virtual(at).modified(PID).line();
-            let (hit, translation) = ((INDEX + 1, line), (place, &entry));
+            let (hit, translation) = (data_line(INDEX + 1, line), (place, &entry));
             tables.add_data(Virtual(at), (true, false), hit, translation);
             tables.add_data(Virtual(at), (true, true), hit, translation);
             assert_ne!(fixture.lookaside.hits(true).read(at, 4), None);

@@ -140,6 +140,62 @@ fn conditional_operations_and_branches_go_as_in_the_reference() {
 }
 
 #[test]
+fn paths_over_many_branches_go_as_in_the_reference() {
+    // Writes that no exit has stored yet, and flags that no node has, before branches of all kinds.
+    for [one, other] in [[0x1A00_0000, 0x0A00_0000], [0x3A00_0000, 0xCA00_0000]] {
+        let test = (0..150).flat_map(|number| {
+            let end = |at: u32| 300 - (2 * number + at) + 3;
+            let count = 0xE285_5001; // add r5,r5,#1
+            [one | end(0), if number % 3 == 0 { other } else { count }]
+        });
+        // cmp r0,r1; add r6,r6,r0; the branches, some over one instruction; eor r5,r5,r6; nop
+        let mut words = vec![0xE150_0001, 0xE086_6000];
+        words.extend(test);
+        words.extend([0xE025_5006, 0xE1A0_0000, 0xE1A0_0000, 0xE1A0_0000, 0xE1A0_0000]);
+        check("branches", std::slice::from_ref(&words));
+    }
+}
+
+#[test]
+fn loops_carry_registers_as_the_reference_does() {
+    let tests = [
+        // A loop of four passes: mov r7,#4; add r5,r5,r5,ror #3; subs r7,r7,#1; bne
+        vec![0xE3A0_7004, 0xE085_51E5, 0xE257_7001, 0x1AFF_FFFC],
+        // With an access that misses at first, and a condition: ldr r4,[r8],#0x60; addmi r5,r5,r4
+        vec![0xE3A0_7006, 0xE498_4060, 0x4085_5004, 0xE257_7001, 0x1AFF_FFFB],
+        // With stores and a base that is written back: str r5,[r8,#0x24]!
+        vec![0xE3A0_7006, 0xE085_5007, 0xE5A8_5024, 0xE257_7001, 0x1AFF_FFFB],
+        // Of two nodes, the second of which changes what the first carries: tst r7,#1; beq; sub r5
+        vec![
+            0xE3A0_7007,
+            0xE317_0001,
+            0x0A00_0000,
+            0xE245_5003,
+            0xE255_5001,
+            0xE257_7001,
+            0x1AFF_FFF9,
+        ],
+        // Around a loop: two passes of one of three, which the outer one continues.
+        vec![
+            0xE3A0_8002,
+            0xE3A0_7003,
+            0xE085_5007,
+            0xE257_7001,
+            0x1AFF_FFFC,
+            0xE258_8001,
+            0x1AFF_FFF9,
+        ],
+        // With what the reference executes: qadd r5,r5,r7
+        vec![0xE3A0_7003, 0xE107_5055, 0xE257_7001, 0x1AFF_FFFC],
+        // With several registers at once: ldmia r8!,{r2,r4}; eor r5,r5,r4
+        vec![0xE3A0_7005, 0xE8B8_0014, 0xE025_5004, 0xE257_7001, 0x1AFF_FFFB],
+    ];
+    for (number, test) in tests.iter().enumerate() {
+        check(&format!("loop {number}"), std::slice::from_ref(test));
+    }
+}
+
+#[test]
 fn multiplications_go_as_in_the_reference() {
     let mut tests = Vec::new();
     for s in [0, 1 << 20] {

@@ -8,12 +8,12 @@ use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Switch;
 
 use super::super::class::{Class, class};
-use super::super::frame::{COUNTED, Tally, at};
+use super::super::frame::{Tally, at};
 use super::super::plan::{self, Key, Place, Step};
-use super::{Exit, Lower, Pending, Site};
-use crate::instruction::{Item, Operation, Register};
+use super::{Exit, Lower, Path, Site};
+use crate::instruction::{Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
-use crate::timing::Pipeline;
+use crate::timing::{Pipeline, RegisterSet};
 
 impl Lower<'_> {
     /// Generates a jump; `prefix` is the operation before it in the node.
@@ -23,10 +23,10 @@ impl Lower<'_> {
             return;
         }
         let (holds, fails) = self.branch_on(step);
-        let before = (self.cycles, self.tally, self.pending);
+        let before = self.path;
         self.b.switch_to_block(holds);
         self.jump(step, prefix);
-        (self.cycles, self.tally, self.pending) = before;
+        self.path = before;
         self.b.switch_to_block(fails);
         self.skip(step);
     }
@@ -87,6 +87,7 @@ impl Lower<'_> {
     /// Jumps to a target known at run time: a return address in this region, or an exit.
     fn indirect(&mut self, step: &Step, target: Value, exit: Exit) {
         self.settle();
+        self.keep_registers(0);
         let (mut switch, mut targets) = (Switch::new(), Vec::new());
         let from = step.place;
         for &place in &self.plan.returns {
@@ -106,24 +107,41 @@ impl Lower<'_> {
         self.store_frame(target, at::TARGET);
         let site = self.site((from, from.line()), step.executed.after, exit);
         self.leave(site);
+        let path = self.path;
         for (place, node, block) in targets {
             self.b.switch_to_block(block);
+            self.path = path;
             self.adjust(0, entered(from, place));
-            let entry_block = self.entry_block(from, node);
-            self.b.ins().jump(entry_block, &[]);
+            self.go(from, node);
         }
     }
 
-    /// Jumps from the instruction at `from` to the node `key`, or exits.
+    /// Jumps to a node from the instruction at `from`.
+    pub(super) fn go(&mut self, from: Place, node: usize) {
+        for (register, variable) in self.carried[node].clone() {
+            let value = self.register(register);
+            self.b.def_var(variable, value);
+        }
+        let carried = self.plan.nodes[node].carried;
+        self.store_registers(!carried);
+        let entry_block = self.entry_block(from, node);
+        self.b.ins().jump(entry_block, &[]);
+    }
+
+    /// Continues from the instruction at `from` with the node `key`, or exits.
     pub(super) fn edge(&mut self, from: Place, key: Key) {
         let node = self.plan.find(key);
-        if node.is_some() {
-            self.tally = self.tally.plus(entered(from, key.place));
+        if let Some(index) = node {
+            if self.plan.nodes[index].continues {
+                self.keep_registers(self.plan.nodes[self.path.root].carried);
+                self.node(index, from.line());
+                return;
+            }
+            self.path.tally = self.path.tally.plus(entered(from, key.place));
         }
         self.settle();
         if let Some(node) = node {
-            let entry_block = self.entry_block(from, node);
-            self.b.ins().jump(entry_block, &[]);
+            self.go(from, node);
         } else {
             let site = self.site((key.place, from.line()), key.pipeline, Exit::Here);
             self.leave(site);
@@ -131,59 +149,54 @@ impl Lower<'_> {
     }
 
     /// The block with the checks of a jump from `from` to `node`, which is counted if it enters a line.
-    pub(super) fn entry_block(&mut self, from: Place, node: usize) -> Block {
+    fn entry_block(&mut self, from: Place, node: usize) -> Block {
         let b = &mut self.b;
         *self.entries.entry((node, from.line())).or_insert_with(|| b.create_block())
     }
 
     /// Generates the entry blocks of all nodes.
     pub(super) fn entry_blocks(&mut self) {
-        (self.cycles, self.tally, self.rest) = (0, Tally::default(), 0);
-        self.pending = Pending::default();
         for ((index, from), block) in std::mem::take(&mut self.entries) {
             let node = &self.plan.nodes[index];
             let Key { place, pipeline } = node.key;
+            self.begin(index, block);
             let site = self.site((place, from), pipeline, Exit::Here);
-            self.b.switch_to_block(block);
             if from == place.line() {
-                self.check_cycles((node.cycles_max, 0), site);
+                self.check_cycles((node.cycles_max, false), site);
             } else {
-                self.check_cycles((node.cycles_max, COUNTED), site);
-                self.check_line((place, COUNTED), site);
+                self.check_cycles((node.cycles_max, true), site);
+                self.check_line((place, true), site);
             }
-            let body = self.bodies[index];
+            let body = self.bodies[&index];
             self.b.ins().jump(body, &[]);
         }
     }
 
-    /// Enters the line of `step`, which is not the first of its node, from the line `from`.
+    /// Enters the line of `step`, on the path from the last check of the budget, from the line `from`.
     pub(super) fn cross_line(&mut self, step: &Step, from: u32) {
         let site = self.site((step.place, from), step.before, Exit::Here);
-        self.check_line((step.place, 0), site);
-        self.tally = self.tally.plus(Tally::LINE);
+        self.check_line((step.place, false), site);
+        self.path.tally = self.path.tally.plus(Tally::LINE);
     }
 
-    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. The line that is
-    /// entered next is [`COUNTED`] already, or `counted` is 0.
-    fn check_cycles(&mut self, (cycles, counted): (u32, u32), site: u32) {
+    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. `counted` says
+    /// whether the frame's counts include the line that is entered next.
+    fn check_cycles(&mut self, (cycles, counted): (u32, bool), site: u32) {
         let needed = self.double(i64::from(cycles));
-        let left = self.b.use_var(self.variables.left);
+        let left = self.load_frame(types::I64, at::LEFT);
         let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
         self.b.ins().brif(enough, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.store_frame(left, at::LEFT);
-        self.call(self.imports.refill, cycles | counted);
-        let left = self.load_frame(types::I64, at::LEFT);
-        self.b.def_var(self.variables.left, left);
+        self.call(self.imports.refill, [cycles, u32::from(counted)]);
         self.leave_on_status(on, site);
     }
 
-    /// Continues if the line of `place` hits with the compiled contents; exits otherwise. It is [`COUNTED`]
-    /// already, or `counted` is 0.
+    /// Continues if the line of `place` hits with the compiled contents; exits otherwise. `counted` says
+    /// whether the frame's counts include it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small tables")]
-    fn check_line(&mut self, (place, counted): (Place, u32), site: u32) {
+    fn check_line(&mut self, (place, counted): (Place, bool), site: u32) {
         let known = self.lines.iter().position(|line| line.is_of(place.at));
         let number = known.expect("a line of the plan");
         // The stamp, the upper half of the entry, belongs to one line with one contents.
@@ -198,7 +211,7 @@ impl Lower<'_> {
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.call(self.imports.line, number as u32 | counted);
+        self.call(self.imports.line, [number as u32, u32::from(counted)]);
         self.leave_on_status(on, site);
     }
 
@@ -214,30 +227,30 @@ impl Lower<'_> {
     }
 
     /// Calls a thunk.
-    pub(super) fn call(&mut self, address: u64, argument: u32) {
+    pub(super) fn call(&mut self, address: u64, arguments: [u32; 2]) {
         let callee = self.double(address.cast_signed());
-        let argument = self.word(argument);
-        self.b.ins().call_indirect(self.thunk, callee, &[self.frame, argument]);
+        let [one, other] = arguments.map(|argument| self.word(argument));
+        self.b.ins().call_indirect(self.thunk, callee, &[self.frame, self.hits, one, other]);
     }
 
-    /// Adds a site with the node's pending cycles and counts, in front of `place`, while `line` is current.
+    /// Adds a site with the pending cycles and counts, in front of `place`, while `line` is current.
     fn site(&mut self, (place, line): (Place, u32), pipeline: Pipeline, exit: Exit) -> u32 {
         let site = self.here((place, line), pipeline);
         self.note_site(Site { exit, ..site })
     }
 
-    /// A site with the node's pending cycles and counts.
+    /// A site with the pending cycles and counts.
     const fn here(&self, (place, line): (Place, u32), pipeline: Pipeline) -> Site {
+        let Path { cycles, tally, rest, .. } = self.path;
         Site {
             place,
             line,
             pipeline,
-            cycles: self.cycles,
-            tally: self.tally,
-            rest: self.rest,
+            cycles,
+            tally,
+            rest,
             exit: Exit::Here,
             instruction: None,
-            item: Item::Word,
             jumps: false,
             executed: 0,
         }
@@ -248,11 +261,7 @@ impl Lower<'_> {
         let site = self.here((step.place, step.place.line()), step.before);
         let (instruction, executed) = (Some(step.instruction), step.executed.cycles);
         let jumps = class(&step.instruction) == Class::Jump;
-        let item = match step.instruction.operation {
-            Operation::Transfer(transfer) => transfer.item,
-            _ => Item::Word,
-        };
-        self.note_site(Site { instruction, item, jumps, executed, ..site })
+        self.note_site(Site { instruction, jumps, executed, ..site })
     }
 
     fn note_site(&mut self, site: Site) -> u32 {
@@ -260,15 +269,14 @@ impl Lower<'_> {
         u32::try_from(self.sites.len() - 1).unwrap_or(u32::MAX)
     }
 
-    /// Stores the variables that only exist in host registers, and returns.
+    /// Stores what only host registers have, and exits.
     pub(super) fn leave(&mut self, site: u32) {
-        let pending = self.pending;
+        let path = self.path;
         self.store_flags();
-        self.pending = pending;
-        let left = self.b.use_var(self.variables.left);
-        self.store_frame(left, at::LEFT);
+        self.store_registers(RegisterSet::MAX);
+        self.path = path;
         let site = self.word(site);
-        self.b.ins().return_(&[site]);
+        self.b.ins().jump(self.exit, &[site.into()]);
     }
 }
 

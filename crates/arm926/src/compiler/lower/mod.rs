@@ -1,11 +1,11 @@
 //! The translation of a plan to Cranelift's IR.
 //!
-//! Layer: rank 3. Guest registers are variables; each write also goes to the frame's registers, so
-//! that exits and calls of the reference need no stores. At the end of a node the operands that set the
-//! flags go to the frame. For conditions within the region the flags are also variables: one result for
-//! N and Z, and one each for C and V. Cycles and counts of a node are constants. `values`: registers,
-//! flags, conditions. `data`: shifter and data processing. `multiply`: products. `transfer`: loads and
-//! stores. `jump`: edges between nodes, and exits.
+//! Layer: rank 3. The frame has the guest's registers, flags, cycles and counts. A [`Path`] leads from a
+//! check of the budget through nodes that continue each other. It knows the registers that it read or
+//! wrote, and stores what it wrote where it ends, leaves, or calls the host. The operands that set the
+//! flags go to the frame there too. For conditions behind it the flags are also variables: one result for
+//! N and Z, and one each for C and V. `values`: registers, flags, conditions. `data`: shifter and data
+//! processing. `multiply`: products. `transfer`: loads and stores. `jump`: edges between nodes, and exits.
 
 mod data;
 mod jump;
@@ -24,23 +24,23 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::class::{Class, class};
 use super::frame::{Tally, at};
-use super::plan::{Key, Node, Place, Plan, Step};
-use crate::instruction::{Instruction, Item, Operation};
+use super::plan::{Key, Place, Plan, Step, operands};
+use crate::instruction::{Instruction, Operation, Register};
 use crate::memory::lookaside::LineHit;
-use crate::timing::Pipeline;
+use crate::timing::{Pipeline, RegisterSet};
 
 /// The addresses of what compiled code calls and reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Imports {
-    /// Executes an instruction by the reference: `(frame, site)`.
+    /// Executes an instruction by the reference: `(frame, site, 0)`.
     pub(super) instruction: u64,
-    /// Loads one item: `(frame, site)`.
+    /// Loads one item: `(frame, site, terms)`.
     pub(super) load: u64,
-    /// Stores one item: `(frame, site)`.
+    /// Stores one item: `(frame, site, terms)`.
     pub(super) store: u64,
-    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles)`.
+    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles, counted)`.
     pub(super) refill: u64,
-    /// Looks up a line that misses the look-aside: `(frame, line)`.
+    /// Looks up a line that misses the look-aside: `(frame, line, counted)`.
     pub(super) line: u64,
 }
 
@@ -57,14 +57,12 @@ pub(super) struct Site {
     pub(super) cycles: u32,
     /// Counts not yet added to the frame.
     pub(super) tally: Tally,
-    /// The maximum number of cycles of the rest of the node, including this instruction.
+    /// The maximum number of cycles to the next check of the budget, including this instruction.
     pub(super) rest: u32,
     /// Where execution continues.
     pub(super) exit: Exit,
     /// The instruction, if the reference executes it.
     pub(super) instruction: Option<Instruction>,
-    /// What it loads or stores, if it is a single transfer.
-    pub(super) item: Item,
     /// Whether it is a jump.
     pub(super) jumps: bool,
     /// Its cycles without stalls.
@@ -72,7 +70,7 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// The budget that the rest of the node requires, without stalls.
+    /// The budget that is required up to the next check, without stalls.
     pub(super) fn ahead(&self) -> i64 {
         i64::from(self.cycles) + i64::from(self.rest)
     }
@@ -91,11 +89,9 @@ pub(super) enum Exit {
 
 /// The variables of the function.
 struct Variables {
-    r: [Variable; 15],
     result: Variable,
     carry: Variable,
     overflow: Variable,
-    left: Variable,
 }
 
 /// The state of the translation of a region.
@@ -105,30 +101,47 @@ struct Lower<'a> {
     lines: &'a [LineHit],
     imports: Imports,
     variables: Variables,
-    /// The parameters: the frame, the look-aside, the data cache.
+    /// The parameters: the frame and the look-aside.
     frame: Value,
     hits: Value,
-    data: Value,
     thunk: SigRef,
-    /// The nodes' blocks.
-    bodies: Vec<Block>,
+    /// The block where the region returns the site of the exit.
+    exit: Block,
+    /// The blocks of nodes that do not continue another one.
+    bodies: BTreeMap<usize, Block>,
     /// The checks in front of them, by node and by the line of the instruction before.
     entries: BTreeMap<(usize, u32), Block>,
     sites: Vec<Site>,
-    /// Cycles and counts of the current node that are pending.
-    cycles: u32,
-    tally: Tally,
-    /// The maximum number of cycles from the current step to the end of the node.
-    rest: u32,
-    /// The operands of the comparison in this node that set the current flags, if any.
-    compared: Option<(Value, Value)>,
-    /// The flags of the current node that are not yet in the frame.
-    pending: Pending,
+    /// For each node the registers that it carries.
+    carried: Vec<Vec<(Register, Variable)>>,
+    path: Path,
 }
+
+/// What is known and pending on the path from the last check of the budget to the current step.
+#[derive(Clone, Copy, Default)]
+struct Path {
+    /// Cycles not yet subtracted from the budget.
+    cycles: u32,
+    /// Counts not yet added to those of the frame.
+    tally: Tally,
+    /// The maximum number of cycles to the next check.
+    rest: u32,
+    /// The operands of the comparison that set the current flags, if any.
+    compared: Option<(Value, Value)>,
+    flags: Flags,
+    registers: Registers,
+    /// The registers that were written and are not yet in the frame.
+    written: RegisterSet,
+    /// The first node.
+    root: usize,
+}
+
+/// The values of r0 to r14 that were read or written on the path.
+type Registers = [Option<Value>; 15];
 
 /// Flags that are not yet in the frame. The other fields take precedence over `operands`.
 #[derive(Clone, Copy, Default)]
-struct Pending {
+struct Flags {
     /// The operands that set the flags; true for a difference, false for a sum.
     operands: Option<(Value, Value, bool)>,
     result: Option<Value>,
@@ -136,18 +149,27 @@ struct Pending {
     overflow: Option<Value>,
 }
 
-/// The signature of a region: frame, look-aside, data cache; returns the exit's site.
+/// The signature of a region: frame, look-aside; returns the exit's site.
 pub(super) fn signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
-    signature.params.extend([AbiParam::new(types::I64); 3]);
+    signature.params.extend([AbiParam::new(types::I64); 2]);
     signature.returns.push(AbiParam::new(types::I32));
     signature
 }
 
-/// The signature of a thunk: frame, number.
+/// The signature of a thunk: the parameters of a region, which so stay in their registers, and two numbers.
 pub(super) fn thunk_signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
-    signature.params.extend([AbiParam::new(types::I64), AbiParam::new(types::I32)]);
+    signature.params.extend([AbiParam::new(types::I64); 2]);
+    signature.params.extend([AbiParam::new(types::I32); 2]);
+    signature
+}
+
+/// The signature of a host function: frame and two numbers.
+fn host_signature(convention: CallConv) -> Signature {
+    let mut signature = Signature::new(convention);
+    signature.params.push(AbiParam::new(types::I64));
+    signature.params.extend([AbiParam::new(types::I32); 2]);
     signature
 }
 
@@ -163,10 +185,10 @@ pub(super) fn thunk(
     b.append_block_params_for_function_params(block);
     b.switch_to_block(block);
     b.seal_block(block);
-    let arguments = b.block_params(block).to_vec();
-    let signature = b.import_signature(thunk_signature(target.default_call_conv));
+    let [frame, _, one, other] = [0, 1, 2, 3].map(|index| b.block_params(block)[index]);
+    let signature = b.import_signature(host_signature(target.default_call_conv));
     let callee = b.ins().iconst(types::I64, address.cast_signed());
-    b.ins().call_indirect(signature, callee, &arguments);
+    b.ins().call_indirect(signature, callee, &[frame, one, other]);
     b.ins().return_(&[]);
     b.finalize(target);
 }
@@ -180,11 +202,15 @@ pub(super) fn region(
     target: TargetFrontendConfig,
 ) -> Vec<Site> {
     let mut lower = Lower::new(FunctionBuilder::new(function, context), plan, lines, imports);
-    for (index, node) in plan.nodes.iter().enumerate() {
-        lower.node(index, node);
+    for (index, block) in lower.bodies.clone() {
+        lower.begin(index, block);
+        lower.node(index, plan.nodes[index].key.place.line());
     }
     lower.entry_blocks();
-    let Lower { mut b, sites, .. } = lower;
+    let Lower { mut b, sites, exit, .. } = lower;
+    b.switch_to_block(exit);
+    let site = b.block_params(exit)[0];
+    b.ins().return_(&[site]);
     b.seal_all_blocks();
     b.finalize(target);
     sites
@@ -200,16 +226,24 @@ impl<'a> Lower<'a> {
         let entry = b.create_block();
         b.append_block_params_for_function_params(entry);
         b.switch_to_block(entry);
-        let [frame, hits, data] = [0, 1, 2].map(|index| b.block_params(entry)[index]);
+        let [frame, hits] = [0, 1].map(|index| b.block_params(entry)[index]);
         let word = |b: &mut FunctionBuilder<'_>| b.declare_var(types::I32);
-        let variables = Variables {
-            r: [(); 15].map(|()| word(&mut b)),
-            result: word(&mut b),
-            carry: word(&mut b),
-            overflow: word(&mut b),
-            left: b.declare_var(types::I64),
-        };
-        let bodies = plan.nodes.iter().map(|_| b.create_block()).collect();
+        let variables =
+            Variables { result: word(&mut b), carry: word(&mut b), overflow: word(&mut b) };
+        let first = plan.nodes.iter().enumerate().filter(|(_, node)| !node.continues);
+        let bodies = first.map(|(index, _)| (index, b.create_block())).collect();
+        let carried = plan
+            .nodes
+            .iter()
+            .map(|node| {
+                let registers = (0..15).map(Register::field);
+                let registers = registers.filter(|r| node.carried >> r.number() & 1 != 0);
+                registers.map(|register| (register, b.declare_var(types::I32))).collect()
+            })
+            .collect();
+        let exit = b.create_block();
+        b.set_cold_block(exit);
+        b.append_block_param(exit, types::I32);
         let thunk = b.import_signature(thunk_signature(CallConv::PreserveAll));
         let mut lower = Self {
             b,
@@ -219,51 +253,49 @@ impl<'a> Lower<'a> {
             variables,
             frame,
             hits,
-            data,
             thunk,
+            exit,
             bodies,
             entries: BTreeMap::new(),
             sites: Vec::new(),
-            cycles: 0,
-            tally: Tally::default(),
-            rest: 0,
-            compared: None,
-            pending: Pending::default(),
+            carried,
+            path: Path::default(),
         };
         lower.enter();
         lower
     }
 
-    /// Loads all variables and jumps to the first node.
+    /// Loads the variables and jumps to the first node.
     fn enter(&mut self) {
-        for index in 0..15 {
-            self.reload(index);
-        }
-        let Variables { result, carry, overflow, left, .. } = self.variables;
+        let Variables { result, carry, overflow } = self.variables;
         let words = [(result, at::RESULT), (carry, at::CARRY), (overflow, at::OVERFLOW)];
         for (variable, offset) in words {
             let value = self.load_frame(types::I32, offset);
             self.b.def_var(variable, value);
         }
-        let value = self.load_frame(types::I64, at::LEFT);
-        self.b.def_var(left, value);
-        let head = self.plan.nodes[0].key.place;
-        let first = self.entry_block(head, 0);
-        self.b.ins().jump(first, &[]);
+        self.go(self.plan.nodes[0].key.place, 0);
     }
 
-    /// Generates the body of a node.
-    fn node(&mut self, index: usize, node: &Node) {
-        self.b.switch_to_block(self.bodies[index]);
-        (self.cycles, self.tally, self.compared) = (0, Tally::default(), None);
-        self.pending = Pending::default();
-        self.rest = node.cycles_max;
-        let mut line = node.key.place.line();
+    /// Begins a path at `block`, where the node `index` is entered.
+    fn begin(&mut self, index: usize, block: Block) {
+        self.b.switch_to_block(block);
+        self.path = Path { root: index, ..Path::default() };
+        for (register, variable) in self.carried[index].clone() {
+            let value = self.b.use_var(variable);
+            self.set(register, value);
+        }
+    }
+
+    /// Generates the body of a node, which is entered from `line`.
+    fn node(&mut self, index: usize, mut line: u32) {
+        let node = &self.plan.nodes[index];
+        let mut rest = node.cycles_max;
         for (number, step) in node.steps.iter().enumerate() {
             if step.place.line() != line {
                 self.cross_line(step, line);
                 line = step.place.line();
             }
+            self.path.rest = rest;
             let before = number.checked_sub(1).map(|number| node.steps[number].instruction);
             let last = number + 1 == node.steps.len();
             if class(&step.instruction) == Class::Jump {
@@ -273,7 +305,7 @@ impl<'a> Lower<'a> {
             } else {
                 self.step(step);
             }
-            self.rest -= step.cycles_max();
+            rest -= step.cycles_max();
         }
     }
 
@@ -288,21 +320,28 @@ impl<'a> Lower<'a> {
         if flags {
             self.store_flags();
         }
+        let written = operands(step).written;
+        self.store_registers(written);
         let (holds, behind) = self.branch_on(step);
         self.b.switch_to_block(holds);
         let common = step.skipped.cycles;
         let skip = Tally::INSTRUCTION.plus(Tally::SKIPPED);
-        let tally = self.tally;
-        let compared = self.compared;
+        let before = self.path;
         self.execute(step);
         // After the join both paths count as skipped, so this one is corrected by the difference.
-        let difference = self.tally.minus(tally).minus(Tally::SKIPPED);
-        self.tally = tally;
+        let difference = self.path.tally.minus(before.tally).minus(Tally::SKIPPED);
+        self.path.tally = before.tally;
         self.adjust(i64::from(step.executed.cycles) - i64::from(common), difference);
-        self.compared = compared.filter(|_| !flags);
         if flags {
             self.store_flags();
         }
+        self.store_registers(written);
+        // What was read or written under the condition is in the frame alone.
+        let after = std::mem::replace(&mut self.path, before).registers;
+        for (value, after) in self.path.registers.iter_mut().zip(after) {
+            *value = value.filter(|value| after == Some(*value));
+        }
+        self.path.compared = before.compared.filter(|_| !flags);
         self.b.ins().jump(behind, &[]);
         self.b.switch_to_block(behind);
         self.spend(common, skip);
@@ -319,12 +358,12 @@ impl<'a> Lower<'a> {
             return;
         }
         let (holds, behind) = self.branch_on(step);
-        let before = (self.cycles, self.tally, self.pending);
+        let before = self.path;
         self.b.switch_to_block(holds);
         self.execute(step);
         self.spend(step.executed.cycles, Tally::INSTRUCTION);
         self.edge(step.place, edge(step.executed.after));
-        (self.cycles, self.tally, self.pending) = before;
+        self.path = before;
         self.b.switch_to_block(behind);
         self.skip(step);
     }
@@ -370,18 +409,18 @@ impl<'a> Lower<'a> {
 
     /// Adds to the pending cycles and counts of the node.
     fn spend(&mut self, cycles: u32, tally: Tally) {
-        self.cycles += cycles;
-        self.tally = self.tally.plus(tally);
+        self.path.cycles += cycles;
+        self.path.tally = self.path.tally.plus(tally);
     }
 
     /// Corrects budget and counts on one of two paths that join. The counts are in the frame alone, which
     /// leaves a register of the host for those of the guest.
     fn adjust(&mut self, cycles: i64, tally: Tally) {
-        let left = self.variables.left;
         if cycles != 0 {
-            let (value, difference) = (self.b.use_var(left), self.double(cycles));
+            let value = self.load_frame(types::I64, at::LEFT);
+            let difference = self.double(cycles);
             let value = self.b.ins().isub(value, difference);
-            self.b.def_var(left, value);
+            self.store_frame(value, at::LEFT);
         }
         if tally != Tally::default() {
             let value = self.load_frame(types::I64, at::COUNTS);
@@ -394,9 +433,9 @@ impl<'a> Lower<'a> {
     /// Settles the pending cycles and counts, and moves the flags into the frame.
     fn settle(&mut self) {
         self.store_flags();
-        let (cycles, tally) = (self.cycles, self.tally);
+        let Path { cycles, tally, .. } = self.path;
         self.adjust(i64::from(cycles), tally);
-        (self.cycles, self.tally) = (0, Tally::default());
+        (self.path.cycles, self.path.tally) = (0, Tally::default());
     }
 
     fn load_frame(&mut self, kind: Type, offset: i32) -> Value {

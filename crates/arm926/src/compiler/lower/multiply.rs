@@ -34,10 +34,6 @@ impl Lower<'_> {
         }
     }
 
-    fn register(&mut self, register: Register) -> Value {
-        self.b.use_var(self.variables.r[register.index()])
-    }
-
     fn long(&mut self, operation: &Operation) {
         let Operation::MultiplyLong { signed, accumulate, s, high, low, rm, rs } = *operation
         else {

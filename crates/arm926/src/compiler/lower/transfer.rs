@@ -5,14 +5,17 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_frontend::Variable;
 
 use super::super::class::{Class, class};
-use super::super::frame::{Tally, at, status};
-use super::super::plan::{Place, Step};
-use super::Lower;
+use super::super::frame::{Tally, Terms, at, status};
+use super::super::plan::{Place, Step, operands};
+use super::values::{indices, place_of};
+use super::{Lower, Path};
 use crate::address::LINE;
-use crate::instruction::{BlockTransfer, Item, Offset, Operation, Register, Transfer};
+use crate::instruction::{BlockTransfer, Item, Offset, Register, Transfer};
 use crate::memory::lookaside::{DATA_ENTRIES, DataHit, HALF, Hits};
+use crate::timing::RegisterSet;
 
 /// A table of the look-aside, and the bytes that an entry covers.
 #[derive(Clone, Copy)]
@@ -30,26 +33,37 @@ const fn table(load: bool) -> Table {
     }
 }
 
-/// The offset of the shift in a table entry.
+/// The offset of the host address in a table entry.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a small structure")]
-const SHIFT: i32 = std::mem::offset_of!(DataHit, shift) as i32;
+const HOST: i32 = std::mem::offset_of!(DataHit, host) as i32;
 
-/// A unit of a block transfer: its first address, and the shift of its table entry.
+/// The end of two paths: the block, and the registers that both write, as variables.
+struct Join {
+    done: Block,
+    /// The path before both.
+    before: Path,
+    written: Vec<(usize, Variable)>,
+}
+
+/// A unit of a block transfer: its first address, and the host address of its table entry.
 #[derive(Clone, Copy)]
 struct Unit {
     start: Value,
-    shift: Value,
+    host: Value,
 }
 
 impl Lower<'_> {
     /// Generates a load or store of one item that is not a jump.
     pub(super) fn single(&mut self, step: &Step, transfer: &Transfer) {
         let (address, moved) = self.addresses(step.place, transfer);
-        let (found, host) = self.find(address, transfer);
-        let done = self.b.create_block();
-        let slow = self.split(found);
         let double = transfer.item == Item::Double;
         let count = 1 + u32::from(double);
+        if !transfer.load {
+            self.get_late(transfer.rd, step.place);
+        }
+        let (found, host) = self.find(address, transfer);
+        let slow = self.split(found);
+        let before = self.path;
         if transfer.load {
             let [first, second] = self.load_item(transfer.item, host);
             self.write_base(transfer, moved);
@@ -61,13 +75,13 @@ impl Lower<'_> {
             self.store_item(step, transfer, host);
             self.write_base(transfer, moved);
         }
-        self.b.ins().jump(done, &[]);
+        let join = self.end_fast(step, before);
         if double {
             self.fall_back(slow, address, step);
         } else {
             self.access(slow, (address, moved), step, transfer);
         }
-        self.join(done, accesses(transfer.load).times(count));
+        self.join(join, accesses(transfer.load).times(count));
     }
 
     /// Generates the slow path of a load or store of one item.
@@ -79,18 +93,17 @@ impl Lower<'_> {
         transfer: &Transfer,
     ) {
         self.b.switch_to_block(slow);
+        self.store_registers(RegisterSet::MAX);
         self.store_frame(address, at::ADDRESS);
         if !transfer.load {
             let value = self.get_late(transfer.rd, step.place);
             self.store_frame(value, at::VALUE);
         }
-        let left = self.b.use_var(self.variables.left);
-        self.store_frame(left, at::LEFT);
         let site = self.site_of(step);
         let access = if transfer.load { self.imports.load } else { self.imports.store };
-        self.call(access, site);
-        let left = self.load_frame(types::I64, at::LEFT);
-        self.b.def_var(self.variables.left, left);
+        let Path { cycles, rest, .. } = self.path;
+        let terms = Terms { item: transfer.item, cycles, ahead: cycles + rest };
+        self.call(access, [site, terms.pack()]);
         let [write, on, out, exit] = [(); 4].map(|()| self.b.create_block());
         for block in [write, on, out, exit] {
             self.b.set_cold_block(block);
@@ -99,6 +112,8 @@ impl Lower<'_> {
         let leave = self.word(status::LEAVE);
         let leave = self.b.ins().icmp(IntCC::Equal, status, leave);
         self.b.ins().brif(leave, out, &[], write, &[]);
+        self.b.switch_to_block(out);
+        self.leave(site);
         self.b.switch_to_block(write);
         self.write_base(transfer, moved);
         if transfer.load {
@@ -106,10 +121,8 @@ impl Lower<'_> {
             self.set(transfer.rd, value);
         }
         self.b.ins().brif(status, exit, &[], on, &[]);
-        for block in [out, exit] {
-            self.b.switch_to_block(block);
-            self.leave(site);
-        }
+        self.b.switch_to_block(exit);
+        self.leave(site);
         self.b.switch_to_block(on);
     }
 
@@ -118,14 +131,10 @@ impl Lower<'_> {
         let (address, moved) = self.addresses(step.place, transfer);
         let (found, host) = self.find(address, transfer);
         let slow = self.split(found);
-        let fast = self.b.current_block();
-        self.fall_back(slow, address, step);
-        if let Some(fast) = fast {
-            self.b.switch_to_block(fast);
-        }
+        self.leave_slowly(slow, address, step);
         let [target, _] = self.load_item(Item::Word, host);
         self.write_base(transfer, moved);
-        self.tally = self.tally.plus(Tally::READ);
+        self.path.tally = self.path.tally.plus(Tally::READ);
         target
     }
 
@@ -133,12 +142,12 @@ impl Lower<'_> {
     pub(super) fn several(&mut self, step: &Step, transfer: &BlockTransfer) {
         let (address, moved) = self.block_addresses(transfer);
         let (found, units) = self.find_all(address, transfer);
-        let done = self.b.create_block();
         let slow = self.split(found);
+        let before = self.path;
         self.move_all(step, transfer, &units, (address, moved));
-        self.b.ins().jump(done, &[]);
+        let join = self.end_fast(step, before);
         self.fall_back(slow, address, step);
-        self.join(done, accesses(transfer.load).times(transfer.words()));
+        self.join(join, accesses(transfer.load).times(transfer.words()));
     }
 
     /// LDM with r15; returns the target.
@@ -146,17 +155,14 @@ impl Lower<'_> {
         let (address, moved) = self.block_addresses(transfer);
         let (found, units) = self.find_all(address, transfer);
         let slow = self.split(found);
-        let fast = self.b.current_block();
-        self.fall_back(slow, address, step);
-        if let Some(fast) = fast {
-            self.b.switch_to_block(fast);
-        }
-        self.tally = self.tally.plus(Tally::READ.times(transfer.words()));
+        self.leave_slowly(slow, address, step);
+        self.path.tally = self.path.tally.plus(Tally::READ.times(transfer.words()));
         self.move_all(step, transfer, &units, (address, moved))
     }
 
     /// Generates an instruction that the reference always executes.
     pub(super) fn call_reference(&mut self, step: &Step) {
+        self.store_registers(RegisterSet::MAX);
         self.reference(step);
     }
 
@@ -172,24 +178,58 @@ impl Lower<'_> {
     /// Generates the slow path, where the reference executes `step`.
     fn fall_back(&mut self, slow: Block, address: Value, step: &Step) {
         self.b.switch_to_block(slow);
+        self.store_registers(RegisterSet::MAX);
         self.store_frame(address, at::ADDRESS);
         self.reference(step);
     }
 
-    /// Joins the slow path at `done`. `tally` is that of the fast path; the reference counts its own.
-    fn join(&mut self, done: Block, tally: Tally) {
+    /// Generates the slow path of a jump, and continues on the fast one.
+    fn leave_slowly(&mut self, slow: Block, address: Value, step: &Step) {
+        let (fast, path) = (self.b.current_block(), self.path);
+        self.fall_back(slow, address, step);
+        self.path = path;
+        if let Some(fast) = fast {
+            self.b.switch_to_block(fast);
+        }
+    }
+
+    /// Ends the fast path of `step`, which began as `before`.
+    fn end_fast(&mut self, step: &Step, before: Path) -> Join {
+        let done = self.b.create_block();
+        let mut join = Join { done, before, written: Vec::new() };
+        for index in indices(operands(step).written) {
+            let Some(value) = self.path.registers[index] else { continue };
+            let variable = self.b.declare_var(types::I32);
+            self.b.def_var(variable, value);
+            join.written.push((index, variable));
+        }
+        self.b.ins().jump(done, &[]);
+        join.before.written = self.path.written;
+        self.path = before;
+        join
+    }
+
+    /// Joins the slow path to the fast one. `tally` is that of the fast path; the reference counts its own.
+    fn join(&mut self, Join { done, before, written }: Join, tally: Tally) {
         self.adjust(0, Tally::default().minus(tally));
-        self.tally = self.tally.plus(tally);
+        self.path.tally = self.path.tally.plus(tally);
+        for &(index, variable) in &written {
+            let value = self.path.registers[index];
+            let value = value.unwrap_or_else(|| self.load_frame(types::I32, place_of(index)));
+            self.b.def_var(variable, value);
+        }
         self.b.ins().jump(done, &[]);
         self.b.switch_to_block(done);
+        (self.path.registers, self.path.written) = (before.registers, before.written);
+        for (index, variable) in written {
+            self.path.registers[index] = Some(self.b.use_var(variable));
+        }
     }
 
     /// Calls the reference for `step`; exits if the status demands it, and always after a jump.
     fn reference(&mut self, step: &Step) {
         let site = self.site_of(step);
-        let left = self.b.use_var(self.variables.left);
-        self.store_frame(left, at::LEFT);
-        self.call(self.imports.instruction, site);
+        self.call(self.imports.instruction, [site, 0]);
         if class(&step.instruction) == Class::Jump {
             self.leave(site);
             return;
@@ -201,12 +241,8 @@ impl Lower<'_> {
         self.b.switch_to_block(out);
         self.leave(site);
         self.b.switch_to_block(on);
-        let left = self.load_frame(types::I64, at::LEFT);
-        self.b.def_var(self.variables.left, left);
-        for index in 0..15 {
-            if written(&step.instruction.operation) >> index & 1 != 0 {
-                self.reload(index);
-            }
+        for index in indices(operands(step).written) {
+            self.path.registers[index] = None;
         }
     }
 
@@ -242,33 +278,36 @@ impl Lower<'_> {
 
     /// Whether an item hits the look-aside and is aligned; its host address.
     fn find(&mut self, address: Value, transfer: &Transfer) -> (Value, Value) {
-        let (found, shift) = self.look(address, table(transfer.load), transfer.item.bytes());
-        (found, self.host_of(address, shift))
+        let (found, host) = self.look(address, table(transfer.load), transfer.item.bytes());
+        (found, self.host_of(address, host))
     }
 
-    /// The host address of the byte at `address`.
-    fn host_of(&mut self, address: Value, shift: Value) -> Value {
-        let offset = self.b.ins().iadd(address, shift);
-        let offset = self.b.ins().uextend(types::I64, offset);
-        self.b.ins().iadd(self.data, offset)
+    /// The host address of the byte at `address`, whose table entry has this one.
+    fn host_of(&mut self, address: Value, host: Value) -> Value {
+        let address = self.b.ins().uextend(types::I64, address);
+        self.b.ins().iadd(host, address)
     }
 
-    /// Looks up the unit of `address`: whether it hits with the alignment `size`, and its shift.
+    /// Looks up the unit of `address`: whether it hits with the alignment `size`, and its host address.
     fn look(&mut self, address: Value, table: Table, size: u32) -> (Value, Value) {
-        let unit = self.word(table.unit.trailing_zeros());
-        let most = self.word(u32::try_from(DATA_ENTRIES - 1).unwrap_or(0));
-        let place = self.b.ins().ushr(address, unit);
-        let place = self.b.ins().band(place, most);
+        // An entry is not larger than what it covers, so one shift gives its offset.
+        let entry = size_of::<DataHit>();
+        let distance = table.unit.ilog2() - entry.ilog2();
+        let mut place = address;
+        if distance != 0 {
+            let distance = self.word(distance);
+            place = self.b.ins().ushr(place, distance);
+        }
+        let mask = self.word(u32::try_from((DATA_ENTRIES - 1) * entry).unwrap_or(0));
+        let place = self.b.ins().band(place, mask);
         let place = self.b.ins().uextend(types::I64, place);
-        let three = self.double(3);
-        let place = self.b.ins().ishl(place, three);
         let place = self.b.ins().iadd(self.hits, place);
         let flags = MemFlagsData::trusted();
-        let shift = self.b.ins().load(types::I32, flags, place, table.offset + SHIFT);
+        let host = self.b.ins().load(types::I64, flags, place, table.offset + HOST);
         let tag = self.b.ins().load(types::I32, flags, place, table.offset);
         let mask = self.word(!(table.unit - 1) | (size - 1));
         let wanted = self.b.ins().band(address, mask);
-        (self.b.ins().icmp(IntCC::Equal, wanted, tag), shift)
+        (self.b.ins().icmp(IntCC::Equal, wanted, tag), host)
     }
 
     fn load_item(&mut self, item: Item, host: Value) -> [Value; 2] {
@@ -304,7 +343,7 @@ impl Lower<'_> {
 
     /// The lowest address of a block transfer, and the base after it.
     fn block_addresses(&mut self, transfer: &BlockTransfer) -> (Value, Value) {
-        let base = self.b.use_var(self.variables.r[transfer.rn.index()]);
+        let base = self.register(transfer.rn);
         let [lowest, moved] = [transfer.first(), transfer.moved()].map(|distance| {
             let distance = self.word(distance.cast_unsigned());
             self.b.ins().iadd(base, distance)
@@ -335,10 +374,10 @@ impl Lower<'_> {
                     self.b.ins().iadd(first, distance)
                 }
             };
-            let (known, shift) = self.look(probe, table, 4);
+            let (known, host) = self.look(probe, table, 4);
             found = self.b.ins().band(found, known);
             let start = if number == 0 { first } else { probe };
-            places.push(Unit { start, shift });
+            places.push(Unit { start, host });
         }
         (found, places)
     }
@@ -377,37 +416,17 @@ impl Lower<'_> {
         let distance = self.word(bytes);
         let address = self.b.ins().iadd(address, distance);
         let unit = (bytes / table.unit) as usize;
-        let mut shift = units[unit].shift;
+        let mut host = units[unit].host;
         // The block may begin anywhere in its first unit, so this word is in this unit or the next.
         if let Some(next) = units.get(unit + 1).filter(|_| bytes % table.unit != 0) {
             let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, address, next.start);
-            shift = self.b.ins().select(beyond, next.shift, shift);
+            host = self.b.ins().select(beyond, next.host, host);
         }
-        self.host_of(address, shift)
+        self.host_of(address, host)
     }
 }
 
 /// The tally of one access.
 const fn accesses(load: bool) -> Tally {
     if load { Tally::READ } else { Tally::WRITE }
-}
-
-/// The registers that the reference may write: bit n for register n.
-fn written(operation: &Operation) -> u16 {
-    let base = |writes: bool, rn: Register| u16::from(writes) << rn.index();
-    match *operation {
-        Operation::Transfer(transfer) => {
-            let Transfer { load, item, rd, rn, .. } = transfer;
-            let loaded = match (load, item) {
-                (false, _) => 0,
-                (true, Item::Double) => 1 << rd.index() | 1 << rd.odd().index(),
-                (true, _) => 1 << rd.index(),
-            };
-            loaded | base(transfer.writes_base(), rn)
-        }
-        Operation::BlockTransfer(BlockTransfer { load, rn, list, writeback, .. }) => {
-            (if load { list } else { 0 }) | base(writeback, rn)
-        }
-        _ => u16::MAX,
-    }
 }

@@ -7,13 +7,19 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 use super::super::frame::{at, form};
 use super::super::plan::Place;
-use super::{Lower, Pending, Variables};
+use super::{Flags, Lower, Variables};
 use crate::instruction::{Condition, Register};
+use crate::timing::RegisterSet;
 
 /// The offset of register `index` in the frame.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "0 to 14")]
-const fn place_of(index: usize) -> i32 {
+pub(super) const fn place_of(index: usize) -> i32 {
     at::REGISTERS + 4 * index as i32
+}
+
+/// The indices of the registers of a set, without r15.
+pub(super) fn indices(set: RegisterSet) -> impl Iterator<Item = usize> {
+    (0..15).filter(move |index| set >> index & 1 != 0)
 }
 
 impl Lower<'_> {
@@ -38,23 +44,43 @@ impl Lower<'_> {
     }
 
     fn get_or(&mut self, register: Register, pc: u32) -> Value {
-        match self.variables.r.get(register.index()) {
-            Some(&variable) => self.b.use_var(variable),
-            None => self.word(pc),
+        if register == Register::PC { self.word(pc) } else { self.register(register) }
+    }
+
+    /// The value of a register other than r15.
+    pub(super) fn register(&mut self, register: Register) -> Value {
+        let index = register.index();
+        if let Some(value) = self.path.registers[index] {
+            return value;
         }
+        let value = self.load_frame(types::I32, place_of(index));
+        self.path.registers[index] = Some(value);
+        value
     }
 
     /// Writes a register.
     pub(super) fn set(&mut self, register: Register, value: Value) {
-        let Some(&variable) = self.variables.r.get(register.index()) else { return };
-        self.b.def_var(variable, value);
-        self.store_frame(value, place_of(register.index()));
+        let Some(known) = self.path.registers.get_mut(register.index()) else { return };
+        *known = Some(value);
+        self.path.written |= 1 << register.index();
     }
 
-    /// Reloads a register from the frame.
-    pub(super) fn reload(&mut self, index: usize) {
-        let value = self.load_frame(types::I32, place_of(index));
-        self.b.def_var(self.variables.r[index], value);
+    /// Stores these registers to the frame, as far as they were written.
+    pub(super) fn store_registers(&mut self, registers: RegisterSet) {
+        for index in indices(registers & self.path.written) {
+            if let Some(value) = self.path.registers[index] {
+                self.store_frame(value, place_of(index));
+            }
+        }
+        self.path.written &= !registers;
+    }
+
+    /// Leaves all registers but these to the frame.
+    pub(super) fn keep_registers(&mut self, registers: RegisterSet) {
+        self.store_registers(!registers);
+        for index in indices(!registers) {
+            self.path.registers[index] = None;
+        }
     }
 
     /// C as 0 or 1.
@@ -65,20 +91,20 @@ impl Lower<'_> {
     /// Sets N and Z.
     pub(super) fn set_result(&mut self, value: Value) {
         self.b.def_var(self.variables.result, value);
-        self.pending.result = Some(value);
-        self.compared = None;
+        self.path.flags.result = Some(value);
+        self.path.compared = None;
     }
 
     /// Sets C to 0 or 1.
     pub(super) fn set_carry(&mut self, value: Value) {
         self.b.def_var(self.variables.carry, value);
-        self.pending.carry = Some(value);
+        self.path.flags.carry = Some(value);
     }
 
     /// Sets V to bit 31.
     pub(super) fn set_overflow(&mut self, value: Value) {
         self.b.def_var(self.variables.overflow, value);
-        self.pending.overflow = Some(value);
+        self.path.flags.overflow = Some(value);
     }
 
     /// Sets all flags from a sum or a `difference`. The variables serve conditions of this region, and
@@ -98,13 +124,13 @@ impl Lower<'_> {
         for (variable, value) in [(sum, result), (c, carry), (v, overflow)] {
             self.b.def_var(variable, value);
         }
-        self.pending = Pending { operands: Some((a, b, difference)), ..Pending::default() };
-        self.compared = difference.then_some((a, b));
+        self.path.flags = Flags { operands: Some((a, b, difference)), ..Flags::default() };
+        self.path.compared = difference.then_some((a, b));
     }
 
     /// Stores the pending flags to the frame.
     pub(super) fn store_flags(&mut self) {
-        let Pending { operands, result, carry, overflow } = std::mem::take(&mut self.pending);
+        let Flags { operands, result, carry, overflow } = std::mem::take(&mut self.path.flags);
         let mut bits = 0;
         let own = [
             (result, at::RESULT, form::RESULT),
@@ -133,7 +159,7 @@ impl Lower<'_> {
 
     /// Whether `condition`, which is not AL, holds.
     pub(super) fn condition(&mut self, condition: Condition) -> Value {
-        if let (Some((a, b)), Some(code)) = (self.compared, compared(condition)) {
+        if let (Some((a, b)), Some(code)) = (self.path.compared, compared(condition)) {
             return self.b.ins().icmp(code, a, b);
         }
         let (wanted, base) = positive(condition);

@@ -32,6 +32,27 @@ pub struct DataHit {
     pub tag: u32,
     /// The offset in the data cache minus the virtual address of the line, modulo 2^32.
     pub shift: u32,
+    /// The address in this process minus the virtual address of the line, modulo 2^64, for compiled code.
+    pub host: u64,
+}
+
+/// A line of the data cache.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DataLine {
+    pub(super) index: usize,
+    /// Its MVA.
+    pub(super) at: Modified,
+    /// The address of its first byte in this process.
+    pub(super) host: u64,
+}
+
+impl DataLine {
+    /// The entry of this line, `tag`, where it begins at the virtual address `at`.
+    #[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
+    const fn hit(self, tag: u32, at: u32) -> DataHit {
+        let shift = (self.index as u32 * LINE).wrapping_sub(at);
+        DataHit { tag, shift, host: self.host.wrapping_sub(at as u64) }
+    }
 }
 
 /// An instruction line that hits: its first virtual address, and its stamp in the upper half.
@@ -249,7 +270,7 @@ pub struct Hits {
     used: [u64; 3],
 }
 
-const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0 };
+const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0, host: 0 };
 
 impl Hits {
     pub(super) const NONE: Self = Self {
@@ -311,19 +332,18 @@ impl Hits {
         if hit.is_of(at) { hit } else { LineHit::NONE }
     }
 
-    /// Adds the line of `at`, which is at `offset` in the data cache, to `reads`.
-    pub(super) const fn add_read(&mut self, at: Virtual, offset: u32) {
+    /// Adds the line of `at` to `reads`.
+    pub(super) const fn add_read(&mut self, at: Virtual, line: DataLine) {
         let place = Self::read_place(at.0);
         let tag = at.0 & !(LINE - 1);
-        self.reads[place] = DataHit { tag, shift: offset.wrapping_sub(tag) };
+        self.reads[place] = line.hit(tag, tag);
         self.used[0] |= 1 << (place / GROUP);
     }
 
-    /// Adds the half-line of `at`, in the line at `offset` in the data cache, to `writes`.
-    pub(super) const fn add_write(&mut self, at: Virtual, offset: u32) {
+    /// Adds the half-line of `at` to `writes`.
+    pub(super) const fn add_write(&mut self, at: Virtual, line: DataLine) {
         let place = Self::write_place(at.0);
-        let (tag, line) = (at.0 & !(HALF - 1), at.0 & !(LINE - 1));
-        self.writes[place] = DataHit { tag, shift: offset.wrapping_sub(line) };
+        self.writes[place] = line.hit(at.0 & !(HALF - 1), at.0 & !(LINE - 1));
         self.used[1] |= 1 << (place / GROUP);
     }
 

@@ -5,8 +5,8 @@
 //! before its lines are evicted, so its entries wait aside, where evictions find them too.
 
 use super::Context;
-use super::hits::{Hits, LineHit, Marks, Page};
-use crate::address::{LINE, Modified, SLOT, Virtual};
+use super::hits::{DataLine, Hits, LineHit, Marks, Page};
+use crate::address::{Modified, SLOT, Virtual};
 use crate::memory::cache::{self, Cache};
 use crate::memory::tlb::{self, Entry as Translation, Tlb};
 
@@ -16,12 +16,6 @@ const COMPARE_GROUP: usize = 32;
 /// The number of translations whose entries wait aside, a power of two.
 const WAITING: usize = 1 << WAITING_BITS;
 const WAITING_BITS: u32 = 6;
-
-/// The offset of a line in the data cache.
-#[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
-const fn offset(line: usize) -> u32 {
-    line as u32 * LINE
-}
 
 /// The bit that a line has entries at a privilege, beside its presence.
 const fn entries_at(privileged: bool) -> u32 {
@@ -205,24 +199,24 @@ impl Tables {
     }
 
     /// Adds the entry of a line that hits when read or, for a `write`, of a half-line that hits when
-    /// written: the line's index in the data cache, its MVA, and its translation in the TLB.
+    /// written, with its translation in the TLB.
     pub(super) fn add_data(
         &mut self,
         at: Virtual,
         (privileged, write): (bool, bool),
-        (line, address): (usize, Modified),
+        line: DataLine,
         translation: (usize, &Translation),
     ) {
         let hits = &mut self.hits[usize::from(privileged)];
         let halves = if write {
-            hits.add_write(at, offset(line));
+            hits.add_write(at, line);
             cache::half(at.0)
         } else {
-            hits.add_read(at, offset(line));
+            hits.add_read(at, line);
             0
         };
         self.presume_translation(translation, privileged).add_data(at, write);
-        self.presume(line, address, (halves, privileged));
+        self.presume(line.index, line.at, (halves, privileged));
     }
 
     /// Records that entries at a privilege presume the line at `address` in the data cache, with these halves
