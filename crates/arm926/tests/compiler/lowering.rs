@@ -196,6 +196,26 @@ fn loops_carry_registers_as_the_reference_does() {
 }
 
 #[test]
+fn loops_behind_calls_carry_registers_as_the_reference_does() {
+    let words = [
+        0xEA00_0001, // b over the function
+        0xE285_5001, // the function: add r5,r5,#1
+        0xE12F_FF1E, // bx lr
+        0xE3A0_7003, // mov r7,#3
+        0xEBFF_FFFB, // bl the function
+        0xE085_5007, // add r5,r5,r7: a loop
+        0xE257_7001, // subs r7,r7,#1
+        0x1AFF_FFFC, // bne to the addition
+        0xE3A0_7004, // mov r7,#4
+        0xEBFF_FFF6, // bl the function
+        0xE025_5007, // eor r5,r5,r7: a loop
+        0xE257_7001, // subs r7,r7,#1
+        0x1AFF_FFFC, // bne to the eor
+    ];
+    check("loops behind calls", &[words.to_vec()]);
+}
+
+#[test]
 fn multiplications_go_as_in_the_reference() {
     let mut tests = Vec::new();
     for s in [0, 1 << 20] {
