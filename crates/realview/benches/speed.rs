@@ -136,9 +136,9 @@ impl Turns {
     }
 }
 
-/// The times of the compiled engine and of QEMU in turn; `None` in place of QEMU's if it is not installed.
+/// The times of the compiled engine and of QEMU in turn; `None` for QEMU if it is not installed.
 fn in_turn(paths: [&Path; 2]) -> (Turns, Option<Turns>) {
-    let turns = std::env::var("BOARDLAB_TURNS").map_or(9, |turns| turns.parse().unwrap());
+    let turns = std::env::var("BOARDLAB_TURNS").map_or(9, |turns| turns.parse().unwrap()).max(1);
     let elves = paths.map(|path| std::fs::read(path).unwrap());
     let (mut compiled, mut qemu) = (Turns::default(), Some(Turns::default()));
     for _ in 0..turns {

@@ -2,10 +2,10 @@
 //!
 //! Layer: rank 3. [`Compiler`] keeps the regions of hot code. `plan` selects the instructions of a
 //! region, `class` classifies them, `lower` generates Cranelift's IR, `code` owns the machine code,
-//! `run` calls it, and `frame` is the data that both sides share. A region keeps what it is using of the
-//! guest's registers in those of the host, accesses data through [`crate::memory::Lookaside`] and adds
-//! cycles as constants. What misses the look-aside is executed by the reference, one instruction at a
-//! time. A region exits at an instruction boundary: before the deadline, at a line that misses, after an
+//! `run` calls it, and `frame` is the data that both sides share. A region keeps the guest's
+//! registers that it is using in host registers, accesses data through [`crate::memory::Lookaside`] and
+//! adds cycles as constants. What misses the look-aside is executed by the reference, one instruction at
+//! a time. A region exits at an instruction boundary: before the deadline, at a line that misses, after an
 //! access to a device, or at a jump out of it. Cycles, counts and state equal the reference's. Source:
 //! Cranelift 0.135. Left out: big-endian hosts, and those without a code generator.
 #![allow(

@@ -13,7 +13,7 @@ use crate::address::LINE;
 use crate::decode;
 use crate::instruction::{Condition, Instruction, Operation};
 use crate::timing::{Outcome, Pipeline, RegisterSet};
-pub(super) use carried::operands;
+pub(super) use carried::uses;
 
 /// The maximum number of instructions of a region, including copies.
 const INSTRUCTIONS_MAX: usize = 1000;
@@ -21,7 +21,8 @@ const INSTRUCTIONS_MAX: usize = 1000;
 /// The maximum number of instructions of a node.
 const NODE_MAX: usize = 64;
 
-/// The maximum number of cycles of a node together with those that continue it.
+/// The maximum number of cycles of a node together with those that continue it. A single node may take
+/// more.
 const PATH_MAX: u32 = 256;
 
 /// The address of an instruction and its state.
@@ -108,7 +109,7 @@ pub(super) struct Node {
     pub(super) cycles_max: u32,
     /// Whether it continues the only node from which it is entered, without a check of the budget.
     pub(super) continues: bool,
-    /// The registers whose values the predecessor passes on.
+    /// The registers whose values each predecessor passes on outside the frame.
     pub(super) carried: RegisterSet,
 }
 
@@ -152,14 +153,14 @@ impl Plan {
             .iter()
             .map(|keys| keys.iter().filter_map(|key| plan.find(*key)).collect())
             .collect();
-        plan.join(&edges);
+        plan.form_paths(&edges);
         let carried = carried::carried(&plan.nodes, &edges);
         plan.nodes.iter_mut().zip(carried).for_each(|(node, carried)| node.carried = carried);
         (plan.indices.get(&head) == Some(&0)).then_some(plan)
     }
 
     /// Lets nodes continue the one from which alone they are entered.
-    fn join(&mut self, edges: &[Vec<usize>]) {
+    fn form_paths(&mut self, edges: &[Vec<usize>]) {
         let mut entries = vec![0; self.nodes.len()];
         edges.iter().flatten().for_each(|node| entries[*node] += 1);
         // A node found from another one has the greater index, so those that continue it are known.
@@ -348,7 +349,7 @@ mod tests {
             0xE257_7001, // subs r7, r7, #1
             0x1AFF_FFFB, // bne to the addition
             0xE258_8001, // subs r8, r8, #1
-            0x1AFF_FFF8, // bne to the begin
+            0x1AFF_FFF8, // bne to the beginning
             0xEAFF_FFFE, // b to itself
         ]);
         let carried = 1 << 5 | 1 << 7;
@@ -358,6 +359,22 @@ mod tests {
         let [first, inner, ..] = &plan.nodes[..] else { panic!() };
         // A loop is not entered before its budget is checked; what follows is within the same check.
         assert_eq!((first.cycles_max, inner.cycles_max), (1, 6 + 4));
+    }
+
+    #[test]
+    fn a_loop_over_two_nodes_carries_what_it_reads_and_writes() {
+        let plan = plan(&[
+            0xE085_51E5, // add r5, r5, r5, ror #3
+            0xE257_7001, // subs r7, r7, #1
+            0x0A00_0002, // beq out of the loop
+            0xE025_6007, // eor r6, r5, r7
+            0xEAFF_FFFA, // b to the addition
+            0xEAFF_FFFE, // b to itself
+            0xEAFF_FFFE, // b to itself
+        ]);
+        let found = nodes(&plan);
+        assert_eq!(found[0], (0, false, 1 << 5 | 1 << 7));
+        assert!(found.contains(&(12, true, 0)), "{found:?}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::memory::lookaside::LineHit;
 use crate::memory::{Abort, Access};
 use crate::processor::{Processor, Stop};
 use crate::registers::Psr;
-use crate::timing::Outcome;
+use crate::timing::{Outcome, RegisterSet, Timing};
 
 /// A compiled region.
 #[derive(Debug)]
@@ -147,7 +147,10 @@ impl Region {
         };
         // SAFETY: `processor` is the caller's exclusive reference and is not used before the exit. The
         // look-aside's tables and the data cache are on the heap and neither move nor are freed during
-        // a run. The engine owns the code and drops it together with its regions.
+        // a run. The entries of the tables have addresses of the data cache of the same memory system,
+        // which keeps its bytes in one place as long as it lives; a copy begins with empty tables, and
+        // safe code cannot take the tables out. The engine owns the code and drops it together with its
+        // regions.
         let site = unsafe {
             let arguments = arguments(processor, &raw mut frame, self.privileged);
             context.fill(&mut frame, &*processor);
@@ -268,7 +271,7 @@ impl<B: Bus> Context<B> {
     }
 
     /// After a bus transfer by the instruction of `site`, samples the interrupt lines as its boundary
-    /// would and reduces the budget. Returns whether no more work is due and the node may continue.
+    /// would and reduces the budget. Returns whether no more work is due and the path may continue.
     fn settle(&mut self, frame: &mut Frame, processor: &mut Processor<B>, site: &Site) -> bool {
         if !processor.memory.touched() {
             return true;
@@ -325,8 +328,8 @@ extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32, lines: u32) {
     frame.status = u32::from(leaves);
 }
 
-/// Looks up a line; status 1 unless it hits with the compiled contents. The counts include `lines`, as in
-/// [`refill`].
+/// Looks up a line; status 1 unless it hits with the compiled contents. The counts include `lines`, as
+/// in [`refill`].
 extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32, lines: u32) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
@@ -353,6 +356,12 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32, _: u32) {
     processor.registers.r = frame.r;
     let misses = processor.memory.statistics().data_cache.write_misses;
     let end = execute::execute(processor, instruction, site.place.at);
+    debug_assert!(
+        changed(&frame.r, &processor.registers.r)
+            & !Timing::of(instruction, Outcome::Executed).written
+            == 0,
+        "{instruction:?} writes more than its timing says"
+    );
     frame.r = processor.registers.r;
     frame.left -= (processor.now.0 - begin.0).cast_signed();
     let ahead = site.ahead();
@@ -370,6 +379,12 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32, _: u32) {
     {
         add_hits(processor, instruction, frame.address, region.privileged);
     }
+}
+
+/// The registers that differ.
+fn changed(before: &[u32; 15], after: &[u32; 15]) -> RegisterSet {
+    let differ = before.iter().zip(after).map(|(before, after)| before != after);
+    (0..).zip(differ).fold(0, |set, (index, differs)| set | RegisterSet::from(differs) << index)
 }
 
 /// Performs the access of a site, a load or a store, like the reference, but leaves the registers to

@@ -11,7 +11,7 @@ pub(super) fn code(address: u64) -> Option<Vec<u8>> {
     if cfg!(not(all(target_arch = "x86_64", unix))) {
         return None;
     }
-    let mut code = Vec::with_capacity(40);
+    let mut code = Vec::with_capacity(43);
     // push rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11: with the return address a multiple of 16 bytes.
     code.extend([0x50, 0x51, 0x52, 0x56, 0x57]);
     code.extend([0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53]);

@@ -203,9 +203,9 @@ impl Cache {
 
     /// The address of a line's bytes in this process, which is constant as long as the cache lives.
     #[inline]
-    pub(crate) fn host_address(&self, line: usize) -> u64 {
-        let bytes = self.bytes[line * LENGTH..].as_ptr();
-        bytes.expose_provenance() as u64
+    pub(crate) fn host_address(&mut self, line: usize) -> u64 {
+        let bytes = self.bytes.as_mut_ptr();
+        bytes.wrapping_add(line * LENGTH).expose_provenance() as u64
     }
 
     /// The bytes of all lines.

@@ -59,8 +59,9 @@ impl Memory {
     }
 
     /// The look-aside of the fast engines.
-    pub const fn lookaside(&mut self) -> &mut Lookaside {
-        &mut self.lookaside
+    #[must_use]
+    pub const fn lookaside(&self) -> &Lookaside {
+        &self.lookaside
     }
 
     /// The look-aside's entries at a privilege, and the bytes of the data cache that they refer to.

@@ -41,7 +41,7 @@ pub struct Timing {
     pub accumulated: RegisterSet,
     /// The cycles without an interlock.
     pub cycles: u8,
-    /// Registers written.
+    /// Registers written: all that the instruction may change, as compiled code relies on.
     pub written: RegisterSet,
     /// The registers written whose results are late.
     pub late: Pipeline,

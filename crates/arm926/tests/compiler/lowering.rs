@@ -141,7 +141,7 @@ fn conditional_operations_and_branches_go_as_in_the_reference() {
 
 #[test]
 fn paths_over_many_branches_go_as_in_the_reference() {
-    // Writes that no exit has stored yet, and flags that no node has, before branches of all kinds.
+    // Registers and flags that are not in the frame yet, before branches of all kinds.
     for [one, other] in [[0x1A00_0000, 0x0A00_0000], [0x3A00_0000, 0xCA00_0000]] {
         let test = (0..150).flat_map(|number| {
             let end = |at: u32| 300 - (2 * number + at) + 3;
@@ -165,7 +165,9 @@ fn loops_carry_registers_as_the_reference_does() {
         vec![0xE3A0_7006, 0xE498_4060, 0x4085_5004, 0xE257_7001, 0x1AFF_FFFB],
         // With stores and a base that is written back: str r5,[r8,#0x24]!
         vec![0xE3A0_7006, 0xE085_5007, 0xE5A8_5024, 0xE257_7001, 0x1AFF_FFFB],
-        // Of two nodes, the second of which changes what the first carries: tst r7,#1; beq; sub r5
+        // Of two nodes on one path: subs r7,r7,#1; beq out; eor r5,r5,r7; b to add r5,r5,r5,ror #3
+        vec![0xE3A0_7005, 0xE085_51E5, 0xE257_7001, 0x0A00_0001, 0xE025_5007, 0xEAFF_FFFA],
+        // With a branch within: tst r7,#1; beq over sub r5,r5,#3; subs r5,r5,#1
         vec![
             0xE3A0_7007,
             0xE317_0001,

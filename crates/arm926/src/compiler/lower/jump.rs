@@ -1,7 +1,8 @@
 //! Edges between nodes, indirect jumps, and exits.
 //!
-//! Layer: rank 3. A node is entered only if the budget exceeds its maximum cycles, so that a run ends
-//! at the reference's boundary, and from another line only if its line hits with the compiled contents.
+//! Layer: rank 3. A path is entered only if the budget exceeds its maximum cycles, so that a run ends at
+//! the reference's boundary. A node is entered from another line only if its line hits with the compiled
+//! contents.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
@@ -179,8 +180,8 @@ impl Lower<'_> {
         self.path.tally = self.path.tally.plus(Tally::LINE);
     }
 
-    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. `counted` says
-    /// whether the frame's counts include the line that is entered next.
+    /// Continues if the budget exceeds `cycles`, after a refill if need be; exits otherwise. `counted`
+    /// says whether the frame's counts include the line that is entered next.
     fn check_cycles(&mut self, (cycles, counted): (u32, bool), site: u32) {
         let needed = self.double(i64::from(cycles));
         let left = self.load_frame(types::I64, at::LEFT);

@@ -1,11 +1,12 @@
 //! The translation of a plan to Cranelift's IR.
 //!
 //! Layer: rank 3. The frame has the guest's registers, flags, cycles and counts. A [`Path`] leads from a
-//! check of the budget through nodes that continue each other. It knows the registers that it read or
-//! wrote, and stores what it wrote where it ends, leaves, or calls the host. The operands that set the
-//! flags go to the frame there too. For conditions behind it the flags are also variables: one result for
-//! N and Z, and one each for C and V. `values`: registers, flags, conditions. `data`: shifter and data
-//! processing. `multiply`: products. `transfer`: loads and stores. `jump`: edges between nodes, and exits.
+//! check of the budget through nodes that continue each other. A node knows the registers that it read
+//! or wrote, and stores what it wrote where it ends, leaves, or calls the host; those that a loop
+//! carries are known all along the path. The operands that set the flags go to the frame at its end.
+//! For conditions after it the flags are also variables: one result for N and Z, and one each for C and
+//! V. `values`: registers, flags, conditions. `data`: shifter and data processing. `multiply`: products.
+//! `transfer`: loads and stores. `jump`: edges between nodes, and exits.
 
 mod data;
 mod jump;
@@ -24,12 +25,12 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::class::{Class, class};
 use super::frame::{Tally, at};
-use super::plan::{Key, Place, Plan, Step, operands};
+use super::plan::{Key, Place, Plan, Step, uses};
 use crate::instruction::{Instruction, Operation, Register};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Pipeline, RegisterSet};
 
-/// The addresses of what compiled code calls and reads.
+/// The addresses of what compiled code calls.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Imports {
     /// Executes an instruction by the reference: `(frame, site, 0)`.
@@ -38,9 +39,9 @@ pub(super) struct Imports {
     pub(super) load: u64,
     /// Stores one item: `(frame, site, terms)`.
     pub(super) store: u64,
-    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles, counted)`.
+    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles, lines)`.
     pub(super) refill: u64,
-    /// Looks up a line that misses the look-aside: `(frame, line, counted)`.
+    /// Looks up a line that misses the look-aside: `(frame, line, lines)`.
     pub(super) line: u64,
 }
 
@@ -87,7 +88,7 @@ pub(super) enum Exit {
     Exchange,
 }
 
-/// The variables of the function.
+/// The flags as variables of the function.
 struct Variables {
     result: Variable,
     carry: Variable,
@@ -136,7 +137,7 @@ struct Path {
     root: usize,
 }
 
-/// The values of r0 to r14 that were read or written on the path.
+/// The known values of r0 to r14. The frame has the others.
 type Registers = [Option<Value>; 15];
 
 /// Flags that are not yet in the frame. The other fields take precedence over `operands`.
@@ -157,7 +158,8 @@ pub(super) fn signature(convention: CallConv) -> Signature {
     signature
 }
 
-/// The signature of a thunk: the parameters of a region, which so stay in their registers, and two numbers.
+/// The signature of a thunk: the parameters of a region, which therefore stay in their registers, and
+/// two numbers.
 pub(super) fn thunk_signature(convention: CallConv) -> Signature {
     let mut signature = Signature::new(convention);
     signature.params.extend([AbiParam::new(types::I64); 2]);
@@ -265,7 +267,7 @@ impl<'a> Lower<'a> {
         lower
     }
 
-    /// Loads the variables and jumps to the first node.
+    /// Loads the flags and jumps to the first node.
     fn enter(&mut self) {
         let Variables { result, carry, overflow } = self.variables;
         let words = [(result, at::RESULT), (carry, at::CARRY), (overflow, at::OVERFLOW)];
@@ -286,7 +288,8 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Generates the body of a node, which is entered from `line`.
+    /// Generates the body of a node that is entered from `line`, and of those that continue it. The
+    /// cycles of a path are bounded, and thereby the depth.
     fn node(&mut self, index: usize, mut line: u32) {
         let node = &self.plan.nodes[index];
         let mut rest = node.cycles_max;
@@ -320,7 +323,7 @@ impl<'a> Lower<'a> {
         if flags {
             self.store_flags();
         }
-        let written = operands(step).written;
+        let written = uses(step).written;
         self.store_registers(written);
         let (holds, behind) = self.branch_on(step);
         self.b.switch_to_block(holds);
@@ -407,14 +410,14 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Adds to the pending cycles and counts of the node.
+    /// Adds to the pending cycles and counts.
     fn spend(&mut self, cycles: u32, tally: Tally) {
         self.path.cycles += cycles;
         self.path.tally = self.path.tally.plus(tally);
     }
 
-    /// Corrects budget and counts on one of two paths that join. The counts are in the frame alone, which
-    /// leaves a register of the host for those of the guest.
+    /// Subtracts from the budget and adds to the counts. The frame alone has both, which leaves
+    /// registers of the host for those of the guest.
     fn adjust(&mut self, cycles: i64, tally: Tally) {
         if cycles != 0 {
             let value = self.load_frame(types::I64, at::LEFT);

@@ -9,9 +9,9 @@ use cranelift_frontend::Variable;
 
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, Terms, at, status};
-use super::super::plan::{Place, Step, operands};
+use super::super::plan::{Place, Step, uses};
 use super::values::{indices, place_of};
-use super::{Lower, Path};
+use super::{Lower, Path, Registers};
 use crate::address::LINE;
 use crate::instruction::{BlockTransfer, Item, Offset, Register, Transfer};
 use crate::memory::lookaside::{DATA_ENTRIES, DataHit, HALF, Hits};
@@ -37,11 +37,14 @@ const fn table(load: bool) -> Table {
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a small structure")]
 const HOST: i32 = std::mem::offset_of!(DataHit, host) as i32;
 
-/// The end of two paths: the block, and the registers that both write, as variables.
+/// The end of a fast and a slow path.
 struct Join {
     done: Block,
-    /// The path before both.
-    before: Path,
+    /// The registers that were known before.
+    registers: Registers,
+    /// Those that are not in the frame after the fast path.
+    pending: RegisterSet,
+    /// Those that both write.
     written: Vec<(usize, Variable)>,
 }
 
@@ -59,6 +62,7 @@ impl Lower<'_> {
         let double = transfer.item == Item::Double;
         let count = 1 + u32::from(double);
         if !transfer.load {
+            // Both paths then know it.
             self.get_late(transfer.rd, step.place);
         }
         let (found, host) = self.find(address, transfer);
@@ -196,21 +200,24 @@ impl Lower<'_> {
     /// Ends the fast path of `step`, which began as `before`.
     fn end_fast(&mut self, step: &Step, before: Path) -> Join {
         let done = self.b.create_block();
-        let mut join = Join { done, before, written: Vec::new() };
-        for index in indices(operands(step).written) {
+        let (registers, pending) = (before.registers, self.path.written);
+        let written = uses(step).written;
+        debug_assert_eq!(pending & !before.written & !written, 0, "registers that are not joined");
+        let mut join = Join { done, registers, pending, written: Vec::new() };
+        for index in indices(written) {
             let Some(value) = self.path.registers[index] else { continue };
             let variable = self.b.declare_var(types::I32);
             self.b.def_var(variable, value);
             join.written.push((index, variable));
         }
         self.b.ins().jump(done, &[]);
-        join.before.written = self.path.written;
         self.path = before;
         join
     }
 
-    /// Joins the slow path to the fast one. `tally` is that of the fast path; the reference counts its own.
-    fn join(&mut self, Join { done, before, written }: Join, tally: Tally) {
+    /// Joins the slow path to the fast one. `tally` is that of the fast path; the reference counts its
+    /// own.
+    fn join(&mut self, Join { done, registers, pending, written }: Join, tally: Tally) {
         self.adjust(0, Tally::default().minus(tally));
         self.path.tally = self.path.tally.plus(tally);
         for &(index, variable) in &written {
@@ -220,7 +227,7 @@ impl Lower<'_> {
         }
         self.b.ins().jump(done, &[]);
         self.b.switch_to_block(done);
-        (self.path.registers, self.path.written) = (before.registers, before.written);
+        (self.path.registers, self.path.written) = (registers, pending);
         for (index, variable) in written {
             self.path.registers[index] = Some(self.b.use_var(variable));
         }
@@ -241,7 +248,7 @@ impl Lower<'_> {
         self.b.switch_to_block(out);
         self.leave(site);
         self.b.switch_to_block(on);
-        for index in indices(operands(step).written) {
+        for index in indices(uses(step).written) {
             self.path.registers[index] = None;
         }
     }

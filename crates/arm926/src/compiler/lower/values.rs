@@ -120,7 +120,7 @@ impl Lower<'_> {
         let carry = self.b.ins().uextend(types::I32, carry);
         let own = self.b.ins().bxor(a, result);
         let overflow = self.b.ins().band(other, own);
-        let Variables { result: sum, carry: c, overflow: v, .. } = self.variables;
+        let Variables { result: sum, carry: c, overflow: v } = self.variables;
         for (variable, value) in [(sum, result), (c, carry), (v, overflow)] {
             self.b.def_var(variable, value);
         }
@@ -175,7 +175,7 @@ impl Lower<'_> {
 impl Lower<'_> {
     /// Whether one of the conditions of [`positive`] holds.
     fn holds(&mut self, condition: Condition) -> Value {
-        let Variables { result, carry, overflow, .. } = self.variables;
+        let Variables { result, carry, overflow } = self.variables;
         let zero = self.word(0);
         let compare = |lower: &mut Self, code, variable| {
             let value = lower.b.use_var(variable);

@@ -1,36 +1,36 @@
 //! The registers that a loop carries from one round to the next.
 //!
-//! Layer: rank 3. Function: [`carried`]. Guest registers are in the frame. A loop that writes one in each
-//! round and reads it in the next would wait for the memory of the host, so it keeps the value in a
-//! register of the host as well.
+//! Layer: rank 3. Function: [`carried`]. The frame has the guest's registers. A loop that writes one in
+//! each round and reads it in the next would wait for the memory of the host. So it keeps the value in a
+//! register of the host instead, until it is left.
 
 use super::super::class::{Class, class};
 use super::{Node, Step};
 use crate::instruction::Operation;
 use crate::timing::{Outcome, RegisterSet, Timing};
 
-/// The registers of an instruction.
-#[derive(Debug, Clone, Copy, Default)]
-pub(in crate::compiler) struct Operands {
-    /// Those that compiled code reads, without those that the reference reads.
+/// The registers that compiled code uses for an instruction.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::compiler) struct Uses {
+    /// Those read; none if the reference executes it.
     pub(in crate::compiler) read: RegisterSet,
     /// Those that may be written.
     pub(in crate::compiler) written: RegisterSet,
 }
 
 /// The registers of `step`.
-pub(in crate::compiler) fn operands(step: &Step) -> Operands {
+pub(in crate::compiler) fn uses(step: &Step) -> Uses {
     let timing = Timing::of(&step.instruction, Outcome::Executed);
     let read = match step.instruction.operation {
         _ if class(&step.instruction) == Class::Called => 0,
         Operation::BlockTransfer(transfer) if !transfer.load => timing.operands | transfer.list,
         _ => timing.operands | timing.stored | timing.accumulated,
     };
-    Operands { read, written: timing.written }
+    Uses { read, written: timing.written }
 }
 
-/// For each node the registers that its innermost loop carries, if only nodes that continue it are in that
-/// loop: those that are written in a round and may be read in the next.
+/// For each node the registers that its innermost loop carries, if only nodes that continue it are in
+/// that loop: those that a round may write and the next may read.
 pub(super) fn carried(nodes: &[Node], edges: &[Vec<usize>]) -> Vec<RegisterSet> {
     // The nodes that lead to each one, from the last that continues no other.
     let mut paths: Vec<Vec<usize>> = (0..nodes.len()).map(|index| vec![index]).collect();
@@ -51,11 +51,12 @@ pub(super) fn carried(nodes: &[Node], edges: &[Vec<usize>]) -> Vec<RegisterSet> 
         }
     }
     let of_round = |round: &Option<Vec<usize>>| {
-        let (mut read, mut written) = (0, 0);
+        let (mut read, mut written, mut always) = (0, 0, 0);
         for step in round.iter().flatten().flat_map(|node| &nodes[*node].steps) {
-            let operands = operands(step);
-            read |= operands.read & !written;
-            written |= operands.written;
+            let uses = uses(step);
+            read |= uses.read & !always;
+            written |= uses.written;
+            always |= if step.always() { uses.written } else { 0 };
         }
         read & written
     };

@@ -32,7 +32,8 @@ pub struct DataHit {
     pub tag: u32,
     /// The offset in the data cache minus the virtual address of the line, modulo 2^32.
     pub shift: u32,
-    /// The address in this process minus the virtual address of the line, modulo 2^64, for compiled code.
+    /// The address in this process minus the virtual address of the line, modulo 2^64: for compiled
+    /// code.
     pub host: u64,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct DataLine {
 }
 
 impl DataLine {
-    /// The entry of this line, `tag`, where it begins at the virtual address `at`.
+    /// The entry with this `tag`, for the line at the virtual address `at`.
     #[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
     const fn hit(self, tag: u32, at: u32) -> DataHit {
         let shift = (self.index as u32 * LINE).wrapping_sub(at);
