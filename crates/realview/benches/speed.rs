@@ -137,12 +137,11 @@ impl Turns {
 }
 
 /// The times of the compiled engine and of QEMU in turn; `None` for QEMU if it is not installed.
-fn in_turn(paths: [&Path; 2]) -> (Turns, Option<Turns>) {
+fn in_turn(paths: [&Path; 2], elves: [&[u8]; 2]) -> (Turns, Option<Turns>) {
     let turns = std::env::var("BOARDLAB_TURNS").map_or(9, |turns| turns.parse().unwrap()).max(1);
-    let elves = paths.map(|path| std::fs::read(path).unwrap());
     let (mut compiled, mut qemu) = (Turns::default(), Some(Turns::default()));
     for _ in 0..turns {
-        compiled.add(elves.each_ref().map(|elf| run(elf, Compiled::new()).time));
+        compiled.add(elves.map(|elf| run(elf, Compiled::new()).time));
         let [short, long] = paths.map(|path| {
             let start = used_by_children();
             guest::qemu(path, &[]).map(|_| used_by_children() - start)
@@ -185,7 +184,7 @@ fn main() {
         assert_eq!(of(run), of(&reference), "{name} differs from the reference");
     }
     let more = compiled.instructions - compiled_short.instructions;
-    let (steady, qemu_turns) = in_turn([&short_elf, &long_elf]);
+    let (steady, qemu_turns) = in_turn([&short_elf, &long_elf], [&short, &long]);
     let qemu = qemu_turns.as_ref().map(|turns| rate(more, turns.steady(50)));
     let unicorn = unicorn(&short_elf).map(|time| rate(reference.instructions, time));
     let row = |name, rate, first| Row { name, rate, first };

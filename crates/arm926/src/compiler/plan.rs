@@ -12,8 +12,7 @@ use super::class::{Class, class};
 use crate::address::LINE;
 use crate::decode;
 use crate::instruction::{Condition, Instruction, Operation};
-use crate::timing::{Outcome, Pipeline, RegisterSet};
-pub(super) use carried::uses;
+use crate::timing::{Outcome, Pipeline, RegisterSet, Timing};
 
 /// The maximum number of instructions of a region, including copies.
 const INSTRUCTIONS_MAX: usize = 1000;
@@ -63,6 +62,15 @@ pub(super) struct Transition {
     pub(super) after: Pipeline,
 }
 
+/// The registers that compiled code uses for an instruction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Uses {
+    /// Those read; none if the reference executes it.
+    pub(super) read: RegisterSet,
+    /// Those that may be written.
+    pub(super) written: RegisterSet,
+}
+
 /// One instruction of a node.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
@@ -92,6 +100,17 @@ impl Step {
     /// Whether the instruction is unconditional.
     pub(super) fn always(&self) -> bool {
         self.instruction.condition == Condition::Al
+    }
+
+    /// The registers that it uses.
+    pub(super) fn uses(&self) -> Uses {
+        let timing = Timing::of(&self.instruction, Outcome::Executed);
+        let read = match self.instruction.operation {
+            _ if class(&self.instruction) == Class::Called => 0,
+            Operation::BlockTransfer(transfer) if !transfer.load => timing.operands | transfer.list,
+            _ => timing.operands | timing.stored | timing.accumulated,
+        };
+        Uses { read, written: timing.written }
     }
 
     /// Whether both outcomes lead to the same pipeline state.

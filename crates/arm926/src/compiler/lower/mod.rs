@@ -25,7 +25,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::class::{Class, class};
 use super::frame::{Tally, at};
-use super::plan::{Key, Place, Plan, Step, uses};
+use super::plan::{Key, Place, Plan, Step};
 use crate::instruction::{Instruction, Operation, Register};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Pipeline, RegisterSet};
@@ -323,7 +323,7 @@ impl<'a> Lower<'a> {
         if flags {
             self.store_flags();
         }
-        let written = uses(step).written;
+        let written = step.uses().written;
         self.store_registers(written);
         let (holds, behind) = self.branch_on(step);
         self.b.switch_to_block(holds);

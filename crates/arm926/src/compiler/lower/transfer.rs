@@ -9,7 +9,7 @@ use cranelift_frontend::Variable;
 
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, Terms, at, status};
-use super::super::plan::{Place, Step, uses};
+use super::super::plan::{Place, Step};
 use super::values::{indices, place_of};
 use super::{Lower, Path, Registers};
 use crate::address::LINE;
@@ -96,9 +96,7 @@ impl Lower<'_> {
         step: &Step,
         transfer: &Transfer,
     ) {
-        self.b.switch_to_block(slow);
-        self.store_registers(RegisterSet::MAX);
-        self.store_frame(address, at::ADDRESS);
+        self.begin_slow(slow, address);
         if !transfer.load {
             let value = self.get_late(transfer.rd, step.place);
             self.store_frame(value, at::VALUE);
@@ -179,11 +177,16 @@ impl Lower<'_> {
         slow
     }
 
-    /// Generates the slow path, where the reference executes `step`.
-    fn fall_back(&mut self, slow: Block, address: Value, step: &Step) {
+    /// Begins the slow path of an access to `address`. The frame then has all registers.
+    fn begin_slow(&mut self, slow: Block, address: Value) {
         self.b.switch_to_block(slow);
         self.store_registers(RegisterSet::MAX);
         self.store_frame(address, at::ADDRESS);
+    }
+
+    /// Generates the slow path, where the reference executes `step`.
+    fn fall_back(&mut self, slow: Block, address: Value, step: &Step) {
+        self.begin_slow(slow, address);
         self.reference(step);
     }
 
@@ -201,7 +204,7 @@ impl Lower<'_> {
     fn end_fast(&mut self, step: &Step, before: Path) -> Join {
         let done = self.b.create_block();
         let (registers, pending) = (before.registers, self.path.written);
-        let written = uses(step).written;
+        let written = step.uses().written;
         debug_assert_eq!(pending & !before.written & !written, 0, "registers that are not joined");
         let mut join = Join { done, registers, pending, written: Vec::new() };
         for index in indices(written) {
@@ -248,7 +251,7 @@ impl Lower<'_> {
         self.b.switch_to_block(out);
         self.leave(site);
         self.b.switch_to_block(on);
-        for index in indices(uses(step).written) {
+        for index in indices(step.uses().written) {
             self.path.registers[index] = None;
         }
     }
