@@ -162,6 +162,12 @@ pub trait Bus {
         false
     }
 
+    /// Writes to memory as [`Bus::write`] does; `None`, and nothing is written, where the access may reach more
+    /// than memory. The default leaves all accesses to [`Bus::write`].
+    fn write_memory(&mut self, _at: Physical, _width: Width, _value: u32) -> Option<Waits> {
+        None
+    }
+
     /// Reads the aligned word at `at` without time or side effects; `None` without memory.
     fn peek(&self, at: Physical) -> Option<u32>;
 

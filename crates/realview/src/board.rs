@@ -408,8 +408,8 @@ impl Bus for Board {
         value: u32,
         now: Cycles,
     ) -> Result<Waits, BusFault> {
-        if self.memory.write(at.0, width, value).is_some() {
-            return Ok(self.timing.write);
+        if let Some(waits) = self.write_memory(at, width, value) {
+            return Ok(waits);
         }
         let (shift, mask) = lanes(at.0, width);
         self.write_register(at.0 & !3, (value & mask) << shift, mask << shift, now)?;
@@ -465,6 +465,11 @@ impl Bus for Board {
     #[inline]
     fn is_memory(&self, at: Physical) -> bool {
         at.0 < self.memory.size()
+    }
+
+    #[inline]
+    fn write_memory(&mut self, at: Physical, width: Width, value: u32) -> Option<Waits> {
+        self.memory.write(at.0, width, value).map(|()| self.timing.write)
     }
 
     fn peek(&self, at: Physical) -> Option<u32> {

@@ -30,7 +30,7 @@ use crate::semihosting::Semihosting;
 const MAGIC: [u8; 8] = *b"BLRVEB\r\n";
 const HEADER: usize = 24;
 /// The version of the snapshot format.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The largest card that is restored, in blocks: 32 GiB. A snapshot is untrusted input.
 const CARD_LIMIT: u64 = 64 << 20;
 

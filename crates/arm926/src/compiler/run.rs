@@ -68,7 +68,7 @@ pub(super) fn hosts<B: Bus>() -> Hosts {
     Hosts {
         instruction: instruction::<B>,
         load: access::<B, true>,
-        store: access::<B, false>,
+        store: store::<B>,
         refill: refill::<B>,
         line: line::<B>,
     }
@@ -389,6 +389,7 @@ fn changed(before: &[u32; 15], after: &[u32; 15]) -> RegisterSet {
 
 /// Performs the access of a site, a load or a store, like the reference, but leaves the registers to
 /// compiled code. The reference executes unaligned accesses.
+#[inline(never)]
 extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: u32) {
     let terms = Terms::unpack(terms);
     // Nearly all are of words: what depends on the item is constant there.
@@ -402,7 +403,7 @@ extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, 
 #[inline(always)]
 fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: Terms) {
     // SAFETY: compiled code passes on its frame.
-    let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
+    let (frame, context, processor, _) = unsafe { run_of::<B>(caller) };
     if frame.address & (terms.item.bytes() - 1) != 0 {
         return instruction::<B>(caller, number, 0);
     }
@@ -413,10 +414,40 @@ fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: Te
     let in_time = frame.left > i64::from(terms.ahead);
     if done.is_ok() && in_time && !processor.memory.touched() {
         frame.status = status::CONTINUE;
-        return;
+    } else {
+        conclude::<B>(caller, number, now, done);
     }
+}
+
+/// Performs the store of a site. Most are of words in memory that are known to miss the cache: nothing but
+/// the write buffer is involved then.
+extern "C" fn store<B: Bus>(caller: *mut Frame, number: u32, terms: u32) {
+    // SAFETY: compiled code passes on its frame.
+    let (frame, context, processor, _) = unsafe { run_of::<B>(caller) };
+    let Terms { item, cycles, ahead } = Terms::unpack(terms);
+    let aligned_word = item == Item::Word && frame.address & 3 == 0;
+    let begin = context.now(frame).plus(u64::from(cycles));
+    let mut now = begin;
+    let Processor { memory, bus, .. } = processor;
+    let at = (Virtual(frame.address), frame.privileged);
+    if !aligned_word || !memory.write_word_around(at, frame.value, bus, &mut now) {
+        return access::<B, false>(caller, number, terms);
+    }
+    frame.left -= (now.0 - begin.0).cast_signed();
+    frame.status = status::CONTINUE;
+    if frame.left <= i64::from(ahead) {
+        conclude::<B>(caller, number, now, Ok(()));
+    }
+}
+
+/// Sets the status after the access of a site that ended at `now`, if the region may have to exit.
+#[inline(never)]
+fn conclude<B: Bus>(caller: *mut Frame, number: u32, now: Cycles, done: Result<(), Abort>) {
+    // SAFETY: compiled code passes on its frame.
+    let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
     let Some(site) = region.sites.get(number as usize) else { return };
     processor.now = now;
+    let in_time = frame.left > site.ahead();
     frame.status = match done {
         Ok(()) if in_time && context.settle(frame, processor, site) => status::CONTINUE,
         Ok(()) => status::WRITE_AND_LEAVE,

@@ -7,7 +7,7 @@
 use super::mmu::Region;
 use super::{Abort, AbortKind, Access, Hit, Memory, Route, control};
 use crate::address::{Cycles, LINE, Modified, Physical};
-use crate::bus::{Bus, Width};
+use crate::bus::{Bus, Waits, Width};
 
 impl Memory {
     /// Reads an item, which is returned right-aligned.
@@ -198,14 +198,19 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) {
-        let count = values.len() as u64;
+        self.note_around(values.len() as u64);
+        for (at, value) in (at.0..).step_by(width.bytes() as usize).zip(values) {
+            self.write_to_board(Physical(at), width, *value, bus, now);
+        }
+    }
+
+    /// Counts writes of a cached line that miss.
+    #[inline(always)]
+    pub(super) fn note_around(&mut self, count: u64) {
         self.statistics.tlb_lookups += count;
         self.statistics.data_cache.writes += count;
         self.statistics.data_cache.write_misses += count;
         self.hit = None;
-        for (at, value) in (at.0..).step_by(width.bytes() as usize).zip(values) {
-            self.write_to_board(Physical(at), width, *value, bus, now);
-        }
     }
 
     /// Checks alignment, translation, domain and permission, and returns the route of a data access.
@@ -335,12 +340,31 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) {
-        self.statistics.buffered_writes += 1;
         match bus.write(at, width, value, *now) {
-            Ok(waits) => {
-                self.statistics.waiting.write_buffer += self.buffer.store(at, width, waits, now);
+            Ok(waits) => self.store_to_buffer(at, width, waits, now),
+            Err(_) => {
+                self.statistics.buffered_writes += 1;
+                self.statistics.lost_writes += 1;
             }
-            Err(_) => self.statistics.lost_writes += 1,
         }
+    }
+
+    /// Passes what the board has through the store buffer.
+    #[inline(always)]
+    pub(super) fn buffer_store(
+        &mut self,
+        at: Physical,
+        width: Width,
+        waits: Waits,
+        now: &mut Cycles,
+    ) {
+        self.statistics.buffered_writes += 1;
+        self.statistics.waiting.write_buffer += self.buffer.store(at, width, waits, now);
+    }
+
+    /// As [`Memory::buffer_store`], not inlined.
+    #[inline(never)]
+    fn store_to_buffer(&mut self, at: Physical, width: Width, waits: Waits, now: &mut Cycles) {
+        self.buffer_store(at, width, waits, now);
     }
 }

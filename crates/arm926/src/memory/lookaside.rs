@@ -20,7 +20,7 @@ use super::cache::Cache;
 use super::tlb::Tlb;
 use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use contents::Contents;
 use hits::DataLine;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
@@ -277,6 +277,23 @@ impl Memory {
             None => return self.write(access, value, bus, now),
         }
         Ok(())
+    }
+
+    /// Writes an aligned word to a line in memory that is known to miss, like [`Memory::write`]; returns whether
+    /// it is one.
+    #[inline(always)]
+    pub(crate) fn write_word_around<B: Bus + ?Sized>(
+        &mut self,
+        (at, privileged): (Virtual, bool),
+        value: u32,
+        bus: &mut B,
+        now: &mut Cycles,
+    ) -> bool {
+        let Some(at) = self.lookaside.misses.find(at, privileged) else { return false };
+        let Some(waits) = bus.write_memory(at, Width::Word, value) else { return false };
+        self.note_around(1);
+        self.buffer_store(at, Width::Word, waits, now);
+        true
     }
 
     /// Writes aligned words, like [`Memory::write_words`]. Lines that are known to miss are not looked up.

@@ -1,12 +1,14 @@
 //! The timing of the bus, the store buffer (16 words, 4 addresses) and the write-back buffer (one
 //! line).
 //!
-//! Layer: rank 3. [`WriteBuffer`] knows when the bus is free and which transfers are pending. Buffered
+//! Layer: rank 3. [`WriteBuffer`] knows when each pending transfer begins and ends on the bus. Buffered
 //! data reach the board at once; only their bus time is deferred. Pending transfers are in order; the
 //! core's own overtake those not begun. A read of a pending address drains both buffers first. Source:
 //! ARM DDI 0198D, 4.2 (sizes, no forwarding to reads); that other reads overtake is assumed.
 
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::num::NonZeroU8;
 
@@ -20,7 +22,7 @@ use queue::Queue;
 const WORDS: u32 = 16;
 
 /// The capacity of the store buffer in addresses; a burst of consecutive words takes one.
-const ADDRESSES: usize = 4;
+const ADDRESSES: u32 = 4;
 
 /// The boundary that AHB bursts do not cross: 1 KB.
 const BURST_LIMIT: u32 = 1 << 10;
@@ -36,12 +38,10 @@ struct PendingTransfer {
     words: u32,
     /// Whether further words may join the burst.
     open: bool,
-    /// The time of its arrival.
-    since: u64,
-    /// Its duration on the bus.
-    cycles: u64,
-    /// Whether it is on the bus.
-    begun: bool,
+    /// The time after which it is on the bus, unless a transfer of the core overtakes it.
+    begin: u64,
+    /// The time at which it ends, unless it is overtaken or a word joins it.
+    end: u64,
 }
 
 /// The bus and its pending transfers.
@@ -49,22 +49,29 @@ struct PendingTransfer {
 pub(crate) struct WriteBuffer {
     /// Core cycles per bus cycle.
     ratio: u64,
-    /// The time at which the bus is free.
-    free_at: u64,
+    /// The end of the last transfer, pending or of the core.
+    end: u64,
     pending: Queue,
 }
 
 impl WriteBuffer {
     /// Creates empty buffers, on a bus with `ratio` core cycles per bus cycle.
     pub(crate) fn new(ratio: NonZeroU8) -> Self {
-        Self { ratio: u64::from(ratio.get()), free_at: 0, pending: Queue::default() }
+        Self { ratio: u64::from(ratio.get()), end: 0, pending: Queue::default() }
     }
 
     /// Whether the state is possible: snapshots are untrusted input.
     pub(crate) fn is_sound(&self, ratio: NonZeroU8) -> bool {
+        let mut free_at = 0;
         self.ratio == u64::from(ratio.get())
-            && self.pending.iter().count() <= ADDRESSES + 1
-            && self.pending.iter().all(|other| other.words <= WORDS && other.length <= 4 * WORDS)
+            && self.pending.addresses() <= ADDRESSES
+            && self.pending.iter().count() <= ADDRESSES as usize + 1
+            && self.pending.iter().all(|other| {
+                let in_order = free_at <= other.begin && other.begin <= other.end;
+                free_at = other.end;
+                in_order && other.words <= WORDS && other.length <= 4 * WORDS
+            })
+            && free_at <= self.end
     }
 
     /// The core cycles of a burst: a bus cycle for the address, one for each word, and the wait states.
@@ -73,21 +80,10 @@ impl WriteBuffer {
         (2 + u64::from(waits.first) + rest * (1 + u64::from(waits.next))) * self.ratio
     }
 
-    /// Advances the bus to `now`.
+    /// Removes the transfers that ended by `now`.
     #[inline(always)]
     fn settle(&mut self, now: Cycles) {
-        while let Some(head) = self.pending.front_mut() {
-            if !head.begun {
-                let start = self.free_at.max(head.since);
-                if start >= now.0 {
-                    return;
-                }
-                head.begun = true;
-                self.free_at = start.saturating_add(head.cycles);
-            }
-            if self.free_at > now.0 {
-                return;
-            }
+        while self.pending.front().is_some_and(|head| head.end <= now.0) {
             self.pending.drop_front();
         }
     }
@@ -96,11 +92,8 @@ impl WriteBuffer {
     #[inline(never)]
     pub(crate) fn drain(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
-        while let Some(waiting) = self.pending.pop_front() {
-            if !waiting.begun {
-                self.free_at = self.free_at.max(waiting.since).saturating_add(waiting.cycles);
-            }
-            now.0 = now.0.max(self.free_at);
+        while self.pending.front().is_some() {
+            self.wait_for_head(now);
         }
         now.0 - before
     }
@@ -108,11 +101,8 @@ impl WriteBuffer {
     /// Waits for the oldest transfer to end.
     #[inline(always)]
     fn wait_for_head(&mut self, now: &mut Cycles) {
-        if let Some(&mut PendingTransfer { begun, since, cycles, .. }) = self.pending.front_mut() {
-            if !begun {
-                self.free_at = self.free_at.max(since).saturating_add(cycles);
-            }
-            now.0 = now.0.max(self.free_at);
+        if let Some(head) = self.pending.front() {
+            now.0 = now.0.max(head.end);
             self.pending.drop_front();
         }
     }
@@ -129,10 +119,15 @@ impl WriteBuffer {
     /// The time at which the bus is free for a transfer of the core.
     pub(crate) fn free(&mut self, now: Cycles) -> Cycles {
         self.settle(now);
-        Cycles(self.free_at.max(now.0))
+        Cycles(match self.pending.front() {
+            None => self.end.max(now.0),
+            Some(head) if head.begin < now.0 => head.end,
+            Some(head) => head.begin,
+        })
     }
 
-    /// Performs a transfer of the core, which waits for its first word; returns the cycles waited.
+    /// Performs a transfer of the core, which waits for its first word; returns the cycles waited. `start`
+    /// is the result of [`WriteBuffer::free`] at `now`.
     pub(crate) fn transfer(
         &mut self,
         start: Cycles,
@@ -140,7 +135,8 @@ impl WriteBuffer {
         waits: Waits,
         now: &mut Cycles,
     ) -> u64 {
-        self.free_at = start.0.saturating_add(self.span(words, waits));
+        let end = start.0.saturating_add(self.span(words, waits));
+        self.end = self.pending.overtake(now.0, end);
         let until = start.plus(self.span(1, waits));
         let waited = until.0 - now.0;
         *now = until;
@@ -148,7 +144,7 @@ impl WriteBuffer {
     }
 
     /// Buffers a store, after waiting for room; returns the cycles waited.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn store(
         &mut self,
         at: Physical,
@@ -161,35 +157,44 @@ impl WriteBuffer {
         while self.pending.words() >= WORDS {
             self.wait_for_head(now);
         }
-        if self.append(at, width, waits) {
+        if self.append(at, width, waits, *now) {
             return now.0 - before;
         }
         while self.pending.addresses() >= ADDRESSES {
             self.wait_for_head(now);
         }
-        self.pending.push_back(PendingTransfer {
-            at: at.0,
-            length: width.bytes(),
-            words: 1,
-            open: width == Width::Word,
-            since: now.0,
-            cycles: self.span(1, waits),
-            begun: false,
-        });
+        self.push(at, width.bytes(), (1, width == Width::Word), self.span(1, waits), *now);
         now.0 - before
     }
 
-    /// Appends a word to the last burst if it is consecutive.
+    /// Adds a transfer of `cycles`, with this number of words in the store buffer, which others may join if
+    /// it is open.
     #[inline(always)]
-    fn append(&mut self, at: Physical, width: Width, waits: Waits) -> bool {
-        let ratio = self.ratio;
+    fn push(
+        &mut self,
+        at: Physical,
+        length: u32,
+        (words, open): (u32, bool),
+        cycles: u64,
+        now: Cycles,
+    ) {
+        let begin = self.end.max(now.0);
+        self.end = begin.saturating_add(cycles);
+        let end = self.end;
+        self.pending.push_back(PendingTransfer { at: at.0, length, words, open, begin, end });
+    }
+
+    /// Appends a word to the last burst if it is consecutive and not yet on the bus.
+    #[inline(always)]
+    fn append(&mut self, at: Physical, width: Width, waits: Waits, now: Cycles) -> bool {
         let Some(last) = self.pending.back() else { return false };
-        let follows = last.open && !last.begun && width == Width::Word;
+        let follows = last.open && now.0 <= last.begin && width == Width::Word;
         if !follows || last.at.wrapping_add(last.length) != at.0 || at.0.is_multiple_of(BURST_LIMIT)
         {
             return false;
         }
-        self.pending.extend_back((1 + u64::from(waits.next)) * ratio);
+        self.end = self.end.saturating_add((1 + u64::from(waits.next)) * self.ratio);
+        self.pending.extend_back(self.end);
         true
     }
 
@@ -197,7 +202,7 @@ impl WriteBuffer {
     pub(crate) fn before_write_back(&mut self, now: &mut Cycles) -> u64 {
         let before = now.0;
         self.settle(*now);
-        while self.pending.iter().count() > self.pending.addresses() {
+        while self.pending.has_write_back() {
             self.wait_for_head(now);
         }
         now.0 - before
@@ -205,16 +210,6 @@ impl WriteBuffer {
 
     /// Buffers a write-back of a line or half-line; the write-back buffer must be empty.
     pub(crate) fn write_back(&mut self, at: Physical, length: u32, waits: Waits, now: Cycles) {
-        let cycles = self.span(length / 4, waits);
-        let since = now.0;
-        self.pending.push_back(PendingTransfer {
-            at: at.0,
-            length,
-            words: 0,
-            open: false,
-            since,
-            cycles,
-            begun: false,
-        });
+        self.push(at, length, (0, false), self.span(length / 4, waits), now);
     }
 }

@@ -8,22 +8,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::{ADDRESSES, PendingTransfer};
 
 /// The capacity: the bursts of the store buffer, and a line that is written back.
-const CAPACITY: usize = 8;
+const CAPACITY: u32 = 8;
 const _: () = assert!(CAPACITY > ADDRESSES + 1);
 
 /// The transfers in the order of their arrival.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Queue {
-    ring: [PendingTransfer; CAPACITY],
-    first: usize,
-    length: usize,
+    ring: [PendingTransfer; CAPACITY as usize],
+    /// The number of transfers that ever left.
+    first: u32,
+    /// The number of transfers that ever arrived.
+    next: u32,
     /// Words in the store buffer.
     words: u32,
     /// Bursts in the store buffer.
-    addresses: usize,
+    addresses: u32,
+}
+
+/// The place in the ring of the transfer with this number.
+#[inline]
+const fn place(number: u32) -> usize {
+    (number % CAPACITY) as usize
 }
 
 impl Queue {
+    /// The number of transfers.
+    #[inline]
+    const fn length(&self) -> u32 {
+        self.next.wrapping_sub(self.first)
+    }
+
     /// Words in the store buffer.
     #[inline]
     pub(super) const fn words(&self) -> u32 {
@@ -32,66 +46,83 @@ impl Queue {
 
     /// Bursts in the store buffer.
     #[inline]
-    pub(super) const fn addresses(&self) -> usize {
+    pub(super) const fn addresses(&self) -> u32 {
         self.addresses
+    }
+
+    /// Whether there is a transfer of the write-back buffer.
+    #[inline]
+    pub(super) const fn has_write_back(&self) -> bool {
+        self.length() > self.addresses
     }
 
     /// All transfers, the oldest first.
     #[inline]
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &PendingTransfer> {
-        (0..self.length).map(|index| &self.ring[(self.first + index) % CAPACITY])
+        (0..self.length()).map(|index| &self.ring[place(self.first.wrapping_add(index))])
     }
 
     /// The oldest.
     #[inline]
-    pub(super) fn front_mut(&mut self) -> Option<&mut PendingTransfer> {
-        if self.length == 0 { None } else { Some(&mut self.ring[self.first % CAPACITY]) }
+    pub(super) const fn front(&self) -> Option<&PendingTransfer> {
+        if self.first == self.next { None } else { Some(&self.ring[place(self.first)]) }
     }
 
     /// The youngest.
     #[inline]
-    pub(super) fn back(&self) -> Option<&PendingTransfer> {
-        let last = self.length.checked_sub(1)?;
-        Some(&self.ring[(self.first + last) % CAPACITY])
+    pub(super) const fn back(&self) -> Option<&PendingTransfer> {
+        if self.first == self.next {
+            None
+        } else {
+            Some(&self.ring[place(self.next.wrapping_sub(1))])
+        }
     }
 
-    /// Adds a word and `cycles` to the youngest transfer, a burst of the store buffer.
+    /// Adds a word to the youngest transfer, a burst of the store buffer, which then ends at `end`.
     #[inline]
-    pub(super) fn extend_back(&mut self, cycles: u64) {
-        let Some(last) = self.length.checked_sub(1) else { return };
-        let last = &mut self.ring[(self.first + last) % CAPACITY];
+    pub(super) fn extend_back(&mut self, end: u64) {
+        let last = &mut self.ring[place(self.next.wrapping_sub(1))];
         last.length += 4;
         last.words += 1;
-        last.cycles += cycles;
+        last.end = end;
         self.words += 1;
     }
 
-    /// Removes the oldest transfer, if there is one.
-    #[inline]
-    pub(super) fn drop_front(&mut self) {
-        let Some(&mut PendingTransfer { words, .. }) = self.front_mut() else { return };
-        self.first = (self.first + 1) % CAPACITY;
-        self.length -= 1;
-        self.words -= words;
-        self.addresses -= usize::from(words > 0);
+    /// Lets a transfer of the core that ends at `end` overtake those not begun at `now`. One that is on the
+    /// bus keeps its place until then. Returns the end of the last.
+    pub(super) fn overtake(&mut self, now: u64, end: u64) -> u64 {
+        let mut free_at = end;
+        for index in 0..self.length() {
+            let transfer = &mut self.ring[place(self.first.wrapping_add(index))];
+            if transfer.begin < now {
+                transfer.end = free_at;
+            } else {
+                let cycles = transfer.end - transfer.begin;
+                transfer.begin = free_at;
+                free_at = free_at.saturating_add(cycles);
+                transfer.end = free_at;
+            }
+        }
+        free_at
     }
 
-    /// Removes and returns the oldest transfer.
+    /// Removes the oldest transfer; there is one.
     #[inline]
-    pub(super) fn pop_front(&mut self) -> Option<PendingTransfer> {
-        let front = *self.front_mut()?;
-        self.drop_front();
-        Some(front)
+    pub(super) fn drop_front(&mut self) {
+        let words = self.ring[place(self.first)].words;
+        self.first = self.first.wrapping_add(1);
+        self.words -= words;
+        self.addresses -= u32::from(words > 0);
     }
 
     /// Adds a transfer. The caller respects the capacities of the buffers.
     #[inline]
     pub(super) fn push_back(&mut self, pending: PendingTransfer) {
-        assert!(self.length < CAPACITY, "the buffers are full");
-        self.ring[(self.first + self.length) % CAPACITY] = pending;
-        self.length += 1;
+        debug_assert!(self.length() < CAPACITY, "the buffers are full");
+        self.ring[place(self.next)] = pending;
+        self.next = self.next.wrapping_add(1);
         self.words += pending.words;
-        self.addresses += usize::from(pending.words > 0);
+        self.addresses += u32::from(pending.words > 0);
     }
 }
 
@@ -106,7 +137,7 @@ impl<'de> Deserialize<'de> for Queue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let all = Vec::<PendingTransfer>::deserialize(deserializer)?;
         let words: Option<u32> = all.iter().try_fold(0_u32, |sum, one| sum.checked_add(one.words));
-        if all.len() > CAPACITY || words.is_none() {
+        if all.len() > CAPACITY as usize || words.is_none() {
             return Err(D::Error::custom(
                 "the pending transfers exceed the capacity of the buffers",
             ));
