@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 
 use cranelift_codegen::ir::{Function, Signature, UserFuncName};
-use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
+use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_codegen::{CodegenError, Context};
 use cranelift_frontend::FunctionBuilderContext;
@@ -27,7 +27,7 @@ type Region = unsafe extern "C" fn(*mut Frame, *const Hits) -> u32;
 const ALIGNMENT: u64 = 16;
 
 /// A host function that compiled code calls: see [`Imports`].
-pub(super) type Host = extern "C" fn(*mut Frame, u32, u32);
+pub(super) type Host = extern "C" fn(*mut Frame);
 
 /// The host functions that compiled code calls: see [`Imports`].
 #[derive(Clone, Copy)]
@@ -127,7 +127,7 @@ impl Code {
     fn thunk(&mut self, host: Host) -> Option<u64> {
         let target = self.target()?;
         let address = (host as *const c_void).expose_provenance() as u64;
-        let signature = lower::thunk_signature(CallConv::PreserveAll);
+        let signature = lower::thunk_signature();
         let thunk = match thunk::code(address) {
             Some(code) => self.define_bytes(&signature, &code)?,
             None => self.define(signature, |function, context| {

@@ -34,6 +34,8 @@ pub(super) struct Frame {
     pub(super) address: u32,
     /// The value that it stores or loaded.
     pub(super) value: u32,
+    /// The arguments of a host function.
+    pub(super) arguments: [u32; 2],
     /// The status of a host function: one of [`status`].
     pub(super) status: u32,
     /// Whether the region runs in a privileged mode.
@@ -75,7 +77,7 @@ pub(super) mod at {
     }
     offsets!(
         LEFT: left, COUNTS: counts, RESULT: result, CARRY: carry, OVERFLOW: overflow, FORM: form, A: a, B: b,
-        TARGET: target, ADDRESS: address, VALUE: value, STATUS: status, REGISTERS: r
+        TARGET: target, ADDRESS: address, VALUE: value, ARGUMENTS: arguments, STATUS: status, REGISTERS: r
     );
 }
 

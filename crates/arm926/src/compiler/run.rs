@@ -141,6 +141,7 @@ impl Region {
             target: 0,
             address: 0,
             value: 0,
+            arguments: [0; 2],
             status: status::CONTINUE,
             r,
             context: (&raw mut context).cast(),
@@ -316,9 +317,10 @@ unsafe fn run_of<'a, B>(
 
 /// Adds the tally to the counts and refills the budget; status 1 if it does not exceed `cycles`. The
 /// counts include `lines` that are entered next. If the region exits instead, they are taken off.
-extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32, lines: u32) {
+extern "C" fn refill<B: Bus>(frame: *mut Frame) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(frame) };
+    let [cycles, lines] = frame.arguments;
     let counted = Tally::LINE.times(lines);
     add_counts(processor, Tally(frame.counts).minus(counted));
     processor.now = context.now(frame);
@@ -330,9 +332,10 @@ extern "C" fn refill<B: Bus>(frame: *mut Frame, cycles: u32, lines: u32) {
 
 /// Looks up a line; status 1 unless it hits with the compiled contents. The counts include `lines`, as
 /// in [`refill`].
-extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32, lines: u32) {
+extern "C" fn line<B: Bus>(frame: *mut Frame) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
+    let [number, lines] = frame.arguments;
     let known = region.look_up(processor, number as usize);
     context.stale |= known == LineState::Changed;
     let leaves = known != LineState::Hits;
@@ -343,11 +346,11 @@ extern "C" fn line<B: Bus>(frame: *mut Frame, number: u32, lines: u32) {
 }
 
 /// Executes the instruction of a site; status 1 if the region must exit after it.
-extern "C" fn instruction<B: Bus>(frame: *mut Frame, site: u32, _: u32) {
+extern "C" fn instruction<B: Bus>(frame: *mut Frame) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(frame) };
     frame.status = 1;
-    let Some(site) = region.sites.get(site as usize) else { return };
+    let Some(site) = region.sites.get(frame.arguments[0] as usize) else { return };
     let Some(instruction) = &site.instruction else { return };
     let begin = context.now(frame).plus(u64::from(site.cycles));
     processor.now = begin;
@@ -390,22 +393,23 @@ fn changed(before: &[u32; 15], after: &[u32; 15]) -> RegisterSet {
 /// Performs the access of a site, a load or a store, like the reference, but leaves the registers to
 /// compiled code. The reference executes unaligned accesses.
 #[inline(never)]
-extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: u32) {
-    let terms = Terms::unpack(terms);
+extern "C" fn access<B: Bus, const LOAD: bool>(caller: *mut Frame) {
+    // SAFETY: compiled code passes on its frame.
+    let terms = Terms::unpack(unsafe { (*caller).arguments[1] });
     // Nearly all are of words: what depends on the item is constant there.
     match terms.item {
-        Item::Word => transfer::<B, LOAD>(caller, number, Terms { item: Item::Word, ..terms }),
-        _ => transfer::<B, LOAD>(caller, number, terms),
+        Item::Word => transfer::<B, LOAD>(caller, Terms { item: Item::Word, ..terms }),
+        _ => transfer::<B, LOAD>(caller, terms),
     }
 }
 
 /// As [`access`].
 #[inline(always)]
-fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: Terms) {
+fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, terms: Terms) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(caller) };
     if frame.address & (terms.item.bytes() - 1) != 0 {
-        return instruction::<B>(caller, number, 0);
+        return instruction::<B>(caller);
     }
     let begin = context.now(frame).plus(u64::from(terms.cycles));
     let mut now = begin;
@@ -415,37 +419,37 @@ fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, number: u32, terms: Te
     if done.is_ok() && in_time && !processor.memory.touched() {
         frame.status = status::CONTINUE;
     } else {
-        conclude::<B>(caller, number, now, done);
+        conclude::<B>(caller, now, done);
     }
 }
 
 /// Performs the store of a site. Most are of words in memory that are known to miss the cache: nothing but
 /// the write buffer is involved then.
-extern "C" fn store<B: Bus>(caller: *mut Frame, number: u32, terms: u32) {
+extern "C" fn store<B: Bus>(caller: *mut Frame) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, _) = unsafe { run_of::<B>(caller) };
-    let Terms { item, cycles, ahead } = Terms::unpack(terms);
+    let Terms { item, cycles, ahead } = Terms::unpack(frame.arguments[1]);
     let aligned_word = item == Item::Word && frame.address & 3 == 0;
     let begin = context.now(frame).plus(u64::from(cycles));
     let mut now = begin;
     let Processor { memory, bus, .. } = processor;
     let at = (Virtual(frame.address), frame.privileged);
     if !aligned_word || !memory.write_word_around(at, frame.value, bus, &mut now) {
-        return access::<B, false>(caller, number, terms);
+        return access::<B, false>(caller);
     }
     frame.left -= (now.0 - begin.0).cast_signed();
     frame.status = status::CONTINUE;
     if frame.left <= i64::from(ahead) {
-        conclude::<B>(caller, number, now, Ok(()));
+        conclude::<B>(caller, now, Ok(()));
     }
 }
 
 /// Sets the status after the access of a site that ended at `now`, if the region may have to exit.
 #[inline(never)]
-fn conclude<B: Bus>(caller: *mut Frame, number: u32, now: Cycles, done: Result<(), Abort>) {
+fn conclude<B: Bus>(caller: *mut Frame, now: Cycles, done: Result<(), Abort>) {
     // SAFETY: compiled code passes on its frame.
     let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
-    let Some(site) = region.sites.get(number as usize) else { return };
+    let Some(site) = region.sites.get(frame.arguments[0] as usize) else { return };
     processor.now = now;
     let in_time = frame.left > site.ahead();
     frame.status = match done {

@@ -5,18 +5,16 @@
 //! overwrite nine. Cranelift would save the vector registers as well, which compiled code never uses: that
 //! is two thirds of the instructions of such a call.
 
-/// The thunk for a host function of three arguments at `address`, which preserves all general registers;
-/// `None` for a host that Cranelift is left to write it for.
+/// The thunk for the host function at `address`, which preserves all general registers. The function's
+/// argument is the thunk's first. `None` for a host that Cranelift is left to write it for.
 pub(super) fn code(address: u64) -> Option<Vec<u8>> {
     if cfg!(not(all(target_arch = "x86_64", unix))) {
         return None;
     }
-    let mut code = Vec::with_capacity(43);
+    let mut code = Vec::with_capacity(39);
     // push rax, rcx, rdx, rsi, rdi, r8, r9, r10, r11: with the return address a multiple of 16 bytes.
     code.extend([0x50, 0x51, 0x52, 0x56, 0x57]);
     code.extend([0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53]);
-    // mov esi, edx; mov edx, ecx: the host function has all arguments of the thunk but the second.
-    code.extend([0x89, 0xD6, 0x89, 0xCA]);
     // mov rax, address; call rax
     code.extend([0x48, 0xB8]);
     code.extend(address.to_le_bytes());

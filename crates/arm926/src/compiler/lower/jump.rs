@@ -11,7 +11,7 @@ use cranelift_frontend::Switch;
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
 use super::super::plan::{self, Key, Place, Step};
-use super::{Exit, Lower, Path, Site};
+use super::{Carried, Exit, Lower, Path, Site};
 use crate::instruction::{Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
 use crate::timing::{Pipeline, RegisterSet};
@@ -119,10 +119,12 @@ impl Lower<'_> {
 
     /// Jumps to a node from the instruction at `from`.
     pub(super) fn go(&mut self, from: Place, node: usize) {
-        for (register, variable) in self.carried[node].clone() {
+        let Carried { registers, left } = self.carried[node].clone();
+        for (register, variable) in registers {
             let value = self.register(register);
             self.b.def_var(variable, value);
         }
+        self.move_left(left);
         let carried = self.plan.nodes[node].carried;
         self.store_registers(!carried);
         let entry_block = self.entry_block(from, node);
@@ -184,7 +186,7 @@ impl Lower<'_> {
     /// says whether the frame's counts include the line that is entered next.
     fn check_cycles(&mut self, (cycles, counted): (u32, bool), site: u32) {
         let needed = self.double(i64::from(cycles));
-        let left = self.load_frame(types::I64, at::LEFT);
+        let left = self.left();
         let enough = self.b.ins().icmp(IntCC::SignedGreaterThan, left, needed);
         let (on, ask) = (self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(ask);
@@ -212,7 +214,7 @@ impl Lower<'_> {
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.call(self.imports.line, [number as u32, u32::from(counted)]);
+        self.call_plainly(self.imports.line, [number as u32, u32::from(counted)]);
         self.leave_on_status(on, site);
     }
 
@@ -227,11 +229,22 @@ impl Lower<'_> {
         self.b.switch_to_block(on);
     }
 
-    /// Calls a thunk.
+    /// Calls a thunk of a function that has the budget in the frame.
     pub(super) fn call(&mut self, address: u64, arguments: [u32; 2]) {
+        let left = self.path.left;
+        self.move_left(None);
+        self.call_plainly(address, arguments);
+        self.move_left(left);
+    }
+
+    /// Calls a thunk of a function without use of the budget.
+    fn call_plainly(&mut self, address: u64, arguments: [u32; 2]) {
+        for (offset, argument) in [0, 4].into_iter().zip(arguments) {
+            let argument = self.word(argument);
+            self.store_frame(argument, at::ARGUMENTS + offset);
+        }
         let callee = self.double(address.cast_signed());
-        let [one, other] = arguments.map(|argument| self.word(argument));
-        self.b.ins().call_indirect(self.thunk, callee, &[self.frame, self.hits, one, other]);
+        self.b.ins().call_indirect(self.thunk, callee, &[self.frame, self.hits]);
     }
 
     /// Adds a site with the pending cycles and counts, in front of `place`, while `line` is current.
@@ -275,6 +288,7 @@ impl Lower<'_> {
         let path = self.path;
         self.store_flags();
         self.store_registers(RegisterSet::MAX);
+        self.move_left(None);
         self.path = path;
         let site = self.word(site);
         self.b.ins().jump(self.exit, &[site.into()]);

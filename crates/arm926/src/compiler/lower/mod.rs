@@ -25,23 +25,23 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::class::{Class, class};
 use super::frame::{Tally, at};
-use super::plan::{Key, Place, Plan, Step};
+use super::plan::{Key, Node, Place, Plan, Step};
 use crate::instruction::{Instruction, Operation, Register};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Pipeline, RegisterSet};
 
-/// The addresses of what compiled code calls.
+/// The addresses of what compiled code calls with its frame, which has the arguments.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Imports {
-    /// Executes an instruction by the reference: `(frame, site, 0)`.
+    /// Executes an instruction by the reference: `(site)`.
     pub(super) instruction: u64,
-    /// Loads one item: `(frame, site, terms)`.
+    /// Loads one item: `(site, terms)`.
     pub(super) load: u64,
-    /// Stores one item: `(frame, site, terms)`.
+    /// Stores one item: `(site, terms)`.
     pub(super) store: u64,
-    /// Adds the tally to the counts and refills the cycle budget: `(frame, cycles, lines)`.
+    /// Adds the tally to the counts and refills the cycle budget: `(cycles, lines)`.
     pub(super) refill: u64,
-    /// Looks up a line that misses the look-aside: `(frame, line, lines)`.
+    /// Looks up a line that misses the look-aside: `(line, lines)`.
     pub(super) line: u64,
 }
 
@@ -113,9 +113,17 @@ struct Lower<'a> {
     /// The checks in front of them, by node and by the line of the instruction before.
     entries: BTreeMap<(usize, u32), Block>,
     sites: Vec<Site>,
-    /// For each node the registers that it carries.
-    carried: Vec<Vec<(Register, Variable)>>,
+    /// What each node carries.
+    carried: Vec<Carried>,
     path: Path,
+}
+
+/// What a loop carries from one round to the next outside the frame.
+#[derive(Clone, Default)]
+struct Carried {
+    registers: Vec<(Register, Variable)>,
+    /// The budget; none if nothing is carried.
+    left: Option<Variable>,
 }
 
 /// What is known and pending on the path from the last check of the budget to the current step.
@@ -133,6 +141,8 @@ struct Path {
     registers: Registers,
     /// The registers that were written and are not yet in the frame.
     written: RegisterSet,
+    /// What has the budget instead of the frame.
+    left: Option<Variable>,
     /// The first node.
     root: usize,
 }
@@ -158,20 +168,10 @@ pub(super) fn signature(convention: CallConv) -> Signature {
     signature
 }
 
-/// The signature of a thunk: the parameters of a region, which therefore stay in their registers, and
-/// two numbers.
-pub(super) fn thunk_signature(convention: CallConv) -> Signature {
-    let mut signature = Signature::new(convention);
+/// The signature of a thunk: the parameters of a region, which therefore stay in their registers.
+pub(super) fn thunk_signature() -> Signature {
+    let mut signature = Signature::new(CallConv::PreserveAll);
     signature.params.extend([AbiParam::new(types::I64); 2]);
-    signature.params.extend([AbiParam::new(types::I32); 2]);
-    signature
-}
-
-/// The signature of a host function: frame and two numbers.
-fn host_signature(convention: CallConv) -> Signature {
-    let mut signature = Signature::new(convention);
-    signature.params.push(AbiParam::new(types::I64));
-    signature.params.extend([AbiParam::new(types::I32); 2]);
     signature
 }
 
@@ -187,10 +187,12 @@ pub(super) fn thunk(
     b.append_block_params_for_function_params(block);
     b.switch_to_block(block);
     b.seal_block(block);
-    let [frame, _, one, other] = [0, 1, 2, 3].map(|index| b.block_params(block)[index]);
-    let signature = b.import_signature(host_signature(target.default_call_conv));
+    let frame = b.block_params(block)[0];
+    let mut host = Signature::new(target.default_call_conv);
+    host.params.push(AbiParam::new(types::I64));
+    let host = b.import_signature(host);
     let callee = b.ins().iconst(types::I64, address.cast_signed());
-    b.ins().call_indirect(signature, callee, &[frame, one, other]);
+    b.ins().call_indirect(host, callee, &[frame]);
     b.ins().return_(&[]);
     b.finalize(target);
 }
@@ -234,19 +236,11 @@ impl<'a> Lower<'a> {
             Variables { result: word(&mut b), carry: word(&mut b), overflow: word(&mut b) };
         let first = plan.nodes.iter().enumerate().filter(|(_, node)| !node.continues);
         let bodies = first.map(|(index, _)| (index, b.create_block())).collect();
-        let carried = plan
-            .nodes
-            .iter()
-            .map(|node| {
-                let registers = (0..15).map(Register::field);
-                let registers = registers.filter(|r| node.carried >> r.number() & 1 != 0);
-                registers.map(|register| (register, b.declare_var(types::I32))).collect()
-            })
-            .collect();
+        let carried = plan.nodes.iter().map(|node| carried(&mut b, node)).collect();
         let exit = b.create_block();
         b.set_cold_block(exit);
         b.append_block_param(exit, types::I32);
-        let thunk = b.import_signature(thunk_signature(CallConv::PreserveAll));
+        let thunk = b.import_signature(thunk_signature());
         let mut lower = Self {
             b,
             plan,
@@ -281,8 +275,9 @@ impl<'a> Lower<'a> {
     /// Begins a path at `block`, where the node `index` is entered.
     fn begin(&mut self, index: usize, block: Block) {
         self.b.switch_to_block(block);
-        self.path = Path { root: index, ..Path::default() };
-        for (register, variable) in self.carried[index].clone() {
+        let Carried { registers, left } = self.carried[index].clone();
+        self.path = Path { root: index, left, ..Path::default() };
+        for (register, variable) in registers {
             let value = self.b.use_var(variable);
             self.set(register, value);
         }
@@ -416,20 +411,44 @@ impl<'a> Lower<'a> {
         self.path.tally = self.path.tally.plus(tally);
     }
 
-    /// Subtracts from the budget and adds to the counts. The frame alone has both, which leaves
-    /// registers of the host for those of the guest.
+    /// Subtracts from the budget and adds to the counts. The frame alone has the counts, which leaves a
+    /// register of the host for those of the guest.
     fn adjust(&mut self, cycles: i64, tally: Tally) {
         if cycles != 0 {
-            let value = self.load_frame(types::I64, at::LEFT);
+            let value = self.left();
             let difference = self.double(cycles);
             let value = self.b.ins().isub(value, difference);
-            self.store_frame(value, at::LEFT);
+            self.set_left(value);
         }
         if tally != Tally::default() {
             let value = self.load_frame(types::I64, at::COUNTS);
             let difference = self.double(tally.0.cast_signed());
             let value = self.b.ins().iadd(value, difference);
             self.store_frame(value, at::COUNTS);
+        }
+    }
+
+    /// The budget.
+    fn left(&mut self) -> Value {
+        match self.path.left {
+            Some(variable) => self.b.use_var(variable),
+            None => self.load_frame(types::I64, at::LEFT),
+        }
+    }
+
+    fn set_left(&mut self, value: Value) {
+        match self.path.left {
+            Some(variable) => self.b.def_var(variable, value),
+            None => self.store_frame(value, at::LEFT),
+        }
+    }
+
+    /// Moves the budget to a variable, or to the frame.
+    fn move_left(&mut self, to: Option<Variable>) {
+        if to != self.path.left {
+            let value = self.left();
+            self.path.left = to;
+            self.set_left(value);
         }
     }
 
@@ -455,6 +474,16 @@ impl<'a> Lower<'a> {
         let zero = self.word(0);
         self.b.ins().icmp(IntCC::NotEqual, status, zero)
     }
+}
+
+/// Declares what a node carries.
+fn carried(b: &mut FunctionBuilder<'_>, node: &Node) -> Carried {
+    let registers = (0..15).map(Register::field);
+    let registers = registers.filter(|r| node.carried >> r.number() & 1 != 0);
+    let registers: Vec<_> =
+        registers.map(|register| (register, b.declare_var(types::I32))).collect();
+    let left = (!registers.is_empty()).then(|| b.declare_var(types::I64));
+    Carried { registers, left }
 }
 
 /// Whether the operation may change N, Z, C or V.
