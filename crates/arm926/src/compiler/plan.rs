@@ -5,14 +5,16 @@
 //! state on entry: the same code may be in several, so that all cycles except stalls are constants.
 
 mod carried;
+mod known;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use super::class::{Class, class};
 use crate::address::LINE;
 use crate::decode;
 use crate::instruction::{Condition, Instruction, Operation};
 use crate::timing::{Outcome, Pipeline, RegisterSet, Timing};
+pub(super) use known::{LineSet, line_set};
 
 /// The maximum number of instructions of a region, including copies.
 const INSTRUCTIONS_MAX: usize = 1000;
@@ -130,6 +132,8 @@ pub(super) struct Node {
     pub(super) continues: bool,
     /// The registers whose values each predecessor passes on outside the frame.
     pub(super) carried: RegisterSet,
+    /// The lines that are known to hit when it is entered.
+    pub(super) known: LineSet,
 }
 
 /// Returns the contents of a line in the instruction cache.
@@ -142,6 +146,8 @@ pub(super) struct Plan {
     indices: HashMap<Key, usize>,
     /// The return addresses of calls, as likely targets of indirect jumps.
     pub(super) returns: Vec<Place>,
+    /// The addresses of its lines, in order.
+    pub(super) lines: Vec<u32>,
 }
 
 impl Plan {
@@ -175,6 +181,7 @@ impl Plan {
         plan.form_paths(&edges);
         let carried = carried::carried(&plan.nodes, &edges);
         plan.nodes.iter_mut().zip(carried).for_each(|(node, carried)| node.carried = carried);
+        plan.note_known(&reach, edges);
         (plan.indices.get(&head) == Some(&0)).then_some(plan)
     }
 
@@ -197,15 +204,26 @@ impl Plan {
         }
     }
 
+    /// Notes which lines are known to hit at each node. `edges` are without indirect jumps.
+    fn note_known(&mut self, reach: &Reach, mut edges: Vec<Vec<usize>>) {
+        let lines = self.nodes.iter().flat_map(|node| &node.steps).map(|step| step.place.line());
+        self.lines = lines.collect::<BTreeSet<_>>().into_iter().collect();
+        for (node, edges) in self.nodes.iter().zip(&mut edges) {
+            if let Some(last) = node.steps.last()
+                && class(&last.instruction) == Class::Jump
+                && reach.target(last.place, &last.instruction.operation).is_none()
+            {
+                let key = |&place: &Place| Key { place, pipeline: last.executed.after };
+                edges.extend(self.returns.iter().map(key).filter_map(|key| self.find(key)));
+            }
+        }
+        let known = known::known(&self.nodes, &edges, &self.lines);
+        self.nodes.iter_mut().zip(known).for_each(|(node, known)| node.known = known);
+    }
+
     /// The index of the node `key`.
     pub(super) fn find(&self, key: Key) -> Option<usize> {
         self.indices.get(&key).copied()
-    }
-
-    /// The addresses of its lines.
-    pub(super) fn lines(&self) -> HashSet<u32> {
-        let steps = self.nodes.iter().flat_map(|node| &node.steps);
-        steps.map(|step| step.place.line()).collect()
     }
 }
 
@@ -295,7 +313,10 @@ impl Reach {
             (place, pipeline) = (place.following(), step.executed.after);
         }
         let cycles_max = steps.iter().map(Step::cycles_max).sum();
-        (!steps.is_empty()).then_some(Node { key, steps, cycles_max, continues: false, carried: 0 })
+        (!steps.is_empty()).then_some({
+            let (continues, carried, known) = (false, 0, 0);
+            Node { key, steps, cycles_max, continues, carried, known }
+        })
     }
 
     /// The keys of the nodes that may follow `node`.
@@ -394,6 +415,49 @@ mod tests {
         let found = nodes(&plan);
         assert_eq!(found[0], (0, false, 1 << 5 | 1 << 7));
         assert!(found.contains(&(12, true, 0)), "{found:?}");
+    }
+
+    #[test]
+    fn a_line_is_known_where_every_way_has_entered_it() {
+        let plan = plan(&[
+            0xE350_0000, // cmp r0, #0
+            0x0A00_000D, // beq the third line
+            0xEA00_0004, // b the second line
+            0,
+            0,
+            0,
+            0,
+            0,
+            0xE1A0_0000, // nop: the second line
+            0xEA00_0005, // b the third line
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0xE1A0_0000, // nop: the third line
+            0xE351_0000, // cmp r1, #0
+            0x1AFF_FFEC, // bne to the beginning
+            0x0AFF_FFF3, // beq the second line
+            0xEAFF_FFFE, // b to itself
+        ]);
+        let known = |at| {
+            let node = plan.nodes.iter().find(|node| node.key.place.at == at).unwrap();
+            [0, 32, 64].map(|line| node.known & line_set(&plan.lines, line) != 0)
+        };
+        assert_eq!(known(0), [true, false, false]);
+        assert_eq!(known(8), [true, false, false]);
+        assert_eq!(known(32), [true, false, false]);
+        assert_eq!(known(64), [true, false, false]);
+        assert_eq!(known(80), [true, false, true]);
+    }
+
+    #[test]
+    fn lines_of_great_numbers_are_never_known() {
+        let lines: Vec<u32> = (0..200).map(|number| 32 * number).collect();
+        assert_eq!(line_set(&lines, 127 * 32), 1 << 127);
+        assert_eq!(line_set(&lines, 128 * 32), 0);
     }
 
     #[test]

@@ -52,6 +52,8 @@ struct Context<B> {
     finish: Option<End>,
     /// Whether a line has other contents than those compiled, or the same with another stamp.
     stale: bool,
+    /// How many losses of lines there were when the region was entered.
+    losses: u64,
 }
 
 /// The exit of a region.
@@ -88,27 +90,26 @@ impl Region {
             line.or_else(|| memory.current_line(Virtual(at), privileged)).copied()
         };
         let plan = Plan::new(head, &fetch)?;
-        let mut lines: Vec<u32> = plan.lines().into_iter().collect();
-        lines.sort_unstable();
         let hit = |&line: &u32| memory.line_of(Virtual(line), privileged);
-        let lines = lines.iter().map(hit).collect::<Option<Vec<_>>>()?;
+        let lines = plan.lines.iter().map(hit).collect::<Option<Vec<_>>>()?;
         let (entry, sites) = code.compile(&plan, &lines)?;
         Some(Self { entry, sites, head, privileged, lines })
     }
 
-    /// Enters the head's line as a fetch would. Returns whether it hits with the compiled contents.
+    /// Enters the head's line as a fetch would. Returns whether it hits with the compiled contents, now and
+    /// when it is entered again: the current line may have lost its translation.
     pub(super) fn enter_line<B: Bus>(&self, processor: &mut Processor<B>) -> bool {
         let (at, memory) = (Virtual(self.head.place.at), &mut processor.memory);
-        let Some(compiled) = self.lines.iter().find(|line| line.is_of(at.0)) else { return false };
-        if let Some(current) = memory.current_hit(at, self.privileged) {
-            return current == *compiled;
+        let compiled = self.lines.iter().find(|line| line.is_of(at.0)).copied();
+        if compiled.is_none() || memory.line_hit(at, self.privileged) != compiled {
+            return false;
         }
-        let hits = memory.line_hit(at, self.privileged) == Some(*compiled);
-        if hits {
+        let current = memory.current_hit(at, self.privileged);
+        if current.is_none() {
             memory.enter_line(at, self.privileged);
             memory.note_hits(0, 0, 1);
         }
-        hits
+        current.is_none() || current == compiled
     }
 
     /// Looks up line `number`, whose entry the look-aside may have lost.
@@ -125,9 +126,10 @@ impl Region {
     pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
         let r = processor.registers.r;
+        let losses = processor.memory.lookaside().losses();
         let processor: *mut Processor<B> = processor;
         let mut context =
-            Context { processor, region: self, bounds, end: 0, finish: None, stale: false };
+            Context { processor, region: self, bounds, end: 0, finish: None, stale: false, losses };
         let mut frame = Frame {
             left: 0,
             counts: 0,
@@ -291,6 +293,11 @@ impl<B: Bus> Context<B> {
         settled && frame.left > site.ahead()
     }
 
+    /// Whether all lines that the region entered still hit.
+    fn has_lines(&self, processor: &Processor<B>) -> bool {
+        processor.memory.lookaside().losses() == self.losses
+    }
+
     /// The current cycle of the frame.
     fn now(&self, frame: &Frame) -> Cycles {
         Cycles((self.end - frame.left).cast_unsigned())
@@ -372,6 +379,7 @@ extern "C" fn instruction<B: Bus>(frame: *mut Frame) {
     let continues = end == End::Done(Outcome::Executed)
         && !site.jumps
         && frame.left > ahead
+        && context.has_lines(processor)
         && context.settle(frame, processor, site);
     frame.status = u32::from(!continues);
     if !continues {
@@ -416,7 +424,8 @@ fn transfer<B: Bus, const LOAD: bool>(caller: *mut Frame, terms: Terms) {
     let done = perform::<B, LOAD>(frame, processor, terms.item, &mut now);
     frame.left -= (now.0 - begin.0).cast_signed();
     let in_time = frame.left > i64::from(terms.ahead);
-    if done.is_ok() && in_time && !processor.memory.touched() {
+    let settled = !processor.memory.touched() && context.has_lines(processor);
+    if done.is_ok() && in_time && settled {
         frame.status = status::CONTINUE;
     } else {
         conclude::<B>(caller, now, done);
@@ -451,9 +460,9 @@ fn conclude<B: Bus>(caller: *mut Frame, now: Cycles, done: Result<(), Abort>) {
     let (frame, context, processor, region) = unsafe { run_of::<B>(caller) };
     let Some(site) = region.sites.get(frame.arguments[0] as usize) else { return };
     processor.now = now;
-    let in_time = frame.left > site.ahead();
+    let on = frame.left > site.ahead() && context.has_lines(processor);
     frame.status = match done {
-        Ok(()) if in_time && context.settle(frame, processor, site) => status::CONTINUE,
+        Ok(()) if on && context.settle(frame, processor, site) => status::CONTINUE,
         Ok(()) => status::WRITE_AND_LEAVE,
         Err(_) => status::LEAVE,
     };

@@ -103,6 +103,8 @@ pub struct Lookaside {
     /// The line hit of each line of the instruction cache, if known.
     filled: Box<[LineHit]>,
     identity: Identity,
+    /// How often a walk replaced translations of instruction lines.
+    losses: u64,
 }
 
 /// A copy belongs to another core: it is empty.
@@ -123,6 +125,7 @@ impl Lookaside {
             contents: Contents::default(),
             filled: vec![LineHit::NONE; instructions].into(),
             identity: Identity::default(),
+            losses: 0,
         }
     }
 
@@ -137,6 +140,14 @@ impl Lookaside {
     #[must_use]
     pub const fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// How often a walk may have made instruction lines miss. Between instructions that compiled code executes,
+    /// nothing else does.
+    #[must_use]
+    #[inline]
+    pub const fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// The line hit of `at`, in line `index` of the instruction cache; `None` if stamps are exhausted.
@@ -195,6 +206,7 @@ impl Lookaside {
     /// one that is there now.
     pub(super) fn replace_translation(&mut self, place: usize, tlb: &Tlb) {
         self.misses.clear();
+        self.losses += u64::from(self.tables.has_lines(place));
         self.tables.drop_translation(place);
         if tlb.is_distinct() {
             self.tables.restore_translation(place, tlb.entry(place));
@@ -203,6 +215,7 @@ impl Lookaside {
 
     /// Invalidates all entries: translations overlap.
     pub(super) fn invalidate_all(&mut self) {
+        self.losses += 1;
         self.invalidate_instructions();
         self.invalidate_translations();
     }

@@ -52,6 +52,11 @@ pub(crate) fn processor(code: &[u8], thumb: bool) -> Processor<Ram> {
     processor
 }
 
+/// Writes the descriptor of section `number`.
+pub(crate) fn put_section(processor: &mut Processor<Ram>, number: u32, section: u32) {
+    processor.bus.put((TABLE + 4 * number) as usize, &[section]);
+}
+
 /// The difference of two processors, if any.
 pub(crate) fn difference(a: &Processor<Ram>, b: &Processor<Ram>) -> Option<String> {
     let state = |processor: &Processor<Ram>| postcard::to_stdvec(processor).unwrap();

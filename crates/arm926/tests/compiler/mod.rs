@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "tests")]
 
 mod changed;
+mod evicted;
 mod lowering;
 mod machine;
 

@@ -10,7 +10,7 @@ use cranelift_frontend::Switch;
 
 use super::super::class::{Class, class};
 use super::super::frame::{Tally, at};
-use super::super::plan::{self, Key, Place, Step};
+use super::super::plan::{self, Key, Place, Step, line_set};
 use super::{Carried, Exit, Lower, Path, Site};
 use crate::instruction::{Operation, Register};
 use crate::memory::lookaside::{Hits, LineHit};
@@ -164,10 +164,9 @@ impl Lower<'_> {
             let Key { place, pipeline } = node.key;
             self.begin(index, block);
             let site = self.site((place, from), pipeline, Exit::Here);
-            if from == place.line() {
-                self.check_cycles((node.cycles_max, false), site);
-            } else {
-                self.check_cycles((node.cycles_max, true), site);
+            self.check_cycles((node.cycles_max, from != place.line()), site);
+            let known = node.known & line_set(&self.plan.lines, place.line()) != 0;
+            if from != place.line() && !known {
                 self.check_line((place, true), site);
             }
             let body = self.bodies[&index];
@@ -177,8 +176,12 @@ impl Lower<'_> {
 
     /// Enters the line of `step`, on the path from the last check of the budget, from the line `from`.
     pub(super) fn cross_line(&mut self, step: &Step, from: u32) {
-        let site = self.site((step.place, from), step.before, Exit::Here);
-        self.check_line((step.place, false), site);
+        let line = line_set(&self.plan.lines, step.place.line());
+        if self.path.lines & line == 0 {
+            let site = self.site((step.place, from), step.before, Exit::Here);
+            self.check_line((step.place, false), site);
+            self.path.lines |= line;
+        }
         self.path.tally = self.path.tally.plus(Tally::LINE);
     }
 

@@ -25,7 +25,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 
 use super::class::{Class, class};
 use super::frame::{Tally, at};
-use super::plan::{Key, Node, Place, Plan, Step};
+use super::plan::{Key, LineSet, Node, Place, Plan, Step, line_set};
 use crate::instruction::{Instruction, Operation, Register};
 use crate::memory::lookaside::LineHit;
 use crate::timing::{Pipeline, RegisterSet};
@@ -145,6 +145,8 @@ struct Path {
     left: Option<Variable>,
     /// The first node.
     root: usize,
+    /// The lines that are known to hit.
+    lines: LineSet,
 }
 
 /// The known values of r0 to r14. The frame has the others.
@@ -276,7 +278,9 @@ impl<'a> Lower<'a> {
     fn begin(&mut self, index: usize, block: Block) {
         self.b.switch_to_block(block);
         let Carried { registers, left } = self.carried[index].clone();
-        self.path = Path { root: index, left, ..Path::default() };
+        let node = &self.plan.nodes[index];
+        let lines = node.known | line_set(&self.plan.lines, node.key.place.line());
+        self.path = Path { root: index, left, lines, ..Path::default() };
         for (register, variable) in registers {
             let value = self.b.use_var(variable);
             self.set(register, value);

@@ -167,6 +167,11 @@ impl Marks {
         self.lines.add(Hits::line_place(line.at()));
     }
 
+    /// Whether an entry of an instruction line is marked.
+    pub(super) const fn has_lines(&self) -> bool {
+        self.lines.used != 0
+    }
+
     /// Removes all marks.
     pub(super) fn clear(&mut self) {
         self.reads.clear();

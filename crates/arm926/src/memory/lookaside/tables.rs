@@ -132,6 +132,12 @@ impl Tables {
         Page { at: [base, if aliased { in_slot.0 } else { base }], mask }
     }
 
+    /// Whether the translation at a place of the TLB may have entries of instruction lines.
+    pub(super) fn has_lines(&self, place: usize) -> bool {
+        let presumed = self.translations[place].as_ref();
+        presumed.is_some_and(|(_, marks)| marks.iter().any(Marks::has_lines))
+    }
+
     /// Puts the entries of the translation at a place of the TLB aside. A mark of a table and a privilege
     /// means that such an access hit by this translation. So an entry of its page there is valid by it, even
     /// one that was added by another translation.

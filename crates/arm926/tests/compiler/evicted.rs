@@ -1,0 +1,53 @@
+//! Code that loses its translation to data while it runs.
+
+use boardlab_arm926::Compiled;
+use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
+
+use super::machine::{difference, processor, put_section};
+
+/// A loop over two lines that reads from sections in the TLB's set of the code, more of them than the set
+/// has ways. At first it reads from one section only, so that it is compiled before it loses anything.
+const CODE: [u32; 21] = [
+    0xE3A0_6000, // mov r6, #0: the step from section to section
+    0xE3A0_7064, // mov r7, #100
+    0xE3A0_4000, // mov r4, #0
+    0xE3A0_5014, // mov r5, #20: here the outer loop begins
+    0xE1A0_0000, // nop
+    0xE1A0_0000,
+    0xE1A0_0000, // nop: here the inner loop begins
+    0xE5D4_1000, // ldrb r1, [r4]
+    0xE084_4006, // add r4, r4, r6: the second line
+    0xE204_43FE, // and r4, r4, #0xF8000003
+    0xE083_3001, // add r3, r3, r1
+    0xE5C4_3000, // strb r3, [r4]
+    0xE255_5001, // subs r5, r5, #1
+    0x1AFF_FFF7, // bne to the inner loop
+    0xE257_7001, // subs r7, r7, #1
+    0x1AFF_FFF2, // bne to the outer loop
+    0xE226_6302, // eor r6, r6, #0x08000000: the third line
+    0xE3A0_7032, // mov r7, #50
+    0xE3A0_4000, // mov r4, #0
+    0xEAFF_FFEE, // b to the outer loop
+    0xE1A0_0000,
+];
+
+#[test]
+fn code_that_loses_its_translation_to_data_waits_as_in_the_reference() {
+    let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut reference = processor(&code, false);
+    // Sections of the same memory, 128 MB apart.
+    (1..32).for_each(|number| put_section(&mut reference, 128 * number, 0xC1E));
+    let mut other = reference.clone();
+    let mut engine = Compiled::with_threshold(1).verified();
+    for step in 1..=100 {
+        let limit = Limit::cycles(Cycles(2_000 * step));
+        let stop = Interpreter.run(&mut reference, limit);
+        assert_eq!(engine.run(&mut other, limit), stop);
+        if let Some(difference) = difference(&reference, &other) {
+            panic!("step {step}: {difference}");
+        }
+    }
+    assert!(engine.executed() > 20_000, "{} compiled instructions", engine.executed());
+    let misses = reference.memory.statistics().tlb_misses;
+    assert!(misses > 1_000, "{misses} misses of the TLB");
+}
