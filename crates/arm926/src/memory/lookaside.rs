@@ -24,6 +24,7 @@ use crate::bus::{Bus, Width};
 use contents::Contents;
 use hits::DataLine;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
+pub use hits::{DataLayout, READS, WRITES};
 use log::Log;
 use misses::Misses;
 use tables::Tables;
@@ -633,6 +634,47 @@ mod tests {
                 assert_eq!(lookaside.hits(false).write(at, size), None);
             }
             assert_eq!(lookaside.hits(false).line(at), LineHit::NONE);
+        }
+    }
+
+    #[test]
+    fn an_entry_of_another_line_at_its_place_replaces_an_entry_and_a_repetition_changes_nothing() {
+        let mut fixture = Fixture::filled(AT);
+        fixture.fill(AT);
+        assert_eq!(fixture.known(AT), [true; 3]);
+        let other = AT + 0x10_0000;
+        let line = data_line(INDEX + 4, Modified(LINE_AT.0 + 0x10_0000));
+        let Fixture { lookaside, tlb, place, .. } = &mut fixture;
+        let translation = (*place, tlb.entry(*place));
+        lookaside.tables.add_data(Virtual(other), (true, false), line, translation);
+        let hits = lookaside.hits(true);
+        assert_eq!((hits.read(AT, 4), hits.write(AT + 16, 4)), (None, None));
+        assert_eq!((hits.read(other, 4), hits.write(other + 16, 4)), (Some(64 + 128), None));
+        lookaside.tables.add_data(Virtual(other + 16), (true, true), line, translation);
+        let hits = lookaside.hits(true);
+        assert_eq!((hits.write(other, 4), hits.write(other + 20, 4)), (None, Some(64 + 128 + 20)));
+    }
+
+    #[test]
+    fn lines_are_lost_by_walks_that_end_a_translation_of_theirs() {
+        let losses: [(Notification, u64); 6] = [
+            (Fixture::evict_data_line, 0),
+            (Fixture::clean_data_line, 0),
+            (Fixture::replace_translation, 1),
+            (|fixture| fixture.lookaside.invalidate_all(), 1),
+            (|fixture| _ = fixture.insert(translation(LINE_AT.0 ^ 1 << 20, 10)), 0),
+            (
+                |fixture| {
+                    fixture.replace_translation();
+                    fixture.replace_translation();
+                },
+                1,
+            ),
+        ];
+        for (index, (change, losses)) in losses.into_iter().enumerate() {
+            let mut fixture = Fixture::filled(AT);
+            change(&mut fixture);
+            assert_eq!(fixture.lookaside.losses(), losses, "{index}");
         }
     }
 

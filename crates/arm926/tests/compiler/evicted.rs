@@ -31,12 +31,13 @@ const CODE: [u32; 21] = [
     0xE1A0_0000,
 ];
 
-#[test]
-fn code_that_loses_its_translation_to_data_waits_as_in_the_reference() {
-    let code: Vec<u8> = CODE.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// Compares the engines on `code` after each few cycles.
+fn check(code: &[u32]) {
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut reference = processor(&code, false);
     // Sections of the same memory, 128 MB apart.
     (1..32).for_each(|number| put_section(&mut reference, 128 * number, 0xC1E));
+    put_section(&mut reference, 16, 0xC1E);
     let mut other = reference.clone();
     let mut engine = Compiled::with_threshold(1).verified();
     for step in 1..=100 {
@@ -50,4 +51,22 @@ fn code_that_loses_its_translation_to_data_waits_as_in_the_reference() {
     assert!(engine.executed() > 20_000, "{} compiled instructions", engine.executed());
     let misses = reference.memory.statistics().tlb_misses;
     assert!(misses > 1_000, "{misses} misses of the TLB");
+}
+
+#[test]
+fn code_that_loses_its_translation_to_data_waits_as_in_the_reference() {
+    check(&CODE);
+}
+
+#[test]
+fn code_that_loses_the_translation_of_its_current_line_waits_when_it_comes_back() {
+    let mut code = CODE;
+    // Right behind the load, in the same line, it jumps to the second line by way of another section,
+    // which it does not lose. The load alone loses translations.
+    (code[6], code[7], code[11]) = (CODE[7], 0xEA3F_FFFF, CODE[4]);
+    [13, 15, 19].iter().for_each(|&jump| code[jump] -= 0x40_0000);
+    check(&code);
+    // The same with a load that the reference executes: ldmia r4, {r1, r2}.
+    code[6] = 0xE894_0006;
+    check(&code);
 }

@@ -14,28 +14,20 @@ use super::values::{indices, place_of};
 use super::{Lower, Path, Registers};
 use crate::address::LINE;
 use crate::instruction::{BlockTransfer, Item, Offset, Register, Transfer};
-use crate::memory::lookaside::{DATA_ENTRIES, DataHit, HALF, Hits};
+use crate::memory::lookaside::{DataLayout, HALF, READS, WRITES};
 use crate::timing::RegisterSet;
 
-/// A table of the look-aside, and the bytes that an entry covers.
+/// A kind of look-aside entries.
 #[derive(Clone, Copy)]
 struct Table {
-    offset: i32,
+    layout: DataLayout,
+    /// The bytes that an entry covers.
     unit: u32,
 }
 
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "some kilobytes")]
 const fn table(load: bool) -> Table {
-    if load {
-        Table { offset: std::mem::offset_of!(Hits, reads) as i32, unit: LINE }
-    } else {
-        Table { offset: std::mem::offset_of!(Hits, writes) as i32, unit: HALF }
-    }
+    if load { Table { layout: READS, unit: LINE } } else { Table { layout: WRITES, unit: HALF } }
 }
-
-/// The offset of the host address in a table entry.
-#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "a small structure")]
-const HOST: i32 = std::mem::offset_of!(DataHit, host) as i32;
 
 /// The end of a fast and a slow path.
 struct Join {
@@ -299,22 +291,16 @@ impl Lower<'_> {
     }
 
     /// Looks up the unit of `address`: whether it hits with the alignment `size`, and its host address.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small offsets")]
     fn look(&mut self, address: Value, table: Table, size: u32) -> (Value, Value) {
-        // An entry is not larger than what it covers, so one shift gives its offset.
-        let entry = size_of::<DataHit>();
-        let distance = table.unit.ilog2() - entry.ilog2();
-        let mut place = address;
-        if distance != 0 {
-            let distance = self.word(distance);
-            place = self.b.ins().ushr(place, distance);
-        }
-        let mask = self.word(u32::try_from((DATA_ENTRIES - 1) * entry).unwrap_or(0));
-        let place = self.b.ins().band(place, mask);
+        let DataLayout { mask, tag, host } = table.layout;
+        let mask = self.word(mask);
+        let place = self.b.ins().band(address, mask);
         let place = self.b.ins().uextend(types::I64, place);
         let place = self.b.ins().iadd(self.hits, place);
         let flags = MemFlagsData::trusted();
-        let host = self.b.ins().load(types::I64, flags, place, table.offset + HOST);
-        let tag = self.b.ins().load(types::I32, flags, place, table.offset);
+        let [host, tag] = [(types::I64, host), (types::I32, tag)]
+            .map(|(kind, offset)| self.b.ins().load(kind, flags, place, offset as i32));
         let mask = self.word(!(table.unit - 1) | (size - 1));
         let wanted = self.b.ins().band(address, mask);
         (self.b.ins().icmp(IntCC::Equal, wanted, tag), host)

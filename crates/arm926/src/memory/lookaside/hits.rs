@@ -4,9 +4,11 @@
 //! bits below bit 25, which FCSE leaves unchanged, so all virtual addresses of a line have one index,
 //! and an eviction needs only the MVA.
 
+use std::mem::offset_of;
+
 use crate::address::{LINE, Modified, Virtual};
 
-/// The number of entries of each data table.
+/// The number of entries of the data table.
 pub const DATA_ENTRIES: usize = 2048;
 
 /// The number of entries of the instruction line table.
@@ -24,18 +26,58 @@ const GROUP: usize = DATA_ENTRIES / 64;
 /// The number of line entries invalidated together.
 const LINE_GROUP: usize = LINE_ENTRIES / 64;
 
-/// A line (for reads) or half-line (for writes) that hits.
+/// A line of the data cache that hits reads, and its dirty half-lines, which hit writes in a write-back
+/// region. Its size is that of a line, so that an address has the offset of its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct DataHit {
-    /// Its first virtual address.
-    pub tag: u32,
+    /// The virtual address of the first half-line, if it hits writes.
+    first: u32,
+    /// The virtual address of the line.
+    line: u32,
+    /// The address of the line in this process minus its virtual address, modulo 2^64: for compiled code.
+    host: u64,
+    /// The virtual address of the second half-line, if it hits writes.
+    second: u32,
     /// The offset in the data cache minus the virtual address of the line, modulo 2^32.
-    pub shift: u32,
-    /// The address in this process minus the virtual address of the line, modulo 2^64: for compiled
-    /// code.
-    pub host: u64,
+    shift: u32,
+    /// The same as `host`, as far behind `second` as that is behind `first`.
+    host_of_second: u64,
 }
+
+/// Where compiled code finds the parts of a [`DataHit`]: the bits of an address that are the offset of its
+/// entry or half of it, and offsets behind that.
+#[derive(Debug, Clone, Copy)]
+pub struct DataLayout {
+    /// The bits of an address.
+    pub mask: u32,
+    /// The offset of the address of the line or half-line, behind that of [`Hits`].
+    pub tag: usize,
+    /// The offset of the address in this process.
+    pub host: usize,
+}
+
+/// The layout for reads.
+#[allow(clippy::cast_possible_truncation, reason = "some kilobytes")]
+pub const READS: DataLayout = DataLayout {
+    mask: (size_of::<DataHit>() * (DATA_ENTRIES - 1)) as u32,
+    tag: offset_of!(Hits, data) + offset_of!(DataHit, line),
+    host: offset_of!(Hits, data) + offset_of!(DataHit, host),
+};
+
+/// The layout for writes.
+pub const WRITES: DataLayout = DataLayout {
+    mask: READS.mask | HALF,
+    tag: offset_of!(Hits, data) + offset_of!(DataHit, first),
+    host: offset_of!(Hits, data) + offset_of!(DataHit, host),
+};
+
+const _: () = {
+    let half = HALF as usize;
+    assert!(size_of::<DataHit>() == LINE as usize);
+    assert!(offset_of!(DataHit, second) == offset_of!(DataHit, first) + half);
+    assert!(offset_of!(DataHit, host_of_second) == offset_of!(DataHit, host) + half);
+};
 
 /// A line of the data cache.
 #[derive(Debug, Clone, Copy)]
@@ -48,11 +90,12 @@ pub(super) struct DataLine {
 }
 
 impl DataLine {
-    /// The entry with this `tag`, for the line at the virtual address `at`.
+    /// The entry for the line at the virtual address `at`, without half-lines that hit writes.
     #[allow(clippy::cast_possible_truncation, reason = "a cache has at most 128 KiB")]
-    const fn hit(self, tag: u32, at: u32) -> DataHit {
+    const fn hit(self, at: u32) -> DataHit {
         let shift = (self.index as u32 * LINE).wrapping_sub(at);
-        DataHit { tag, shift, host: self.host.wrapping_sub(at as u64) }
+        let host = self.host.wrapping_sub(at as u64);
+        DataHit { first: NO_TAG, line: at, host, second: NO_TAG, shift, host_of_second: host }
     }
 }
 
@@ -142,23 +185,17 @@ impl<const N: usize> Indices<N> {
 /// The indices at which the tables may have entries of one page.
 #[derive(Debug)]
 pub(super) struct Marks {
-    reads: Indices<{ DATA_ENTRIES / 64 }>,
-    writes: Indices<{ DATA_ENTRIES / 64 }>,
+    data: Indices<{ DATA_ENTRIES / 64 }>,
     lines: Indices<{ LINE_ENTRIES / 64 }>,
 }
 
 impl Marks {
-    pub(super) const NONE: Self =
-        Self { reads: Indices::NONE, writes: Indices::NONE, lines: Indices::NONE };
+    pub(super) const NONE: Self = Self { data: Indices::NONE, lines: Indices::NONE };
 
-    /// Marks the entry of a read or, for a `write`, of a write at `at`.
+    /// Marks the entry of the data line of `at`.
     #[inline]
-    pub(super) const fn add_data(&mut self, at: Virtual, write: bool) {
-        if write {
-            self.writes.add(Hits::write_place(at.0));
-        } else {
-            self.reads.add(Hits::read_place(at.0));
-        }
+    pub(super) const fn add_data(&mut self, at: Virtual) {
+        self.data.add(Hits::data_place(at.0));
     }
 
     /// Marks the entry of an instruction line.
@@ -174,8 +211,7 @@ impl Marks {
 
     /// Removes all marks.
     pub(super) fn clear(&mut self) {
-        self.reads.clear();
-        self.writes.clear();
+        self.data.clear();
         self.lines.clear();
     }
 }
@@ -202,7 +238,7 @@ trait Entry: Copy + PartialEq {
     /// No entry.
     const NONE: Self;
 
-    /// The address of its line or half-line.
+    /// The address of its line.
     fn at(self) -> u32;
 
     /// Whether it is one of `page`.
@@ -217,7 +253,7 @@ impl Entry for DataHit {
 
     #[inline]
     fn at(self) -> u32 {
-        self.tag
+        self.line
     }
 }
 
@@ -266,38 +302,25 @@ fn drop_entries<T: Entry, const LENGTH: usize, const N: usize>(
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Hits {
-    /// Lines that hit reads, by [`Hits::read_place`].
-    pub reads: [DataHit; DATA_ENTRIES],
-    /// Dirty half-lines that hit writes in write-back regions, by [`Hits::write_place`].
-    pub writes: [DataHit; DATA_ENTRIES],
+    /// Lines that hit reads, by [`Hits::data_place`].
+    data: [DataHit; DATA_ENTRIES],
     /// Lines that hit fetches, by [`Hits::line_place`].
     pub lines: [LineHit; LINE_ENTRIES],
-    /// The groups with entries in `reads`, `writes` and `lines`.
-    used: [u64; 3],
+    /// The groups with entries in `data` and `lines`.
+    used: [u64; 2],
 }
 
-const NO_DATA: DataHit = DataHit { tag: NO_TAG, shift: 0, host: 0 };
+const NO_DATA: DataHit =
+    DataHit { first: NO_TAG, line: NO_TAG, host: 0, second: NO_TAG, shift: 0, host_of_second: 0 };
 
 impl Hits {
-    pub(super) const NONE: Self = Self {
-        reads: [NO_DATA; DATA_ENTRIES],
-        writes: [NO_DATA; DATA_ENTRIES],
-        lines: [LineHit::NONE; LINE_ENTRIES],
-        used: [0; 3],
-    };
+    pub(super) const NONE: Self =
+        Self { data: [NO_DATA; DATA_ENTRIES], lines: [LineHit::NONE; LINE_ENTRIES], used: [0; 2] };
 
-    /// The index of the line of `at` in `reads`.
-    #[must_use]
+    /// The index of the line of `at` in `data`.
     #[inline]
-    pub const fn read_place(at: u32) -> usize {
+    const fn data_place(at: u32) -> usize {
         (at / LINE) as usize % DATA_ENTRIES
-    }
-
-    /// The index of the half-line of `at` in `writes`.
-    #[must_use]
-    #[inline]
-    pub const fn write_place(at: u32) -> usize {
-        (at / HALF) as usize % DATA_ENTRIES
     }
 
     /// The index of the line of `at` in `lines`.
@@ -311,8 +334,8 @@ impl Hits {
     #[must_use]
     #[inline(always)]
     pub const fn read(&self, at: u32, size: u32) -> Option<usize> {
-        let hit = self.reads[Self::read_place(at)];
-        if hit.tag == at & (!(LINE - 1) | (size - 1)) {
+        let hit = &self.data[Self::data_place(at)];
+        if hit.line == at & (!(LINE - 1) | (size - 1)) {
             Some(at.wrapping_add(hit.shift) as usize)
         } else {
             None
@@ -323,8 +346,9 @@ impl Hits {
     #[must_use]
     #[inline(always)]
     pub const fn write(&self, at: u32, size: u32) -> Option<usize> {
-        let hit = self.writes[Self::write_place(at)];
-        if hit.tag == at & (!(HALF - 1) | (size - 1)) {
+        let hit = &self.data[Self::data_place(at)];
+        let half = if at & HALF == 0 { hit.first } else { hit.second };
+        if half == at & (!(HALF - 1) | (size - 1)) {
             Some(at.wrapping_add(hit.shift) as usize)
         } else {
             None
@@ -338,73 +362,75 @@ impl Hits {
         if hit.is_of(at) { hit } else { LineHit::NONE }
     }
 
-    /// Adds the line of `at` to `reads`.
-    pub(super) const fn add_read(&mut self, at: Virtual, line: DataLine) {
-        let place = Self::read_place(at.0);
-        let tag = at.0 & !(LINE - 1);
-        self.reads[place] = line.hit(tag, tag);
-        self.used[0] |= 1 << (place / GROUP);
-    }
-
-    /// Adds the half-line of `at` to `writes`.
-    pub(super) const fn add_write(&mut self, at: Virtual, line: DataLine) {
-        let place = Self::write_place(at.0);
-        self.writes[place] = line.hit(at.0 & !(HALF - 1), at.0 & !(LINE - 1));
-        self.used[1] |= 1 << (place / GROUP);
+    /// Adds the line of `at` to `data` and, for a `write`, its half-line. What permits a write permits a read.
+    pub(super) const fn add_data(&mut self, at: Virtual, write: bool, line: DataLine) {
+        let place = Self::data_place(at.0);
+        let hit = &mut self.data[place];
+        let begin = at.0 & !(LINE - 1);
+        let new = line.hit(begin);
+        if hit.line != begin || hit.shift != new.shift {
+            *hit = new;
+            self.used[0] |= 1 << (place / GROUP);
+        }
+        if write {
+            let half = if at.0 & HALF == 0 { &mut hit.first } else { &mut hit.second };
+            *half = at.0 & !(HALF - 1);
+        }
     }
 
     /// Adds a line to `lines`.
     pub(super) const fn add_line(&mut self, line: LineHit) {
         let place = Self::line_place(line.at());
         self.lines[place] = line;
-        self.used[2] |= 1 << (place / LINE_GROUP);
+        self.used[1] |= 1 << (place / LINE_GROUP);
     }
 
     /// Invalidates all data entries.
     pub(super) fn clear_data(&mut self) {
-        let [reads, writes, _] = self.used;
-        set_bits(reads).for_each(|group| self.reads[group * GROUP..][..GROUP].fill(NO_DATA));
-        set_bits(writes).for_each(|group| self.writes[group * GROUP..][..GROUP].fill(NO_DATA));
-        (self.used[0], self.used[1]) = (0, 0);
+        set_bits(std::mem::take(&mut self.used[0]))
+            .for_each(|group| self.data[group * GROUP..][..GROUP].fill(NO_DATA));
     }
 
     /// Invalidates all instruction lines.
     pub(super) fn clear_lines(&mut self) {
-        set_bits(std::mem::take(&mut self.used[2]))
+        set_bits(std::mem::take(&mut self.used[1]))
             .for_each(|group| self.lines[group * LINE_GROUP..][..LINE_GROUP].fill(LineHit::NONE));
     }
 
     /// Moves the entries of `page`, which are at `marks`, to other tables.
     pub(super) fn move_page(&mut self, to: &mut Self, page: Page, marks: &mut Marks) {
-        move_entries([&mut self.reads, &mut to.reads], &mut marks.reads, page);
-        move_entries([&mut self.writes, &mut to.writes], &mut marks.writes, page);
+        move_entries([&mut self.data, &mut to.data], &mut marks.data, page);
         move_entries([&mut self.lines, &mut to.lines], &mut marks.lines, page);
         to.used.iter_mut().zip(self.used).for_each(|(to, from)| *to |= from);
     }
 
     /// Invalidates the entries of `page`, which are at `marks`, and removes these.
     pub(super) fn drop_page(&mut self, page: Page, marks: &mut Marks) {
-        drop_entries(&mut self.reads, &mut marks.reads, page);
-        drop_entries(&mut self.writes, &mut marks.writes, page);
+        drop_entries(&mut self.data, &mut marks.data, page);
         drop_entries(&mut self.lines, &mut marks.lines, page);
     }
 
-    /// Invalidates the entries of a data line of the process `pid`, written to in these halves at most.
+    /// Invalidates the entry of a data line of the process `pid`.
     #[inline]
-    pub(super) fn drop_data_line(&mut self, line: Modified, halves: u8, pid: u8) {
-        invalidate(&mut self.reads[Self::read_place(line.0)], line, pid);
-        self.drop_writes(line, halves, pid);
+    pub(super) fn drop_data_line(&mut self, line: Modified, pid: u8) {
+        if let Some(hit) = self.data_hit(line, pid) {
+            *hit = NO_DATA;
+        }
     }
 
-    /// Invalidates the write entries of these halves of a data line of the process `pid`.
+    /// Lets writes miss a data line of the process `pid`.
     #[inline]
-    pub(super) fn drop_writes(&mut self, line: Modified, halves: u8, pid: u8) {
-        let place = Self::write_place(line.0);
-        for half in 0..2 {
-            if halves >> half & 1 != 0 {
-                invalidate(&mut self.writes[place + half], line, pid);
-            }
+    pub(super) fn drop_writes(&mut self, line: Modified, pid: u8) {
+        if let Some(hit) = self.data_hit(line, pid) {
+            (hit.first, hit.second) = (NO_TAG, NO_TAG);
         }
+    }
+
+    /// The entry of a data line of the process `pid`.
+    #[inline]
+    fn data_hit(&mut self, line: Modified, pid: u8) -> Option<&mut DataHit> {
+        let hit = &mut self.data[Self::data_place(line.0)];
+        (Virtual(hit.line).modified(pid) == line).then_some(hit)
     }
 
     /// Invalidates the entry of an instruction line of the process `pid`.
@@ -414,14 +440,6 @@ impl Hits {
         if Virtual(hit.at()).modified(pid) == line {
             *hit = LineHit::NONE;
         }
-    }
-}
-
-/// Invalidates an entry if it is one of `line`.
-#[inline]
-fn invalidate(hit: &mut DataHit, line: Modified, pid: u8) {
-    if Virtual(hit.tag).modified(pid).line() == line {
-        *hit = NO_DATA;
     }
 }
 

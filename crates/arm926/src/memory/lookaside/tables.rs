@@ -214,14 +214,9 @@ impl Tables {
         translation: (usize, &Translation),
     ) {
         let hits = &mut self.hits[usize::from(privileged)];
-        let halves = if write {
-            hits.add_write(at, line);
-            cache::half(at.0)
-        } else {
-            hits.add_read(at, line);
-            0
-        };
-        self.presume_translation(translation, privileged).add_data(at, write);
+        hits.add_data(at, write, line);
+        let halves = if write { cache::half(at.0) } else { 0 };
+        self.presume_translation(translation, privileged).add_data(at);
         self.presume(line.index, line.at, (halves, privileged));
     }
 
@@ -283,17 +278,17 @@ impl Tables {
     #[inline]
     pub(super) fn drop_data_line(&mut self, index: usize, line: Modified) {
         let presumed = std::mem::take(&mut self.presumed[index]);
-        let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
-        self.change_each(presumed, |hits| hits.drop_data_line(line, halves, pid));
+        let pid = self.context.pid;
+        self.change_each(presumed, |hits| hits.drop_data_line(line, pid));
     }
 
     /// Invalidates the write entries of line `index` of the data cache, at `line`.
     pub(super) fn clean_data_line(&mut self, index: usize, line: Modified) {
         let presumed = self.presumed[index];
-        let (halves, pid) = (cache::dirty_of(presumed), self.context.pid);
-        if halves != 0 {
+        let pid = self.context.pid;
+        if cache::dirty_of(presumed) != 0 {
             self.presumed[index] = cache::cleaned(presumed);
-            self.change_each(presumed, |hits| hits.drop_writes(line, halves, pid));
+            self.change_each(presumed, |hits| hits.drop_writes(line, pid));
         }
     }
 
