@@ -149,7 +149,8 @@ pub(super) mod form {
 /// The largest cycle budget: a [`Tally`] field holds as many events, and none occurs twice a cycle.
 pub(super) const QUANTUM: i64 = (1 << Tally::BITS) - 1;
 
-/// Counts of twelve bits each, in one word.
+/// Counts of twelve bits each, in one word. Those of most paths are in its lower half, so that the sum of one
+/// is a constant within an instruction of the host.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Tally(pub(super) u64);
 
@@ -158,25 +159,26 @@ impl Tally {
 
     /// One instruction.
     pub(super) const INSTRUCTION: Self = Self(1);
-    /// One instruction whose condition failed.
-    pub(super) const SKIPPED: Self = Self(1 << Self::BITS);
+    /// One read of the data cache.
+    pub(super) const READ: Self = Self(1 << Self::BITS);
     /// One fetch from another line.
     pub(super) const LINE: Self = Self(1 << (2 * Self::BITS));
-    /// One read of the data cache.
-    pub(super) const READ: Self = Self(1 << (3 * Self::BITS));
     /// One write of the data cache.
-    pub(super) const WRITE: Self = Self(1 << (4 * Self::BITS));
+    pub(super) const WRITE: Self = Self(1 << (3 * Self::BITS));
+    /// One instruction whose condition failed.
+    pub(super) const SKIPPED: Self = Self(1 << (4 * Self::BITS));
 
-    /// The counts in the order of the constants above.
+    /// The counts: instructions, skipped ones, lines, reads and writes.
     pub(super) const fn fields(self) -> [u64; 5] {
         let mask = (1 << Self::BITS) - 1;
-        [
+        let [instructions, reads, lines, writes, skipped] = [
             self.0 & mask,
             self.0 >> Self::BITS & mask,
             self.0 >> (2 * Self::BITS) & mask,
             self.0 >> (3 * Self::BITS) & mask,
             self.0 >> (4 * Self::BITS) & mask,
-        ]
+        ];
+        [instructions, skipped, lines, reads, writes]
     }
 
     /// The tally of `count` such events.

@@ -302,8 +302,10 @@ impl Lower<'_> {
         let [host, tag] = [(types::I64, host), (types::I32, tag)]
             .map(|(kind, offset)| self.b.ins().load(kind, flags, place, offset as i32));
         let mask = self.word(!(table.unit - 1) | (size - 1));
-        let wanted = self.b.ins().band(address, mask);
-        (self.b.ins().icmp(IntCC::Equal, wanted, tag), host)
+        // The entry's address goes into this from memory. One of no line differs in its place.
+        let (differences, zero) = (self.b.ins().bxor(tag, address), self.word(0));
+        let differences = self.b.ins().band(differences, mask);
+        (self.b.ins().icmp(IntCC::Equal, differences, zero), host)
     }
 
     fn load_item(&mut self, item: Item, host: Value) -> [Value; 2] {

@@ -17,8 +17,11 @@ pub const LINE_ENTRIES: usize = 1024;
 /// The bytes of a half-line, the unit of dirty bits.
 pub const HALF: u32 = LINE / 2;
 
-/// The tag of an empty entry, which no aligned address in a line or half-line has.
-const NO_TAG: u32 = 0xC;
+/// An address in place of one that hits, in the data entry at `place`. It differs from every address with that
+/// place in a bit of the place itself, so compiled code compares only the bits of lines and half-lines.
+const fn no_address(place: usize) -> u32 {
+    if place == 0 { LINE } else { 0 }
+}
 
 /// The number of data entries invalidated together.
 const GROUP: usize = DATA_ENTRIES / 64;
@@ -95,7 +98,8 @@ impl DataLine {
     const fn hit(self, at: u32) -> DataHit {
         let shift = (self.index as u32 * LINE).wrapping_sub(at);
         let host = self.host.wrapping_sub(at as u64);
-        DataHit { first: NO_TAG, line: at, host, second: NO_TAG, shift, host_of_second: host }
+        let none = no_address(Hits::data_place(at));
+        DataHit { first: none, line: at, host, second: none, shift, host_of_second: host }
     }
 }
 
@@ -235,21 +239,24 @@ impl Page {
 
 /// An entry of a table.
 trait Entry: Copy + PartialEq {
-    /// No entry.
-    const NONE: Self;
+    /// No entry at this place.
+    fn none(place: usize) -> Self;
 
     /// The address of its line.
     fn at(self) -> u32;
 
-    /// Whether it is one of `page`.
+    /// Whether it is at this place, and one of `page`.
     #[inline]
-    fn is_in(self, page: Page) -> bool {
-        page.contains(self.at()) && self != Self::NONE
+    fn is_in(self, place: usize, page: Page) -> bool {
+        page.contains(self.at()) && self != Self::none(place)
     }
 }
 
 impl Entry for DataHit {
-    const NONE: Self = NO_DATA;
+    #[inline]
+    fn none(place: usize) -> Self {
+        no_data(place)
+    }
 
     #[inline]
     fn at(self) -> u32 {
@@ -258,7 +265,10 @@ impl Entry for DataHit {
 }
 
 impl Entry for LineHit {
-    const NONE: Self = Self::NONE;
+    #[inline]
+    fn none(_: usize) -> Self {
+        Self::NONE
+    }
 
     #[inline]
     fn at(self) -> u32 {
@@ -275,9 +285,9 @@ fn move_entries<T: Entry, const LENGTH: usize, const N: usize>(
 ) {
     marks.retain(|index| {
         let (from, to) = (&mut from[index % LENGTH], &mut to[index % LENGTH]);
-        let is_moved = from.is_in(page);
+        let is_moved = from.is_in(index, page);
         if is_moved {
-            *to = std::mem::replace(from, T::NONE);
+            *to = std::mem::replace(from, T::none(index));
         }
         is_moved
     });
@@ -291,8 +301,8 @@ fn drop_entries<T: Entry, const LENGTH: usize, const N: usize>(
 ) {
     marks.retain(|index| {
         let entry = &mut table[index % LENGTH];
-        if entry.is_in(page) {
-            *entry = T::NONE;
+        if entry.is_in(index, page) {
+            *entry = T::none(index);
         }
         false
     });
@@ -310,12 +320,18 @@ pub struct Hits {
     used: [u64; 2],
 }
 
-const NO_DATA: DataHit =
-    DataHit { first: NO_TAG, line: NO_TAG, host: 0, second: NO_TAG, shift: 0, host_of_second: 0 };
+/// No data entry at this place.
+const fn no_data(place: usize) -> DataHit {
+    let none = no_address(place);
+    DataHit { first: none, line: none, host: 0, second: none, shift: 0, host_of_second: 0 }
+}
 
 impl Hits {
-    pub(super) const NONE: Self =
-        Self { data: [NO_DATA; DATA_ENTRIES], lines: [LineHit::NONE; LINE_ENTRIES], used: [0; 2] };
+    pub(super) const NONE: Self = {
+        let mut data = [no_data(1); DATA_ENTRIES];
+        data[0] = no_data(0);
+        Self { data, lines: [LineHit::NONE; LINE_ENTRIES], used: [0; 2] }
+    };
 
     /// The index of the line of `at` in `data`.
     #[inline]
@@ -368,7 +384,8 @@ impl Hits {
         let hit = &mut self.data[place];
         let begin = at.0 & !(LINE - 1);
         let new = line.hit(begin);
-        if hit.line != begin || hit.shift != new.shift {
+        debug_assert!(hit.line != begin || hit.shift == new.shift, "an entry of a line elsewhere");
+        if hit.line != begin {
             *hit = new;
             self.used[0] |= 1 << (place / GROUP);
         }
@@ -388,7 +405,8 @@ impl Hits {
     /// Invalidates all data entries.
     pub(super) fn clear_data(&mut self) {
         set_bits(std::mem::take(&mut self.used[0]))
-            .for_each(|group| self.data[group * GROUP..][..GROUP].fill(NO_DATA));
+            .for_each(|group| self.data[group * GROUP..][..GROUP].fill(no_data(1)));
+        self.data[0] = no_data(0);
     }
 
     /// Invalidates all instruction lines.
@@ -413,24 +431,25 @@ impl Hits {
     /// Invalidates the entry of a data line of the process `pid`.
     #[inline]
     pub(super) fn drop_data_line(&mut self, line: Modified, pid: u8) {
-        if let Some(hit) = self.data_hit(line, pid) {
-            *hit = NO_DATA;
+        if let Some((place, hit)) = self.data_hit(line, pid) {
+            *hit = no_data(place);
         }
     }
 
     /// Lets writes miss a data line of the process `pid`.
     #[inline]
     pub(super) fn drop_writes(&mut self, line: Modified, pid: u8) {
-        if let Some(hit) = self.data_hit(line, pid) {
-            (hit.first, hit.second) = (NO_TAG, NO_TAG);
+        if let Some((place, hit)) = self.data_hit(line, pid) {
+            (hit.first, hit.second) = (no_address(place), no_address(place));
         }
     }
 
-    /// The entry of a data line of the process `pid`.
+    /// The entry of a data line of the process `pid`, and its place.
     #[inline]
-    fn data_hit(&mut self, line: Modified, pid: u8) -> Option<&mut DataHit> {
-        let hit = &mut self.data[Self::data_place(line.0)];
-        (Virtual(hit.line).modified(pid) == line).then_some(hit)
+    fn data_hit(&mut self, line: Modified, pid: u8) -> Option<(usize, &mut DataHit)> {
+        let place = Self::data_place(line.0);
+        let hit = &mut self.data[place];
+        (Virtual(hit.line).modified(pid) == line).then_some((place, hit))
     }
 
     /// Invalidates the entry of an instruction line of the process `pid`.
@@ -450,4 +469,58 @@ fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
         bits &= bits - 1;
         Some(lowest)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether compiled code finds an aligned read and an aligned write at `at`: it compares fewer bits than
+    /// [`Hits::read`] and [`Hits::write`].
+    fn found(hits: &Hits, at: u32) -> [bool; 2] {
+        let hit = &hits.data[(at & READS.mask) as usize / size_of::<DataHit>()];
+        let half = if at & HALF == 0 { hit.first } else { hit.second };
+        [(hit.line ^ at) & !(LINE - 1) == 0, (half ^ at) & !(HALF - 1) == 0]
+    }
+
+    #[test]
+    fn compiled_code_finds_what_was_added_and_nothing_that_is_gone() {
+        let pid = 3;
+        for at in (0..1 << 16).step_by(LINE as usize).chain([1 << 16, 5 << 20]) {
+            let modified = Virtual(at).modified(pid);
+            let line = DataLine { index: 1, at: modified, host: 0x1000 };
+            let page = Page { at: [at; 2], mask: !(LINE - 1) };
+            let gone: [fn(&mut Hits, Modified, Page); 4] = [
+                |hits, line, _| hits.drop_data_line(line, 3),
+                |hits, _, _| hits.clear_data(),
+                |hits, line, page| {
+                    let mut marks = Marks::NONE;
+                    marks.add_data(Virtual(line.0 & 0x1FF_FFFF));
+                    hits.drop_page(page, &mut marks);
+                },
+                |hits, line, page| {
+                    let mut marks = Marks::NONE;
+                    marks.add_data(Virtual(line.0 & 0x1FF_FFFF));
+                    let mut to = Hits::NONE;
+                    hits.move_page(&mut to, page, &mut marks);
+                    assert_eq!(found(&to, page.at[0]), [true, true]);
+                },
+            ];
+            let mut hits = Box::new(Hits::NONE);
+            let all = |hits: &Hits| [0, HALF, 1 << 16].map(|offset| found(hits, at + offset));
+            let none = [[false; 2]; 3];
+            for end in gone {
+                assert_eq!(all(&hits), none, "{at:#x}");
+                hits.add_data(Virtual(at), false, line);
+                assert_eq!(all(&hits), [[true, false], [true, false], [false; 2]], "{at:#x}");
+                hits.add_data(Virtual(at + 4), true, line);
+                assert_eq!(all(&hits), [[true, true], [true, false], [false; 2]], "{at:#x}");
+                end(&mut hits, modified, page);
+            }
+            assert_eq!(all(&hits), none, "{at:#x}");
+            hits.add_data(Virtual(at + HALF), true, line);
+            hits.drop_writes(modified, pid);
+            assert_eq!(all(&hits), [[true, false], [true, false], [false; 2]], "{at:#x}");
+        }
+    }
 }
