@@ -9,7 +9,7 @@ use super::frame::{Frame, QUANTUM, Tally, Terms, form, status};
 use super::lower::{Exit, Site};
 use super::plan::{Key, Plan};
 use crate::address::{Cycles, Virtual};
-use crate::bus::Bus;
+use crate::bus::{Bus, Width};
 use crate::exception::Exception;
 use crate::execute::{self, End};
 use crate::instruction::{Instruction, Item, Operation};
@@ -442,8 +442,9 @@ extern "C" fn store<B: Bus>(caller: *mut Frame) {
     let begin = context.now(frame).plus(u64::from(cycles));
     let mut now = begin;
     let Processor { memory, bus, .. } = processor;
-    let at = (Virtual(frame.address), frame.privileged);
-    if !aligned_word || !memory.write_word_around(at, frame.value, bus, &mut now) {
+    let (at, privileged) = (Virtual(frame.address), frame.privileged);
+    let word = Access { at, width: Width::Word, privileged };
+    if !aligned_word || !memory.write_missing(word, frame.value, bus, &mut now) {
         return access::<B, false>(caller);
     }
     frame.left -= (now.0 - begin.0).cast_signed();

@@ -20,7 +20,7 @@ use super::cache::Cache;
 use super::tlb::Tlb;
 use super::{Abort, Access, Hit, Memory};
 use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
-use crate::bus::{Bus, Width};
+use crate::bus::Bus;
 use contents::Contents;
 use hits::DataLine;
 pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
@@ -293,20 +293,22 @@ impl Memory {
         Ok(())
     }
 
-    /// Writes an aligned word to a line in memory that is known to miss, like [`Memory::write`]; returns whether
-    /// it is one.
+    /// Writes one aligned item to a line in memory that is known to miss, like [`Memory::write`]; returns
+    /// whether it is one.
+    #[cfg(feature = "compiler")]
     #[inline(always)]
-    pub(crate) fn write_word_around<B: Bus + ?Sized>(
+    pub(crate) fn write_missing<B: Bus + ?Sized>(
         &mut self,
-        (at, privileged): (Virtual, bool),
+        access: Access,
         value: u32,
         bus: &mut B,
         now: &mut Cycles,
     ) -> bool {
-        let Some(at) = self.lookaside.misses.find(at, privileged) else { return false };
-        let Some(waits) = bus.write_memory(at, Width::Word, value) else { return false };
+        let physical = self.lookaside.misses.find(access.at, access.privileged);
+        let Some(at) = physical else { return false };
+        let Some(waits) = bus.write_memory(at, access.width, value) else { return false };
         self.note_around(1);
-        self.buffer_store(at, Width::Word, waits, now);
+        self.buffer_store(at, access.width, waits, now);
         true
     }
 
