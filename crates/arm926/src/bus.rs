@@ -162,8 +162,8 @@ pub trait Bus {
         false
     }
 
-    /// Writes to memory as [`Bus::write`] does; `None`, and nothing is written, where the access may reach more
-    /// than memory. The default leaves all accesses to [`Bus::write`].
+    /// Writes to [memory](Bus::is_memory) as [`Bus::write`] does at any instant; `None`, and nothing is written,
+    /// where the access may reach more. The default leaves all accesses to [`Bus::write`].
     fn write_memory(&mut self, _at: Physical, _width: Width, _value: u32) -> Option<Waits> {
         None
     }

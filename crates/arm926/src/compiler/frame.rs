@@ -12,7 +12,8 @@ use crate::registers::Psr;
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Frame {
-    /// The cycle budget: the region exits or requests more before it is exceeded.
+    /// The cycle budget: the region exits or requests more before it is exceeded. Within a loop that carries
+    /// it, only host functions and exits have it here.
     pub(super) left: i64,
     /// A [`Tally`] of what was executed and is not yet in the statistics.
     pub(super) counts: u64,

@@ -136,6 +136,16 @@ pub(super) struct Node {
     pub(super) known: LineSet,
 }
 
+impl Node {
+    /// The last instruction, if it is a jump without a target that is known in the node: the prefix of a
+    /// Thumb call may be in another one.
+    fn indirect(&self) -> Option<&Step> {
+        let last = self.steps.last().filter(|last| class(&last.instruction) == Class::Jump)?;
+        let prefix = self.steps.len().checked_sub(2).map(|at| self.steps[at].instruction.operation);
+        target(last.place, &last.instruction.operation, prefix.as_ref()).is_none().then_some(last)
+    }
+}
+
 /// Returns the contents of a line in the instruction cache.
 pub(super) type Fetch<'a> = &'a dyn Fn(u32) -> Option<[u8; 32]>;
 
@@ -181,7 +191,7 @@ impl Plan {
         plan.form_paths(&edges);
         let carried = carried::carried(&plan.nodes, &edges);
         plan.nodes.iter_mut().zip(carried).for_each(|(node, carried)| node.carried = carried);
-        plan.note_known(&reach, edges);
+        plan.note_known(edges);
         (plan.indices.get(&head) == Some(&0)).then_some(plan)
     }
 
@@ -205,14 +215,11 @@ impl Plan {
     }
 
     /// Notes which lines are known to hit at each node. `edges` are without indirect jumps.
-    fn note_known(&mut self, reach: &Reach, mut edges: Vec<Vec<usize>>) {
+    fn note_known(&mut self, mut edges: Vec<Vec<usize>>) {
         let lines = self.nodes.iter().flat_map(|node| &node.steps).map(|step| step.place.line());
         self.lines = lines.collect::<BTreeSet<_>>().into_iter().collect();
         for (node, edges) in self.nodes.iter().zip(&mut edges) {
-            if let Some(last) = node.steps.last()
-                && class(&last.instruction) == Class::Jump
-                && reach.target(last.place, &last.instruction.operation).is_none()
-            {
+            if let Some(last) = node.indirect() {
                 let key = |&place: &Place| Key { place, pipeline: last.executed.after };
                 edges.extend(self.returns.iter().map(key).filter_map(|key| self.find(key)));
             }
@@ -451,6 +458,34 @@ mod tests {
         assert_eq!(known(32), [true, false, false]);
         assert_eq!(known(64), [true, false, false]);
         assert_eq!(known(80), [true, false, true]);
+    }
+
+    #[test]
+    fn a_thumb_call_that_is_jumped_into_may_return_anywhere() {
+        // The second half of the call is reached from the branch too, with any link register.
+        let mut halves = vec![
+            0x2800, // cmp r0, #0
+            0xD001, // beq the second half of the call
+            0x46C0, // nop
+            0xF000, // bl the third line: its first half
+            0xF81B, // its second half
+            0xE7F9, // b to the beginning
+        ];
+        halves.resize(32, 0x46C0);
+        halves.push(0xE7FE); // b to itself: the third line
+        let fetch = |at: u32| {
+            let mut line = [0; 32];
+            let here = halves.chunks(16).nth((at / LINE) as usize)?;
+            let bytes = here.iter().flat_map(|half: &u16| half.to_le_bytes());
+            line.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+            Some(line)
+        };
+        let head = Key { place: Place { at: 0, thumb: true }, pipeline: Pipeline::IDLE };
+        let plan = Plan::new(head, &fetch).unwrap();
+        let returns = plan.nodes.iter().filter(|node| node.key.place.at == 10);
+        let known: Vec<_> = returns.map(|node| node.known).collect();
+        assert!(!known.is_empty());
+        assert!(known.iter().all(|known| *known == line_set(&plan.lines, 0)), "{known:x?}");
     }
 
     #[test]

@@ -100,16 +100,16 @@ impl Region {
     /// when it is entered again: the current line may have lost its translation.
     pub(super) fn enter_line<B: Bus>(&self, processor: &mut Processor<B>) -> bool {
         let (at, memory) = (Virtual(self.head.place.at), &mut processor.memory);
-        let compiled = self.lines.iter().find(|line| line.is_of(at.0)).copied();
-        if compiled.is_none() || memory.line_hit(at, self.privileged) != compiled {
+        let Some(&compiled) = self.lines.iter().find(|line| line.is_of(at.0)) else { return false };
+        if memory.line_hit(at, self.privileged) != Some(compiled) {
             return false;
         }
-        let current = memory.current_hit(at, self.privileged);
-        if current.is_none() {
-            memory.enter_line(at, self.privileged);
-            memory.note_hits(0, 0, 1);
+        if let Some(current) = memory.current_hit(at, self.privileged) {
+            return current == compiled;
         }
-        current.is_none() || current == compiled
+        memory.enter_line(at, self.privileged);
+        memory.note_hits(0, 0, 1);
+        true
     }
 
     /// Looks up line `number`, whose entry the look-aside may have lost.
@@ -126,7 +126,7 @@ impl Region {
     pub(super) fn run<B: Bus>(&self, processor: &mut Processor<B>, bounds: Bounds) -> RegionExit {
         let flags = processor.registers.cpsr();
         let r = processor.registers.r;
-        let losses = processor.memory.lookaside().losses();
+        let losses = processor.memory.lookaside().line_losses();
         let processor: *mut Processor<B> = processor;
         let mut context =
             Context { processor, region: self, bounds, end: 0, finish: None, stale: false, losses };
@@ -295,7 +295,7 @@ impl<B: Bus> Context<B> {
 
     /// Whether all lines that the region entered still hit.
     fn has_lines(&self, processor: &Processor<B>) -> bool {
-        processor.memory.lookaside().losses() == self.losses
+        processor.memory.lookaside().line_losses() == self.losses
     }
 
     /// The current cycle of the frame.
@@ -444,7 +444,7 @@ extern "C" fn store<B: Bus>(caller: *mut Frame) {
     let Processor { memory, bus, .. } = processor;
     let (at, privileged) = (Virtual(frame.address), frame.privileged);
     let word = Access { at, width: Width::Word, privileged };
-    if !aligned_word || !memory.write_missing(word, frame.value, bus, &mut now) {
+    if !aligned_word || !memory.write_known_miss(word, frame.value, bus, &mut now) {
         return access::<B, false>(caller);
     }
     frame.left -= (now.0 - begin.0).cast_signed();

@@ -341,7 +341,7 @@ impl Memory {
         now: &mut Cycles,
     ) {
         match bus.write(at, width, value, *now) {
-            Ok(waits) => self.store_to_buffer(at, width, waits, now),
+            Ok(waits) => self.time_store_apart(at, width, waits, now),
             Err(_) => {
                 self.statistics.buffered_writes += 1;
                 self.statistics.lost_writes += 1;
@@ -349,9 +349,9 @@ impl Memory {
         }
     }
 
-    /// Passes what the board has through the store buffer.
+    /// Counts and times a buffered store that the board has.
     #[inline(always)]
-    pub(super) fn buffer_store(
+    pub(super) fn time_store(
         &mut self,
         at: Physical,
         width: Width,
@@ -362,9 +362,9 @@ impl Memory {
         self.statistics.waiting.write_buffer += self.buffer.store(at, width, waits, now);
     }
 
-    /// As [`Memory::buffer_store`], not inlined.
+    /// As [`Memory::time_store`], once for many callers.
     #[inline(never)]
-    fn store_to_buffer(&mut self, at: Physical, width: Width, waits: Waits, now: &mut Cycles) {
-        self.buffer_store(at, width, waits, now);
+    fn time_store_apart(&mut self, at: Physical, width: Width, waits: Waits, now: &mut Cycles) {
+        self.time_store(at, width, waits, now);
     }
 }

@@ -23,8 +23,7 @@ use crate::address::{Cycles, LINE, Modified, Physical, Virtual};
 use crate::bus::Bus;
 use contents::Contents;
 use hits::DataLine;
-pub use hits::{DATA_ENTRIES, DataHit, HALF, Hits, LINE_ENTRIES, LineHit};
-pub use hits::{DataLayout, READS, WRITES};
+pub use hits::{DataLayout, HALF, Hits, LineHit, READS, WRITES};
 use log::Log;
 use misses::Misses;
 use tables::Tables;
@@ -104,8 +103,8 @@ pub struct Lookaside {
     /// The line hit of each line of the instruction cache, if known.
     filled: Box<[LineHit]>,
     identity: Identity,
-    /// How often a walk replaced translations of instruction lines.
-    losses: u64,
+    /// See [`Lookaside::line_losses`].
+    line_losses: u64,
 }
 
 /// A copy belongs to another core: it is empty.
@@ -126,7 +125,7 @@ impl Lookaside {
             contents: Contents::default(),
             filled: vec![LineHit::NONE; instructions].into(),
             identity: Identity::default(),
-            losses: 0,
+            line_losses: 0,
         }
     }
 
@@ -147,8 +146,8 @@ impl Lookaside {
     /// nothing else does.
     #[must_use]
     #[inline]
-    pub const fn losses(&self) -> u64 {
-        self.losses
+    pub const fn line_losses(&self) -> u64 {
+        self.line_losses
     }
 
     /// The line hit of `at`, in line `index` of the instruction cache; `None` if stamps are exhausted.
@@ -207,7 +206,7 @@ impl Lookaside {
     /// one that is there now.
     pub(super) fn replace_translation(&mut self, place: usize, tlb: &Tlb) {
         self.misses.clear();
-        self.losses += u64::from(self.tables.has_lines(place));
+        self.line_losses += u64::from(self.tables.has_lines(place));
         self.tables.drop_translation(place);
         if tlb.is_distinct() {
             self.tables.restore_translation(place, tlb.entry(place));
@@ -216,7 +215,7 @@ impl Lookaside {
 
     /// Invalidates all entries: translations overlap.
     pub(super) fn invalidate_all(&mut self) {
-        self.losses += 1;
+        self.line_losses += 1;
         self.invalidate_instructions();
         self.invalidate_translations();
     }
@@ -245,6 +244,10 @@ impl Lookaside {
             return;
         }
         self.misses.clear();
+        if !tlb.is_distinct() {
+            // A mark does not tell which of the overlapping translations its entry presumes.
+            self.tables.clear();
+        }
         let known = self.inactive.iter().position(|other| other.tables.context == context);
         let tables = match known.map(|at| self.inactive.remove(at)) {
             Some(InactiveTables { mut tables, since }) => {
@@ -294,10 +297,10 @@ impl Memory {
     }
 
     /// Writes one aligned item to a line in memory that is known to miss, like [`Memory::write`]; returns
-    /// whether it is one.
+    /// false, and does nothing, if it is none or if the board has no quick way.
     #[cfg(feature = "compiler")]
     #[inline(always)]
-    pub(crate) fn write_missing<B: Bus + ?Sized>(
+    pub(crate) fn write_known_miss<B: Bus + ?Sized>(
         &mut self,
         access: Access,
         value: u32,
@@ -308,7 +311,7 @@ impl Memory {
         let Some(at) = physical else { return false };
         let Some(waits) = bus.write_memory(at, access.width, value) else { return false };
         self.note_around(1);
-        self.buffer_store(at, access.width, waits, now);
+        self.time_store(at, access.width, waits, now);
         true
     }
 
@@ -676,7 +679,7 @@ mod tests {
         for (index, (change, losses)) in losses.into_iter().enumerate() {
             let mut fixture = Fixture::filled(AT);
             change(&mut fixture);
-            assert_eq!(fixture.lookaside.losses(), losses, "{index}");
+            assert_eq!(fixture.lookaside.line_losses(), losses, "{index}");
         }
     }
 
@@ -851,6 +854,27 @@ mod tests {
             fixture.enter(context(PID, 1));
             assert_eq!(fixture.known(AT), [false; 3], "away: {is_away}");
         }
+    }
+
+    #[test]
+    fn what_was_known_while_translations_overlapped_is_forgotten_with_its_context() {
+        let mut fixture = Fixture::new(10);
+        let page = *fixture.tlb.entry(fixture.place);
+        let section = fixture.insert(translation(LINE_AT.0, 20));
+        // A line of the section alone, at the place of the page's.
+        let other = Virtual(AT ^ 0x1_0000);
+        let line = data_line(INDEX + 4, other.modified(PID).line());
+        let Fixture { lookaside, tlb, .. } = &mut fixture;
+        let translation = (section, tlb.entry(section));
+        lookaside.tables.add_data(other, (true, false), line, translation);
+        fixture.fill(AT);
+        assert_eq!(fixture.known(AT), [true; 3]);
+        fixture.enter(context(PID + 1, 1));
+        fixture.tlb.invalidate(LINE_AT);
+        fixture.insert(page);
+        assert!(fixture.tlb.is_distinct());
+        fixture.enter(context(PID, 1));
+        assert_eq!(fixture.known(AT), [false; 3]);
     }
 
     #[test]

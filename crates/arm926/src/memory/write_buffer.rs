@@ -65,13 +65,15 @@ impl WriteBuffer {
         let mut free_at = 0;
         self.ratio == u64::from(ratio.get())
             && self.pending.addresses() <= ADDRESSES
-            && self.pending.iter().count() <= ADDRESSES as usize + 1
+            && self.pending.iter().filter(|other| other.words == 0).count() <= 1
             && self.pending.iter().all(|other| {
                 let in_order = free_at <= other.begin && other.begin <= other.end;
                 free_at = other.end;
-                in_order && other.words <= WORDS && other.length <= 4 * WORDS
+                let is_of_a_buffer = other.words > 0 || !other.open;
+                in_order && is_of_a_buffer && other.words <= WORDS && other.length <= 4 * WORDS
             })
             && free_at <= self.end
+            && i64::try_from(self.end).is_ok()
     }
 
     /// The core cycles of a burst: a bus cycle for the address, one for each word, and the wait states.

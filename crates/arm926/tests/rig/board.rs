@@ -84,6 +84,11 @@ impl<P: Part> Bus for Board<P> {
         self.part.is_apart(at) && self.ram.peek(at).is_some()
     }
 
+    fn write_memory(&mut self, at: Physical, width: Width, value: u32) -> Option<Waits> {
+        let waits = self.is_memory(at).then(|| self.ram.write(at, width, value, Cycles(0)));
+        waits?.ok()
+    }
+
     fn peek(&self, at: Physical) -> Option<u32> {
         self.ram.peek(at)
     }

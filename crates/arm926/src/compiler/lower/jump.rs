@@ -217,7 +217,7 @@ impl Lower<'_> {
         self.b.set_cold_block(ask);
         self.b.ins().brif(hits, on, &[], ask, &[]);
         self.b.switch_to_block(ask);
-        self.call_plainly(self.imports.line, [number as u32, u32::from(counted)]);
+        self.call_without_budget(self.imports.line, [number as u32, u32::from(counted)]);
         self.leave_on_status(on, site);
     }
 
@@ -236,12 +236,12 @@ impl Lower<'_> {
     pub(super) fn call(&mut self, address: u64, arguments: [u32; 2]) {
         let left = self.path.left;
         self.move_left(None);
-        self.call_plainly(address, arguments);
+        self.call_without_budget(address, arguments);
         self.move_left(left);
     }
 
     /// Calls a thunk of a function without use of the budget.
-    fn call_plainly(&mut self, address: u64, arguments: [u32; 2]) {
+    fn call_without_budget(&mut self, address: u64, arguments: [u32; 2]) {
         for (offset, argument) in [0, 4].into_iter().zip(arguments) {
             let argument = self.word(argument);
             self.store_frame(argument, at::ARGUMENTS + offset);

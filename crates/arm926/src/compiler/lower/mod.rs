@@ -1,6 +1,7 @@
 //! The translation of a plan to Cranelift's IR.
 //!
-//! Layer: rank 3. The frame has the guest's registers, flags, cycles and counts. A [`Path`] leads from a
+//! Layer: rank 3. The frame has the guest's registers, flags, counts and cycles, but for what a loop
+//! carries from one round to the next: see [`Carried`]. A [`Path`] leads from a
 //! check of the budget through nodes that continue each other. A node knows the registers that it read
 //! or wrote, and stores what it wrote where it ends, leaves, or calls the host; those that a loop
 //! carries are known all along the path. The operands that set the flags go to the frame at its end.

@@ -12,21 +12,12 @@ use super::super::frame::{Tally, Terms, at, status};
 use super::super::plan::{Place, Step};
 use super::values::{indices, place_of};
 use super::{Lower, Path, Registers};
-use crate::address::LINE;
 use crate::instruction::{BlockTransfer, Item, Offset, Register, Transfer};
-use crate::memory::lookaside::{DataLayout, HALF, READS, WRITES};
+use crate::memory::lookaside::{DataLayout, READS, WRITES};
 use crate::timing::RegisterSet;
 
-/// A kind of look-aside entries.
-#[derive(Clone, Copy)]
-struct Table {
-    layout: DataLayout,
-    /// The bytes that an entry covers.
-    unit: u32,
-}
-
-const fn table(load: bool) -> Table {
-    if load { Table { layout: READS, unit: LINE } } else { Table { layout: WRITES, unit: HALF } }
+const fn layout(load: bool) -> DataLayout {
+    if load { READS } else { WRITES }
 }
 
 /// The end of a fast and a slow path.
@@ -280,7 +271,7 @@ impl Lower<'_> {
 
     /// Whether an item hits the look-aside and is aligned; its host address.
     fn find(&mut self, address: Value, transfer: &Transfer) -> (Value, Value) {
-        let (found, host) = self.look(address, table(transfer.load), transfer.item.bytes());
+        let (found, host) = self.look(address, layout(transfer.load), transfer.item.bytes());
         (found, self.host_of(address, host))
     }
 
@@ -292,8 +283,8 @@ impl Lower<'_> {
 
     /// Looks up the unit of `address`: whether it hits with the alignment `size`, and its host address.
     #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "small offsets")]
-    fn look(&mut self, address: Value, table: Table, size: u32) -> (Value, Value) {
-        let DataLayout { mask, tag, host } = table.layout;
+    fn look(&mut self, address: Value, layout: DataLayout, size: u32) -> (Value, Value) {
+        let DataLayout { unit, mask, tag, host } = layout;
         let mask = self.word(mask);
         let place = self.b.ins().band(address, mask);
         let place = self.b.ins().uextend(types::I64, place);
@@ -301,7 +292,7 @@ impl Lower<'_> {
         let flags = MemFlagsData::trusted();
         let [host, tag] = [(types::I64, host), (types::I32, tag)]
             .map(|(kind, offset)| self.b.ins().load(kind, flags, place, offset as i32));
-        let mask = self.word(!(table.unit - 1) | (size - 1));
+        let mask = self.word(!(unit - 1) | (size - 1));
         // The entry's address goes into this from memory. One of no line differs in its place.
         let (differences, zero) = (self.b.ins().bxor(tag, address), self.word(0));
         let differences = self.b.ins().band(differences, mask);
@@ -351,10 +342,10 @@ impl Lower<'_> {
 
     /// Whether all units of a block transfer hit, and it is aligned and does not wrap around.
     fn find_all(&mut self, address: Value, transfer: &BlockTransfer) -> (Value, Vec<Unit>) {
-        let table = table(transfer.load);
+        let layout = layout(transfer.load);
         let bytes = 4 * transfer.words();
-        let units = (table.unit - 4 + bytes - 1) / table.unit + 1;
-        let (mask, span) = (self.word(!(table.unit - 1)), self.word(bytes - 4));
+        let units = (layout.unit - 4 + bytes - 1) / layout.unit + 1;
+        let (mask, span) = (self.word(!(layout.unit - 1)), self.word(bytes - 4));
         let end = self.b.ins().iadd(address, span);
         let last = self.b.ins().band(end, mask);
         let first = self.b.ins().band(address, mask);
@@ -366,13 +357,13 @@ impl Lower<'_> {
                 1 if units == 2 => last,
                 _ => {
                     // At most the last unit, without wrapping around.
-                    let distance = self.word(number * table.unit);
+                    let distance = self.word(number * layout.unit);
                     let span = self.b.ins().isub(last, first);
                     let distance = self.b.ins().umin(distance, span);
                     self.b.ins().iadd(first, distance)
                 }
             };
-            let (known, host) = self.look(probe, table, 4);
+            let (known, host) = self.look(probe, layout, 4);
             found = self.b.ins().band(found, known);
             let start = if number == 0 { first } else { probe };
             places.push(Unit { start, host });
@@ -391,7 +382,7 @@ impl Lower<'_> {
         let flags = MemFlagsData::new().with_notrap();
         let mut loaded = Vec::new();
         for (number, register) in transfer.registers().enumerate() {
-            let host = self.host(units, address, (number, table(transfer.load)));
+            let host = self.host(units, address, (number, layout(transfer.load)));
             if transfer.load {
                 loaded.push((register, self.b.ins().load(types::I32, flags, host, 0)));
             } else {
@@ -409,14 +400,19 @@ impl Lower<'_> {
     }
 
     /// The host address of word `number` of a block at `address`.
-    fn host(&mut self, units: &[Unit], address: Value, (number, table): (usize, Table)) -> Value {
+    fn host(
+        &mut self,
+        units: &[Unit],
+        address: Value,
+        (number, layout): (usize, DataLayout),
+    ) -> Value {
         let bytes = 4 * u32::try_from(number).unwrap_or(0);
         let distance = self.word(bytes);
         let address = self.b.ins().iadd(address, distance);
-        let unit = (bytes / table.unit) as usize;
+        let unit = (bytes / layout.unit) as usize;
         let mut host = units[unit].host;
         // The block may begin anywhere in its first unit, so this word is in this unit or the next.
-        if let Some(next) = units.get(unit + 1).filter(|_| bytes % table.unit != 0) {
+        if let Some(next) = units.get(unit + 1).filter(|_| bytes % layout.unit != 0) {
             let beyond = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, address, next.start);
             host = self.b.ins().select(beyond, next.host, host);
         }

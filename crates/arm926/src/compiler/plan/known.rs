@@ -1,8 +1,8 @@
 //! The instruction lines that are known to hit where a node begins.
 //!
 //! Layer: rank 3. Function: [`known`]. A line hits with the compiled contents once the region has entered
-//! it, unless a walk replaces a translation: the host then lets the region exit. So a line that was entered
-//! on every way to a node is not looked up again.
+//! it, unless a walk replaces a translation or adds one that overlaps: the host then lets the region exit. So a
+//! line that was entered on every way to a node is not looked up again.
 
 use super::Node;
 
@@ -22,19 +22,22 @@ pub(super) fn known(nodes: &[Node], edges: &[Vec<usize>], lines: &[u32]) -> Vec<
         node.steps.iter().fold(0, |set, step| set | line_set(lines, step.place.line()))
     };
     let entered: Vec<LineSet> = nodes.iter().map(entered).collect();
-    let mut known = vec![LineSet::MAX; nodes.len()];
+    // None for a node that is not reached.
+    let mut known = vec![None; nodes.len()];
     if let (Some(first), Some(node)) = (known.first_mut(), nodes.first()) {
-        *first = line_set(lines, node.key.place.line());
+        *first = Some(line_set(lines, node.key.place.line()));
     }
     loop {
         let before = known.clone();
         for (index, next) in edges.iter().enumerate() {
+            let Some(here) = known[index] else { continue };
             for &next in next {
-                known[next] &= known[index] | entered[index];
+                let passed = here | entered[index];
+                known[next] = Some(known[next].map_or(passed, |other| other & passed));
             }
         }
         if known == before {
-            return known;
+            return known.into_iter().map(|lines| lines.unwrap_or(0)).collect();
         }
     }
 }

@@ -9,10 +9,10 @@ use std::mem::offset_of;
 use crate::address::{LINE, Modified, Virtual};
 
 /// The number of entries of the data table.
-pub const DATA_ENTRIES: usize = 2048;
+const DATA_ENTRIES: usize = 2048;
 
 /// The number of entries of the instruction line table.
-pub const LINE_ENTRIES: usize = 1024;
+const LINE_ENTRIES: usize = 1024;
 
 /// The bytes of a half-line, the unit of dirty bits.
 pub const HALF: u32 = LINE / 2;
@@ -33,7 +33,7 @@ const LINE_GROUP: usize = LINE_ENTRIES / 64;
 /// region. Its size is that of a line, so that an address has the offset of its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C, align(32))]
-pub struct DataHit {
+struct DataHit {
     /// The virtual address of the first half-line, if it hits writes.
     first: u32,
     /// The virtual address of the line.
@@ -52,6 +52,8 @@ pub struct DataHit {
 /// entry or half of it, and offsets behind that.
 #[derive(Debug, Clone, Copy)]
 pub struct DataLayout {
+    /// The bytes of the line or half-line.
+    pub unit: u32,
     /// The bits of an address.
     pub mask: u32,
     /// The offset of the address of the line or half-line, behind that of [`Hits`].
@@ -63,6 +65,7 @@ pub struct DataLayout {
 /// The layout for reads.
 #[allow(clippy::cast_possible_truncation, reason = "some kilobytes")]
 pub const READS: DataLayout = DataLayout {
+    unit: LINE,
     mask: (size_of::<DataHit>() * (DATA_ENTRIES - 1)) as u32,
     tag: offset_of!(Hits, data) + offset_of!(DataHit, line),
     host: offset_of!(Hits, data) + offset_of!(DataHit, host),
@@ -70,6 +73,7 @@ pub const READS: DataLayout = DataLayout {
 
 /// The layout for writes.
 pub const WRITES: DataLayout = DataLayout {
+    unit: HALF,
     mask: READS.mask | HALF,
     tag: offset_of!(Hits, data) + offset_of!(DataHit, first),
     host: offset_of!(Hits, data) + offset_of!(DataHit, host),
@@ -312,7 +316,7 @@ fn drop_entries<T: Entry, const LENGTH: usize, const N: usize>(
 #[derive(Debug, Clone)]
 #[repr(C)]
 pub struct Hits {
-    /// Lines that hit reads, by [`Hits::data_place`].
+    /// Lines that hit reads, with their half-lines that hit writes, by [`Hits::data_place`].
     data: [DataHit; DATA_ENTRIES],
     /// Lines that hit fetches, by [`Hits::line_place`].
     pub lines: [LineHit; LINE_ENTRIES],
@@ -384,8 +388,7 @@ impl Hits {
         let hit = &mut self.data[place];
         let begin = at.0 & !(LINE - 1);
         let new = line.hit(begin);
-        debug_assert!(hit.line != begin || hit.shift == new.shift, "an entry of a line elsewhere");
-        if hit.line != begin {
+        if hit.line != begin || hit.shift != new.shift {
             *hit = new;
             self.used[0] |= 1 << (place / GROUP);
         }

@@ -138,9 +138,9 @@ impl Tables {
         presumed.is_some_and(|(_, marks)| marks.iter().any(Marks::has_lines))
     }
 
-    /// Puts the entries of the translation at a place of the TLB aside. A mark of a table and a privilege
-    /// means that such an access hit by this translation. So an entry of its page there is valid by it, even
-    /// one that was added by another translation.
+    /// Puts the entries of the translation at a place of the TLB aside. A mark of a privilege means that an
+    /// access hit by this translation. So while no translations overlap, an entry of its page there is valid
+    /// by it; if they do, it may be one of another translation, and is forgotten with its context.
     pub(super) fn drop_translation(&mut self, place: usize) {
         let Some((translation, mut marks)) = self.translations[place].take() else { return };
         let at = waiting_place(&translation);

@@ -165,3 +165,31 @@ fn times_are_those_of_a_bus_that_advances_by_cycles() {
         }
     }
 }
+
+/// A buffer with these transfers: words, whether open, begin and end.
+fn forged(transfers: &[(u32, bool, u64, u64)], end: u64) -> WriteBuffer {
+    let mut buffer = WriteBuffer { end, ..WriteBuffer::new(NonZeroU8::MIN) };
+    for &(words, open, begin, end) in transfers {
+        let length = 4 * words.max(1);
+        buffer.pending.push_back(PendingTransfer { at: 0, length, words, open, begin, end });
+    }
+    buffer
+}
+
+#[test]
+fn impossible_states_of_snapshots_are_refused() {
+    let is_sound = |transfers: &[_], end| forged(transfers, end).is_sound(NonZeroU8::MIN);
+    let full = [(4, true, 0, 5), (4, true, 5, 9), (0, false, 9, 12), (4, true, 12, 20)];
+    assert!(is_sound(&full, 20));
+    assert!(is_sound(&[full[0], full[1], full[2], full[3], (4, true, 20, 25)], 25));
+    assert!(!forged(&full, 20).is_sound(NonZeroU8::new(2).unwrap()), "another bus");
+    let five: Vec<_> = (0..5).map(|number| (1, false, 3 * number, 3 * number + 3)).collect();
+    assert!(!is_sound(&five, 20), "five addresses");
+    assert!(!is_sound(&[(0, true, 0, 5)], 5), "a line that words may join");
+    assert!(!is_sound(&[(0, false, 0, 5), (0, false, 5, 9)], 9), "two lines");
+    assert!(!is_sound(&[(17, true, 0, 5)], 5), "too many words");
+    assert!(!is_sound(&[(1, true, 5, 4)], 5), "an end before the begin");
+    assert!(!is_sound(&[(1, true, 0, 5), (1, true, 4, 8)], 8), "two at a time");
+    assert!(!is_sound(&full, 19), "a bus that is free before the last");
+    assert!(!is_sound(&[], u64::MAX), "a time beyond all");
+}
