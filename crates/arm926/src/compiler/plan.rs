@@ -137,12 +137,16 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// The last instruction, if it is a jump without a target that is known in the node: the prefix of a
-    /// Thumb call may be in another one.
+    /// The operation before its last one: the first half of a Thumb call, unless that is in another node.
+    pub(super) fn prefix(&self) -> Option<&Operation> {
+        let before = self.steps.len().checked_sub(2)?;
+        Some(&self.steps[before].instruction.operation)
+    }
+
+    /// The last instruction, if it is a jump whose target the node does not tell.
     fn indirect(&self) -> Option<&Step> {
         let last = self.steps.last().filter(|last| class(&last.instruction) == Class::Jump)?;
-        let prefix = self.steps.len().checked_sub(2).map(|at| self.steps[at].instruction.operation);
-        target(last.place, &last.instruction.operation, prefix.as_ref()).is_none().then_some(last)
+        target(last.place, &last.instruction.operation, self.prefix()).is_none().then_some(last)
     }
 }
 
@@ -320,10 +324,9 @@ impl Reach {
             (place, pipeline) = (place.following(), step.executed.after);
         }
         let cycles_max = steps.iter().map(Step::cycles_max).sum();
-        (!steps.is_empty()).then_some({
-            let (continues, carried, known) = (false, 0, 0);
-            Node { key, steps, cycles_max, continues, carried, known }
-        })
+        let (continues, carried, known) = (false, 0, 0);
+        let node = Node { key, steps, cycles_max, continues, carried, known };
+        (!node.steps.is_empty()).then_some(node)
     }
 
     /// The keys of the nodes that may follow `node`.
@@ -367,17 +370,22 @@ pub(super) fn target(
 mod tests {
     use super::*;
 
-    /// The plan of a region that begins with these instructions, at address 0.
-    fn plan(words: &[u32]) -> Plan {
+    /// The plan of a region that begins with this code, at address 0.
+    fn plan_of(code: &[u8], thumb: bool) -> Plan {
         let fetch = |at: u32| {
-            let mut line = [0; 32];
-            let here = words.chunks(8).nth((at / LINE) as usize)?;
-            let bytes = here.iter().flat_map(|word| word.to_le_bytes());
-            line.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+            let mut line = [0; LINE as usize];
+            let here = code.chunks(line.len()).nth((at / LINE) as usize)?;
+            line[..here.len()].copy_from_slice(here);
             Some(line)
         };
-        let head = Key { place: Place { at: 0, thumb: false }, pipeline: Pipeline::IDLE };
+        let head = Key { place: Place { at: 0, thumb }, pipeline: Pipeline::IDLE };
         Plan::new(head, &fetch).unwrap()
+    }
+
+    /// The plan of a region that begins with these ARM instructions.
+    fn plan(words: &[u32]) -> Plan {
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        plan_of(&code, false)
     }
 
     /// For each node its address, whether it continues another one, and what it carries.
@@ -473,15 +481,8 @@ mod tests {
         ];
         halves.resize(32, 0x46C0);
         halves.push(0xE7FE); // b to itself: the third line
-        let fetch = |at: u32| {
-            let mut line = [0; 32];
-            let here = halves.chunks(16).nth((at / LINE) as usize)?;
-            let bytes = here.iter().flat_map(|half: &u16| half.to_le_bytes());
-            line.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
-            Some(line)
-        };
-        let head = Key { place: Place { at: 0, thumb: true }, pipeline: Pipeline::IDLE };
-        let plan = Plan::new(head, &fetch).unwrap();
+        let code: Vec<u8> = halves.iter().flat_map(|half: &u16| half.to_le_bytes()).collect();
+        let plan = plan_of(&code, true);
         let returns = plan.nodes.iter().filter(|node| node.key.place.at == 10);
         let known: Vec<_> = returns.map(|node| node.known).collect();
         assert!(!known.is_empty());

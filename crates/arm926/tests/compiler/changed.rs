@@ -1,9 +1,6 @@
 //! Code that changes in a line after the one where its region begins.
 
-use boardlab_arm926::Compiled;
-use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
-
-use super::machine::{difference, processor};
+use super::machine::{compare_steps, processor};
 
 /// A loop over three lines that adds a constant 40 times. Then an uncached store increments the
 /// constant in the third line, and the instruction line is invalidated, as programs do.
@@ -62,16 +59,7 @@ const JUMPS: [(usize, u32); 18] = [
 fn check(code: &[u32]) {
     let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut reference = processor(&code, false);
-    let mut other = reference.clone();
-    let mut engine = Compiled::with_threshold(1).verified();
-    for step in 1..=20 {
-        let limit = Limit::cycles(Cycles(2_500 * step));
-        let stop = Interpreter.run(&mut reference, limit);
-        assert_eq!(engine.run(&mut other, limit), stop);
-        if let Some(difference) = difference(&reference, &other) {
-            panic!("step {step}: {difference}");
-        }
-    }
+    let engine = compare_steps(&mut reference, (20, 2_500));
     let (regions, executed) = (engine.size().0, engine.executed());
     assert!(regions > 3 && executed > 5_000, "{regions} regions, {executed} instructions");
     assert!(reference.registers.r[1] > 40 * (1 + 2 + 3), "the constant has grown");

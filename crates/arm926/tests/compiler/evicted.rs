@@ -1,9 +1,6 @@
 //! Code that loses its translation to data while it runs.
 
-use boardlab_arm926::Compiled;
-use boardlab_arm926::{Cycles, Engine, Interpreter, Limit};
-
-use super::machine::{difference, processor, put_section};
+use super::machine::{compare_steps, processor, put_section};
 
 /// A loop over two lines that reads from sections in the TLB's set of the code, more of them than the set
 /// has ways. At first it reads from one section only, so that it is compiled before it loses anything.
@@ -38,16 +35,7 @@ fn check(code: &[u32]) {
     // Sections of the same memory, 128 MB apart.
     (1..32).for_each(|number| put_section(&mut reference, 128 * number, 0xC1E));
     put_section(&mut reference, 16, 0xC1E);
-    let mut other = reference.clone();
-    let mut engine = Compiled::with_threshold(1).verified();
-    for step in 1..=100 {
-        let limit = Limit::cycles(Cycles(2_000 * step));
-        let stop = Interpreter.run(&mut reference, limit);
-        assert_eq!(engine.run(&mut other, limit), stop);
-        if let Some(difference) = difference(&reference, &other) {
-            panic!("step {step}: {difference}");
-        }
-    }
+    let engine = compare_steps(&mut reference, (100, 2_000));
     assert!(engine.executed() > 20_000, "{} compiled instructions", engine.executed());
     let misses = reference.memory.statistics().tlb_misses;
     assert!(misses > 1_000, "{misses} misses of the TLB");

@@ -2,7 +2,8 @@
 //! exceptions.
 
 use crate::rig::board::write_control;
-use boardlab_arm926::{Config, Processor, Ram, Waits};
+use boardlab_arm926::Compiled;
+use boardlab_arm926::{Config, Cycles, Engine, Interpreter, Limit, Processor, Ram, Waits};
 
 const TABLE: u32 = 0x4000;
 /// The address of the code.
@@ -64,4 +65,23 @@ pub(crate) fn difference(a: &Processor<Ram>, b: &Processor<Ram>) -> Option<Strin
         format!("{:?}\n{:?}\n{:?}\n{:?}", p.now, p.counts, p.registers, p.memory.statistics())
     };
     (state(a) != state(b)).then(|| format!("{}\n{}\n", short(a), short(b)))
+}
+
+/// Runs the compiler beside the reference and compares both after each of `steps` steps of so many cycles;
+/// returns the compiler.
+pub(crate) fn compare_steps(
+    reference: &mut Processor<Ram>,
+    (steps, cycles): (u64, u64),
+) -> Compiled {
+    let mut other = reference.clone();
+    let mut engine = Compiled::with_threshold(1).verified();
+    for step in 1..=steps {
+        let limit = Limit::cycles(Cycles(cycles * step));
+        let stop = Interpreter.run(reference, limit);
+        assert_eq!(engine.run(&mut other, limit), stop);
+        if let Some(difference) = difference(reference, &other) {
+            panic!("step {step}: {difference}");
+        }
+    }
+    engine
 }

@@ -18,7 +18,7 @@ use crate::timing::{Pipeline, RegisterSet};
 
 impl Lower<'_> {
     /// Generates a jump; `prefix` is the operation before it in the node.
-    pub(super) fn jump_step(&mut self, step: &Step, prefix: Option<Operation>) {
+    pub(super) fn jump_step(&mut self, step: &Step, prefix: Option<&Operation>) {
         if step.always() {
             self.jump(step, prefix);
             return;
@@ -32,10 +32,10 @@ impl Lower<'_> {
         self.skip(step);
     }
 
-    fn jump(&mut self, step: &Step, prefix: Option<Operation>) {
+    fn jump(&mut self, step: &Step, prefix: Option<&Operation>) {
         let operation = &step.instruction.operation;
         let next = step.place.following().at;
-        if let Some(place) = plan::target(step.place, operation, prefix.as_ref()) {
+        if let Some(place) = plan::target(step.place, operation, prefix) {
             match operation {
                 Operation::Branch { link: false, .. } => {}
                 Operation::BranchSuffix { .. } => self.link(next | 1),

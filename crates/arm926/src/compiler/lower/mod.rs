@@ -1,10 +1,10 @@
 //! The translation of a plan to Cranelift's IR.
 //!
 //! Layer: rank 3. The frame has the guest's registers, flags, counts and cycles, but for what a loop
-//! carries from one round to the next: see [`Carried`]. A [`Path`] leads from a
-//! check of the budget through nodes that continue each other. A node knows the registers that it read
-//! or wrote, and stores what it wrote where it ends, leaves, or calls the host; those that a loop
-//! carries are known all along the path. The operands that set the flags go to the frame at its end.
+//! carries from one round to the next: see [`Carried`]. A [`Path`] leads from a check of the budget
+//! through nodes that continue each other. A node knows the registers that it read or wrote, and stores
+//! what it wrote where it ends, leaves, or calls the host; those that a loop carries are known all along
+//! the path. The operands that set the flags go to the frame at its end.
 //! For conditions after it the flags are also variables: one result for N and Z, and one each for C and
 //! V. `values`: registers, flags, conditions. `data`: shifter and data processing. `multiply`: products.
 //! `transfer`: loads and stores. `jump`: edges between nodes, and exits.
@@ -299,10 +299,9 @@ impl<'a> Lower<'a> {
                 line = step.place.line();
             }
             self.path.rest = rest;
-            let before = number.checked_sub(1).map(|number| node.steps[number].instruction);
             let last = number + 1 == node.steps.len();
             if class(&step.instruction) == Class::Jump {
-                self.jump_step(step, before.map(|instruction| instruction.operation));
+                self.jump_step(step, node.prefix());
             } else if last {
                 self.last_step(step);
             } else {

@@ -31,8 +31,8 @@ pub(super) fn known(nodes: &[Node], edges: &[Vec<usize>], lines: &[u32]) -> Vec<
         let before = known.clone();
         for (index, next) in edges.iter().enumerate() {
             let Some(here) = known[index] else { continue };
+            let passed = here | entered[index];
             for &next in next {
-                let passed = here | entered[index];
                 known[next] = Some(known[next].map_or(passed, |other| other & passed));
             }
         }
