@@ -203,13 +203,21 @@ pub fn write<M: Mtd + ?Sized>(
     } else {
         None
     };
-    let mut buffer = vec![0; padded(job.chunk.min(job.length), unit).to_usize()];
+    let mut buffer = Vec::new();
     let mut meter = Meter::start(clock, job.length);
     for (offset, length) in job.chunks() {
-        let chunk = &mut buffer[..padded(length, unit).to_usize()];
-        let (data, padding) = chunk.split_at_mut(length.to_usize());
-        take(source, data, job, offset)?;
-        padding.fill(0xFF);
+        let whole = padded(length, unit).to_usize();
+        let lent = if length.to_usize() == whole { source.lend(whole) } else { None };
+        let chunk = match lent {
+            Some(chunk) => chunk,
+            None => {
+                buffer.resize(whole, 0xFF);
+                let (data, padding) = buffer.split_at_mut(length.to_usize());
+                take(source, data, job, offset)?;
+                padding.fill(0xFF);
+                &buffer
+            }
+        };
         let refused = |cause| Error::Device { step: Step::Write, offset, cause };
         mtd.program(clock, offset, chunk).map_err(refused)?;
         meter.count(ReadHealth::default());

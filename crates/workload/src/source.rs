@@ -10,6 +10,11 @@ pub trait Source {
     /// Writes the next bytes to the start of `buffer` and returns their number; zero only at the
     /// end of the source or for an empty buffer.
     fn fill(&mut self, buffer: &mut [u8]) -> usize;
+
+    /// Takes the next `count` bytes where they are, if all of them are in memory; `None` takes nothing.
+    fn lend(&mut self, _count: usize) -> Option<&[u8]> {
+        None
+    }
 }
 
 /// The slice advances past the bytes taken.
@@ -20,11 +25,19 @@ impl Source for &[u8] {
         *self = rest;
         taken.len()
     }
+
+    fn lend(&mut self, count: usize) -> Option<&[u8]> {
+        self.split_off(..count)
+    }
 }
 
 impl<S: Source + ?Sized> Source for &mut S {
     fn fill(&mut self, buffer: &mut [u8]) -> usize {
         (**self).fill(buffer)
+    }
+
+    fn lend(&mut self, count: usize) -> Option<&[u8]> {
+        (**self).lend(count)
     }
 }
 
