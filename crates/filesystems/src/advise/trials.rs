@@ -7,7 +7,8 @@ use super::scenario::{Product, Scenario};
 use crate::nandfs::flash::{Flash, Wired};
 use crate::nandfs::run::columns;
 use crate::nandfs::run::filesystem::timed;
-use crate::nandfs::run::measure::{Capacity, Chip, Mounting};
+use crate::nandfs::run::filling::{Filled, Filling};
+use crate::nandfs::run::measure::Chip;
 use crate::nandfs::run::powercut::{Survived, tried};
 use crate::nandfs::run::stand::Stand;
 use crate::nandfs::run::wear::{Base, Course};
@@ -59,8 +60,7 @@ pub(super) struct Trials {
 
 /// The runs of a case. Of the product itself everything is measured; where something is changed, what limits need.
 struct OfCase {
-    filled: Tried<(Vec<Mounting>, Duration)>,
-    full: Option<Tried<(Capacity, Duration)>>,
+    filled: Tried<(Filled, Duration)>,
     streamed: Option<Tried<(f64, Duration)>>,
     worn: Option<Tried<Vec<Course>>>,
     blocks_of_part: f64,
@@ -145,25 +145,14 @@ impl OfCase {
         let kind = product.files(flash, &case.data, basis.seed);
         let load = product.load(stand.wired, &kind);
         let blocks_of_part = real(flash) / real(load.chip);
-        let highest = *case.levels.last().expect("a case has a level");
-        let memory = |level| columns::memory(flash, level, kind.size.mean());
-        let (to_the_level, to_the_end) = (memory(highest), memory(Ratio::WHOLE));
-        let filling = kind.clone();
+        let until_full = case.is_product() || product.room.is_some();
+        let filling = Filling { levels: case.levels.clone(), until_full, files: kind };
+        let memory = columns::memory(flash, filling.highest(), filling.files.size.mean());
         let fill = move || {
             let fresh = stand.fresh()?;
-            timed(&fresh, |flash, clock: &mut Clock| {
-                stand.fill(&filling, &case.levels, flash, clock)
-            })
+            timed(&fresh, |flash, clock: &mut Clock| stand.fill(&filling, flash, clock))
         };
-        let filled = Tried::add(crew, choice, to_the_level, fill);
-        let wanted = case.is_product() || product.room.is_some();
-        let full = wanted.then(|| {
-            let fill = move || {
-                let fresh = stand.fresh()?;
-                timed(&fresh, |flash, clock: &mut Clock| stand.capacity(&kind, flash, clock))
-            };
-            Tried::add(crew, choice, to_the_end, fill)
-        });
+        let filled = Tried::add(crew, choice, memory, fill);
         let wanted = case.is_product() || product.throughput.is_some();
         let stream = move || {
             let fresh = stand.fresh()?;
@@ -192,17 +181,16 @@ impl OfCase {
             };
             Tried::add(crew, choice, memory, wear)
         });
-        Self { filled, full, streamed, worn, blocks_of_part }
+        Self { filled, streamed, worn, blocks_of_part }
     }
 
     fn end(self) -> Result<Measured, String> {
-        let Self { filled, full, streamed, worn, blocks_of_part } = self;
-        let (mountings, mut spent) = filled.take()?;
-        let full = full.map(Tried::take).transpose()?;
+        let Self { filled, streamed, worn, blocks_of_part } = self;
+        let (Filled { mountings, capacity }, mut spent) = filled.take()?;
         let streamed = streamed.map(Tried::take).transpose()?;
         let courses = worn.map(Tried::take).transpose()?.unwrap_or_default();
-        let (room, rate) = (full.as_ref().map(|one| one.0.stored), streamed.map(|one| one.0));
-        let times = full.map(|one| one.1).into_iter().chain(streamed.map(|one| one.1));
+        let (room, rate) = (capacity.map(|one| one.stored), streamed.map(|one| one.0));
+        let times = streamed.map(|one| one.1).into_iter();
         for time in times.chain(courses.iter().map(|one| one.spent)) {
             spent += time;
         }

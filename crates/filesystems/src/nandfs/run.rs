@@ -4,6 +4,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod filesystem;
+pub(crate) mod filling;
 pub(super) mod fit;
 pub(crate) mod measure;
 pub(crate) mod powercut;

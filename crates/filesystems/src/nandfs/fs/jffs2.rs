@@ -113,6 +113,10 @@ impl System for Jffs2System {
 }
 
 impl Mounted for Jffs2<Flash> {
+    fn fork(&self) -> Box<dyn Mounted> {
+        Box::new(self.clone())
+    }
+
     fn flash(&self) -> &Flash {
         self.device()
     }

@@ -152,6 +152,10 @@ impl System for LogfsSystem {
 }
 
 impl Mounted for Logfs<Flash> {
+    fn fork(&self) -> Box<dyn Mounted> {
+        Box::new(self.clone())
+    }
+
     fn flash(&self) -> &Flash {
         self.device()
     }

@@ -241,6 +241,9 @@ pub(crate) struct OnFlash {
 
 /// A filesystem on a flash.
 pub(crate) trait Mounted: FileSystem {
+    /// A copy of the mounted filesystem, with all that it holds in memory, on a fork of the flash.
+    fn fork(&self) -> Box<dyn Mounted>;
+
     /// The flash.
     fn flash(&self) -> &Flash;
 
@@ -277,6 +280,12 @@ pub(crate) trait Mounted: FileSystem {
 
     /// The structures that its kernel would hold in RAM.
     fn structures(&self) -> Vec<Structure>;
+}
+
+impl Clone for Box<dyn Mounted> {
+    fn clone(&self) -> Self {
+        (**self).fork()
+    }
 }
 
 #[cfg(test)]

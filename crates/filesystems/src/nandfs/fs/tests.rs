@@ -69,6 +69,10 @@ impl System for ToySystem {
 }
 
 impl Mounted for Toy<Flash> {
+    fn fork(&self) -> Box<dyn Mounted> {
+        Box::new(self.clone())
+    }
+
     fn flash(&self) -> &Flash {
         Self::flash(self)
     }

@@ -330,6 +330,10 @@ impl System for UbifsSystem {
 }
 
 impl Mounted for Ubifs<Volume<Flash>> {
+    fn fork(&self) -> Box<dyn Mounted> {
+        Box::new(self.clone())
+    }
+
     fn flash(&self) -> &Flash {
         self.lebs().ubi().device()
     }

@@ -187,6 +187,10 @@ impl System for Yaffs2System {
 }
 
 impl Mounted for Yaffs<Flash> {
+    fn fork(&self) -> Box<dyn Mounted> {
+        Box::new(self.clone())
+    }
+
     fn flash(&self) -> &Flash {
         self.device()
     }

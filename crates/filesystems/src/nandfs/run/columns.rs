@@ -4,7 +4,8 @@
 //! fill the flash take the most memory, and come first.
 
 use super::filesystem::{HELP, Lab, timed};
-use super::measure::{Capacity, Chip, Column, Mounting, Throughput};
+use super::filling::{Filled, Fillings};
+use super::measure::{Chip, Column, Mounting, Throughput};
 use super::readings::Different;
 use super::stand::{Files, Sizes};
 use crate::nandfs::flash::Flash;
@@ -43,9 +44,7 @@ type Made<T> = Slot<(T, Duration)>;
 /// All runs of a filesystem.
 struct Runs {
     system: &'static str,
-    /// By size of the files.
-    capacities: Vec<(Bytes, Made<Capacity>)>,
-    fills: Vec<Made<Vec<Mounting>>>,
+    fills: Vec<(Files, Made<Filled>)>,
     throughput: Vec<Made<Throughput>>,
     chips: Vec<Made<Chip>>,
     readings: Vec<Made<Different>>,
@@ -58,24 +57,12 @@ impl Runs {
         (lab, fresh): (&'w Lab<'w>, &'w Flash),
         crew: &mut Crew<'w>,
     ) -> Self {
-        let Scenario { fill, compare, tiobench, kernel, .. } = lab.scenario;
-        let sizes = by_size(lab.scenario).chain([fill.file]);
-        let mut capacities: Vec<(Bytes, Made<Capacity>)> = Vec::new();
-        for size in sizes {
-            if !capacities.iter().any(|(other, _)| *other == size) {
-                // What does not compress.
-                let kind = Files { size: Sizes::Each(size), data: Data::Random };
-                let run = move |flash, clock: &mut Clock| lab.capacity(&kind, flash, clock);
-                let memory = memory(lab.wired.size(), Ratio::WHOLE, size);
-                let slot = crew.add_large(system, HELP, memory, move || timed(fresh, run));
-                capacities.push((size, slot));
-            }
-        }
-        let fills = fills(lab.scenario).into_iter().map(|(files, levels)| {
-            let highest = levels.last().copied().unwrap_or(fill.level);
-            let memory = memory(lab.wired.size(), highest, files.size.mean());
-            let run = move |flash, clock: &mut Clock| lab.fill(&files, &levels, flash, clock);
-            crew.add_large(system, HELP, memory, move || timed(fresh, run))
+        let Scenario { compare, tiobench, kernel, .. } = lab.scenario;
+        let fills = fills(lab.scenario).0.into_iter().map(|filling| {
+            let files = filling.files.clone();
+            let memory = memory(lab.wired.size(), filling.highest(), files.size.mean());
+            let run = move |flash, clock: &mut Clock| lab.fill(&filling, flash, clock);
+            (files, crew.add_large(system, HELP, memory, move || timed(fresh, run)))
         });
         let fills = fills.collect();
         let memory = memory_of_tiobench(lab.scenario);
@@ -96,7 +83,7 @@ impl Runs {
             crew.add_large(system, HELP, memory, move || lab.reading(&reading))
         });
         let readings = readings.collect();
-        Self { system, capacities, fills, throughput, chips, readings }
+        Self { system, fills, throughput, chips, readings }
     }
 
     /// The figures of the runs, which have ended.
@@ -104,18 +91,19 @@ impl Runs {
         let Scenario { fill, compare, .. } = scenario;
         let mut virtual_time = Duration::ZERO;
         let mut take = Taking(&mut virtual_time);
-        let capacities = self.capacities.into_iter();
-        let capacities: Vec<_> = capacities.map(|(size, slot)| (size, take.one(slot))).collect();
-        let mountings: Vec<_> = take.all(self.fills).concat();
-        let find = |file: Bytes, data: &Data, level: Ratio| {
-            let (data, mut all) = (data.to_string(), mountings.iter());
-            let found = all
-                .find(|one: &&Mounting| (one.file, one.level) == (file, level) && one.data == data);
-            found.expect("every file, kind of data and level has its work").clone()
+        let fills = self.fills.into_iter();
+        let fills: Vec<_> = fills.map(|(files, slot)| (files, take.one(slot))).collect();
+        let filled = |file: Bytes, data: &Data| {
+            let found = fills.iter().find(|(files, _)| *files == each(file, data));
+            &found.expect("every size and kind of data has its work").1
+        };
+        let find = |file: Bytes, data: &Data, level: Ratio| -> Mounting {
+            let found = filled(file, data).mountings.iter().find(|one| one.level == level);
+            found.expect("every level has its work").clone()
         };
         let holds = |file: Bytes| {
-            let found = capacities.iter().find(|(size, _)| *size == file);
-            found.expect("every size of files has its work").1.clone()
+            let capacity = filled(file, &Data::Random).capacity.clone();
+            capacity.expect("every size of files has its work")
         };
         let levels = compare.levels.iter();
         let kinds = compare.data.iter();
@@ -160,22 +148,29 @@ fn by_size(scenario: &Scenario) -> impl Iterator<Item = Bytes> + '_ {
     scenario.compare.files.iter().copied().filter(move |size| *size != flash).chain([flash])
 }
 
-/// Files of one size and kind, with the levels at which mount and ls are measured; the highest levels first.
-fn fills(scenario: &Scenario) -> Vec<(Files, Vec<Ratio>)> {
-    let Scenario { fill: Fill { level, file: size, data }, compare, .. } = scenario;
-    let of = |size, data: &Data| Files { size: Sizes::Each(size), data: data.clone() };
-    let mut all = vec![*level];
-    all.extend(&compare.levels);
-    all.sort_unstable();
-    all.dedup();
-    let sizes = compare.files.iter().filter(|file| *file != size);
-    let sizes = sizes.map(|size| (of(*size, data), vec![*level]));
-    // Not on the way to another level: each stop there writes a few nodes.
-    let other = compare.data_level;
-    let apart = compare.data.iter().filter(|kind| *kind != data || !all.contains(&other));
-    let apart = apart.map(|data| (of(*size, data), vec![other]));
-    let (apart, sizes): (Vec<_>, Vec<_>) = (apart.collect(), sizes.collect());
-    [vec![(of(*size, data), all)], sizes, apart].concat()
+/// Files of one size.
+fn each(size: Bytes, data: &Data) -> Files {
+    Files { size: Sizes::Each(size), data: data.clone() }
+}
+
+/// How the flash is filled in all.
+fn fills(scenario: &Scenario) -> Fillings {
+    let Scenario { fill: Fill { level, file, data }, compare, .. } = scenario;
+    let mut all = own_fills(scenario);
+    by_size(scenario).for_each(|size| all.until_full(each(size, &Data::Random)));
+    compare.files.iter().for_each(|size| all.at(each(*size, data), *level));
+    compare.levels.iter().for_each(|other| all.at(each(*file, data), *other));
+    compare.data.iter().for_each(|kind| all.at(each(*file, kind), compare.data_level));
+    all
+}
+
+/// How it is filled without what is compared: to the level of the scenario, and with what does not compress to the end.
+pub(super) fn own_fills(scenario: &Scenario) -> Fillings {
+    let Fill { level, file, data } = &scenario.fill;
+    let mut own = Fillings::default();
+    own.at(each(*file, data), *level);
+    own.until_full(each(*file, &Data::Random));
+    own
 }
 
 /// About what tiobench takes: its files may be written anew until the flash is full, and the page cache holds them as

@@ -1,27 +1,22 @@
-//! A run of a filesystem on the scenario's board: fill, mount, ls, tiobench.
+//! A run of a filesystem on the scenario's board: tiobench, and the mount of an empty flash.
 //!
-//! Layer: rank 10. Main type: [`Lab`], the basis of all runs. A flash is filled once for all levels and
-//! forked at each of them.
+//! Layer: rank 10. Main type: [`Lab`], the basis of all runs. [`super::filling`] fills the flash.
 //!
 //! Before any measurement the flash is mounted once, and the background work erases and marks all of
-//! its blocks, as `flash_eraseall -j` and `ubiformat` leave them. `ls` lists every directory and reads
-//! every inode, as `ls -lR` does, so it waits for whatever the mount left to do for any of them. Each
-//! phase of tiobench begins with an empty page cache: otherwise the reads of a file that fits the memory
-//! would never reach the flash.
+//! its blocks, as `flash_eraseall -j` and `ubiformat` leave them. Each phase of tiobench begins with an
+//! empty page cache: otherwise the reads of a file that fits the memory would never reach the flash.
 
-use super::measure::{Capacity, Chip, ChipAttach, Mounting, Phase, Throughput, TimedWork, memory};
-use super::stand::{Files, Sizes, Stand, unmount, used};
+use super::measure::{Chip, ChipAttach, Phase, Throughput, TimedWork, memory};
+use super::stand::Stand;
 use crate::nandfs::flash::{Counts, Flash, FlashPart, Wired};
 use crate::nandfs::fs::{AttachBy, Mounted, System};
-use crate::nandfs::scenario::{Fill, Scenario, Tiobench as Options};
-use boardlab_document::quantity::Ratio;
-use boardlab_experiment::{Cause, heap};
+use crate::nandfs::scenario::{Scenario, Tiobench as Options};
+use boardlab_experiment::Cause;
 use boardlab_parts::nand::board::Port as PortCosts;
 use boardlab_sim::{Bytes, Clock, Duration, Instant, Seed};
-use boardlab_vfs::{Errno, Error, Mount};
+use boardlab_vfs::Mount;
 use boardlab_workload::data::Data;
 use boardlab_workload::tiobench::{self, Moment, Test, Tiobench};
-use boardlab_workload::tree;
 use std::ops::Deref;
 
 /// The runs of a scenario with one filesystem.
@@ -56,19 +51,6 @@ impl<'a> Lab<'a> {
         let (machine, kernel) = (&board.machine, *kernel);
         let stand = Stand { wired, machine, kernel, system, seed, read_only: false };
         Self { scenario, port, stand }
-    }
-
-    /// Fills a flash to a level as the scenario says, and mounts it.
-    pub(super) fn mounted_at(
-        &self,
-        level: Ratio,
-        flash: Flash,
-        clock: &mut Clock,
-    ) -> Result<Mounting, Cause> {
-        let Fill { file, data, .. } = self.scenario.fill.clone();
-        let kind = Files { size: Sizes::Each(file), data };
-        let mut all = self.fill(&kind, &[level], flash, clock)?;
-        all.pop().ok_or_else(|| Error::from(Errno::NoSpc).into())
     }
 
     /// Runs tiobench with one kind of data on an empty flash.
@@ -108,7 +90,7 @@ impl<'a> Lab<'a> {
     }
 }
 
-/// What flashes hold that are empty or filled.
+/// What an empty flash holds.
 impl Stand<'_> {
     /// Mounts an empty filesystem on a flash of `size`, of the scenario's blocks; also returns the virtual time.
     pub(crate) fn chip(&self, size: Bytes) -> Result<(Chip, Duration), Cause> {
@@ -121,8 +103,6 @@ impl Stand<'_> {
         let (mount, _) = self.mount_with_attach(flash, &mut clock, self.fill_cache())?;
         let mounted = (clock.now(), Counts::of(mount.fs().flash()));
         let memory = memory(&mount.fs().structures());
-        drop(mount);
-        heap::trim();
         let mount = TimedWork::between(begun, mounted);
         Ok((Chip { size, mount, memory, attach }, clock.now().since(Instant::ZERO)))
     }
@@ -136,75 +116,6 @@ impl Stand<'_> {
         let Some(scan) = attach(AttachBy::Scan)? else { return Ok(None) };
         Ok(Some(ChipAttach { scan, map: attach(AttachBy::Map)? }))
     }
-
-    /// Fills a flash with files of a `kind`, level by level, and mounts a fork of it at each.
-    pub(crate) fn fill(
-        &self,
-        kind: &Files,
-        levels: &[Ratio],
-        mut flash: Flash,
-        clock: &mut Clock,
-    ) -> Result<Vec<Mounting>, Cause> {
-        let (mut files, mut all) = (0, Vec::new());
-        for level in levels {
-            let mut mount = self.mount(flash, clock, self.fill_cache())?;
-            while used(&mut mount, clock)? < *level {
-                self.write_file(&mut mount, clock, files, kind)?;
-                files += 1;
-            }
-            flash = unmount(mount, clock)?;
-            all.push(self.mounting((*level, kind, files), flash.clone())?);
-        }
-        Ok(all)
-    }
-
-    /// Mounts and lists a fork of a filled flash.
-    fn mounting(
-        &self,
-        (level, Files { size, data }, files): (Ratio, &Files, u64),
-        flash: Flash,
-    ) -> Result<Mounting, Cause> {
-        let mut clock = Clock::new();
-        let begun = (clock.now(), Counts::of(&flash));
-        let cache = self.page_cache();
-        let (mut mount, attach) = self.mount_with_attach(flash, &mut clock, cache)?;
-        let mounted = (clock.now(), Counts::of(mount.fs().flash()));
-        let structures = mount.fs().structures();
-        tree::list(&mut mount, &mut clock)?;
-        let listed = (clock.now(), Counts::of(mount.fs().flash()));
-        Ok(Mounting {
-            level,
-            file: size.mean(),
-            data: data.to_string(),
-            files,
-            attach,
-            mount: TimedWork::between(begun, mounted),
-            ls: TimedWork::between(mounted, listed),
-            mounted: structures,
-            listed: mount.fs().structures(),
-        })
-    }
-
-    /// Fills a flash with files of a `kind` until there is no space left.
-    pub(crate) fn capacity(
-        &self,
-        kind: &Files,
-        flash: Flash,
-        clock: &mut Clock,
-    ) -> Result<Capacity, Cause> {
-        let size = flash.size();
-        let mut mount = self.mount(flash, clock, self.fill_cache())?;
-        let mut stored = Bytes::ZERO;
-        for file in 0.. {
-            match self.write_file(&mut mount, clock, file, kind) {
-                Ok(written) => stored += Bytes::new(written),
-                Err(error) if error.errno() == Some(Errno::NoSpc) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        let reserved = mount.fs().reserved();
-        Ok(Capacity { flash: size, stored, reserved })
-    }
 }
 
 /// Performs `work` with a fork of `fresh`; also returns its virtual time.
@@ -214,7 +125,5 @@ pub(crate) fn timed<T>(
 ) -> Result<(T, Duration), Cause> {
     let mut clock = Clock::new();
     let made = work(fresh.clone(), &mut clock)?;
-    // The fork is gone, and the next one may be filled on another thread.
-    heap::trim();
     Ok((made, clock.now().since(Instant::ZERO)))
 }

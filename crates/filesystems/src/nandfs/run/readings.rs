@@ -2,16 +2,14 @@
 //!
 //! Layer: rank 10. Main type: [`Different`], the figures of one.
 
-use super::columns::{memory, memory_of_tiobench};
+use super::columns::{memory, memory_of_tiobench, own_fills};
 use super::filesystem::{Lab, timed};
 use super::measure::{Capacity, Column, Mounting, ReadingFigures, Throughput};
-use super::stand::{Files, Sizes};
 use crate::nandfs::fs::Reading;
 use crate::nandfs::scenario::{KernelSettings, Scenario};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
-use boardlab_sim::{Bytes, Clock, Duration};
-use boardlab_workload::data::Data;
+use boardlab_sim::{Bytes, Duration};
 
 /// The figures of a filesystem that runs in another way, where they differ from those of its column. What the
 /// column has is not measured again.
@@ -56,21 +54,19 @@ impl Lab<'_> {
         if system.is_none() && kernel == self.scenario.kernel {
             return Ok((different, spent));
         }
-        let (fresh, fill, data) = (lab.fresh()?, &scenario.fill, &scenario.tiobench.data[0]);
+        let (fresh, data) = (lab.fresh()?, &scenario.tiobench.data[0]);
         let mut spend = |time| spent += time;
         let (made, time) = timed(&fresh, |nand, clock| lab.tiobench(data, nand, clock))?;
         different.throughput = Some(made);
         spend(time);
         if system.is_some() {
-            let mounted = |nand, clock: &mut Clock| lab.mounted_at(fill.level, nand, clock);
-            let (made, time) = timed(&fresh, mounted)?;
-            different.mounting = Some(made);
-            spend(time);
-            let kind = Files { size: Sizes::Each(fill.file), data: Data::Random };
-            let full = |nand, clock: &mut Clock| lab.capacity(&kind, nand, clock);
-            let (made, time) = timed(&fresh, full)?;
-            different.capacity = Some(made);
-            spend(time);
+            for filling in own_fills(&scenario).0 {
+                let (filled, time) = timed(&fresh, |nand, clock| lab.fill(&filling, nand, clock))?;
+                // Both come of one filling, or each of its own.
+                different.mounting = different.mounting.or(filled.mountings.into_iter().next());
+                different.capacity = different.capacity.or(filled.capacity);
+                spend(time);
+            }
         }
         Ok((different, spent))
     }
@@ -80,9 +76,12 @@ impl Lab<'_> {
 mod tests {
     use super::*;
     use crate::nandfs::fs;
+    use crate::nandfs::run::filling::Filling;
+    use crate::nandfs::run::stand::{Files, Sizes};
     use crate::nandfs::scenario::system;
     use boardlab_parts::catalog;
-    use boardlab_sim::Seed;
+    use boardlab_sim::{Clock, Seed};
+    use boardlab_workload::data::Data;
 
     /// Bytes that a flash of 256 blocks has room for, in files of one size.
     fn stored(set: &[&str], file: Bytes) -> u64 {
@@ -95,9 +94,11 @@ mod tests {
         let port = scenario.board.port;
         let lab = Lab::new(&scenario, &**system, (Seed::new(1), port));
         let fresh = lab.fresh().unwrap_or_else(|error| panic!("{error}"));
-        let kind = Files { size: Sizes::Each(file), data: Data::Random };
-        let full = lab.capacity(&kind, fresh, &mut Clock::new());
-        full.unwrap_or_else(|error| panic!("{error}")).stored.get()
+        let files = Files { size: Sizes::Each(file), data: Data::Random };
+        let filling = Filling { files, levels: Vec::new(), until_full: true };
+        let filled = lab.fill(&filling, fresh, &mut Clock::new());
+        let filled = filled.unwrap_or_else(|error| panic!("{error}"));
+        filled.capacity.expect("filled to the end").stored.get()
     }
 
     /// The core of the sources (commit 474b3ac), in a program of a user, wrote these files to a flash of the same
