@@ -3,7 +3,7 @@
 //! Layer: rank 9. Main types: [`Crew`], pieces of work of any kind, and [`Slot`], the result of one.
 //! Function: [`in_order`], for pieces of one kind.
 
-use crate::{Cause, Failure, Progress, Request};
+use crate::{Cause, Failure, Progress, Request, heap};
 use boardlab_sim::Bytes;
 use rayon::prelude::*;
 use std::panic::resume_unwind;
@@ -186,10 +186,19 @@ impl<'w> Waiting<'w> {
     /// Performs pieces as long as there is one that the memory suffices for. Never waits: who ends a piece calls for
     /// another worker.
     fn work<'s>(&'s self, scope: &rayon::Scope<'s>, one: &'s (impl Fn(Piece<'w>) -> Done + Sync)) {
+        let mut before = Bytes::ZERO;
         while let Some((piece, taken)) = self.begin() {
+            // A piece as large reuses what the last one freed. Before a smaller one it is returned, for other threads.
+            if piece.memory < before {
+                heap::trim();
+            }
+            before = piece.memory;
             if self.end(taken, one(piece)) {
                 scope.spawn(|scope| self.work(scope, one));
             }
+        }
+        if !before.is_zero() {
+            heap::trim();
         }
     }
 

@@ -6,7 +6,7 @@
 //! - [`figure`] and [`mod@reference`]: published tables as printed; [`verdict`]: the comparison with
 //!   ours; [`finding`]: conclusions of a run in sentences.
 //! - [`limits`]: limits of a product, and the order of what is held against them.
-//! - [`crew`]: parallel work, and [`heap`], for work that takes much memory; [`data_file`]: files that a scenario names.
+//! - [`crew`]: parallel work, within the memory that there is; [`data_file`]: files that a scenario names.
 //!
 //! The crate knows no particular experiment, and prints nothing.
 
@@ -16,7 +16,7 @@ pub mod crew;
 pub mod data_file;
 pub mod figure;
 pub mod finding;
-pub mod heap;
+mod heap;
 pub mod limits;
 pub mod reference;
 pub mod verdict;

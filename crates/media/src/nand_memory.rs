@@ -9,8 +9,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The most bytes of pages that are lent or kept for others. Beyond them pages are freed: `reproduce nandfs`, which takes
-/// 450 MB without this, takes 430 MB with 96 MiB, 440 MB with 128 and 546 MB with 192.
+/// The most bytes of pages that are lent or kept for others. Beyond them pages are freed: with twice as many `reproduce
+/// nandfs` took 100 MB more.
 const MOST: usize = 96 << 20;
 
 /// Pages for others.
