@@ -445,6 +445,7 @@ fn another_threshold_gives_the_printed_grades_of_wear() {
         let printed = reference.quote("table2.1", "wear", system).unwrap();
         assert_eq!(words(&run, "table2.1", "wear", system), printed, "{system}");
     }
+    assert_eq!(words(&nandfs::PUBLISHED, "table3.8", "ubifs_memory", "wanted"), "yes");
 }
 
 /// The makers' rates are not what the publication measured on the same drives either.

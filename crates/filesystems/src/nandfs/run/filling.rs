@@ -13,7 +13,6 @@ use crate::nandfs::flash::{Counts, Flash};
 use boardlab_document::quantity::Ratio;
 use boardlab_experiment::Cause;
 use boardlab_sim::{Bytes, Clock};
-use boardlab_vfs::Errno;
 use boardlab_workload::tree;
 
 /// How a flash is filled.
@@ -79,32 +78,28 @@ impl Stand<'_> {
         flash: Flash,
         clock: &mut Clock,
     ) -> Result<Filled, Cause> {
-        let (size, files) = (flash.size(), &filling.files);
+        let Filling { files, levels, until_full } = filling;
+        let size = flash.size();
         let mut mount = self.mount(flash, clock, self.fill_cache())?;
         let (mut count, mut stored, mut mountings) = (0, Bytes::ZERO, Vec::new());
-        let mut levels = filling.levels.iter().copied().peekable();
-        while levels.peek().is_some() {
-            // One statfs a file, however many levels there are.
-            let used = used(&mut mount, clock)?;
-            while let Some(level) = levels.next_if(|level| *level <= used) {
-                let at = (level, files, count);
-                if levels.peek().is_none() && !filling.until_full {
-                    mountings.push(self.mounting(at, mount, clock.clone())?);
-                    return Ok(Filled { mountings, capacity: None });
-                }
-                mountings.push(self.mounting(at, mount.clone(), clock.clone())?);
-            }
-            if levels.peek().is_some() {
+        // One statfs a file, however many levels there are.
+        let mut share = if levels.is_empty() { Ratio::default() } else { used(&mut mount, clock)? };
+        for &level in levels {
+            while share < level {
                 stored += Bytes::new(self.write_file(&mut mount, clock, count, files)?);
                 count += 1;
+                share = used(&mut mount, clock)?;
             }
+            let at = (level, files, count);
+            if !until_full && level == filling.highest() {
+                mountings.push(self.mounting(at, mount, clock.clone())?);
+                return Ok(Filled { mountings, capacity: None });
+            }
+            mountings.push(self.mounting(at, mount.clone(), clock.clone())?);
         }
-        for file in count.. {
-            match self.write_file(&mut mount, clock, file, files) {
-                Ok(written) => stored += Bytes::new(written),
-                Err(error) if error.errno() == Some(Errno::NoSpc) => break,
-                Err(error) => return Err(error.into()),
-            }
+        while let Some(written) = self.try_file(&mut mount, clock, count, files)? {
+            stored += Bytes::new(written);
+            count += 1;
         }
         let reserved = mount.fs().reserved();
         Ok(Filled { mountings, capacity: Some(Capacity { flash: size, stored, reserved }) })

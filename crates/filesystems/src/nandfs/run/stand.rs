@@ -192,6 +192,20 @@ impl Stand<'_> {
         Ok(offset)
     }
 
+    /// As [`Stand::write_file`]; `None` if there is no room for a file.
+    pub(crate) fn try_file<F: FileSystem>(
+        &self,
+        mount: &mut Mount<F>,
+        clock: &mut Clock,
+        file: u64,
+        kind: &Files,
+    ) -> Result<Option<u64>, Error> {
+        match self.write_file(mount, clock, file, kind) {
+            Err(error) if error.errno() == Some(Errno::NoSpc) => Ok(None),
+            written => written.map(Some),
+        }
+    }
+
     /// The content of file number `file` from its start.
     fn source(&self, file: u64, data: &Data) -> impl Source + use<> {
         data.source(self.seed.child(&format!("file.{file}")).get())

@@ -28,7 +28,7 @@ const STEADY: [f64; 2] = [0.02, 0.05];
 const PAUSE: f64 = 3.0;
 
 /// A flash with data at rest.
-struct Filled {
+struct AtRest {
     mount: Cached,
     clock: Clock,
     files: u64,
@@ -40,7 +40,7 @@ struct Filled {
 struct Rewriting<'a> {
     stand: Stand<'a>,
     load: &'a Load,
-    filled: Filled,
+    filled: AtRest,
     content: Vec<u8>,
     /// The number of the content.
     version: u64,
@@ -153,12 +153,12 @@ pub(crate) struct End {
 
 /// The capacity of a flash for files at rest.
 pub(crate) fn capacity(stand: Stand<'_>, load: &Load) -> Result<Bytes, Cause> {
-    let mut full = Filled::empty(stand, load, ENDLESS)?;
+    let mut full = AtRest::empty(stand, load, ENDLESS)?;
     while full.add(stand, load)?.is_some() {}
     Ok(full.rest)
 }
 
-impl Filled {
+impl AtRest {
     /// A flash of so many rated cycles without files.
     fn empty(stand: Stand<'_>, load: &Load, endurance: u32) -> Result<Self, Cause> {
         let blocks = u32::try_from(load.chip / stand.wired.block_size())?;
@@ -184,15 +184,12 @@ impl Filled {
     /// Writes one more file; how much of it found room, or `None` if there is none for a file.
     fn add(&mut self, stand: Stand<'_>, load: &Load) -> Result<Option<u64>, Cause> {
         let kind = Files { size: Sizes::Each(load.rest), data: load.data.clone() };
-        match stand.write_file(&mut self.mount, &mut self.clock, self.files, &kind) {
-            Ok(written) => {
-                self.files += 1;
-                self.rest += Bytes::new(written);
-                Ok(Some(written))
-            }
-            Err(error) if error.errno() == Some(Errno::NoSpc) => Ok(None),
-            Err(error) => Err(error.into()),
+        let written = stand.try_file(&mut self.mount, &mut self.clock, self.files, &kind)?;
+        if let Some(written) = written {
+            self.files += 1;
+            self.rest += Bytes::new(written);
         }
+        Ok(written)
     }
 
     fn flash(&self) -> &Flash {
@@ -212,7 +209,7 @@ fn fill_with(stand: Stand<'_>, load: &Load, version: u64, content: &mut [u8]) {
 
 impl<'a> Rewriting<'a> {
     /// Writes the file for the first time.
-    fn begin(stand: Stand<'a>, load: &'a Load, mut filled: Filled) -> Result<Self, Cause> {
+    fn begin(stand: Stand<'a>, load: &'a Load, mut filled: AtRest) -> Result<Self, Cause> {
         let fd = filled.mount.create(&mut filled.clock, PATH, 0o644)?;
         filled.mount.close(&mut filled.clock, fd)?;
         let mut first = Self {
@@ -237,7 +234,7 @@ impl<'a> Rewriting<'a> {
     fn rewrite(&mut self) -> Result<(), Error> {
         self.version += 1;
         fill_with(self.stand, self.load, self.version, &mut self.content);
-        let Filled { mount, clock, .. } = &mut self.filled;
+        let AtRest { mount, clock, .. } = &mut self.filled;
         let begun = clock.now();
         let next = begun + self.load.period;
         let fd = mount.open(clock, PATH)?;
@@ -269,7 +266,7 @@ impl<'a> Rewriting<'a> {
 
 /// Writes the file until the erases are steady.
 pub(crate) fn observe(stand: Stand<'_>, load: &Load, level: Ratio) -> Result<Observation, Cause> {
-    let mut run = Rewriting::begin(stand, load, Filled::to(stand, load, level, ENDLESS)?)?;
+    let mut run = Rewriting::begin(stand, load, AtRest::to(stand, load, level, ENDLESS)?)?;
     let census = run.filled.mount.fs().census();
     let blocks = run.before.len();
     let mut paused = Pauses::new(blocks, &census.journal);
@@ -477,7 +474,7 @@ pub(crate) fn to_the_end(
     load: &Load,
     (level, cycles): (Ratio, u32),
 ) -> Result<End, Cause> {
-    let filled = Filled::to(stand, load, level, cycles)?;
+    let filled = AtRest::to(stand, load, level, cycles)?;
     let mut run = Rewriting::begin(stand, load, filled)?;
     let mut first = None;
     let refused = loop {
