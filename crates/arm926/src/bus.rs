@@ -168,6 +168,12 @@ pub trait Bus {
         None
     }
 
+    /// Writes words in a row within a cache line, as one [`Bus::write_memory`] each; `None`, and nothing is
+    /// written, where one of them may reach more than memory. The default is `None`.
+    fn write_words(&mut self, _at: Physical, _values: &[u32]) -> Option<Waits> {
+        None
+    }
+
     /// Reads the aligned word at `at` without time or side effects; `None` without memory.
     fn peek(&self, at: Physical) -> Option<u32>;
 

@@ -151,6 +151,26 @@ impl Bus {
         }
     }
 
+    /// Writes bus words at consecutive addresses of one chip, as one [`Bus::write`] each.
+    pub fn write_words(
+        &mut self,
+        clock: &mut Clock,
+        chip: ChipIndex,
+        first: Address,
+        values: &[u16],
+    ) {
+        let cycles = values.len() as u64;
+        let end = clock.now() + self.timing.write_cycle * cycles;
+        if self.has_power_for(cycles, end) && self.chips[chip.0].load_words(first, values) {
+            self.cycles += cycles;
+            clock.advance_to(end);
+            return;
+        }
+        for (&value, address) in values.iter().zip(first.0..) {
+            self.write(clock, chip, Address(address), value);
+        }
+    }
+
     /// Reads one bus word; all ones without power.
     #[inline]
     pub fn read(&mut self, clock: &mut Clock, chip: ChipIndex, address: Address) -> u16 {
@@ -176,11 +196,7 @@ impl Bus {
         let span = Bytes::new(offset.get() % word) + Bytes::of(buffer);
         let cycles = span.div_ceil(Bytes::new(word));
         let end = clock.now() + self.timing.read_cycle * cycles;
-        let undisturbed = self.cycles + cycles < self.cut_cycle && end < self.cut_time;
-        if undisturbed
-            && self.power_lost_at.is_none()
-            && self.chips[chip.0].in_array_mode(clock.now())
-        {
+        if self.has_power_for(cycles, end) && self.chips[chip.0].in_array_mode(clock.now()) {
             self.cycles += cycles;
             clock.advance_to(end);
             let whole = self.chips[chip.0].read_array(clock.now(), offset, buffer);
@@ -257,6 +273,11 @@ impl Bus {
     pub fn power_on(&mut self, clock: &Clock) {
         (self.cut_cycle, self.cut_time, self.power_lost_at) = (u64::MAX, Instant::MAX, None);
         self.chips.iter_mut().for_each(|chip| chip.power_on(clock.now()));
+    }
+
+    /// Whether no power cut comes within so many further bus cycles, the last of which ends at `end`.
+    fn has_power_for(&self, cycles: u64, end: Instant) -> bool {
+        self.power_lost_at.is_none() && self.cycles + cycles < self.cut_cycle && end < self.cut_time
     }
 
     /// Counts a bus cycle; returns whether there is power at its end.

@@ -6,6 +6,7 @@
     reason = "a test fails by panicking and says so"
 )]
 
+mod bus_bursts;
 mod chip_buffer;
 mod chip_faults;
 mod chip_model;

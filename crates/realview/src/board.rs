@@ -472,6 +472,15 @@ impl Bus for Board {
         self.memory.write(at.0, width, value).map(|()| self.timing.write)
     }
 
+    #[inline]
+    fn write_words(&mut self, at: Physical, values: &[u32]) -> Option<Waits> {
+        let memory = self.memory.get_mut(at.0, 4 * values.len())?;
+        for (bytes, value) in memory.as_chunks_mut::<4>().0.iter_mut().zip(values) {
+            *bytes = value.to_le_bytes();
+        }
+        Some(self.timing.write)
+    }
+
     fn peek(&self, at: Physical) -> Option<u32> {
         self.memory.read(at.0 & !3, Width::Word)
     }

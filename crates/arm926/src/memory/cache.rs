@@ -116,6 +116,7 @@ impl Cache {
     }
 
     /// The line that a refill of `at` replaces, an invalid one first; `None` if all ways are locked.
+    #[inline(always)]
     pub(crate) fn victim(&mut self, at: Modified, round_robin: bool) -> Option<usize> {
         let set = self.set(at);
         let first = set * WAYS;
@@ -138,6 +139,7 @@ impl Cache {
     }
 
     /// Refills a line, which is then clean.
+    #[inline(always)]
     pub(crate) fn install(
         &mut self,
         line: usize,
@@ -228,6 +230,16 @@ impl Cache {
         }
     }
 
+    /// Loads words in a row from a line, the first at `at`. They are in the line.
+    #[inline]
+    pub(crate) fn load_words(&self, line: usize, at: u32, values: &mut [u32]) {
+        let offset = line * LENGTH + (at & (LINE - 1) & !3) as usize;
+        let bytes = self.bytes[offset..].as_chunks::<4>().0;
+        for (value, bytes) in values.iter_mut().zip(bytes) {
+            *value = u32::from_le_bytes(*bytes);
+        }
+    }
+
     /// Stores to a line.
     #[inline]
     pub(crate) fn store(&mut self, line: usize, at: u32, width: Width, value: u32) {
@@ -249,6 +261,7 @@ impl Cache {
     }
 
     /// Marks a line as clean.
+    #[inline]
     pub(crate) fn clean(&mut self, line: usize) {
         self.dirty_lines -= u32::from(self.dirty[line] != 0);
         self.dirty[line] = 0;

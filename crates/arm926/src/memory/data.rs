@@ -86,19 +86,24 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) -> Result<(), Abort> {
-        for (index, value) in values.iter_mut().enumerate() {
-            let access = access.word(index);
-            *value = match self.hit {
-                // In the line of the previous word.
-                Some(Hit { line, .. })
-                    if index != 0 && access.at.0 % LINE >= 4 && !self.observed =>
-                {
-                    self.statistics.tlb_lookups += 1;
-                    self.statistics.data_cache.reads += 1;
-                    self.data.load(line, access.at.0, access.width)
+        let (mut access, mut rest) = (access, values);
+        while let Some((first, others)) = rest.split_first_mut() {
+            *first = self.read(access, bus, now)?;
+            let (line, others) = others.split_at_mut(others.len().min(access.words_behind()));
+            match self.hit {
+                Some(hit) if !self.observed => {
+                    self.statistics.tlb_lookups += line.len() as u64;
+                    self.statistics.data_cache.reads += line.len() as u64;
+                    self.data.load_words(hit.line, access.word(1).at.0, line);
                 }
-                _ => self.read(access, bus, now)?,
-            };
+                _ => {
+                    for (index, value) in (1..).zip(&mut *line) {
+                        *value = self.read(access.word(index), bus, now)?;
+                    }
+                }
+            }
+            access = access.word(1 + line.len());
+            rest = others;
         }
         Ok(())
     }
@@ -175,9 +180,12 @@ impl Memory {
             }
         } else {
             self.statistics.data_cache.write_misses += count;
+            self.hit = None;
             if bus.is_memory(route.physical) {
                 let context = self.control.hit_context();
                 self.lookaside.add_miss(context, access, route.physical);
+                self.write_to_memory(route.item(access.width), access.width, values, bus, now);
+                return Ok(());
             }
         }
         self.hit = None;
@@ -199,8 +207,32 @@ impl Memory {
         now: &mut Cycles,
     ) {
         self.note_around(values.len() as u64);
-        for (at, value) in (at.0..).step_by(width.bytes() as usize).zip(values) {
-            self.write_to_board(Physical(at), width, *value, bus, now);
+        self.write_to_memory(at, width, values, bus, now);
+    }
+
+    /// Writes items in a row in a line through the store buffer; the first one is to memory.
+    #[inline(always)]
+    fn write_to_memory<B: Bus + ?Sized>(
+        &mut self,
+        at: Physical,
+        width: Width,
+        values: &[u32],
+        bus: &mut B,
+        now: &mut Cycles,
+    ) {
+        if let [value] = values {
+            return self.write_to_board(at, width, *value, bus, now);
+        }
+        if let Some(waits) = bus.write_words(at, values) {
+            #[allow(clippy::cast_possible_truncation, reason = "the words of a line")]
+            let count = values.len() as u32;
+            self.statistics.buffered_writes += u64::from(count);
+            self.statistics.waiting.write_buffer += self.buffer.store_words(at, count, waits, now);
+            return;
+        }
+        // Not all of the line is memory, or the board does not say so.
+        for (at, value) in (at.0..).step_by(4).zip(values) {
+            self.write_buffered(Physical(at), width, *value, bus, now);
         }
     }
 
@@ -247,7 +279,9 @@ impl Memory {
     ) -> Result<Option<usize>, Abort> {
         let round_robin = self.control.has(control::ROUND_ROBIN);
         let Some(line) = self.data.victim(at, round_robin) else { return Ok(None) };
-        self.write_line_back(line, bus, now);
+        if self.data.dirty(line) != 0 {
+            self.write_line_back(line, bus, now);
+        }
         let from = route.physical.line();
         self.statistics.waiting.write_buffer += self.buffer.before_read(from, LINE, now);
         let start = self.buffer.free(*now);

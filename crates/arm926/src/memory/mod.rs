@@ -56,9 +56,14 @@ impl Access {
         Self { at: Virtual(self.at.0.wrapping_add(4 * index as u32)), ..self }
     }
 
+    /// The number of words of its line behind the one at this address.
+    const fn words_behind(self) -> usize {
+        ((LINE - 1 - self.at.0 % LINE) / 4) as usize
+    }
+
     /// Splits words to be written at this address behind those of its line; `None` without words.
     fn split_at_line(self, values: &[u32]) -> Option<(&[u32], &[u32])> {
-        let room = (LINE - self.at.0 % LINE).div_ceil(4) as usize;
+        let room = 1 + self.words_behind();
         (!values.is_empty()).then(|| values.split_at(room.min(values.len())))
     }
 }
@@ -424,11 +429,12 @@ impl Memory {
             Some(reply.value)
         });
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
-        if self.tlb.overlaps(&entry) {
+        let overlaps = self.tlb.overlaps(&entry);
+        if overlaps {
             // Which of the translations applies depends on their sizes and places.
             self.lookaside.invalidate_all();
         }
-        let place = self.tlb.insert(entry);
+        let place = self.tlb.insert_known(entry, overlaps);
         self.lookaside.replace_translation(place, &self.tlb);
         Ok(place)
     }

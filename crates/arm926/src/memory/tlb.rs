@@ -271,7 +271,13 @@ impl Tlb {
     }
 
     /// Inserts an entry; returns its place.
+    #[cfg(test)]
     pub(crate) fn insert(&mut self, entry: Entry) -> usize {
+        self.insert_known(entry, self.overlaps(&entry))
+    }
+
+    /// Inserts an entry that [overlaps](Tlb::overlaps) another one or not; returns its place.
+    pub(crate) fn insert_known(&mut self, entry: Entry, overlaps: bool) -> usize {
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
             self.victim = (self.victim + 1) % 8;
@@ -280,7 +286,8 @@ impl Tlb {
             self.victim_in_set(self.set(Modified(entry.base), entry.shift))
         };
         self.remove(place);
-        self.distinct &= !self.overlaps(&entry);
+        // The one that it replaced may have been the only one.
+        self.distinct &= !(overlaps && self.overlaps(&entry));
         self.entries[place] = entry;
         self.count(place, entry.shift, true);
         place

@@ -116,6 +116,7 @@ impl Memory {
 
     /// The MVA of a cached fetch at `at`, and the place of its translation in the TLB: without the MMU
     /// there is none. `None` if the fetch would be uncached, abort, or walk the tables.
+    #[inline(always)]
     pub(super) fn instruction_translation(
         &self,
         at: Virtual,

@@ -169,6 +169,27 @@ impl WriteBuffer {
         now.0 - before
     }
 
+    /// Buffers words in a row within a cache line, like one [`WriteBuffer::store`] each; returns the cycles
+    /// waited.
+    #[inline(never)]
+    pub(crate) fn store_words(
+        &mut self,
+        at: Physical,
+        count: u32,
+        waits: Waits,
+        now: &mut Cycles,
+    ) -> u64 {
+        let waited = self.store(at, Width::Word, waits, now);
+        let others = count.saturating_sub(1);
+        if self.pending.words() + others <= WORDS {
+            // None waits, so none finds the burst of the first on the bus.
+            self.extend(others, waits);
+            return waited;
+        }
+        let others = (1..count).map(|index| Physical(at.0.wrapping_add(4 * index)));
+        others.fold(waited, |waited, at| waited + self.store(at, Width::Word, waits, now))
+    }
+
     /// Adds a transfer of `cycles`, with this number of words in the store buffer, which others may join if
     /// it is open.
     #[inline(always)]
@@ -195,9 +216,16 @@ impl WriteBuffer {
         {
             return false;
         }
-        self.end = self.end.saturating_add((1 + u64::from(waits.next)) * self.ratio);
-        self.pending.extend_back(self.end);
+        self.extend(1, waits);
         true
+    }
+
+    /// Adds words to the last burst.
+    #[inline(always)]
+    fn extend(&mut self, words: u32, waits: Waits) {
+        let cycles = u64::from(words) * (1 + u64::from(waits.next)) * self.ratio;
+        self.end = self.end.saturating_add(cycles);
+        self.pending.extend_back(words, self.end);
     }
 
     /// Waits until the write-back buffer is empty; returns the cycles waited.

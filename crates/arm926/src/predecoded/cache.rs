@@ -39,25 +39,26 @@ pub(super) struct ExitLink {
     pub(super) link: u32,
 }
 
-/// A block with its steps.
+/// A block with its steps. What each entry reads is in one cache line of the host.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(super) struct CachedBlock {
+    pub(super) steps: Box<[Step]>,
     /// The line of its entry.
     pub(super) line: LineHit,
+    /// The exits after the last piece: executed, skipped.
+    pub(super) exits: [ExitLink; 2],
     /// The maximum number of cycles without stalls; the largest number without pieces.
     pub(super) longest: u32,
     /// The number of its pieces.
     pub(super) count: u32,
-    /// The exits after the last piece: executed, skipped.
-    pub(super) exits: [ExitLink; 2],
-    pub(super) steps: Box<[Step]>,
+    /// The number of further entries until the block is hot.
+    heat: Cell<u32>,
+    /// The piece of each step.
+    sources: Box<[Source]>,
     pub(super) block: Box<Block>,
     /// The first step of each piece.
     firsts: Box<[u16]>,
-    /// The piece of each step.
-    sources: Box<[Source]>,
-    /// The number of further entries until the block is hot.
-    heat: Cell<u32>,
 }
 
 /// A block's key and the next in its bucket, apart from the blocks for a compact search.

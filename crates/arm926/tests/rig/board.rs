@@ -89,6 +89,15 @@ impl<P: Part> Bus for Board<P> {
         waits?.ok()
     }
 
+    fn write_words(&mut self, at: Physical, values: &[u32]) -> Option<Waits> {
+        let places = || (at.0..).step_by(4).map(Physical).zip(values);
+        if !places().all(|(at, _)| self.is_memory(at)) {
+            return None;
+        }
+        let write = |(at, value): (Physical, &u32)| self.write_memory(at, Width::Word, *value);
+        places().map(write).last().flatten()
+    }
+
     fn peek(&self, at: Physical) -> Option<u32> {
         self.ram.peek(at)
     }

@@ -81,6 +81,19 @@ impl WriteBuffer {
         self.last = value;
         self.remaining -= 1;
     }
+
+    /// Puts words of 16 bits from `offset` on; `None`, and puts none, if one is not in the page or not of this load.
+    fn put_all(&mut self, offset: u64, values: &[u16]) -> Option<()> {
+        let count = u16::try_from(values.len()).ok()?;
+        let remaining = self.remaining.checked_sub(count)?;
+        let at = usize::try_from(offset.checked_sub(self.page)?).ok()?;
+        let page = self.bytes.get_mut(..=usize::try_from(self.page_mask).ok()?)?;
+        let bytes = page.get_mut(at..)?.as_chunks_mut::<2>().0.get_mut(..values.len())?;
+        bytes.iter_mut().zip(values).for_each(|(bytes, value)| *bytes = value.to_le_bytes());
+        self.last = *values.last()?;
+        self.remaining = remaining;
+        Some(())
+    }
 }
 
 impl Chip {
@@ -121,6 +134,22 @@ impl Chip {
         if self.buffer.remaining == 0 {
             self.command = Command::LoadConfirm;
         }
+    }
+
+    /// Takes further words of the selected page at consecutive addresses, as one [`Chip::write`] each; returns
+    /// false, and takes none, in x8, beyond the page or beyond the words of this load.
+    pub(crate) fn load_words(&mut self, first: Address, values: &[u16]) -> bool {
+        let offset = self.wiring.offset(first).get();
+        let takes = self.command == Command::Load
+            && self.wiring.is_wide()
+            && self.buffer.put_all(offset, values).is_some();
+        if takes {
+            self.counts.writes += values.len() as u64;
+            if self.buffer.remaining == 0 {
+                self.command = Command::LoadConfirm;
+            }
+        }
+        takes
     }
 
     /// The cycle after the last word: `29` in the sector, or the load is aborted.

@@ -1,6 +1,7 @@
 //! Writes: from the call to the last completed buffer.
 
 use crate::bus::ChipIndex;
+use crate::chip::Address;
 use crate::driver::poll::{EmbeddedOperation, Outcome};
 use crate::driver::steps::Step;
 use crate::driver::{Board, Driver, power_cut_error};
@@ -175,11 +176,11 @@ impl Driver {
         let mut operation =
             EmbeddedOperation { chip: chunk.chip, address: first, datum: 0, started: clock.now() };
         self.timed(board, clock, Step::Fill, |board, clock| {
-            for (&value, address) in words.iter().zip(first.0..) {
-                operation.address.0 = address;
-                operation.datum = value;
-                board.bus.write(clock, chunk.chip, operation.address, value);
-            }
+            let [value, others @ ..] = words else { return };
+            board.bus.write(clock, chunk.chip, first, *value);
+            board.bus.write_words(clock, chunk.chip, Address(first.0.wrapping_add(1)), others);
+            operation.address.0 += u32::from(last);
+            operation.datum = words[usize::from(last)];
             board.bus.write(clock, chunk.chip, first, 0x29);
             operation.started = clock.now();
         });

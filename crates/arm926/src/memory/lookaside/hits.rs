@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use crate::address::{LINE, Modified, Virtual};
 
 /// The number of entries of the data table.
-const DATA_ENTRIES: usize = 2048;
+const DATA_ENTRIES: usize = 1024;
 
 /// The number of entries of the instruction line table.
 const LINE_ENTRIES: usize = 1024;
@@ -466,7 +466,7 @@ impl Hits {
 }
 
 /// The indices of the set bits.
-fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
+pub(super) fn set_bits(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
         bits &= bits - 1;

@@ -5,13 +5,23 @@
 //! before its lines are evicted, so its entries wait aside, where evictions find them too.
 
 use super::Context;
-use super::hits::{DataLine, Hits, LineHit, Marks, Page};
+use super::hits::{DataLine, Hits, LineHit, Marks, Page, set_bits};
 use crate::address::{Modified, SLOT, Virtual};
 use crate::memory::cache::{self, Cache};
 use crate::memory::tlb::{self, Entry as Translation, Tlb};
 
 /// The number of data cache lines compared together.
 const COMPARE_GROUP: usize = 32;
+
+/// The bits of a word, in their order.
+const BITS: [u32; COMPARE_GROUP] = {
+    let (mut bits, mut bit) = ([0; COMPARE_GROUP], 0);
+    while bit < COMPARE_GROUP {
+        bits[bit] = 1 << bit;
+        bit += 1;
+    }
+    bits
+};
 
 /// The number of translations whose entries wait aside, a power of two.
 const WAITING: usize = 1 << WAITING_BITS;
@@ -257,18 +267,16 @@ impl Tables {
         for first in (0..all).step_by(COMPARE_GROUP) {
             let lines = first..all.min(first + COMPARE_GROUP);
             let found = data.presences(lines.clone()).zip(&self.presumed[lines.clone()]);
-            // Most groups are unchanged, which is found without a branch per line.
-            let differences = found.map(|(found, presumed)| cache::difference(*presumed, found));
-            if differences.fold(0, |any, difference| any | difference) == 0 {
-                continue;
-            }
-            for (index, found) in lines.clone().zip(data.presences(lines)) {
-                let presumed = self.presumed[index];
-                let Some(line) = cache::line_of(presumed) else { continue };
-                if cache::line_of(found) != Some(line) {
-                    self.drop_data_line(index, line);
-                } else if cache::difference(presumed, found) != 0 {
+            // Most lines are unchanged, which is found without a branch per line.
+            let differs = found.zip(BITS).fold(0, |differs, ((found, presumed), bit)| {
+                differs | if cache::difference(*presumed, found) == 0 { 0 } else { bit }
+            });
+            for index in set_bits(differs.into()).map(|line| first + line) {
+                let Some(line) = cache::line_of(self.presumed[index]) else { continue };
+                if data.address(index) == Some(line) {
                     self.clean_data_line(index, line);
+                } else {
+                    self.drop_data_line(index, line);
                 }
             }
         }

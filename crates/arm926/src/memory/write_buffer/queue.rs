@@ -78,14 +78,14 @@ impl Queue {
         }
     }
 
-    /// Adds a word to the youngest transfer, a burst of the store buffer, which then ends at `end`.
+    /// Adds words to the youngest transfer, a burst of the store buffer, which then ends at `end`.
     #[inline]
-    pub(super) fn extend_back(&mut self, end: u64) {
+    pub(super) fn extend_back(&mut self, words: u32, end: u64) {
         let last = &mut self.ring[place(self.next.wrapping_sub(1))];
-        last.length += 4;
-        last.words += 1;
+        last.length += 4 * words;
+        last.words += words;
         last.end = end;
-        self.words += 1;
+        self.words += words;
     }
 
     /// Lets a transfer of the core that ends at `end` overtake those not begun at `now`. One that is on the

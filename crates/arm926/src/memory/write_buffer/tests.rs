@@ -149,6 +149,12 @@ fn times_are_those_of_a_bus_that_advances_by_cycles() {
                     slow.wait_until(|bus| bus.pending.is_empty());
                     buffer.drain(&mut now)
                 }
+                4 => {
+                    let count = 1 + numbers.below((32 - at % 32) / 4);
+                    (0..count).for_each(|index| slow.store(at + 4 * index, Width::Word, waits));
+                    last = at + 4 * (count - 1);
+                    buffer.store_words(Physical(at), count, waits, &mut now)
+                }
                 number => {
                     let width = if number == 3 { Width::Byte } else { Width::Word };
                     slow.store(at, width, waits);
