@@ -157,7 +157,8 @@ pub trait Bus {
         true
     }
 
-    /// Whether an access at `at` reaches only memory, so that no interrupt line changes.
+    /// Whether an access at `at` reaches only memory, so that no interrupt line changes. It is the same for all
+    /// addresses of a cache line.
     fn is_memory(&self, _at: Physical) -> bool {
         false
     }
@@ -168,8 +169,9 @@ pub trait Bus {
         None
     }
 
-    /// Writes words in a row within a cache line, as one [`Bus::write_memory`] each; `None`, and nothing is
-    /// written, where one of them may reach more than memory. The default is `None`.
+    /// Writes at least one word, from the aligned `at` on and within a cache line, as one [`Bus::write_memory`]
+    /// each with these wait states; `None`, and nothing is written, where they may reach more than memory or
+    /// where their wait states differ. The default leaves all words to [`Bus::write`].
     fn write_words(&mut self, _at: Physical, _values: &[u32]) -> Option<Waits> {
         None
     }

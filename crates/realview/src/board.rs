@@ -526,6 +526,24 @@ mod tests {
     }
 
     #[test]
+    fn words_go_to_memory_at_once_or_not_at_all() {
+        let (mut one, mut other) = (board(), board());
+        let end = one.memory.size();
+        let words = [0x0102_0304, 0xFFFF_FFFF, 5];
+        for at in [0, 0x1014, end - 12] {
+            let waits = one.write_words(Physical(at), &words);
+            let write = |(at, word)| other.write_memory(Physical(at), Width::Word, word);
+            let each: Vec<_> = (at..end).step_by(4).zip(words).map(write).collect();
+            assert_eq!(each, [waits; 3]);
+            assert!(waits.is_some() && one.memory == other.memory);
+        }
+        for at in [end - 8, end, CARDS, u32::MAX - 3] {
+            assert_eq!(one.write_words(Physical(at), &words), None);
+            assert!(one.memory == other.memory);
+        }
+    }
+
+    #[test]
     fn a_line_falls_with_the_last_byte_that_is_read_from_a_uart() {
         let mut board = board();
         write(&mut board, UART + 0x38, 1 << 4);

@@ -165,6 +165,7 @@ impl Memory {
                 self.write_plain(access.word(index), *value, bus, now)
             });
         }
+        self.hit = None;
         let count = values.len() as u64;
         self.statistics.tlb_lookups += count - 1;
         self.statistics.data_cache.writes += count;
@@ -180,7 +181,6 @@ impl Memory {
             }
         } else {
             self.statistics.data_cache.write_misses += count;
-            self.hit = None;
             if bus.is_memory(route.physical) {
                 let context = self.control.hit_context();
                 self.lookaside.add_miss(context, access, route.physical);
@@ -188,7 +188,6 @@ impl Memory {
                 return Ok(());
             }
         }
-        self.hit = None;
         for (offset, value) in places() {
             let at = Physical(route.item(access.width).0 + offset);
             self.write_buffered(at, access.width, *value, bus, now);
@@ -210,7 +209,7 @@ impl Memory {
         self.write_to_memory(at, width, values, bus, now);
     }
 
-    /// Writes items in a row in a line through the store buffer; the first one is to memory.
+    /// Writes an item, or words in a row, to a line of memory through the store buffer.
     #[inline(always)]
     fn write_to_memory<B: Bus + ?Sized>(
         &mut self,
@@ -230,9 +229,8 @@ impl Memory {
             self.statistics.waiting.write_buffer += self.buffer.store_words(at, count, waits, now);
             return;
         }
-        // Not all of the line is memory, or the board does not say so.
-        for (at, value) in (at.0..).step_by(4).zip(values) {
-            self.write_buffered(Physical(at), width, *value, bus, now);
+        for (offset, value) in (0..).step_by(4).zip(values) {
+            self.write_to_board(Physical(at.0 + offset), Width::Word, *value, bus, now);
         }
     }
 
@@ -279,6 +277,7 @@ impl Memory {
     ) -> Result<Option<usize>, Abort> {
         let round_robin = self.control.has(control::ROUND_ROBIN);
         let Some(line) = self.data.victim(at, round_robin) else { return Ok(None) };
+        // Most are clean, which spares a call.
         if self.data.dirty(line) != 0 {
             self.write_line_back(line, bus, now);
         }

@@ -276,8 +276,9 @@ impl Tlb {
         self.insert_known(entry, self.overlaps(&entry))
     }
 
-    /// Inserts an entry that [overlaps](Tlb::overlaps) another one or not; returns its place.
+    /// Inserts an entry, of which [`Tlb::overlaps`] says `overlaps`; returns its place.
     pub(crate) fn insert_known(&mut self, entry: Entry, overlaps: bool) -> usize {
+        debug_assert_eq!(overlaps, self.overlaps(&entry), "of this entry");
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
             self.victim = (self.victim + 1) % 8;

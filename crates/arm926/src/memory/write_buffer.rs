@@ -169,8 +169,8 @@ impl WriteBuffer {
         now.0 - before
     }
 
-    /// Buffers words in a row within a cache line, like one [`WriteBuffer::store`] each; returns the cycles
-    /// waited.
+    /// Buffers words in a row within a cache line, at least one, like one [`WriteBuffer::store`] each; returns
+    /// the cycles waited.
     #[inline(never)]
     pub(crate) fn store_words(
         &mut self,
@@ -180,7 +180,7 @@ impl WriteBuffer {
         now: &mut Cycles,
     ) -> u64 {
         let waited = self.store(at, Width::Word, waits, now);
-        let others = count.saturating_sub(1);
+        let others = count - 1;
         if self.pending.words() + others <= WORDS {
             // None waits, so none finds the burst of the first on the bus.
             self.extend(others, waits);

@@ -5,6 +5,7 @@
 //! that run the same program at the same addresses share blocks.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 
 use super::block::{Block, Key};
 use super::chain::Origin;
@@ -60,6 +61,8 @@ pub(super) struct CachedBlock {
     /// The first step of each piece.
     firsts: Box<[u16]>,
 }
+
+const _: () = assert!(offset_of!(CachedBlock, sources) <= 64, "what each entry reads");
 
 /// A block's key and the next in its bucket, apart from the blocks for a compact search.
 #[derive(Debug)]

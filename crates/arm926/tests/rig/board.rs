@@ -90,7 +90,7 @@ impl<P: Part> Bus for Board<P> {
     }
 
     fn write_words(&mut self, at: Physical, values: &[u32]) -> Option<Waits> {
-        let places = || (at.0..).step_by(4).map(Physical).zip(values);
+        let places = || (0..).step_by(4).map(|offset| Physical(at.0 + offset)).zip(values);
         if !places().all(|(at, _)| self.is_memory(at)) {
             return None;
         }

@@ -82,7 +82,8 @@ impl WriteBuffer {
         self.remaining -= 1;
     }
 
-    /// Puts words of 16 bits from `offset` on; `None`, and puts none, if one is not in the page or not of this load.
+    /// Puts words of 16 bits from `offset` on; `None`, and puts none, if one is not in the page or not of this
+    /// load.
     fn put_all(&mut self, offset: u64, values: &[u16]) -> Option<()> {
         let count = u16::try_from(values.len()).ok()?;
         let remaining = self.remaining.checked_sub(count)?;

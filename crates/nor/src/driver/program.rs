@@ -176,8 +176,9 @@ impl Driver {
         let mut operation =
             EmbeddedOperation { chip: chunk.chip, address: first, datum: 0, started: clock.now() };
         self.timed(board, clock, Step::Fill, |board, clock| {
-            let [value, others @ ..] = words else { return };
-            board.bus.write(clock, chunk.chip, first, *value);
+            // The first word selects the page.
+            let (begin, others) = words.split_at(1);
+            board.bus.write(clock, chunk.chip, first, begin[0]);
             board.bus.write_words(clock, chunk.chip, Address(first.0.wrapping_add(1)), others);
             operation.address.0 += u32::from(last);
             operation.datum = words[usize::from(last)];
