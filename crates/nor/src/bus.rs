@@ -151,7 +151,8 @@ impl Bus {
         }
     }
 
-    /// Writes bus words at consecutive addresses of one chip, as one [`Bus::write`] each.
+    /// Writes bus words at consecutive addresses of one chip, as one [`Bus::write`] each; at once what a chip
+    /// takes as further words of its write buffer.
     pub fn write_words(
         &mut self,
         clock: &mut Clock,
@@ -159,15 +160,17 @@ impl Bus {
         first: Address,
         values: &[u16],
     ) {
-        let cycles = values.len() as u64;
-        let end = clock.now() + self.timing.write_cycle * cycles;
-        if self.has_power_for(cycles, end) && self.chips[chip.0].load_words(first, values) {
-            self.cycles += cycles;
-            clock.advance_to(end);
-            return;
-        }
-        for (&value, address) in values.iter().zip(first.0..) {
-            self.write(clock, chip, Address(address), value);
+        let (mut left, mut address) = (values, first);
+        while let [value, others @ ..] = left {
+            let cycles = left.len() as u64;
+            let end = clock.now() + self.timing.write_cycle * cycles;
+            if self.has_power_for(cycles, end) && self.chips[chip.0].load_words(address, left) {
+                self.cycles += cycles;
+                clock.advance_to(end);
+                return;
+            }
+            self.write(clock, chip, address, *value);
+            (left, address) = (others, Address(address.0.wrapping_add(1)));
         }
     }
 

@@ -48,12 +48,12 @@ fn words_at_once_leave_what_single_words_leave() {
         let words: Vec<u16> =
             (0..count + 1 + u16::from(small(8) == 0)).map(|_| small(1 << 16)).collect();
         let begun = [(unlock[0], 0xAA), (unlock[1], 0x55), (first, 0x25), (first, count)];
-        for (address, value) in begun.into_iter().chain([(first, words[0])]) {
+        for (address, value) in begun {
             one.write(&mut clock, CHIP, Address(address), value);
             other.write(&mut other_clock, CHIP, Address(address), value);
         }
-        one.write_words(&mut clock, CHIP, Address(first + 1), &words[1..]);
-        for (&value, address) in words[1..].iter().zip(first + 1..) {
+        one.write_words(&mut clock, CHIP, Address(first), &words);
+        for (&value, address) in words.iter().zip(first..) {
             other.write(&mut other_clock, CHIP, Address(address), value);
         }
         for next in [Some(0x29), Some(0xF0), None] {

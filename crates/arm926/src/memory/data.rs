@@ -219,10 +219,9 @@ impl Memory {
         bus: &mut B,
         now: &mut Cycles,
     ) {
-        if let [value] = values {
-            return self.write_to_board(at, width, *value, bus, now);
-        }
-        if let Some(waits) = bus.write_words(at, values) {
+        if values.len() > 1
+            && let Some(waits) = bus.write_words(at, values)
+        {
             #[allow(clippy::cast_possible_truncation, reason = "the words of a line")]
             let count = values.len() as u32;
             self.statistics.buffered_writes += u64::from(count);
@@ -230,7 +229,7 @@ impl Memory {
             return;
         }
         for (offset, value) in (0..).step_by(4).zip(values) {
-            self.write_to_board(Physical(at.0 + offset), Width::Word, *value, bus, now);
+            self.write_to_board(Physical(at.0 + offset), width, *value, bus, now);
         }
     }
 

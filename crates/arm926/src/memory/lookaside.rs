@@ -503,7 +503,7 @@ mod tests {
             data.install(INDEX, LINE_AT, Physical(0), &[0; 32]);
             data.mark_dirty(INDEX, 0);
             data.mark_dirty(INDEX, HALF);
-            let place = tlb.insert(translation(LINE_AT.0, shift));
+            let (place, _) = tlb.insert(translation(LINE_AT.0, shift));
             let lookaside = Lookaside::new(context(PID, 1), lines);
             Self { lookaside, tlb, data, place }
         }
@@ -561,7 +561,7 @@ mod tests {
 
         /// Inserts a translation, as a walk does; returns its place.
         fn insert(&mut self, translation: Entry) -> usize {
-            let place = self.tlb.insert(translation);
+            let (place, _) = self.tlb.insert(translation);
             self.lookaside.replace_translation(place, &self.tlb);
             place
         }
@@ -746,7 +746,7 @@ mod tests {
         for at in [AT + 0x1_0020, AT - 0xFFE0] {
             let mut fixture = Fixture::filled(AT);
             let entry = translation(Virtual(at).modified(PID).0, 10);
-            let place = fixture.tlb.insert(entry);
+            let (place, _) = fixture.tlb.insert(entry);
             assert_ne!(place, fixture.place);
             let tables = &mut fixture.lookaside.tables;
             let line = Virtual(at).modified(PID).line();

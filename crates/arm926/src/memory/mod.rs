@@ -429,12 +429,11 @@ impl Memory {
             Some(reply.value)
         });
         let entry = walked.map_err(|fault| Abort { kind: fault.kind, domain: fault.domain, at })?;
-        let overlaps = self.tlb.overlaps(&entry);
-        if overlaps {
+        let (place, overlapped) = self.tlb.insert(entry);
+        if overlapped {
             // Which of the translations applies depends on their sizes and places.
             self.lookaside.invalidate_all();
         }
-        let place = self.tlb.insert_known(entry, overlaps);
         self.lookaside.replace_translation(place, &self.tlb);
         Ok(place)
     }

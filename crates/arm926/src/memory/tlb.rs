@@ -266,19 +266,13 @@ impl Tlb {
     }
 
     /// Whether an entry overlaps `entry`.
-    pub(crate) fn overlaps(&self, entry: &Entry) -> bool {
+    fn overlaps(&self, entry: &Entry) -> bool {
         self.entries.iter().any(|other| other.is_valid() && other.overlaps(entry))
     }
 
-    /// Inserts an entry; returns its place.
-    #[cfg(test)]
-    pub(crate) fn insert(&mut self, entry: Entry) -> usize {
-        self.insert_known(entry, self.overlaps(&entry))
-    }
-
-    /// Inserts an entry, of which [`Tlb::overlaps`] says `overlaps`; returns its place.
-    pub(crate) fn insert_known(&mut self, entry: Entry, overlaps: bool) -> usize {
-        debug_assert_eq!(overlaps, self.overlaps(&entry), "of this entry");
+    /// Inserts an entry; returns its place, and whether it overlapped another one until then.
+    pub(crate) fn insert(&mut self, entry: Entry) -> (usize, bool) {
+        let overlapped = self.overlaps(&entry);
         let place = if self.preserve {
             let place = MAIN + usize::from(self.victim);
             self.victim = (self.victim + 1) % 8;
@@ -288,10 +282,10 @@ impl Tlb {
         };
         self.remove(place);
         // The one that it replaced may have been the only one.
-        self.distinct &= !(overlaps && self.overlaps(&entry));
+        self.distinct &= !(overlapped && self.overlaps(&entry));
         self.entries[place] = entry;
         self.count(place, entry.shift, true);
-        place
+        (place, overlapped)
     }
 
     /// The place that the set replaces next: an invalid one, otherwise by the replacement policy.

@@ -1,7 +1,6 @@
 //! Writes: from the call to the last completed buffer.
 
 use crate::bus::ChipIndex;
-use crate::chip::Address;
 use crate::driver::poll::{EmbeddedOperation, Outcome};
 use crate::driver::steps::Step;
 use crate::driver::{Board, Driver, power_cut_error};
@@ -176,10 +175,7 @@ impl Driver {
         let mut operation =
             EmbeddedOperation { chip: chunk.chip, address: first, datum: 0, started: clock.now() };
         self.timed(board, clock, Step::Fill, |board, clock| {
-            // The first word selects the page.
-            let (begin, others) = words.split_at(1);
-            board.bus.write(clock, chunk.chip, first, begin[0]);
-            board.bus.write_words(clock, chunk.chip, Address(first.0.wrapping_add(1)), others);
+            board.bus.write_words(clock, chunk.chip, first, words);
             operation.address.0 += u32::from(last);
             operation.datum = words[usize::from(last)];
             board.bus.write(clock, chunk.chip, first, 0x29);
